@@ -1,0 +1,21 @@
+# Installing gives find_package(onebit) and the target onebit::onebit, headers as they stand.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+get_property(floors GLOBAL PROPERTY ONEBIT_FLOORS)
+add_library(onebit_all INTERFACE)
+set_target_properties(onebit_all PROPERTIES EXPORT_NAME onebit)
+add_library(onebit::onebit ALIAS onebit_all)
+target_link_libraries(onebit_all INTERFACE ${floors})
+install(TARGETS ${floors} onebit_flags onebit_all EXPORT onebitTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h")
+install(EXPORT onebitTargets NAMESPACE onebit:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/onebit)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/onebitConfig.cmake.in
+  ${CMAKE_CURRENT_BINARY_DIR}/onebitConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/onebit)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/onebitConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/onebitConfig.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/onebitConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/onebit)

@@ -1,0 +1,63 @@
+# One static library a floor (onebit_<floor>), one test program a floor.
+
+add_library(onebit_flags INTERFACE)
+target_include_directories(onebit_flags INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+target_compile_features(onebit_flags INTERFACE cxx_std_20)
+
+add_library(onebit_warnings INTERFACE)
+target_compile_options(onebit_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+    -Woverloaded-virtual -Wno-psabi>)
+# Floating-point contraction is chosen by the code (fused multiply-add in Highway), never by the
+# compiler: two builds of one source must agree bit for bit.
+target_compile_options(onebit_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+
+if(ONEBIT_SANITIZE)
+  add_compile_options(-fsanitize=${ONEBIT_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ONEBIT_SANITIZE})
+  if(ONEBIT_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+# onebit_floor(name SOURCES a.cc b.cc DEPENDS base device LIBRARIES PkgConfig::x)
+function(onebit_floor name)
+  cmake_parse_arguments(FLOOR "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  add_library(onebit_${name} STATIC ${FLOOR_SOURCES})
+  add_library(onebit::${name} ALIAS onebit_${name})
+  set_target_properties(onebit_${name} PROPERTIES EXPORT_NAME ${name})
+  target_link_libraries(onebit_${name} PUBLIC onebit_flags PRIVATE $<BUILD_INTERFACE:onebit_warnings>)
+  foreach(dependency IN LISTS FLOOR_DEPENDS)
+    target_link_libraries(onebit_${name} PUBLIC onebit_${dependency})
+  endforeach()
+  target_link_libraries(onebit_${name} PUBLIC ${FLOOR_LIBRARIES})
+  set_property(GLOBAL APPEND PROPERTY ONEBIT_FLOORS onebit_${name})
+endfunction()
+
+# onebit_test(text SOURCES ... DEPENDS text [RANKS 2 4] [TIMEOUT 300])
+# Makes test_<name>, run once alone, and once under mpirun for every number in RANKS.
+function(onebit_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;DEPENDS;LIBRARIES;RANKS" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 600)
+  endif()
+  add_executable(test_${name} ${TEST_SOURCES})
+  target_link_libraries(test_${name} PRIVATE onebit_warnings GTest::gtest ${TEST_LIBRARIES})
+  foreach(dependency IN LISTS TEST_DEPENDS)
+    target_link_libraries(test_${name} PRIVATE onebit_${dependency})
+  endforeach()
+  target_compile_definitions(test_${name} PRIVATE ONEBIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND test_${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT}
+    ENVIRONMENT "GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-results/${name}.json")
+  if(ONEBIT_HAS_MPI)
+    foreach(ranks IN LISTS TEST_RANKS)
+      add_test(NAME ${name}_mpi${ranks}
+        COMMAND mpirun --allow-run-as-root --oversubscribe --bind-to none -np ${ranks}
+                $<TARGET_FILE:test_${name}> --gtest_filter=*Mpi*)
+      set_tests_properties(${name}_mpi${ranks} PROPERTIES TIMEOUT ${TEST_TIMEOUT} PROCESSORS 2
+        ENVIRONMENT "GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-results/${name}_mpi${ranks}/")
+    endforeach()
+  endif()
+endfunction()

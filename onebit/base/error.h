@@ -1,0 +1,37 @@
+// Two kinds of failure. Wrong input or environment throws onebit::Error with a message that says
+// what, where and how to fix it; a broken invariant of our own code aborts with its place.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace onebit {
+
+// Wrong input, configuration or environment. what() is one complete message for the user.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message) : std::runtime_error(message) {}
+};
+
+// Throws Error with the formatted message.
+template <typename... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Throws Error with the formatted message unless `condition` holds.
+template <typename... Args>
+void require(bool condition, fmt::format_string<Args...> format, Args&&... args) {
+  if (!condition) fail(format, std::forward<Args>(args)...);
+}
+
+[[noreturn]] void abort_on_broken_invariant(const char* expression, const char* file, int line);
+
+}  // namespace onebit
+
+// For what only a bug in onebit can break.
+#define ONEBIT_INVARIANT(expression) \
+  ((expression) ? void(0) : ::onebit::abort_on_broken_invariant(#expression, __FILE__, __LINE__))

@@ -1,0 +1,171 @@
+#include "onebit/base/json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace onebit {
+namespace {
+
+// Line and column, from 1, of a byte offset.
+std::pair<size_t, size_t> place_of(std::string_view text, size_t offset) {
+  offset = std::min(offset, text.size());
+  const auto before = text.substr(0, offset);
+  const size_t line = 1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
+  const size_t start = before.rfind('\n');
+  return {line, start == std::string_view::npos ? offset + 1 : offset - start};
+}
+
+// nlohmann's messages start with "[json.exception...] parse error at line L, column C: ".
+std::string reason_of(const std::string& message) {
+  const size_t at = message.find(": ");
+  return at == std::string::npos ? message : message.substr(at + 2);
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+const Json kNull;
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& source) {
+  std::vector<std::set<std::string>> keys;
+  std::string duplicate;
+  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
+      duplicate = parsed.get<std::string>();
+    }
+    return true;
+  };
+  Json result;
+  try {
+    result = Json::parse(text, watch, true, true);
+  } catch (const Json::parse_error& error) {
+    const auto [line, column] = place_of(text, error.byte == 0 ? 0 : error.byte - 1);
+    fail("{}:{}:{}: not valid JSON: {}", source, line, column, reason_of(error.what()));
+  }
+  require(duplicate.empty(), "{}: the key \"{}\" is given twice in one object; keep one", source,
+          duplicate);
+  return result;
+}
+
+Json read_json(const Path& path) {
+  return parse_json(read_file(path), path.string());
+}
+
+std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const auto& candidate : known) {
+    const size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+JsonReader::JsonReader(const Json& object, std::string source, std::string path)
+    : object_(object), source_(std::move(source)), path_(std::move(path)) {
+  if (object_.is_null()) object_ = Json::object();
+  require(object_.is_object(), "{}: `{}` must be an object in braces, got {}", source_, path_,
+          object_.type_name());
+}
+
+std::string JsonReader::place(const std::string& key) const {
+  return fmt::format("{}: key `{}{}{}`", source_, path_, path_.empty() ? "" : ".", key);
+}
+
+const Json* JsonReader::find(const std::string& key) {
+  accept(key);
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+void JsonReader::accept(const std::string& key) {
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
+}
+
+bool JsonReader::has(const std::string& key) {
+  return find(key) != nullptr;
+}
+
+const Json& JsonReader::raw(const std::string& key) {
+  const Json* value = find(key);
+  return value == nullptr ? kNull : *value;
+}
+
+std::string JsonReader::text(const std::string& key, const std::string& fallback) {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  require(value->is_string(), "{} must be a string, got {}", place(key), value->dump());
+  return value->get<std::string>();
+}
+
+double JsonReader::number(const std::string& key, double fallback) {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  require(value->is_number(), "{} must be a number, got {}", place(key), value->dump());
+  return value->get<double>();
+}
+
+int64_t JsonReader::integer(const std::string& key, int64_t fallback) {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  const bool whole = value->is_number_integer() ||
+                     (value->is_number() && std::floor(value->get<double>()) == value->get<double>() &&
+                      std::abs(value->get<double>()) < 9e15);
+  require(whole, "{} must be a whole number, got {}", place(key), value->dump());
+  return value->is_number_integer() ? value->get<int64_t>()
+                                    : static_cast<int64_t>(value->get<double>());
+}
+
+bool JsonReader::boolean(const std::string& key, bool fallback) {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  require(value->is_boolean(), "{} must be true or false, got {}", place(key), value->dump());
+  return value->get<bool>();
+}
+
+std::string JsonReader::choice(const std::string& key, const std::string& fallback,
+                               const std::vector<std::string>& choices) {
+  const std::string value = text(key, fallback);
+  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
+  const std::string near = nearest_word(value, choices);
+  fail("{} is \"{}\"; it must be one of {}{}", place(key), value, fmt::join(choices, ", "),
+       near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near));
+}
+
+JsonReader JsonReader::object(const std::string& key) {
+  const Json* value = find(key);
+  return JsonReader(value == nullptr ? Json::object() : *value, source_,
+                    path_.empty() ? key : path_ + "." + key);
+}
+
+void JsonReader::finish() const {
+  for (const auto& [key, value] : object_.items()) {
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    const std::string near = nearest_word(key, known_);
+    fail("{} is not known{}", place(key),
+         near.empty() ? fmt::format("; known here: {}", fmt::join(known_, ", "))
+                      : fmt::format("; did you mean \"{}\"?", near));
+  }
+}
+
+}  // namespace onebit

@@ -1,0 +1,63 @@
+// JSON in with the place of every mistake, comments allowed; typed access that names the key path
+// and suggests the nearest known key.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/base/error.h"
+#include "onebit/base/file.h"
+
+namespace onebit {
+
+// Keeps the order of keys, so that what we write reads like what was given.
+using Json = nlohmann::ordered_json;
+
+// `source` names the text in errors ("recipe.json"). Comments are allowed; a key given twice in one
+// object is an error. Errors carry line and column.
+Json parse_json(std::string_view text, const std::string& source);
+Json read_json(const Path& path);
+
+// The known word nearest to `word` by edit distance, or empty when none is close.
+std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
+
+// One object of a configuration, read key by key. finish() makes every key that was not asked for
+// an error, so a mistyped key never passes silently.
+class JsonReader {
+ public:
+  // `source` and `path` ("optimizer.params") place errors.
+  JsonReader(const Json& object, std::string source, std::string path);
+
+  bool has(const std::string& key);
+  // The value, or `fallback` when the key is absent or null. Errors: another JSON type.
+  std::string text(const std::string& key, const std::string& fallback);
+  double number(const std::string& key, double fallback);
+  int64_t integer(const std::string& key, int64_t fallback);
+  bool boolean(const std::string& key, bool fallback);
+  // One of `choices`; error lists them.
+  std::string choice(const std::string& key, const std::string& fallback,
+                     const std::vector<std::string>& choices);
+  // The object under `key`, empty when absent.
+  JsonReader object(const std::string& key);
+  // The raw value (marks the key as known); null when absent.
+  const Json& raw(const std::string& key);
+  // Marks a key as known without reading it.
+  void accept(const std::string& key);
+  // Errors: keys never asked for, with a suggestion.
+  void finish() const;
+
+  // "source: key `path.key`", for callers' own messages.
+  std::string place(const std::string& key) const;
+
+ private:
+  const Json* find(const std::string& key);
+
+  Json object_;
+  std::string source_, path_;
+  std::vector<std::string> known_;
+};
+
+}  // namespace onebit

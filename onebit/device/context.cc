@@ -1,0 +1,51 @@
+#include "onebit/device/context.h"
+
+#include "onebit/base/error.h"
+#include "onebit/base/parallel_for.h"
+#include "onebit/device/cuda_door.h"
+#include "onebit/device/onednn_door.h"
+
+namespace onebit {
+
+Context::Context() = default;
+Context::Context(Context&&) noexcept = default;
+Context& Context::operator=(Context&&) noexcept = default;
+Context::~Context() = default;
+
+Context Context::cpu(int threads) {
+  require(threads >= 1, "a CPU context needs at least one thread, {} were asked for", threads);
+  Context context;
+  context.threads_ = threads;
+  set_library_threads(threads);
+  context.onednn_ = std::make_unique<OnednnDoor>();
+  return context;
+}
+
+Context Context::cuda(int index) {
+  Context context;
+  context.device_ = {DeviceType::kCuda, index};
+  context.threads_ = 1;
+  context.cuda_ = CudaDoor::open(index);
+  return context;
+}
+
+OnednnDoor& Context::onednn() const {
+  ONEBIT_INVARIANT(onednn_ != nullptr);
+  return *onednn_;
+}
+
+CudaDoor& Context::cuda() const {
+  ONEBIT_INVARIANT(cuda_ != nullptr);
+  return *cuda_;
+}
+
+void Context::parallel_for(int64_t count, int64_t grain,
+                           const std::function<void(int64_t, int64_t)>& body) const {
+  onebit::parallel_for(threads_, count, grain, body);
+}
+
+void Context::synchronize() const {
+  if (cuda_ != nullptr) cuda_->synchronize();
+}
+
+}  // namespace onebit

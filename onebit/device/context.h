@@ -1,0 +1,48 @@
+// What every operation is given: the device, how many threads, and the doors to vendor libraries.
+// There are no globals behind it, so several ranks can live as threads of one process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "onebit/device/device.h"
+
+namespace onebit {
+
+class OnednnDoor;  // onebit/device/onednn_door.h
+class CudaDoor;    // onebit/device/cuda_door.h
+
+class Context {
+ public:
+  // A CPU context for the calling thread; library calls made from it use `threads` threads.
+  static Context cpu(int threads);
+  // A context on CUDA device `index`. Error: not built, or no such device.
+  static Context cuda(int index);
+
+  Context(Context&&) noexcept;
+  Context& operator=(Context&&) noexcept;
+  ~Context();
+
+  Device device() const { return device_; }
+  int threads() const { return threads_; }
+  OnednnDoor& onednn() const;
+  CudaDoor& cuda() const;
+
+  // parallel_for over this context's threads.
+  void parallel_for(int64_t count, int64_t grain,
+                    const std::function<void(int64_t begin, int64_t end)>& body) const;
+
+  // Returns when all work given to the device has ended.
+  void synchronize() const;
+
+ private:
+  Context();
+
+  Device device_;
+  int threads_ = 1;
+  std::unique_ptr<OnednnDoor> onednn_;
+  std::unique_ptr<CudaDoor> cuda_;
+};
+
+}  // namespace onebit

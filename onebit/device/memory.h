@@ -1,0 +1,28 @@
+// The few things a device must do with memory. cpu: memory_cpu.cc; cuda: memory_cuda.cu, or
+// no_cuda.cc where it is not built.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "onebit/device/device.h"
+
+namespace onebit::memory {
+
+std::byte* allocate(Device device, int64_t size_bytes);
+void release(Device device, std::byte* data) noexcept;
+void fill_zero(Device device, void* data, int64_t size_bytes);
+// Between any two devices; returns when the bytes have arrived.
+void copy(Device to_device, void* to, Device from_device, const void* from, int64_t size_bytes);
+
+// The CUDA halves of the above.
+std::byte* cuda_allocate(int device_index, int64_t size_bytes);
+void cuda_release(std::byte* data) noexcept;
+void cuda_fill_zero(void* data, int64_t size_bytes);
+void cuda_copy(void* to, const void* from, int64_t size_bytes);
+int cuda_device_count();
+
+// How many allocate() calls this process has made: "a step allocates nothing" is tested with it.
+int64_t allocation_count();
+
+}  // namespace onebit::memory

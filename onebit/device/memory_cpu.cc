@@ -1,0 +1,58 @@
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "onebit/base/error.h"
+#include "onebit/device/memory.h"
+
+namespace onebit::memory {
+namespace {
+
+constexpr int64_t kCpuAlignmentBytes = 64;
+std::atomic<int64_t> allocations{0};
+
+}  // namespace
+
+std::byte* allocate(Device device, int64_t size_bytes) {
+  ++allocations;
+  if (!device.is_cpu()) return cuda_allocate(device.index, size_bytes);
+  const int64_t rounded = (size_bytes + kCpuAlignmentBytes - 1) / kCpuAlignmentBytes * kCpuAlignmentBytes;
+  void* data = std::aligned_alloc(kCpuAlignmentBytes, static_cast<size_t>(rounded));
+  require(data != nullptr,
+          "out of memory: {} bytes asked for; use a smaller micro-batch "
+          "(train_micro_batch_size_per_gpu) or a recomputation option",
+          size_bytes);
+  return static_cast<std::byte*>(data);
+}
+
+void release(Device device, std::byte* data) noexcept {
+  if (device.is_cpu()) {
+    std::free(data);
+  } else {
+    cuda_release(data);
+  }
+}
+
+void fill_zero(Device device, void* data, int64_t size_bytes) {
+  if (size_bytes == 0) return;
+  if (device.is_cpu()) {
+    std::memset(data, 0, static_cast<size_t>(size_bytes));
+  } else {
+    cuda_fill_zero(data, size_bytes);
+  }
+}
+
+void copy(Device to_device, void* to, Device from_device, const void* from, int64_t size_bytes) {
+  if (size_bytes == 0) return;
+  if (to_device.is_cpu() && from_device.is_cpu()) {
+    std::memcpy(to, from, static_cast<size_t>(size_bytes));
+  } else {
+    cuda_copy(to, from, size_bytes);
+  }
+}
+
+int64_t allocation_count() {
+  return allocations;
+}
+
+}  // namespace onebit::memory

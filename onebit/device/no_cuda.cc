@@ -1,0 +1,28 @@
+// Stands in for memory_cuda.cu where the CUDA backend is not built.
+#include "onebit/base/error.h"
+#include "onebit/device/memory.h"
+
+namespace onebit::memory {
+namespace {
+
+[[noreturn]] void absent() {
+  fail("this onebit was built without CUDA: use --device cpu, or build with -DONEBIT_CUDA=ON");
+}
+
+}  // namespace
+
+std::byte* cuda_allocate(int, int64_t) {
+  absent();
+}
+void cuda_release(std::byte*) noexcept {}
+void cuda_fill_zero(void*, int64_t) {
+  absent();
+}
+void cuda_copy(void*, const void*, int64_t) {
+  absent();
+}
+int cuda_device_count() {
+  return 0;
+}
+
+}  // namespace onebit::memory

@@ -1,0 +1,10 @@
+#include "onebit/base/error.h"
+#include "onebit/device/cuda_door.h"
+
+namespace onebit {
+
+std::unique_ptr<CudaDoor> CudaDoor::open(int) {
+  fail("this onebit was built without CUDA: use --device cpu, or build with -DONEBIT_CUDA=ON");
+}
+
+}  // namespace onebit
