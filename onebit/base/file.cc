@@ -99,7 +99,8 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 FileWriter::FileWriter(const Path& path)
-    : path_(path), descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
+    : path_(path),
+      descriptor_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
   require(descriptor_ >= 0, "{}: cannot create: {}", path.string(), system_reason());
   buffer_.reserve(kWriteBufferBytes);
 }

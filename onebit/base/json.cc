@@ -47,7 +47,8 @@ Json parse_json(std::string_view text, const std::string& source) {
   const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
+    if (event == Json::parse_event_t::key &&
+        !keys.back().insert(parsed.get<std::string>()).second) {
       duplicate = parsed.get<std::string>();
     }
     return true;
@@ -128,9 +129,10 @@ double JsonReader::number(const std::string& key, double fallback) {
 int64_t JsonReader::integer(const std::string& key, int64_t fallback) {
   const Json* value = find(key);
   if (value == nullptr) return fallback;
-  const bool whole = value->is_number_integer() ||
-                     (value->is_number() && std::floor(value->get<double>()) == value->get<double>() &&
-                      std::abs(value->get<double>()) < 9e15);
+  const bool whole =
+      value->is_number_integer() ||
+      (value->is_number() && std::floor(value->get<double>()) == value->get<double>() &&
+       std::abs(value->get<double>()) < 9e15);
   require(whole, "{} must be a whole number, got {}", place(key), value->dump());
   return value->is_number_integer() ? value->get<int64_t>()
                                     : static_cast<int64_t>(value->get<double>());

@@ -17,7 +17,7 @@ void parallel_for(int threads, int64_t count, int64_t grain,
     return;
   }
   std::exception_ptr error;
-#pragma omp parallel for num_threads(static_cast<int>(parts)) schedule(static, 1)
+#pragma omp parallel for num_threads(static_cast <int>(parts)) schedule(static, 1)
   for (int64_t part = 0; part < parts; ++part) {
     try {
       body(count * part / parts, count * (part + 1) / parts);

@@ -71,8 +71,8 @@ class RandomSequence {
 
  private:
   void refill() {
-    block_ = philox({{static_cast<uint32_t>(index_), static_cast<uint32_t>(index_ >> 32), draws_++, 0}},
-                    key_);
+    block_ = philox(
+        {{static_cast<uint32_t>(index_), static_cast<uint32_t>(index_ >> 32), draws_++, 0}}, key_);
     used_ = 0;
   }
 

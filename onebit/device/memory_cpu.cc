@@ -16,7 +16,8 @@ std::atomic<int64_t> allocations{0};
 std::byte* allocate(Device device, int64_t size_bytes) {
   ++allocations;
   if (!device.is_cpu()) return cuda_allocate(device.index, size_bytes);
-  const int64_t rounded = (size_bytes + kCpuAlignmentBytes - 1) / kCpuAlignmentBytes * kCpuAlignmentBytes;
+  const int64_t rounded =
+      (size_bytes + kCpuAlignmentBytes - 1) / kCpuAlignmentBytes * kCpuAlignmentBytes;
   void* data = std::aligned_alloc(kCpuAlignmentBytes, static_cast<size_t>(rounded));
   require(data != nullptr,
           "out of memory: {} bytes asked for; use a smaller micro-batch "

@@ -1,5 +1,5 @@
-// The only place that knows oneDNN's objects: an engine, a stream and a scratchpad for one thread of
-// control. Everything else about oneDNN stands in onebit/ops/matmul_cpu.cc.
+// The only place that knows oneDNN's objects: an engine, a stream and a scratchpad for one thread
+// of control. Everything else about oneDNN stands in onebit/ops/matmul_cpu.cc.
 #pragma once
 
 #include <dnnl.hpp>

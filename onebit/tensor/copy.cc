@@ -26,10 +26,17 @@ Tensor to_cpu_f32(ConstView from) {
   float* to = result.data<float>();
   const int64_t count = from.elements();
   switch (from.dtype()) {
-    case DType::kBF16: widen(staged.data<bf16>(), to, count); break;
-    case DType::kF16: widen(staged.data<f16>(), to, count); break;
-    case DType::kF64: widen(staged.data<double>(), to, count); break;
-    default: fail("cannot convert {} to f32", name_of(from.dtype()));
+    case DType::kBF16:
+      widen(staged.data<bf16>(), to, count);
+      break;
+    case DType::kF16:
+      widen(staged.data<f16>(), to, count);
+      break;
+    case DType::kF64:
+      widen(staged.data<double>(), to, count);
+      break;
+    default:
+      fail("cannot convert {} to f32", name_of(from.dtype()));
   }
   return result;
 }

@@ -8,32 +8,46 @@ namespace onebit {
 
 int64_t size_bytes_of(DType dtype) {
   switch (dtype) {
-    case DType::kU8: return 1;
+    case DType::kU8:
+      return 1;
     case DType::kBF16:
     case DType::kF16:
-    case DType::kU16: return 2;
+    case DType::kU16:
+      return 2;
     case DType::kF32:
     case DType::kI32:
-    case DType::kU32: return 4;
+    case DType::kU32:
+      return 4;
     case DType::kF64:
     case DType::kI64:
-    case DType::kU64: return 8;
+    case DType::kU64:
+      return 8;
   }
   return 0;
 }
 
 std::string_view name_of(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return "f32";
-    case DType::kBF16: return "bf16";
-    case DType::kF16: return "f16";
-    case DType::kF64: return "f64";
-    case DType::kI32: return "i32";
-    case DType::kI64: return "i64";
-    case DType::kU8: return "u8";
-    case DType::kU16: return "u16";
-    case DType::kU32: return "u32";
-    case DType::kU64: return "u64";
+    case DType::kF32:
+      return "f32";
+    case DType::kBF16:
+      return "bf16";
+    case DType::kF16:
+      return "f16";
+    case DType::kF64:
+      return "f64";
+    case DType::kI32:
+      return "i32";
+    case DType::kI64:
+      return "i64";
+    case DType::kU8:
+      return "u8";
+    case DType::kU16:
+      return "u16";
+    case DType::kU32:
+      return "u32";
+    case DType::kU64:
+      return "u64";
   }
   return "unknown";
 }

@@ -1,0 +1,38 @@
+// How an optimizer hands its state to a checkpoint and gets it back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::params {
+
+// Everything is copied before the call returns: training may go on while a file is written.
+class StateWriter {
+ public:
+  virtual ~StateWriter() = default;
+  // Small values, equal on every rank.
+  virtual void scalar(const std::string& name, Json value) = 0;
+  // A flat f32 buffer equal on every rank: each rank stores its part of it.
+  virtual void replicated(const std::string& name, ConstView flat) = 0;
+  // A flat f32 buffer of this rank alone (error feedback).
+  virtual void own(const std::string& name, ConstView flat) = 0;
+};
+
+class StateReader {
+ public:
+  virtual ~StateReader() = default;
+  // Null when the checkpoint has no such value.
+  virtual Json scalar(const std::string& name) const = 0;
+  // Error: absent, or of another size.
+  virtual void replicated(const std::string& name, View flat) const = 0;
+  // Ranks that wrote the checkpoint.
+  virtual int saved_world_size() const = 0;
+  // The own() buffer of rank `rank` of those, whatever the world size now. Error: absent.
+  virtual std::vector<float> own_of(const std::string& name, int rank) const = 0;
+  virtual bool has(const std::string& name) const = 0;
+};
+
+}  // namespace onebit::params
