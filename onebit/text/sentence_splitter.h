@@ -1,0 +1,29 @@
+// Prose to sentences by the rules of Unicode Standard Annex 29 and a list of abbreviations.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onebit::text {
+
+// Holds a break iterator, so one a thread.
+class SentenceSplitter {
+ public:
+  // `locale` as ICU names it ("en", "de"); an unknown one is an error.
+  explicit SentenceSplitter(const std::string& locale = "en");
+  ~SentenceSplitter();
+  SentenceSplitter(SentenceSplitter&&) noexcept;
+  SentenceSplitter& operator=(SentenceSplitter&&) noexcept;
+
+  // The sentences of one paragraph in order, without surrounding white space, none empty. They are
+  // views into `paragraph`, which is UTF-8. Line breaks inside it are white space, not ends.
+  std::vector<std::string_view> split(std::string_view paragraph);
+
+ private:
+  class Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace onebit::text

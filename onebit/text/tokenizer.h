@@ -1,0 +1,48 @@
+// Text to WordPiece ids (Schuster and Nakajima 2012, as in BERT): basic tokenizer, then greedy
+// longest match. Equal to Hugging Face's `tokenizers` with the settings of BertTokenizerFast; the
+// rules are written down in basic_tokenizer.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "onebit/text/casing.h"
+#include "onebit/text/vocabulary.h"
+
+namespace onebit::text {
+
+// One token and the byte range of the original UTF-8 text it stands for.
+struct Piece {
+  int32_t id;
+  uint32_t begin, end;
+
+  bool operator==(const Piece&) const = default;
+};
+
+// Holds a cache of words, so one a thread; many can share a vocabulary. No [CLS] or [SEP] is added.
+class Tokenizer {
+ public:
+  Tokenizer(std::shared_ptr<const Vocabulary> vocabulary, Casing casing);
+  ~Tokenizer();
+  // A copy shares the vocabulary and starts with an empty cache.
+  Tokenizer(const Tokenizer& other);
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+
+  // Appends the ids of `utf8`. Bytes that are not UTF-8 are dropped as U+FFFD is.
+  void encode(std::string_view utf8, std::vector<int32_t>& ids);
+  // Appends the same ids with their places. `utf8` is below 4 GiB.
+  void encode_with_offsets(std::string_view utf8, std::vector<Piece>& pieces);
+
+  const Vocabulary& vocabulary() const;
+  Casing casing() const;
+
+ private:
+  class Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace onebit::text

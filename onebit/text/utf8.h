@@ -1,0 +1,29 @@
+// UTF-8 checked and taken apart (The Unicode Standard, table 3-7: no overlong forms, no surrogates,
+// nothing above U+10FFFF).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace onebit::text {
+
+inline constexpr char32_t kReplacementCharacter = 0xFFFD;
+
+// Byte offset of the first ill-formed sequence, nothing when the text is UTF-8.
+std::optional<size_t> first_invalid_utf8(std::string_view text);
+
+// The code point at the front and its length in bytes. Ill-formed bytes give U+FFFD and the length
+// of their maximal subpart (at least 1). `text` is not empty.
+struct DecodedCharacter {
+  char32_t code_point;
+  uint32_t size_bytes;
+};
+DecodedCharacter decode_utf8(std::string_view text);
+
+// Appends the UTF-8 form of a code point that is no surrogate.
+void append_utf8(char32_t code_point, std::string& text);
+
+}  // namespace onebit::text

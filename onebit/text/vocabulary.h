@@ -1,0 +1,55 @@
+// A WordPiece vocabulary: the list of tokens whose positions are the ids, one token a line in
+// vocab.txt as BERT models carry it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "onebit/base/file.h"
+
+namespace onebit::text {
+
+class Vocabulary {
+ public:
+  // One token a line, line number = id. Errors, each with the path and the line or the token: no
+  // file, no tokens, an empty line, a duplicate, bytes that are not UTF-8, and a missing special
+  // token ([UNK], [CLS], [SEP], [MASK], [PAD]).
+  static Vocabulary load(const Path& vocab_txt);
+  // The same checks; `source` names the list in errors.
+  static Vocabulary from_tokens(std::vector<std::string> tokens, const std::string& source);
+
+  int32_t size() const { return static_cast<int32_t>(tokens_.size()); }
+  const std::string& token(int32_t id) const { return tokens_[static_cast<size_t>(id)]; }
+  // The id of exactly this token, "##" included.
+  std::optional<int32_t> find(std::string_view token) const;
+
+  int32_t unknown_id() const { return unknown_id_; }
+  int32_t cls_id() const { return cls_id_; }
+  int32_t sep_id() const { return sep_id_; }
+  int32_t mask_id() const { return mask_id_; }
+  int32_t pad_id() const { return pad_id_; }
+
+  // Whether the token starts with "##" and so continues a word.
+  bool is_continuation(int32_t id) const { return token(id).starts_with("##"); }
+  // CRC-32 of the tokens in order: stores and checkpoints carry it to tell vocabularies apart.
+  uint32_t checksum() const { return checksum_; }
+  // Writes vocab.txt atomically.
+  void save(const Path& vocab_txt) const;
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+
+  std::vector<std::string> tokens_;
+  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
+  int32_t unknown_id_ = 0, cls_id_ = 0, sep_id_ = 0, mask_id_ = 0, pad_id_ = 0;
+  uint32_t checksum_ = 0;
+};
+
+}  // namespace onebit::text
