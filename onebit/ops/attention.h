@@ -1,0 +1,52 @@
+// Multi-head self-attention over packed sequences (Vaswani et al., arXiv 1706.03762), tiled as in
+// FlashAttention (arXiv 2205.14135): a tile of scores lives in cache, probabilities are computed
+// again in the backward pass. Activations f32, bf16 or f16; arithmetic f32. Results do not depend
+// on the number of threads.
+//
+// qkv [rows, 3 * hidden]: a row is the query, the key and the value of one token, hidden each; head
+// h owns columns [h * head_size, (h + 1) * head_size) of each third, head_size = hidden / heads.
+// Tokens of sequence s are rows [starts[s], starts[s + 1]); scores are scaled by 1/sqrt(head_size).
+//
+// Dropout acts on the probabilities: the row key is the one of the query's row, and the column of
+// the key at position k of its sequence, seen by head h, is h * 65536 + k (see dropout_mask.h).
+// So a sequence has at most 65536 tokens, and there are at most 65536 heads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "onebit/device/context.h"
+#include "onebit/ops/dropout.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::ops {
+
+// Where sequences begin: from 0, ascending, to rows. The same numbers on the device and on the
+// host.
+struct SequenceStarts {
+  ConstView device;               // i32 [batch + 1]
+  std::span<const int32_t> host;  // batch + 1
+};
+
+struct Attention {
+  ConstView qkv;  // [rows, 3 * hidden]
+  SequenceStarts sequence_starts;
+  int64_t heads;
+  Dropout dropout;
+  View context;      // [rows, hidden]     overwritten
+  View log_sum_exp;  // f32 [heads, rows]  overwritten; empty in evaluation
+};
+void attention(Context&, const Attention&);
+
+struct AttentionBackward {
+  ConstView grad_context;  // [rows, hidden]
+  ConstView qkv, context;  // [rows, 3 * hidden], [rows, hidden]
+  ConstView log_sum_exp;   // f32 [heads, rows]
+  SequenceStarts sequence_starts;
+  int64_t heads;
+  Dropout dropout;  // as in the forward pass
+  View grad_qkv;    // [rows, 3 * hidden]  overwritten
+};
+void attention_backward(Context&, const AttentionBackward&);
+
+}  // namespace onebit::ops

@@ -1,0 +1,27 @@
+// Sums over many elements. The results are the same at any number of threads. Functions that return
+// a number wait for the device.
+#pragma once
+
+#include "onebit/device/context.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::ops {
+
+// Sum of x^2. x: f32, any shape.
+double squared_norm(Context&, ConstView x);
+// Sum of |x|. x: f32, any shape.
+double absolute_sum(Context&, ConstView x);
+// Sum of a * b. f32, equal numbers of elements.
+double dot(Context&, ConstView a, ConstView b);
+// Sum of x. f32, any shape.
+double sum(Context&, ConstView x);
+// Whether no element is infinite or NaN. f32, bf16 or f16, any shape.
+bool all_finite(Context&, ConstView x);
+
+struct ColumnSum {
+  ConstView x;  // [rows, columns]  f32, bf16 or f16
+  View sum;     // f32 [columns]    added to
+};
+void column_sum(Context&, const ColumnSum&);
+
+}  // namespace onebit::ops

@@ -1,0 +1,26 @@
+// Picking rows out and putting them back. Elements f32, bf16 or f16.
+#pragma once
+
+#include "onebit/device/context.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::ops {
+
+// y[i] = x[indices[i]]. On a CPU an index outside x is an error and nothing is written.
+struct GatherRows {
+  ConstView x;        // [source_rows, columns]
+  ConstView indices;  // i32 [rows]
+  View y;             // [rows, columns]  overwritten
+};
+void gather_rows(Context&, const GatherRows&);
+
+// y[indices[i]] += x[i]: the backward pass of gather_rows. Indices must be distinct (two equal ones
+// would race; on a CPU that is checked).
+struct ScatterAddRows {
+  ConstView x;        // [rows, columns]
+  ConstView indices;  // i32 [rows]
+  View y;             // [target_rows, columns]  added to
+};
+void scatter_add_rows(Context&, const ScatterAddRows&);
+
+}  // namespace onebit::ops
