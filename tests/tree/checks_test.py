@@ -1,0 +1,170 @@
+"""The checks find what they are for: every breach is planted in a small tree and must be named."""
+import contextlib
+import io
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import check_floors  # noqa: E402
+import check_layout  # noqa: E402
+from cpp_source import functions  # noqa: E402
+
+
+def output_of(check, files):
+    """(exit status, printed text) of a check over a tree of {path: text}."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            status = check.main(root)
+        return status, printed.getvalue()
+
+
+class Floors(unittest.TestCase):
+    def breach(self, files, expected):
+        status, printed = output_of(check_floors, files)
+        self.assertEqual(status, 1, printed)
+        self.assertIn(expected, printed)
+
+    def test_good_tree_passes(self):
+        status, printed = output_of(check_floors, {
+            "onebit/base/a.h": "#pragma once\n#include <vector>\n",
+            "onebit/ops/b.cc": '// #include "onebit/model/x.h"\n#include "onebit/base/a.h"\n'})
+        self.assertEqual(status, 0, printed)
+
+    def test_upward_include(self):
+        self.breach({"onebit/base/a.h": '#pragma once\n#include "onebit/ops/b.h"\n',
+                     "onebit/ops/b.h": "#pragma once\n"}, "onebit/base/a.h:2: floor base")
+
+    def test_sideways_include(self):
+        self.breach({"onebit/engine/a.cc": '#include "onebit/model/b.h"\n',
+                     "onebit/model/b.h": "#pragma once\n"}, "onebit/engine/a.cc:1: floor engine")
+
+    def test_short_path(self):
+        self.breach({"onebit/base/a.cc": '#include "b.h"\n', "onebit/base/b.h": ""},
+                    "give the path from the repository root")
+
+    def test_missing_file(self):
+        self.breach({"onebit/base/a.cc": '\n#include "onebit/base/b.h"\n'},
+                    "onebit/base/a.cc:2: \"onebit/base/b.h\": there is no such file")
+
+    def test_include_of_tests(self):
+        self.breach({"onebit/base/a.cc": '#include "tests/base/b.h"\n', "tests/base/b.h": ""},
+                    "outside onebit/")
+
+    def test_unknown_floor(self):
+        self.breach({"onebit/attic/a.cc": ""}, "stands on no floor")
+
+    def test_doors(self):
+        for header in ("dnnl.hpp", "mpi.h", "cuda_runtime.h", "nccl.h", "omp.h"):
+            self.breach({"onebit/engine/a.cc": f"#include <{header}>\n"},
+                        f"onebit/engine/a.cc:1: includes {header}")
+
+    def test_doors_open_for_their_files(self):
+        status, printed = output_of(check_floors, {
+            "onebit/ops/matmul_cpu.cc": "#include <dnnl.hpp>\n",
+            "onebit/comm/mpi_transport.cc": "#include <mpi.h>\n",
+            "onebit/ops/matmul_cuda.cu": "#include <cuda_runtime.h>\n"})
+        self.assertEqual(status, 0, printed)
+
+    def test_cycle(self):
+        self.breach({"onebit/base/a.h": '#include "onebit/base/b.h"\n',
+                     "onebit/base/b.h": '#include "onebit/base/a.h"\n'}, "include cycle")
+
+
+class Layout(unittest.TestCase):
+    def breach(self, name, text, expected):
+        status, printed = output_of(check_layout, {name: text})
+        self.assertEqual(status, 1, printed)
+        self.assertIn(f"{name}:", printed)
+        self.assertIn(expected, printed)
+
+    def test_good_tree_passes(self):
+        status, printed = output_of(check_layout, {
+            "onebit/base/a.h": "// Contract.\n#pragma once\nint f();\n",
+            "onebit/base/a.cc": "int f() {\n" + "  g();\n" * 58 + "}\n"})
+        self.assertEqual(status, 0, printed)
+
+    def test_long_files(self):
+        self.breach("onebit/base/a.h", "#pragma once\n" * 201, "at most 200")
+        self.breach("onebit/base/a.cc", "\n" * 401, "at most 400")
+
+    def test_long_function(self):
+        self.breach("onebit/base/a.cc", "int f() {\n" + "  g();\n" * 59 + "}\n", "f has 61 lines")
+
+    def test_names(self):
+        for name in ("utils", "common", "string_helpers", "adam_new", "adam_v2"):
+            self.breach(f"onebit/base/{name}.cc", "", "says nothing")
+        self.breach("onebit/base/LayerNorm.cc", "", "snake_case")
+        self.breach("onebit/base/deep/a.cc", "", "stands deeper")
+
+    def test_pragma_once(self):
+        self.breach("onebit/base/a.h", "#ifndef A\n#define A\n#endif\n", "#pragma once")
+
+    def test_option_in_code(self):
+        self.breach("onebit/base/a.cc", "#ifdef ONEBIT_HAS_MPI\n#endif\n", "picks files")
+
+    def test_macro_budget(self):
+        self.breach("onebit/base/a.cc", "".join(f"#define M{i}\n" for i in range(11)), "at most 10")
+
+    def test_words(self):
+        self.breach("onebit/base/a.cc", "// TO" "DO later\n", "open mark")
+        self.breach("docs/a.md", "see /" "home/me/x\n", "absolute path")
+        self.breach("docs/a.md", "get it from https:/" "/packages.example/x\n", "LINK_HOSTS")
+
+    def test_op_family(self):
+        status, printed = output_of(check_layout, {"onebit/ops/gelu_cpu.cc": ""})
+        self.assertEqual(status, 1)
+        for missing in ("onebit/ops/gelu.h", "onebit/ops/gelu.cc", "tests/ops/gelu_test.cc"):
+            self.assertIn(f"{missing} is missing", printed)
+        self.assertNotIn("gelu_cuda.cu is missing", printed)
+
+    def test_op_family_with_cuda(self):
+        status, printed = output_of(check_layout, {"onebit/ops/gelu_cpu.cc": "",
+                                                   "onebit/ops/copy_cuda.cu": ""})
+        self.assertEqual(status, 1)
+        self.assertIn("onebit/ops/gelu_cuda.cu is missing", printed)
+
+    def test_mirror(self):
+        self.breach("onebit/base/CMakeLists.txt", "", "there is no tests/base")
+        self.breach("tests/attic/a_test.cc", "", "mirrors no floor")
+
+
+class Functions(unittest.TestCase):
+    def names(self, text):
+        return [(name, last - first + 1) for first, last, name in functions(text)]
+
+    def test_kinds_of_braces(self):
+        text = """namespace a {
+enum class E { kOne, kTwo };
+struct S {
+  S() : x_{1}, y_(2) {
+    use("}{", '{');  // }
+  }
+  int get() const { return x_; }
+  int x_{3};
+};
+constexpr int kTable[] = {1, 2};
+template <typename T>
+T f(T a,
+    T b) {
+  auto g = [&](int c) { return c; };
+  if (a) {
+    return g(b);
+  }
+}
+extern "C" {
+void h() {}
+}
+}
+"""
+        self.assertEqual(self.names(text), [("S", 3), ("get", 1), ("f", 8), ("h", 1)])
+
+
+if __name__ == "__main__":
+    unittest.main()

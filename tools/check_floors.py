@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Checks that every file includes only what stands below it, by its full path.
+
+The table is the house's plan (onebit/README.md). Exit status 1 with file:line for every breach.
+Usage: check_floors.py [ROOT]
+"""
+import re
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+from cpp_source import ROOT, Report, cpp_files, without_comments
+
+MAY_INCLUDE = {
+    "base": "",
+    "device": "base",
+    "tensor": "base device",
+    "params": "base device tensor",
+    "ops": "base device tensor",
+    "model": "base device tensor params ops",
+    "text": "base",
+    "data": "base text",
+    "comm": "base device tensor",
+    "compress": "base device tensor comm",
+    "optim": "base device tensor params ops comm compress",
+    "formats": "base tensor",
+    "metrics": "base",
+    "engine": "base device tensor params ops comm compress optim formats metrics",
+    "tasks": "base device tensor params ops model text data comm compress optim formats metrics "
+             "engine",
+    "cli": "base device tensor params ops model text data comm compress optim formats metrics "
+           "engine tasks",
+}
+
+# (what is included, who may include it, why): vendor headers stay behind their doors.
+DOORS = [
+    (r"(dnnl|oneapi/dnnl/).*",
+     ["onebit/device/onednn_door.*", "onebit/ops/*_cpu.cc", "onebit/ops/*_cpu.h", "bench/*",
+      "tests/device/onednn_door_test.cc"],
+     "oneDNN stays behind onebit/device/onednn_door.h and onebit/ops/*_cpu.cc"),
+    (r"mpi\.h",
+     ["onebit/comm/mpi_*.cc", "onebit/comm/check_mpi.h", "tests/comm/*mpi*.cc"],
+     "MPI stays behind onebit/comm/mpi_*.cc"),
+    (r"nccl.*",
+     ["onebit/comm/nccl_*", "onebit/comm/check_nccl.h", "onebit/device/*cuda*"],
+     "NCCL stays behind onebit/comm/nccl_*"),
+    (r"(cuda|cublas|cudnn|cub/|cutlass/|cute/|nvtx|thrust/|curand|cooperative_groups).*",
+     ["*.cu", "*_cuda.h", "*_cuda.cc", "onebit/device/check_cuda.h", "onebit/device/cuda_*",
+      "onebit/comm/nccl_*"],
+     "CUDA headers are seen only by *.cu and *_cuda files"),
+    (r"onebit/device/onednn_door\.h",
+     ["onebit/device/*", "onebit/ops/*_cpu.cc", "onebit/ops/*_cpu.h", "onebit/ops/onednn_*", "bench/*",
+      "tests/device/*", "tests/ops/*"],
+     "only CPU ops reach through the oneDNN door"),
+    (r"omp\.h",
+     ["onebit/base/parallel_for*.cc"],
+     "loops go through parallel_for"),
+]
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
+
+
+def includes_of(root, path):
+    text = without_comments((root / path).read_text(encoding="utf-8"))
+    for match in INCLUDE.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match.group(1), match.group(2)
+
+
+def floor_of(name):
+    parts = Path(name).parts
+    return parts[1] if len(parts) > 2 and parts[0] == "onebit" else None
+
+
+def check_direction(report, path, line, target):
+    own, other = floor_of(path), floor_of(target)
+    if own is None or own not in MAY_INCLUDE:
+        return
+    if not target.startswith("onebit/"):
+        report.add(path, line, f'floor {own} includes "{target}", which is outside onebit/')
+    elif other not in MAY_INCLUDE:
+        report.add(path, line, f'"{target}": {other} is no floor of the house')
+    elif other != own and other not in MAY_INCLUDE[own].split():
+        below = MAY_INCLUDE[own].replace(" ", ", ") or "nothing"
+        report.add(path, line, f'floor {own} may include {below}; "{target}" stands elsewhere')
+
+
+def check_path(report, root, path, line, quote, target):
+    ours = target.split("/")[0] in ("onebit", "tests", "bench", "examples")
+    if quote == '"' and not ours:
+        report.add(path, line, f'"{target}": give the path from the repository root, '
+                               "or <> for a library")
+    elif ours and quote == "<" and path.parts[0] != "examples":
+        report.add(path, line, f"<{target}>: our own headers are included in quotes")
+    elif ours and not target.endswith(".pb.h") and not (root / target).is_file():
+        report.add(path, line, f'"{target}": there is no such file')
+
+
+def check_doors(report, path, line, target):
+    for pattern, allowed, reason in DOORS:
+        if re.fullmatch(pattern, target) and not any(fnmatch(str(path), one) for one in allowed):
+            report.add(path, line, f"includes {target}: {reason}")
+
+
+def check_cycles(report, graph):
+    """Files that include each other in a ring, which #pragma once hides."""
+    state = {}
+
+    def visit(node, trail):
+        state[node] = "open"
+        for line, target in graph.get(node, []):
+            if state.get(target) == "open":
+                ring = " -> ".join(trail[trail.index(target):] + [target])
+                report.add(node, line, f"include cycle: {ring}")
+            elif target not in state:
+                visit(target, trail + [target])
+        state[node] = "done"
+
+    for node in sorted(graph):
+        if node not in state:
+            visit(node, [node])
+
+
+def main(root=ROOT):
+    report, graph = Report("floors"), {}
+    files = cpp_files(root)
+    for path in files:
+        floor = floor_of(path)
+        if path.parts[0] == "onebit" and floor not in MAY_INCLUDE:
+            report.add(path, 1, "stands on no floor of the house; see onebit/README.md")
+        for line, quote, target in includes_of(root, path):
+            check_path(report, root, path, line, quote, target)
+            check_doors(report, path, line, target)
+            if quote == '"':
+                check_direction(report, path, line, target)
+                graph.setdefault(str(path), []).append((line, target))
+    # Highway compiles a source once a target by including it in itself: no cycle of ours.
+    graph = {node: [edge for edge in edges if edge[1] != node] for node, edges in graph.items()}
+    check_cycles(report, graph)
+    return report.finish(len(files))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:2])))

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Checks the house's habits: sizes, names, op families, mirrored tests, macros, stray words.
+
+Exit status 1 with file:line for every breach. Limits stand at the top.
+Usage: check_layout.py [ROOT]
+"""
+import re
+import sys
+from pathlib import Path
+
+from check_floors import MAY_INCLUDE
+from cpp_source import (ROOT, Report, cpp_files, functions, tree_files,
+                        without_comments_and_strings)
+
+MAX_LINES = {".h": 200, ".cc": 400, ".cu": 400, ".py": 400, ".sh": 400}
+MAX_FUNCTION_LINES = 60
+MAX_MACROS = 10
+
+FORBIDDEN_NAME = re.compile(r"(^|_)(utils?|common|helpers?|misc|new|v\d+|old)(_|$)")
+SNAKE = re.compile(r"[a-z0-9][a-z0-9_]*")
+# Preprocessor conditions that are not a build option in disguise.
+ALLOWED_CONDITION = re.compile(r"__CUDACC__|__CUDA_ARCH__|\bHWY_|__SANITIZE_|TOGGLE")
+# Macros that Highway's protocol asks for.
+PROTOCOL_MACRO = re.compile(r"HWY_|.*_TOGGLE$")
+MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK|XX" r"X|BUG" r"BUG)\b")
+MACHINE_PATH = re.compile(r"(?<![-\w.$}/:])/(home|root|work|Users|tmp|mnt)/[\w.-]")
+LINK = re.compile(r"\bhttps?://([\w.-]+)")
+# Documentation may be linked; packages come from whatever the system is set up to use.
+LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "json-schema.org", "www.apache.org",
+              "www.unicode.org"}
+TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""}
+TEST_FOLDERS = {"reference", "tree", "package"}
+
+
+def check_sizes(report, path, text):
+    limit = MAX_LINES.get(path.suffix)
+    count = text.count("\n")
+    if limit and count > limit:
+        report.add(path, count, f"{count} lines; a {path.suffix} file has at most {limit}")
+    if path.suffix in (".h", ".cc", ".cu"):
+        for first, last, name in functions(text):
+            if last - first + 1 > MAX_FUNCTION_LINES:
+                report.add(path, first, f"{name} has {last - first + 1} lines; at most "
+                                        f"{MAX_FUNCTION_LINES}")
+
+
+def check_name(report, path):
+    if path.parts[0] not in ("onebit", "tests", "bench", "examples", "tools"):
+        return
+    if FORBIDDEN_NAME.search(path.stem.lower()):
+        report.add(path, 1, "a name that says nothing (utils, common, helpers, _new, _v2): name "
+                            "the file after its idea")
+    if path.suffix in (".h", ".cc", ".cu", ".py") and not SNAKE.fullmatch(path.stem):
+        report.add(path, 1, "file names are snake_case")
+    if path.parts[0] == "onebit" and len(path.parts) > 3:
+        report.add(path, 1, "stands deeper than onebit/<floor>/<file>")
+
+
+def check_header(report, path, text):
+    code = without_comments_and_strings(text)
+    first = next((line.strip() for line in code.split("\n") if line.strip()), "")
+    once_per_target = "HWY_TARGET_TOGGLE" in code
+    if first != "#pragma once" and not once_per_target:
+        report.add(path, 1, "a header starts with #pragma once")
+    for number, line in enumerate(code.split("\n"), 1):
+        if re.match(r"\s*using\s+namespace\b", line):
+            report.add(path, number, "using namespace in a header")
+
+
+def check_preprocessor(report, path, text, macros):
+    for number, line in enumerate(without_comments_and_strings(text).split("\n"), 1):
+        condition = re.match(r"\s*#\s*(if|ifdef|ifndef|elif)\b(.*)", line)
+        if condition and not ALLOWED_CONDITION.search(condition.group(2)):
+            report.add(path, number, "a build option picks files, it is no #if in the code")
+        macro = re.match(r"\s*#\s*define\s+(\w+)", line)
+        if macro and not PROTOCOL_MACRO.fullmatch(macro.group(1)):
+            macros.setdefault(macro.group(1), (path, number))
+
+
+def check_words(report, path, text):
+    for number, line in enumerate(text.split("\n"), 1):
+        if MARK.search(line):
+            report.add(path, number, "an open mark: do it, or file an issue")
+        if MACHINE_PATH.search(line):
+            report.add(path, number, "an absolute path of one machine")
+        for host in LINK.findall(line):
+            if host.rstrip(".") not in LINK_HOSTS:
+                report.add(path, number, f"links to {host}, which is not in LINK_HOSTS of "
+                                         "tools/check_layout.py")
+
+
+def check_op_families(report, names):
+    ops = {name for name in names if name.startswith("onebit/ops/")}
+    cuda = any(name.endswith("_cuda.cu") for name in ops)
+    families = {re.sub(r"_(cpu\.cc|cuda\.cu)$", "", name) for name in ops
+                if name.endswith(("_cpu.cc", "_cuda.cu"))}
+    for family in sorted(families):
+        wanted = [f"{family}.h", f"{family}.cc", f"{family}_cpu.cc",
+                  f"tests/ops/{Path(family).name}_test.cc"]
+        if cuda:
+            wanted.append(f"{family}_cuda.cu")
+        for missing in [name for name in wanted if name not in names]:
+            report.add(f"{family}.h", 1, f"op family incomplete: {missing} is missing")
+
+
+def check_mirror(report, names):
+    for name in sorted(names):
+        parts = Path(name).parts
+        if parts[0] == "tests" and len(parts) > 2 and parts[1] not in MAY_INCLUDE and \
+                parts[1] not in TEST_FOLDERS:
+            report.add(name, 1, f"tests/{parts[1]} mirrors no floor")
+    floors = {Path(name).parts[1] for name in names
+              if name.startswith("onebit/") and name.endswith("/CMakeLists.txt")
+              and len(Path(name).parts) == 3}
+    for floor in sorted(floors):
+        if f"tests/{floor}/CMakeLists.txt" not in names:
+            report.add(f"onebit/{floor}/CMakeLists.txt", 1, f"there is no tests/{floor}")
+
+
+def check_macro_budget(report, macros):
+    if len(macros) > MAX_MACROS:
+        for name, (path, line) in macros.items():
+            report.add(path, line, f"macro {name}: {len(macros)} in the project, at most "
+                                   f"{MAX_MACROS}")
+
+
+def is_text(path):
+    fixture = path.parts[0] == "tests" and ("golden" in path.parts or "data" in path.parts[2:])
+    return path.suffix in TEXT_SUFFIXES and path.name != "LICENSE" and not fixture
+
+
+def main(root=ROOT):
+    report, macros = Report("layout"), {}
+    files = tree_files(root)
+    sources = set(cpp_files(root))
+    for path in files:
+        check_name(report, path)
+        if not is_text(path):
+            continue
+        try:
+            text = (root / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            report.add(path, 1, f"not UTF-8 at byte {error.start}")
+            continue
+        check_sizes(report, path, text)
+        check_words(report, path, text)
+        if path in sources:
+            check_preprocessor(report, path, text, macros)
+        if path.suffix == ".h":
+            check_header(report, path, text)
+    names = {str(path) for path in files}
+    check_op_families(report, names)
+    check_mirror(report, names)
+    check_macro_budget(report, macros)
+    return report.finish(len(files))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:2])))
