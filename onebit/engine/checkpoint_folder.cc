@@ -1,0 +1,139 @@
+#include "onebit/engine/checkpoint_folder.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "onebit/base/error.h"
+
+namespace onebit::engine {
+namespace {
+
+constexpr std::string_view kTagPrefix = "global_step";
+constexpr std::string_view kPartial = ".partial";
+constexpr std::string_view kReplaced = ".replaced";
+
+// The step in "global_step<N>"; -1 for other names.
+int64_t step_of_tag(const std::string& tag) {
+  if (!tag.starts_with(kTagPrefix)) return -1;
+  int64_t step = -1;
+  const char* end = tag.data() + tag.size();
+  const auto [at, error] = std::from_chars(tag.data() + kTagPrefix.size(), end, step);
+  return error == std::errc() && at == end ? step : -1;
+}
+
+bool is_left_over(const std::string& name) {
+  return name.ends_with(kPartial) || name.ends_with(kReplaced);
+}
+
+void sync_file(const Path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  require(descriptor >= 0, "{}: cannot open: {}", path.string(), std::strerror(errno));
+  const int result = ::fsync(descriptor);
+  const int reason = errno;
+  ::close(descriptor);
+  require(result == 0, "{}: cannot sync: {}", path.string(), std::strerror(reason));
+}
+
+// Puts `from` where the finished folder `to` stands. The exchange is one step where the file system
+// can do it; elsewhere the old folder is moved aside first.
+void replace_folder(const Path& from, const Path& to) {
+  Path replaced = to;
+  replaced += kReplaced;
+  std::filesystem::remove_all(replaced);
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
+    std::filesystem::rename(from, replaced);
+  } else {
+    std::filesystem::rename(to, replaced);
+    std::filesystem::rename(from, to);
+  }
+  sync_folder(to.parent_path());
+  std::filesystem::remove_all(replaced);
+}
+
+}  // namespace
+
+std::string tag_of_step(int64_t step) {
+  return fmt::format("{}{}", kTagPrefix, step);
+}
+
+void sync_tree(const Path& folder) {
+  for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {
+    if (item.is_directory()) {
+      sync_folder(item.path());
+    } else {
+      sync_file(item.path());
+    }
+  }
+  sync_folder(folder);
+}
+
+std::optional<std::string> CheckpointFolder::latest() const {
+  const Path file = root_ / "latest";
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  std::string tag = read_file(file);
+  while (!tag.empty() && (tag.back() == '\n' || tag.back() == ' ' || tag.back() == '\r')) {
+    tag.pop_back();
+  }
+  require(
+      !tag.empty() && std::filesystem::is_directory(folder(tag)),
+      "{}: names the checkpoint \"{}\", which is not there; write the name of one of the folders "
+      "beside it into this file",
+      file.string(), tag);
+  return tag;
+}
+
+std::vector<std::string> CheckpointFolder::tags() const {
+  std::vector<std::string> found;
+  if (!std::filesystem::is_directory(root_)) return found;
+  for (const auto& item : std::filesystem::directory_iterator(root_)) {
+    const std::string name = item.path().filename().string();
+    if (item.is_directory() && step_of_tag(name) >= 0) found.push_back(name);
+  }
+  std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
+    return step_of_tag(a) < step_of_tag(b);
+  });
+  return found;
+}
+
+void CheckpointFolder::begin(const std::string& tag) const {
+  std::filesystem::create_directories(root_);
+  for (const auto& item : std::filesystem::directory_iterator(root_)) {
+    if (item.is_directory() && is_left_over(item.path().filename().string())) {
+      std::filesystem::remove_all(item.path());
+    }
+  }
+  std::filesystem::create_directories(partial_folder(tag));
+}
+
+void CheckpointFolder::publish(const std::string& tag) const {
+  sync_tree(partial_folder(tag));
+  if (std::filesystem::exists(folder(tag))) {
+    replace_folder(partial_folder(tag), folder(tag));
+  } else {
+    rename_durably(partial_folder(tag), folder(tag));
+  }
+  write_file_atomically(root_ / "latest", tag);
+}
+
+void CheckpointFolder::prune(int64_t keep_last) const {
+  const std::vector<std::string> all = tags();
+  const std::optional<std::string> newest = latest();
+  const int64_t surplus = static_cast<int64_t>(all.size()) - keep_last;
+  for (int64_t index = 0; index < surplus; ++index) {
+    const std::string& tag = all[static_cast<size_t>(index)];
+    if (tag == newest) continue;
+    // Renamed first: a half-deleted folder must never pass for a checkpoint.
+    Path doomed = folder(tag);
+    doomed += kReplaced;
+    std::filesystem::rename(folder(tag), doomed);
+    std::filesystem::remove_all(doomed);
+  }
+}
+
+}  // namespace onebit::engine

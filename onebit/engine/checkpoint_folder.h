@@ -1,0 +1,47 @@
+// A run's folder of checkpoints: `<root>/<tag>/` each, and the file `latest` that names the newest.
+// A tag's folder is written as `<tag>.partial`, synced, renamed, and only then named in `latest`,
+// so that a reader never sees a part of one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/file.h"
+
+namespace onebit::engine {
+
+class CheckpointFolder {
+ public:
+  explicit CheckpointFolder(Path root) : root_(std::move(root)) {}
+
+  const Path& root() const { return root_; }
+  Path folder(const std::string& tag) const { return root_ / tag; }
+  Path partial_folder(const std::string& tag) const { return root_ / (tag + ".partial"); }
+
+  // The tag in `latest`; empty when there is no such file. Errors: it names a folder that is
+  // absent.
+  std::optional<std::string> latest() const;
+  // Finished tags, oldest step first.
+  std::vector<std::string> tags() const;
+
+  // The following are for rank 0 alone.
+  // Makes an empty partial folder; removes what interrupted writes left behind.
+  void begin(const std::string& tag) const;
+  // Renames the partial folder into place (replacing a finished one of the same tag atomically) and
+  // points `latest` at it.
+  void publish(const std::string& tag) const;
+  // Keeps the newest `keep_last` tags and always the one `latest` names.
+  void prune(int64_t keep_last) const;
+
+ private:
+  Path root_;
+};
+
+// "global_step1200", DeepSpeed's default tag.
+std::string tag_of_step(int64_t step);
+
+// Makes the content of all files below `folder`, and the folders themselves, durable.
+void sync_tree(const Path& folder);
+
+}  // namespace onebit::engine

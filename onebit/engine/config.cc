@@ -1,0 +1,150 @@
+#include "onebit/engine/config.h"
+
+namespace onebit::engine {
+namespace {
+
+DType parse_communication_type(JsonReader& recipe) {
+  const std::string name =
+      recipe.choice("communication_data_type", "fp32", {"fp32", "fp16", "bf16"});
+  if (name == "fp16") return DType::kF16;
+  if (name == "bf16") return DType::kBF16;
+  return DType::kF32;
+}
+
+LossScaleConfig parse_loss_scale(JsonReader& fp16) {
+  LossScaleConfig config;
+  config.static_scale = fp16.number("loss_scale", 0);
+  config.initial_scale_power = static_cast<int>(fp16.integer("initial_scale_power", 16));
+  config.window = fp16.integer("loss_scale_window", 1000);
+  config.hysteresis = static_cast<int>(fp16.integer("hysteresis", 2));
+  config.consecutive_hysteresis = fp16.boolean("consecutive_hysteresis", false);
+  config.min_scale = fp16.number("min_loss_scale", 1);
+  require(config.static_scale >= 0, "{} must not be negative; 0 means dynamic",
+          fp16.place("loss_scale"));
+  require(config.window >= 1, "{} must be at least 1", fp16.place("loss_scale_window"));
+  require(config.initial_scale_power >= 0 && config.initial_scale_power <= 30,
+          "{} must lie in 0..30", fp16.place("initial_scale_power"));
+  for (const char* key : {"auto_cast", "fp16_master_weights_and_grads"}) {
+    require(!fp16.boolean(key, false), "{} is not supported: remove it", fp16.place(key));
+  }
+  return config;
+}
+
+// fp16 and bf16 sections decide the compute type of weights and activations.
+void parse_precision(JsonReader& recipe, EngineConfig& config) {
+  JsonReader fp16 = recipe.object("fp16");
+  const bool half = fp16.boolean("enabled", false);
+  config.loss_scale = parse_loss_scale(fp16);
+  fp16.finish();
+  bool brain = false;
+  for (const char* key : {"bf16", "bfloat16"}) {
+    JsonReader bf16 = recipe.object(key);
+    brain |= bf16.boolean("enabled", false);
+    require(!bf16.boolean("immediate_grad_update", false), "{} is not supported: remove it",
+            bf16.place("immediate_grad_update"));
+    bf16.finish();
+  }
+  require(!(half && brain), "{}: fp16 and bf16 are both enabled; enable one", config.place);
+  config.compute = half ? DType::kF16 : brain ? DType::kBF16 : DType::kF32;
+}
+
+void parse_run(JsonReader run, RunConfig& config) {
+  config.steps = run.integer("steps", 0);
+  config.checkpoint_every = run.integer("checkpoint_every", 0);
+  config.evaluate_every = run.integer("evaluate_every", 0);
+  config.keep_last = run.integer("keep_last", config.keep_last);
+  config.seed = static_cast<uint64_t>(run.integer("seed", static_cast<int64_t>(config.seed)));
+  config.max_skipped_steps = run.integer("max_skipped_steps", config.max_skipped_steps);
+  config.check_replicas_every = run.integer("check_replicas_every", 0);
+  const double megabytes = run.number("bucket_mb", 4);
+  config.overlap = run.boolean("overlap", true);
+  require(megabytes > 0 && megabytes <= 4096, "{} must lie between 0 and 4096",
+          run.place("bucket_mb"));
+  config.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
+  for (const char* key : {"steps", "checkpoint_every", "evaluate_every", "check_replicas_every"}) {
+    require(run.integer(key, 0) >= 0, "{} must not be negative", run.place(key));
+  }
+  require(config.keep_last >= 1, "{} must be at least 1", run.place("keep_last"));
+  require(config.max_skipped_steps >= 1, "{} must be at least 1", run.place("max_skipped_steps"));
+  run.finish();
+}
+
+void parse_tensorboard(JsonReader section, TensorBoardConfig& config) {
+  config.enabled = section.boolean("enabled", true);
+  const std::string folder = section.text("output_path", "");
+  const std::string job = section.text("job_name", "");
+  if (!folder.empty()) config.folder = job.empty() ? folder : folder + "/" + job;
+  section.finish();
+}
+
+// DeepSpeed's keys whose behaviour onebit always has, or that steer what it does not contain.
+void accept_without_effect(JsonReader& recipe, EngineConfig& config) {
+  const std::pair<const char*, const char*> keys[] = {
+      {"zero_allow_untested_optimizer", "there is no ZeRO here"},
+      {"disable_allgather", "exchanges are always all-to-all and all-gather"},
+      {"dump_state", "the resolved recipe is always printed"},
+      {"memory_breakdown", "the memory table is always printed"},
+      {"dataloader_drop_last", "every example is used"},
+      {"vocabulary_size", "the vocabulary is padded internally"},
+      {"prescale_gradients", "sums are taken in f32, where the order of scaling does not matter"},
+      {"gradient_predivide_factor", "as prescale_gradients"},
+      {"timers", "throughput is always measured"},
+      {"checkpoint", "tags are always validated"},
+      {"activation_checkpointing", "use the model section's memory options"},
+      {"flops_profiler", "use wall_clock_breakdown"},
+      {"csv_monitor", "metrics.jsonl holds every value"},
+  };
+  for (const auto& [key, reason] : keys) {
+    if (recipe.has(key)) config.notices.push_back(fmt::format("{}: no effect, {}", key, reason));
+  }
+}
+
+void refuse_unsupported(JsonReader& recipe) {
+  JsonReader zero = recipe.object("zero_optimization");
+  require(
+      zero.integer("stage", 0) == 0,
+      "{} must be 0: the optimizers here keep full state on every rank (1-bit optimizers refuse "
+      "ZeRO in DeepSpeed as well)",
+      zero.place("stage"));
+  require(!recipe.boolean("sparse_gradients", false),
+          "{} is not supported: remove it, dense exchange of embeddings is compressed anyway",
+          recipe.place("sparse_gradients"));
+  for (const char* key : {"amp", "wandb", "comet", "progressive_layer_drop"}) {
+    const Json& section = recipe.raw(key);
+    const bool on = section.is_object() && section.value("enabled", false);
+    require(!on, "{} is not supported: remove it or set enabled to false", recipe.place(key));
+  }
+  JsonReader types = recipe.object("data_types");
+  types.choice("grad_accum_dtype", "fp32", {"fp32"});
+  types.finish();
+}
+
+}  // namespace
+
+EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
+  EngineConfig config;
+  config.place = place;
+  config.batch.train = recipe.integer("train_batch_size", 0);
+  config.batch.micro = recipe.integer("train_micro_batch_size_per_gpu", 0);
+  config.batch.accumulation = recipe.integer("gradient_accumulation_steps", 0);
+  config.gradient_clipping = recipe.number("gradient_clipping", 0);
+  require(config.gradient_clipping >= 0, "{} must not be negative; 0 means off",
+          recipe.place("gradient_clipping"));
+  parse_precision(recipe, config);
+  config.wire = parse_communication_type(recipe);
+  config.optimizer = recipe.raw("optimizer");
+  require(config.optimizer.is_object(),
+          "{} is missing: give {{\"type\": \"AdamW\", \"params\": ...}}",
+          recipe.place("optimizer"));
+  config.scheduler = recipe.raw("scheduler");
+  config.steps_per_print = recipe.integer("steps_per_print", 10);
+  require(config.steps_per_print >= 1, "{} must be at least 1", recipe.place("steps_per_print"));
+  config.wall_clock_breakdown = recipe.boolean("wall_clock_breakdown", false);
+  parse_tensorboard(recipe.object("tensorboard"), config.tensorboard);
+  parse_run(recipe.object("run"), config.run);
+  accept_without_effect(recipe, config);
+  refuse_unsupported(recipe);
+  return config;
+}
+
+}  // namespace onebit::engine

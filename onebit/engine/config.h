@@ -1,0 +1,74 @@
+// The engine's part of a recipe: DeepSpeed's top-level keys under their own names and meaning, and
+// our `run` section. A DeepSpeed config loads unchanged; what it asks and onebit cannot do is an
+// error that names the key, never ignored.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/tensor/dtype.h"
+
+namespace onebit::engine {
+
+// train = micro * accumulation * world_size. In samples (sequences).
+struct BatchSizes {
+  int64_t train = 0;
+  int64_t micro = 0;
+  int64_t accumulation = 0;
+};
+
+// Any two of train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps (0:
+// absent) give the third; with one, accumulation is 1. Errors: none given, a remainder, three that
+// disagree; each with the values and the fix. `place` names the recipe.
+BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string& place);
+
+struct LossScaleConfig {
+  double static_scale = 0;  // 0: dynamic
+  int initial_scale_power = 16;
+  int64_t window = 1000;
+  int hysteresis = 2;
+  bool consecutive_hysteresis = false;
+  double min_scale = 1;
+};
+
+struct TensorBoardConfig {
+  bool enabled = true;
+  std::string folder;  // empty: <output>/tensorboard
+};
+
+// When things happen, in optimizer steps.
+struct RunConfig {
+  int64_t steps = 0;  // updates in the whole run
+  int64_t checkpoint_every = 0;
+  int64_t evaluate_every = 0;
+  int64_t keep_last = 3;
+  uint64_t seed = 42;
+  int64_t max_skipped_steps = 20;  // in a row, before the run stops with a diagnosis
+  int64_t check_replicas_every = 0;
+  int64_t bucket_bytes = int64_t{4} << 20;
+  bool overlap = true;  // exchange buckets while the backward pass still runs
+};
+
+struct EngineConfig {
+  BatchSizes batch;  // as given; solved against the world size by the engine
+  DType compute = DType::kF32;
+  DType wire = DType::kF32;  // communication_data_type of dense exchanges
+  double gradient_clipping = 0;
+  LossScaleConfig loss_scale;  // used when compute is f16
+  Json optimizer;
+  Json scheduler;
+  TensorBoardConfig tensorboard;
+  RunConfig run;
+  int64_t steps_per_print = 10;
+  bool wall_clock_breakdown = false;
+  std::string place;                 // the recipe's path, for errors
+  std::vector<std::string> notices;  // keys accepted without effect, and why
+};
+
+// Reads the engine's keys; the caller reads `model` and `data` from the same reader and calls
+// finish(), so that unknown keys are errors.
+EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place);
+
+}  // namespace onebit::engine
