@@ -1,0 +1,62 @@
+// Batches for every rank in a global order of samples that does not depend on the number of ranks:
+// sample s is the same sequence with the same mask everywhere, and a step always consumes the same
+// samples. Two ranks see what one rank with twice the accumulation sees.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "onebit/data/batch.h"
+#include "onebit/data/mixture.h"
+#include "onebit/data/pair_options.h"
+#include "onebit/data/pair_source.h"
+#include "onebit/data/token_store.h"
+
+namespace onebit::data {
+
+struct BatchStreamOptions {
+  uint64_t seed = 0;
+  int world_size = 1;
+  int rank = 0;
+  int64_t micro_batch = 1;   // sequences of one rank in one micro-step
+  int64_t accumulation = 1;  // micro-steps in a step
+  PairOptions pairs;
+  MaskOptions masks;
+  int threads = 1;  // for building the index of the first epoch
+};
+
+struct WeightedStore {
+  std::shared_ptr<const TokenStore> store;
+  double weight = 0;  // share of the samples; 0 in all stores: by their numbers of examples
+};
+
+// Usable from any number of threads.
+class BatchStream {
+ public:
+  // Errors: no store, stores of different vocabularies or casings, weights partly given, more ranks
+  // than samples, an option out of range.
+  BatchStream(const std::vector<WeightedStore>& stores, const BatchStreamOptions& options);
+
+  // micro_batch * accumulation * world_size.
+  uint64_t samples_per_step() const;
+  // This rank's batch in micro-step `micro_step` of the step that begins at global sample
+  // `first_sample`: samples first_sample + (micro_step * world_size + rank) * micro_batch + k.
+  // A pure function of its arguments; to resume, go on at the sample counter.
+  void build(uint64_t first_sample, int64_t micro_step, Batch& batch);
+  // The most any batch holds.
+  BatchBounds bounds() const;
+
+  // Examples in the first epoch over all stores.
+  uint64_t first_epoch_examples();
+  // For each store the epoch and index of its next example once `samples` were consumed.
+  std::vector<DataPosition> positions(uint64_t samples);
+  const BatchStreamOptions& options() const { return options_; }
+
+ private:
+  BatchStreamOptions options_;
+  std::vector<std::unique_ptr<PairSource>> sources_;
+  Mixture mixture_;
+};
+
+}  // namespace onebit::data

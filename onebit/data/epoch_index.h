@@ -1,0 +1,39 @@
+// Finds any pair of an epoch: a table with one entry every few hundred sentences, made in one pass
+// over the sentence offsets (tokens are not touched).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "onebit/data/pair_walk.h"
+#include "onebit/data/token_store.h"
+
+namespace onebit::data {
+
+class EpochIndex {
+ public:
+  // Counts the pairs of the epoch on `threads` threads.
+  EpochIndex(const TokenStore& store, const PairWalkOptions& options, int threads);
+
+  uint64_t examples() const { return examples_; }
+  const PairWalkOptions& options() const { return options_; }
+  // The pair at place `index` of the epoch's order; `number` is set to its place in the text.
+  Pair find(const TokenStore& store, uint64_t index, uint64_t* number) const;
+  uint64_t size_bytes() const { return entries_.size() * sizeof(Entry); }
+
+ private:
+  struct Entry {
+    uint64_t first_number;  // of the pair that begins here
+    uint64_t sentence;      // where a visit begins
+    uint64_t document;
+  };
+
+  void count(const TokenStore& store, uint64_t document_begin, uint64_t document_end,
+             std::vector<Entry>& entries, uint64_t& examples) const;
+
+  PairWalkOptions options_;
+  std::vector<Entry> entries_;
+  uint64_t examples_ = 0;
+};
+
+}  // namespace onebit::data

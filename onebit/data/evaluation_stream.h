@@ -1,0 +1,44 @@
+// A held-out store in a fixed order with fixed pairs and masks, so that two evaluations compare.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "onebit/data/batch.h"
+#include "onebit/data/pair_options.h"
+#include "onebit/data/pair_source.h"
+#include "onebit/data/token_store.h"
+
+namespace onebit::data {
+
+struct EvaluationOptions {
+  uint64_t seed = 0;  // of pairs and masks; not the run's seed, so that runs compare
+  int world_size = 1;
+  int rank = 0;
+  int64_t batch = 32;       // sequences; the last one may be short
+  int64_t max_samples = 0;  // 0: all
+  PairOptions pairs;
+  MaskOptions masks;
+  int threads = 1;
+};
+
+// Usable from any number of threads.
+class EvaluationStream {
+ public:
+  EvaluationStream(std::shared_ptr<const TokenStore> store, const EvaluationOptions& options);
+
+  // Over all ranks.
+  uint64_t samples() const { return samples_; }
+  // Of this rank; ranks may differ by one, and it may be 0.
+  int64_t batches() const;
+  // Batch `index` of this rank: the (index * world_size + rank)-th of all.
+  void build(int64_t index, Batch& batch);
+  BatchBounds bounds() const;
+
+ private:
+  EvaluationOptions options_;
+  PairSource source_;
+  uint64_t samples_;
+};
+
+}  // namespace onebit::data

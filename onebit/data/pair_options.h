@@ -1,0 +1,24 @@
+// How sentence pairs are cut from documents and which tokens are masked (Devlin et al. 2019,
+// sections 3.1 and A.1).
+#pragma once
+
+#include <cstdint>
+
+namespace onebit::data {
+
+struct PairOptions {
+  int64_t sequence_length = 128;            // [CLS] and two [SEP] included; 8 to 65536
+  double short_sequence_probability = 0.1;  // share of visits with a random shorter target
+};
+
+struct MaskOptions {
+  double probability = 0.15;     // of the tokens of a sequence, special ones counted
+  int64_t max_predictions = 20;  // in a sequence
+  bool whole_words = false;      // all pieces of a word or none
+};
+
+// Errors name the option and its range.
+void check(const PairOptions& options);
+void check(const MaskOptions& options);
+
+}  // namespace onebit::data

@@ -1,0 +1,55 @@
+// Cuts documents into sentence pairs (Devlin et al. 2019, section A.1; the rules of the published
+// create_pretraining_data). A document is taken in visits: a short one whole, a long one in runs of
+// about 32 sequences whose ends move with every epoch, so that the cost of finding a pair is
+// bounded and one random target length never governs a whole book.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/base/philox.h"
+#include "onebit/data/pair_options.h"
+#include "onebit/data/token_store.h"
+
+namespace onebit::data {
+
+struct PairWalkOptions {
+  PairOptions pairs;
+  uint64_t epoch_seed = 0;  // of (seed, epoch)
+};
+
+// A pair as ranges of sentences, before truncation.
+struct Pair {
+  uint64_t document;
+  uint64_t a_begin, a_end;  // A
+  uint64_t b_end;           // when B continues: [a_end, b_end)
+  bool random_next;         // else B is still to be drawn from another document
+  int64_t target;           // tokens of A and B aimed at
+};
+
+// Walks the pairs of the store from the beginning of a visit on.
+class PairWalk {
+ public:
+  // `sentence` begins a visit of `document`.
+  PairWalk(const TokenStore& store, const PairWalkOptions& options, uint64_t document,
+           uint64_t sentence);
+
+  // Whether the next pair begins a visit.
+  bool at_visit() const { return sentence_ == visit_end_; }
+  uint64_t document() const { return document_; }
+  uint64_t sentence() const { return sentence_; }
+  // Whether all documents before `document_end` are done.
+  bool done(uint64_t document_end) const { return document_ >= document_end; }
+  Pair next();
+
+ private:
+  void begin_visit();
+
+  const TokenStore& store_;
+  const PairWalkOptions& options_;
+  uint64_t document_, document_end_;  // document_end_: its last sentence + 1
+  uint64_t sentence_, visit_end_;
+  int64_t target_ = 0;
+  RandomSequence random_;
+};
+
+}  // namespace onebit::data
