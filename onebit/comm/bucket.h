@@ -1,0 +1,75 @@
+// How a flat buffer is cut for the wire: into buckets, a bucket into one chunk a rank, a chunk into
+// blocks. Everything is counted in elements of the flat buffer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace onebit::comm {
+
+// Cuts fall on multiples of this, but for the end of the buffer. A block has one scale.
+inline constexpr int64_t kBlockElements = 2048;
+
+struct Range {
+  int64_t begin = 0, end = 0;  // elements [begin, end)
+
+  int64_t elements() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+
+// Blocks in a range that begins on a block; the last one may be partial.
+constexpr int64_t blocks_in(int64_t elements) {
+  return (elements + kBlockElements - 1) / kBlockElements;
+}
+
+// The part of a bucket that `rank` of `world_size` owns: whole blocks, shared as evenly as they go,
+// low ranks first. Empty for the ranks beyond the last block.
+Range chunk_of(Range bucket, int world_size, int rank);
+
+// Buckets of about bucket_bytes of f32 each, numbered from the END of the buffer, the order in
+// which a backward pass completes gradients. The last bucket (at the start of the buffer) takes
+// what is left. Every element is in exactly one.
+class Buckets {
+ public:
+  // Error: no elements, or bucket_bytes below one block.
+  Buckets(int64_t elements, int64_t bucket_bytes);
+
+  int64_t elements() const { return elements_; }
+  int64_t count() const { return count_; }
+  Range range(int64_t bucket) const;
+  int64_t bucket_of(int64_t element) const;
+  // Of the largest bucket.
+  int64_t max_elements() const;
+
+  // Elements of all chunks `rank` owns, and how many of them lie in buckets numbered below
+  // `bucket`: where its chunk of that bucket begins in a buffer of owned elements.
+  int64_t owned_elements(int world_size, int rank) const;
+  int64_t owned_offset(int64_t bucket, int world_size, int rank) const;
+
+  bool operator==(const Buckets&) const = default;
+
+ private:
+  int64_t elements_, bucket_elements_, count_;
+};
+
+// Follows a backward pass: which buckets may leave as ranges of the gradient become ready.
+class ReadyBuckets {
+ public:
+  explicit ReadyBuckets(const Buckets& buckets);
+
+  // Marks a range as ready (any order, each element once a pass) and returns the buckets that may
+  // leave now. Buckets leave in the order of their numbers, a complete one waiting for those before
+  // it, so that all ranks send in the same order whatever the order of the ranges.
+  // Error: elements became ready twice, or outside the buffer.
+  std::vector<int64_t> ready(Range range);
+  bool all_left() const { return next_ == buckets_.count(); }
+  // For the next pass.
+  void restart();
+
+ private:
+  Buckets buckets_;
+  std::vector<int64_t> missing_elements_;
+  int64_t next_ = 0;
+};
+
+}  // namespace onebit::comm

@@ -1,0 +1,159 @@
+// Ranks talking to each other. A Communicator is one rank's end of one group; every rank of the
+// group calls the same collectives in the same order (per communicator, whichever thread makes the
+// call). Transports: threads of one process (thread_communicator.h), MPI (mpi_communicator.h).
+//
+// Errors. When a rank fails it calls abort() (run_rank() does it for every exception). From then on
+// every blocked or later call of another rank throws PeerError with the failed rank and its
+// message; under MPI processes that do not notice are ended within seconds. No rank is left
+// waiting.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/base/error.h"
+#include "onebit/device/device.h"
+
+namespace onebit::comm {
+
+// Thrown on a rank because another one failed.
+class PeerError : public Error {
+ public:
+  PeerError(int failed_rank, const std::string& failed_message);
+  int failed_rank() const { return failed_rank_; }
+
+ private:
+  int failed_rank_;
+};
+
+enum class Reduction { kSum, kMax, kMin };
+
+// A collective under way. The buffers given to it must live, untouched, until wait() has returned
+// (or the Request is destroyed, which gives the collective up; do that only on the way out of an
+// error). Requests may be waited for in any order.
+class Request {
+ public:
+  class State {
+   public:
+    virtual ~State() = default;
+    // Moves the transfer on; true when it is complete. Throws PeerError.
+    virtual bool test() = 0;
+    virtual void wait() = 0;
+  };
+
+  Request() = default;  // complete
+  explicit Request(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+  // Does not block. Transports without a thread of their own advance only inside test() and wait().
+  bool test();
+  // Returns when what was received may be read and what was sent may be overwritten.
+  void wait();
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// Chunks of every rank for every rank: `send` is one message a rank, in rank order, of
+// send_bytes[r] bytes; `receive` likewise. What r sends to me must be as long as I expect.
+struct AllToAll {
+  std::span<const std::byte> send;
+  std::span<const int64_t> send_bytes;
+  std::span<std::byte> receive;
+  std::span<const int64_t> receive_bytes;
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const { return rank_; }
+  int world_size() const { return world_size_; }
+  // The number of this rank among those on the same machine.
+  int local_rank() const { return local_rank_; }
+  // Where the buffers given to it live.
+  virtual Device device() const { return {}; }
+  virtual std::string_view transport() const = 0;  // "threads", "mpi"
+
+  // Every rank ends with the same bits: the values of all ranks combined in rank order. For small
+  // agreements (norms, flags, counts): each rank sends all it has to every other. Long f32 buffers
+  // are averaged by DenseExchange. kMax and kMin of NaN are NaN.
+  void all_reduce(std::span<float> values, Reduction reduction);
+  void all_reduce(std::span<double> values, Reduction reduction);
+  void all_reduce(std::span<int64_t> values, Reduction reduction);
+  Request start_all_reduce(std::span<float> values, Reduction reduction);
+  Request start_all_reduce(std::span<double> values, Reduction reduction);
+  Request start_all_reduce(std::span<int64_t> values, Reduction reduction);
+
+  // Every rank ends with the contributions of all in rank order. all_gather: all equally long;
+  // all_gather_v: rank r gives sizes_bytes[r] bytes (the same list on all ranks). `mine` may be its
+  // place inside `all`.
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
+  Request start_all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
+  void all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
+                    std::span<const int64_t> sizes_bytes);
+  Request start_all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
+                             std::span<const int64_t> sizes_bytes);
+
+  // Rank r ends with what every rank had for r, in rank order.
+  void all_to_all_v(const AllToAll& chunks);
+  Request start_all_to_all_v(const AllToAll& chunks);
+
+  // Every rank ends with the bytes of `root`.
+  void broadcast(std::span<std::byte> bytes, int root);
+  Request start_broadcast(std::span<std::byte> bytes, int root);
+
+  // Returns when every rank has called it.
+  void barrier();
+  Request start_barrier();
+
+  // The same ranks on an independent communicator, for another thread. Collective.
+  virtual std::unique_ptr<Communicator> duplicate() = 0;
+
+  // Ends all ranks with this message. Threads: marks the world as failed, wakes everybody and
+  // throws Error. MPI: prints, tells the other ranks and ends the job; does not return. When
+  // another rank failed before, that one's message stays.
+  [[noreturn]] virtual void abort(const std::string& message) = 0;
+  // Makes calls of this rank on this communicator throw, now and later: for winding down a thread
+  // that is blocked in one. May be called from any thread.
+  virtual void interrupt() = 0;
+
+  // Bytes this rank has handed to the transport for other ranks through this communicator
+  // (duplicates count for themselves). May be read from any thread.
+  int64_t wire_bytes_sent() const { return wire_bytes_sent_.load(std::memory_order_relaxed); }
+
+ protected:
+  Communicator(int rank, int world_size, int local_rank)
+      : rank_(rank), world_size_(world_size), local_rank_(local_rank) {}
+
+  // One message to and one from every other rank; an empty one is not sent at all. The entries of
+  // this rank itself are empty.
+  struct Messages {
+    std::string_view operation;  // for errors
+    std::vector<std::span<const std::byte>> send;
+    std::vector<std::span<std::byte>> receive;
+  };
+  // The one thing a transport must do.
+  virtual std::unique_ptr<Request::State> start(Messages messages) = 0;
+
+ private:
+  Request start_counted(Messages messages);
+  template <typename T>
+  Request reduce(std::span<T> values, Reduction reduction);
+
+  int rank_, world_size_, local_rank_;
+  std::atomic<int64_t> wire_bytes_sent_{0};
+};
+
+// Runs one rank's work; an exception that leaves it aborts all ranks with its message.
+void run_rank(Communicator& communicator, const std::function<void()>& work);
+
+}  // namespace onebit::comm

@@ -1,0 +1,48 @@
+// The uncompressed average over ranks, by chunk owners: every rank sends each chunk to its owner,
+// the owner adds them in rank order in f32, and sends the average to all. So every transport gives
+// the same bits, and every rank ends with the same bits.
+#pragma once
+
+#include "onebit/comm/bucket_exchange.h"
+#include "onebit/device/buffer.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::comm {
+
+class DenseExchange : public BucketExchange {
+ public:
+  // `wire` is what travels: f32, bf16 or f16 (`communication_data_type`); the 16-bit types round
+  // every contribution once and the average once. Error: another type.
+  DenseExchange(Communicator& communicator, const Buckets& buckets, DType wire);
+
+  // `values` f32 [elements of the bucket]: this rank's values, and after finish() the average over
+  // ranks. Must live until then.
+  void submit(Context& context, int64_t bucket, View values);
+  // Submits every bucket of the flat buffer `values` f32 [elements] and finishes.
+  void average(Context& context, View values);
+
+  // What this rank sends for all buckets once.
+  int64_t wire_bytes() const;
+
+ protected:
+  Request scatter(Context& context, int64_t bucket, int slot) override;
+  Request gather(Context& context, int64_t bucket, int slot) override;
+  void complete(Context& context, int64_t bucket, int slot) override;
+
+ private:
+  struct Slot {
+    View values;
+    Buffer send, received, result, gathered;
+  };
+
+  DType wire_;
+  std::array<Slot, kSlots> slots_;
+};
+
+// Bytes a ring all-reduce of `elements` values of two bytes sends from each rank: the measure for
+// what compression saves.
+constexpr int64_t ring_bytes_16bit(int64_t elements, int world_size) {
+  return 4 * elements * (world_size - 1) / world_size;
+}
+
+}  // namespace onebit::comm

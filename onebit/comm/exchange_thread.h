@@ -1,0 +1,51 @@
+// A thread beside the one that computes, on which buckets are exchanged while the backward pass
+// goes on.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/device/context.h"
+
+namespace onebit::comm {
+
+// Runs jobs one after the other in the order of submission. Every rank must submit the same jobs in
+// the same order. A job that throws aborts all ranks through the communicator at once (so that no
+// rank waits for it), its exception comes out of the next wait(), and later jobs are not run.
+class ExchangeThread {
+ public:
+  using Job = std::function<void(Context&, Communicator&)>;
+
+  // `communicator` belongs to the thread from now on: give it a duplicate(). `make_context` runs on
+  // the thread.
+  ExchangeThread(std::unique_ptr<Communicator> communicator, std::function<Context()> make_context);
+  // Drops jobs that have not begun and interrupts the one that runs: wait() first.
+  ~ExchangeThread();
+
+  void submit(Job job);
+  // Returns when every job submitted so far has ended.
+  void wait();
+  // For building exchanges that run here, and for its wire_bytes_sent(); collectives belong to
+  // jobs.
+  Communicator& communicator() { return *communicator_; }
+
+ private:
+  void run();
+
+  std::unique_ptr<Communicator> communicator_;
+  std::function<Context()> make_context_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  bool busy_ = false, stopping_ = false;
+  std::exception_ptr error_;
+  std::thread thread_;  // last: starts when everything else stands
+};
+
+}  // namespace onebit::comm

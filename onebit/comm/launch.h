@@ -1,0 +1,35 @@
+// How this process was started, and the communicator that follows from it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/comm/mpi_communicator.h"
+
+namespace onebit::comm {
+
+// What a launcher says in the environment. `launcher` is empty when the process was started alone.
+struct Launch {
+  std::string launcher;  // "mpirun" (Open MPI), "mpiexec" (PMI), "srun" (Slurm)
+  int rank = 0;
+  int world_size = 1;
+};
+
+// Error: a launcher's variable that is not a number.
+Launch detect_launch();
+
+// The ranks this process belongs to: MPI when a launcher started several, one rank otherwise.
+// Errors: several were launched and MPI is not built in, or MPI sees another number of ranks than
+// the launcher started (a launcher of another MPI).
+class World {
+ public:
+  World();
+  Communicator& communicator() { return *communicator_; }
+
+ private:
+  std::unique_ptr<MpiEnvironment> environment_;
+  std::unique_ptr<Communicator> communicator_;
+};
+
+}  // namespace onebit::comm

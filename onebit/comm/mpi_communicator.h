@@ -1,0 +1,29 @@
+// Ranks as MPI processes. mpi_communicator.cc, or no_mpi.cc where MPI is not built in.
+#pragma once
+
+#include <memory>
+
+#include "onebit/comm/communicator.h"
+
+namespace onebit::comm {
+
+bool mpi_is_built();
+
+// Owns MPI: initialises it with full thread support and finalises it. One a process, outliving its
+// communicators. Leaving it by an exception ends the whole job. Errors: MPI is not built in, or it
+// does not support calls from several threads.
+class MpiEnvironment {
+ public:
+  MpiEnvironment();
+  ~MpiEnvironment();
+  MpiEnvironment(const MpiEnvironment&) = delete;
+  MpiEnvironment& operator=(const MpiEnvironment&) = delete;
+
+  // All processes of the job. Collective.
+  std::unique_ptr<Communicator> world();
+
+ private:
+  int exceptions_at_start_;
+};
+
+}  // namespace onebit::comm

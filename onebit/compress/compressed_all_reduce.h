@@ -1,0 +1,95 @@
+// The average over ranks at one bit an element, with error feedback on both sides: written once
+// over any communicator. The algorithm of 1-bit Adam (arXiv 2102.02888, algorithm 1; DeepSpeed's
+// compressed_allreduce) with a scale a block instead of a tensor, in buckets, two collectives each.
+//
+// For every bucket, on rank r of W:
+//   worker  c = x + e_worker; every chunk of sign(c) * scale goes to its owner; e_worker = c - sent
+//   owner   a = average over ranks + e_server; sign(a) * scale goes to all;     e_server = a - sent
+//   x = what the owners sent, the same bits on every rank
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "onebit/comm/bucket_exchange.h"
+#include "onebit/compress/sign_codec.h"
+#include "onebit/device/buffer.h"
+#include "onebit/tensor/tensor.h"
+
+namespace onebit::compress {
+
+struct CompressionOptions {
+  ScaleKind scale = ScaleKind::kMeanAbsolute;
+  ExtraType extra = ExtraType::kNone;
+  // With one rank: leave values and extras as they are instead of compressing them locally twice as
+  // the algorithm would.
+  bool bypass_single_rank = false;
+};
+
+// One bucket's data; what the views show must live until finish().
+struct CompressedBucket {
+  View values;      // f32 [elements of the bucket]  in: this rank's x; out: the average
+  ConstView still;  // u8 [ceil(elements / 8)] bitmap as in sign_codec.h, or empty
+  View extras;      // f32 [blocks of the bucket]  in: this rank's; out: average; empty if kNone
+};
+
+// L2 norms over the buckets exchanged since the last finish() began: the part of this rank.
+struct ResidualNorms {
+  double values = 0;           // of x as submitted
+  double worker_residual = 0;  // of what this rank still owes
+  double average = 0;          // of the averages of owned chunks before compression
+  double server_residual = 0;
+};
+
+struct NamedView {
+  std::string name;
+  View view;
+};
+
+class CompressedAllReduce : public comm::BucketExchange {
+ public:
+  // Residuals start at zero. Books all memory here: a step allocates nothing.
+  CompressedAllReduce(comm::Communicator& communicator, const comm::Buckets& buckets,
+                      const CompressionOptions& options);
+
+  // Compresses a bucket and sends it off. Buckets in the same order on all ranks, each at most once
+  // between two finish(). Values must be finite.
+  void submit(Context& context, int64_t bucket, const CompressedBucket& data);
+
+  // What this rank must keep to resume exactly: "worker_residual" f32 [elements] and
+  // "server_residual" f32 [owned elements], chunks in the order of buckets. Write into the views to
+  // load. Only between finish() and the next submit().
+  std::vector<NamedView> state();
+  View worker_residual() const { return worker_residual_.view(); }
+  View server_residual() const { return server_residual_.view(); }
+  // Forgets what is owed.
+  void clear_residuals();
+
+  // Of the exchange that the last finish() completed.
+  ResidualNorms norms() const;
+
+  const CompressionOptions& options() const { return options_; }
+  // What this rank sends for all buckets once.
+  int64_t wire_bytes() const;
+
+ protected:
+  comm::Request scatter(Context& context, int64_t bucket, int slot) override;
+  comm::Request gather(Context& context, int64_t bucket, int slot) override;
+  void complete(Context& context, int64_t bucket, int slot) override;
+
+ private:
+  struct Slot {
+    CompressedBucket data;
+    Buffer send, received, result, gathered;
+    std::vector<int64_t> send_bytes, receive_bytes;
+  };
+  int64_t chunk_size_bytes(int64_t bucket, int rank) const;
+  bool bypassed() const;
+
+  CompressionOptions options_;
+  Tensor worker_residual_, server_residual_;
+  Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer, of what is owned
+  std::array<Slot, kSlots> slots_;
+};
+
+}  // namespace onebit::compress

@@ -1,0 +1,42 @@
+// DeepSpeed's compressed all-reduce, bit order, padding and all, for comparisons with it: one RMS
+// scale a tensor with the padding counted, padding to multiples of W * lcm(8, W) that carries its
+// own residual, most significant bit first. Not pipelined and not fast; training uses
+// CompressedAllReduce.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+
+namespace onebit::compress {
+
+// Elements after padding.
+int64_t parity_padded_elements(int64_t elements, int world_size);
+
+// One tensor's state; CPU only.
+class ParityAllReduce {
+ public:
+  ParityAllReduce(comm::Communicator& communicator, int64_t elements);
+
+  // values [elements]: this rank's, then the compressed average, the same bits on every rank.
+  void run(std::span<float> values);
+
+  std::span<float> worker_residual() { return worker_residual_; }  // [padded elements]
+  std::span<float> server_residual() { return server_residual_; }  // [padded elements / W]
+  // Of the last run: scale and sign bytes of this rank as worker and as server.
+  float worker_scale() const { return worker_scale_; }
+  float server_scale() const { return server_scale_; }
+  std::span<const uint8_t> worker_signs() const { return worker_signs_; }
+  std::span<const uint8_t> server_signs() const { return server_signs_; }
+
+ private:
+  comm::Communicator& communicator_;
+  int64_t elements_, padded_elements_, chunk_elements_;
+  std::vector<float> worker_residual_, server_residual_;
+  std::vector<uint8_t> worker_signs_, server_signs_;
+  float worker_scale_ = 0, server_scale_ = 0;
+};
+
+}  // namespace onebit::compress
