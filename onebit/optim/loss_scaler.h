@@ -1,0 +1,48 @@
+// Dynamic loss scaling: one state machine (DeepSpeed's with hysteresis; its other machine, without,
+// is kept for parity).
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/base/json.h"
+
+namespace onebit::optim {
+
+struct LossScalerOptions {
+  double static_scale = 0;  // other than 0: that scale for ever
+  double initial_scale = 65536;
+  int64_t window = 1000;                // clean steps before the scale doubles
+  int hysteresis = 2;                   // overflows before the scale is halved
+  bool consecutive_hysteresis = false;  // a clean step refills the hysteresis
+  double min_scale = 1;
+  // DeepSpeed without ZeRO: no hysteresis, and growth one clean step later.
+  bool deepspeed_flat = false;
+};
+
+// Usage: multiply the loss by scale(); divide gradients by that same scale; then update() once a
+// step with what all ranks agreed on. Growth thus never touches gradients already made.
+class LossScaler {
+ public:
+  explicit LossScaler(const LossScalerOptions&);
+
+  double scale() const { return scale_; }
+  void update(bool overflow);
+  // Overflows in a row so far: the engine stops the run when there are too many.
+  int64_t consecutive_overflows() const { return consecutive_overflows_; }
+  int hysteresis_left() const { return hysteresis_left_; }
+
+  Json save() const;
+  void load(const Json&);
+
+ private:
+  void shrink();
+
+  LossScalerOptions options_;
+  double scale_;
+  int64_t iteration_ = 0;
+  int64_t last_overflow_ = -1;
+  int hysteresis_left_;
+  int64_t consecutive_overflows_ = 0;
+};
+
+}  // namespace onebit::optim

@@ -1,0 +1,107 @@
+// What the engine sees of an optimizer. An optimizer answers which gradients it needs and makes one
+// update from them; it never steers the engine (design: "Optimizer"). Exchanges that belong to the
+// optimizer (the compressed phase) happen inside it, on the communicator it was made with.
+//
+// One step, as the engine makes it:
+//
+//   if (optimizer.gradient_need() == GradientNeed::kAveragedOverRanks) {
+//     for every bucket, as soon as backward has finished it:
+//       if (optimizer.observes_local_gradients()) optimizer.observe_local_gradients(...);
+//       average the bucket over ranks;
+//     decide on norm, clipping and finiteness;
+//     optimizer.step(...), or optimizer.skip_step() when the gradient is not finite;
+//   } else if (the scale of the gradient is known beforehand: no clipping, no loss scaling) {
+//     optimizer.begin_step(...);
+//     for every range, as soon as backward has finished it: optimizer.gradients_ready(range);
+//     optimizer.step(...);
+//   } else {
+//     backward; decide on norm, clipping and finiteness of the local gradients;
+//     optimizer.step(...), or optimizer.skip_step();
+//   }
+//
+// Every rank makes the same calls with the same StepInput.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "onebit/device/context.h"
+#include "onebit/params/state.h"
+#include "onebit/params/table.h"
+
+namespace onebit::optim {
+
+// Which gradients the next step() reads from the table.
+enum class GradientNeed {
+  kAveragedOverRanks,  // the mean over ranks, equal on every rank
+  kLocalOnly           // this rank's own
+};
+
+enum class Phase { kWarmup, kCompressed };
+std::string_view name_of(Phase phase);  // "warmup", "compressed"
+
+struct StepInput {
+  int64_t step = 0;  // number of this update, from 1; skipped steps do not count
+  double learning_rate = 0;
+  // Every gradient is multiplied by it when it is read: 1 / loss scale * clip coefficient.
+  double gradient_scale = 1;
+  // Set by schedules that cycle momentum; else the configured one.
+  std::optional<double> beta1;
+};
+
+struct StepReport {
+  Phase phase = Phase::kWarmup;
+  bool applied = true;     // false: the gradient of some rank was not finite; no value has moved
+  bool froze_now = false;  // this step was the last of the warm-up
+  // Of the whole flat buffer, this rank's; only in the compressed phase. Both are in the
+  // coordinates that travel.
+  double momentum_norm = 0;
+  double residual_norm = 0;
+  // Mean over ranks of the squared norm of the local gradients, scaled; only in the compressed
+  // phase.
+  double local_gradient_square = 0;
+  int64_t still_elements = 0;  // not coded, not moved (design: "Entries that never move")
+  int64_t woken_elements = 0;  // of them, woken by this step
+  double compress_seconds = 0;
+  double wait_seconds = 0;
+  double update_seconds = 0;
+};
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // For the next step; may change between steps, on every rank alike.
+  virtual GradientNeed gradient_need() const = 0;
+  virtual Phase phase() const = 0;
+
+  // While true (the last steps before a freeze), the engine shows every range of this rank's
+  // gradients before it averages them; the whole table once a step.
+  virtual bool observes_local_gradients() const { return false; }
+  virtual void observe_local_gradients(Context&, const params::Table&, params::Range) {}
+
+  // Overlap with the backward pass, only when gradient_need() is kLocalOnly. begin_step() opens a
+  // step; each gradients_ready() says that this rank's gradients in `range` are final (any order,
+  // every parameter element once, the same order on every rank); step() closes it with the same
+  // input. A gradient that is not finite is taken as zero and reported: applied is then false.
+  virtual void begin_step(Context&, params::Table&, const StepInput&) {}
+  virtual void gradients_ready(params::Range) {}
+
+  // One update of table.values(), and of table.compute_values() in the same pass. Gradients are
+  // read, never written. Does everything itself when begin_step() was not called.
+  virtual StepReport step(Context&, params::Table&, const StepInput&) = 0;
+  // The engine found, agreed by all ranks, that this step's gradient is not finite: nothing moves,
+  // no state changes. Not between begin_step() and step().
+  virtual void skip_step() {}
+
+  // Everything that an exact resume needs, residuals of this rank included. `load` expects an
+  // optimizer of the same configuration; at another world size residuals are re-distributed.
+  virtual void save(params::StateWriter&) const = 0;
+  virtual void load(Context&, params::Table&, const params::StateReader&) = 0;
+
+  // Memory of moments, residuals and buffers now.
+  virtual int64_t state_bytes() const = 0;
+};
+
+}  // namespace onebit::optim

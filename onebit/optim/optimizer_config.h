@@ -1,0 +1,50 @@
+// The `optimizer` section of a recipe: DeepSpeed's {"type", "params"} with our additions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "onebit/base/json.h"
+
+namespace onebit::optim {
+
+enum class OptimizerType { kAdam, kOneBitAdam };
+
+// What travels in the compressed phase: m / d, or m itself (DeepSpeed).
+enum class Coordinates { kPreconditioned, kMomentum };
+// What the freeze does to the variance: fixes its shape while the level of a block stays alive, or
+// fixes all of it (DeepSpeed).
+enum class Variance { kLiveLevel, kFrozen };
+enum class ScaleRule { kMeanAbsolute, kRootMeanSquare };
+// kDeepSpeed: its arithmetic and counters, for comparisons.
+enum class Parity { kNone, kDeepSpeed };
+
+struct OptimizerConfig {
+  OptimizerType type = OptimizerType::kAdam;
+  double learning_rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;
+  bool decoupled_decay = true;  // adam_w_mode: decay the value; else add decay * value to gradients
+  bool bias_correction = true;
+
+  // 1-bit Adam
+  std::optional<int64_t> freeze_step = 100000;  // updates of warm-up; empty: "auto"
+  int64_t freeze_window = 0;                    // of "auto", in steps; 0: 1 / (1 - beta2)
+  Coordinates coordinates = Coordinates::kPreconditioned;
+  Variance variance = Variance::kLiveLevel;
+  ScaleRule scale = ScaleRule::kMeanAbsolute;
+  int64_t block_elements = 2048;
+  Parity parity = Parity::kNone;
+  bool scale_per_tensor = true;  // parity: one scale a tensor (DeepSpeed's f32), or one a group
+  // Tensor name -> rows that move in the compressed phase; later rows stay still.
+  std::map<std::string, int64_t> moving_rows;
+};
+
+// Reads {"type": ..., "params": {...}}; `source` names the recipe in errors and `path` the section.
+// Errors: an unknown type or key (with the nearest known one), a value out of range.
+OptimizerConfig parse_optimizer_config(const Json& section, const std::string& source,
+                                       const std::string& path = "optimizer");
+
+}  // namespace onebit::optim

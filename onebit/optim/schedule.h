@@ -1,0 +1,40 @@
+// Learning-rate schedules: pure functions of the number of the update, so that a resumed run
+// continues exactly. DeepSpeed's names, parameters and values; the schedules of its BERT example;
+// and a few that BERT recipes use.
+//
+// DeepSpeed numbers its schedule by t = (update - 2): the first update runs with the initial value
+// and the second with t = 0, so a warm-up from zero makes the first two updates at its minimum.
+// That is kept, so that its configs give the same rates.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "onebit/base/json.h"
+
+namespace onebit::optim {
+
+struct Rate {
+  double learning_rate = 0;
+  std::optional<double> beta1;  // set by schedules that cycle momentum
+};
+
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+  // For update number `update`, from 1 (skipped steps do not count).
+  virtual Rate at(int64_t update) const = 0;
+  // Updates of the warm-up: no later one has a rate that is still on its way up. 0: no warm-up.
+  virtual int64_t warmup_updates() const = 0;
+};
+
+// Reads {"type": ..., "params": {...}}; a null section is a constant rate. `base_rate` is the
+// optimizer's lr. `total_updates` (the run's, 0: not known) stands in for an absent
+// total_num_steps. Errors: unknown type or key (with the nearest known one), values out of range.
+std::unique_ptr<Schedule> make_schedule(const Json& section, double base_rate,
+                                        int64_t total_updates, const std::string& source,
+                                        const std::string& path = "scheduler");
+
+}  // namespace onebit::optim
