@@ -1,0 +1,38 @@
+// What a model is given: real tokens only, end to end, with the places where sequences begin.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/ops/attention.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::model {
+
+// One micro-batch, all views on the model's device. The labels a task does not use stay empty.
+struct DeviceBatch {
+  ConstView tokens, segments, positions;  // i32 [rows]
+  ConstView row_keys;                     // u64 [rows]; see ops/dropout.h. Unused without dropout
+  ops::SequenceStarts sequence_starts;    // i32 [sequences + 1]
+
+  ConstView masked_rows;     // i32 [masked]     rows whose token is to be guessed, distinct
+  ConstView masked_targets;  // i32 [masked]     the true token, or -1 for none
+  ConstView next_sentence;   // i32 [sequences]  0: the second part follows the first, 1: it is
+                             //                  random, -1: not asked
+  ConstView spans;           // i32 [2, sequences]  first and last token of the answer, counted from
+                             //                     the sequence's first row; -1: outside it
+  ConstView classes;         // i32 [sequences]  label of the whole sequence, -1: none
+
+  int64_t rows() const { return tokens.elements(); }
+  int64_t sequences() const { return sequence_starts.device.elements() - 1; }
+  // Rows of the first token ([CLS]) of each sequence: i32 [sequences].
+  ConstView first_rows() const { return sequence_starts.device.rows(0, sequences()); }
+};
+
+// The largest micro-batch a model is planned for.
+struct BatchLimits {
+  int64_t rows = 0;  // tokens
+  int64_t sequences = 0;
+  int64_t masked = 0;  // masked rows; only for pre-training
+};
+
+}  // namespace onebit::model

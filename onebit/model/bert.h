@@ -1,0 +1,72 @@
+// The encoder: embeddings and layers. Heads are other classes, models put them together.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "onebit/device/context.h"
+#include "onebit/model/batch.h"
+#include "onebit/model/config.h"
+#include "onebit/model/embeddings.h"
+#include "onebit/model/encoder_layer.h"
+#include "onebit/model/memory_plan.h"
+#include "onebit/model/training_pass.h"
+
+namespace onebit::model {
+
+// Rows whose last hidden state is wanted: at most two lists of rows (i32, each list distinct), one
+// after the other. The last layer then computes these rows alone, with unchanged results. No list:
+// every row.
+using OutputRows = std::span<const ConstView>;
+
+struct EncoderPlan {
+  BatchLimits limits;
+  int64_t output_rows = 0;  // largest number of output rows, or 0: every row is wanted
+  MemoryOptions memory;
+  bool training = false;
+  DType compute = DType::kF32;
+};
+
+class Bert {
+ public:
+  // Declares the parameters, Hugging Face's names ("bert.embeddings...", "bert.encoder..."; a
+  // pre-LN model has PreAttentionLayerNorm, PostAttentionLayerNorm and FinalLayerNorm). `table`
+  // must outlive the model and stay where it is.
+  Bert(const BertConfig& config, params::Table& table);
+
+  const BertConfig& config() const { return config_; }
+  params::Table& table() const { return *table_; }
+  int word_embeddings() const { return embeddings_.word(); }
+
+  // Books everything a pass needs; passes then allocate nothing. May be called again.
+  void book(MemoryPlan& memory, const EncoderPlan& plan);
+
+  // The last hidden states [output rows, hidden], valid until the next call. `pass` null: without
+  // dropout, and no backward() may follow. Error: a batch larger than planned.
+  View forward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
+               const TrainingPass* pass);
+  // Where heads write the gradient of what forward() returned, overwritten: [output rows, hidden].
+  View output_gradient() const;
+  // After forward() with the same arguments. Adds to the table's gradients.
+  void backward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
+                const TrainingPass& pass);
+
+ private:
+  LayerPass layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows output_rows,
+                       const TrainingPass* pass) const;
+  void check(const DeviceBatch& batch, OutputRows output_rows, const TrainingPass* pass) const;
+
+  BertConfig config_;
+  params::Table* table_;
+  Embeddings embeddings_;
+  std::vector<EncoderLayer> layers_;
+
+  EncoderPlan plan_;
+  std::vector<NormBuffers> streams_;  // [layers + 1]: what enters layer i; the last is the output
+  std::vector<LayerBuffers> saved_;   // [layers], or 1 that all layers share
+  LayerScratch scratch_;
+  int64_t output_count_ = 0;  // output rows of the last forward()
+};
+
+}  // namespace onebit::model

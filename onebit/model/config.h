@@ -1,0 +1,63 @@
+// The shape and the arithmetic of one BERT model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/ops/activation.h"
+
+namespace onebit::model {
+
+// Defaults are bert-base (Devlin et al., arXiv 1810.04805).
+struct BertConfig {
+  int64_t vocab_size = 30522;
+  int64_t hidden_size = 768;
+  int64_t layers = 12;
+  int64_t heads = 12;
+  int64_t intermediate_size = 3072;
+  int64_t max_positions = 512;
+  int64_t segments = 2;
+  ops::ActivationKind activation = ops::ActivationKind::kGeluErf;  // feed-forward and MLM head
+  double hidden_dropout = 0.1;
+  double attention_dropout = 0.1;
+  double initializer_range = 0.02;
+  double layer_norm_eps = 1e-12;
+  // Normalise before each sublayer instead of after it, with one more norm at the end.
+  bool pre_layer_norm = false;
+  // Draw the last matrix of each sublayer with initializer_range / sqrt(2 * layers).
+  bool residual_scaled_init = false;
+
+  int64_t head_size() const { return hidden_size / heads; }
+  // Vocabulary rows as stored: rounded up to 64 for the matrix products.
+  int64_t stored_vocab_size() const { return (vocab_size + 63) / 64 * 64; }
+  bool operator==(const BertConfig&) const = default;
+};
+
+// Error: sizes that are not positive or do not divide, a probability outside [0, 1); `source` (the
+// file or section) begins the message.
+void validate(const BertConfig& config, const std::string& source);
+
+// "bert-tiny", "bert-mini", "bert-small", "bert-medium", "bert-base", "bert-large" (Turc et al.,
+// arXiv 1908.08962, for the small ones). Error: another name, with the nearest.
+BertConfig preset(const std::string& name);
+const std::vector<std::string>& preset_names();
+
+// The `model` section of a recipe: `preset` is where it starts from (default bert-base), and every
+// key of Hugging Face's config.json that shapes the model overrides it: vocab_size, hidden_size,
+// num_hidden_layers, num_attention_heads, intermediate_size, max_position_embeddings,
+// type_vocab_size, hidden_act, hidden_dropout_prob, attention_probs_dropout_prob,
+// initializer_range, layer_norm_eps; and ours: pre_layer_norm, residual_scaled_init.
+// Validates; the caller finishes the reader. `vocab_size` 0 or absent gives `vocab_size`.
+BertConfig read_config(JsonReader& section, int64_t vocab_size);
+
+// A Hugging Face config.json, whose other keys are left alone unless they change the arithmetic
+// (relative positions, decoders...), which is an error.
+BertConfig read_hugging_face_config(const Json& json, const std::string& source);
+
+// config.json for `transformers` (and for read_hugging_face_config). `architecture` is the class
+// that opens it: "BertForPreTraining", "BertForQuestionAnswering"...
+Json hugging_face_config(const BertConfig& config, const std::string& architecture);
+
+}  // namespace onebit::model

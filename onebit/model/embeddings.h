@@ -1,0 +1,35 @@
+// Word, position and segment embeddings with their layer norm and dropout.
+#pragma once
+
+#include "onebit/device/context.h"
+#include "onebit/model/batch.h"
+#include "onebit/model/config.h"
+#include "onebit/model/declarations.h"
+#include "onebit/model/memory_plan.h"
+#include "onebit/model/training_pass.h"
+
+namespace onebit::model {
+
+class Embeddings {
+ public:
+  Embeddings(const BertConfig& config, params::Table& table);
+
+  int word() const { return word_; }
+
+  // f32 [rows] statistics for the backward pass.
+  void book(MemoryPlan& memory, const BatchLimits& limits, bool training);
+  // y [rows, hidden]  overwritten. `pass` null: evaluation.
+  void forward(Context& context, const DeviceBatch& batch, const TrainingPass* pass, View y) const;
+  // Adds to the gradients of the tables.
+  void backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass,
+                ConstView grad_y) const;
+
+ private:
+  BertConfig config_;
+  params::Table* table_;
+  int word_, position_, segment_;
+  NormParameters norm_;
+  Tensor mean_, inverse_stddev_;
+};
+
+}  // namespace onebit::model

@@ -1,0 +1,91 @@
+// One layer: self-attention and feed-forward, each followed by residual and norm.
+//
+// Post-LN and pre-LN run the same sequence of operations. After each sublayer
+//   sum = residual + dropout(branch);  y = layer_norm(sum)
+// and the next sublayer reads y. Post-LN's next residual is y. Pre-LN's is sum, and its norms are
+// named after the sublayer they feed: the one after the feed-forward part is the next layer's
+// PreAttentionLayerNorm (after the last layer: FinalLayerNorm).
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "onebit/device/context.h"
+#include "onebit/model/batch.h"
+#include "onebit/model/config.h"
+#include "onebit/model/declarations.h"
+#include "onebit/model/memory_plan.h"
+#include "onebit/model/training_pass.h"
+#include "onebit/ops/dropout.h"
+
+namespace onebit::model {
+
+// One sublayer's end. Booked for the largest batch; empty where nobody reads it.
+struct NormBuffers {
+  Tensor sum;                   // [rows, hidden]  what the norm reads
+  Tensor y;                     // [rows, hidden]
+  Tensor mean, inverse_stddev;  // f32 [rows]
+};
+
+// What one layer keeps for its backward pass, besides its input and its last norm.
+struct LayerBuffers {
+  Tensor qkv;          // [rows, 3 * hidden]
+  Tensor log_sum_exp;  // f32 [heads * rows]
+  Tensor context;      // [rows, hidden]
+  NormBuffers attention_norm;
+  Tensor pre_activation;  // [rows, intermediate]
+  Tensor activated;       // [rows, intermediate]
+};
+
+// Shared by all layers.
+struct LayerScratch {
+  Tensor branch;         // [rows, hidden]         what a sublayer adds, where no sum is kept
+  Tensor residual;       // [rows, hidden]         pre-LN's running sum, where no sum is kept
+  Tensor activated;      // [rows, intermediate]   where it is not kept
+  Tensor grad_y;         // [rows, hidden]
+  Tensor grad_residual;  // [rows, hidden]
+  Tensor grad_context;   // [rows, hidden]
+  Tensor grad_wide;      // [rows, max(intermediate, 3 * hidden)]
+  // Of the last layer when only some rows are wanted, all [output rows, ...].
+  Tensor kept_context, kept_residual, kept_row_keys;
+  Tensor kept_grad_y, kept_grad_residual, kept_grad_context;
+};
+
+// One pass through one layer, all views cut to the batch.
+struct LayerPass {
+  const DeviceBatch* batch = nullptr;
+  const TrainingPass* training = nullptr;  // null in evaluation
+  std::span<const ConstView> kept_rows;    // only in the last layer: see OutputRows
+  int64_t kept_count = 0;                  // rows after attention
+
+  const NormBuffers* input = nullptr;  // of the layer before
+  const LayerBuffers* saved = nullptr;
+  const NormBuffers* output = nullptr;
+  const LayerScratch* scratch = nullptr;
+};
+
+class EncoderLayer {
+ public:
+  EncoderLayer(const BertConfig& config, params::Table& table, int64_t index);
+
+  // Reads pass.input, writes pass.saved and pass.output.
+  void forward(Context& context, const LayerPass& pass) const;
+  // Reads the gradients of pass.output from scratch (grad_y, and grad_residual unless this is the
+  // last layer; the kept_ ones when rows are chosen) and leaves those of pass.input in scratch
+  // grad_y and grad_residual. Adds to the table's gradients.
+  void backward(Context& context, const LayerPass& pass) const;
+
+ private:
+  friend class LayerRun;
+
+  BertConfig config_;
+  params::Table* table_;
+  int64_t index_;
+  LinearParameters qkv_, attention_output_;
+  NormParameters attention_norm_;
+  LinearParameters intermediate_, output_;
+  NormParameters output_norm_;
+  params::Range attention_range_, feed_forward_range_;
+};
+
+}  // namespace onebit::model

@@ -1,0 +1,54 @@
+// Books the memory of a model once, and knows what each byte is for. The same code, run without a
+// device, tells how much a configuration would take.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "onebit/base/json.h"
+#include "onebit/tensor/tensor.h"
+
+namespace onebit::model {
+
+// Memory against time; losses and gradients stay what they are (normalize_invertible: up to
+// rounding).
+struct MemoryOptions {
+  // Keep the feed-forward part before its activation only, and apply the activation again.
+  bool gelu_checkpoint = false;
+  // Keep only the outputs of layer norms, and recover what they normalised from them.
+  bool normalize_invertible = false;
+  // Keep only the output of each layer, and run its forward pass again.
+  bool full_recomputation = false;
+
+  bool operator==(const MemoryOptions&) const = default;
+};
+
+// The keys gelu_checkpoint, normalize_invertible and full_recomputation of `section`.
+MemoryOptions read_memory_options(JsonReader& section);
+
+enum class MemoryKind : uint8_t {
+  kSaved,      // activations kept from forward to backward
+  kGradients,  // gradients of activations
+  kScratch,    // used and left inside one layer
+  kHead,       // heads: their activations, gradients and logits
+};
+inline constexpr size_t kMemoryKinds = 4;
+
+std::string_view name_of(MemoryKind kind);
+
+class MemoryPlan {
+ public:
+  // Books on `device`; without one it only counts, and tensors come back empty.
+  explicit MemoryPlan(std::optional<Device> device) : device_(device) {}
+
+  Tensor book(MemoryKind kind, DType dtype, Shape shape);
+  int64_t bytes(MemoryKind kind) const { return bytes_[static_cast<size_t>(kind)]; }
+
+ private:
+  std::optional<Device> device_;
+  std::array<int64_t, kMemoryKinds> bytes_{};
+};
+
+}  // namespace onebit::model

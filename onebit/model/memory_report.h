@@ -1,0 +1,28 @@
+// What a model takes in memory, for start-up tables and `inspect`, without booking any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/model/batch.h"
+#include "onebit/model/config.h"
+#include "onebit/model/memory_plan.h"
+
+namespace onebit::model {
+
+struct MemoryRow {
+  std::string name;  // "values", "gradients", "compute copy", then the kinds of MemoryPlan
+  int64_t bytes = 0;
+};
+
+// A pre-training model at one setting of the options.
+std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
+                                     const MemoryOptions& options, DType compute);
+int64_t total_bytes(const std::vector<MemoryRow>& rows);
+
+// Multiply-adds of matrix products count as two operations: one training pass (forward, and
+// backward at twice its cost) over one sequence of `tokens` with `masked` guessed tokens.
+double training_flops(const BertConfig& config, int64_t tokens, int64_t masked);
+
+}  // namespace onebit::model

@@ -1,0 +1,66 @@
+// BERT pre-training: guess masked words, and tell whether two parts belong together.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/model/bert.h"
+#include "onebit/model/masked_lm_head.h"
+#include "onebit/model/pooler.h"
+#include "onebit/model/sequence_classifier.h"
+
+namespace onebit::model {
+
+class PreTrainingModel {
+ public:
+  // Declares the parameters of Hugging Face's BertForPreTraining; then the caller allocates and
+  // fills the table. `table` must outlive the model and stay where it is.
+  PreTrainingModel(const BertConfig& config, params::Table& table);
+
+  const BertConfig& config() const { return bert_.config(); }
+
+  // Books everything for micro-batches up to `limits` on the table's device and in its compute
+  // type: no pass allocates afterwards. With `training` false only evaluation is possible.
+  void plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
+            bool training);
+  // What plan() books, for reports.
+  void book(MemoryPlan& memory, const BatchLimits& limits, const MemoryOptions& options,
+            bool training, DType compute);
+
+  // Weights of the two sums in the loss:
+  //   loss = masked_lm * (sum over masked tokens) + next_sentence * (sum over sequences).
+  // Means over a global batch: 1 / (its masked tokens), 1 / (its sequences).
+  struct LossWeights {
+    double masked_lm = 0;
+    double next_sentence = 0;
+  };
+  // Sums over one micro-batch, unweighted and unscaled.
+  struct Result {
+    double mlm_loss_sum = 0, nsp_loss_sum = 0;
+    int64_t masked = 0, masked_correct = 0;
+    int64_t sequences = 0, nsp_correct = 0;
+
+    Result& operator+=(const Result& other);
+  };
+
+  // Forward and backward: loss_scale * d loss / d parameter is added to the table's gradients.
+  Result forward_backward(Context& context, const DeviceBatch& batch, const LossWeights& weights,
+                          const TrainingPass& pass);
+  // No dropout, no gradients.
+  Result evaluate(Context& context, const DeviceBatch& batch);
+  // Scores of every word at the batch's masked rows: f32 [masked, vocab_size] on the CPU. Targets
+  // are not read.
+  Tensor predict_masked(Context& context, const DeviceBatch& batch);
+
+ private:
+  Result run(Context& context, const DeviceBatch& batch, const LossWeights& weights,
+             const TrainingPass* pass);
+  Result collect(const DeviceBatch& batch);
+
+  Bert bert_;
+  Pooler pooler_;
+  MaskedLmHead masked_lm_;
+  SequenceClassifier next_sentence_;
+  params::Range head_range_;
+};
+
+}  // namespace onebit::model

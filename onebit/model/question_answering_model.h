@@ -1,0 +1,44 @@
+// Where an answer begins and ends: Hugging Face's BertForQuestionAnswering.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/model/bert.h"
+
+namespace onebit::model {
+
+class QuestionAnsweringModel {
+ public:
+  // The encoder and "qa_outputs"; no pooler. `table` must outlive the model and stay where it is.
+  QuestionAnsweringModel(const BertConfig& config, params::Table& table);
+
+  const BertConfig& config() const { return bert_.config(); }
+
+  // As in PreTrainingModel.
+  void plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
+            bool training);
+
+  struct Result {
+    double loss_sum = 0;  // over sequences: (start loss + end loss) / 2
+    int64_t sequences = 0;
+
+    Result& operator+=(const Result& other);
+  };
+  // loss = weight * sum over sequences, for batch.spans; gradients are added.
+  Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
+                          const TrainingPass& pass);
+  Result evaluate(Context& context, const DeviceBatch& batch);
+  // f32 [rows, 2] on the CPU: the scores of each token as first and as last of the answer. Labels
+  // are not read.
+  Tensor predict(Context& context, const DeviceBatch& batch);
+
+ private:
+  Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
+
+  Bert bert_;
+  LinearParameters outputs_;
+  params::Range head_range_;
+  Tensor logits_, losses_;
+};
+
+}  // namespace onebit::model

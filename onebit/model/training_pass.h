@@ -1,0 +1,39 @@
+// What a training pass is told besides its batch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "onebit/params/table.h"
+
+namespace onebit::model {
+
+// Called with a range of the flat gradient buffer as soon as it is complete. The ranges of one pass
+// come from the end of the buffer to its beginning, touch each other and cover the model.
+using GradientsReady = std::function<void(params::Range)>;
+
+// One forward and backward pass over one micro-batch. Gradients are added to those in the table.
+// The loss of a pass is a weighted sum over its items (masked tokens, sequences), and the caller
+// gives the weights: 1 / (items of the whole global batch) makes the mean over it exact, however it
+// is split into micro-batches and ranks.
+struct TrainingPass {
+  uint64_t dropout_seed = 0;       // of the run: the batch's row keys tell steps apart
+  double loss_scale = 1;           // multiplies every gradient, not the reported losses
+  GradientsReady gradients_ready;  // may be empty
+};
+
+// Dropout sites: no two places of a model share one (see ops/dropout.h).
+enum class DropoutPlace : uint32_t {
+  kEmbedding = 0,  // layer 0
+  kAttentionProbabilities = 1,
+  kAttentionOutput = 2,
+  kFeedForwardOutput = 3,
+  kClassifier = 4,  // layer 0
+};
+inline constexpr uint32_t kDropoutPlacesPerLayer = 8;
+
+constexpr uint32_t dropout_site(int64_t layer, DropoutPlace place) {
+  return static_cast<uint32_t>(layer) * kDropoutPlacesPerLayer + static_cast<uint32_t>(place);
+}
+
+}  // namespace onebit::model
