@@ -1,0 +1,47 @@
+// Writes checkpoints beside the training: the state is copied, then a thread of each rank writes
+// its part, and rank 0 publishes the whole once every rank has finished.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/engine/checkpoint_folder.h"
+#include "onebit/engine/state_shard.h"
+
+namespace onebit::engine {
+
+struct CheckpointJob {
+  std::string tag;
+  Json state;                                    // state.json, equal on every rank
+  std::shared_ptr<const StateShard> shard;       // this rank's
+  std::function<void(const Path&)> write_model;  // fills the folder "model"; called on rank 0
+  int64_t keep_last = 1;
+};
+
+class CheckpointWriter {
+ public:
+  // Collective. All ranks must see `folder` (a shared file system when there are several machines).
+  CheckpointWriter(comm::Communicator& communicator, Path folder);
+  // Waits for the write under way; an error of it is lost, call wait() first.
+  ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+
+  // Waits for the previous write, then begins this one and returns. Every rank in the same order.
+  // Errors (of the previous write, on every rank alike): a full disk and the like, with the rank.
+  void start(CheckpointJob job);
+  // Returns when nothing is being written. Errors as start().
+  void wait();
+
+ private:
+  void write(const CheckpointJob& job);
+
+  std::unique_ptr<comm::Communicator> communicator_;
+  CheckpointFolder folder_;
+  std::future<void> running_;
+};
+
+}  // namespace onebit::engine

@@ -1,0 +1,224 @@
+#include "onebit/engine/engine.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/log.h"
+#include "onebit/ops/cast.h"
+#include "onebit/optim/make_optimizer.h"
+
+namespace onebit::engine {
+namespace {
+
+optim::LossScalerOptions scaler_options(const EngineConfig& config) {
+  optim::LossScalerOptions options;
+  if (config.compute != DType::kF16) {
+    options.static_scale = 1;
+    return options;
+  }
+  options.static_scale = config.loss_scale.static_scale;
+  options.initial_scale = std::ldexp(1.0, config.loss_scale.initial_scale_power);
+  options.window = config.loss_scale.window;
+  options.hysteresis = config.loss_scale.hysteresis;
+  options.consecutive_hysteresis = config.loss_scale.consecutive_hysteresis;
+  options.min_scale = config.loss_scale.min_scale;
+  return options;
+}
+
+}  // namespace
+
+Engine::Engine(Context& context, params::Table& table, const EngineConfig& config,
+               comm::Communicator& communicator)
+    : context_(context),
+      table_(table),
+      config_(config),
+      communicator_(communicator),
+      batch_(solve_batch_sizes(config.batch, communicator.world_size(), config.place)),
+      clipper_(config.gradient_clipping),
+      scaler_(scaler_options(config)) {
+  const optim::OptimizerConfig optimizer =
+      optim::parse_optimizer_config(config.optimizer, config.place);
+  schedule_ = optim::make_schedule(config.scheduler, optimizer.learning_rate, config.run.steps,
+                                   config.place);
+  optimizer_communicator_ = communicator.duplicate();
+  optimizer_ = optim::make_optimizer(optimizer, context, table, *optimizer_communicator_,
+                                     {.total_steps = config.run.steps,
+                                      .schedule_warmup = schedule_->warmup_updates(),
+                                      .bucket_bytes = config.run.bucket_bytes});
+  if (communicator.world_size() > 1) {
+    exchange_ = std::make_unique<GradientExchange>(communicator, table, config.run.bucket_bytes,
+                                                   config.wire);
+  }
+}
+
+void Engine::begin_update() {
+  const Stopwatch watch;
+  ops::fill(context_, table_.gradients(), 0.0f);
+  zero_seconds_ = watch.seconds();
+  wire_bytes_before_ = wire_bytes_sent();
+  if (exchange_) seconds_before_ = exchange_->seconds();
+}
+
+void Engine::backward(const std::function<void(const BackwardInput&)>& run) {
+  ONEBIT_INVARIANT(micro_step_ < batch_.accumulation);
+  if (micro_step_ == 0) begin_update();
+  BackwardInput input{.loss_scale = scaler_.scale(), .gradients_ready = {}};
+  const bool last = micro_step_ + 1 == batch_.accumulation;
+  if (last) prepare_last_micro_step(input);
+  run(input);
+  if (last && !input.gradients_ready && path_ == Path::kAveraged && exchange_) {
+    exchange_->ready({0, table_.size_elements()});
+  }
+  ++micro_step_;
+}
+
+void Engine::prepare_last_micro_step(BackwardInput& input) {
+  if (optimizer_->gradient_need() == optim::GradientNeed::kAveragedOverRanks) {
+    path_ = Path::kAveraged;
+    if (!exchange_) return;
+    exchange_->begin(
+        [this](Context& context, params::Range range) { show_local_gradients(context, range); });
+    if (config_.run.overlap) {
+      input.gradients_ready = [this](params::Range range) { exchange_->ready(range); };
+    }
+    return;
+  }
+  const bool scale_is_known = config_.gradient_clipping == 0 && config_.compute != DType::kF16;
+  path_ = scale_is_known && config_.run.overlap ? Path::kLocalEarly : Path::kLocalLate;
+  if (path_ == Path::kLocalEarly) {
+    optimizer_->begin_step(context_, table_, step_input(1));
+    input.gradients_ready = [this](params::Range range) { optimizer_->gradients_ready(range); };
+  }
+}
+
+void Engine::show_local_gradients(Context& context, params::Range range) {
+  if (!optimizer_->observes_local_gradients()) return;
+  optimizer_->observe_local_gradients(context, table_, range);
+  if (config_.gradient_clipping > 0) {
+    clipper_.observe_local_gradients(context, table_.gradients().rows(range.begin, range.end));
+  }
+}
+
+optim::StepInput Engine::step_input(double gradient_scale) const {
+  const optim::Rate rate = schedule_->at(completed_steps_ + 1);
+  return {.step = completed_steps_ + 1,
+          .learning_rate = rate.learning_rate,
+          .gradient_scale = gradient_scale,
+          .beta1 = rate.beta1};
+}
+
+std::optional<StepOutcome> Engine::step() {
+  if (micro_step_ < batch_.accumulation) return std::nullopt;
+  micro_step_ = 0;
+  if (path_ == Path::kAveraged) {
+    if (exchange_) {
+      exchange_->finish();
+    } else {
+      show_local_gradients(context_, {0, table_.size_elements()});
+    }
+  }
+  StepOutcome outcome;
+  outcome.loss_scale = scaler_.scale();
+  const optim::GradientNorm norm = decide();
+  update(norm, outcome);
+  if (outcome.applied) {
+    ++completed_steps_;
+    skipped_in_a_row_ = 0;
+  } else {
+    count_skip(norm);
+  }
+  scaler_.update(!outcome.applied);
+  outcome.step = completed_steps_;
+  account(outcome);
+  return outcome;
+}
+
+// In the early path the exchange has taken the decision into itself: the report tells.
+optim::GradientNorm Engine::decide() {
+  if (path_ == Path::kLocalEarly) return {};
+  return clipper_.agree(context_, communicator_, table_.gradients(), optimizer_->gradient_need(),
+                        1 / scaler_.scale());
+}
+
+void Engine::update(const optim::GradientNorm& norm, StepOutcome& outcome) {
+  const optim::StepInput input = step_input(norm.coefficient / scaler_.scale());
+  outcome.learning_rate = input.learning_rate;
+  outcome.gradient_norm = norm.norm;
+  outcome.clip_coefficient = norm.coefficient;
+  if (!norm.finite) {
+    outcome.phase = optimizer_->phase();
+    outcome.applied = false;
+    optimizer_->skip_step();
+    return;
+  }
+  const optim::StepReport report = optimizer_->step(context_, table_, input);
+  outcome.applied = report.applied;
+  outcome.phase = report.phase;
+  outcome.froze_now = report.froze_now;
+  outcome.momentum_norm = report.momentum_norm;
+  outcome.residual_norm = report.residual_norm;
+  outcome.still_elements = report.still_elements;
+  outcome.woken_elements = report.woken_elements;
+  outcome.compress_seconds = report.compress_seconds;
+  outcome.wait_seconds = report.wait_seconds;
+  outcome.optimizer_seconds = report.update_seconds;
+  if (path_ == Path::kLocalEarly) {
+    outcome.gradient_norm = clipper_.ratio() * std::sqrt(report.local_gradient_square);
+  }
+}
+
+void Engine::account(StepOutcome& outcome) {
+  outcome.zero_seconds = zero_seconds_;
+  outcome.wire_bytes = wire_bytes_sent() - wire_bytes_before_;
+  outcome.wire_bytes_dense16 =
+      comm::ring_bytes_16bit(table_.size_elements(), communicator_.world_size());
+  if (exchange_) {
+    outcome.compress_seconds += exchange_->seconds().compute - seconds_before_.compute;
+    outcome.wait_seconds += exchange_->seconds().wait - seconds_before_.wait;
+  }
+}
+
+int64_t Engine::wire_bytes_sent() const {
+  return communicator_.wire_bytes_sent() + optimizer_communicator_->wire_bytes_sent() +
+         (exchange_ ? exchange_->wire_bytes_sent() : 0);
+}
+
+void Engine::count_skip(const optim::GradientNorm& norm) {
+  ++skipped_steps_;
+  ++skipped_in_a_row_;
+  const bool scale_can_shrink =
+      config_.compute == DType::kF16 && scaler_.scale() > config_.loss_scale.min_scale;
+  if (scale_can_shrink) {
+    log_info("step {}: a gradient overflowed at loss scale {}; the step is skipped on all ranks",
+             completed_steps_ + 1, scaler_.scale());
+    return;
+  }
+  log_warning("step {}: a gradient is not finite; the step is skipped on all ranks ({} in a row)",
+              completed_steps_ + 1, skipped_in_a_row_);
+  if (skipped_in_a_row_ >= config_.run.max_skipped_steps) stop_not_finite(norm);
+}
+
+// Every rank ends with the diagnosis of the first rank whose own gradient was bad.
+void Engine::stop_not_finite(const optim::GradientNorm& norm) {
+  const bool averaged = path_ == Path::kAveraged && exchange_ != nullptr;
+  const bool bad = averaged ? !exchange_->local().finite : !optim::first_non_finite(table_).empty();
+  int64_t first_bad = bad ? communicator_.rank() : communicator_.world_size();
+  communicator_.all_reduce(std::span(&first_bad, 1), comm::Reduction::kMin);
+  const int root = first_bad < communicator_.world_size() ? static_cast<int>(first_bad)
+                                                          : std::max(norm.first_bad_rank, 0);
+  std::array<char, 512> text{};
+  const std::string mine = averaged && !exchange_->local().finite ? exchange_->local().first_bad
+                                                                  : optim::first_non_finite(table_);
+  std::strncpy(text.data(), mine.c_str(), text.size() - 1);
+  communicator_.broadcast(std::as_writable_bytes(std::span(text)), root);
+  fail(
+      "{} steps in a row had a gradient that is not finite. At step {} the first is in {} on rank "
+      "{}. No value has changed since; lower the learning rate, turn on gradient_clipping, or look "
+      "at the data of this step (run.max_skipped_steps sets the patience)",
+      skipped_in_a_row_, completed_steps_ + 1, text.data(), root);
+}
+
+}  // namespace onebit::engine

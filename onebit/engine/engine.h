@@ -1,0 +1,116 @@
+// The training engine, in DeepSpeed's shape: any model with a params::Table, a forward and a
+// backward trains with it. A loop is
+//
+//   Engine engine(context, table, config, communicator);
+//   while (engine.completed_steps() < steps) {
+//     engine.backward([&](const BackwardInput& input) { ...forward, backward... });
+//     if (auto outcome = engine.step()) ...;     // empty inside an accumulation
+//   }
+//
+// The gradient that counts is the mean over ranks of the sums over the micro-steps of a step: a
+// model whose loss is a mean over the global batch weights each item by world_size / items.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/engine/checkpoint_writer.h"
+#include "onebit/engine/config.h"
+#include "onebit/engine/gradient_exchange.h"
+#include "onebit/optim/gradient_clipper.h"
+#include "onebit/optim/loss_scaler.h"
+#include "onebit/optim/optimizer.h"
+#include "onebit/optim/schedule.h"
+
+namespace onebit::engine {
+
+struct BackwardInput {
+  double loss_scale = 1;  // every gradient must be multiplied by it
+  // To be called with each range of the flat gradient buffer once it is complete, from the end to
+  // the beginning, all of it; empty when nobody waits for it.
+  std::function<void(params::Range)> gradients_ready;
+};
+
+struct StepOutcome {
+  int64_t step = 0;     // updates completed, this one included if it was applied
+  bool applied = true;  // false: some gradient was not finite; no value has moved on any rank
+  optim::Phase phase = optim::Phase::kWarmup;
+  bool froze_now = false;
+  double learning_rate = 0;
+  double gradient_norm = 0;  // of the average over ranks (an estimate in the compressed phase)
+  double clip_coefficient = 1;
+  double loss_scale = 1;
+  double momentum_norm = 0, residual_norm = 0;  // compressed phase only
+  int64_t still_elements = 0, woken_elements = 0;
+  int64_t wire_bytes = 0;          // sent by this rank in this step, counted at the transport
+  int64_t wire_bytes_dense16 = 0;  // what a 16-bit ring all-reduce of the gradients sends
+  double zero_seconds = 0, compress_seconds = 0, wait_seconds = 0, optimizer_seconds = 0;
+};
+
+class Engine {
+ public:
+  // `table` is allocated and outlives the engine, as do context and communicator. Collective.
+  // Errors: the batch sizes do not fit the ranks, the optimizer or scheduler section is wrong.
+  Engine(Context& context, params::Table& table, const EngineConfig& config,
+         comm::Communicator& communicator);
+
+  const BatchSizes& batch() const { return batch_; }
+  const EngineConfig& config() const { return config_; }
+  int64_t completed_steps() const { return completed_steps_; }
+  int64_t skipped_steps() const { return skipped_steps_; }
+  optim::Optimizer& optimizer() { return *optimizer_; }
+  const optim::Schedule& schedule() const { return *schedule_; }
+
+  // One micro-step: calls `run`, which adds to the table's gradients.
+  void backward(const std::function<void(const BackwardInput&)>& run);
+  // After the last micro-step of a step: exchanges what is left, clips, updates. Empty before.
+  // Errors: max_skipped_steps steps in a row were not finite; names tensor, rank and step.
+  std::optional<StepOutcome> step();
+
+  // Makes the values of all ranks those of rank 0 and refreshes the compute copy. After
+  // initialising or loading values by hand.
+  void broadcast_values();
+  // Whether all ranks hold the same values, bit for bit. Collective.
+  bool replicas_agree();
+
+  // The engine's own state: optimizer, loss scale, counters.
+  void save(params::StateWriter& writer) const;
+  // Errors: a state of another optimizer or shape. The values of the table must be loaded already.
+  void load(const params::StateReader& reader);
+
+ private:
+  enum class Path { kAveraged, kLocalEarly, kLocalLate };
+
+  void begin_update();
+  void prepare_last_micro_step(BackwardInput& input);
+  void show_local_gradients(Context& context, params::Range range);
+  optim::StepInput step_input(double gradient_scale) const;
+  optim::GradientNorm decide();
+  void update(const optim::GradientNorm& norm, StepOutcome& outcome);
+  void account(StepOutcome& outcome);
+  void count_skip(const optim::GradientNorm& norm);
+  [[noreturn]] void stop_not_finite(const optim::GradientNorm& norm);
+  int64_t wire_bytes_sent() const;
+
+  Context& context_;
+  params::Table& table_;
+  EngineConfig config_;
+  comm::Communicator& communicator_;
+  BatchSizes batch_;
+  std::unique_ptr<optim::Schedule> schedule_;
+  std::unique_ptr<comm::Communicator> optimizer_communicator_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  optim::GradientClipper clipper_;
+  optim::LossScaler scaler_;
+  std::unique_ptr<GradientExchange> exchange_;  // absent with one rank
+  Path path_ = Path::kAveraged;
+  int64_t micro_step_ = 0;
+  int64_t completed_steps_ = 0, skipped_steps_ = 0, skipped_in_a_row_ = 0;
+  int64_t wire_bytes_before_ = 0;
+  comm::ExchangeSeconds seconds_before_;
+  double zero_seconds_ = 0;
+};
+
+}  // namespace onebit::engine

@@ -1,0 +1,54 @@
+#include <algorithm>
+#include <vector>
+
+#include "onebit/engine/engine.h"
+#include "onebit/ops/cast.h"
+
+namespace onebit::engine {
+
+void Engine::broadcast_values() {
+  if (communicator_.world_size() > 1) {
+    std::vector<float> values(static_cast<size_t>(table_.size_elements()));
+    const View staged = View::of(values.data(), {table_.size_elements()});
+    copy(staged, table_.values());
+    communicator_.broadcast(std::as_writable_bytes(std::span(values)), 0);
+    copy(table_.values(), staged);
+  }
+  if (table_.compute_type() != DType::kF32) {
+    ops::cast(context_, {.from = table_.values(), .to = table_.compute_values()});
+  }
+}
+
+bool Engine::replicas_agree() {
+  const Tensor staged = to_cpu_f32(table_.values());
+  const auto* words = reinterpret_cast<const uint32_t*>(staged.data<float>());
+  uint64_t hash = 0xCBF29CE484222325ull;
+  for (int64_t index = 0; index < staged.shape().elements(); ++index) {
+    hash = (hash ^ words[index]) * 0x100000001B3ull;
+  }
+  int64_t least = static_cast<int64_t>(hash), most = least;
+  communicator_.all_reduce(std::span(&least, 1), comm::Reduction::kMin);
+  communicator_.all_reduce(std::span(&most, 1), comm::Reduction::kMax);
+  return least == most;
+}
+
+void Engine::save(params::StateWriter& writer) const {
+  writer.scalar("engine", Json{{"completed_steps", completed_steps_},
+                               {"skipped_steps", skipped_steps_},
+                               {"loss_scaler", scaler_.save()},
+                               {"clipper", clipper_.save()}});
+  optimizer_->save(writer);
+}
+
+void Engine::load(const params::StateReader& reader) {
+  const Json state = reader.scalar("engine");
+  require(state.is_object(), "the checkpoint holds no engine state: it cannot be resumed from");
+  completed_steps_ = state.at("completed_steps").get<int64_t>();
+  skipped_steps_ = state.at("skipped_steps").get<int64_t>();
+  scaler_.load(state.at("loss_scaler"));
+  clipper_.load(state.at("clipper"));
+  micro_step_ = 0;
+  optimizer_->load(context_, table_, reader);
+}
+
+}  // namespace onebit::engine

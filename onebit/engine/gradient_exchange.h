@@ -1,0 +1,54 @@
+// Averages the gradients of all ranks bucket by bucket on a thread of its own, while the backward
+// pass of earlier layers still runs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "onebit/comm/dense_exchange.h"
+#include "onebit/comm/exchange_thread.h"
+#include "onebit/params/table.h"
+
+namespace onebit::engine {
+
+// What this rank's own gradients looked like before they were averaged.
+struct LocalGradients {
+  bool finite = true;
+  std::string first_bad;  // name of the first tensor with a value that is not finite
+};
+
+class GradientExchange {
+ public:
+  // Shown every range of this rank's gradients before it leaves; runs on the exchange thread.
+  using BeforeSend = std::function<void(Context&, params::Range)>;
+
+  // `wire` is the type that travels. Collective.
+  GradientExchange(comm::Communicator& communicator, const params::Table& table,
+                   int64_t bucket_bytes, DType wire);
+
+  // One update: begin, ready (ranges from the end of the buffer to its beginning, each element
+  // once), finish. After finish() the table's gradients are the averages on every rank.
+  void begin(BeforeSend before_send);
+  void ready(params::Range range);
+  void finish();
+
+  const LocalGradients& local() const { return local_; }
+  int64_t wire_bytes_sent() const { return thread_->communicator().wire_bytes_sent(); }
+  // Since construction: packing and reducing, and blocked on the network.
+  const comm::ExchangeSeconds& seconds() const { return exchange_->seconds(); }
+
+ private:
+  void send(Context& context, int64_t bucket);
+  void inspect(Context& context, comm::Range range);
+
+  const params::Table& table_;
+  comm::Buckets buckets_;
+  comm::ReadyBuckets ready_;
+  BeforeSend before_send_;
+  LocalGradients local_;
+  std::unique_ptr<comm::DenseExchange> exchange_;
+  std::unique_ptr<comm::ExchangeThread> thread_;  // last: its jobs use the members above
+};
+
+}  // namespace onebit::engine
