@@ -5,9 +5,12 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "onebit/comm/bucket.h"
 #include "onebit/comm/communicator.h"
+#include "onebit/device/buffer.h"
 #include "onebit/device/context.h"
 
 namespace onebit::comm {
@@ -23,6 +26,8 @@ struct ExchangeSeconds {
 class BucketExchange {
  public:
   virtual ~BucketExchange() = default;
+  BucketExchange(const BucketExchange&) = delete;
+  BucketExchange& operator=(const BucketExchange&) = delete;
 
   // Completes every bucket submitted so far.
   void finish(Context& context);
@@ -30,34 +35,56 @@ class BucketExchange {
   const Buckets& buckets() const { return buckets_; }
   Communicator& communicator() const { return communicator_; }
   const ExchangeSeconds& seconds() const { return seconds_; }
+  // What this rank sends for all buckets once.
+  int64_t wire_bytes() const;
 
  protected:
-  // How many buckets are somewhere between submission and completion at most; `slot` numbers their
-  // buffers.
+  // How many buckets are somewhere between submission and completion at most.
   static constexpr int kSlots = 3;
+
+  // The buffers of one bucket under way.
+  struct Flight {
+    int slot = 0;
+    int64_t bucket = -1;
+    Range chunk;  // what this rank owns of it
+    std::vector<int64_t> chunk_bytes,
+        incoming_bytes;  // of every rank's chunk; of what arrives here
+    Buffer send_buffer, received_buffer, result_buffer, gathered_buffer;
+    // What travels: the buffers above, or the caller's memory where nothing needs converting.
+    std::span<std::byte> send, received, result, gathered;
+    Request request;  // last: given up before its buffers go
+  };
 
   BucketExchange(Communicator& communicator, const Buckets& buckets);
 
-  // Sends a bucket on its way: scatter, then moves on those before it.
+  // Sends a bucket on its way, then moves on those before it.
   void advance(Context& context, int64_t bucket);
   // Lets the transport work between two pieces of computation.
   void poll();
-  Range owned_chunk(int64_t bucket) const;
-  Range chunk(int64_t bucket, int rank) const;
+  // The slot the next bucket will take.
+  int next_slot() const { return static_cast<int>(submitted_ % kSlots); }
 
-  // Packs and starts the all-to-all; reduces what has arrived and starts the all-gather; unpacks.
-  virtual Request scatter(Context& context, int64_t bucket, int slot) = 0;
-  virtual Request gather(Context& context, int64_t bucket, int slot) = 0;
-  virtual void complete(Context& context, int64_t bucket, int slot) = 0;
+  // Bytes of a chunk on the wire.
+  virtual int64_t chunk_bytes(Range chunk) const = 0;
+  // Whether the transfer uses the caller's memory (set_memory) instead of booked buffers.
+  virtual bool uses_caller_memory() const { return false; }
+  // Books the buffers; called once by the constructor of the derived class.
+  void book();
+  // With uses_caller_memory: points send, result and gathered at it.
+  virtual void set_memory(Flight&) {}
+  // Fills `send` with all chunks in rank order.
+  virtual void pack(Context& context, Flight& flight) = 0;
+  // `received`, this rank's chunk from every rank in rank order, into `result`.
+  virtual void reduce(Context& context, Flight& flight) = 0;
+  // `gathered`, all chunks in rank order, to where the caller wants them.
+  virtual void unpack(Context& context, Flight& flight) = 0;
 
  private:
-  struct Flight {
-    int64_t bucket = -1;  // none
-    Request request;
-  };
+  Flight& flight_of(int64_t number) { return flights_[static_cast<size_t>(number % kSlots)]; }
+  void prepare(Flight& flight, int64_t bucket);
   void start_scatter(Context& context, int64_t bucket);
-  void move_to_gather(Context& context);
-  void move_to_complete(Context& context);
+  void start_gather(Context& context);
+  void complete(Context& context);
 
   Communicator& communicator_;
   Buckets buckets_;

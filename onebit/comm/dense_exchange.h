@@ -3,40 +3,36 @@
 // the same bits, and every rank ends with the same bits.
 #pragma once
 
+#include <array>
+
 #include "onebit/comm/bucket_exchange.h"
-#include "onebit/device/buffer.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::comm {
 
-class DenseExchange : public BucketExchange {
+class DenseExchange final : public BucketExchange {
  public:
   // `wire` is what travels: f32, bf16 or f16 (`communication_data_type`); the 16-bit types round
   // every contribution once and the average once. Error: another type.
   DenseExchange(Communicator& communicator, const Buckets& buckets, DType wire);
 
   // `values` f32 [elements of the bucket]: this rank's values, and after finish() the average over
-  // ranks. Must live until then.
+  // ranks. Must live until then. One rank alone keeps its values as they are.
   void submit(Context& context, int64_t bucket, View values);
   // Submits every bucket of the flat buffer `values` f32 [elements] and finishes.
   void average(Context& context, View values);
 
-  // What this rank sends for all buckets once.
-  int64_t wire_bytes() const;
-
  protected:
-  Request scatter(Context& context, int64_t bucket, int slot) override;
-  Request gather(Context& context, int64_t bucket, int slot) override;
-  void complete(Context& context, int64_t bucket, int slot) override;
+  int64_t chunk_bytes(Range chunk) const override;
+  bool uses_caller_memory() const override { return wire_ == DType::kF32; }
+  void set_memory(Flight& flight) override;
+  void pack(Context& context, Flight& flight) override;
+  void reduce(Context& context, Flight& flight) override;
+  void unpack(Context& context, Flight& flight) override;
 
  private:
-  struct Slot {
-    View values;
-    Buffer send, received, result, gathered;
-  };
-
   DType wire_;
-  std::array<Slot, kSlots> slots_;
+  std::array<View, kSlots> values_;
 };
 
 // Bytes a ring all-reduce of `elements` values of two bytes sends from each rank: the measure for

@@ -1,0 +1,135 @@
+#include "onebit/comm/bucket_exchange.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/error.h"
+
+namespace onebit::comm {
+namespace {
+
+std::span<std::byte> first_bytes(const Buffer& buffer, int64_t size_bytes) {
+  ONEBIT_INVARIANT(size_bytes <= buffer.size_bytes());
+  return {buffer.data(), static_cast<size_t>(size_bytes)};
+}
+
+}  // namespace
+
+BucketExchange::BucketExchange(Communicator& communicator, const Buckets& buckets)
+    : communicator_(communicator), buckets_(buckets) {}
+
+int64_t BucketExchange::wire_bytes() const {
+  const int world = communicator_.world_size(), self = communicator_.rank();
+  int64_t total = 0;
+  for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
+    for (int rank = 0; rank < world; ++rank) {
+      if (rank == self) continue;
+      total += chunk_bytes(chunk_of(buckets_.range(bucket), world, rank)) +
+               chunk_bytes(chunk_of(buckets_.range(bucket), world, self));
+    }
+  }
+  return total;
+}
+
+void BucketExchange::book() {
+  const int world = communicator_.world_size();
+  int64_t largest_bucket_bytes = 0, largest_chunk_bytes = 0;
+  for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
+    int64_t total = 0;
+    for (int rank = 0; rank < world; ++rank) {
+      total += chunk_bytes(chunk_of(buckets_.range(bucket), world, rank));
+    }
+    largest_bucket_bytes = std::max(largest_bucket_bytes, total);
+    // Rank 0 owns the largest chunk, unless that is the one with the partial block.
+    largest_chunk_bytes =
+        std::max(largest_chunk_bytes,
+                 chunk_bytes(chunk_of(buckets_.range(bucket), world, communicator_.rank())));
+  }
+  for (int slot = 0; slot < std::min<int64_t>(kSlots, buckets_.count()); ++slot) {
+    Flight& flight = flights_[static_cast<size_t>(slot)];
+    flight.slot = slot;
+    flight.chunk_bytes.resize(static_cast<size_t>(world));
+    flight.incoming_bytes.resize(static_cast<size_t>(world));
+    flight.received_buffer = Buffer(communicator_.device(), largest_chunk_bytes * world);
+    if (uses_caller_memory()) continue;
+    flight.send_buffer = Buffer(communicator_.device(), largest_bucket_bytes);
+    flight.result_buffer = Buffer(communicator_.device(), largest_chunk_bytes);
+    flight.gathered_buffer = Buffer(communicator_.device(), largest_bucket_bytes);
+  }
+}
+
+void BucketExchange::prepare(Flight& flight, int64_t bucket) {
+  const int world = communicator_.world_size(), self = communicator_.rank();
+  const Range range = buckets_.range(bucket);
+  flight.bucket = bucket;
+  flight.chunk = chunk_of(range, world, self);
+  for (int rank = 0; rank < world; ++rank) {
+    flight.chunk_bytes[static_cast<size_t>(rank)] = chunk_bytes(chunk_of(range, world, rank));
+  }
+  const int64_t own_bytes = flight.chunk_bytes[static_cast<size_t>(self)];
+  std::fill(flight.incoming_bytes.begin(), flight.incoming_bytes.end(), own_bytes);
+  const int64_t total =
+      std::accumulate(flight.chunk_bytes.begin(), flight.chunk_bytes.end(), int64_t{0});
+  flight.received = first_bytes(flight.received_buffer, own_bytes * world);
+  if (uses_caller_memory()) {
+    set_memory(flight);
+    return;
+  }
+  flight.send = first_bytes(flight.send_buffer, total);
+  flight.result = first_bytes(flight.result_buffer, own_bytes);
+  flight.gathered = first_bytes(flight.gathered_buffer, total);
+}
+
+void BucketExchange::start_scatter(Context& context, int64_t bucket) {
+  ONEBIT_INVARIANT(submitted_ - completed_ < kSlots);
+  Flight& flight = flight_of(submitted_);
+  prepare(flight, bucket);
+  const Stopwatch stopwatch;
+  pack(context, flight);
+  seconds_.compute += stopwatch.seconds();
+  flight.request = communicator_.start_all_to_all_v({.send = flight.send,
+                                                     .send_bytes = flight.chunk_bytes,
+                                                     .receive = flight.received,
+                                                     .receive_bytes = flight.incoming_bytes});
+  ++submitted_;
+}
+
+void BucketExchange::start_gather(Context& context) {
+  Flight& flight = flight_of(gathered_);
+  Stopwatch stopwatch;
+  flight.request.wait();
+  seconds_.wait += stopwatch.restart();
+  reduce(context, flight);
+  seconds_.compute += stopwatch.seconds();
+  flight.request =
+      communicator_.start_all_gather_v(flight.result, flight.gathered, flight.chunk_bytes);
+  ++gathered_;
+}
+
+void BucketExchange::complete(Context& context) {
+  Flight& flight = flight_of(completed_);
+  Stopwatch stopwatch;
+  flight.request.wait();
+  seconds_.wait += stopwatch.restart();
+  unpack(context, flight);
+  seconds_.compute += stopwatch.seconds();
+  ++completed_;
+}
+
+void BucketExchange::advance(Context& context, int64_t bucket) {
+  start_scatter(context, bucket);
+  if (submitted_ - gathered_ > 1) start_gather(context);
+  if (gathered_ - completed_ > 1) complete(context);
+}
+
+void BucketExchange::finish(Context& context) {
+  while (gathered_ < submitted_) start_gather(context);
+  while (completed_ < submitted_) complete(context);
+}
+
+void BucketExchange::poll() {
+  for (Flight& flight : flights_) flight.request.test();
+}
+
+}  // namespace onebit::comm

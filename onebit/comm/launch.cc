@@ -1,0 +1,67 @@
+#include "onebit/comm/launch.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "onebit/comm/thread_communicator.h"
+
+namespace onebit::comm {
+namespace {
+
+int environment_number(const char* name) {
+  const char* text = std::getenv(name);
+  int value = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, value);
+  require(error == std::errc() && stop == end && value >= 0,
+          "environment variable {}=\"{}\" is not a number; start onebit under mpirun or srun, or "
+          "unset it",
+          name, text);
+  return value;
+}
+
+struct LauncherVariables {
+  const char* launcher;
+  const char* world_size;
+  const char* rank;
+};
+
+}  // namespace
+
+Launch detect_launch() {
+  // srun sets PMI variables as well where Slurm serves MPI through PMI, so PMI comes first.
+  constexpr LauncherVariables kLaunchers[] = {
+      {"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+      {"mpiexec", "PMI_SIZE", "PMI_RANK"},
+      {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}};
+  for (const LauncherVariables& variables : kLaunchers) {
+    if (std::getenv(variables.world_size) == nullptr || std::getenv(variables.rank) == nullptr) {
+      continue;
+    }
+    return {.launcher = variables.launcher,
+            .rank = environment_number(variables.rank),
+            .world_size = environment_number(variables.world_size)};
+  }
+  return {};
+}
+
+World::World() {
+  const Launch launch = detect_launch();
+  if (launch.world_size <= 1) {
+    communicator_ = make_single_rank();
+    return;
+  }
+  require(mpi_is_built(),
+          "{} started {} ranks, but this onebit is built without MPI: install libopenmpi-dev and "
+          "openmpi-bin and build again with -DONEBIT_MPI=ON",
+          launch.launcher, launch.world_size);
+  environment_ = std::make_unique<MpiEnvironment>();
+  communicator_ = environment_->world();
+  require(communicator_->world_size() == launch.world_size,
+          "{} started {} ranks, but MPI sees {}: the launcher belongs to another MPI than the one "
+          "onebit is built with; use its mpirun, or srun --mpi=pmix",
+          launch.launcher, launch.world_size, communicator_->world_size());
+}
+
+}  // namespace onebit::comm

@@ -1,0 +1,314 @@
+// The only file that knows MPI. A collective is a set of non-blocking messages between pairs: the
+// bytes counted are the bytes sent, and a wait can watch for failed ranks while it polls.
+#include "onebit/comm/mpi_communicator.h"
+
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/error.h"
+
+namespace onebit::comm {
+namespace {
+
+using Requests = std::vector<MPI_Request>;
+
+constexpr int kDataTag = 1, kFailureTag = 2;
+constexpr size_t kLargestPieceBytes = size_t{1} << 30;  // MPI counts are int
+constexpr size_t kLongestMessage = 4096;
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  fail("{}: {}", call, std::string_view(text.data(), static_cast<size_t>(length)));
+}
+
+MPI_Comm duplicate_of(MPI_Comm parent) {
+  MPI_Comm fresh = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(parent, &fresh), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(fresh, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return fresh;
+}
+
+// What all communicators of the process share: a channel on which failures are told.
+class Job {
+ public:
+  Job() : control_(duplicate_of(MPI_COMM_WORLD)) {
+    check_mpi(MPI_Comm_rank(control_, &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(control_, &world_size_), "MPI_Comm_size");
+  }
+
+  int rank() const { return rank_; }
+  int world_size() const { return world_size_; }
+  bool failed() const { return failed_; }
+
+  // Throws PeerError once a rank has told that it failed.
+  void check_peers() {
+    const std::lock_guard lock(mutex_);
+    if (!failed_) receive_failure();
+    if (failed_) throw PeerError(failed_rank_, failed_message_);
+  }
+
+  // Prints, tells the others, gives them a moment to wind down and ends the job.
+  [[noreturn]] void end(const std::string& message) {
+    const std::string text = message.substr(0, kLongestMessage);
+    {
+      const std::lock_guard lock(mutex_);
+      if (!failed_) receive_failure();
+      if (!failed_) {
+        failed_ = true;
+        failed_rank_ = rank_;
+        failed_message_ = text;
+        std::fprintf(stderr, "onebit: rank %d failed: %s\n", rank_, text.c_str());
+        std::fflush(stderr);
+        for (int peer = 0; peer < world_size_; ++peer) {
+          MPI_Request request = MPI_REQUEST_NULL;
+          if (peer != rank_ && MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_CHAR, peer,
+                                         kFailureTag, control_, &request) == MPI_SUCCESS) {
+            telling_.push_back(request);
+          }
+        }
+      }
+    }
+    const Stopwatch stopwatch;
+    while (stopwatch.seconds() < kGraceSeconds) {
+      int told = 0;
+      MPI_Testall(static_cast<int>(telling_.size()), telling_.data(), &told, MPI_STATUSES_IGNORE);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::terminate();
+  }
+
+ private:
+  static constexpr double kGraceSeconds = 1;
+
+  void receive_failure() {
+    int found = 0;
+    MPI_Message envelope;
+    MPI_Status status;
+    MPI_Improbe(MPI_ANY_SOURCE, kFailureTag, control_, &found, &envelope, &status);
+    if (!found) return;
+    int length = 0;
+    MPI_Get_count(&status, MPI_CHAR, &length);
+    std::string text(static_cast<size_t>(length), '\0');
+    MPI_Mrecv(text.data(), length, MPI_CHAR, &envelope, MPI_STATUS_IGNORE);
+    failed_rank_ = status.MPI_SOURCE;
+    failed_message_ = text;
+    failed_ = true;
+  }
+
+  MPI_Comm control_;
+  int rank_ = 0, world_size_ = 1;
+  std::mutex mutex_;
+  std::atomic<bool> failed_{false};
+  int failed_rank_ = -1;
+  std::string failed_message_;
+  Requests telling_;
+};
+
+// Polls instead of blocking in MPI, which would spin on a core that computes and could not see that
+// a rank has failed: first often, then with pauses of some tens of microseconds.
+class Backoff {
+ public:
+  // True when it is time to look for failures.
+  bool pause() {
+    ++rounds_;
+    if (rounds_ < 200) {
+      sched_yield();
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    return rounds_ % 64 == 0;
+  }
+
+ private:
+  int64_t rounds_ = 0;
+};
+
+class MpiState : public Request::State {
+ public:
+  MpiState(std::shared_ptr<Job> job, std::shared_ptr<std::atomic<bool>> interrupted, MPI_Comm comm,
+           std::string_view operation, std::span<const std::span<const std::byte>> send,
+           std::span<const std::span<std::byte>> receive)
+      : job_(std::move(job)), interrupted_(std::move(interrupted)), operation_(operation) {
+    for (size_t peer = 0; peer < receive.size(); ++peer) {
+      pieces(receive[peer], [&](std::span<std::byte> piece) {
+        check_mpi(MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE,
+                            static_cast<int>(peer), kDataTag, comm, &requests_.emplace_back()),
+                  "MPI_Irecv");
+        expected_.push_back({static_cast<int>(peer), static_cast<int>(piece.size())});
+      });
+    }
+    for (size_t peer = 0; peer < send.size(); ++peer) {
+      pieces(send[peer], [&](std::span<const std::byte> piece) {
+        check_mpi(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE,
+                            static_cast<int>(peer), kDataTag, comm, &requests_.emplace_back()),
+                  "MPI_Isend");
+      });
+    }
+    statuses_.resize(requests_.size());
+  }
+
+  // Left behind by an error: takes back what has not been matched.
+  ~MpiState() override {
+    if (complete_) return;
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      if (requests_[i] == MPI_REQUEST_NULL) continue;
+      if (i < expected_.size()) MPI_Cancel(&requests_[i]);
+      MPI_Request_free(&requests_[i]);
+    }
+  }
+
+  bool test() override {
+    if (complete_) return true;
+    if (*interrupted_) fail("rank {}: interrupted in {}", job_->rank(), operation_);
+    int done = 0;
+    const int code =
+        MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, statuses_.data());
+    if (code == MPI_ERR_IN_STATUS) fail_with_status();
+    check_mpi(code, "MPI_Testall");
+    if (!done) return false;
+    complete_ = true;
+    check_sizes();
+    return true;
+  }
+
+  void wait() override {
+    Backoff backoff;
+    while (!test()) {
+      if (backoff.pause()) job_->check_peers();
+    }
+  }
+
+ private:
+  struct Expected {
+    int peer, size_bytes;
+  };
+
+  template <typename Byte, typename Body>
+  static void pieces(std::span<Byte> message, const Body& body) {
+    while (!message.empty()) {
+      const size_t size_bytes = std::min(message.size(), kLargestPieceBytes);
+      body(message.first(size_bytes));
+      message = message.subspan(size_bytes);
+    }
+  }
+
+  [[noreturn]] void fail_with_status() const {
+    for (size_t i = 0; i < statuses_.size(); ++i) {
+      if (i < expected_.size() && statuses_[i].MPI_ERROR == MPI_ERR_TRUNCATE) {
+        fail("{}: rank {} sends more than the {} bytes that rank {} expects", operation_,
+             expected_[i].peer, expected_[i].size_bytes, job_->rank());
+      }
+    }
+    fail("{}: a message was lost", operation_);
+  }
+
+  void check_sizes() const {
+    for (size_t i = 0; i < expected_.size(); ++i) {
+      int received = 0;
+      MPI_Get_count(&statuses_[i], MPI_BYTE, &received);
+      require(received == expected_[i].size_bytes,
+              "{}: rank {} sends {} bytes to rank {}, which expects {}", operation_,
+              expected_[i].peer, received, job_->rank(), expected_[i].size_bytes);
+    }
+  }
+
+  std::shared_ptr<Job> job_;
+  std::shared_ptr<std::atomic<bool>> interrupted_;
+  std::string_view operation_;
+  Requests requests_;               // receives, then sends
+  std::vector<Expected> expected_;  // of the receives
+  std::vector<MPI_Status> statuses_;
+  bool complete_ = false;
+};
+
+class MpiCommunicator : public Communicator {
+ public:
+  MpiCommunicator(std::shared_ptr<Job> job, MPI_Comm comm, int local_rank)
+      : Communicator(job->rank(), job->world_size(), local_rank),
+        job_(std::move(job)),
+        comm_(comm) {}
+  ~MpiCommunicator() override {
+    if (!job_->failed() && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
+  }
+
+  std::string_view transport() const override { return "mpi"; }
+
+  std::unique_ptr<Communicator> duplicate() override {
+    return std::make_unique<MpiCommunicator>(job_, duplicate_of(comm_), local_rank());
+  }
+
+  [[noreturn]] void abort(const std::string& message) override { job_->end(message); }
+
+  void interrupt() override { *interrupted_ = true; }
+
+ protected:
+  std::unique_ptr<Request::State> start(Messages messages) override {
+    return std::make_unique<MpiState>(job_, interrupted_, comm_, messages.operation, messages.send,
+                                      messages.receive);
+  }
+
+ private:
+  std::shared_ptr<Job> job_;
+  MPI_Comm comm_;
+  std::shared_ptr<std::atomic<bool>> interrupted_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+int rank_on_this_machine() {
+  MPI_Comm machine = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
+            "MPI_Comm_split_type");
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(machine, &rank), "MPI_Comm_rank");
+  MPI_Comm_free(&machine);
+  return rank;
+}
+
+}  // namespace
+
+bool mpi_is_built() {
+  return true;
+}
+
+MpiEnvironment::MpiEnvironment() : exceptions_at_start_(std::uncaught_exceptions()) {
+  int provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+  if (provided < MPI_THREAD_MULTIPLE) {
+    MPI_Finalize();
+    fail(
+        "this MPI does not support calls from several threads (MPI_THREAD_MULTIPLE), which "
+        "exchanging gradients during the backward pass needs: use an Open MPI built with thread "
+        "support, as Debian's is");
+  }
+}
+
+MpiEnvironment::~MpiEnvironment() {
+  if (std::uncaught_exceptions() <= exceptions_at_start_) {
+    MPI_Finalize();
+    return;
+  }
+  // The rank that failed first ends the job; only if it does not, this one does.
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+std::unique_ptr<Communicator> MpiEnvironment::world() {
+  auto job = std::make_shared<Job>();
+  return std::make_unique<MpiCommunicator>(job, duplicate_of(MPI_COMM_WORLD),
+                                           rank_on_this_machine());
+}
+
+}  // namespace onebit::comm

@@ -1,0 +1,30 @@
+// Stands in for mpi_communicator.cc where MPI is not built in.
+#include "onebit/base/error.h"
+#include "onebit/comm/mpi_communicator.h"
+
+namespace onebit::comm {
+namespace {
+
+[[noreturn]] void fail_without_mpi() {
+  fail(
+      "this onebit is built without MPI: install libopenmpi-dev and openmpi-bin and build again "
+      "with -DONEBIT_MPI=ON");
+}
+
+}  // namespace
+
+bool mpi_is_built() {
+  return false;
+}
+
+MpiEnvironment::MpiEnvironment() : exceptions_at_start_(0) {
+  fail_without_mpi();
+}
+
+MpiEnvironment::~MpiEnvironment() = default;
+
+std::unique_ptr<Communicator> MpiEnvironment::world() {
+  fail_without_mpi();
+}
+
+}  // namespace onebit::comm
