@@ -53,7 +53,7 @@ DOORS = [
       "tests/device/*", "tests/ops/*"],
      "only CPU ops reach through the oneDNN door"),
     (r"omp\.h",
-     ["onebit/base/parallel_for*.cc"],
+     ["onebit/base/parallel_parts_openmp.cc"],
      "loops go through parallel_for"),
 ]
 

@@ -60,7 +60,8 @@ void write_all(int descriptor, const char* data, size_t size, const Path& path) 
 
 std::string read_file(const Path& path) {
   const Descriptor file(path, O_RDONLY, "open");
-  std::string content(regular_file_size(file, path), '\0');
+  // One byte more, so that the end of the file is met without growing.
+  std::string content(regular_file_size(file, path) + 1, '\0');
   size_t used = 0;
   for (;;) {
     if (used == content.size()) content.resize(content.size() + 4096);
@@ -138,8 +139,10 @@ void FileWriter::finish() {
   flush_buffer();
   require(::fsync(descriptor_) == 0, "{}: cannot write to the disk: {}", path_.string(),
           system_reason());
-  const int closed = ::close(std::exchange(descriptor_, -1));
-  require(closed == 0, "{}: cannot close: {}", path_.string(), system_reason());
+  if (::close(std::exchange(descriptor_, -1)) == 0) return;
+  const std::string reason = system_reason();
+  ::unlink(path_.c_str());
+  fail("{}: cannot close: {}", path_.string(), reason);
 }
 
 void write_file_atomically(const Path& path, std::string_view content) {
@@ -148,7 +151,12 @@ void write_file_atomically(const Path& path, std::string_view content) {
   FileWriter writer(temporary);
   writer.write(content);
   writer.finish();
-  rename_durably(temporary, path);
+  try {
+    rename_durably(temporary, path);
+  } catch (const Error&) {
+    ::unlink(temporary.c_str());  // nothing to remove if the rename itself was done
+    throw;
+  }
 }
 
 void sync_folder(const Path& folder) {

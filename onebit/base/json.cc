@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+
+#include "onebit/base/json_duplicates.h"
 
 namespace onebit {
 namespace {
@@ -19,6 +20,12 @@ std::pair<size_t, size_t> place_of(std::string_view text, size_t offset) {
 // nlohmann's messages start with "[json.exception...] parse error at line L, column C: ".
 std::string reason_of(const std::string& message) {
   const size_t at = message.find(": ");
+  return at == std::string::npos ? message : message.substr(at + 2);
+}
+
+// Its other messages start with "[json.exception...] ".
+std::string reason_of_other(const std::string& message) {
+  const size_t at = message.find("] ");
   return at == std::string::npos ? message : message.substr(at + 2);
 }
 
@@ -42,26 +49,20 @@ const Json kNull;
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
-  std::vector<std::set<std::string>> keys;
-  std::string duplicate;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key &&
-        !keys.back().insert(parsed.get<std::string>()).second) {
-      duplicate = parsed.get<std::string>();
-    }
-    return true;
-  };
   Json result;
   try {
-    result = Json::parse(text, watch, true, true);
+    result = Json::parse(text, nullptr, true, true);
   } catch (const Json::parse_error& error) {
     const auto [line, column] = place_of(text, error.byte == 0 ? 0 : error.byte - 1);
     fail("{}:{}:{}: not valid JSON: {}", source, line, column, reason_of(error.what()));
+  } catch (const Json::exception& error) {  // a number beyond every type
+    fail("{}: not valid JSON: {}", source, reason_of_other(error.what()));
   }
-  require(duplicate.empty(), "{}: the key \"{}\" is given twice in one object; keep one", source,
-          duplicate);
+  if (const auto duplicate = find_duplicate_key(text)) {
+    const auto [line, column] = place_of(text, duplicate->offset);
+    fail("{}:{}:{}: the key \"{}\" is given twice in one object; keep one", source, line, column,
+         duplicate->key);
+  }
   return result;
 }
 
@@ -71,7 +72,8 @@ Json read_json(const Path& path) {
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
   std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  // Near enough for a typing mistake, and never without a letter in common.
+  size_t best_distance = std::min(std::max<size_t>(2, word.size() / 3) + 1, word.size());
   for (const auto& candidate : known) {
     const size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
@@ -129,13 +131,14 @@ double JsonReader::number(const std::string& key, double fallback) {
 int64_t JsonReader::integer(const std::string& key, int64_t fallback) {
   const Json* value = find(key);
   if (value == nullptr) return fallback;
+  constexpr double kExactBelow = 9e15;  // about 2^53: beyond, doubles skip whole numbers
+  const double real = value->is_number() ? value->get<double>() : 0.5;
+  const bool fits = !value->is_number_unsigned() || value->get<uint64_t>() <= uint64_t{INT64_MAX};
   const bool whole =
-      value->is_number_integer() ||
-      (value->is_number() && std::floor(value->get<double>()) == value->get<double>() &&
-       std::abs(value->get<double>()) < 9e15);
+      value->is_number_integer() || (std::floor(real) == real && std::abs(real) < kExactBelow);
   require(whole, "{} must be a whole number, got {}", place(key), value->dump());
-  return value->is_number_integer() ? value->get<int64_t>()
-                                    : static_cast<int64_t>(value->get<double>());
+  require(fits, "{} must be below 2^63, got {}", place(key), value->dump());
+  return value->is_number_integer() ? value->get<int64_t>() : static_cast<int64_t>(real);
 }
 
 bool JsonReader::boolean(const std::string& key, bool fallback) {

@@ -17,7 +17,7 @@ namespace onebit {
 using Json = nlohmann::ordered_json;
 
 // `source` names the text in errors ("recipe.json"). Comments are allowed; a key given twice in one
-// object is an error. Errors carry line and column.
+// object is an error. Errors carry line and column, but for a number too large for every type.
 Json parse_json(std::string_view text, const std::string& source);
 Json read_json(const Path& path);
 

@@ -1,0 +1,131 @@
+#include "onebit/base/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string parse_message(std::string_view text) {
+  return message_of([&] { parse_json(text, "recipe.json"); });
+}
+
+JsonReader reader_of(std::string_view text) {
+  return {parse_json(text, "recipe.json"), "recipe.json", ""};
+}
+
+TEST(ParseJson, KeepsTheOrderOfKeysAndAllowsComments) {
+  const Json json = parse_json("{\"b\": 1, // why\n \"a\": [2, /* two */ 3]}", "x");
+  EXPECT_EQ(json.dump(), R"({"b":1,"a":[2,3]})");
+}
+
+TEST(ParseJson, MistakesCarryLineAndColumn) {
+  EXPECT_THAT(parse_message("{\n  \"a\": 1,\n  \"b\" 2\n}"), StartsWith("recipe.json:3:7: "));
+  EXPECT_THAT(parse_message("{\"a\": }"), StartsWith("recipe.json:1:7: "));
+  EXPECT_THAT(parse_message(""), StartsWith("recipe.json:1:1: "));
+  EXPECT_THAT(parse_message("{} x"), StartsWith("recipe.json:1:4: "));
+  EXPECT_THAT(parse_message("{\"a\": [1, 2}"), HasSubstr("not valid JSON"));
+}
+
+TEST(ParseJson, BadBytesAndNumbersAreErrorsOfOurs) {
+  EXPECT_THAT(parse_message("{\"a\": \"\xff\"}"), StartsWith("recipe.json:1:8: "));
+  EXPECT_THAT(parse_message("{\"a\": 1e999}"), StartsWith("recipe.json"));
+  EXPECT_THAT(parse_message("{\"a\": 1e999}"), HasSubstr("1e999"));
+}
+
+TEST(ParseJson, AKeyGivenTwiceIsAnErrorAtItsSecondPlace) {
+  EXPECT_THAT(parse_message("{\n \"lr\": 1,\n \"lr\": 2}"),
+              StartsWith("recipe.json:3:2: the key \"lr\" is given twice"));
+  EXPECT_THAT(parse_message(R"({"a": {"x": 1, "\u0078": 2}})"), StartsWith("recipe.json:1:16: "));
+  EXPECT_THAT(parse_message(R"([{"a": 1}, {"b": [{"c": 1, "c": 1}]}])"), HasSubstr("\"c\""));
+}
+
+TEST(ParseJson, TheSameKeyInTwoObjectsIsFine) {
+  const Json json = parse_json(
+      R"({"a": {"a": 1, "b": "\"a\": {"}, /* "a": */ "b": [{"a": 1}, {"a": 2}, "a", "a"]})", "x");
+  EXPECT_EQ(json["b"].size(), 4u);
+}
+
+TEST(ReadJson, NamesTheFile) {
+  const TemporaryFolder folder;
+  const Path path = folder / "bad.json";
+  write_file_atomically(path, "{\n,}");
+  EXPECT_THAT(message_of([&] { read_json(path); }), StartsWith(path.string() + ":2:1: "));
+  EXPECT_THAT(message_of([&] { read_json(folder / "absent.json"); }), HasSubstr("absent.json"));
+}
+
+TEST(NearestWord, FindsTypingMistakesAndNothingElse) {
+  const std::vector<std::string> known = {"lr", "weight_decay", "freeze_step", "betas"};
+  EXPECT_EQ(nearest_word("weigth_decay", known), "weight_decay");
+  EXPECT_EQ(nearest_word("freeze_steps", known), "freeze_step");
+  EXPECT_EQ(nearest_word("lrr", known), "lr");
+  EXPECT_EQ(nearest_word("zq", known), "");
+  EXPECT_EQ(nearest_word("activation", known), "");
+  EXPECT_EQ(nearest_word("lr", {}), "");
+}
+
+TEST(JsonReader, ReadsTypedValuesAndFallbacks) {
+  JsonReader reader = reader_of(
+      R"({"t": "x", "n": 0.5, "i": 7, "whole": 3.0, "b": true, "c": "auto", "null": null,
+          "o": {"deep": 1}})");
+  EXPECT_EQ(reader.text("t", ""), "x");
+  EXPECT_EQ(reader.number("n", 0), 0.5);
+  EXPECT_EQ(reader.integer("i", 0), 7);
+  EXPECT_EQ(reader.integer("whole", 0), 3);
+  EXPECT_TRUE(reader.boolean("b", false));
+  EXPECT_EQ(reader.choice("c", "", {"auto", "never"}), "auto");
+  EXPECT_EQ(reader.text("absent", "fallback"), "fallback");
+  EXPECT_EQ(reader.integer("null", 9), 9);
+  EXPECT_FALSE(reader.has("null"));
+  EXPECT_EQ(reader.object("o").integer("deep", 0), 1);
+  EXPECT_TRUE(reader.raw("absent").is_null());
+  reader.finish();
+}
+
+TEST(JsonReader, AnotherTypeIsAnErrorThatNamesThePath) {
+  JsonReader reader = reader_of(R"({"optimizer": {"params": {"lr": "fast", "steps": 1.5}}})");
+  JsonReader params = reader.object("optimizer").object("params");
+  EXPECT_EQ(message_of([&] { params.number("lr", 0); }),
+            "recipe.json: key `optimizer.params.lr` must be a number, got \"fast\"");
+  EXPECT_THAT(message_of([&] { params.integer("steps", 0); }), HasSubstr("whole number, got 1.5"));
+  EXPECT_THAT(message_of([&] { params.text("steps", ""); }), HasSubstr("must be a string"));
+  EXPECT_THAT(message_of([&] { params.boolean("lr", true); }), HasSubstr("true or false"));
+  EXPECT_THAT(message_of([&] { params.object("lr"); }), HasSubstr("must be an object"));
+}
+
+TEST(JsonReader, IntegersBeyond64BitsAreErrors) {
+  JsonReader reader = reader_of(R"({"big": 18446744073709551615, "huge": 1e30,
+                                    "largest": 9223372036854775807})");
+  EXPECT_THAT(message_of([&] { reader.integer("big", 0); }), HasSubstr("`big`"));
+  EXPECT_THAT(message_of([&] { reader.integer("huge", 0); }), HasSubstr("`huge`"));
+  EXPECT_EQ(reader.integer("largest", 0), INT64_MAX);
+}
+
+TEST(JsonReader, AChoiceListsItsWords) {
+  JsonReader reader = reader_of(R"({"variance": "live_levle"})");
+  const std::string message = message_of([&] {
+    reader.choice("variance", "", {"live_level", "frozen"});
+  });
+  EXPECT_THAT(message, HasSubstr("live_level, frozen"));
+  EXPECT_THAT(message, HasSubstr("did you mean \"live_level\"?"));
+}
+
+TEST(JsonReader, UnknownKeysAreErrorsWithTheNearestKnown) {
+  JsonReader reader = reader_of(R"({"freze_step": 3})");
+  reader.integer("freeze_step", 0);
+  reader.accept("lr");
+  EXPECT_EQ(message_of([&] { reader.finish(); }),
+            "recipe.json: key `freze_step` is not known; did you mean \"freeze_step\"?");
+  JsonReader other = reader_of(R"({"quite_other": 3})");
+  other.accept("lr");
+  EXPECT_THAT(message_of([&] { other.finish(); }), HasSubstr("known here: lr"));
+}
+
+}  // namespace
+}  // namespace onebit

@@ -1,0 +1,63 @@
+#include "onebit/base/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace onebit {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// What `action` logs; afterwards the log is as it was at first.
+template <typename Action>
+std::string logged(Action action) {
+  testing::internal::CaptureStderr();
+  action();
+  set_log_level(LogLevel::kInfo);
+  set_log_rank(0);
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Log, RankZeroSaysWhatItsLevelAllows) {
+  const std::string text = logged([] {
+    log_debug("quiet");
+    log_info("step {}", 7);
+    log_warning("slow");
+    log_error("broken");
+  });
+  EXPECT_THAT(text, HasSubstr("step 7\n"));
+  EXPECT_THAT(text, HasSubstr("warning: slow\n"));
+  EXPECT_THAT(text, HasSubstr("error: broken\n"));
+  EXPECT_THAT(text, Not(HasSubstr("quiet")));
+}
+
+TEST(Log, OtherRanksKeepWarningsMarkedWithTheRank) {
+  const std::string text = logged([] {
+    set_log_rank(3);
+    log_info("chatter");
+    log_warning("slow");
+  });
+  EXPECT_THAT(text, HasSubstr("[rank 3] warning: slow\n"));
+  EXPECT_THAT(text, Not(HasSubstr("chatter")));
+}
+
+TEST(Log, TheLevelCanBeLoweredAndRaised) {
+  EXPECT_THAT(logged([] {
+                set_log_level(LogLevel::kDebug);
+                log_debug("detail");
+              }),
+              HasSubstr("detail"));
+  EXPECT_EQ(logged([] {
+              set_log_level(LogLevel::kError);
+              log_warning("slow");
+            }),
+            "");
+}
+
+TEST(Log, BracesInTextAreNoFormat) {
+  EXPECT_THAT(logged([] { log_line(LogLevel::kInfo, "{} {0} {bad"); }), HasSubstr("{} {0} {bad"));
+}
+
+}  // namespace
+}  // namespace onebit

@@ -1,0 +1,21 @@
+// What an action that must fail tells the user.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "onebit/base/error.h"
+
+namespace onebit {
+
+// The message of the Error `action` throws, or "(no error)". Other exceptions pass through.
+inline std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+}  // namespace onebit

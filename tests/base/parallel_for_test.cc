@@ -1,0 +1,110 @@
+#include "onebit/base/parallel_for.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace onebit {
+namespace {
+
+using Parts = std::vector<std::pair<int64_t, int64_t>>;
+
+Parts parts_of(int threads, int64_t count, int64_t grain) {
+  std::mutex mutex;
+  Parts parts;
+  parallel_for(threads, count, grain, [&](int64_t begin, int64_t end) {
+    const std::lock_guard lock(mutex);
+    parts.emplace_back(begin, end);
+  });
+  std::sort(parts.begin(), parts.end());
+  return parts;
+}
+
+TEST(ParallelFor, PartsCoverTheRangeOnceInOrder) {
+  for (const int threads : {1, 2, 3, 8}) {
+    for (const int64_t count : {1, 2, 7, 64, 1000}) {
+      for (const int64_t grain : {0, 1, 5, 100}) {
+        int64_t next = 0;
+        for (const auto& [begin, end] : parts_of(threads, count, grain)) {
+          EXPECT_EQ(begin, next);
+          EXPECT_LT(begin, end);
+          next = end;
+        }
+        EXPECT_EQ(next, count);
+      }
+    }
+  }
+}
+
+TEST(ParallelFor, GrainBoundsTheNumberOfParts) {
+  EXPECT_EQ(parts_of(8, 100, 100).size(), 1u);
+  EXPECT_EQ(parts_of(8, 199, 100).size(), 1u);
+  EXPECT_EQ(parts_of(8, 200, 100).size(), 2u);
+  EXPECT_EQ(parts_of(4, 1000000, 1).size(), 4u);
+  for (const auto& [begin, end] : parts_of(8, 777, 100)) EXPECT_GE(end - begin, 100);
+}
+
+TEST(ParallelFor, TheSamePartsEveryTime) {
+  const Parts first = parts_of(3, 1001, 10);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(parts_of(3, 1001, 10), first);
+}
+
+TEST(ParallelFor, NothingToDo) {
+  EXPECT_TRUE(parts_of(4, 0, 1).empty());
+  EXPECT_TRUE(parts_of(4, -5, 1).empty());
+}
+
+TEST(ParallelFor, AnExceptionOfABodyArrivesAfterAllHaveEnded) {
+  for (const int threads : {1, 4}) {
+    std::atomic<int64_t> done{0};
+    const auto body = [&](int64_t begin, int64_t end) {
+      done += end - begin;
+      if (begin == 0) throw std::runtime_error("part of the first item");
+    };
+    try {
+      parallel_for(threads, 100, 1, body);
+      FAIL() << "the exception was lost";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "part of the first item");
+    }
+    EXPECT_EQ(done, 100);
+  }
+}
+
+TEST(ParallelFor, PlainWritesAreSeenByTheCaller) {
+  std::vector<int64_t> squares(10000);
+  parallel_for(4, 10000, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) squares[static_cast<size_t>(i)] = i * i;
+  });
+  for (int64_t i = 0; i < 10000; ++i) ASSERT_EQ(squares[static_cast<size_t>(i)], i * i);
+}
+
+TEST(ParallelFor, RanksAsThreadsLoopAtTheSameTime) {
+  std::vector<int64_t> sums(4);
+  std::vector<std::thread> ranks;
+  for (size_t rank = 0; rank < sums.size(); ++rank) {
+    ranks.emplace_back([&, rank] {
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        std::atomic<int64_t> sum{0};
+        parallel_for(2, 100, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) sum += i;
+        });
+        sums[rank] += sum;
+      }
+    });
+  }
+  for (auto& rank : ranks) rank.join();
+  for (const int64_t sum : sums) EXPECT_EQ(sum, 20 * 4950);
+}
+
+TEST(AvailableThreads, IsAtLeastOne) {
+  EXPECT_GE(available_threads(), 1);
+  EXPECT_LE(available_threads(), static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+}  // namespace onebit

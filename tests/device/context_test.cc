@@ -1,0 +1,64 @@
+#include "onebit/device/context.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <utility>
+
+#include "onebit/device/memory.h"
+#include "onebit/device/onednn_door.h"
+#include "tests/base/message_of.h"
+
+namespace onebit {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Context, KnowsItsDeviceAndThreads) {
+  const Context context = Context::cpu(3);
+  EXPECT_TRUE(context.device().is_cpu());
+  EXPECT_EQ(context.threads(), 3);
+  context.synchronize();
+}
+
+TEST(Context, NeedsAThread) {
+  EXPECT_THAT(message_of([] { Context::cpu(0); }), HasSubstr("at least one thread, 0"));
+  EXPECT_THAT(message_of([] { Context::cpu(-1); }), HasSubstr("-1"));
+}
+
+TEST(Context, LoopsOverItsThreads) {
+  const Context context = Context::cpu(2);
+  std::atomic<int64_t> sum{0}, parts{0};
+  context.parallel_for(1000, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sum += i;
+    ++parts;
+  });
+  EXPECT_EQ(sum, 499500);
+  EXPECT_EQ(parts, 2);
+}
+
+TEST(Context, MovesItsDoors) {
+  Context first = Context::cpu(1);
+  const OnednnDoor* const door = &first.onednn();
+  Context second(std::move(first));
+  EXPECT_EQ(&second.onednn(), door);
+}
+
+TEST(Context, CudaWithoutADeviceIsAnErrorThatNamesTheFix) {
+  if (memory::cuda_device_count() > 0) GTEST_SKIP() << "a CUDA device is present";
+  EXPECT_THAT(message_of([] { Context::cuda(0); }), HasSubstr("--device cpu"));
+}
+
+TEST(ContextDeathTest, ACpuContextHasNoCudaDoor) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const Context context = Context::cpu(1);
+  EXPECT_DEATH(context.cuda(), "cuda_ != nullptr");
+}
+
+TEST(OnednnDoor, NamesTheInstructionSet) {
+  EXPECT_STRNE(OnednnDoor::instruction_set(), "unknown");
+}
+
+}  // namespace
+}  // namespace onebit
