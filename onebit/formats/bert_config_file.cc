@@ -1,0 +1,165 @@
+#include "onebit/formats/bert_config_file.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace onebit::formats {
+namespace {
+
+constexpr const char* kPreLayerNormType = "bert_pre_layer_norm";
+
+int64_t size_of(JsonReader& reader, const std::string& key, std::optional<int64_t> fallback,
+                int64_t least) {
+  require(fallback.has_value() || reader.has(key), "{} is missing; a BERT's config has it",
+          reader.place(key));
+  const int64_t value = reader.integer(key, fallback.value_or(0));
+  require(value >= least && value <= (int64_t{1} << 31), "{} is {}; it must be at least {}{}",
+          reader.place(key), value, least, value > least ? " and at most 2^31" : "");
+  return value;
+}
+
+double probability(JsonReader& reader, const std::string& key, double fallback) {
+  const double value = reader.number(key, fallback);
+  require(value >= 0 && value < 1, "{} is {}; it must be in [0, 1)", reader.place(key), value);
+  return value;
+}
+
+double positive(JsonReader& reader, const std::string& key, double fallback) {
+  const double value = reader.number(key, fallback);
+  require(value > 0, "{} is {}; it must be positive", reader.place(key), value);
+  return value;
+}
+
+GeluForm gelu_form(JsonReader& reader) {
+  const std::string name = reader.choice(
+      "hidden_act", "gelu", {"gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_python"});
+  return name == "gelu" || name == "gelu_python" ? GeluForm::kErf : GeluForm::kTanh;
+}
+
+DType torch_dtype(JsonReader& reader) {
+  const std::string key = reader.has("dtype") ? "dtype" : "torch_dtype";
+  const std::string name = reader.choice(key, "float32", {"float32", "bfloat16", "float16"});
+  return name == "float32" ? DType::kF32 : name == "bfloat16" ? DType::kBF16 : DType::kF16;
+}
+
+const char* torch_name(DType dtype) {
+  return dtype == DType::kF32 ? "float32" : dtype == DType::kBF16 ? "bfloat16" : "float16";
+}
+
+// "id2label": {"0": "negative", "1": "positive"}, every id once.
+std::vector<std::string> label_names(JsonReader& reader) {
+  const Json& object = reader.raw("id2label");
+  if (object.is_null()) return {};
+  const std::string place = reader.place("id2label");
+  require(object.is_object(), "{} must be an object", place);
+  std::vector<std::string> labels(object.size());
+  std::vector<bool> seen(object.size());
+  for (const auto& [key, value] : object.items()) {
+    size_t id = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    require(error == std::errc() && end == key.data() + key.size() && id < labels.size() &&
+                !seen[id] && value.is_string(),
+            "{} must give one name to each of the ids 0 to {}, \"{}\" does not fit", place,
+            labels.size() - 1, key);
+    seen[id] = true;
+    labels[id] = value.get<std::string>();
+  }
+  return labels;
+}
+
+// What transformers' BertConfig can say and this BERT cannot be.
+void refuse_other_models(JsonReader& reader) {
+  reader.choice("position_embedding_type", "absolute", {"absolute"});
+  require(!reader.boolean("is_decoder", false), "{} is true; onebit's BERT is an encoder",
+          reader.place("is_decoder"));
+  require(!reader.boolean("add_cross_attention", false),
+          "{} is true; onebit's BERT has no cross-attention", reader.place("add_cross_attention"));
+  require(reader.boolean("tie_word_embeddings", true),
+          "{} is false; onebit's BERT ties the decoder to the word embeddings",
+          reader.place("tie_word_embeddings"));
+}
+
+std::string architecture_of(JsonReader& reader) {
+  const Json& list = reader.raw("architectures");
+  if (list.is_null() || (list.is_array() && list.empty())) return "BertForPreTraining";
+  require(list.is_array() && list[0].is_string(), "{} must be a list of class names",
+          reader.place("architectures"));
+  return list[0].get<std::string>();
+}
+
+}  // namespace
+
+BertConfigFile parse_bert_config(const Json& config, const std::string& place) {
+  JsonReader reader(config, place, "");
+  BertConfigFile result;
+  const std::string type = reader.text("model_type", "bert");
+  require(type == "bert" || type == kPreLayerNormType,
+          "{} is \"{}\"; onebit reads \"bert\" and \"{}\"", reader.place("model_type"), type,
+          kPreLayerNormType);
+  refuse_other_models(reader);
+  result.architecture = architecture_of(reader);
+  result.pre_layer_norm = type == kPreLayerNormType;
+  result.vocab_size = size_of(reader, "vocab_size", std::nullopt, 1);
+  result.hidden_size = size_of(reader, "hidden_size", std::nullopt, 1);
+  result.num_hidden_layers = size_of(reader, "num_hidden_layers", std::nullopt, 1);
+  result.num_attention_heads = size_of(reader, "num_attention_heads", std::nullopt, 1);
+  result.intermediate_size = size_of(reader, "intermediate_size", std::nullopt, 1);
+  result.max_position_embeddings =
+      size_of(reader, "max_position_embeddings", result.max_position_embeddings, 1);
+  result.type_vocab_size = size_of(reader, "type_vocab_size", result.type_vocab_size, 1);
+  require(result.hidden_size % result.num_attention_heads == 0,
+          "{} is {}, which {} heads do not divide", reader.place("hidden_size"), result.hidden_size,
+          result.num_attention_heads);
+  result.hidden_act = gelu_form(reader);
+  result.hidden_dropout_prob = probability(reader, "hidden_dropout_prob", 0.1);
+  result.attention_probs_dropout_prob = probability(reader, "attention_probs_dropout_prob", 0.1);
+  if (reader.has("classifier_dropout")) {
+    result.classifier_dropout = probability(reader, "classifier_dropout", 0.1);
+  }
+  result.layer_norm_eps = positive(reader, "layer_norm_eps", result.layer_norm_eps);
+  result.initializer_range = positive(reader, "initializer_range", result.initializer_range);
+  result.pad_token_id = size_of(reader, "pad_token_id", result.pad_token_id, 0);
+  result.torch_dtype = torch_dtype(reader);
+  result.labels = label_names(reader);
+  return result;
+}
+
+BertConfigFile read_bert_config(const Path& path) {
+  return parse_bert_config(read_json(path), path.string());
+}
+
+std::string bert_config_text(const BertConfigFile& config) {
+  // nlohmann::json sorts its keys, as transformers does.
+  nlohmann::json json = {
+      {"architectures", {config.architecture}},
+      {"attention_probs_dropout_prob", config.attention_probs_dropout_prob},
+      {"classifier_dropout", nullptr},
+      {"hidden_act", config.hidden_act == GeluForm::kErf ? "gelu" : "gelu_new"},
+      {"hidden_dropout_prob", config.hidden_dropout_prob},
+      {"hidden_size", config.hidden_size},
+      {"initializer_range", config.initializer_range},
+      {"intermediate_size", config.intermediate_size},
+      {"layer_norm_eps", config.layer_norm_eps},
+      {"max_position_embeddings", config.max_position_embeddings},
+      {"model_type", config.pre_layer_norm ? kPreLayerNormType : "bert"},
+      {"num_attention_heads", config.num_attention_heads},
+      {"num_hidden_layers", config.num_hidden_layers},
+      {"pad_token_id", config.pad_token_id},
+      {"position_embedding_type", "absolute"},
+      {"tie_word_embeddings", true},
+      {"torch_dtype", torch_name(config.torch_dtype)},
+      {"type_vocab_size", config.type_vocab_size},
+      {"use_cache", true},
+      {"vocab_size", config.vocab_size},
+  };
+  if (config.classifier_dropout) json["classifier_dropout"] = *config.classifier_dropout;
+  if (!config.labels.empty()) {
+    for (size_t id = 0; id < config.labels.size(); ++id) {
+      json["id2label"][std::to_string(id)] = config.labels[id];
+      json["label2id"][config.labels[id]] = id;
+    }
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace onebit::formats

@@ -1,0 +1,57 @@
+// config.json of a Hugging Face folder, for the BERTs that onebit knows. Also reads Google's
+// bert_config.json and files of 2018-2019, which lack most keys.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/file.h"
+#include "onebit/base/json.h"
+#include "onebit/tensor/dtype.h"
+
+namespace onebit::formats {
+
+enum class GeluForm {
+  kErf,   // "gelu"
+  kTanh,  // "gelu_new", "gelu_pytorch_tanh", "gelu_fast"
+};
+
+struct BertConfigFile {
+  std::string architecture = "BertForPreTraining";  // the head's class in transformers
+  // Pre-layer-norm encoders exist in no BertModel of transformers; they are marked with model_type
+  // "bert_pre_layer_norm", so that nobody loads one as the other.
+  bool pre_layer_norm = false;
+  int64_t vocab_size = 30522;
+  int64_t hidden_size = 768;
+  int64_t num_hidden_layers = 12;
+  int64_t num_attention_heads = 12;
+  int64_t intermediate_size = 3072;
+  int64_t max_position_embeddings = 512;
+  int64_t type_vocab_size = 2;
+  GeluForm hidden_act = GeluForm::kErf;
+  double hidden_dropout_prob = 0.1;
+  double attention_probs_dropout_prob = 0.1;
+  std::optional<double> classifier_dropout;  // absent: hidden_dropout_prob
+  double layer_norm_eps = 1e-12;
+  double initializer_range = 0.02;
+  int64_t pad_token_id = 0;
+  DType torch_dtype = DType::kF32;  // f32, bf16 or f16: of the file's tensors
+  // Names of a classifier's labels by id; empty: the two defaults of transformers.
+  std::vector<std::string> labels;
+
+  bool operator==(const BertConfigFile&) const = default;
+};
+
+// Keys without meaning here are passed over, as transformers does. Errors (with the path and the
+// key): an unknown model_type, a size that is missing or not positive, heads that do not divide the
+// hidden size, and what onebit's BERT cannot be: relative positions, a decoder, untied embeddings,
+// another activation.
+BertConfigFile parse_bert_config(const Json& config, const std::string& place);
+BertConfigFile read_bert_config(const Path& path);
+
+// As transformers writes it, sorted keys, two spaces.
+std::string bert_config_text(const BertConfigFile& config);
+
+}  // namespace onebit::formats

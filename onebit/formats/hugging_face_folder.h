@@ -1,0 +1,38 @@
+// A model folder as transformers saves and loads it: config.json, model.safetensors, vocab.txt,
+// tokenizer_config.json, special_tokens_map.json.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/file.h"
+#include "onebit/formats/bert_config_file.h"
+#include "onebit/formats/safetensors_writer.h"
+#include "onebit/formats/tensor_source.h"
+#include "onebit/formats/tokenizer_files.h"
+
+namespace onebit::formats {
+
+struct HuggingFaceFolder {
+  BertConfigFile config;
+  std::vector<std::string> vocabulary;  // by id
+  // Absent where the folder has neither tokenizer_config.json nor tokenizer.json: the caller must
+  // then be told by the user whether text is lower-cased.
+  std::optional<TokenizerConfigFile> tokenizer;
+};
+
+// Everything but the tensors. Errors: a file missing or damaged, a vocabulary larger than the
+// config's vocab_size (it may be smaller: some programs pad the embeddings and keep the padding).
+HuggingFaceFolder read_hugging_face_folder(const Path& folder);
+
+// The folder's tensors under the names they have there: model.safetensors, or
+// model.safetensors.index.json. Error: neither.
+std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder);
+
+// Writes all files into the existing, empty `folder`. Errors leave no file of ours half-written.
+void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
+                               std::vector<NamedTensor> tensors);
+
+}  // namespace onebit::formats

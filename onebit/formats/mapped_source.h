@@ -1,0 +1,32 @@
+// A TensorSource under other names: carries out a NamePlan while tensors are read.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "onebit/formats/name_map.h"
+#include "onebit/formats/tensor_source.h"
+
+namespace onebit::formats {
+
+class MappedSource : public TensorSource {
+ public:
+  // Error: tied tensors that differ (an untied decoder, which this BERT does not have).
+  MappedSource(std::shared_ptr<const TensorSource> source, NamePlan plan);
+
+  const std::vector<NamePlan::Skipped>& skipped() const { return skipped_; }
+
+ private:
+  std::span<const std::byte> readable_bytes(size_t index,
+                                            std::vector<std::byte>& scratch) const override;
+
+  std::shared_ptr<const TensorSource> source_;
+  std::vector<MapStep> steps_;
+  std::vector<NamePlan::Skipped> skipped_;
+};
+
+// The source under our names, its naming found out; `naming` (optional) receives it.
+std::shared_ptr<MappedSource> under_our_names(std::shared_ptr<const TensorSource> source,
+                                              Naming* naming = nullptr);
+
+}  // namespace onebit::formats

@@ -1,0 +1,44 @@
+// Is what a file holds what a model wants? Strict: nothing is silently left random or left out.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/formats/tensor_source.h"
+
+namespace onebit::formats {
+
+struct WantedTensor {
+  std::string name;
+  Shape shape;
+};
+
+// What this load may go without. A name is covered if it begins with one of the prefixes.
+struct MatchRules {
+  std::vector<std::string> may_lack;    // wanted, may be absent: a new task head ("qa_outputs.")
+  std::vector<std::string> may_ignore;  // present, not wanted: another task's head ("cls.")
+};
+
+struct MatchReport {
+  struct WrongShape {
+    std::string name;
+    Shape wanted, found;
+  };
+  std::vector<std::string> missing, unexpected;  // errors
+  std::vector<WrongShape> wrong_shape;           // errors
+  std::vector<std::string> lacking, ignored;     // covered by the rules: to be told in a line
+
+  bool ok() const { return missing.empty() && unexpected.empty() && wrong_shape.empty(); }
+  // Several lines naming every tensor of the first three lists (long lists are cut, with a count).
+  std::string describe() const;
+};
+
+MatchReport match_tensors(std::span<const TensorEntry> found, std::span<const WantedTensor> wanted,
+                          const MatchRules& rules);
+
+// The report, which is ok(). Error: it is not; the message is `place` and describe().
+MatchReport require_match(const TensorSource& source, std::span<const WantedTensor> wanted,
+                          const MatchRules& rules);
+
+}  // namespace onebit::formats

@@ -1,0 +1,54 @@
+// From a list of tensors in one naming to the list in another, as a plan: which tensor comes from
+// which, and by what operation. Works on names and shapes alone; MappedSource carries a plan out.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/formats/name_tables.h"
+#include "onebit/formats/tensor_source.h"
+
+namespace onebit::formats {
+
+enum class MapOperation {
+  kCopy,
+  kTranspose,   // [rows, columns] -> [columns, rows]
+  kConcatRows,  // the sources one after the other
+  kRows,        // rows [first_row, first_row + target rows) of the source
+};
+
+struct MapStep {
+  TensorEntry target;
+  MapOperation operation = MapOperation::kCopy;
+  std::vector<size_t> sources;  // indices of the entries given; one, or three for kConcatRows
+  int64_t first_row = 0;
+};
+
+struct NamePlan {
+  struct Skipped {
+    std::string name, reason;
+  };
+  std::vector<MapStep> steps;
+  std::vector<Skipped> skipped;
+  // (alias, original): entries that must hold the same values, the alias being skipped.
+  std::vector<std::pair<size_t, size_t>> tied;
+};
+
+// By names that only one naming has. Error: no BERT can be recognised; some names are listed.
+Naming detect_naming(std::span<const TensorEntry> entries, const std::string& place);
+
+// To our names. Understands also: "module." before every name (torch's data-parallel wrapper), a
+// bare encoder without "bert.", gamma and beta in every PyTorch naming. Skips buffers, tied copies
+// of the word embeddings, and optimizer variables. A name without a row is kept, so that it shows
+// up as unexpected in the match. Errors: two tensors for one name, a fused tensor that does not
+// divide by three, a transposed tensor that is not a matrix.
+NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const std::string& place);
+
+// From our names. Errors: a tensor without a name in that naming (pre-layer-norm to kGoogle),
+// query, key and value of a layer that are not all there or differ in shape or type.
+NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const std::string& place);
+
+}  // namespace onebit::formats

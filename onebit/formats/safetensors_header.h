@@ -1,0 +1,37 @@
+// The header of a safetensors file: 8 bytes of length (little-endian), then that many bytes of
+// JSON,
+// {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {...}},
+// then the data. https://github.com/huggingface/safetensors, "Format".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/formats/tensor_source.h"
+
+namespace onebit::formats {
+
+inline constexpr uint64_t kMostSafetensorsHeaderBytes = 100'000'000;
+
+struct SafetensorsSpan {
+  uint64_t begin = 0, end = 0;  // bytes from the start of the file
+};
+
+struct SafetensorsHeader {
+  std::vector<TensorEntry> entries;                           // by position in the file
+  std::vector<SafetensorsSpan> spans;                         // one an entry
+  std::vector<std::pair<std::string, std::string>> metadata;  // "__metadata__"
+};
+
+// Checks everything the format promises: lengths, key set, element types and sizes, that the data
+// covers the rest of the file without a hole or an overlap, no name twice. Errors carry `place`
+// (the path), the offset or the tensor, and the reason. Memory stays a small multiple of the
+// header.
+SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file,
+                                           const std::string& place);
+
+}  // namespace onebit::formats

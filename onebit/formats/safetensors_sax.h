@@ -1,0 +1,26 @@
+// The JSON of a safetensors header as it streams by: no document is built, so that a hostile header
+// cannot ask for many times its size.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace onebit::formats {
+
+// One tensor as the header claims it, still unchecked.
+struct SafetensorsTensor {
+  std::string name, dtype;
+  std::vector<uint64_t> shape;
+  uint64_t begin = 0, end = 0;  // "data_offsets": bytes from the start of the data
+};
+
+// Errors carry `place` and the tensor or the offset: not JSON, another structure than the format's,
+// a key twice, a key missing.
+std::vector<SafetensorsTensor> parse_safetensors_json(
+    std::string_view text, const std::string& place,
+    std::vector<std::pair<std::string, std::string>>& metadata);
+
+}  // namespace onebit::formats

@@ -1,0 +1,102 @@
+#include "onebit/formats/safetensors_writer.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "onebit/base/json.h"
+#include "onebit/formats/quote.h"
+
+namespace onebit::formats {
+namespace {
+
+const char* file_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return "F32";
+    case DType::kBF16:
+      return "BF16";
+    case DType::kF16:
+      return "F16";
+    case DType::kF64:
+      return "F64";
+    case DType::kI32:
+      return "I32";
+    case DType::kI64:
+      return "I64";
+    case DType::kU8:
+      return "U8";
+    case DType::kU16:
+      return "U16";
+    case DType::kU32:
+      return "U32";
+    case DType::kU64:
+      return "U64";
+  }
+  return "";
+}
+
+// The header with its length before it, padded with spaces so that the data is aligned to 8.
+std::string header_of(const std::vector<TensorEntry>& entries, const std::string& place) {
+  Json header = Json::object();
+  header["__metadata__"] = {{"format", "pt"}};
+  std::set<std::string> names;
+  int64_t begin = 0;
+  for (const TensorEntry& entry : entries) {
+    require(entry.name != "__metadata__" && names.insert(entry.name).second,
+            "{}: cannot write tensor {}: the name is {}", place, quote(entry.name),
+            entry.name == "__metadata__" ? "reserved by the format" : "given twice");
+    Json shape = Json::array();
+    for (int axis = 0; axis < entry.shape.rank(); ++axis) shape.push_back(entry.shape[axis]);
+    const int64_t end = begin + entry.size_bytes();
+    header[entry.name] = {
+        {"dtype", file_dtype(entry.dtype)}, {"shape", shape}, {"data_offsets", {begin, end}}};
+    begin = end;
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  const uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+}
+
+}  // namespace
+
+SafetensorsWriter::SafetensorsWriter(const Path& path, std::vector<TensorEntry> entries)
+    : file_(path), place_(path.string()) {
+  for (size_t i = 0; i < entries.size(); ++i) {
+    ONEBIT_INVARIANT(i == 0 ||
+                     size_bytes_of(entries[i].dtype) <= size_bytes_of(entries[i - 1].dtype));
+    expected_bytes_ += static_cast<uint64_t>(entries[i].size_bytes());
+  }
+  file_.write(header_of(entries, place_));
+}
+
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+  written_bytes_ += bytes.size();
+  ONEBIT_INVARIANT(written_bytes_ <= expected_bytes_);
+  file_.write(bytes.data(), bytes.size());
+}
+
+void SafetensorsWriter::finish() {
+  ONEBIT_INVARIANT(written_bytes_ == expected_bytes_);
+  file_.finish();
+}
+
+void write_safetensors(const Path& path, std::vector<NamedTensor> tensors) {
+  std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
+    return size_bytes_of(a.values.dtype()) > size_bytes_of(b.values.dtype());
+  });
+  std::vector<TensorEntry> entries;
+  for (const NamedTensor& tensor : tensors) {
+    ONEBIT_INVARIANT(tensor.values.device().is_cpu());
+    entries.push_back({tensor.name, tensor.values.dtype(), tensor.values.shape()});
+  }
+  SafetensorsWriter writer(path, std::move(entries));
+  for (const NamedTensor& tensor : tensors) {
+    writer.write({static_cast<const std::byte*>(tensor.values.raw()),
+                  static_cast<size_t>(tensor.values.size_bytes())});
+  }
+  writer.finish();
+}
+
+}  // namespace onebit::formats

@@ -1,0 +1,41 @@
+// Writing safetensors, header first, then tensor after tensor: no more than one tensor need be in
+// memory. `__metadata__` is {"format": "pt"}, which transformers asks for.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/base/file.h"
+#include "onebit/formats/tensor_source.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::formats {
+
+class SafetensorsWriter {
+ public:
+  // `entries` in writing order, element sizes never growing, so that every tensor is aligned.
+  // Errors: a name twice, a reserved name, the file cannot be made. Unless finish() is reached the
+  // file is removed.
+  SafetensorsWriter(const Path& path, std::vector<TensorEntry> entries);
+
+  // The next entry's elements, contiguous, in one or several pieces.
+  void write(std::span<const std::byte> bytes);
+  // After the last byte of the last entry. Syncs to the disk.
+  void finish();
+
+ private:
+  FileWriter file_;
+  std::string place_;
+  uint64_t expected_bytes_ = 0, written_bytes_ = 0;
+};
+
+struct NamedTensor {
+  std::string name;
+  ConstView values;  // on the CPU
+};
+
+// All at once, in the order given (larger element types first).
+void write_safetensors(const Path& path, std::vector<NamedTensor> tensors);
+
+}  // namespace onebit::formats

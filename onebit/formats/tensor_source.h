@@ -1,0 +1,65 @@
+// A set of named tensors to read from, whatever the file format: loading a model is written once,
+// against this.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "onebit/tensor/dtype.h"
+#include "onebit/tensor/shape.h"
+
+namespace onebit::formats {
+
+struct TensorEntry {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+  // Why the values cannot be read (an element type or a rank that onebit does not know), else
+  // empty. Such an entry is listed, so that it shows up as unexpected, and refused when it is read.
+  std::string unreadable = {};
+
+  int64_t size_bytes() const { return shape.elements() * size_bytes_of(dtype); }
+};
+
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+
+  // The path, for errors.
+  const std::string& place() const { return place_; }
+  // In the order of the file; names are unique.
+  const std::vector<TensorEntry>& entries() const { return entries_; }
+  std::optional<size_t> find(std::string_view name) const;
+  // Error: no such tensor; the message suggests the nearest name.
+  size_t index_of(std::string_view name) const;
+
+  // The elements, contiguous and row-major, little-endian. Points into the mapped file where the
+  // file holds them so, otherwise `scratch` is filled and pointed into. Not always aligned to the
+  // element size. Errors: unreadable entry, damaged data.
+  std::span<const std::byte> bytes(size_t index, std::vector<std::byte>& scratch) const;
+
+  // f32, bf16, f16 or f64 elements as f32. Errors: `to` is not as long as the tensor; any other
+  // type.
+  void read_f32(size_t index, std::span<float> to) const;
+
+ protected:
+  TensorSource() = default;
+  TensorSource(const TensorSource&) = default;
+  TensorSource& operator=(const TensorSource&) = default;
+  // Errors: a name given twice.
+  void set_entries(std::string place, std::vector<TensorEntry> entries);
+  virtual std::span<const std::byte> readable_bytes(size_t index,
+                                                    std::vector<std::byte>& scratch) const = 0;
+
+ private:
+  std::string place_;
+  std::vector<TensorEntry> entries_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
+}  // namespace onebit::formats

@@ -1,0 +1,160 @@
+#include "onebit/formats/tokenizer_files.h"
+
+#include <string_view>
+#include <unordered_map>
+
+#include "onebit/base/json.h"
+#include "onebit/formats/quote.h"
+
+namespace onebit::formats {
+namespace {
+
+constexpr const char* kTokenizerClasses[] = {"BertTokenizer", "BertTokenizerFast"};
+
+std::vector<std::string> lines_of(const Path& path) {
+  const std::string text = read_file(path);
+  std::vector<std::string> lines;
+  std::unordered_map<std::string, size_t> line_of;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string token = text.substr(begin, end - begin);
+    if (!token.empty() && token.back() == '\r') token.pop_back();
+    begin = end + 1;
+    const size_t line = lines.size() + 1;
+    require(!token.empty(), "{}:{}: an empty line where a token is expected", path.string(), line);
+    const auto [first, is_new] = line_of.emplace(token, line);
+    require(is_new, "{}:{}: the token {} stands in line {} already", path.string(), line,
+            quote(token), first->second);
+    lines.push_back(std::move(token));
+  }
+  require(!lines.empty(), "{}: the vocabulary is empty", path.string());
+  return lines;
+}
+
+// {"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, ...}}}
+std::vector<std::string> word_piece_vocabulary(const Path& path) {
+  const Json json = read_json(path);
+  const Json model = json.is_object() ? json.value("model", Json::object()) : Json::object();
+  const Json vocabulary = model.is_object() ? model.value("vocab", Json()) : Json();
+  require(vocabulary.is_object() && !vocabulary.empty(),
+          "{}: key `model.vocab` is not a WordPiece vocabulary", path.string());
+  std::vector<std::string> tokens(vocabulary.size());
+  for (const auto& [token, id] : vocabulary.items()) {
+    require(id.is_number_unsigned() && id.get<uint64_t>() < tokens.size() &&
+                tokens[id.get<size_t>()].empty() && !token.empty(),
+            "{}: key `model.vocab`: the id of {} is not one of 0 to {}, each once", path.string(),
+            quote(token), tokens.size() - 1);
+    tokens[id.get<size_t>()] = token;
+  }
+  return tokens;
+}
+
+// A special token is a string, or an object with its text as "content".
+std::string special_token(JsonReader& reader, const std::string& key, const std::string& fallback) {
+  const Json& value = reader.raw(key);
+  if (value.is_object() && value.contains("content") && value["content"].is_string()) {
+    return value["content"].get<std::string>();
+  }
+  return reader.text(key, fallback);
+}
+
+// Newer versions write 10^30 for "no limit".
+int64_t model_max_length(JsonReader& reader) {
+  const double value = reader.number("model_max_length", 512);
+  require(value >= 1, "{} is {}; it must be positive", reader.place("model_max_length"), value);
+  return value > 1e9 ? 1'000'000'000 : static_cast<int64_t>(value);
+}
+
+std::optional<TokenizerConfigFile> from_tokenizer_config(const Path& path) {
+  JsonReader reader(read_json(path), path.string(), "");
+  reader.choice("tokenizer_class", "BertTokenizer",
+                {std::begin(kTokenizerClasses), std::end(kTokenizerClasses)});
+  if (!reader.has("do_lower_case")) return std::nullopt;
+  TokenizerConfigFile config;
+  config.lower_case = reader.boolean("do_lower_case", true);
+  if (reader.has("strip_accents")) config.strip_accents = reader.boolean("strip_accents", true);
+  config.tokenize_chinese_chars = reader.boolean("tokenize_chinese_chars", true);
+  config.model_max_length = model_max_length(reader);
+  config.unk_token = special_token(reader, "unk_token", config.unk_token);
+  config.sep_token = special_token(reader, "sep_token", config.sep_token);
+  config.pad_token = special_token(reader, "pad_token", config.pad_token);
+  config.cls_token = special_token(reader, "cls_token", config.cls_token);
+  config.mask_token = special_token(reader, "mask_token", config.mask_token);
+  return config;
+}
+
+// {"normalizer": {"type": "BertNormalizer", "lowercase": true, "strip_accents": null, ...}}
+std::optional<TokenizerConfigFile> from_tokenizer_json(const Path& path) {
+  JsonReader reader(read_json(path), path.string(), "");
+  const Json& value = reader.raw("normalizer");
+  if (!value.is_object()) return std::nullopt;
+  JsonReader normalizer = reader.object("normalizer");
+  if (!normalizer.has("lowercase")) return std::nullopt;
+  TokenizerConfigFile config;
+  config.lower_case = normalizer.boolean("lowercase", true);
+  if (normalizer.has("strip_accents")) {
+    config.strip_accents = normalizer.boolean("strip_accents", true);
+  }
+  config.tokenize_chinese_chars = normalizer.boolean("handle_chinese_chars", true);
+  return config;
+}
+
+}  // namespace
+
+std::vector<std::string> read_vocabulary(const Path& folder) {
+  const Path plain = folder / "vocab.txt", combined = folder / "tokenizer.json";
+  if (std::filesystem::exists(plain)) return lines_of(plain);
+  require(std::filesystem::exists(combined),
+          "{}: holds no vocabulary: neither vocab.txt nor "
+          "tokenizer.json is there",
+          folder.string());
+  return word_piece_vocabulary(combined);
+}
+
+std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder) {
+  const Path own = folder / "tokenizer_config.json", combined = folder / "tokenizer.json";
+  std::optional<TokenizerConfigFile> config, other;
+  if (std::filesystem::exists(own)) config = from_tokenizer_config(own);
+  if (std::filesystem::exists(combined)) other = from_tokenizer_json(combined);
+  require(
+      !config || !other || config->lower_case == other->lower_case,
+      "{}: tokenizer_config.json says do_lower_case {}, tokenizer.json says lowercase {}; correct "
+      "one of them",
+      folder.string(), config ? config->lower_case : false, other ? other->lower_case : false);
+  return config ? config : other;
+}
+
+std::string vocabulary_text(const std::vector<std::string>& vocabulary) {
+  std::string text;
+  for (const std::string& token : vocabulary) text += token + "\n";
+  return text;
+}
+
+std::string tokenizer_config_text(const TokenizerConfigFile& config) {
+  nlohmann::json json = {
+      {"cls_token", config.cls_token},
+      {"do_lower_case", config.lower_case},
+      {"mask_token", config.mask_token},
+      {"model_max_length", config.model_max_length},
+      {"never_split", nullptr},
+      {"pad_token", config.pad_token},
+      {"sep_token", config.sep_token},
+      {"strip_accents", nullptr},
+      {"tokenize_chinese_chars", config.tokenize_chinese_chars},
+      {"tokenizer_class", kTokenizerClasses[0]},
+      {"unk_token", config.unk_token},
+  };
+  if (config.strip_accents) json["strip_accents"] = *config.strip_accents;
+  return json.dump(2) + "\n";
+}
+
+std::string special_tokens_map_text(const TokenizerConfigFile& config) {
+  const nlohmann::json json = {
+      {"cls_token", config.cls_token}, {"mask_token", config.mask_token},
+      {"pad_token", config.pad_token}, {"sep_token", config.sep_token},
+      {"unk_token", config.unk_token},
+  };
+  return json.dump(2) + "\n";
+}
+
+}  // namespace onebit::formats

@@ -1,0 +1,38 @@
+// The tokenizer's files of a Hugging Face folder: vocab.txt, tokenizer_config.json,
+// special_tokens_map.json; tokenizer.json is understood where the others are absent.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/file.h"
+
+namespace onebit::formats {
+
+// tokenizer_config.json of a BertTokenizer.
+struct TokenizerConfigFile {
+  bool lower_case = true;
+  std::optional<bool> strip_accents;  // absent: as lower_case
+  bool tokenize_chinese_chars = true;
+  int64_t model_max_length = 512;
+  std::string unk_token = "[UNK]", sep_token = "[SEP]", pad_token = "[PAD]", cls_token = "[CLS]",
+              mask_token = "[MASK]";
+
+  bool operator==(const TokenizerConfigFile&) const = default;
+};
+
+// vocab.txt (one token a line, the line's number its id), or the vocabulary of tokenizer.json.
+// Errors: neither is there; a token twice or empty; ids with a gap.
+std::vector<std::string> read_vocabulary(const Path& folder);
+
+// tokenizer_config.json, or what tokenizer.json says; nothing where neither is there or neither
+// says whether text is lower-cased. Errors: they disagree; another kind of tokenizer.
+std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder);
+
+std::string vocabulary_text(const std::vector<std::string>& vocabulary);
+std::string tokenizer_config_text(const TokenizerConfigFile& config);
+std::string special_tokens_map_text(const TokenizerConfigFile& config);
+
+}  // namespace onebit::formats

@@ -1,0 +1,219 @@
+#include "onebit/formats/safetensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+
+#include "onebit/formats/safetensors_writer.h"
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/formats/memory_source.h"
+
+namespace onebit::formats {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Path kGolden = Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden";
+
+std::string file_of(const std::string& header, size_t data_bytes) {
+  const uint64_t length = header.size();
+  std::string file(reinterpret_cast<const char*>(&length), 8);
+  return file + header + std::string(data_bytes, '\0');
+}
+
+void put(const Path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+// The error for a file with these bytes.
+std::string error_of(const std::string& content) {
+  TemporaryFolder folder;
+  const Path path = folder / "bad.safetensors";
+  put(path, content);
+  const std::string message = message_of([&] { SafetensorsFile file(path); });
+  EXPECT_THAT(message, HasSubstr("bad.safetensors"));
+  return message;
+}
+
+std::string header_error(const std::string& header, size_t data_bytes = 0) {
+  return error_of(file_of(header, data_bytes));
+}
+
+TEST(Safetensors, WritesWhatItReads) {
+  TemporaryFolder folder;
+  const std::vector<float> matrix = {1, 2, 3, 4, 5, -6.5f};
+  const std::vector<bf16> halves = {bf16(0.5f), bf16(-3.0f), bf16(1e30f)};
+  const std::vector<int64_t> ids = {7, -8};
+  const Path path = folder / "model.safetensors";
+  write_safetensors(path, {{"half", ConstView::of(halves.data(), {3})},
+                           {"matrix", ConstView::of(matrix.data(), {2, 3})},
+                           {"empty", ConstView::of(matrix.data(), {0, 3})},
+                           {"ids", ConstView::of(ids.data(), {2})}});
+  const SafetensorsFile file(path);
+  ASSERT_EQ(file.entries().size(), 4u);
+  EXPECT_EQ(file.entries()[0].name, "ids");  // larger elements first
+  EXPECT_EQ(file.span(0).begin % 8, 0u);
+  EXPECT_EQ(file.entries()[file.index_of("matrix")].shape, (Shape{2, 3}));
+  EXPECT_EQ(values_of(file, "matrix"), matrix);
+  EXPECT_EQ(values_of(file, "half"), (std::vector<float>{0.5f, -3.0f, float(bf16(1e30f))}));
+  EXPECT_TRUE(values_of(file, "empty").empty());
+  ASSERT_EQ(file.metadata().size(), 1u);
+  EXPECT_EQ(file.metadata()[0], (std::pair<std::string, std::string>("format", "pt")));
+  std::vector<std::byte> scratch;
+  const auto bytes = file.bytes(file.index_of("ids"), scratch);
+  EXPECT_TRUE(scratch.empty());
+  EXPECT_EQ(std::memcmp(bytes.data(), ids.data(), 16), 0);
+  EXPECT_THAT(message_of([&] { values_of(file, "ids"); }), HasSubstr("holds i64"));
+  EXPECT_THAT(message_of([&] { file.index_of("matrx"); }), HasSubstr("nearest is \"matrix\""));
+  std::vector<float> wrong(5);
+  EXPECT_THAT(message_of([&] { file.read_f32(file.index_of("matrix"), wrong); }),
+              HasSubstr("5 elements were expected"));
+}
+
+TEST(Safetensors, GoldenOfTheRealLibrary) {
+  const SafetensorsFile file(kGolden / "dtypes.safetensors");
+  EXPECT_EQ(values_of(file, "f32"), (std::vector<float>{0.0f, 1.5f, -2.25f, 3e38f, 1e-40f, -0.0f}));
+  EXPECT_EQ(values_of(file, "f16"), (std::vector<float>{0.0f, 1.5f, -2.25f, 65504.0f, 0x1p-24f}));
+  EXPECT_EQ(values_of(file, "bf16"), (std::vector<float>{1.0f, -2.0f, 0x1p-126f}));
+  EXPECT_EQ(values_of(file, "f64"), (std::vector<float>{1.0f / 3.0f}));
+  EXPECT_EQ(file.entries()[file.index_of("scalar")].shape.rank(), 0);
+  EXPECT_EQ(values_of(file, "scalar"), (std::vector<float>{42.0f}));
+  EXPECT_EQ(file.entries()[file.index_of("i64")].dtype, DType::kI64);
+  const size_t flags = file.index_of("bool");
+  EXPECT_THAT(message_of([&] { values_of(file, "bool"); }), HasSubstr("type BOOL are not read"));
+  EXPECT_EQ(file.entries()[flags].shape, (Shape{3}));
+  EXPECT_THAT(message_of([&] { values_of(file, "rank5"); }), HasSubstr("5 axes"));
+}
+
+TEST(Safetensors, GoldenShards) {
+  const ShardedSafetensors source(kGolden / "sharded/model.safetensors.index.json");
+  EXPECT_EQ(source.shards(), 2u);
+  EXPECT_EQ(values_of(source, "a"), (std::vector<float>{1, 2}));
+  EXPECT_EQ(values_of(source, "b"), (std::vector<float>{3}));
+  EXPECT_EQ(values_of(source, "c"), (std::vector<float>{4, 5, 6}));
+}
+
+TEST(Safetensors, IndexThatLies) {
+  TemporaryFolder folder;
+  const float one = 1.0f;
+  write_safetensors(folder / "s1",
+                    {{"a", ConstView::of(&one, {1})}, {"b", ConstView::of(&one, {1})}});
+  const Path index = folder / "index.json";
+  const auto error = [&](const std::string& text) {
+    put(index, text);
+    return message_of([&] { ShardedSafetensors source(index); });
+  };
+  EXPECT_THAT(error(R"({"weight_map": {"a": "s1"}})"), HasSubstr("holds tensor \"b\", which"));
+  EXPECT_THAT(error(R"({"weight_map": {"a": "s1", "b": "s1", "c": "s1"}})"),
+              HasSubstr("places \"c\""));
+  EXPECT_THAT(error(R"({"weight_map": {"a": "../s1"}})"), HasSubstr("same folder"));
+  EXPECT_THAT(error(R"({"weight_map": {"a": "s2"}})"), HasSubstr("s2: cannot open"));
+  EXPECT_THAT(error(R"({"weight_map": {"a": 3}})"), HasSubstr("must name a file"));
+  EXPECT_THAT(error(R"([])"), HasSubstr("weight_map"));
+}
+
+TEST(Safetensors, LengthsAreChecked) {
+  EXPECT_THAT(error_of(""), HasSubstr("at least 8"));
+  EXPECT_THAT(error_of("1234567"), HasSubstr("at least 8"));
+  EXPECT_THAT(error_of(std::string(8, '\xff')), HasSubstr("offset 0"));
+  EXPECT_THAT(error_of(file_of("{}", 0).substr(0, 9)), HasSubstr("cut short"));
+  EXPECT_THAT(error_of(std::string(8, '\0')), HasSubstr("must start with '{'"));
+  EXPECT_THAT(header_error(" {}"), HasSubstr("must start with '{'"));
+  EXPECT_THAT(header_error("{}", 1), HasSubstr("1 bytes after the last tensor"));
+  TemporaryFolder folder;
+  put(folder / "empty", file_of("{}  ", 0));
+  EXPECT_TRUE(SafetensorsFile(folder / "empty").entries().empty());
+}
+
+TEST(Safetensors, HeaderIsStrictJson) {
+  EXPECT_THAT(header_error("{"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(header_error("{} x"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(header_error("{/**/}"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(header_error("{\"\xff\": 1}"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(header_error(R"({"a": 1})"), HasSubstr("the number 1"));
+  EXPECT_THAT(header_error(R"({"a": []})"), HasSubstr("another kind"));
+  EXPECT_THAT(header_error(R"({"__metadata__": {"a": 1}})"), HasSubstr("maps strings to strings"));
+  EXPECT_THAT(header_error(R"({"__metadata__": {"a": {}}})"), HasSubstr("an object"));
+  EXPECT_THAT(header_error(R"({"__metadata__": {"a": "1", "a": "2"}})"), HasSubstr("twice"));
+  EXPECT_THAT(header_error(R"({"a": {"dtype": "U8", "shape": [1]}})", 1),
+              HasSubstr("lacks one of"));
+  EXPECT_THAT(header_error(R"({"a": {"dtype": "U8", "dtype": "U8"}})"), HasSubstr("twice"));
+  EXPECT_THAT(header_error(R"({"a": {"size": 1}})"), HasSubstr("unknown key \"size\""));
+  EXPECT_THAT(header_error(R"({"a": {"shape": [-1]}})"), HasSubstr("the number -1"));
+  EXPECT_THAT(header_error(R"({"a": {"shape": [1.0]}})"), HasSubstr("\"1.0\""));
+  EXPECT_THAT(header_error(R"({"a": {"shape": [[1]]}})"), HasSubstr("another kind"));
+  EXPECT_THAT(header_error(R"({"a": {"shape": [null]}})"), HasSubstr("null"));
+  EXPECT_THAT(header_error(R"({"a": {"data_offsets": [0]}})"), HasSubstr("two numbers"));
+  EXPECT_THAT(header_error(R"({"a": {"data_offsets": [0, 1, 2]}})"), HasSubstr("the number 2"));
+  EXPECT_THAT(header_error("{\"a\": " + std::string(100000, '[')), HasSubstr("another kind"));
+  const std::string tensor = R"({"dtype": "U8", "shape": [1], "data_offsets": [0, 1]})";
+  EXPECT_THAT(header_error("{\"a\": " + tensor + ", \"a\": " + tensor + "}", 1),
+              HasSubstr("names \"a\" twice"));
+}
+
+std::string tensor_json(const std::string& name, const std::string& dtype, const std::string& shape,
+                        uint64_t begin, uint64_t end) {
+  return fmt::format(R"("{}": {{"dtype": "{}", "shape": {}, "data_offsets": [{}, {}]}})", name,
+                     dtype, shape, begin, end);
+}
+
+TEST(Safetensors, SpansAreChecked) {
+  const auto one = [](const std::string& dtype, const std::string& shape, uint64_t begin,
+                      uint64_t end, size_t data) {
+    return header_error("{" + tensor_json("a", dtype, shape, begin, end) + "}", data);
+  };
+  EXPECT_THAT(one("F32", "[2]", 0, 4, 4), HasSubstr("do not hold 2 elements of F32"));
+  EXPECT_THAT(one("F32", "[1]", 4, 0, 4), HasSubstr("do not hold"));
+  EXPECT_THAT(one("F32", "[1]", 4, 8, 8), HasSubstr("a hole"));
+  EXPECT_THAT(one("F32", "[2]", 0, 8, 4), HasSubstr("cut short"));
+  EXPECT_THAT(one("F31", "[2]", 0, 8, 8), HasSubstr("unknown element type \"F31\""));
+  EXPECT_THAT(one("F32", "[4294967296, 4294967296]", 0, 0, 0), HasSubstr("too large"));
+  EXPECT_THAT(one("U8", "[18446744073709551615, 0]", 0, 0, 0), HasSubstr("too large"));
+  EXPECT_THAT(one("U8", "[18446744073709551615]", 0, 18446744073709551615u, 0),
+              HasSubstr("too large"));
+  const auto two = [](uint64_t begin, uint64_t end) {
+    return header_error("{" + tensor_json("a", "U8", "[4]", 0, 4) + ", " +
+                            tensor_json("b", "U8", "[4]", begin, end) + "}",
+                        8);
+  };
+  EXPECT_THAT(two(3, 7), HasSubstr("an overlap"));
+  EXPECT_THAT(two(0, 4), HasSubstr("an overlap"));
+  EXPECT_THAT(two(5, 9), HasSubstr("a hole"));
+}
+
+TEST(Safetensors, HostileNamesAreShownHarmless) {
+  const std::string message = header_error(R"({"a\u001b[2J)" + std::string(500, 'x') + R"(": 1})");
+  EXPECT_THAT(message, HasSubstr("\\x1b[2J"));
+  EXPECT_LT(message.size(), 400u);
+}
+
+TEST(Safetensors, WriterRefusesDoubleNamesAndLeavesNothing) {
+  TemporaryFolder folder;
+  const float one = 1.0f;
+  const ConstView view = ConstView::of(&one, {1});
+  EXPECT_THAT(message_of([&] {
+                write_safetensors(folder / "f", {{"a", view}, {"a", view}});
+              }),
+              HasSubstr("given twice"));
+  EXPECT_THAT(message_of([&] {
+                write_safetensors(folder / "f", {{"__metadata__", view}});
+              }),
+              HasSubstr("reserved"));
+  EXPECT_EQ(folder.entries(), 0);
+}
+
+TEST(Safetensors, EveryCutOfAGoodFileIsAnError) {
+  const std::string whole = read_file(kGolden / "dtypes.safetensors");
+  TemporaryFolder folder;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    put(folder / "cut", whole.substr(0, size));
+    EXPECT_THROW(SafetensorsFile(folder / "cut"), Error) << size;
+  }
+}
+
+}  // namespace
+}  // namespace onebit::formats
