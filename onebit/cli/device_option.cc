@@ -1,0 +1,33 @@
+#include "onebit/cli/device_option.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+#include "onebit/base/parallel_for.h"
+#include "onebit/device/memory.h"
+
+namespace onebit::cli {
+
+void add_device_options(CLI::App& command, DeviceOptions& options) {
+  command
+      .add_option("--device", options.device,
+                  "cpu, cuda, or auto (cuda where it is built in and a device is there)")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  command
+      .add_option("--threads", options.threads,
+                  "Threads of each rank; 0 shares the processors among the ranks of a machine")
+      ->capture_default_str();
+}
+
+Context make_context(const DeviceOptions& options, int local_rank, int local_ranks) {
+  require(options.threads >= 0, "--threads {}: must not be negative", options.threads);
+  const int devices = options.device == "cpu" ? 0 : memory::cuda_device_count();
+  if (options.device == "cuda" || devices > 0) {
+    return Context::cuda(devices > 0 ? local_rank % devices : 0);
+  }
+  const int share = std::max(1, available_threads() / std::max(1, local_ranks));
+  return Context::cpu(options.threads > 0 ? options.threads : share);
+}
+
+}  // namespace onebit::cli

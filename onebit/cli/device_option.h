@@ -1,0 +1,22 @@
+// --device and --threads, alike for every command that computes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "onebit/device/context.h"
+
+namespace onebit::cli {
+
+struct DeviceOptions {
+  std::string device = "auto";
+  int threads = 0;
+};
+
+void add_device_options(CLI::App& command, DeviceOptions& options);
+
+// The context these ask for. `local_rank` of `local_ranks` on this machine chooses the CUDA device,
+// or shares the processors.
+Context make_context(const DeviceOptions& options, int local_rank, int local_ranks);
+
+}  // namespace onebit::cli

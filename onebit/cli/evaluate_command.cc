@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/base/json.h"
+#include "onebit/cli/command.h"
+#include "onebit/cli/device_option.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/tasks/evaluation.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::string model, data;
+  int64_t sequence_length = 128, batch = 32, samples = 0;
+  bool json = false;
+  DeviceOptions device;
+};
+
+int run(const Arguments& given) {
+  const auto communicator = comm::make_single_rank();
+  Context context = make_context(given.device, 0, 1);
+  const tasks::HeldOutResult result =
+      tasks::evaluate_model(context,
+                            {.model = given.model,
+                             .data = given.data,
+                             .sequence_length = given.sequence_length,
+                             .batch = given.batch,
+                             .max_samples = given.samples},
+                            *communicator);
+  if (given.json) {
+    const Json json = {{"samples", result.samples},
+                       {"masked", result.masked},
+                       {"loss", result.loss()},
+                       {"mlm_loss", result.mlm_loss},
+                       {"mlm_accuracy", result.mlm_accuracy},
+                       {"nsp_loss", result.nsp_loss},
+                       {"nsp_accuracy", result.nsp_accuracy},
+                       {"seconds", result.seconds}};
+    fmt::print("{}\n", json.dump());
+    return 0;
+  }
+  fmt::print("samples       {}\nmasked words  {}\n", result.samples, result.masked);
+  fmt::print("MLM loss      {:.4f}   accuracy {:.2f} %\n", result.mlm_loss,
+             100 * result.mlm_accuracy);
+  fmt::print("NSP loss      {:.4f}   accuracy {:.2f} %\n", result.nsp_loss,
+             100 * result.nsp_accuracy);
+  return 0;
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command =
+      program.add_subcommand("evaluate", "Held-out masked-word and next-sentence loss of a model");
+  command->add_option("model", given->model, "Run, checkpoint or model folder")->required();
+  command->add_option("--data,-d", given->data, "Token store of held-out text")->required();
+  command->add_option("--sequence-length", given->sequence_length, "Tokens of a sequence")
+      ->capture_default_str();
+  command->add_option("--batch", given->batch, "Sequences of a batch")->capture_default_str();
+  command->add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
+      ->capture_default_str();
+  command->add_flag("--json", given->json, "Print one JSON object");
+  add_device_options(*command, given->device);
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/base/json.h"
+#include "onebit/cli/command.h"
+#include "onebit/cli/device_option.h"
+#include "onebit/tasks/fill_mask.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::string model, text;
+  int64_t top = 5;
+  bool json = false;
+  DeviceOptions device;
+};
+
+void print_json(const std::vector<tasks::FilledMask>& masks) {
+  Json all = Json::array();
+  for (const auto& mask : masks) {
+    Json candidates = Json::array();
+    for (const auto& candidate : mask.candidates) {
+      candidates.push_back({{"token", candidate.token},
+                            {"id", candidate.id},
+                            {"probability", candidate.probability}});
+    }
+    all.push_back(std::move(candidates));
+  }
+  fmt::print("{}\n", all.dump());
+}
+
+int run(const Arguments& given) {
+  Context context = make_context(given.device, 0, 1);
+  tasks::MaskFiller filler(context, given.model);
+  const auto masks = filler.fill(given.text, given.top);
+  if (given.json) {
+    print_json(masks);
+    return 0;
+  }
+  fmt::print("{}\n", given.text);
+  for (size_t index = 0; index < masks.size(); ++index) {
+    if (masks.size() > 1) fmt::print("mask {}\n", index + 1);
+    for (const auto& candidate : masks[index].candidates) {
+      fmt::print("  {:5.1f} %  {}\n", 100 * candidate.probability, candidate.token);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_fill(CLI::App& program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command =
+      program.add_subcommand("fill", "Guess the words behind [MASK] with a pre-trained model");
+  command->add_option("model", given->model, "Run, checkpoint or model folder")->required();
+  command->add_option("text", given->text, "Text with one or more [MASK]")->required();
+  command->add_option("--top", given->top, "Candidates for each mask")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--json", given->json, "Print one JSON array, an array of candidates a mask");
+  add_device_options(*command, given->device);
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

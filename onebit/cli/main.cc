@@ -1,0 +1,36 @@
+#include <cstdio>
+#include <exception>
+
+#include "onebit/base/log.h"
+#include "onebit/cli/command.h"
+
+namespace {
+
+constexpr const char* kAbout =
+    "onebit: pre-train and fine-tune BERT encoders over slow networks.\n"
+    "A first run: onebit prepare, then onebit pretrain, then onebit fill.";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App program(kAbout, "onebit");
+  program.set_version_flag("--version", ONEBIT_VERSION);
+  program.require_subcommand(1);
+  program.fallthrough(false);
+  onebit::cli::Action chosen;
+  onebit::cli::add_prepare(program, chosen);
+  onebit::cli::add_pretrain(program, chosen);
+  onebit::cli::add_evaluate(program, chosen);
+  onebit::cli::add_fill(program, chosen);
+  onebit::cli::add_tokenize(program, chosen);
+  onebit::cli::add_inspect(program, chosen);
+  try {
+    program.parse(argc, argv);
+    return chosen();
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error);
+  } catch (const std::exception& error) {
+    onebit::log_error("{}", error.what());
+    return 1;
+  }
+}

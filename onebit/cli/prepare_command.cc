@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "onebit/base/log.h"
+#include "onebit/cli/command.h"
+#include "onebit/data/prepare.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> inputs;
+  std::string output, vocabulary, format = "auto", locale = "en";
+  int32_t vocabulary_size = 0;
+  int threads = 0;
+  bool overwrite = false, cased = false, uncased = false;
+};
+
+void show_progress(const data::PrepareProgress& progress) {
+  std::string line =
+      fmt::format("{}: {:.1f} MB of text, {:.1f} MB/s", progress.phase,
+                  static_cast<double>(progress.text_bytes) / 1e6, progress.megabytes_per_second);
+  if (progress.seconds_left >= 0) line += fmt::format(", {:.0f} s left", progress.seconds_left);
+  if (isatty(STDERR_FILENO) != 0) {
+    fmt::print(stderr, "\r{}\033[K", line);
+  } else {
+    log_info("{}", line);
+  }
+}
+
+data::PrepareOptions to_options(const Arguments& given) {
+  data::PrepareOptions options;
+  for (const auto& input : given.inputs) options.inputs.emplace_back(input);
+  options.output = given.output;
+  if (!given.vocabulary.empty()) options.vocabulary = given.vocabulary;
+  if (given.vocabulary_size > 0) options.vocabulary_size = given.vocabulary_size;
+  require(
+      options.vocabulary.has_value() != options.vocabulary_size.has_value(),
+      "give either --vocab-size (a vocabulary is learnt from the text) or --vocab (a vocab.txt)");
+  if (given.cased) options.casing = text::Casing::kCased;
+  if (given.uncased) options.casing = text::Casing::kUncased;
+  options.format = data::text_format_from_name(given.format);
+  options.locale = given.locale;
+  options.threads = given.threads;
+  options.overwrite = given.overwrite;
+  options.progress = show_progress;
+  return options;
+}
+
+int run(const Arguments& given) {
+  const data::PrepareReport report = data::prepare(to_options(given));
+  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+  for (const auto& decision : report.decisions) log_info("{}", decision);
+  const auto& manifest = report.manifest;
+  fmt::print(
+      "{}: {} documents, {} sentences, {} tokens, vocabulary {}; {:.1f} MB of text in "
+      "{:.1f} s ({:.1f} MB/s tokenizing)\n",
+      given.output, manifest.documents, manifest.sentences, manifest.tokens,
+      manifest.vocabulary_size, static_cast<double>(manifest.text_bytes) / 1e6, report.seconds,
+      report.megabytes_per_second);
+  return 0;
+}
+
+}  // namespace
+
+void add_prepare(CLI::App& program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand("prepare", "Turn text into a token store");
+  command
+      ->add_option("--input,-i", given->inputs,
+                   "Files or folders of .txt or .jsonl, also .gz or .xz of them; - for standard "
+                   "input")
+      ->required();
+  command->add_option("--output,-o", given->output, "Folder of the token store to make")
+      ->required();
+  command->add_option("--vocab-size", given->vocabulary_size,
+                      "Learn a WordPiece vocabulary of this size from the text, e.g. 30522");
+  command->add_option("--vocab", given->vocabulary, "Use this vocab.txt");
+  auto* cased = command->add_flag("--cased", given->cased, "Keep capitals and accents");
+  command->add_flag("--uncased", given->uncased, "Lower-case and strip accents (default)")
+      ->excludes(cased);
+  command
+      ->add_option("--format", given->format,
+                   "lines (a sentence a line, blank line between documents), prose (to be split "
+                   "into sentences) or auto")
+      ->capture_default_str();
+  command->add_option("--locale", given->locale, "Language of sentence splitting")
+      ->capture_default_str();
+  command->add_option("--threads", given->threads, "0: all processors")->capture_default_str();
+  command->add_flag("--overwrite", given->overwrite, "Replace a finished store");
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

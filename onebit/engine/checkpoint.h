@@ -1,0 +1,56 @@
+// Saving and restoring a run. A checkpoint is the folder <run>/<tag>/ with
+//   model/                            a Hugging Face folder, written by the caller
+//   state.json                        counters, configuration, the caller's client state
+//   optimizer-RRRRR-of-WWWWW.safetensors   moments (a part a rank) and residuals of rank R
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "onebit/engine/checkpoint_writer.h"
+#include "onebit/engine/engine.h"
+
+namespace onebit::engine {
+
+// A checkpoint on the disk.
+struct SavedCheckpoint {
+  std::string tag;
+  Path model_folder;
+  int64_t step = 0;
+  int world_size = 1;
+  Json client_state;
+  StateShards shards;
+};
+
+class Checkpoints {
+ public:
+  // Collective. `folder` is made when the first checkpoint is written.
+  Checkpoints(comm::Communicator& communicator, Path folder, int64_t keep_last)
+      : folder_(folder),
+        keep_last_(keep_last),
+        rank_(communicator.rank()),
+        world_size_(communicator.world_size()),
+        writer_(communicator, std::move(folder)) {}
+
+  // Copies the engine's state and returns; files are written beside the training. The tag is
+  // global_step<completed steps>. `write_model` fills the model folder from a copy of the values
+  // taken by the caller; it runs on rank 0, on another thread. Errors of the write before this one.
+  void save(const Engine& engine, const Json& client_state,
+            std::function<void(const Path&)> write_model);
+  // Returns when all is on the disk. Errors of the last write.
+  void wait() { writer_.wait(); }
+
+  // The checkpoint that `latest` names, or the one of `tag`; empty when there is none. Errors:
+  // damaged or incomplete, written by another version.
+  std::optional<SavedCheckpoint> open(const std::string& tag = "") const;
+  const Path& folder() const { return folder_.root(); }
+
+ private:
+  CheckpointFolder folder_;
+  int64_t keep_last_;
+  int rank_, world_size_;
+  CheckpointWriter writer_;
+};
+
+}  // namespace onebit::engine

@@ -1,0 +1,42 @@
+// What a pre-trained model would put in place of each [MASK] of a text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/model/pretraining_model.h"
+#include "onebit/tasks/model_folder.h"
+#include "onebit/text/tokenizer.h"
+
+namespace onebit::tasks {
+
+struct FillCandidate {
+  std::string token;
+  int32_t id = 0;
+  double probability = 0;
+};
+
+// Candidates for one mask, likeliest first.
+struct FilledMask {
+  std::vector<FillCandidate> candidates;
+};
+
+class MaskFiller {
+ public:
+  // `path` as find_model_folder() takes it.
+  MaskFiller(Context& context, const Path& path);
+
+  // One entry for each [MASK], in order. Errors: no [MASK] in the text, more tokens than positions.
+  std::vector<FilledMask> fill(std::string_view text, int64_t candidates);
+
+ private:
+  Context& context_;
+  ModelDescription description_;
+  params::Table table_;
+  model::PreTrainingModel model_;
+  text::Tokenizer tokenizer_;
+};
+
+}  // namespace onebit::tasks

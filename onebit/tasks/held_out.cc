@@ -1,0 +1,37 @@
+#include "onebit/tasks/held_out.h"
+
+#include <array>
+
+#include "onebit/base/clock.h"
+
+namespace onebit::tasks {
+
+HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model,
+                                data::EvaluationStream& stream, DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator) {
+  const Stopwatch watch;
+  model::PreTrainingModel::Result sums;
+  data::Batch batch;
+  batch.reserve(stream.bounds());
+  for (int64_t index = 0; index < stream.batches(); ++index) {
+    stream.build(index, batch);
+    sums += model.evaluate(context, buffer.upload(batch));
+  }
+  std::array<double, 6> totals = {sums.mlm_loss_sum,
+                                  static_cast<double>(sums.masked_correct),
+                                  static_cast<double>(sums.masked),
+                                  sums.nsp_loss_sum,
+                                  static_cast<double>(sums.nsp_correct),
+                                  static_cast<double>(sums.sequences)};
+  communicator.all_reduce(std::span<double>(totals), comm::Reduction::kSum);
+  require(totals[2] > 0 && totals[5] > 0, "the held-out data gave no sample to evaluate");
+  return {.mlm_loss = totals[0] / totals[2],
+          .mlm_accuracy = totals[1] / totals[2],
+          .nsp_loss = totals[3] / totals[5],
+          .nsp_accuracy = totals[4] / totals[5],
+          .samples = static_cast<int64_t>(totals[5]),
+          .masked = static_cast<int64_t>(totals[2]),
+          .seconds = watch.seconds()};
+}
+
+}  // namespace onebit::tasks

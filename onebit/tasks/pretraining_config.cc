@@ -1,0 +1,52 @@
+#include "onebit/tasks/pretraining_config.h"
+
+namespace onebit::tasks {
+namespace {
+
+void parse_data(JsonReader section, PretrainingConfig& config) {
+  data::PairOptions& pairs = config.pairs;
+  data::MaskOptions& masks = config.masks;
+  pairs.sequence_length = section.integer("sequence_length", pairs.sequence_length);
+  pairs.short_sequence_probability =
+      section.number("short_sequence_probability", pairs.short_sequence_probability);
+  masks.probability = section.number("masked_lm_probability", masks.probability);
+  masks.max_predictions = section.integer("max_predictions_per_sequence", masks.max_predictions);
+  masks.whole_words = section.boolean("whole_word_masking", masks.whole_words);
+  config.evaluation_batch = section.integer("evaluation_batch", config.evaluation_batch);
+  config.evaluation_samples = section.integer("evaluation_samples", config.evaluation_samples);
+  require(config.evaluation_batch >= 1, "{} must be at least 1", section.place("evaluation_batch"));
+  require(config.evaluation_samples >= 0, "{} must not be negative; 0 means all",
+          section.place("evaluation_samples"));
+  section.finish();
+  data::check(pairs);
+  data::check(masks);
+}
+
+}  // namespace
+
+PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
+                                           int64_t vocabulary_size) {
+  JsonReader reader(recipe, place, "");
+  PretrainingConfig config;
+  config.engine = engine::parse_engine_config(reader, place);
+  require(config.engine.run.steps > 0,
+          "{}: `run.steps` is missing: give the number of optimizer steps of the whole run", place);
+  JsonReader model = reader.object("model");
+  config.model = model::read_config(model, vocabulary_size);
+  config.memory = model::read_memory_options(model);
+  model.finish();
+  require(config.model.vocab_size == vocabulary_size,
+          "{}: `model.vocab_size` is {}, the token store's vocabulary has {} tokens; leave the key "
+          "out to use the store's",
+          place, config.model.vocab_size, vocabulary_size);
+  parse_data(reader.object("data"), config);
+  require(config.pairs.sequence_length <= config.model.max_positions,
+          "{}: `data.sequence_length` is {}, the model has {} positions "
+          "(model.max_position_embeddings)",
+          place, config.pairs.sequence_length, config.model.max_positions);
+  reader.accept("comment");
+  reader.finish();
+  return config;
+}
+
+}  // namespace onebit::tasks

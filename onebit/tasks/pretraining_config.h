@@ -1,0 +1,26 @@
+// A pre-training recipe: the engine's keys (engine/config.h) and the sections `model` and `data`.
+#pragma once
+
+#include "onebit/data/pair_options.h"
+#include "onebit/engine/config.h"
+#include "onebit/model/config.h"
+#include "onebit/model/memory_plan.h"
+
+namespace onebit::tasks {
+
+struct PretrainingConfig {
+  engine::EngineConfig engine;
+  model::BertConfig model;
+  model::MemoryOptions memory;
+  data::PairOptions pairs;
+  data::MaskOptions masks;
+  int64_t evaluation_batch = 32;
+  int64_t evaluation_samples = 2000;  // of the held-out store; 0: all
+};
+
+// `vocabulary_size` is that of the token store; a recipe that names another is an error. Errors:
+// unknown keys, values out of range, a sequence length beyond the model's positions.
+PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
+                                           int64_t vocabulary_size);
+
+}  // namespace onebit::tasks

@@ -1,0 +1,50 @@
+#include "onebit/tasks/pretraining_data.h"
+
+namespace onebit::tasks {
+
+Stores open_stores(const std::vector<std::pair<Path, double>>& folders) {
+  require(!folders.empty(),
+          "no token store given: make one with `onebit prepare` and name it with "
+          "--data");
+  Stores stores;
+  for (const auto& [folder, weight] : folders) {
+    stores.push_back({.store = std::make_shared<data::TokenStore>(folder), .weight = weight});
+  }
+  return stores;
+}
+
+data::BatchStreamOptions stream_options(const PretrainingConfig& config,
+                                        const engine::BatchSizes& batch,
+                                        const comm::Communicator& communicator, int threads) {
+  return {.seed = config.engine.run.seed,
+          .world_size = communicator.world_size(),
+          .rank = communicator.rank(),
+          .micro_batch = batch.micro,
+          .accumulation = batch.accumulation,
+          .pairs = config.pairs,
+          .masks = config.masks,
+          .threads = threads};
+}
+
+data::EvaluationOptions held_out_options(const comm::Communicator& communicator, int threads) {
+  constexpr uint64_t kHeldOutSeed = 2019;
+  data::EvaluationOptions options;
+  options.seed = kHeldOutSeed;
+  options.world_size = communicator.world_size();
+  options.rank = communicator.rank();
+  options.threads = threads;
+  return options;
+}
+
+std::unique_ptr<data::EvaluationStream> open_held_out(const Path& folder,
+                                                      const text::Vocabulary& vocabulary,
+                                                      const data::EvaluationOptions& options) {
+  auto store = std::make_shared<data::TokenStore>(folder);
+  require(store->vocabulary()->checksum() == vocabulary.checksum(),
+          "{}: was made with another vocabulary than the model's; run `onebit prepare` on the "
+          "held-out text with --vocab and the vocab.txt of the training store",
+          folder.string());
+  return std::make_unique<data::EvaluationStream>(std::move(store), options);
+}
+
+}  // namespace onebit::tasks

@@ -1,0 +1,34 @@
+// The data of a pre-training run: token stores, the stream of batches, the held-out stream.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/data/batch_stream.h"
+#include "onebit/data/evaluation_stream.h"
+#include "onebit/engine/config.h"
+#include "onebit/tasks/pretraining_config.h"
+
+namespace onebit::tasks {
+
+using Stores = std::vector<data::WeightedStore>;
+
+// Opens every folder. Error: none given; a store that is damaged or of another vocabulary.
+Stores open_stores(const std::vector<std::pair<Path, double>>& folders);
+
+data::BatchStreamOptions stream_options(const PretrainingConfig& config,
+                                        const engine::BatchSizes& batch,
+                                        const comm::Communicator& communicator, int threads);
+
+// The held-out pairs and masks of every run, whatever its seed, so that runs compare.
+data::EvaluationOptions held_out_options(const comm::Communicator& communicator, int threads);
+
+// Error: another vocabulary than
+// `vocabulary`.
+std::unique_ptr<data::EvaluationStream> open_held_out(const Path& folder,
+                                                      const text::Vocabulary& vocabulary,
+                                                      const data::EvaluationOptions& options);
+
+}  // namespace onebit::tasks

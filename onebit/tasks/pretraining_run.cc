@@ -1,0 +1,209 @@
+#include "onebit/tasks/pretraining_run.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/log.h"
+
+namespace onebit::tasks {
+namespace {
+
+data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
+  return {.sequences = std::max(a.sequences, b.sequences),
+          .rows = std::max(a.rows, b.rows),
+          .masked_rows = std::max(a.masked_rows, b.masked_rows)};
+}
+
+void require_same_shape(const model::BertConfig& recipe, const model::BertConfig& checkpoint,
+                        const std::string& place) {
+  const std::tuple<const char*, int64_t, int64_t> sizes[] = {
+      {"vocab_size", recipe.vocab_size, checkpoint.vocab_size},
+      {"hidden_size", recipe.hidden_size, checkpoint.hidden_size},
+      {"num_hidden_layers", recipe.layers, checkpoint.layers},
+      {"num_attention_heads", recipe.heads, checkpoint.heads},
+      {"intermediate_size", recipe.intermediate_size, checkpoint.intermediate_size},
+      {"max_position_embeddings", recipe.max_positions, checkpoint.max_positions},
+      {"type_vocab_size", recipe.segments, checkpoint.segments},
+      {"pre_layer_norm", recipe.pre_layer_norm, checkpoint.pre_layer_norm},
+  };
+  for (const auto& [key, wanted, found] : sizes) {
+    require(wanted == found,
+            "{}: the recipe's model has {} {}, the checkpoint's has {}: use the recipe the run was "
+            "started with (recipe.json in its folder)",
+            place, key, wanted, found);
+  }
+}
+
+}  // namespace
+
+PretrainingRun::PretrainingRun(Context& context, const PretrainingOptions& options,
+                               comm::Communicator& communicator)
+    : context_(context),
+      communicator_(communicator),
+      recipe_(options.recipe),
+      stores_(open_stores(options.data)),
+      description_({.config = {},
+                    .architecture = "BertForPreTraining",
+                    .vocabulary = stores_.front().store->vocabulary(),
+                    .casing = stores_.front().store->manifest().casing}),
+      config_(parse_pretraining_recipe(options.recipe, options.recipe_place,
+                                       description_.vocabulary->size())),
+      checkpoints_(communicator, options.output, config_.engine.run.keep_last) {
+  description_.config = config_.model;
+  model_ = std::make_unique<model::PreTrainingModel>(config_.model, table_);
+  table_.allocate(context.device(), config_.engine.compute);
+  engine_ = std::make_unique<engine::Engine>(context, table_, config_.engine, communicator);
+  open_data(options);
+  plan_memory();
+  restore(options);
+  start_prefetch();
+}
+
+void PretrainingRun::open_data(const PretrainingOptions& options) {
+  const auto stream = stream_options(config_, engine_->batch(), communicator_, context_.threads());
+  stream_ = std::make_unique<data::BatchStream>(stores_, stream);
+  if (!options.valid) return;
+  data::EvaluationOptions held_out = held_out_options(communicator_, context_.threads());
+  held_out.batch = config_.evaluation_batch;
+  held_out.max_samples = config_.evaluation_samples;
+  held_out.pairs = config_.pairs;
+  held_out.masks = config_.masks;
+  held_out_ = open_held_out(*options.valid, *description_.vocabulary, held_out);
+}
+
+void PretrainingRun::plan_memory() {
+  data::BatchBounds bounds = stream_->bounds();
+  if (held_out_) bounds = largest(bounds, held_out_->bounds());
+  buffer_.emplace(context_.device(), bounds);
+  model_->plan(context_, limits_of(bounds), config_.memory, true);
+  step_batches_.resize(static_cast<size_t>(engine_->batch().accumulation));
+  for (auto& batch : step_batches_) batch.reserve(stream_->bounds());
+}
+
+void PretrainingRun::restore(const PretrainingOptions& options) {
+  if (options.resume) {
+    auto saved = checkpoints_.open();
+    if (saved) {
+      resume(std::move(*saved));
+      return;
+    }
+    decisions_.push_back("no checkpoint yet, starting from the beginning");
+  }
+  table_.initialize(config_.engine.run.seed);
+  if (options.initialize_from) {
+    const Path folder = find_model_folder(*options.initialize_from);
+    require_same_shape(config_.model, read_model_description(folder).config, folder.string());
+    load_values(table_, folder,
+                {.may_lack = {"cls."}, .may_ignore = {"qa_outputs.", "classifier."}});
+    decisions_.push_back(fmt::format("first values from {}", folder.string()));
+  }
+  engine_->broadcast_values();
+}
+
+void PretrainingRun::resume(engine::SavedCheckpoint saved) {
+  const std::string place = saved.model_folder.string();
+  require_same_shape(config_.model, read_model_description(saved.model_folder).config, place);
+  const auto checksum = saved.client_state.value("vocabulary_checksum", int64_t{-1});
+  require(checksum == description_.vocabulary->checksum(),
+          "{}: the run was started with another vocabulary than the token store's; name the store "
+          "it was started with",
+          place);
+  load_values(table_, saved.model_folder, {});
+  engine_->load(saved.shards);
+  engine_->broadcast_values();
+  samples_ = saved.client_state.at("samples").get<int64_t>();
+  resumed_ = true;
+  decisions_.push_back(fmt::format("resumed from {} at step {}", saved.tag, saved.step));
+  if (saved.world_size != communicator_.world_size()) {
+    decisions_.push_back(
+        fmt::format("written by {} ranks, read by {}: error feedback is re-distributed, so losses "
+                    "continue but not bit for bit",
+                    saved.world_size, communicator_.world_size()));
+  }
+}
+
+void PretrainingRun::start_prefetch() {
+  const int64_t accumulation = engine_->batch().accumulation;
+  const auto first = static_cast<uint64_t>(samples_);
+  const auto build = [this, accumulation, first](int64_t ticket, data::Batch& batch) {
+    const uint64_t steps = static_cast<uint64_t>(ticket / accumulation);
+    stream_->build(first + steps * stream_->samples_per_step(), ticket % accumulation, batch);
+    return true;
+  };
+  prefetcher_ =
+      std::make_unique<data::Prefetcher>(build, stream_->bounds(), data::PrefetchOptions{});
+}
+
+int64_t PretrainingRun::fetch_step() {
+  const Stopwatch watch;
+  int64_t masked = 0;
+  for (auto& batch : step_batches_) {
+    batch = *prefetcher_->next();
+    masked += batch.masked();
+  }
+  data_seconds_ = watch.seconds();
+  communicator_.all_reduce(std::span(&masked, 1), comm::Reduction::kSum);
+  return masked;
+}
+
+StepRecord PretrainingRun::train_step() {
+  const Stopwatch watch;
+  const int64_t masked = fetch_step();
+  const double world = communicator_.world_size();
+  const model::PreTrainingModel::LossWeights weights = {
+      .masked_lm = world / static_cast<double>(std::max<int64_t>(masked, 1)),
+      .next_sentence = world / static_cast<double>(engine_->batch().train)};
+  model::PreTrainingModel::Result sums;
+  double tokens = 0;
+  for (const auto& batch : step_batches_) {
+    tokens += static_cast<double>(batch.rows());
+    engine_->backward([&](const engine::BackwardInput& input) {
+      sums += model_->forward_backward(context_, buffer_->upload(batch), weights,
+                                       {.dropout_seed = config_.engine.run.seed,
+                                        .loss_scale = input.loss_scale,
+                                        .gradients_ready = input.gradients_ready});
+    });
+  }
+  std::array<double, 5> totals = {sums.mlm_loss_sum, sums.nsp_loss_sum,
+                                  static_cast<double>(sums.masked_correct),
+                                  static_cast<double>(sums.nsp_correct), tokens};
+  comm::Request totals_ready =
+      communicator_.start_all_reduce(std::span<double>(totals), comm::Reduction::kSum);
+  StepRecord record;
+  record.outcome = engine_->step().value();
+  totals_ready.wait();
+  samples_ += engine_->batch().train;
+  const double all_samples = static_cast<double>(engine_->batch().train);
+  record.samples = samples_;
+  record.step_samples = engine_->batch().train;
+  record.step_tokens = static_cast<int64_t>(totals[4]);
+  record.mlm_loss = totals[0] / static_cast<double>(std::max<int64_t>(masked, 1));
+  record.nsp_loss = totals[1] / all_samples;
+  record.mlm_accuracy = totals[2] / static_cast<double>(std::max<int64_t>(masked, 1));
+  record.nsp_accuracy = totals[3] / all_samples;
+  record.data_seconds = data_seconds_;
+  record.seconds = watch.seconds();
+  return record;
+}
+
+std::optional<HeldOutResult> PretrainingRun::evaluate() {
+  if (!held_out_) return std::nullopt;
+  return evaluate_held_out(context_, *model_, *held_out_, *buffer_, communicator_);
+}
+
+void PretrainingRun::save_checkpoint() {
+  const Json client_state = {{"samples", samples_},
+                             {"seed", config_.engine.run.seed},
+                             {"vocabulary_checksum", description_.vocabulary->checksum()},
+                             {"recipe", recipe_}};
+  std::function<void(const Path&)> write_model;
+  if (communicator_.rank() == 0) {
+    write_model = [snapshot = std::make_shared<ValueSnapshot>(table_), description = description_](
+                      const Path& folder) { snapshot->write(folder, description); };
+  }
+  checkpoints_.save(*engine_, client_state, std::move(write_model));
+}
+
+}  // namespace onebit::tasks

@@ -1,0 +1,70 @@
+// One pre-training run in memory: data, model, engine and checkpoints, a step at a time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "onebit/data/prefetch.h"
+#include "onebit/engine/checkpoint.h"
+#include "onebit/tasks/model_folder.h"
+#include "onebit/tasks/pretraining.h"
+#include "onebit/tasks/pretraining_data.h"
+#include "onebit/tasks/training_log.h"
+
+namespace onebit::tasks {
+
+class PretrainingRun {
+ public:
+  PretrainingRun(Context& context, const PretrainingOptions& options,
+                 comm::Communicator& communicator);
+
+  bool finished() const { return engine_->completed_steps() >= config_.engine.run.steps; }
+  const PretrainingConfig& config() const { return config_; }
+  engine::Engine& engine() { return *engine_; }
+  const params::Table& table() const { return table_; }
+  // Samples consumed by all ranks since the beginning of the run.
+  int64_t samples() const { return samples_; }
+  bool resumed() const { return resumed_; }
+  // Lines about what was decided: for the start-up table.
+  const std::vector<std::string>& decisions() const { return decisions_; }
+
+  // One update on all ranks. Collective, as are the following.
+  StepRecord train_step();
+  // Empty without held-out data.
+  std::optional<HeldOutResult> evaluate();
+  void save_checkpoint();
+  // Returns when the last checkpoint is on the disk.
+  void wait_for_checkpoint() { checkpoints_.wait(); }
+
+ private:
+  void open_data(const PretrainingOptions& options);
+  void plan_memory();
+  void restore(const PretrainingOptions& options);
+  void resume(engine::SavedCheckpoint saved);
+  void start_prefetch();
+  // Fills step_batches_; returns the masked tokens of this step over all ranks.
+  int64_t fetch_step();
+
+  Context& context_;
+  comm::Communicator& communicator_;
+  Json recipe_;
+  Stores stores_;
+  ModelDescription description_;
+  PretrainingConfig config_;
+  params::Table table_;
+  std::unique_ptr<model::PreTrainingModel> model_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<data::BatchStream> stream_;
+  std::unique_ptr<data::EvaluationStream> held_out_;
+  std::optional<DeviceBatchBuffer> buffer_;
+  engine::Checkpoints checkpoints_;
+  int64_t samples_ = 0;
+  bool resumed_ = false;
+  double data_seconds_ = 0;
+  std::vector<std::string> decisions_;
+  std::vector<data::Batch> step_batches_;         // [accumulation]
+  std::unique_ptr<data::Prefetcher> prefetcher_;  // last: it uses the stream
+};
+
+}  // namespace onebit::tasks

@@ -1,0 +1,60 @@
+// What a run tells while it goes: the progress line, metrics.jsonl and TensorBoard events. Rank 0
+// alone writes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "onebit/engine/engine.h"
+#include "onebit/tasks/held_out.h"
+
+namespace onebit::tasks {
+
+// One step, over all ranks where it says so.
+struct StepRecord {
+  engine::StepOutcome outcome;
+  int64_t samples = 0;       // consumed since the beginning of the run
+  int64_t step_samples = 0;  // of this step, all ranks
+  int64_t step_tokens = 0;   // all ranks
+  double mlm_loss = 0, nsp_loss = 0, mlm_accuracy = 0, nsp_accuracy = 0;  // all ranks
+  double seconds = 0;                                                     // of the step
+  double data_seconds = 0;                                                // waiting for batches
+  double forward_seconds = 0, backward_seconds = 0;
+};
+
+// Sums over the steps of one session, for the table at the end.
+struct TrainingTotals {
+  int64_t steps = 0, samples = 0, tokens = 0;
+  int64_t wire_bytes = 0, wire_bytes_dense16 = 0;
+  int64_t compressed_steps = 0, compressed_wire_bytes = 0, compressed_dense16 = 0;
+  double seconds = 0, data_seconds = 0, forward_seconds = 0, backward_seconds = 0;
+  double compress_seconds = 0, wait_seconds = 0, optimizer_seconds = 0;
+};
+
+class TrainingLog {
+ public:
+  // Appends to the files in `output`; lines and events of steps after `resumed_step` are dropped.
+  TrainingLog(const Path& output, const engine::EngineConfig& config, int rank,
+              int64_t resumed_step);
+  ~TrainingLog();
+
+  void step(const StepRecord& record);
+  void held_out(int64_t step, int64_t samples, const HeldOutResult& result);
+  const TrainingTotals& totals() const { return totals_; }
+  // Ends the progress line and flushes the files.
+  void finish();
+
+ private:
+  struct Files;
+
+  void print(const StepRecord& record);
+
+  std::unique_ptr<Files> files_;  // rank 0 alone
+  int64_t total_steps_, print_every_;
+  TrainingTotals totals_;
+};
+
+// Rows (name, value) of the totals.
+std::string describe(const TrainingTotals& totals);
+
+}  // namespace onebit::tasks
