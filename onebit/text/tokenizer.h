@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "onebit/text/casing.h"
+#include "onebit/text/explained_word.h"
 #include "onebit/text/vocabulary.h"
 
 namespace onebit::text {
@@ -36,6 +37,9 @@ class Tokenizer {
   void encode(std::string_view utf8, std::vector<int32_t>& ids);
   // Appends the same ids with their places. `utf8` is below 4 GiB.
   void encode_with_offsets(std::string_view utf8, std::vector<Piece>& pieces);
+
+  // Appends what encode_with_offsets does, with the reason for every word. Not fast.
+  void explain(std::string_view utf8, std::vector<ExplainedWord>& words) const;
 
   const Vocabulary& vocabulary() const;
   Casing casing() const;

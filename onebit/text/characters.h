@@ -1,0 +1,53 @@
+// What the basic tokenizer does with one character, for both casings.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "onebit/text/casing.h"
+
+namespace onebit::text {
+
+enum class CharacterKind : uint8_t {
+  kLetter,   // part of a word; accents too, which may vanish from it
+  kSpace,    // ends a word and is lost
+  kSingle,   // ends a word and is one: punctuation, ideographs
+  kDropped,  // as if it were not there; does not end a word
+};
+
+// The normalised form of a character.
+struct NormalForm {
+  char32_t code_points[3];
+  int size;
+};
+
+class Characters {
+ public:
+  static const Characters& get(Casing casing);
+
+  CharacterKind kind(char32_t code_point) const {
+    return code_point < kTableSize ? kinds_[code_point] : kind_of_high(code_point);
+  }
+  // What stays of a character that is kLetter or kSingle: nothing for an accent in uncased text.
+  NormalForm normal_form(char32_t code_point) const;
+  // The combining class where canonical ordering may move the character, otherwise 0.
+  uint8_t mark_order(char32_t code_point) const;
+  // A lost accent across which marks are not reordered.
+  bool is_stripped_starter(char32_t code_point) const;
+  Casing casing() const { return casing_; }
+
+ private:
+  static constexpr char32_t kTableSize = 0x10000;
+
+  explicit Characters(Casing casing);
+  CharacterKind kind_of_high(char32_t code_point) const;
+  void fill_mapping();
+
+  Casing casing_;
+  std::vector<CharacterKind> kinds_;
+  std::unordered_map<char32_t, NormalForm> mapping_;
+};
+
+}  // namespace onebit::text

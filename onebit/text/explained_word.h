@@ -1,0 +1,32 @@
+// Why a text became the tokens it became, word by word.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onebit::text {
+
+struct Piece;
+
+enum class WordFate {
+  kSpecialToken,  // spelled exactly as a special token
+  kWhole,         // a token of the vocabulary
+  kPieces,        // several tokens, longest match from the left
+  kNoMatch,       // [UNK]: at some place no token fits
+  kTooLong,       // [UNK]: more characters than WordPiece takes
+  kVanished,      // only accents, controls or bytes that are not UTF-8: no token
+};
+
+struct ExplainedWord {
+  uint32_t begin, end;     // bytes of the original text that were scanned for this word
+  std::string normalized;  // as it was looked up
+  std::vector<Piece> pieces;
+  WordFate fate;
+};
+
+// One short clause for people, such as "longest match from the left".
+std::string_view fate_text(WordFate fate);
+
+}  // namespace onebit::text

@@ -1,0 +1,41 @@
+// One word in the form in which WordPiece looks it up, and where its characters come from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/text/characters.h"
+
+namespace onebit::text {
+
+class NormalizedWord {
+ public:
+  // Normalises `raw`, a run of letters and dropped characters or a single (word_scanner.h).
+  void assign(std::string_view raw, const Characters& characters);
+
+  // UTF-8; empty when nothing of the word remains.
+  const std::string& text() const { return text_; }
+  int64_t characters() const { return static_cast<int64_t>(characters_.size()); }
+  // The byte range of `raw` that bytes [begin, end) of text() stand for; both on character
+  // boundaries and begin < end.
+  struct Range {
+    uint32_t begin, end;
+  };
+  Range raw_range(size_t begin, size_t end) const;
+
+ private:
+  struct Character {
+    char32_t code_point;
+    Range raw;
+    size_t text_begin;
+  };
+  void add(char32_t code_point, Range raw, const Characters& characters);
+
+  std::string text_;
+  std::vector<Character> characters_;
+  size_t sortable_from_ = 0;  // marks from here on may still be reordered
+};
+
+}  // namespace onebit::text

@@ -1,0 +1,255 @@
+#include "onebit/text/tokenizer.h"
+
+#include <array>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "onebit/base/error.h"
+#include "onebit/text/special_tokens.h"
+#include "onebit/text/word_scanner.h"
+#include "onebit/text/word_splitter.h"
+
+namespace onebit::text {
+namespace {
+
+// The special token at an ASCII punctuation character, or empty.
+std::string_view special_at(const char* at, const char* end) {
+  if (*at != '[') [[likely]] {
+    return {};
+  }
+  return special_token_at({at, static_cast<size_t>(end - at)});
+}
+
+// Ids on their way out are collected here, so that a word costs no growth of the vector.
+using IdBuffer = std::array<int32_t, 1024>;
+
+class IdVisitor {
+ public:
+  IdVisitor(WordSplitter& splitter, IdBuffer& buffer, std::vector<int32_t>& ids)
+      : splitter_(splitter), next_(buffer.data()), buffer_(buffer), ids_(ids) {}
+
+  void short_word(const char* begin, size_t size, ShortWord word) {
+    const WordCache::Entry& entry = splitter_.short_word(begin, size, word);
+    if (entry.count > WordCache::kInlineIds) [[unlikely]] {
+      append(splitter_.ids_of(entry));
+      return;
+    }
+    make_room();
+    std::memcpy(next_, entry.ids, sizeof entry.ids);
+    next_ += entry.count;
+  }
+  void word(std::string_view raw) { append(splitter_.ids(raw)); }
+  void single(std::string_view raw) { append(splitter_.ids(raw)); }
+
+  size_t punctuation(const char* at, const char* end) {
+    make_room();
+    const std::string_view special = special_at(at, end);
+    if (special.empty()) {
+      *next_++ = splitter_.model().punctuation_ids[static_cast<uint8_t>(*at)];
+      return 1;
+    }
+    *next_++ = *splitter_.model().vocabulary->find(special);
+    return special.size();
+  }
+
+  void flush() {
+    ids_.insert(ids_.end(), buffer_.data(), next_);
+    next_ = buffer_.data();
+  }
+
+ private:
+  void make_room() {
+    if (buffer_.data() + buffer_.size() - next_ < ptrdiff_t{WordCache::kInlineIds}) flush();
+  }
+  void append(std::span<const int32_t> ids) {
+    if (ids.size() <= WordCache::kInlineIds) {
+      make_room();
+      for (const int32_t id : ids) *next_++ = id;
+    } else {
+      flush();
+      ids_.insert(ids_.end(), ids.begin(), ids.end());
+    }
+  }
+
+  WordSplitter& splitter_;
+  int32_t* next_;
+  IdBuffer& buffer_;
+  std::vector<int32_t>& ids_;
+};
+
+class PieceVisitor {
+ public:
+  PieceVisitor(WordSplitter& splitter, const char* text, std::vector<Piece>& pieces)
+      : splitter_(splitter), text_(text), pieces_(pieces) {}
+
+  // Normalising ASCII keeps every byte's place, so the tokens' lengths are the offsets.
+  void short_word(const char* begin, size_t size, ShortWord word) {
+    const auto ids = splitter_.ids_of(splitter_.short_word(begin, size, word));
+    uint32_t at = offset(begin);
+    if (ids.size() == 1) {
+      pieces_.push_back({ids[0], at, at + static_cast<uint32_t>(size)});
+      return;
+    }
+    for (const int32_t id : ids) {
+      const uint32_t bytes = splitter_.model().token_bytes[static_cast<size_t>(id)];
+      pieces_.push_back({id, at, at + bytes});
+      at += bytes;
+    }
+  }
+  void single(std::string_view raw) {
+    const uint32_t at = offset(raw.data());
+    for (const int32_t id : splitter_.ids(raw)) {
+      pieces_.push_back({id, at, at + static_cast<uint32_t>(raw.size())});
+    }
+  }
+  void word(std::string_view raw) {
+    splitter_.split(raw);
+    const uint32_t at = offset(raw.data());
+    uint32_t begin = 0;
+    for (const WordPart& part : splitter_.parts()) {
+      const NormalizedWord::Range range = splitter_.normalized().raw_range(begin, part.end);
+      pieces_.push_back({part.id, at + range.begin, at + range.end});
+      begin = part.end;
+    }
+  }
+  size_t punctuation(const char* at, const char* end) {
+    const uint32_t begin = offset(at);
+    const std::string_view special = special_at(at, end);
+    if (special.empty()) {
+      const int32_t id = splitter_.model().punctuation_ids[static_cast<uint8_t>(*at)];
+      pieces_.push_back({id, begin, begin + 1});
+      return 1;
+    }
+    const uint32_t size = static_cast<uint32_t>(special.size());
+    pieces_.push_back({*splitter_.model().vocabulary->find(special), begin, begin + size});
+    return size;
+  }
+
+ private:
+  uint32_t offset(const char* at) const { return static_cast<uint32_t>(at - text_); }
+
+  WordSplitter& splitter_;
+  const char* text_;
+  std::vector<Piece>& pieces_;
+};
+
+// Takes every word the slow way and notes what became of it.
+class ExplainVisitor {
+ public:
+  ExplainVisitor(WordSplitter& splitter, const char* text, std::vector<ExplainedWord>& words)
+      : splitter_(splitter), text_(text), words_(words) {}
+
+  void short_word(const char* begin, size_t size, ShortWord) { word({begin, size}); }
+  void single(std::string_view raw) { word(raw); }
+  void word(std::string_view raw) {
+    ExplainedWord& word = add(raw);
+    PieceVisitor(splitter_, text_, word.pieces).word(raw);
+    word.normalized = splitter_.normalized().text();
+    const int32_t unknown = splitter_.model().vocabulary->unknown_id();
+    if (word.pieces.empty()) {
+      word.fate = WordFate::kVanished;
+    } else if (splitter_.normalized().characters() > kMaxWordCharacters) {
+      word.fate = WordFate::kTooLong;
+    } else if (word.pieces.size() > 1) {
+      word.fate = WordFate::kPieces;
+    } else {
+      word.fate = word.pieces[0].id == unknown ? WordFate::kNoMatch : WordFate::kWhole;
+    }
+  }
+  size_t punctuation(const char* at, const char* end) {
+    const std::string_view special = special_at(at, end);
+    if (special.empty()) {
+      word({at, 1});
+      return 1;
+    }
+    ExplainedWord& word = add({at, special.size()});
+    word.normalized = special;
+    PieceVisitor(splitter_, text_, word.pieces).punctuation(at, end);
+    return special.size();
+  }
+
+ private:
+  ExplainedWord& add(std::string_view raw) {
+    const uint32_t begin = static_cast<uint32_t>(raw.data() - text_);
+    const uint32_t end = begin + static_cast<uint32_t>(raw.size());
+    return words_.emplace_back(ExplainedWord{begin, end, {}, {}, WordFate::kSpecialToken});
+  }
+
+  WordSplitter& splitter_;
+  const char* text_;
+  std::vector<ExplainedWord>& words_;
+};
+
+void require_addressable(std::string_view text) {
+  require(text.size() <= std::numeric_limits<uint32_t>::max(),
+          "a text of {} bytes is too long for 32-bit offsets; encode it in parts of below 4 GiB",
+          text.size());
+}
+
+}  // namespace
+
+class Tokenizer::Body {
+ public:
+  explicit Body(std::shared_ptr<const SplitterModel> model) : splitter(std::move(model)) {}
+
+  WordSplitter splitter;
+  IdBuffer buffer;
+};
+
+Tokenizer::Tokenizer(std::shared_ptr<const Vocabulary> vocabulary, Casing casing)
+    : body_(std::make_unique<Body>(
+          std::make_shared<const SplitterModel>(std::move(vocabulary), casing))) {}
+Tokenizer::Tokenizer(const Tokenizer& other)
+    : body_(std::make_unique<Body>(other.body_->splitter.shared_model())) {}
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+Tokenizer::~Tokenizer() = default;
+
+void Tokenizer::encode(std::string_view utf8, std::vector<int32_t>& ids) {
+  IdVisitor visitor(body_->splitter, body_->buffer, ids);
+  scan_words(utf8, body_->splitter.model().characters, visitor);
+  visitor.flush();
+}
+
+void Tokenizer::encode_with_offsets(std::string_view utf8, std::vector<Piece>& pieces) {
+  require_addressable(utf8);
+  PieceVisitor visitor(body_->splitter, utf8.data(), pieces);
+  scan_words(utf8, body_->splitter.model().characters, visitor);
+}
+
+void Tokenizer::explain(std::string_view utf8, std::vector<ExplainedWord>& words) const {
+  require_addressable(utf8);
+  WordSplitter splitter(body_->splitter.shared_model());
+  ExplainVisitor visitor(splitter, utf8.data(), words);
+  scan_words(utf8, splitter.model().characters, visitor);
+}
+
+const Vocabulary& Tokenizer::vocabulary() const {
+  return *body_->splitter.model().vocabulary;
+}
+
+Casing Tokenizer::casing() const {
+  return body_->splitter.model().characters.casing();
+}
+
+std::string_view fate_text(WordFate fate) {
+  switch (fate) {
+    case WordFate::kSpecialToken:
+      return "special token";
+    case WordFate::kWhole:
+      return "in the vocabulary";
+    case WordFate::kPieces:
+      return "not in the vocabulary: longest match from the left";
+    case WordFate::kNoMatch:
+      return "[UNK]: no token of the vocabulary fits somewhere in it";
+    case WordFate::kTooLong:
+      return "[UNK]: longer than 100 characters";
+    case WordFate::kVanished:
+      return "nothing left: only accents, controls or bytes that are not UTF-8";
+  }
+  return "";
+}
+
+}  // namespace onebit::text

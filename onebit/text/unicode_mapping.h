@@ -1,0 +1,28 @@
+// The uncased form of code points (canonical decomposition, accents removed, lower-cased), as
+// tables in rising order. What is in none of them maps to itself; Hangul is by rule.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace onebit::text {
+
+// first, first + stride ... last become to, to + step ...
+struct MappingRun {
+  char32_t first, last, stride, to, step;
+};
+
+struct MappingPair {
+  char32_t from, to;
+};
+
+// Two or three code points; the third may be 0.
+struct MappingExpansion {
+  char32_t from, to[3];
+};
+
+std::span<const MappingRun> mapping_runs();
+std::span<const MappingPair> mapping_pairs();
+std::span<const MappingExpansion> mapping_expansions();
+
+}  // namespace onebit::text

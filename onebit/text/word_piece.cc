@@ -1,0 +1,73 @@
+#include "onebit/text/word_piece.h"
+
+#include <bit>
+
+#include "onebit/base/error.h"
+
+namespace onebit::text {
+
+WordPiece::WordPiece(const Vocabulary& vocabulary)
+    : accepted_(2, -1), unknown_id_(vocabulary.unknown_id()) {
+  uint64_t bytes = 0;
+  for (int32_t id = 0; id < vocabulary.size(); ++id) bytes += vocabulary.token(id).size();
+  // A node's number and a byte make a 32-bit key.
+  require(bytes < (uint64_t{1} << 24), "the vocabulary's tokens are {} bytes long; at most {} fit",
+          bytes, (uint64_t{1} << 24) - 1);
+  const int bits = std::bit_width(2 * bytes);
+  edges_.resize(size_t{1} << bits);
+  shift_ = 32 - bits;
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string_view token = vocabulary.token(id);
+    if (vocabulary.is_continuation(id)) {
+      insert(token.substr(2), kContinuationRoot, id);
+    } else {
+      insert(token, kWordRoot, id);
+    }
+  }
+}
+
+uint32_t WordPiece::child(uint32_t node, uint8_t byte) const {
+  const uint32_t key = (node << 8) | byte;
+  for (size_t i = slot(key);; i = (i + 1) & (edges_.size() - 1)) {
+    if (edges_[i].key == key) return edges_[i].node;
+    if (edges_[i].key == kNone) return kNone;
+  }
+}
+
+void WordPiece::insert(std::string_view token, uint32_t root, int32_t id) {
+  uint32_t node = root;
+  for (const char c : token) {
+    const uint32_t key = (node << 8) | static_cast<uint8_t>(c);
+    size_t i = slot(key);
+    while (edges_[i].key != key && edges_[i].key != kNone) i = (i + 1) & (edges_.size() - 1);
+    if (edges_[i].key == kNone) {
+      edges_[i] = {key, static_cast<uint32_t>(accepted_.size())};
+      accepted_.push_back(-1);
+    }
+    node = edges_[i].node;
+  }
+  accepted_[node] = id;
+}
+
+void WordPiece::split(std::string_view word, std::vector<WordPart>& parts) const {
+  parts.clear();
+  const uint32_t size = static_cast<uint32_t>(word.size());
+  uint32_t node = kWordRoot;
+  for (uint32_t begin = 0; begin < size;) {
+    WordPart best{-1, 0};
+    for (uint32_t i = begin; i < size; ++i) {
+      node = child(node, static_cast<uint8_t>(word[i]));
+      if (node == kNone) break;
+      if (accepted_[node] >= 0) best = {accepted_[node], i + 1};
+    }
+    if (best.id < 0) {
+      parts.assign(1, {unknown_id_, size});
+      return;
+    }
+    parts.push_back(best);
+    begin = best.end;
+    node = kContinuationRoot;
+  }
+}
+
+}  // namespace onebit::text

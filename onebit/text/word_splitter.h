@@ -1,0 +1,68 @@
+// One raw word to token ids, remembered: what the fast and the slow way of reading text share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "onebit/text/characters.h"
+#include "onebit/text/normalized_word.h"
+#include "onebit/text/vocabulary.h"
+#include "onebit/text/word_cache.h"
+#include "onebit/text/word_piece.h"
+#include "onebit/text/word_scanner.h"
+
+namespace onebit::text {
+
+// The part that depends on the vocabulary alone; threads share it.
+struct SplitterModel {
+  SplitterModel(std::shared_ptr<const Vocabulary> vocabulary, Casing casing);
+
+  std::shared_ptr<const Vocabulary> vocabulary;
+  WordPiece word_piece;
+  const Characters& characters;
+  std::array<int32_t, 128> punctuation_ids;  // by ASCII byte
+  std::vector<uint32_t> token_bytes;         // by id, without "##"
+};
+
+class WordSplitter {
+ public:
+  explicit WordSplitter(std::shared_ptr<const SplitterModel> model);
+
+  const SplitterModel& model() const { return *model_; }
+  const std::shared_ptr<const SplitterModel>& shared_model() const { return model_; }
+
+  // A short word's ids (ids_of), until the next call.
+  const WordCache::Entry& short_word(const char* begin, size_t size, ShortWord word) {
+    if (uncased_) word = {lower_case(word.low), lower_case(word.high)};
+    const WordCache::Key key{word.low, word.high};
+    if (const WordCache::Entry* entry = cache_.find(key)) [[likely]] {
+      return *entry;
+    }
+    return *cache_.insert(key, split_ids({begin, size}));
+  }
+  std::span<const int32_t> ids_of(const WordCache::Entry& entry) const { return cache_.ids(entry); }
+
+  // Any word's ids, until the next call.
+  std::span<const int32_t> ids(std::string_view raw);
+
+  // Any word's tokens without the cache: normalized() and parts() are those of `raw` after it.
+  void split(std::string_view raw);
+  const NormalizedWord& normalized() const { return normalized_; }
+  const std::vector<WordPart>& parts() const { return parts_; }
+
+ private:
+  std::span<const int32_t> split_ids(std::string_view raw);
+
+  std::shared_ptr<const SplitterModel> model_;
+  bool uncased_;
+  WordCache cache_;
+  NormalizedWord normalized_;
+  std::vector<WordPart> parts_;
+  std::vector<int32_t> ids_;
+};
+
+}  // namespace onebit::text

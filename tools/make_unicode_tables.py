@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Writes onebit/text/unicode_classes.cc and onebit/text/unicode_mapping.cc.
+
+The tables say what Hugging Face's `tokenizers` (BertNormalizer, BertPreTokenizer) does with every
+code point, found by asking the library itself, so that ids do not depend on the Unicode version of
+whatever ICU is installed. Needs a Python with `tokenizers`; run from anywhere.
+"""
+
+import pathlib
+import unicodedata
+
+import tokenizers
+from tokenizers import normalizers, pre_tokenizers
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "onebit" / "text"
+HANGUL = range(0xAC00, 0xD7A4)
+CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+
+
+def ask():
+    """(class without lower-casing, normalised form with lower-casing) of every code point."""
+    cased = normalizers.BertNormalizer(
+        clean_text=True, handle_chinese_chars=True, strip_accents=False, lowercase=False)
+    uncased = normalizers.BertNormalizer(
+        clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True)
+    splitter = pre_tokenizers.BertPreTokenizer()
+    classes, lowered = {}, {}
+    for c in CODE_POINTS:
+        framed = f"a{chr(c)}b"
+        clean = cased.normalize_str(framed)[1:-1]
+        lowered[c] = uncased.normalize_str(framed)[1:-1].strip(" ")
+        parts = len(splitter.pre_tokenize_str(framed))
+        if clean == "":
+            classes[c] = "dropped"
+        elif clean == " ":
+            classes[c] = "space"
+        elif clean == f" {chr(c)} ":
+            classes[c] = "ideograph"
+        else:
+            assert clean == chr(c), hex(c)
+            classes[c] = "punctuation" if parts == 3 else "letter"
+    return classes, lowered
+
+
+def nonstarters():
+    """Code points that canonical ordering may move: combining class not zero for the library."""
+    nfd = normalizers.NFD()
+    high, low = "\u0345", "\u0334"  # classes 240 and 1
+    found = set()
+    for c in CODE_POINTS:
+        s = nfd.normalize_str(chr(c))[:1]
+        if s and (nfd.normalize_str(f"a{high}{s}") == f"a{s}{high}"
+                  or nfd.normalize_str(f"a{s}{low}") == f"a{low}{s}" != f"a{s}{low}"):
+            found.add(c)
+    return found
+
+
+def ranges(code_points):
+    result = []
+    for c in sorted(code_points):
+        if result and result[-1][1] == c - 1:
+            result[-1][1] = c
+        else:
+            result.append([c, c])
+    return result
+
+
+def runs_and_pairs(single):
+    """Runs (first, last, stride, target, target step) of three and more, the other pairs."""
+    items, runs, pairs, i = sorted(single.items()), [], [], 0
+    while i < len(items):
+        first, target = items[i]
+        best = 1
+        for stride, step in ((1, 1), (2, 2), (1, 0), (2, 0)):
+            n = 1
+            while i + n < len(items) and items[i + n] == (first + n * stride, target + n * step):
+                n += 1
+            if n > best:
+                best, run = n, (first, first + (n - 1) * stride, stride, target, step)
+        if best >= 3:
+            runs.append(run)
+        else:
+            pairs += items[i:i + best]
+        i += best
+    return runs, pairs
+
+
+def array(kind, name, rows):
+    cells = [", ".join(str(v) if v < 0 else f"0x{v:X}" for v in row) for row in rows]
+    lines, line = [], "   "
+    for cell in cells:
+        if len(line) + len(cell) + 4 > 100:
+            lines.append(line)
+            line = "   "
+        line += " {" + cell + "},"
+    lines.append(line)
+    return f"constexpr {kind} {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
+
+
+def source(text, header, body):
+    return (f"// {text}\n// Written by tools/make_unicode_tables.py from tokenizers "
+            f"{tokenizers.__version__}; do not edit.\n#include \"onebit/text/{header}\"\n\n"
+            "namespace onebit::text {\n\n// clang-format off\nnamespace {\n\n" + body)
+
+
+def main():
+    classes, lowered = ask()
+    marks = nonstarters()
+    for c, text in lowered.items():  # a code point never becomes a mixture of classes
+        kinds = {classes[ord(x)] for x in text}
+        assert len(kinds) <= 1, hex(c)
+
+    of = lambda name: [c for c in CODE_POINTS if classes[c] == name]
+    stripped = [c for c in CODE_POINTS if not lowered[c] and classes[c] == "letter"]
+    becomes_punctuation = [c for c in CODE_POINTS if classes[c] == "letter" and lowered[c]
+                           and classes[ord(lowered[c][0])] == "punctuation"]
+    ordered = [(c, unicodedata.combining(chr(c))) for c in CODE_POINTS if c in marks
+               and lowered[c] and classes[c] == "letter" and lowered[c] == chr(c)]
+    body = "\n".join([
+        array("CodePointRange", "kSpaces", ranges(of("space"))),
+        array("CodePointRange", "kDropped", ranges(of("dropped"))),
+        array("CodePointRange", "kIdeographs", ranges(of("ideograph"))),
+        array("CodePointRange", "kPunctuation", ranges(of("punctuation"))),
+        array("CodePointRange", "kUncasedPunctuation", ranges(becomes_punctuation)),
+        array("CodePointRange", "kStrippedStarters",
+              ranges(c for c in stripped if c not in marks)),
+        array("CodePointRange", "kStrippedMarks", ranges(c for c in stripped if c in marks)),
+        array("CombiningClass", "kOrderedMarks", ordered),
+    ])
+    names = [("spaces", "kSpaces"), ("dropped", "kDropped"), ("ideographs", "kIdeographs"),
+             ("punctuation", "kPunctuation"), ("uncased_punctuation", "kUncasedPunctuation"),
+             ("stripped_starters", "kStrippedStarters"), ("stripped_marks", "kStrippedMarks")]
+    body += "\n}  // namespace\n// clang-format on\n\n"
+    for function, name in names:
+        body += f"std::span<const CodePointRange> {function}() {{\n  return {name};\n}}\n"
+    body += ("std::span<const CombiningClass> ordered_marks() {\n  return kOrderedMarks;\n}\n"
+             "\n}  // namespace onebit::text\n")
+    (FOLDER / "unicode_classes.cc").write_text(
+        source("Classes of code points.", "unicode_classes.h", body))
+
+    changed = {c: t for c, t in lowered.items() if t and t != chr(c)
+               and classes[c] not in ("dropped", "space") and c not in HANGUL}
+    runs, pairs = runs_and_pairs({c: ord(t) for c, t in changed.items() if len(t) == 1})
+    longer = [[c] + [ord(x) for x in t] + [0] * (3 - len(t))
+              for c, t in changed.items() if len(t) > 1]
+    assert all(len(row) == 4 for row in longer)
+    body = "\n".join([
+        array("MappingRun", "kRuns", runs),
+        array("MappingPair", "kPairs", pairs),
+        array("MappingExpansion", "kExpansions", longer),
+    ])
+    body += ("\n}  // namespace\n// clang-format on\n\n"
+             "std::span<const MappingRun> mapping_runs() {\n  return kRuns;\n}\n"
+             "std::span<const MappingPair> mapping_pairs() {\n  return kPairs;\n}\n"
+             "std::span<const MappingExpansion> mapping_expansions() {\n  return kExpansions;\n}\n"
+             "\n}  // namespace onebit::text\n")
+    (FOLDER / "unicode_mapping.cc").write_text(
+        source("Lower-casing, canonical decomposition and removal of accents, in one step.",
+               "unicode_mapping.h", body))
+
+
+if __name__ == "__main__":
+    main()
