@@ -53,18 +53,28 @@ class Bert {
                 const TrainingPass& pass);
 
  private:
+  NormBuffers book_norm(MemoryPlan& memory, int64_t rows, bool keep_sum) const;
+  LayerBuffers book_layer(MemoryPlan& memory, int64_t kept_rows) const;
+  void book_scratch(MemoryPlan& memory, int64_t most_rows);
+
+  void check(const DeviceBatch& batch, OutputRows output_rows, const TrainingPass* pass) const;
+  const NormBuffers& stream(int64_t index) const;
   LayerPass layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows output_rows,
                        const TrainingPass* pass) const;
-  void check(const DeviceBatch& batch, OutputRows output_rows, const TrainingPass* pass) const;
+  void embed(Context& context, const DeviceBatch& batch, const TrainingPass* pass);
+  void embed_backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass);
 
   BertConfig config_;
   params::Table* table_;
   Embeddings embeddings_;
+  NormParameters first_norm_;  // pre-LN only
+  params::Range embedding_range_;
   std::vector<EncoderLayer> layers_;
 
   EncoderPlan plan_;
-  std::vector<NormBuffers> streams_;  // [layers + 1]: what enters layer i; the last is the output
-  std::vector<LayerBuffers> saved_;   // [layers], or 1 that all layers share
+  // streams_[i] is what enters layer i, the last one the output; in evaluation two take turns.
+  std::vector<NormBuffers> streams_;
+  std::vector<LayerBuffers> saved_;  // one a layer, or one that all share
   LayerScratch scratch_;
   int64_t output_count_ = 0;  // output rows of the last forward()
 };

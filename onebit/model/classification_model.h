@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "onebit/model/bert.h"
+#include "onebit/model/label_counter.h"
 #include "onebit/model/pooler.h"
 #include "onebit/model/sequence_classifier.h"
 
@@ -37,13 +38,16 @@ class ClassificationModel {
  private:
   Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
 
+  ops::Dropout dropout(Context& context, const DeviceBatch& batch, const TrainingPass* pass) const;
+
   Bert bert_;
+  params::Range head_range_;
   Pooler pooler_;
   int64_t classes_;
   SequenceClassifier classifier_;
-  params::Range head_range_;
-  Tensor row_keys_;  // of the first rows
-  Tensor grad_pooled_;
+  Tensor first_row_keys_;  // u64 [sequences]
+  Tensor grad_pooled_;     // [sequences, hidden]
+  LabelCounter counter_;
 };
 
 }  // namespace onebit::model

@@ -7,6 +7,7 @@
 #include "onebit/model/declarations.h"
 #include "onebit/model/memory_plan.h"
 #include "onebit/model/training_pass.h"
+#include "onebit/ops/dropout.h"
 
 namespace onebit::model {
 
@@ -25,6 +26,8 @@ class Embeddings {
                 ConstView grad_y) const;
 
  private:
+  ops::Dropout dropout(const DeviceBatch& batch, const TrainingPass* pass) const;
+
   BertConfig config_;
   params::Table* table_;
   int word_, position_, segment_;

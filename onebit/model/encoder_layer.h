@@ -76,7 +76,26 @@ class EncoderLayer {
   void backward(Context& context, const LayerPass& pass) const;
 
  private:
-  friend class LayerRun;
+  void attention_forward(Context& context, const LayerPass& pass) const;
+  void attention_backward(Context& context, const LayerPass& pass) const;
+  void feed_forward_forward(Context& context, const LayerPass& pass) const;
+  void feed_forward_backward(Context& context, const LayerPass& pass) const;
+
+  void add_and_norm(Context& context, const LayerPass& pass, DropoutPlace place, ConstView residual,
+                    const NormBuffers& norm, const NormParameters& parameters) const;
+  // Returns the gradient of the branch, [kept_count, hidden]. `residual_gradient`: whether scratch
+  // holds a second gradient, of what was passed on as residual.
+  ConstView add_and_norm_backward(Context& context, const LayerPass& pass, DropoutPlace place,
+                                  const NormBuffers& norm, const NormParameters& parameters,
+                                  int bias, bool residual_gradient) const;
+
+  ops::Dropout dropout(const LayerPass& pass, DropoutPlace place) const;
+  // Where pre-LN's running sum lives while no norm keeps it.
+  View running_sum(const LayerPass& pass) const;
+  // What the sublayer after `norm` adds to.
+  View residual_after(const LayerPass& pass, const NormBuffers& norm) const;
+  // Where the matrix product before `norm` writes.
+  View branch_of(const LayerPass& pass, const NormBuffers& norm) const;
 
   BertConfig config_;
   params::Table* table_;

@@ -33,13 +33,13 @@ class MaskedLmHead {
   View losses(int64_t masked) const { return losses_.first_rows(masked); }
   View correct(int64_t masked) const { return correct_.first_rows(masked); }
 
-  // hidden [masked, hidden]; logits f32 [masked, vocab_size], on any device, overwritten.
+  // hidden [masked, hidden]; logits f32 [masked, vocab_size] on the CPU, overwritten.
   void predict(Context& context, ConstView hidden, View logits) const;
 
  private:
   void transform(Context& context, ConstView hidden) const;
   void transform_backward(Context& context, ConstView hidden, View grad_hidden) const;
-  void decode(Context& context, int64_t begin, int64_t end) const;
+  View decode(Context& context, int64_t begin, int64_t end) const;
 
   BertConfig config_;
   params::Table* table_;

@@ -51,4 +51,9 @@ class MemoryPlan {
   std::array<int64_t, kMemoryKinds> bytes_{};
 };
 
+// The first `rows` rows of a booked tensor, empty where none was booked.
+View rows_of(const Tensor& tensor, int64_t rows);
+// The beginning of a booked flat tensor as a matrix, empty where none was booked.
+View matrix_of(const Tensor& flat, int64_t rows, int64_t columns);
+
 }  // namespace onebit::model

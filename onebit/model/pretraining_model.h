@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "onebit/model/bert.h"
+#include "onebit/model/label_counter.h"
 #include "onebit/model/masked_lm_head.h"
 #include "onebit/model/pooler.h"
 #include "onebit/model/sequence_classifier.h"
@@ -54,13 +55,15 @@ class PreTrainingModel {
  private:
   Result run(Context& context, const DeviceBatch& batch, const LossWeights& weights,
              const TrainingPass* pass);
-  Result collect(const DeviceBatch& batch);
+  Result collect(const DeviceBatch& batch) const;
 
   Bert bert_;
+  params::Range head_range_;
   Pooler pooler_;
   MaskedLmHead masked_lm_;
   SequenceClassifier next_sentence_;
-  params::Range head_range_;
+  Tensor grad_pooled_;  // [sequences, hidden]
+  LabelCounter masked_counter_, sequence_counter_;
 };
 
 }  // namespace onebit::model

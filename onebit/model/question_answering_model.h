@@ -19,8 +19,8 @@ class QuestionAnsweringModel {
             bool training);
 
   struct Result {
-    double loss_sum = 0;  // over sequences: (start loss + end loss) / 2
-    int64_t sequences = 0;
+    double loss_sum = 0;    // over sequences: (start loss + end loss) / 2
+    int64_t sequences = 0;  // with a start or an end
 
     Result& operator+=(const Result& other);
   };
@@ -35,10 +35,15 @@ class QuestionAnsweringModel {
  private:
   Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
 
+  View logits(Context& context, ConstView hidden) const;
+  Result collect(int64_t sequences, ConstView spans) const;
+
   Bert bert_;
-  LinearParameters outputs_;
   params::Range head_range_;
-  Tensor logits_, losses_;
+  LinearParameters outputs_;
+  Tensor logits_;                    // [rows, 2]
+  Tensor losses_;                    // f32 [2 * sequences]
+  Tensor host_losses_, host_spans_;  // on the CPU
 };
 
 }  // namespace onebit::model

@@ -19,11 +19,11 @@ class SequenceClassifier {
   SequenceClassifier(const BertConfig& config, params::Table& table, const std::string& name,
                      int64_t classes);
 
-  void book(MemoryPlan& memory, int64_t sequences, DType compute);
+  void book(MemoryPlan& memory, int64_t sequences, bool training, DType compute);
 
   struct Loss {
-    View pooled;           // [sequences, hidden]  dropped in place
-    ConstView targets;     // i32 [sequences]
+    ConstView pooled;      // [sequences, hidden]
+    ConstView targets;     // i32 [sequences]; -1: counts nothing
     ops::Dropout dropout;  // of pooled
     float gradient_scale;  // of every sequence's loss
     View grad_pooled;      // [sequences, hidden]  overwritten; empty in evaluation
@@ -37,10 +37,11 @@ class SequenceClassifier {
   View logits(Context& context, ConstView pooled) const;
 
  private:
+  int64_t hidden_;
   params::Table* table_;
   int64_t classes_;
   LinearParameters dense_;
-  Tensor logits_, losses_, correct_;
+  Tensor dropped_, logits_, losses_, correct_;
 };
 
 }  // namespace onebit::model

@@ -1,0 +1,98 @@
+#include "onebit/model/classification_model.h"
+
+#include <array>
+
+#include "onebit/ops/rows.h"
+
+namespace onebit::model {
+
+ClassificationModel::Result& ClassificationModel::Result::operator+=(const Result& other) {
+  loss_sum += other.loss_sum;
+  sequences += other.sequences;
+  correct += other.correct;
+  return *this;
+}
+
+ClassificationModel::ClassificationModel(const BertConfig& config, int64_t classes,
+                                         params::Table& table)
+    : bert_(config, table),
+      head_range_{table.size_elements(), 0},
+      pooler_(config, table),
+      classes_(classes),
+      classifier_(config, table, "classifier", classes) {
+  head_range_.end = table.size_elements();
+}
+
+void ClassificationModel::plan(Context& context, const BatchLimits& limits,
+                               const MemoryOptions& memory, bool training) {
+  const DType compute = bert_.table().compute_type();
+  MemoryPlan booked(context.device());
+  bert_.book(booked, {.limits = limits,
+                      .output_rows = limits.sequences,
+                      .memory = memory,
+                      .training = training,
+                      .compute = compute});
+  pooler_.book(booked, limits.sequences, compute);
+  classifier_.book(booked, limits.sequences, training, compute);
+  first_row_keys_ = Tensor();
+  grad_pooled_ = Tensor();
+  if (training) {
+    first_row_keys_ = booked.book(MemoryKind::kHead, DType::kU64, {limits.sequences});
+    grad_pooled_ =
+        booked.book(MemoryKind::kHead, compute, {limits.sequences, config().hidden_size});
+  }
+  counter_.book(limits.sequences);
+}
+
+ops::Dropout ClassificationModel::dropout(Context& context, const DeviceBatch& batch,
+                                          const TrainingPass* pass) const {
+  if (pass == nullptr || config().hidden_dropout <= 0) return {};
+  const View row_keys = rows_of(first_row_keys_, batch.sequences());
+  ops::gather_rows(context, {.x = batch.row_keys, .indices = batch.first_rows(), .y = row_keys});
+  return {.probability = static_cast<float>(config().hidden_dropout),
+          .seed = pass->dropout_seed,
+          .site = dropout_site(0, DropoutPlace::kClassifier),
+          .row_keys = row_keys};
+}
+
+ClassificationModel::Result ClassificationModel::run(Context& context, const DeviceBatch& batch,
+                                                     double weight, const TrainingPass* pass) {
+  const int64_t sequences = batch.sequences();
+  const std::array<ConstView, 1> output_rows{batch.first_rows()};
+  const View hidden = bert_.forward(context, batch, output_rows, pass);
+  const View grad_pooled = pass == nullptr ? View() : rows_of(grad_pooled_, sequences);
+  const double scale = pass == nullptr ? 0 : weight * pass->loss_scale;
+  classifier_.loss(context, {.pooled = pooler_.forward(context, hidden),
+                             .targets = batch.classes,
+                             .dropout = dropout(context, batch, pass),
+                             .gradient_scale = static_cast<float>(scale),
+                             .grad_pooled = grad_pooled});
+  if (pass != nullptr) {
+    pooler_.backward(context, hidden, grad_pooled, bert_.output_gradient());
+    if (pass->gradients_ready) pass->gradients_ready(head_range_);
+    bert_.backward(context, batch, output_rows, *pass);
+  }
+  const LabelSums sums =
+      counter_.sum(classifier_.losses(sequences), classifier_.correct(sequences), batch.classes);
+  return {.loss_sum = sums.loss, .sequences = sums.items, .correct = sums.correct};
+}
+
+ClassificationModel::Result ClassificationModel::forward_backward(Context& context,
+                                                                  const DeviceBatch& batch,
+                                                                  double weight,
+                                                                  const TrainingPass& pass) {
+  return run(context, batch, weight, &pass);
+}
+
+ClassificationModel::Result ClassificationModel::evaluate(Context& context,
+                                                          const DeviceBatch& batch) {
+  return run(context, batch, 0, nullptr);
+}
+
+Tensor ClassificationModel::predict(Context& context, const DeviceBatch& batch) {
+  const std::array<ConstView, 1> output_rows{batch.first_rows()};
+  const View hidden = bert_.forward(context, batch, output_rows, nullptr);
+  return to_cpu_f32(classifier_.logits(context, pooler_.forward(context, hidden)));
+}
+
+}  // namespace onebit::model

@@ -1,0 +1,73 @@
+#include "onebit/model/config.h"
+
+namespace onebit::model {
+namespace {
+
+struct Preset {
+  const char* name;
+  int64_t layers, hidden_size;
+};
+
+// A head has 64 columns and the feed-forward part is four times as wide as the model in all of
+// them.
+constexpr Preset kPresets[] = {
+    {"bert-tiny", 2, 128},   {"bert-mini", 4, 256},  {"bert-small", 4, 512},
+    {"bert-medium", 8, 512}, {"bert-base", 12, 768}, {"bert-large", 24, 1024},
+};
+
+}  // namespace
+
+void validate(const BertConfig& config, const std::string& source) {
+  const auto positive = [&](int64_t value, const char* name) {
+    require(value > 0, "{}: the model's {} is {}; it must be at least 1", source, name, value);
+  };
+  positive(config.vocab_size, "vocab_size");
+  positive(config.hidden_size, "hidden_size");
+  positive(config.layers, "num_hidden_layers");
+  positive(config.heads, "num_attention_heads");
+  positive(config.intermediate_size, "intermediate_size");
+  positive(config.max_positions, "max_position_embeddings");
+  positive(config.segments, "type_vocab_size");
+  require(config.hidden_size % config.heads == 0,
+          "{}: hidden_size {} does not divide into {} attention heads; choose "
+          "num_attention_heads among the divisors of hidden_size",
+          source, config.hidden_size, config.heads);
+  const auto probability = [&](double value, const char* name) {
+    require(value >= 0 && value < 1, "{}: {} is {}; a dropout probability is in [0, 1)", source,
+            name, value);
+  };
+  probability(config.hidden_dropout, "hidden_dropout_prob");
+  probability(config.attention_dropout, "attention_probs_dropout_prob");
+  require(config.activation != ops::ActivationKind::kTanh,
+          "{}: hidden_act tanh is not supported; use gelu, gelu_new, relu or silu", source);
+  require(config.initializer_range > 0, "{}: initializer_range is {}; it must be above 0", source,
+          config.initializer_range);
+  require(config.layer_norm_eps > 0, "{}: layer_norm_eps is {}; it must be above 0", source,
+          config.layer_norm_eps);
+}
+
+const std::vector<std::string>& preset_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> result;
+    for (const Preset& entry : kPresets) result.emplace_back(entry.name);
+    return result;
+  }();
+  return names;
+}
+
+BertConfig preset(const std::string& name) {
+  for (const Preset& entry : kPresets) {
+    if (name != entry.name) continue;
+    BertConfig config;
+    config.layers = entry.layers;
+    config.hidden_size = entry.hidden_size;
+    config.heads = entry.hidden_size / 64;
+    config.intermediate_size = 4 * entry.hidden_size;
+    return config;
+  }
+  const std::string near = nearest_word(name, preset_names());
+  fail("there is no model preset \"{}\"; known: {}{}", name, fmt::join(preset_names(), ", "),
+       near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near));
+}
+
+}  // namespace onebit::model

@@ -1,0 +1,30 @@
+#include "onebit/model/declarations.h"
+
+namespace onebit::model {
+
+using params::Init;
+
+LinearParameters declare_linear(params::Table& table, const std::string& name, int64_t out,
+                                int64_t in, double stddev, const std::vector<std::string>& parts) {
+  params::Declaration weight{.name = name + ".weight",
+                             .shape = {out, in},
+                             .init = Init::kNormal,
+                             .init_stddev = stddev,
+                             .decay = true,
+                             .parts = {}};
+  params::Declaration bias{.name = name + ".bias", .shape = {out}, .parts = {}};
+  for (const std::string& part : parts) {
+    weight.parts.push_back(name + "." + part + ".weight");
+    bias.parts.push_back(name + "." + part + ".bias");
+  }
+  const int weight_index = table.add(std::move(weight));
+  return {weight_index, table.add(std::move(bias))};
+}
+
+NormParameters declare_norm(params::Table& table, const std::string& name, int64_t hidden) {
+  const int gamma =
+      table.add({.name = name + ".weight", .shape = {hidden}, .init = Init::kOnes, .parts = {}});
+  return {gamma, table.add({.name = name + ".bias", .shape = {hidden}, .parts = {}})};
+}
+
+}  // namespace onebit::model

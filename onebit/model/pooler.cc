@@ -1,0 +1,44 @@
+#include "onebit/model/pooler.h"
+
+#include "onebit/ops/activation.h"
+#include "onebit/ops/linear.h"
+
+namespace onebit::model {
+
+Pooler::Pooler(const BertConfig& config, params::Table& table)
+    : config_(config),
+      table_(&table),
+      dense_(declare_linear(table, "bert.pooler.dense", config.hidden_size, config.hidden_size,
+                            config.initializer_range)) {}
+
+void Pooler::book(MemoryPlan& memory, int64_t sequences, DType compute) {
+  pooled_ = memory.book(MemoryKind::kHead, compute, {sequences, config_.hidden_size});
+}
+
+View Pooler::forward(Context& context, ConstView hidden) const {
+  const View pooled = rows_of(pooled_, hidden.extent(0));
+  ops::linear(context, {.x = hidden,
+                        .weight = table_->compute_value(dense_.weight),
+                        .bias = table_->value(dense_.bias),
+                        .y = pooled});
+  ops::activation(context, {.kind = ops::ActivationKind::kTanh, .x = pooled, .y = pooled});
+  return pooled;
+}
+
+void Pooler::backward(Context& context, ConstView hidden, View grad_pooled,
+                      View grad_hidden) const {
+  ops::activation_backward(context, {.kind = ops::ActivationKind::kTanh,
+                                     .grad_y = grad_pooled,
+                                     .saved = rows_of(pooled_, hidden.extent(0)),
+                                     .grad_x = grad_pooled,
+                                     .grad_bias = table_->gradient(dense_.bias)});
+  ops::linear_backward_weight(context, {.grad_y = grad_pooled,
+                                        .x = hidden,
+                                        .grad_weight = table_->gradient(dense_.weight),
+                                        .grad_bias = {}});
+  ops::linear_backward_input(context, {.grad_y = grad_pooled,
+                                       .weight = table_->compute_value(dense_.weight),
+                                       .grad_x = grad_hidden});
+}
+
+}  // namespace onebit::model

@@ -1,0 +1,121 @@
+#include "onebit/model/pretraining_model.h"
+
+#include <array>
+
+namespace onebit::model {
+namespace {
+
+float scale_of(double weight, const TrainingPass* pass) {
+  return pass == nullptr ? 0.0f : static_cast<float>(weight * pass->loss_scale);
+}
+
+}  // namespace
+
+PreTrainingModel::Result& PreTrainingModel::Result::operator+=(const Result& other) {
+  mlm_loss_sum += other.mlm_loss_sum;
+  nsp_loss_sum += other.nsp_loss_sum;
+  masked += other.masked;
+  masked_correct += other.masked_correct;
+  sequences += other.sequences;
+  nsp_correct += other.nsp_correct;
+  return *this;
+}
+
+PreTrainingModel::PreTrainingModel(const BertConfig& config, params::Table& table)
+    : bert_(config, table),
+      head_range_{table.size_elements(), 0},
+      pooler_(config, table),
+      masked_lm_(config, table, bert_.word_embeddings()),
+      next_sentence_(config, table, "cls.seq_relationship", 2) {
+  head_range_.end = table.size_elements();
+}
+
+void PreTrainingModel::book(MemoryPlan& memory, const BatchLimits& limits,
+                            const MemoryOptions& options, bool training, DType compute) {
+  bert_.book(memory, {.limits = limits,
+                      .output_rows = limits.masked + limits.sequences,
+                      .memory = options,
+                      .training = training,
+                      .compute = compute});
+  pooler_.book(memory, limits.sequences, compute);
+  masked_lm_.book(memory, limits.masked, training, compute);
+  next_sentence_.book(memory, limits.sequences, training, compute);
+  grad_pooled_ =
+      training ? memory.book(MemoryKind::kHead, compute, {limits.sequences, config().hidden_size})
+               : Tensor();
+}
+
+void PreTrainingModel::plan(Context& context, const BatchLimits& limits,
+                            const MemoryOptions& memory, bool training) {
+  MemoryPlan booked(context.device());
+  book(booked, limits, memory, training, bert_.table().compute_type());
+  masked_counter_.book(limits.masked);
+  sequence_counter_.book(limits.sequences);
+}
+
+PreTrainingModel::Result PreTrainingModel::run(Context& context, const DeviceBatch& batch,
+                                               const LossWeights& weights,
+                                               const TrainingPass* pass) {
+  const int64_t masked = batch.masked_rows.elements(), sequences = batch.sequences();
+  const std::array<ConstView, 2> output_rows{batch.masked_rows, batch.first_rows()};
+  const View hidden = bert_.forward(context, batch, output_rows, pass);
+  const View masked_hidden = hidden.rows(0, masked);
+  const View first_hidden = hidden.rows(masked, masked + sequences);
+  View grad_masked, grad_first;
+  if (pass != nullptr) {
+    grad_masked = bert_.output_gradient().rows(0, masked);
+    grad_first = bert_.output_gradient().rows(masked, masked + sequences);
+  }
+  const View grad_pooled = rows_of(grad_pooled_, sequences);
+  masked_lm_.loss(context, {.hidden = masked_hidden,
+                            .targets = batch.masked_targets,
+                            .gradient_scale = scale_of(weights.masked_lm, pass),
+                            .grad_hidden = grad_masked});
+  next_sentence_.loss(context, {.pooled = pooler_.forward(context, first_hidden),
+                                .targets = batch.next_sentence,
+                                .dropout = {},
+                                .gradient_scale = scale_of(weights.next_sentence, pass),
+                                .grad_pooled = pass == nullptr ? View() : grad_pooled});
+  if (pass != nullptr) {
+    pooler_.backward(context, first_hidden, grad_pooled, grad_first);
+    if (pass->gradients_ready) pass->gradients_ready(head_range_);
+    bert_.backward(context, batch, output_rows, *pass);
+  }
+  return collect(batch);
+}
+
+PreTrainingModel::Result PreTrainingModel::collect(const DeviceBatch& batch) const {
+  const int64_t masked = batch.masked_rows.elements(), sequences = batch.sequences();
+  const LabelSums words = masked_counter_.sum(masked_lm_.losses(masked), masked_lm_.correct(masked),
+                                              batch.masked_targets);
+  const LabelSums pairs = sequence_counter_.sum(
+      next_sentence_.losses(sequences), next_sentence_.correct(sequences), batch.next_sentence);
+  return {.mlm_loss_sum = words.loss,
+          .nsp_loss_sum = pairs.loss,
+          .masked = words.items,
+          .masked_correct = words.correct,
+          .sequences = pairs.items,
+          .nsp_correct = pairs.correct};
+}
+
+PreTrainingModel::Result PreTrainingModel::forward_backward(Context& context,
+                                                            const DeviceBatch& batch,
+                                                            const LossWeights& weights,
+                                                            const TrainingPass& pass) {
+  return run(context, batch, weights, &pass);
+}
+
+PreTrainingModel::Result PreTrainingModel::evaluate(Context& context, const DeviceBatch& batch) {
+  return run(context, batch, {}, nullptr);
+}
+
+Tensor PreTrainingModel::predict_masked(Context& context, const DeviceBatch& batch) {
+  const int64_t masked = batch.masked_rows.elements();
+  const std::array<ConstView, 1> output_rows{batch.masked_rows};
+  const View hidden = bert_.forward(context, batch, output_rows, nullptr);
+  Tensor logits(Device{}, DType::kF32, {masked, config().vocab_size});
+  masked_lm_.predict(context, hidden, logits.view());
+  return logits;
+}
+
+}  // namespace onebit::model

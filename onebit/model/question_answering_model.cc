@@ -1,0 +1,106 @@
+#include "onebit/model/question_answering_model.h"
+
+#include "onebit/ops/linear.h"
+#include "onebit/ops/span_cross_entropy.h"
+
+namespace onebit::model {
+
+QuestionAnsweringModel::Result& QuestionAnsweringModel::Result::operator+=(const Result& other) {
+  loss_sum += other.loss_sum;
+  sequences += other.sequences;
+  return *this;
+}
+
+QuestionAnsweringModel::QuestionAnsweringModel(const BertConfig& config, params::Table& table)
+    : bert_(config, table),
+      head_range_{table.size_elements(), 0},
+      outputs_(
+          declare_linear(table, "qa_outputs", 2, config.hidden_size, config.initializer_range)) {
+  head_range_.end = table.size_elements();
+}
+
+void QuestionAnsweringModel::plan(Context& context, const BatchLimits& limits,
+                                  const MemoryOptions& memory, bool training) {
+  const DType compute = bert_.table().compute_type();
+  MemoryPlan booked(context.device());
+  bert_.book(booked, {.limits = limits,
+                      .output_rows = 0,
+                      .memory = memory,
+                      .training = training,
+                      .compute = compute});
+  logits_ = booked.book(MemoryKind::kHead, compute, {limits.rows, 2});
+  losses_ = booked.book(MemoryKind::kHead, DType::kF32, {2 * limits.sequences});
+  host_losses_ = Tensor(Device{}, DType::kF32, {2 * limits.sequences});
+  host_spans_ = Tensor(Device{}, DType::kI32, {2 * limits.sequences});
+}
+
+View QuestionAnsweringModel::logits(Context& context, ConstView hidden) const {
+  const View result = rows_of(logits_, hidden.extent(0));
+  ops::linear(context, {.x = hidden,
+                        .weight = bert_.table().compute_value(outputs_.weight),
+                        .bias = bert_.table().value(outputs_.bias),
+                        .y = result});
+  return result;
+}
+
+QuestionAnsweringModel::Result QuestionAnsweringModel::run(Context& context,
+                                                           const DeviceBatch& batch, double weight,
+                                                           const TrainingPass* pass) {
+  const params::Table& table = bert_.table();
+  const int64_t sequences = batch.sequences();
+  const View hidden = bert_.forward(context, batch, {}, pass);
+  const View scores = logits(context, hidden);
+  const double scale = pass == nullptr ? 0 : 0.5 * weight * pass->loss_scale;
+  ops::span_cross_entropy(context, {.logits = scores,
+                                    .sequence_starts = batch.sequence_starts,
+                                    .targets = batch.spans,
+                                    .write_gradient = pass != nullptr,
+                                    .gradient_scale = static_cast<float>(scale),
+                                    .losses = matrix_of(losses_, 2, sequences)});
+  if (pass != nullptr) {
+    ops::linear_backward_weight(context, {.grad_y = scores,
+                                          .x = hidden,
+                                          .grad_weight = table.gradient(outputs_.weight),
+                                          .grad_bias = table.gradient(outputs_.bias)});
+    ops::linear_backward_input(context, {.grad_y = scores,
+                                         .weight = table.compute_value(outputs_.weight),
+                                         .grad_x = bert_.output_gradient()});
+    if (pass->gradients_ready) pass->gradients_ready(head_range_);
+    bert_.backward(context, batch, {}, *pass);
+  }
+  return collect(sequences, batch.spans);
+}
+
+QuestionAnsweringModel::Result QuestionAnsweringModel::collect(int64_t sequences,
+                                                               ConstView spans) const {
+  copy(host_losses_.first_rows(2 * sequences), losses_.first_rows(2 * sequences));
+  copy(host_spans_.first_rows(2 * sequences), spans.reshaped({2 * sequences}));
+  const float* losses = host_losses_.data<float>();
+  const int32_t* targets = host_spans_.data<int32_t>();
+  Result result;
+  for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+    const int64_t end = sequences + sequence;
+    result.loss_sum +=
+        0.5 * (static_cast<double>(losses[sequence]) + static_cast<double>(losses[end]));
+    result.sequences += targets[sequence] >= 0 || targets[end] >= 0 ? 1 : 0;
+  }
+  return result;
+}
+
+QuestionAnsweringModel::Result QuestionAnsweringModel::forward_backward(Context& context,
+                                                                        const DeviceBatch& batch,
+                                                                        double weight,
+                                                                        const TrainingPass& pass) {
+  return run(context, batch, weight, &pass);
+}
+
+QuestionAnsweringModel::Result QuestionAnsweringModel::evaluate(Context& context,
+                                                                const DeviceBatch& batch) {
+  return run(context, batch, 0, nullptr);
+}
+
+Tensor QuestionAnsweringModel::predict(Context& context, const DeviceBatch& batch) {
+  return to_cpu_f32(logits(context, bert_.forward(context, batch, {}, nullptr)));
+}
+
+}  // namespace onebit::model

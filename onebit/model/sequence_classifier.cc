@@ -1,0 +1,62 @@
+#include "onebit/model/sequence_classifier.h"
+
+#include "onebit/ops/cross_entropy.h"
+#include "onebit/ops/linear.h"
+
+namespace onebit::model {
+
+SequenceClassifier::SequenceClassifier(const BertConfig& config, params::Table& table,
+                                       const std::string& name, int64_t classes)
+    : hidden_(config.hidden_size),
+      table_(&table),
+      classes_(classes),
+      dense_(declare_linear(table, name, classes, config.hidden_size, config.initializer_range)) {}
+
+void SequenceClassifier::book(MemoryPlan& memory, int64_t sequences, bool training, DType compute) {
+  dropped_ = training ? memory.book(MemoryKind::kHead, compute, {sequences, hidden_}) : Tensor();
+  logits_ = memory.book(MemoryKind::kHead, compute, {sequences, classes_});
+  losses_ = memory.book(MemoryKind::kHead, DType::kF32, {sequences});
+  correct_ = memory.book(MemoryKind::kHead, DType::kU8, {sequences});
+}
+
+View SequenceClassifier::logits(Context& context, ConstView pooled) const {
+  const View result = rows_of(logits_, pooled.extent(0));
+  ops::linear(context, {.x = pooled,
+                        .weight = table_->compute_value(dense_.weight),
+                        .bias = table_->value(dense_.bias),
+                        .y = result});
+  return result;
+}
+
+void SequenceClassifier::loss(Context& context, const Loss& call) const {
+  const int64_t sequences = call.pooled.extent(0);
+  const bool training = !call.grad_pooled.empty();
+  ConstView input = call.pooled;
+  if (call.dropout.probability > 0) {
+    const View dropped = rows_of(dropped_, sequences);
+    ops::dropout(context, {.x = input, .dropout = call.dropout, .y = dropped});
+    input = dropped;
+  }
+  const View scores = logits(context, input);
+  ops::cross_entropy(context, {.logits = scores,
+                               .classes = classes_,
+                               .targets = call.targets,
+                               .write_gradient = training,
+                               .gradient_scale = call.gradient_scale,
+                               .losses = losses(sequences),
+                               .correct = correct(sequences)});
+  if (!training) return;
+  ops::linear_backward_weight(context, {.grad_y = scores,
+                                        .x = input,
+                                        .grad_weight = table_->gradient(dense_.weight),
+                                        .grad_bias = table_->gradient(dense_.bias)});
+  ops::linear_backward_input(context, {.grad_y = scores,
+                                       .weight = table_->compute_value(dense_.weight),
+                                       .grad_x = call.grad_pooled});
+  if (call.dropout.probability > 0) {
+    ops::dropout_backward(
+        context, {.grad_y = call.grad_pooled, .dropout = call.dropout, .grad_x = call.grad_pooled});
+  }
+}
+
+}  // namespace onebit::model
