@@ -8,6 +8,7 @@
 //   x = what the owners sent, the same bits on every rank
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ struct CompressedBucket {
   View extras;      // f32 [blocks of the bucket]  in: this rank's; out: average; empty if kNone
 };
 
-// L2 norms over the buckets exchanged since the last finish() began: the part of this rank.
+// L2 norms of what the last exchange of every bucket saw: this rank's part.
 struct ResidualNorms {
   double values = 0;           // of x as submitted
   double worker_residual = 0;  // of what this rank still owes
@@ -46,7 +47,7 @@ struct NamedView {
   View view;
 };
 
-class CompressedAllReduce : public comm::BucketExchange {
+class CompressedAllReduce final : public comm::BucketExchange {
  public:
   // Residuals start at zero. Books all memory here: a step allocates nothing.
   CompressedAllReduce(comm::Communicator& communicator, const comm::Buckets& buckets,
@@ -65,31 +66,26 @@ class CompressedAllReduce : public comm::BucketExchange {
   // Forgets what is owed.
   void clear_residuals();
 
-  // Of the exchange that the last finish() completed.
+  // Only between finish() and the next submit().
   ResidualNorms norms() const;
 
   const CompressionOptions& options() const { return options_; }
-  // What this rank sends for all buckets once.
-  int64_t wire_bytes() const;
 
  protected:
-  comm::Request scatter(Context& context, int64_t bucket, int slot) override;
-  comm::Request gather(Context& context, int64_t bucket, int slot) override;
-  void complete(Context& context, int64_t bucket, int slot) override;
+  int64_t chunk_bytes(comm::Range chunk) const override;
+  void pack(Context& context, Flight& flight) override;
+  void reduce(Context& context, Flight& flight) override;
+  void unpack(Context& context, Flight& flight) override;
 
  private:
-  struct Slot {
-    CompressedBucket data;
-    Buffer send, received, result, gathered;
-    std::vector<int64_t> send_bytes, receive_bytes;
-  };
-  int64_t chunk_size_bytes(int64_t bucket, int rank) const;
   bool bypassed() const;
 
   CompressionOptions options_;
   Tensor worker_residual_, server_residual_;
   Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer, of what is owned
-  std::array<Slot, kSlots> slots_;
+  // Where the owned chunk of every bucket begins among the owned ones.
+  std::vector<int64_t> owned_offsets_, owned_block_offsets_;
+  std::array<CompressedBucket, kSlots> data_;
 };
 
 }  // namespace onebit::compress

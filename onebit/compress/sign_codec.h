@@ -32,6 +32,12 @@ enum class ExtraType { kNone, kBF16, kF32 };
 
 int64_t chunk_bytes(int64_t elements, ExtraType extra);
 
+// Blocks [begin, end) of a chunk: chunks may be coded in parts, so that the network gets its turn
+// in between. The parts of a chunk may be coded in any order, each once.
+struct BlockRange {
+  int64_t begin = 0, end = 0;
+};
+
 // A bitmap u8 [ceil(elements / 8)] in the bit order of the wire: 1 marks an entry that stays still.
 // Still entries are left out of scales and residuals, their residual becomes 0, and they are
 // decoded as exactly 0. Must be the same on every rank. An empty view: none. A block of still
@@ -46,6 +52,7 @@ struct Encode {
                        // still) and of the new residual; empty if not wanted
   ScaleKind scale = ScaleKind::kMeanAbsolute;
   ExtraType extra = ExtraType::kNone;
+  BlockRange blocks;  // what to do now
 };
 void encode(Context& context, const Encode& args);
 
@@ -59,6 +66,7 @@ struct Average {
   View block_squares;  // f64 [blocks, 2]  overwritten: squares of the average and of the residual
   ScaleKind scale = ScaleKind::kMeanAbsolute;
   ExtraType extra = ExtraType::kNone;
+  BlockRange blocks;  // what to do now
 };
 void average(Context& context, const Average& args);
 
@@ -68,6 +76,7 @@ struct Decode {
   View values;      // f32 [elements]  overwritten
   View extras;      // f32 [blocks]  overwritten, empty for ExtraType::kNone
   ExtraType extra = ExtraType::kNone;
+  BlockRange blocks;
 };
 void decode(Context& context, const Decode& args);
 

@@ -1,0 +1,185 @@
+#include "onebit/compress/compressed_all_reduce.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/base/error.h"
+#include "onebit/device/memory.h"
+
+namespace onebit::compress {
+namespace {
+
+// Blocks coded between two looks at the network: about half a millisecond of work.
+constexpr int64_t kBlocksPerPoll = 512;
+
+View bytes_view(std::span<const std::byte> bytes, Device device) {
+  return {const_cast<std::byte*>(bytes.data()),
+          DType::kU8,
+          {static_cast<int64_t>(bytes.size())},
+          device};
+}
+
+View part_of(const View& flat, int64_t begin, int64_t elements) {
+  return flat.empty() ? View() : flat.rows(begin, begin + elements);
+}
+
+ConstView part_of(const ConstView& flat, int64_t begin, int64_t elements) {
+  return flat.empty() ? ConstView() : flat.rows(begin, begin + elements);
+}
+
+template <typename Work>
+void in_pieces(int64_t elements, const Work& work) {
+  const int64_t blocks = blocks_in(elements);
+  for (int64_t begin = 0; begin < blocks; begin += kBlocksPerPoll) {
+    work(BlockRange{begin, std::min(begin + kBlocksPerPoll, blocks)});
+  }
+}
+
+double norm_of(const Tensor& squares, int64_t column) {
+  const Tensor on_cpu = Tensor::zeros(Device{}, squares.dtype(), squares.shape());
+  copy(on_cpu.view(), squares.view());
+  double sum = 0;
+  for (int64_t block = 0; block < on_cpu.shape()[0]; ++block) {
+    sum += on_cpu.data<double>()[2 * block + column];
+  }
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+CompressedAllReduce::CompressedAllReduce(comm::Communicator& communicator,
+                                         const comm::Buckets& buckets,
+                                         const CompressionOptions& options)
+    : BucketExchange(communicator, buckets), options_(options) {
+  if (bypassed()) return;
+  const Device device = communicator.device();
+  const int world = communicator.world_size(), self = communicator.rank();
+  const int64_t owned = buckets.owned_elements(world, self);
+  int64_t owned_blocks = 0;
+  for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
+    owned_offsets_.push_back(buckets.owned_offset(bucket, world, self));
+    owned_block_offsets_.push_back(owned_blocks);
+    owned_blocks += blocks_in(comm::chunk_of(buckets.range(bucket), world, self).elements());
+  }
+  worker_residual_ = Tensor::zeros(device, DType::kF32, {buckets.elements()});
+  server_residual_ = Tensor::zeros(device, DType::kF32, {owned});
+  worker_squares_ = Tensor::zeros(device, DType::kF64, {blocks_in(buckets.elements()), 2});
+  server_squares_ = Tensor::zeros(device, DType::kF64, {owned_blocks, 2});
+  book();
+}
+
+bool CompressedAllReduce::bypassed() const {
+  return options_.bypass_single_rank && communicator().world_size() == 1;
+}
+
+int64_t CompressedAllReduce::chunk_bytes(comm::Range chunk) const {
+  return compress::chunk_bytes(chunk.elements(), options_.extra);
+}
+
+void CompressedAllReduce::submit(Context& context, int64_t bucket, const CompressedBucket& data) {
+  const int64_t elements = buckets().range(bucket).elements();
+  ONEBIT_INVARIANT(data.values.elements() == elements && data.values.shape().rank() == 1);
+  ONEBIT_INVARIANT(data.extras.empty() == (options_.extra == ExtraType::kNone));
+  if (bypassed()) return;
+  data_[static_cast<size_t>(next_slot())] = data;
+  advance(context, bucket);
+}
+
+void CompressedAllReduce::pack(Context& context, Flight& flight) {
+  const CompressedBucket& data = data_[static_cast<size_t>(flight.slot)];
+  const comm::Range range = buckets().range(flight.bucket);
+  size_t offset = 0;
+  for (int rank = 0; rank < communicator().world_size(); ++rank) {
+    const comm::Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
+    const auto size_bytes = static_cast<size_t>(flight.chunk_bytes[static_cast<size_t>(rank)]);
+    const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
+    const int64_t blocks = blocks_in(elements);
+    if (elements == 0) continue;
+    Encode args{
+        .values = data.values.rows(place, place + elements),
+        .residual = worker_residual_.view().rows(chunk.begin, chunk.end),
+        .still = part_of(data.still, place / 8, (elements + 7) / 8),
+        .extras = part_of(data.extras, place / kBlockElements, blocks),
+        .chunk = bytes_view(flight.send.subspan(offset, size_bytes), context.device()),
+        .block_squares = part_of(worker_squares_.view(), chunk.begin / kBlockElements, blocks),
+        .scale = options_.scale,
+        .extra = options_.extra,
+        .blocks = {}};
+    in_pieces(elements, [&](BlockRange blocks_now) {
+      args.blocks = blocks_now;
+      encode(context, args);
+      poll();
+    });
+    offset += size_bytes;
+  }
+}
+
+void CompressedAllReduce::reduce(Context& context, Flight& flight) {
+  const CompressedBucket& data = data_[static_cast<size_t>(flight.slot)];
+  const int64_t elements = flight.chunk.elements(), blocks = blocks_in(elements);
+  if (elements == 0) return;
+  const int64_t place = flight.chunk.begin - buckets().range(flight.bucket).begin;
+  const auto bucket = static_cast<size_t>(flight.bucket);
+  const int world = communicator().world_size();
+  Average args{
+      .chunks = bytes_view(flight.received, context.device())
+                    .reshaped({world, static_cast<int64_t>(flight.result.size())}),
+      .residual = part_of(server_residual_.view(), owned_offsets_[bucket], elements),
+      .still = part_of(data.still, place / 8, (elements + 7) / 8),
+      .chunk = bytes_view(flight.result, context.device()),
+      .block_squares = part_of(server_squares_.view(), owned_block_offsets_[bucket], blocks),
+      .scale = options_.scale,
+      .extra = options_.extra,
+      .blocks = {}};
+  in_pieces(elements, [&](BlockRange blocks_now) {
+    args.blocks = blocks_now;
+    average(context, args);
+    poll();
+  });
+}
+
+void CompressedAllReduce::unpack(Context& context, Flight& flight) {
+  const CompressedBucket& data = data_[static_cast<size_t>(flight.slot)];
+  const comm::Range range = buckets().range(flight.bucket);
+  size_t offset = 0;
+  for (int rank = 0; rank < communicator().world_size(); ++rank) {
+    const comm::Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
+    const auto size_bytes = static_cast<size_t>(flight.chunk_bytes[static_cast<size_t>(rank)]);
+    const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
+    if (elements == 0) continue;
+    Decode args{.chunk = bytes_view(flight.gathered.subspan(offset, size_bytes), context.device()),
+                .still = part_of(data.still, place / 8, (elements + 7) / 8),
+                .values = data.values.rows(place, place + elements),
+                .extras = part_of(data.extras, place / kBlockElements, blocks_in(elements)),
+                .extra = options_.extra,
+                .blocks = {}};
+    in_pieces(elements, [&](BlockRange blocks_now) {
+      args.blocks = blocks_now;
+      decode(context, args);
+      poll();
+    });
+    offset += size_bytes;
+  }
+}
+
+std::vector<NamedView> CompressedAllReduce::state() {
+  if (bypassed()) return {};
+  return {{"worker_residual", worker_residual_.view()},
+          {"server_residual", server_residual_.view()}};
+}
+
+void CompressedAllReduce::clear_residuals() {
+  for (const NamedView& part : state()) {
+    memory::fill_zero(part.view.device(), part.view.raw(), part.view.size_bytes());
+  }
+}
+
+ResidualNorms CompressedAllReduce::norms() const {
+  if (bypassed()) return {};
+  return {.values = norm_of(worker_squares_, 0),
+          .worker_residual = norm_of(worker_squares_, 1),
+          .average = norm_of(server_squares_, 0),
+          .server_residual = norm_of(server_squares_, 1)};
+}
+
+}  // namespace onebit::compress
