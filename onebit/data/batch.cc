@@ -1,5 +1,7 @@
 #include "onebit/data/batch.h"
 
+#include <cstddef>
+
 namespace onebit::data {
 
 void Batch::clear() {
@@ -23,8 +25,9 @@ void Batch::reserve(const BatchBounds& bounds) {
   positions.reserve(rows);
   row_keys.reserve(rows);
   sequence_starts.reserve(sequences + 1);
-  masked_rows.reserve(masked);
-  masked_targets.reserve(masked);
+  // Masking sorts out its candidates at the end of these two.
+  masked_rows.reserve(masked + rows);
+  masked_targets.reserve(masked + rows);
   next_sentence.reserve(sequences);
   samples.reserve(sequences);
 }

@@ -33,7 +33,8 @@ struct Batch {
   int64_t masked() const { return static_cast<int64_t>(masked_rows.size()); }
   // No sequence, capacity kept.
   void clear();
-  // Books capacity; building a batch within `bounds` then allocates nothing.
+  // Books capacity, scratch for masking included; building a batch within `bounds` then allocates
+  // nothing.
   void reserve(const BatchBounds& bounds);
 };
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "onebit/data/pair_walk.h"
+#include "onebit/data/permutation.h"
 #include "onebit/data/token_store.h"
 
 namespace onebit::data {
@@ -34,6 +36,7 @@ class EpochIndex {
   PairWalkOptions options_;
   std::vector<Entry> entries_;
   uint64_t examples_ = 0;
+  std::optional<Permutation> order_;
 };
 
 }  // namespace onebit::data

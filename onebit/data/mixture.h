@@ -2,6 +2,7 @@
 // samples came from a source is a closed formula, so any sample is found at once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -1,0 +1,101 @@
+#include "onebit/data/batch_stream.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+#include "onebit/data/random_streams.h"
+
+namespace onebit::data {
+namespace {
+
+void check_options(const BatchStreamOptions& options) {
+  require(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size,
+          "rank {} of {} ranks does not exist", options.rank, options.world_size);
+  require(options.micro_batch >= 1, "micro_batch is {}: it must be at least 1",
+          options.micro_batch);
+  require(options.accumulation >= 1, "accumulation is {}: it must be at least 1",
+          options.accumulation);
+}
+
+void check_same_vocabulary(const TokenStore& first, const TokenStore& other) {
+  const StoreManifest& a = first.manifest();
+  const StoreManifest& b = other.manifest();
+  require(a.vocabulary_checksum == b.vocabulary_checksum && a.casing == b.casing,
+          "{} and {} were tokenized with different vocabularies or casings: prepare both with the "
+          "same --vocab",
+          first.folder().string(), other.folder().string());
+}
+
+// The weights given, or the numbers of examples when none is.
+std::vector<double> weights_of(const std::vector<WeightedStore>& stores,
+                               const std::vector<std::unique_ptr<PairSource>>& sources) {
+  const auto given = std::count_if(stores.begin(), stores.end(),
+                                   [](const WeightedStore& store) { return store.weight != 0; });
+  require(given == 0 || given == static_cast<ptrdiff_t>(stores.size()),
+          "{} of {} stores have a weight: give one to all or to none", given, stores.size());
+  std::vector<double> weights;
+  for (size_t i = 0; i < stores.size(); ++i) {
+    weights.push_back(given > 0 ? stores[i].weight : static_cast<double>(sources[i]->examples(0)));
+  }
+  return weights;
+}
+
+}  // namespace
+
+BatchStream::BatchStream(const std::vector<WeightedStore>& stores,
+                         const BatchStreamOptions& options)
+    : options_(options) {
+  check_options(options);
+  require(!stores.empty(), "no token store was given");
+  for (size_t i = 0; i < stores.size(); ++i) {
+    check_same_vocabulary(*stores[0].store, *stores[i].store);
+    sources_.push_back(std::make_unique<PairSource>(
+        stores[i].store, options.pairs, options.masks,
+        derived_seed(options.seed, RandomStream::kSource, i), options.threads));
+  }
+  mixture_ = Mixture(weights_of(stores, sources_));
+  const uint64_t samples = first_epoch_examples();
+  require(samples >= static_cast<uint64_t>(options.world_size),
+          "{} holds {} samples of {} tokens for {} ranks: use fewer ranks or more text",
+          stores[0].store->folder().string(), samples, options.pairs.sequence_length,
+          options.world_size);
+}
+
+uint64_t BatchStream::samples_per_step() const {
+  return static_cast<uint64_t>(options_.micro_batch * options_.accumulation * options_.world_size);
+}
+
+void BatchStream::build(uint64_t first_sample, int64_t micro_step, Batch& batch) {
+  ONEBIT_INVARIANT(micro_step >= 0 && micro_step < options_.accumulation);
+  batch.clear();
+  const int64_t part = micro_step * options_.world_size + options_.rank;
+  const uint64_t begin = first_sample + static_cast<uint64_t>(part * options_.micro_batch);
+  for (uint64_t k = 0; k < static_cast<uint64_t>(options_.micro_batch); ++k) {
+    const Mixture::Place place = mixture_.place(begin + k);
+    PairSource& source = *sources_[place.source];
+    source.append(source.locate(place.counter), begin + k, batch);
+  }
+}
+
+BatchBounds BatchStream::bounds() const {
+  return {.sequences = options_.micro_batch,
+          .rows = options_.micro_batch * options_.pairs.sequence_length,
+          .masked_rows = options_.micro_batch *
+                         prediction_count(options_.pairs.sequence_length, options_.masks)};
+}
+
+uint64_t BatchStream::first_epoch_examples() {
+  uint64_t sum = 0;
+  for (const auto& source : sources_) sum += source->examples(0);
+  return sum;
+}
+
+std::vector<DataPosition> BatchStream::positions(uint64_t samples) {
+  std::vector<DataPosition> found;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    found.push_back(sources_[i]->locate(mixture_.count(i, samples)));
+  }
+  return found;
+}
+
+}  // namespace onebit::data

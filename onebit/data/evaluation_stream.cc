@@ -1,0 +1,49 @@
+#include "onebit/data/evaluation_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "onebit/base/error.h"
+
+namespace onebit::data {
+
+EvaluationStream::EvaluationStream(std::shared_ptr<const TokenStore> store,
+                                   const EvaluationOptions& options)
+    : options_(options),
+      source_(std::move(store), options.pairs, options.masks, options.seed, options.threads) {
+  require(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size,
+          "rank {} of {} ranks does not exist", options.rank, options.world_size);
+  require(options.batch >= 1, "the evaluation batch is {}: it must be at least 1", options.batch);
+  require(options.max_samples >= 0, "max_samples is {}: it must be 0 (all) or more",
+          options.max_samples);
+  samples_ = source_.examples(0);
+  if (options.max_samples > 0) {
+    samples_ = std::min(samples_, static_cast<uint64_t>(options.max_samples));
+  }
+}
+
+int64_t EvaluationStream::batches() const {
+  const auto size = static_cast<uint64_t>(options_.batch);
+  const auto all = static_cast<int64_t>((samples_ + size - 1) / size);
+  return (all - options_.rank + options_.world_size - 1) / options_.world_size;
+}
+
+void EvaluationStream::build(int64_t index, Batch& batch) {
+  ONEBIT_INVARIANT(index >= 0 && index < batches());
+  batch.clear();
+  const int64_t number = index * options_.world_size + options_.rank;
+  const auto begin = static_cast<uint64_t>(number * options_.batch);
+  const uint64_t end = std::min(samples_, begin + static_cast<uint64_t>(options_.batch));
+  for (uint64_t sample = begin; sample < end; ++sample) {
+    source_.append({0, sample}, sample, batch);
+  }
+}
+
+BatchBounds EvaluationStream::bounds() const {
+  return {.sequences = options_.batch,
+          .rows = options_.batch * options_.pairs.sequence_length,
+          .masked_rows =
+              options_.batch * prediction_count(options_.pairs.sequence_length, options_.masks)};
+}
+
+}  // namespace onebit::data

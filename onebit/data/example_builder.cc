@@ -1,0 +1,105 @@
+#include "onebit/data/example_builder.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "onebit/base/error.h"
+
+namespace onebit::data {
+namespace {
+
+// Unbiased below any bound; one 32-bit draw where that is enough.
+uint64_t below(RandomSequence& random, uint64_t bound) {
+  if (bound <= UINT32_MAX) return random.below(static_cast<uint32_t>(bound));
+  const uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
+  for (;;) {
+    const uint64_t high = random.next_u32();
+    const uint64_t value = high << 32 | random.next_u32();
+    if (value < limit) return value % bound;
+  }
+}
+
+// How many of `coins` fair coins show heads.
+uint64_t heads(RandomSequence& random, uint64_t coins) {
+  uint64_t count = 0;
+  for (; coins >= 32; coins -= 32) count += static_cast<uint64_t>(std::popcount(random.next_u32()));
+  if (coins > 0) count += static_cast<uint64_t>(std::popcount(random.next_u32() >> (32 - coins)));
+  return count;
+}
+
+void drop(RandomSequence& random, int64_t count, TokenRange& range) {
+  const uint64_t front = heads(random, static_cast<uint64_t>(count));
+  range.begin += front;
+  range.end -= static_cast<uint64_t>(count) - front;
+}
+
+TokenRange random_next(const TokenStore& store, const Pair& pair, int64_t wanted,
+                       RandomSequence& random) {
+  uint64_t document = 0;
+  if (store.documents() > 1) {
+    document = below(random, store.documents() - 1);
+    document += document >= pair.document;
+  }
+  const uint64_t first = store.document_begin(document);
+  const uint64_t last = store.document_begin(document + 1);
+  const uint64_t begin = first + below(random, last - first);
+  uint64_t end = begin + 1;
+  const uint64_t token = store.sentence_begin(begin);
+  while (end < last && static_cast<int64_t>(store.sentence_begin(end) - token) < wanted) ++end;
+  return {token, store.sentence_begin(end)};
+}
+
+void append_special(int32_t id, int32_t segment, Batch& batch) {
+  batch.tokens.push_back(id);
+  batch.segments.push_back(segment);
+}
+
+void append_range(const TokenStore& store, const TokenRange& range, int32_t segment, Batch& batch) {
+  const size_t used = batch.tokens.size();
+  const auto count = static_cast<size_t>(range.size());
+  batch.tokens.resize(used + count);
+  store.copy_tokens(range.begin, count, batch.tokens.data() + used);
+  batch.segments.resize(used + count, segment);
+}
+
+}  // namespace
+
+void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, TokenRange& b) {
+  int64_t excess = a.size() + b.size() - longest;
+  if (excess <= 0) return;
+  int64_t from_a = std::clamp<int64_t>(a.size() - b.size(), 0, excess);
+  int64_t from_b = std::clamp<int64_t>(b.size() - a.size(), 0, excess);
+  excess -= from_a + from_b;
+  // From here on both are equally long and take turns, B first.
+  from_b += (excess + 1) / 2;
+  from_a += excess / 2;
+  drop(random, from_a, a);
+  drop(random, from_b, b);
+}
+
+void append_pair(const TokenStore& store, const Pair& pair, const PairOptions& options,
+                 uint64_t sample, RandomSequence& random, Batch& batch) {
+  TokenRange a{store.sentence_begin(pair.a_begin), store.sentence_begin(pair.a_end)};
+  TokenRange b{a.end, store.sentence_begin(pair.b_end)};
+  if (pair.random_next) b = random_next(store, pair, pair.target - a.size(), random);
+  truncate_pair(random, options.sequence_length - 3, a, b);
+  ONEBIT_INVARIANT(a.size() >= 1 && b.size() >= 1);
+
+  const text::Vocabulary& vocabulary = *store.vocabulary();
+  const size_t first_row = batch.tokens.size();
+  append_special(vocabulary.cls_id(), 0, batch);
+  append_range(store, a, 0, batch);
+  append_special(vocabulary.sep_id(), 0, batch);
+  append_range(store, b, 1, batch);
+  append_special(vocabulary.sep_id(), 1, batch);
+  const size_t length = batch.tokens.size() - first_row;
+  for (size_t position = 0; position < length; ++position) {
+    batch.positions.push_back(static_cast<int32_t>(position));
+    batch.row_keys.push_back(sample << 16 | position);
+  }
+  batch.sequence_starts.push_back(static_cast<int32_t>(batch.tokens.size()));
+  batch.next_sentence.push_back(pair.random_next ? 1 : 0);
+  batch.samples.push_back(sample);
+}
+
+}  // namespace onebit::data

@@ -1,0 +1,30 @@
+// A pair of sentence ranges to the rows of a sequence: [CLS] A [SEP] B [SEP].
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/base/philox.h"
+#include "onebit/data/batch.h"
+#include "onebit/data/pair_options.h"
+#include "onebit/data/pair_walk.h"
+#include "onebit/data/token_store.h"
+
+namespace onebit::data {
+
+// A run of tokens in the store.
+struct TokenRange {
+  uint64_t begin = 0, end = 0;
+
+  int64_t size() const { return static_cast<int64_t>(end - begin); }
+};
+
+// Drops tokens until A and B hold `longest` together: always from the longer one (B when equal),
+// each from the front or the back by a coin.
+void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, TokenRange& b);
+
+// Draws a random B if the pair wants one (sentences from a uniform place of a uniform other
+// document until the target is reached), truncates, and appends the sequence, unmasked, to `batch`.
+void append_pair(const TokenStore& store, const Pair& pair, const PairOptions& options,
+                 uint64_t sample, RandomSequence& random, Batch& batch);
+
+}  // namespace onebit::data

@@ -1,0 +1,24 @@
+#include "onebit/data/pair_options.h"
+
+#include "onebit/base/error.h"
+
+namespace onebit::data {
+
+void check(const PairOptions& options) {
+  require(options.sequence_length >= 8 && options.sequence_length <= 65536,
+          "sequence_length is {}: it must lie between 8 and 65536", options.sequence_length);
+  require(options.short_sequence_probability >= 0 && options.short_sequence_probability <= 1,
+          "short_sequence_probability is {}: it must lie between 0 and 1",
+          options.short_sequence_probability);
+}
+
+void check(const MaskOptions& options) {
+  require(options.probability > 0 && options.probability < 1,
+          "the masking probability is {}: it must lie between 0 and 1 (0.15 is usual)",
+          options.probability);
+  require(options.max_predictions >= 1,
+          "max_predictions is {}: it must be at least 1 (20 is usual at 128 tokens, 80 at 512)",
+          options.max_predictions);
+}
+
+}  // namespace onebit::data

@@ -1,0 +1,29 @@
+// What the random numbers of the data floor are keyed by. Each use has a stream of its own, so that
+// drawing more for one never shifts another.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/base/philox.h"
+
+namespace onebit::data {
+
+enum class RandomStream : uint64_t {
+  kSource = 0x0d01,       // index: number of the store in the mixture; gives the store's seed
+  kEpoch = 0x0d02,        // index: epoch; gives the epoch's seed
+  kVisit = 0x0d03,        // of an epoch; index: first sentence of the visit
+  kExample = 0x0d04,      // of an epoch; index: number of the pair in the text
+  kPermutation = 0x0d05,  // of an epoch; index: round of the cipher
+};
+
+inline RandomSequence random_sequence(uint64_t seed, RandomStream stream, uint64_t index) {
+  return RandomSequence(seed, static_cast<uint64_t>(stream), index);
+}
+
+inline uint64_t derived_seed(uint64_t seed, RandomStream stream, uint64_t index) {
+  RandomSequence random = random_sequence(seed, stream, index);
+  const uint64_t high = random.next_u32();
+  return high << 32 | random.next_u32();
+}
+
+}  // namespace onebit::data

@@ -1,0 +1,29 @@
+// The vocabulary and casing that text is tokenized with: given, or learnt from the text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/data/input_files.h"
+#include "onebit/data/prepare.h"
+#include "onebit/text/casing.h"
+#include "onebit/text/vocabulary.h"
+
+namespace onebit::data {
+
+struct ChosenVocabulary {
+  std::shared_ptr<const text::Vocabulary> vocabulary;
+  text::Casing casing = text::Casing::kUncased;
+  std::vector<std::string> decisions;  // for the user to read
+};
+
+// The casing a vocabulary was made for: cased when more than one in a hundred of its tokens hold a
+// capital letter, special tokens apart.
+text::Casing casing_of(const text::Vocabulary& vocabulary);
+
+// options.threads is at least 1. Errors: as prepare() lists them.
+ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
+                                   const std::vector<InputFile>& files);
+
+}  // namespace onebit::data
