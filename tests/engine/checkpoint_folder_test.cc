@@ -1,0 +1,71 @@
+#include "onebit/engine/checkpoint_folder.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "onebit/base/error.h"
+
+namespace onebit::engine {
+namespace {
+
+class CheckpointFolderTest : public testing::Test {
+ protected:
+  CheckpointFolderTest()
+      : root_(std::filesystem::temp_directory_path() /
+              ("onebit_checkpoint_folder_" + std::to_string(::getpid()))),
+        folder_(root_) {}
+  ~CheckpointFolderTest() override { std::filesystem::remove_all(root_); }
+
+  void publish(const std::string& tag, const std::string& content) {
+    folder_.begin(tag);
+    write_file_atomically(folder_.partial_folder(tag) / "state.json", content);
+    folder_.publish(tag);
+  }
+
+  Path root_;
+  CheckpointFolder folder_;
+};
+
+TEST_F(CheckpointFolderTest, NothingThereIsNoCheckpoint) {
+  EXPECT_FALSE(folder_.latest().has_value());
+  EXPECT_TRUE(folder_.tags().empty());
+}
+
+TEST_F(CheckpointFolderTest, UnfinishedTagIsNeverSeen) {
+  publish(tag_of_step(2), "two");
+  folder_.begin(tag_of_step(4));
+  write_file_atomically(folder_.partial_folder(tag_of_step(4)) / "state.json", "half");
+  EXPECT_EQ(folder_.latest(), "global_step2");
+  EXPECT_EQ(folder_.tags(), std::vector<std::string>{"global_step2"});
+  folder_.begin(tag_of_step(6));
+  EXPECT_FALSE(std::filesystem::exists(folder_.partial_folder(tag_of_step(4))));
+}
+
+TEST_F(CheckpointFolderTest, SameTagIsReplacedWhole) {
+  publish("global_step2", "old");
+  publish("global_step2", "new");
+  EXPECT_EQ(read_file(root_ / "global_step2" / "state.json"), "new");
+  for (const auto& item : std::filesystem::directory_iterator(root_)) {
+    const std::string name = item.path().filename().string();
+    EXPECT_TRUE(name == "latest" || name == "global_step2") << name;
+  }
+}
+
+TEST_F(CheckpointFolderTest, PruneKeepsTheNewestAndTheLatest) {
+  for (const int step : {9, 10, 100, 20}) publish(tag_of_step(step), "x");
+  folder_.prune(2);
+  EXPECT_EQ(folder_.tags(), (std::vector<std::string>{"global_step20", "global_step100"}));
+  publish(tag_of_step(5), "resumed from an early one");
+  folder_.prune(2);
+  EXPECT_EQ(folder_.latest(), "global_step5");
+  EXPECT_TRUE(std::filesystem::exists(root_ / "global_step5"));
+}
+
+TEST_F(CheckpointFolderTest, LatestThatNamesNothingIsAnError) {
+  std::filesystem::create_directories(root_);
+  write_file_atomically(root_ / "latest", "global_step7\n");
+  EXPECT_THROW(folder_.latest(), Error);
+}
+
+}  // namespace
+}  // namespace onebit::engine

@@ -1,0 +1,118 @@
+#include "onebit/engine/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/formats/safetensors_writer.h"
+#include "tests/engine/toy_model.h"
+
+namespace onebit::engine {
+namespace {
+
+constexpr const char* kAdam = R"({"type": "AdamW", "params": {"lr": 1e-2}})";
+constexpr const char* kOneBit =
+    R"({"type": "OneBitAdam", "params": {"lr": 1e-2, "freeze_step": 8}})";
+
+class CheckpointTest : public testing::Test {
+ protected:
+  CheckpointTest()
+      : root_(std::filesystem::temp_directory_path() /
+              ("onebit_checkpoint_" + std::to_string(::getpid()))) {}
+  ~CheckpointTest() override { std::filesystem::remove_all(root_); }
+
+  static void save(ToyRun& run, Checkpoints& checkpoints) {
+    checkpoints.save(
+        run.engine(), {{"samples", run.samples()}}, [values = run.values()](const Path& folder) {
+          formats::write_safetensors(
+              folder / "model.safetensors",
+              {{"values", ConstView::of(values.data(), {static_cast<int64_t>(values.size())})}});
+        });
+    checkpoints.wait();
+  }
+
+  static void restore(ToyRun& run, const SavedCheckpoint& saved) {
+    const formats::SafetensorsFile file(saved.model_folder / "model.safetensors");
+    file.read_f32(
+        0, {run.table().values().data<float>(), static_cast<size_t>(run.table().size_elements())});
+    run.engine().load(saved.shards);
+    run.continue_from(saved.client_state.at("samples").get<int64_t>());
+  }
+
+  // Losses of `steps` steps, interrupted and restored after `interrupt` of them.
+  std::vector<double> losses(const char* optimizer, int world, int steps, int interrupt) {
+    std::vector<double> all;
+    const auto train = [&](int from, int to, bool resume) {
+      comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+        ToyRun run(toy_config(optimizer, 12, 2), communicator);
+        Checkpoints checkpoints(communicator, root_, 2);
+        if (resume) restore(run, checkpoints.open().value());
+        for (int step = from; step < to; ++step) {
+          const double loss = run.step();
+          if (communicator.rank() == 0) all.push_back(loss);
+        }
+        if (to < steps) save(run, checkpoints);
+      });
+    };
+    train(0, interrupt, false);
+    if (interrupt < steps) train(interrupt, steps, true);
+    return all;
+  }
+
+  Path root_;
+};
+
+TEST_F(CheckpointTest, ResumesBitForBit) {
+  for (const char* optimizer : {kAdam, kOneBit}) {
+    for (const int world : {1, 2, 3}) {
+      const auto unbroken = losses(optimizer, world, 18, 18);
+      for (const int interrupt : {1, 7, 8, 12}) {
+        EXPECT_EQ(losses(optimizer, world, 18, interrupt), unbroken)
+            << optimizer << " on " << world << " ranks, interrupted after " << interrupt;
+      }
+    }
+  }
+}
+
+TEST_F(CheckpointTest, ContinuesOnAnotherNumberOfRanks) {
+  comm::run_thread_world(3, [&](comm::Communicator& communicator) {
+    ToyRun run(toy_config(kOneBit, 12, 2), communicator);
+    Checkpoints checkpoints(communicator, root_, 2);
+    for (int step = 0; step < 12; ++step) run.step();
+    save(run, checkpoints);
+  });
+  comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+    ToyRun run(toy_config(kOneBit, 12, 2), communicator);
+    Checkpoints checkpoints(communicator, root_, 2);
+    const auto saved = checkpoints.open();
+    EXPECT_EQ(saved->world_size, 3);
+    restore(run, *saved);
+    EXPECT_EQ(run.engine().optimizer().phase(), optim::Phase::kCompressed);
+    const double first = run.step();
+    double last = first;
+    for (int step = 0; step < 15; ++step) last = run.step();
+    EXPECT_LT(last, first);
+    EXPECT_TRUE(run.engine().replicas_agree());
+  });
+}
+
+TEST_F(CheckpointTest, FailedWriteIsOneErrorOnEveryRankAndLeavesNothing) {
+  std::atomic<int> failures = 0;
+  comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+    ToyRun run(toy_config(kAdam, 12, 2), communicator);
+    Checkpoints checkpoints(communicator, root_, 2);
+    run.step();
+    checkpoints.save(run.engine(), {}, [](const Path&) { fail("no space left"); });
+    try {
+      checkpoints.wait();
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("rank 0: no space left"), std::string::npos);
+      ++failures;
+    }
+  });
+  EXPECT_EQ(failures, 2);
+  EXPECT_TRUE(std::filesystem::is_empty(root_));
+}
+
+}  // namespace
+}  // namespace onebit::engine

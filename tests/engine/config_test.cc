@@ -1,0 +1,122 @@
+#include "onebit/engine/config.h"
+
+#include <gtest/gtest.h>
+
+#include "onebit/engine/recipe.h"
+
+namespace onebit::engine {
+namespace {
+
+EngineConfig parse(const std::string& text) {
+  const Json recipe = parse_json(text, "recipe.json");
+  JsonReader reader(recipe, "recipe.json", "");
+  EngineConfig config = parse_engine_config(reader, "recipe.json");
+  reader.finish();
+  return config;
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+constexpr const char* kOptimizer = R"("optimizer": {"type": "AdamW", "params": {}})";
+
+std::string with_optimizer(const std::string& more) {
+  return std::string("{") + kOptimizer + (more.empty() ? "" : ", ") + more + "}";
+}
+
+TEST(BatchSizes, AnyTwoGiveTheThird) {
+  const BatchSizes wanted = {32, 8, 2};
+  for (const BatchSizes given :
+       {BatchSizes{32, 8, 0}, BatchSizes{32, 0, 2}, BatchSizes{0, 8, 2}, BatchSizes{32, 8, 2}}) {
+    const BatchSizes solved = solve_batch_sizes(given, 2, "r");
+    EXPECT_EQ(solved.train, wanted.train);
+    EXPECT_EQ(solved.micro, wanted.micro);
+    EXPECT_EQ(solved.accumulation, wanted.accumulation);
+  }
+}
+
+TEST(BatchSizes, OneGivesAccumulationOne) {
+  EXPECT_EQ(solve_batch_sizes({32, 0, 0}, 4, "r").micro, 8);
+  EXPECT_EQ(solve_batch_sizes({0, 8, 0}, 4, "r").train, 32);
+}
+
+TEST(BatchSizes, RefusesWhatDoesNotDivide) {
+  for (const BatchSizes given :
+       {BatchSizes{33, 17, 2}, BatchSizes{32, 18, 1}, BatchSizes{33, 0, 0}, BatchSizes{33, 8, 0},
+        BatchSizes{0, 0, 4}, BatchSizes{0, 0, 0}, BatchSizes{-2, 1, 1}}) {
+    EXPECT_THROW(solve_batch_sizes(given, 2, "recipe.json"), Error);
+  }
+}
+
+TEST(BatchSizes, ErrorNamesValuesAndRecipe) {
+  try {
+    solve_batch_sizes({33, 8, 0}, 2, "recipe.json");
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("recipe.json"), std::string::npos);
+    EXPECT_NE(text.find("33"), std::string::npos);
+    EXPECT_NE(text.find("2 ranks"), std::string::npos);
+  }
+}
+
+TEST(EngineConfig, ReadsDeepSpeedConfigUnchanged) {
+  const EngineConfig config = parse(R"({
+    "train_batch_size": 4096, "train_micro_batch_size_per_gpu": 16, "steps_per_print": 100,
+    "prescale_gradients": false,
+    "optimizer": {"type": "OneBitAdam", "params": {"lr": 4e-4, "weight_decay": 0.01,
+      "bias_correction": false, "freeze_step": 23000, "cuda_aware": false,
+      "comm_backend_name": "nccl"}},
+    "gradient_clipping": 1.0, "wall_clock_breakdown": false,
+    "fp16": {"enabled": true, "loss_scale": 0, "initial_scale_power": 16}})");
+  EXPECT_EQ(config.batch.train, 4096);
+  EXPECT_EQ(config.compute, DType::kF16);
+  EXPECT_EQ(config.gradient_clipping, 1.0);
+  EXPECT_FALSE(config.notices.empty());
+}
+
+TEST(EngineConfig, UnknownKeySuggestsTheNearest) {
+  const std::string error = error_of(with_optimizer(R"("gradient_cliping": 1.0)"));
+  EXPECT_NE(error.find("gradient_clipping"), std::string::npos) << error;
+  EXPECT_NE(error.find("recipe.json"), std::string::npos) << error;
+  EXPECT_NE(error_of(with_optimizer(R"("run": {"step": 3})")).find("run.step"), std::string::npos);
+}
+
+TEST(EngineConfig, RefusesWhatItCannotDo) {
+  EXPECT_NE(error_of("{}").find("optimizer"), std::string::npos);
+  EXPECT_NE(error_of(with_optimizer(R"("zero_optimization": {"stage": 1})")).find("stage"),
+            std::string::npos);
+  EXPECT_NE(error_of(with_optimizer(R"("fp16": {"enabled": true}, "bf16": {"enabled": true})"))
+                .find("both"),
+            std::string::npos);
+  EXPECT_NE(error_of(with_optimizer(R"("gradient_clipping": -1)")).find("negative"),
+            std::string::npos);
+  EXPECT_NE(error_of(with_optimizer(R"("run": {"keep_last": 0})")).find("keep_last"),
+            std::string::npos);
+}
+
+TEST(Recipe, OverridesReachNestedKeys) {
+  Json recipe = parse_json(R"({"optimizer": {"params": {"lr": 1}}})", "r");
+  apply_override(recipe, "optimizer.params.lr=1e-4");
+  apply_override(recipe, "run.steps=7");
+  apply_override(recipe, "optimizer.type=AdamW");
+  EXPECT_EQ(recipe["optimizer"]["params"]["lr"].get<double>(), 1e-4);
+  EXPECT_EQ(recipe["run"]["steps"].get<int>(), 7);
+  EXPECT_EQ(recipe["optimizer"]["type"].get<std::string>(), "AdamW");
+}
+
+TEST(Recipe, RefusesBrokenOverrides) {
+  Json recipe = parse_json(R"({"a": 1})", "r");
+  for (const char* bad : {"a", "=3", "a.b=3", "x..y=3"}) {
+    EXPECT_THROW(apply_override(recipe, bad), Error) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace onebit::engine

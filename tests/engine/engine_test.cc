@@ -1,0 +1,118 @@
+#include "onebit/engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "onebit/comm/thread_communicator.h"
+#include "tests/engine/toy_model.h"
+
+namespace onebit::engine {
+namespace {
+
+constexpr const char* kAdam = R"({"type": "AdamW", "params": {"lr": 1e-2, "weight_decay": 0.01}})";
+constexpr const char* kOneBit =
+    R"({"type": "OneBitAdam", "params": {"lr": 1e-2, "freeze_step": 10}})";
+
+struct Trace {
+  std::vector<double> losses;
+  std::vector<float> values;
+  std::vector<StepOutcome> outcomes;
+};
+
+// Trains on `world` thread ranks; the trace of rank 0, values checked to agree on all ranks.
+Trace train(const EngineConfig& config, int world, int steps) {
+  Trace trace;
+  comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+    ToyRun run(config, communicator);
+    for (int step = 0; step < steps; ++step) {
+      const double loss = run.step();
+      EXPECT_TRUE(run.engine().replicas_agree());
+      if (communicator.rank() != 0) continue;
+      trace.losses.push_back(loss);
+      trace.outcomes.push_back(run.outcome());
+    }
+    if (communicator.rank() == 0) trace.values = run.values();
+  });
+  return trace;
+}
+
+TEST(Engine, TwoRanksEqualOneRankWithAccumulation) {
+  const Trace one = train(toy_config(kAdam, 8, 4), 1, 15);
+  const Trace two = train(toy_config(kAdam, 8, 4), 2, 15);
+  for (size_t step = 0; step < one.losses.size(); ++step) {
+    EXPECT_NEAR(one.losses[step], two.losses[step], 1e-5 * one.losses[step]) << step;
+  }
+  for (size_t i = 0; i < one.values.size(); ++i) EXPECT_NEAR(one.values[i], two.values[i], 1e-5);
+}
+
+TEST(Engine, OverlapChangesNothing) {
+  EngineConfig late = toy_config(kAdam, 6, 2);
+  late.run.overlap = false;
+  const Trace overlapped = train(toy_config(kAdam, 6, 2), 3, 8);
+  EXPECT_EQ(overlapped.values, train(late, 3, 8).values);
+  EngineConfig late_onebit = toy_config(kOneBit, 6, 2);
+  late_onebit.run.overlap = false;
+  EXPECT_EQ(train(toy_config(kOneBit, 6, 2), 3, 18).values, train(late_onebit, 3, 18).values);
+}
+
+TEST(Engine, CompressedPhaseLearnsOnAFractionOfTheBytes) {
+  const Trace trace = train(toy_config(kOneBit, 6, 3), 2, 40);
+  EXPECT_LT(trace.losses.back(), 0.5 * trace.losses.front());
+  EXPECT_EQ(trace.outcomes[8].phase, optim::Phase::kWarmup);
+  EXPECT_EQ(trace.outcomes[12].phase, optim::Phase::kCompressed);
+  EXPECT_GT(trace.outcomes[8].wire_bytes, trace.outcomes[8].wire_bytes_dense16);
+  EXPECT_LT(trace.outcomes[12].wire_bytes, trace.outcomes[12].wire_bytes_dense16 / 5);
+}
+
+TEST(Engine, ClipsByTheNormOfTheAverage) {
+  const Trace trace = train(toy_config(kAdam, 4, 2, R"(, "gradient_clipping": 0.01)"), 2, 2);
+  EXPECT_GT(trace.outcomes[0].gradient_norm, 0.01);
+  EXPECT_NEAR(trace.outcomes[0].clip_coefficient * trace.outcomes[0].gradient_norm, 0.01, 1e-6);
+}
+
+class NotFinite : public testing::TestWithParam<std::tuple<const char*, int, const char*>> {};
+
+TEST_P(NotFinite, LeavesValuesAloneThenStopsWithADiagnosis) {
+  const auto [optimizer, first_bad_step, more] = GetParam();
+  const EngineConfig config = toy_config(optimizer, 4, 2, more);
+  try {
+    comm::run_thread_world(2, [&, bad = first_bad_step](comm::Communicator& communicator) {
+      ToyRun run(config, communicator);
+      for (int step = 0; step < bad; ++step) run.step();
+      const std::vector<float> before = run.values();
+      const bool poison = communicator.rank() == 1;
+      run.step(poison);
+      EXPECT_FALSE(run.outcome().applied);
+      EXPECT_EQ(run.values(), before);
+      run.step();
+      EXPECT_TRUE(run.outcome().applied);
+      EXPECT_TRUE(run.engine().replicas_agree());
+      for (int step = 0; step < 3; ++step) run.step(poison);
+    });
+    FAIL() << "the run went on";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("weight"), std::string::npos) << text;
+    EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
+    EXPECT_NE(text.find("step"), std::string::npos) << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Phases, NotFinite,
+                         testing::Values(std::tuple{kAdam, 3, ""}, std::tuple{kOneBit, 3, ""},
+                                         std::tuple{kOneBit, 15, ""},
+                                         std::tuple{kOneBit, 15, R"(, "gradient_clipping": 1.0)"}));
+
+TEST(Engine, ReportsOneStepForEachAccumulation) {
+  const auto communicator = comm::make_single_rank();
+  ToyRun run(toy_config(kAdam, 8, 2), *communicator);
+  EXPECT_EQ(run.engine().batch().accumulation, 4);
+  int64_t calls = 0;
+  run.engine().backward([&](const BackwardInput&) { ++calls; });
+  EXPECT_FALSE(run.engine().step().has_value());
+  EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+}  // namespace onebit::engine

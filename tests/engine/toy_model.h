@@ -1,0 +1,122 @@
+// Least squares with known samples: the smallest model the engine can train.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "onebit/base/philox.h"
+#include "onebit/engine/engine.h"
+
+namespace onebit::engine {
+
+class ToyModel {
+ public:
+  static constexpr int64_t kInputs = 3000;  // more than one block of the sign codec
+
+  explicit ToyModel(params::Table& table) : table_(table) {
+    weight_ = table.add({.name = "weight",
+                         .shape = {kInputs},
+                         .init = params::Init::kNormal,
+                         .init_stddev = 0.1,
+                         .decay = true});
+    bias_ = table.add({.name = "bias", .shape = {1}});
+  }
+
+  // Adds the gradient of 0.5 * weight * (prediction - target)^2 of one sample.
+  double accumulate(uint64_t sample, double weight) {
+    RandomSequence random(7, 0, sample);
+    std::vector<float> x(kInputs);
+    double prediction = table_.value(bias_).data<float>()[0], target = 0.5;
+    const float* w = table_.value(weight_).data<float>();
+    for (int64_t i = 0; i < kInputs; ++i) {
+      x[static_cast<size_t>(i)] = static_cast<float>(random.uniform() - 0.5);
+      prediction += static_cast<double>(w[i]) * x[static_cast<size_t>(i)];
+      target += std::sin(static_cast<double>(i)) * x[static_cast<size_t>(i)];
+    }
+    const double error = prediction - target;
+    float* grad = table_.gradient(weight_).data<float>();
+    for (int64_t i = 0; i < kInputs; ++i) {
+      grad[i] += static_cast<float>(weight * error * x[static_cast<size_t>(i)]);
+    }
+    table_.gradient(bias_).data<float>()[0] += static_cast<float>(weight * error);
+    return 0.5 * error * error;
+  }
+
+ private:
+  params::Table& table_;
+  int weight_, bias_;
+};
+
+// One rank's training: samples are dealt as BatchStream deals them.
+class ToyRun {
+ public:
+  ToyRun(const EngineConfig& config, comm::Communicator& communicator)
+      : communicator_(communicator), context_(Context::cpu(1)), model_(table_) {
+    table_.allocate(Device{}, DType::kF32);
+    table_.initialize(3);
+    engine_ = std::make_unique<Engine>(context_, table_, config, communicator);
+    engine_->broadcast_values();
+  }
+
+  // The loss of one step over all ranks; `poison` makes this rank's gradient not finite.
+  double step(bool poison = false) {
+    const BatchSizes& batch = engine_->batch();
+    double loss = 0;
+    for (int64_t micro = 0; micro < batch.accumulation; ++micro) {
+      engine_->backward([&](const BackwardInput& input) {
+        for (int64_t k = 0; k < batch.micro; ++k) {
+          const int64_t place =
+              (micro * communicator_.world_size() + communicator_.rank()) * batch.micro + k;
+          loss += model_.accumulate(
+              static_cast<uint64_t>(samples_ + place),
+              input.loss_scale * communicator_.world_size() / static_cast<double>(batch.train));
+        }
+        if (poison) table_.gradients().data<float>()[5] = std::nanf("");
+        if (input.gradients_ready) {
+          input.gradients_ready({ToyModel::kInputs, table_.size_elements()});
+          input.gradients_ready({0, ToyModel::kInputs});
+        }
+      });
+    }
+    samples_ += batch.train;
+    outcome_ = engine_->step().value();
+    communicator_.all_reduce(std::span(&loss, 1), comm::Reduction::kSum);
+    return loss / static_cast<double>(batch.train);
+  }
+
+  Engine& engine() { return *engine_; }
+  params::Table& table() { return table_; }
+  const StepOutcome& outcome() const { return outcome_; }
+  int64_t samples() const { return samples_; }
+  void continue_from(int64_t samples) { samples_ = samples; }
+  std::vector<float> values() const {
+    const float* data = table_.values().data<float>();
+    return {data, data + table_.size_elements()};
+  }
+
+ private:
+  comm::Communicator& communicator_;
+  Context context_;
+  params::Table table_;
+  ToyModel model_;
+  std::unique_ptr<Engine> engine_;
+  StepOutcome outcome_;
+  int64_t samples_ = 0;
+};
+
+// A recipe with `optimizer` merged in; run.steps is 40.
+inline EngineConfig toy_config(const std::string& optimizer, int64_t train, int64_t micro,
+                               const std::string& more = "") {
+  const Json recipe = parse_json(
+      R"({"train_batch_size": )" + std::to_string(train) +
+          R"(, "train_micro_batch_size_per_gpu": )" + std::to_string(micro) +
+          R"(, "run": {"steps": 40, "bucket_mb": 0.01, "max_skipped_steps": 3}, "optimizer": )" +
+          optimizer + more + "}",
+      "toy");
+  JsonReader reader(recipe, "toy", "");
+  EngineConfig config = parse_engine_config(reader, "toy");
+  reader.finish();
+  return config;
+}
+
+}  // namespace onebit::engine
