@@ -13,14 +13,6 @@ target_compile_options(onebit_warnings INTERFACE
 # compiler: two builds of one source must agree bit for bit.
 target_compile_options(onebit_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
-if(ONEBIT_SANITIZE)
-  add_compile_options(-fsanitize=${ONEBIT_SANITIZE} -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=${ONEBIT_SANITIZE})
-  if(ONEBIT_SANITIZE MATCHES "undefined")
-    add_compile_options(-fno-sanitize-recover=undefined)
-  endif()
-endif()
-
 # onebit_floor(name SOURCES a.cc b.cc DEPENDS base device LIBRARIES PkgConfig::x)
 function(onebit_floor name)
   cmake_parse_arguments(FLOOR "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
@@ -35,8 +27,12 @@ function(onebit_floor name)
   set_property(GLOBAL APPEND PROPERTY ONEBIT_FLOORS onebit_${name})
 endfunction()
 
+# Every test program, and nothing else.
+add_custom_target(onebit_tests)
+
 # onebit_test(text SOURCES ... DEPENDS text [RANKS 2 4] [TIMEOUT 300])
-# Makes test_<name>, run once alone, and once under mpirun for every number in RANKS.
+# Makes test_<name>, run once alone, and once under mpirun for every number in RANKS. Results lie in
+# test-results/<name>.json, of ranks in test-results/<name>_mpi<ranks>/<rank>.json.
 function(onebit_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;DEPENDS;LIBRARIES;RANKS" ${ARGN})
   if(NOT TEST_TIMEOUT)
@@ -48,16 +44,25 @@ function(onebit_test name)
     target_link_libraries(test_${name} PRIVATE onebit_${dependency})
   endforeach()
   target_compile_definitions(test_${name} PRIVATE ONEBIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(ONEBIT_SANITIZE MATCHES "thread" AND NOT name IN_LIST ONEBIT_THREADED_TESTS)
+    set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  add_dependencies(onebit_tests test_${name})
+  set(results ${CMAKE_BINARY_DIR}/test-results)
   add_test(NAME ${name} COMMAND test_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT}
-    ENVIRONMENT "GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-results/${name}.json")
-  if(ONEBIT_HAS_MPI)
+    ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT};GTEST_OUTPUT=json:${results}/${name}.json")
+  # MPI itself is not instrumented for the thread sanitizer.
+  if(ONEBIT_HAS_MPI AND NOT ONEBIT_SANITIZE MATCHES "thread")
     foreach(ranks IN LISTS TEST_RANKS)
+      set(json "${results}/${name}_mpi${ranks}/$OMPI_COMM_WORLD_RANK.json")
       add_test(NAME ${name}_mpi${ranks}
         COMMAND mpirun --allow-run-as-root --oversubscribe --bind-to none -np ${ranks}
-                $<TARGET_FILE:test_${name}> --gtest_filter=*Mpi*)
+                sh -c "GTEST_OUTPUT=json:${json} exec $<TARGET_FILE:test_${name}> \
+--gtest_filter=*Mpi*")
       set_tests_properties(${name}_mpi${ranks} PROPERTIES TIMEOUT ${TEST_TIMEOUT} PROCESSORS 2
-        ENVIRONMENT "GTEST_OUTPUT=json:${CMAKE_BINARY_DIR}/test-results/${name}_mpi${ranks}/")
+        ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT}")
     endforeach()
   endif()
 endfunction()

@@ -57,6 +57,9 @@ DOORS = [
      "loops go through parallel_for"),
 ]
 
+# Highway's sources include Highway's headers in quotes, as its documentation asks.
+QUOTED_LIBRARIES = ("hwy/",)
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
 
 
@@ -86,7 +89,7 @@ def check_direction(report, path, line, target):
 
 def check_path(report, root, path, line, quote, target):
     ours = target.split("/")[0] in ("onebit", "tests", "bench", "examples")
-    if quote == '"' and not ours:
+    if quote == '"' and not ours and not target.startswith(QUOTED_LIBRARIES):
         report.add(path, line, f'"{target}": give the path from the repository root, '
                                "or <> for a library")
     elif ours and quote == "<" and path.parts[0] != "examples":
@@ -130,7 +133,7 @@ def main(root=ROOT):
         for line, quote, target in includes_of(root, path):
             check_path(report, root, path, line, quote, target)
             check_doors(report, path, line, target)
-            if quote == '"':
+            if quote == '"' and not target.startswith(QUOTED_LIBRARIES):
                 check_direction(report, path, line, target)
                 graph.setdefault(str(path), []).append((line, target))
     # Highway compiles a source once a target by including it in itself: no cycle of ours.

@@ -1,0 +1,85 @@
+# What the commands of ./run share. Sourced, from the root of the repository.
+# shellcheck shell=bash
+
+say() { printf '== %s\n' "$*"; }
+
+die() {
+  printf 'run: %s\n' "$*" >&2
+  exit 1
+}
+
+# Compile jobs at once: a heavy source takes up to 1.5 GB.
+build_jobs() {
+  local cores free_kb by_memory
+  cores=$(nproc)
+  free_kb=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
+  by_memory=$((${free_kb:-1572864} / 1572864))
+  [ "$by_memory" -ge 1 ] || by_memory=1
+  [ "$by_memory" -le "$cores" ] || by_memory=$cores
+  echo "${ONEBIT_JOBS:-$by_memory}"
+}
+
+# Those of the packages listed in the files that dpkg does not have.
+missing_packages() {
+  local package
+  sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$@" | while read -r package; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+      echo "$package"
+  done
+}
+
+# install_packages LIST...
+install_packages() {
+  local -a missing
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    say "not a Debian system: expecting the equivalents of the packages in $*"
+    return
+  fi
+  mapfile -t missing < <(missing_packages "$@")
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local -a superuser=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null ||
+      die "these packages are missing: ${missing[*]}. Run as root, install sudo, or have" \
+        "them installed with: apt-get install ${missing[*]}"
+    superuser=(sudo)
+  fi
+  say "installing ${missing[*]}"
+  "${superuser[@]}" apt-get -q update ||
+    die "apt-get update failed; the packages needed are: ${missing[*]}"
+  "${superuser[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get -q -y --no-install-recommends install "${missing[@]}" ||
+    die "apt-get could not install: ${missing[*]}"
+}
+
+# configure PRESET [OPTION...]; uses ccache where it is there.
+configure() {
+  local preset="$1"
+  shift
+  local -a launcher=()
+  if command -v ccache >/dev/null; then
+    launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  cmake --preset "$preset" --log-level=NOTICE "${launcher[@]}" "$@"
+}
+
+# build_folder_of PRESET
+build_folder_of() {
+  case "$1" in
+    release | ci) echo build ;;
+    *) echo "build-$1" ;;
+  esac
+}
+
+# build PRESET TARGET...
+build() {
+  local preset="$1"
+  shift
+  cmake --build "$(build_folder_of "$preset")" --parallel "$(build_jobs)" --target "$@"
+}
+
+build_program() {
+  install_packages tools/debian_packages.txt
+  configure release
+  build release onebit
+}

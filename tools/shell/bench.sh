@@ -1,0 +1,20 @@
+# ./run bench: every benchmark program, one after the other.
+# shellcheck shell=bash
+
+run_bench() {
+  local filter=. program
+  if [ "${1:-}" = --filter ] && [ $# -eq 2 ]; then
+    filter="$2"
+  elif [ $# -gt 0 ]; then
+    die "bench: unknown option \"$1\"; see ./run help"
+  fi
+  install_packages tools/debian_packages.txt
+  configure release
+  build release all
+  for program in build/bench/*_bench; do
+    [ -x "$program" ] || die "there is no benchmark program in build/bench"
+    [[ "$(basename "$program")" =~ $filter ]] || continue
+    say "$(basename "$program")"
+    "$program"
+  done
+}

@@ -1,0 +1,37 @@
+# ./run lint: formatting, clang-tidy over the compile database, shellcheck.
+# shellcheck shell=bash
+source tools/shell/format.sh
+
+run_lint() {
+  local fast="" status=0
+  if [ "${1:-}" = --fast ]; then
+    fast=yes
+    shift
+  fi
+  install_packages tools/debian_packages.txt tools/debian_packages_lint.txt
+  say "clang-format"
+  cpp_sources | xargs -r clang-format --dry-run -Werror || status=1
+  say "shellcheck"
+  shellcheck -x run .ci/run tools/shell/*.sh || status=1
+  say "the tree"
+  python3 -B tools/check_floors.py || status=1
+  python3 -B tools/check_layout.py || status=1
+  if [ -z "$fast" ]; then
+    lint_with_clang_tidy "$@" || status=1
+  fi
+  [ "$status" -eq 0 ] || die "lint found what is printed above; ./run format mends formatting"
+  say "nothing found"
+}
+
+# Sources of the floors, or those given.
+lint_with_clang_tidy() {
+  local -a sources=("$@")
+  configure release >/dev/null
+  if [ ${#sources[@]} -eq 0 ]; then
+    mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- 'onebit/*.cc')
+  fi
+  say "clang-tidy over ${#sources[@]} sources"
+  printf '%s\n' "${sources[@]}" |
+    xargs -r -n 1 -P "$(build_jobs)" clang-tidy -p build --quiet --warnings-as-errors='*' \
+      --extra-arg=-Wno-unknown-warning-option
+}

@@ -1,0 +1,61 @@
+# ./run test: every stage builds its tests and runs them; the first stage that fails is the last.
+# shellcheck shell=bash
+
+run_test() {
+  local -a stages=() filter=()
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      --stage)
+        case "${2:-}" in
+          release | dev | tsan) stages+=("$2") ;;
+          *) die "--stage takes release, dev or tsan" ;;
+        esac
+        shift 2
+        ;;
+      --filter)
+        [ $# -ge 2 ] || die "--filter takes a regular expression"
+        filter=(-R "$2")
+        shift 2
+        ;;
+      *) die "test: unknown option \"$1\"; see ./run help" ;;
+    esac
+  done
+  [ ${#stages[@]} -gt 0 ] || stages=(release dev tsan)
+  install_packages tools/debian_packages.txt
+
+  # A breach of the house's rules needs no compiler to be found.
+  if ! python3 -B tools/check_floors.py || ! python3 -B tools/check_layout.py; then
+    echo "0 passed, 1 failed, 0 skipped"
+    return 1
+  fi
+
+  local stage started status=0
+  local -a folders=()
+  for stage in "${stages[@]}"; do
+    started=$SECONDS
+    folders+=("$(build_folder_of "$stage")")
+    test_stage "$stage" "${filter[@]}" || status=1
+    say "$stage took $((SECONDS - started)) s"
+    [ "$status" -eq 0 ] || break
+  done
+  if [ "$status" -ne 0 ] && [ ${#folders[@]} -lt ${#stages[@]} ]; then
+    say "not run after the failure: ${stages[*]:${#folders[@]}}"
+  fi
+  python3 -B tools/count_tests.py "${folders[@]}" || status=1
+  return "$status"
+}
+
+# test_stage PRESET [CTEST OPTION...]
+test_stage() {
+  local preset="$1" folder
+  shift
+  folder="$(build_folder_of "$preset")"
+  rm -rf "$folder/test-results"
+  say "$preset: building"
+  configure "$preset" || return 1
+  build "$preset" all || return 1
+  mkdir -p "$folder/test-results"
+  say "$preset: testing"
+  ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" \
+    --output-junit "$PWD/$folder/test-results/ctest.xml" "$@"
+}
