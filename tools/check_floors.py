@@ -92,7 +92,7 @@ def check_path(report, root, path, line, quote, target):
     if quote == '"' and not ours and not target.startswith(QUOTED_LIBRARIES):
         report.add(path, line, f'"{target}": give the path from the repository root, '
                                "or <> for a library")
-    elif ours and quote == "<" and path.parts[0] != "examples":
+    elif ours and quote == "<" and path.parts[:2] != ("tests", "package"):
         report.add(path, line, f"<{target}>: our own headers are included in quotes")
     elif ours and not target.endswith(".pb.h") and not (root / target).is_file():
         report.add(path, line, f'"{target}": there is no such file')

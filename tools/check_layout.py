@@ -23,7 +23,7 @@ ALLOWED_CONDITION = re.compile(r"__CUDACC__|__CUDA_ARCH__|\bHWY_|__SANITIZE_|TOG
 # Macros that Highway's protocol asks for.
 PROTOCOL_MACRO = re.compile(r"HWY_|.*_TOGGLE$")
 MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK|XX" r"X|BUG" r"BUG)\b")
-MACHINE_PATH = re.compile(r"(?<![-\w.$}/:])/(home|root|work|Users|tmp|mnt)/[\w.-]")
+MACHINE_PATH = re.compile(r"(?<![-\w.$}/:])/(home|root|work|Users|mnt|tmp/(venv|build))[/-][\w.-]")
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
 # Documentation may be linked; packages come from whatever the system is set up to use.
 LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "json-schema.org", "www.apache.org",
