@@ -2,10 +2,12 @@
 //
 // Averaged gradients: the norm of the average. Local gradients (compressed phase): the average is
 // not known before the exchange, so its norm is estimated as ratio * rms over ranks of the local
-// norms. `ratio` is the running average (weight 0.02 a step) of norm of average / rms of local
-// norms, measured during the warm-up, so a threshold tuned in the warm-up means the same
-// afterwards.
+// norms. `ratio` is the average of norm of average / rms of local norms over the steps that were
+// observed in the warm-up (a running one, weight 0.02, after 50), so a threshold tuned in the
+// warm-up means the same afterwards.
 #pragma once
+
+#include <string>
 
 #include "onebit/base/json.h"
 #include "onebit/device/context.h"
@@ -44,6 +46,8 @@ class GradientClipper {
   void load(const Json&);
 
  private:
+  void measure_ratio(double norm_of_average, double rms_of_norms);
+
   double threshold_;
   double observed_square_ = 0;
   bool observed_ = false;

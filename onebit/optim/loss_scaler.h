@@ -35,7 +35,7 @@ class LossScaler {
   void load(const Json&);
 
  private:
-  void shrink();
+  void grow();
 
   LossScalerOptions options_;
   double scale_;

@@ -102,6 +102,9 @@ class Optimizer {
 
   // Memory of moments, residuals and buffers now.
   virtual int64_t state_bytes() const = 0;
+  // Sent by this rank so far through communicators that the optimizer made itself (duplicates of
+  // the one it was given, which counts for itself).
+  virtual int64_t wire_bytes_sent() const { return 0; }
 };
 
 }  // namespace onebit::optim

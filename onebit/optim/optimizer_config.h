@@ -35,7 +35,6 @@ struct OptimizerConfig {
   Coordinates coordinates = Coordinates::kPreconditioned;
   Variance variance = Variance::kLiveLevel;
   ScaleRule scale = ScaleRule::kMeanAbsolute;
-  int64_t block_elements = 2048;
   Parity parity = Parity::kNone;
   bool scale_per_tensor = true;  // parity: one scale a tensor (DeepSpeed's f32), or one a group
   // Tensor name -> rows that move in the compressed phase; later rows stay still.

@@ -1,0 +1,77 @@
+#include "onebit/optim/freeze_rule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "onebit/base/log.h"
+#include "onebit/ops/reduce.h"
+
+namespace onebit::optim {
+namespace {
+
+constexpr int64_t kSamplesInWindow = 16;
+
+}  // namespace
+
+FreezeRule::FreezeRule(const OptimizerConfig& config, const RunFacts& run)
+    : automatic_(!config.freeze_step.has_value()),
+      last_(config.freeze_step),
+      schedule_warmup_(run.schedule_warmup) {
+  const double full = std::max(1.0, std::round(1 / (1 - config.beta2)));
+  window_ = config.freeze_window > 0 ? config.freeze_window : static_cast<int64_t>(full);
+  stride_ = std::max<int64_t>(1, window_ / kSamplesInWindow);
+  settled_ = std::pow(kSettled, static_cast<double>(window_) / full);
+  if (last_ && run.total_steps > 0 && *last_ >= run.total_steps) {
+    log_warning(
+        "optimizer.params.freeze_step = {} is not before the end of the run ({} steps): nothing "
+        "will be compressed; lower it, or use \"auto\"",
+        *last_, run.total_steps);
+  }
+}
+
+bool FreezeRule::observes(int64_t update) const {
+  return last_ && update <= *last_ && update > *last_ - kObservedUpdates;
+}
+
+bool FreezeRule::freezes_after(Context& context, comm::Communicator& communicator, int64_t update,
+                               ConstView variance, double factor) {
+  if (last_) return update >= *last_;
+  if (update % stride_ != 0) return false;
+  // Summation may differ in its last bits between kinds of processors: rank 0's sum decides.
+  double norm = factor * ops::absolute_sum(context, variance);
+  communicator.broadcast(std::as_writable_bytes(std::span(&norm, 1)), 0);
+  samples_.push_back({update, norm});
+  while (samples_.size() > 1 && samples_[1].update <= update - window_) samples_.pop_front();
+  const Sample& before = samples_.front();
+  if (update <= schedule_warmup_ || before.update > update - window_ || !(before.norm > 0)) {
+    return false;
+  }
+  if (norm < settled_ * before.norm) return false;
+  last_ = update + kObservedUpdates;
+  log_info(
+      "update {}: the variance has settled ({:.4f} of its L1 norm {} updates ago); freezing "
+      "after update {}",
+      update, norm / before.norm, update - before.update, *last_);
+  samples_.clear();
+  return false;
+}
+
+void FreezeRule::save(params::StateWriter& writer) const {
+  Json samples = Json::array();
+  for (const Sample& sample : samples_) samples.push_back({sample.update, sample.norm});
+  writer.scalar("freeze_samples", samples);
+  writer.scalar("freeze_after", automatic_ && last_ ? Json(*last_) : Json());
+}
+
+void FreezeRule::load(const params::StateReader& reader) {
+  if (!automatic_) return;  // a number in the recipe wins
+  samples_.clear();
+  for (const Json& sample : reader.scalar("freeze_samples")) {
+    samples_.push_back({sample.at(0).get<int64_t>(), sample.at(1).get<double>()});
+  }
+  const Json last = reader.scalar("freeze_after");
+  last_ = last.is_null() ? std::nullopt : std::optional(last.get<int64_t>());
+}
+
+}  // namespace onebit::optim

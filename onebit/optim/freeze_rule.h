@@ -1,0 +1,54 @@
+// When the warm-up of a 1-bit optimizer ends.
+//
+// A number: after that many updates. "auto": when the warm-up of the learning rate has ended and
+// the variance has settled, i.e. the L1 norm of the bias-corrected variance is at least 0.96 of
+// what it was one window of 1 / (1 - beta2) updates before (Tang et al., arXiv 2102.02888; over a
+// shorter window the same pace: 0.96^(window share)). Either way the last kObservedUpdates updates
+// of the warm-up are for observing local gradients, so "auto" freezes that long after its decision.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/device/context.h"
+#include "onebit/optim/make_optimizer.h"
+#include "onebit/params/state.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::optim {
+
+class FreezeRule {
+ public:
+  static constexpr int64_t kObservedUpdates = 50;
+  static constexpr double kSettled = 0.96;
+
+  FreezeRule(const OptimizerConfig& config, const RunFacts& run);
+
+  // Whether update number `update` is one of the last before the freeze.
+  bool observes(int64_t update) const;
+  // After warm-up update number `update`: whether it was the last. `variance` is multiplied by
+  // `factor` to correct its bias. Collective; the same answer on every rank.
+  bool freezes_after(Context&, comm::Communicator&, int64_t update, ConstView variance,
+                     double factor);
+  // The last update of the warm-up; empty while "auto" has not decided.
+  std::optional<int64_t> last_warmup_update() const { return last_; }
+
+  void save(params::StateWriter&) const;
+  void load(const params::StateReader&);
+
+ private:
+  struct Sample {
+    int64_t update;
+    double norm;
+  };
+
+  bool automatic_;
+  std::optional<int64_t> last_;
+  int64_t schedule_warmup_, window_, stride_;
+  double settled_;
+  std::deque<Sample> samples_;  // one every stride_ updates, over one window
+};
+
+}  // namespace onebit::optim

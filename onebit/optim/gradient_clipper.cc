@@ -1,0 +1,90 @@
+#include "onebit/optim/gradient_clipper.h"
+
+#include <cmath>
+#include <vector>
+
+#include "onebit/base/error.h"
+#include "onebit/comm/communicator.h"
+#include "onebit/ops/reduce.h"
+
+namespace onebit::optim {
+namespace {
+
+// What the ranks add up: the first three numbers, then one flag a rank.
+enum Slot : size_t { kSquare, kObservedSquare, kObservers, kFlags };
+
+constexpr double kRatioWeight = 0.02;
+
+}  // namespace
+
+GradientClipper::GradientClipper(double threshold) : threshold_(threshold) {
+  require(threshold >= 0 && std::isfinite(threshold),
+          "gradient_clipping is {}; it is the largest norm, or 0 for none", threshold);
+}
+
+void GradientClipper::observe_local_gradients(Context& context, ConstView gradients) {
+  observed_square_ += ops::squared_norm(context, gradients);
+  observed_ = true;
+}
+
+GradientNorm GradientClipper::agree(Context& context, comm::Communicator& communicator,
+                                    ConstView gradients, GradientNeed need, double unscale) {
+  const int world = communicator.world_size();
+  const double square = ops::squared_norm(context, gradients);
+  std::vector<double> sums(kFlags + static_cast<size_t>(world), 0.0);
+  if (std::isfinite(square)) {
+    sums[kSquare] = square;
+  } else {
+    sums[kFlags + static_cast<size_t>(communicator.rank())] = 1;
+  }
+  if (observed_ && std::isfinite(observed_square_)) {
+    sums[kObservedSquare] = observed_square_;
+    sums[kObservers] = 1;
+  }
+  observed_ = false;
+  observed_square_ = 0;
+  communicator.all_reduce(std::span(sums), comm::Reduction::kSum);
+
+  GradientNorm result;
+  for (int rank = world - 1; rank >= 0; --rank) {
+    if (sums[kFlags + static_cast<size_t>(rank)] > 0) result.first_bad_rank = rank;
+  }
+  result.finite = result.first_bad_rank < 0;
+  if (!result.finite) return result;
+  const double norm = std::sqrt(sums[kSquare] / world);
+  if (need == GradientNeed::kAveragedOverRanks && sums[kObservers] == world) {
+    measure_ratio(norm, std::sqrt(sums[kObservedSquare] / world));
+  }
+  result.norm = norm * unscale * (need == GradientNeed::kLocalOnly ? ratio_ : 1);
+  if (threshold_ > 0 && result.norm > threshold_) result.coefficient = threshold_ / result.norm;
+  return result;
+}
+
+void GradientClipper::measure_ratio(double norm_of_average, double rms_of_norms) {
+  if (!(rms_of_norms > 0)) return;
+  ++measurements_;
+  const double weight = std::max(kRatioWeight, 1.0 / static_cast<double>(measurements_));
+  ratio_ += weight * (norm_of_average / rms_of_norms - ratio_);
+}
+
+Json GradientClipper::save() const {
+  return {{"ratio", ratio_}, {"measurements", measurements_}};
+}
+
+void GradientClipper::load(const Json& state) {
+  ratio_ = state.at("ratio").get<double>();
+  measurements_ = state.at("measurements").get<int64_t>();
+}
+
+std::string first_non_finite(const params::Table& table) {
+  for (const params::Entry& entry : table.entries()) {
+    const Tensor gradient = to_cpu_f32(table.gradient_of(entry));
+    const float* values = gradient.data<float>();
+    for (int64_t i = 0; i < entry.shape.elements(); ++i) {
+      if (!std::isfinite(values[i])) return fmt::format("{}[{}] = {}", entry.name, i, values[i]);
+    }
+  }
+  return {};
+}
+
+}  // namespace onebit::optim

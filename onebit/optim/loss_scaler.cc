@@ -1,0 +1,64 @@
+#include "onebit/optim/loss_scaler.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+
+namespace onebit::optim {
+
+LossScaler::LossScaler(const LossScalerOptions& options)
+    : options_(options),
+      scale_(options.static_scale != 0 ? options.static_scale : options.initial_scale),
+      hysteresis_left_(options.hysteresis) {
+  require(scale_ > 0, "the loss scale is {}; it must be above 0", scale_);
+  require(options_.window >= 1, "loss_scale_window is {}; it must be at least 1", options_.window);
+  require(options_.hysteresis >= 1, "hysteresis is {}; it must be at least 1", options_.hysteresis);
+}
+
+void LossScaler::update(bool overflow) {
+  consecutive_overflows_ = overflow ? consecutive_overflows_ + 1 : 0;
+  if (options_.static_scale != 0) return;
+  if (overflow) {
+    if (options_.deepspeed_flat || hysteresis_left_ <= 1) {
+      scale_ = std::max(scale_ / 2, std::min(scale_, options_.min_scale));
+    } else {
+      --hysteresis_left_;
+    }
+    last_overflow_ = iteration_;
+  } else {
+    grow();
+  }
+  ++iteration_;
+}
+
+void LossScaler::grow() {
+  if (options_.deepspeed_flat) {
+    const int64_t clean = iteration_ - last_overflow_ - 1;
+    if (clean > 0 && clean % options_.window == 0) scale_ *= 2;
+    return;
+  }
+  if (options_.consecutive_hysteresis) hysteresis_left_ = options_.hysteresis;
+  if ((iteration_ - last_overflow_) % options_.window == 0) {
+    hysteresis_left_ = options_.hysteresis;
+    scale_ *= 2;
+  }
+}
+
+Json LossScaler::save() const {
+  return {{"scale", scale_},
+          {"iteration", iteration_},
+          {"last_overflow", last_overflow_},
+          {"hysteresis_left", hysteresis_left_},
+          {"consecutive_overflows", consecutive_overflows_}};
+}
+
+void LossScaler::load(const Json& state) {
+  // A configured static scale wins over what was running.
+  if (options_.static_scale == 0) scale_ = state.at("scale").get<double>();
+  iteration_ = state.at("iteration").get<int64_t>();
+  last_overflow_ = state.at("last_overflow").get<int64_t>();
+  hysteresis_left_ = state.at("hysteresis_left").get<int>();
+  consecutive_overflows_ = state.at("consecutive_overflows").get<int64_t>();
+}
+
+}  // namespace onebit::optim

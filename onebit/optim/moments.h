@@ -1,0 +1,45 @@
+// The two moments of Adam over the flat buffer, and one step of Adam with them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "onebit/ops/adam_update.h"
+#include "onebit/optim/optimizer.h"
+#include "onebit/optim/optimizer_config.h"
+#include "onebit/tensor/tensor.h"
+
+namespace onebit::optim {
+
+// The ranges of the table with the decay that applies to each.
+std::vector<ops::UpdateRange> update_ranges(const params::Table& table, double weight_decay);
+
+class Moments {
+ public:
+  Moments(const params::Table& table, double weight_decay);
+
+  // One Adam step from table.gradients().
+  void step(Context&, params::Table&, const OptimizerConfig&, const StepInput&);
+
+  View momentum() const { return momentum_.view(); }  // f32 [elements]
+  View variance() const { return variance_.view(); }  // f32 [elements]
+  // What to divide the moments by for their unbiased values: 1 - product of the betas so far, so
+  // that it is right for a momentum that is cycled too. 1 without bias correction.
+  double momentum_weight(const OptimizerConfig&) const;
+  double variance_weight(const OptimizerConfig&) const;
+  void advance_momentum_weight(double beta1);
+
+  std::span<const ops::UpdateRange> ranges() const { return ranges_; }
+
+  void save(params::StateWriter&) const;
+  void load(const params::StateReader&);
+  int64_t size_bytes() const;
+
+ private:
+  Tensor momentum_, variance_;
+  double momentum_weight_ = 0, variance_weight_ = 0;
+  std::vector<ops::UpdateRange> ranges_;
+};
+
+}  // namespace onebit::optim

@@ -1,0 +1,203 @@
+#include "onebit/optim/still_entries.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "onebit/ops/onebit_update.h"
+
+namespace onebit::optim {
+namespace {
+
+constexpr int64_t kBlock = ops::kUpdateBlockElements;
+
+std::vector<float> read(ConstView flat, int64_t begin, int64_t end) {
+  std::vector<float> values(static_cast<size_t>(end - begin));
+  copy(View::of(values.data(), {end - begin}), flat.rows(begin, end));
+  return values;
+}
+
+void write(View flat, int64_t begin, const std::vector<float>& values) {
+  const auto count = static_cast<int64_t>(values.size());
+  copy(flat.rows(begin, begin + count), ConstView::of(values.data(), {count}));
+}
+
+params::Range held_range(const params::Table& table, const std::string& name, int64_t rows) {
+  const params::Entry& entry = table.entry(name);
+  require(rows <= entry.shape[0],
+          "optimizer.params.exp_avg_mask: {} has {} rows, {} of them cannot move", name,
+          entry.shape[0], rows);
+  const int64_t columns = entry.shape.elements() / entry.shape[0];
+  return {entry.offset_elements + rows * columns, entry.offset_elements + entry.shape.elements()};
+}
+
+}  // namespace
+
+StillEntries::StillEntries(const params::Table& table,
+                           const std::map<std::string, int64_t>& moving_rows)
+    : table_(table),
+      bitmap_(Tensor::zeros(table.device(), DType::kU8, {(table.size_elements() + 7) / 8})),
+      bits_(static_cast<size_t>((table.size_elements() + 7) / 8)) {
+  for (const auto& [name, rows] : moving_rows) held_.push_back(held_range(table, name, rows));
+}
+
+void StillEntries::hold(View momentum, View inverse) {
+  copy(View::of(bits_.data(), {static_cast<int64_t>(bits_.size())}), bitmap_.view());
+  for (const auto& [begin, end] : held_) {
+    const std::vector<float> zeros(static_cast<size_t>(end - begin));
+    write(momentum, begin, zeros);
+    write(inverse, begin, zeros);
+    for (int64_t element = begin; element < end; ++element) set_still(element, true);
+  }
+  copy(bitmap_.view(), ConstView::of(bits_.data(), {static_cast<int64_t>(bits_.size())}));
+}
+
+void StillEntries::restore(ConstView inverse) {
+  const std::vector<float> values = read(inverse, 0, inverse.elements());
+  std::fill(bits_.begin(), bits_.end(), uint8_t{0});
+  for (size_t element = 0; element < values.size(); ++element) {
+    if (values[element] == 0) set_still(static_cast<int64_t>(element), true);
+  }
+  copy(bitmap_.view(), ConstView::of(bits_.data(), {static_cast<int64_t>(bits_.size())}));
+  refresh();
+}
+
+void StillEntries::refresh() {
+  copy(View::of(bits_.data(), {static_cast<int64_t>(bits_.size())}), bitmap_.view());
+  rows_.clear();
+  count_ = 0;
+  for (const params::Parameter& parameter : table_.parameters()) add_rows(parameter);
+}
+
+void StillEntries::add_rows(const params::Parameter& parameter) {
+  const Shape& shape = parameter.storage_shape;
+  const int64_t rows = shape.rank() == 1 ? 1 : shape[0];
+  const int64_t columns = shape.elements() / rows;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t begin = parameter.range.begin + row * columns, end = begin + columns;
+    int64_t still = 0;
+    for (int64_t element = begin; element < end; ++element) still += is_still(element) ? 1 : 0;
+    count_ += still;
+    const bool held = std::any_of(held_.begin(), held_.end(), [&](const params::Range& range) {
+      return begin < range.end && range.begin < end;
+    });
+    if (still > 0 && !held) rows_.push_back({begin, end});
+  }
+}
+
+void StillEntries::set_still(int64_t element, bool still) {
+  const auto mask = static_cast<uint8_t>(1u << (element % 8));
+  uint8_t& byte = bits_[static_cast<size_t>(element / 8)];
+  byte = static_cast<uint8_t>(still ? byte | mask : byte & ~mask);
+}
+
+int64_t StillEntries::live_in_block(int64_t block) const {
+  const int64_t begin = block * kBlock, end = std::min(begin + kBlock, table_.size_elements());
+  int64_t still = 0;
+  for (int64_t byte = begin / 8; byte < (end + 7) / 8; ++byte) {
+    still += std::popcount(bits_[static_cast<size_t>(byte)]);
+  }
+  return end - begin - still;
+}
+
+std::vector<uint8_t> StillEntries::touched_rows(ConstView gradients,
+                                                std::span<const uint8_t> block_flags) {
+  const auto is_flagged = [](uint8_t flags) { return (flags & ops::kBlockStillMoved) != 0; };
+  if (std::none_of(block_flags.begin(), block_flags.end(), is_flagged)) return {};
+  std::vector<uint8_t> touched(rows_.size(), 0);
+  bool any = false;
+  for (size_t index = 0; index < rows_.size(); ++index) {
+    const auto [begin, end] = rows_[index];
+    const auto first = block_flags.begin() + begin / kBlock;
+    const auto last = block_flags.begin() + (end - 1) / kBlock + 1;
+    if (std::none_of(first, last, is_flagged)) continue;
+    const std::vector<float> gradient = read(gradients, begin, end);
+    for (int64_t element = begin; element < end && touched[index] == 0; ++element) {
+      const bool moved = gradient[static_cast<size_t>(element - begin)] != 0;
+      if (moved && is_still(element)) touched[index] = 1;
+    }
+    any = any || touched[index] != 0;
+  }
+  return any ? touched : std::vector<uint8_t>();
+}
+
+std::vector<StillEntries::Row> StillEntries::agreed_rows(comm::Communicator& communicator,
+                                                         std::vector<uint8_t> touched) const {
+  touched.resize(rows_.size(), 0);
+  const auto world = static_cast<size_t>(communicator.world_size());
+  std::vector<uint8_t> all(touched.size() * world);
+  communicator.all_gather(std::as_bytes(std::span(touched)),
+                          std::as_writable_bytes(std::span(all)));
+  std::vector<Row> rows;
+  for (size_t index = 0; index < rows_.size(); ++index) {
+    bool any = false;
+    for (size_t rank = 0; rank < world; ++rank) any |= all[rank * rows_.size() + index] != 0;
+    if (any) rows.push_back(rows_[index]);
+  }
+  return rows;
+}
+
+std::vector<StillEntries::Woken> StillEntries::wake(comm::Communicator& communicator,
+                                                    std::vector<uint8_t> touched,
+                                                    const Wake& args) {
+  const std::vector<Row> rows = agreed_rows(communicator, std::move(touched));
+  std::vector<float> gradient;
+  for (const auto& [begin, end] : rows) {
+    const std::vector<float> row = read(args.gradients, begin, end);
+    gradient.insert(gradient.end(), row.begin(), row.end());
+  }
+  const double share = args.gradient_scale / communicator.world_size();
+  for (float& one : gradient) one = static_cast<float>(one * share);
+  communicator.all_reduce(std::span(gradient), comm::Reduction::kSum);
+
+  std::map<int64_t, Woken> woken;
+  const int64_t before = count_;
+  for (const auto& [begin, end] : rows) {
+    for (int64_t block = begin / kBlock; block <= (end - 1) / kBlock; ++block) {
+      if (!woken.contains(block)) woken[block] = {block, live_in_block(block), 0};
+    }
+  }
+  size_t at = 0;
+  for (const Row& row : rows) {
+    const auto count = static_cast<size_t>(row.end - row.begin);
+    wake_row(row, std::span(gradient).subspan(at, count), args);
+    at += count;
+  }
+  copy(bitmap_.view(), ConstView::of(bits_.data(), {static_cast<int64_t>(bits_.size())}));
+  refresh();
+  std::vector<Woken> result;
+  for (auto& [block, one] : woken) {
+    one.elements = live_in_block(block) - one.live;
+    if (one.elements > 0) result.push_back(one);
+  }
+  ONEBIT_INVARIANT(count_ <= before);
+  return result;
+}
+
+void StillEntries::wake_row(Row row, std::span<const float> gradient, const Wake& args) {
+  double square = 0;
+  int64_t still = 0;
+  for (int64_t element = row.begin; element < row.end; ++element) {
+    if (!is_still(element)) continue;
+    const double one = gradient[static_cast<size_t>(element - row.begin)];
+    square += one * one;
+    ++still;
+  }
+  // Opposite gradients may cancel exactly: then there is nothing to start from yet.
+  if (square == 0) return;
+  const double d = std::sqrt(square / static_cast<double>(still)) + args.epsilon;
+  std::vector<float> momentum = read(args.momentum, row.begin, row.end);
+  std::vector<float> inverse = read(args.inverse, row.begin, row.end);
+  for (int64_t element = row.begin; element < row.end; ++element) {
+    if (!is_still(element)) continue;
+    const auto index = static_cast<size_t>(element - row.begin);
+    const double change = (1 - args.beta1) * gradient[index];
+    momentum[index] = static_cast<float>(args.preconditioned ? change / d : change);
+    inverse[index] = static_cast<float>(1 / d);
+    set_still(element, false);
+  }
+  write(args.momentum, row.begin, momentum);
+  write(args.inverse, row.begin, inverse);
+}
+
+}  // namespace onebit::optim

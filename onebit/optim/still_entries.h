@@ -1,0 +1,80 @@
+// Entries that stay still in the compressed phase: a sign cannot say zero, so what had no gradient
+// in the whole warm-up (its variance is exactly 0) is neither coded nor moved, until its first
+// gradient wakes it.
+//
+// Entries wake by rows (of a matrix; a vector is one row): when a still entry of a row gets a
+// gradient on any rank, the gradients of that row's still entries are averaged densely, once, and
+// d = (RMS of that average over them) + eps, x = (1 - beta1) g / d from then on: a row whose
+// gradient goes on at that size moves by the learning rate, as everything else does.
+//
+// Rows that the recipe holds (`exp_avg_mask`) are still from the freeze on and never wake.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/params/table.h"
+#include "onebit/tensor/tensor.h"
+
+namespace onebit::optim {
+
+class StillEntries {
+ public:
+  // `moving_rows`: tensor -> its rows that may move; later ones are held. Errors: no such tensor,
+  // more rows than it has.
+  StillEntries(const params::Table& table, const std::map<std::string, int64_t>& moving_rows);
+
+  View bitmap() const { return bitmap_.view(); }  // u8, as the sign codec wants it
+  // At the freeze, after the bitmap was written: makes held rows still.
+  void hold(View momentum, View inverse);
+  // After the bitmap was written or held rows were added: learns the rows that may wake.
+  void refresh();
+  // After a load: the bitmap from inverse == 0.
+  void restore(ConstView inverse);
+
+  // Still elements of parameters.
+  int64_t count() const { return count_; }
+  int64_t live_in_block(int64_t block) const;
+
+  // Marks (one a row that may wake) of the rows whose still entries have a gradient on this rank,
+  // looking only at flagged blocks; empty when there are none.
+  std::vector<uint8_t> touched_rows(ConstView gradients, std::span<const uint8_t> block_flags);
+
+  struct Wake {
+    View momentum, inverse;  // f32 [elements], written for the entries that wake
+    ConstView gradients;     // f32 [elements], this rank's
+    double gradient_scale = 1, beta1 = 0.9, epsilon = 1e-8;
+    bool preconditioned = true;
+  };
+  // How many entries woke in a block that had `live` moving ones before.
+  struct Woken {
+    int64_t block = 0, live = 0, elements = 0;
+  };
+  // Wakes what any rank touched. Collective: every rank calls it, with its marks or none.
+  std::vector<Woken> wake(comm::Communicator&, std::vector<uint8_t> touched, const Wake&);
+
+ private:
+  struct Row {
+    int64_t begin, end;
+  };
+  bool is_still(int64_t element) const {
+    return (bits_[static_cast<size_t>(element / 8)] >> (element % 8) & 1) != 0;
+  }
+  void set_still(int64_t element, bool still);
+  void add_rows(const params::Parameter& parameter);
+  std::vector<Row> agreed_rows(comm::Communicator&, std::vector<uint8_t> touched) const;
+  void wake_row(Row row, std::span<const float> gradient, const Wake&);
+
+  const params::Table& table_;
+  std::vector<params::Range> held_;
+  Tensor bitmap_;              // on the table's device
+  std::vector<uint8_t> bits_;  // the same, here
+  std::vector<Row> rows_;      // that may wake
+  int64_t count_ = 0;
+};
+
+}  // namespace onebit::optim

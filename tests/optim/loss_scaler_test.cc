@@ -1,0 +1,91 @@
+#include "onebit/optim/loss_scaler.h"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+#include <vector>
+
+#include "onebit/base/error.h"
+
+namespace onebit::optim {
+namespace {
+
+struct State {
+  double scale;
+  int hysteresis = 0;
+  bool operator==(const State&) const = default;
+};
+
+// 'o' overflows, '.' does not; the state after each.
+std::vector<State> run(LossScaler& scaler, std::string_view steps, bool with_hysteresis) {
+  std::vector<State> states;
+  for (const char step : steps) {
+    scaler.update(step == 'o');
+    states.push_back({scaler.scale(), with_hysteresis ? scaler.hysteresis_left() : 0});
+  }
+  return states;
+}
+
+std::vector<State> scales(std::initializer_list<double> values) {
+  std::vector<State> states;
+  for (const double value : values) states.push_back({value});
+  return states;
+}
+
+TEST(LossScaler, DeepSpeedWithoutZero) {
+  LossScalerOptions options{.initial_scale = 256, .window = 2, .deepspeed_flat = true};
+  LossScaler clean(options);
+  EXPECT_EQ(run(clean, "..........", false),
+            scales({256, 256, 512, 512, 1024, 1024, 2048, 2048, 4096, 4096}));
+  LossScaler mixed(options);
+  EXPECT_EQ(run(mixed, "oo...o.....", false),
+            scales({128, 64, 64, 64, 128, 64, 64, 64, 128, 128, 256}));
+  options = {.initial_scale = 16, .window = 2, .min_scale = 0.25, .deepspeed_flat = true};
+  LossScaler down(options);
+  EXPECT_EQ(run(down, "oooooooo", false), scales({8, 4, 2, 1, 0.5, 0.25, 0.25, 0.25}));
+}
+
+TEST(LossScaler, Hysteresis) {
+  LossScaler scaler({.initial_scale = 256, .window = 2, .hysteresis = 2});
+  const std::vector<State> expected{{256, 1}, {128, 1}, {64, 1},  {64, 1}, {128, 2},
+                                    {128, 2}, {128, 1}, {128, 1}, {256, 2}};
+  EXPECT_EQ(run(scaler, "ooo...o..", true), expected);
+}
+
+TEST(LossScaler, ConsecutiveHysteresis) {
+  LossScaler scaler(
+      {.initial_scale = 256, .window = 4, .hysteresis = 2, .consecutive_hysteresis = true});
+  const std::vector<State> expected{{256, 1}, {128, 1}, {128, 2}, {128, 1},
+                                    {128, 2}, {128, 1}, {64, 1}};
+  EXPECT_EQ(run(scaler, "oo.o.oo", true), expected);
+}
+
+TEST(LossScaler, StaticNeverMoves) {
+  LossScaler scaler({.static_scale = 128});
+  EXPECT_EQ(run(scaler, "oo..o", false), scales({128, 128, 128, 128, 128}));
+  EXPECT_EQ(scaler.consecutive_overflows(), 1);
+}
+
+TEST(LossScaler, CountsOverflowsInARow) {
+  LossScaler scaler({});
+  run(scaler, "o.ooo", false);
+  EXPECT_EQ(scaler.consecutive_overflows(), 3);
+}
+
+TEST(LossScaler, ResumesExactly) {
+  const LossScalerOptions options{.initial_scale = 256, .window = 3, .hysteresis = 2};
+  LossScaler unbroken(options), first(options), second(options);
+  run(unbroken, "o..oo", true);
+  run(first, "o..oo", true);
+  second.load(first.save());
+  EXPECT_EQ(run(second, "...o....oo", true), run(unbroken, "...o....oo", true));
+}
+
+TEST(LossScaler, Errors) {
+  EXPECT_THROW(LossScaler({.window = 0}), Error);
+  EXPECT_THROW(LossScaler({.hysteresis = 0}), Error);
+  EXPECT_THROW(LossScaler({.static_scale = -1}), Error);
+}
+
+}  // namespace
+}  // namespace onebit::optim
