@@ -77,7 +77,8 @@ void PretrainingRun::plan_memory() {
   data::BatchBounds bounds = stream_->bounds();
   if (held_out_) bounds = largest(bounds, held_out_->bounds());
   buffer_.emplace(context_.device(), bounds);
-  model_->plan(context_, limits_of(bounds), config_.memory, true);
+  limits_ = limits_of(bounds);
+  model_->plan(context_, limits_, config_.memory, true);
   step_batches_.resize(static_cast<size_t>(engine_->batch().accumulation));
   for (auto& batch : step_batches_) batch.reserve(stream_->bounds());
 }
@@ -186,6 +187,23 @@ StepRecord PretrainingRun::train_step() {
   record.data_seconds = data_seconds_;
   record.seconds = watch.seconds();
   return record;
+}
+
+double PretrainingRun::measure_compute_seconds() {
+  data::Batch batch;
+  batch.reserve(stream_->bounds());
+  stream_->build(static_cast<uint64_t>(samples_), 0, batch);
+  const auto pass = [&] {
+    const Stopwatch watch;
+    model_->forward_backward(context_, buffer_->upload(batch),
+                             {.masked_lm = 1.0 / static_cast<double>(batch.masked()),
+                              .next_sentence = 1.0 / static_cast<double>(batch.sequences())},
+                             {.dropout_seed = config_.engine.run.seed});
+    context_.synchronize();
+    return watch.seconds();
+  };
+  pass();  // the first one makes the library's kernels
+  return pass() * static_cast<double>(engine_->batch().accumulation);
 }
 
 std::optional<HeldOutResult> PretrainingRun::evaluate() {

@@ -29,6 +29,12 @@ class PretrainingRun {
   // Lines about what was decided: for the start-up table.
   const std::vector<std::string>& decisions() const { return decisions_; }
 
+  // The largest micro-batch the model is planned for.
+  const model::BatchLimits& limits() const { return limits_; }
+  // How long the forward and backward passes of one step take here, from one micro-batch. Touches
+  // the gradients, nothing else.
+  double measure_compute_seconds();
+
   // One update on all ranks. Collective, as are the following.
   StepRecord train_step();
   // Empty without held-out data.
@@ -59,6 +65,7 @@ class PretrainingRun {
   std::unique_ptr<data::EvaluationStream> held_out_;
   std::optional<DeviceBatchBuffer> buffer_;
   engine::Checkpoints checkpoints_;
+  model::BatchLimits limits_;
   int64_t samples_ = 0;
   bool resumed_ = false;
   double data_seconds_ = 0;

@@ -40,6 +40,8 @@ class TrainingLog {
 
   void step(const StepRecord& record);
   void held_out(int64_t step, int64_t samples, const HeldOutResult& result);
+  // A line that stays above the progress line.
+  void note(const std::string& line);
   const TrainingTotals& totals() const { return totals_; }
   // Ends the progress line and flushes the files.
   void finish();
@@ -50,11 +52,8 @@ class TrainingLog {
   void print(const StepRecord& record);
 
   std::unique_ptr<Files> files_;  // rank 0 alone
-  int64_t total_steps_, print_every_;
+  int64_t total_steps_;
   TrainingTotals totals_;
 };
-
-// Rows (name, value) of the totals.
-std::string describe(const TrainingTotals& totals);
 
 }  // namespace onebit::tasks

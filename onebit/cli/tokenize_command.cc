@@ -1,0 +1,58 @@
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "onebit/base/error.h"
+#include "onebit/cli/command.h"
+#include "onebit/text/tokenize_stream.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::string vocabulary, input = "-";
+  bool cased = false, pieces = false, offsets = false, explain = false;
+};
+
+text::TokenizeFormat format_of(const Arguments& given) {
+  if (given.pieces) return text::TokenizeFormat::kPieces;
+  if (given.offsets) return text::TokenizeFormat::kOffsets;
+  if (given.explain) return text::TokenizeFormat::kExplanation;
+  return text::TokenizeFormat::kIds;
+}
+
+int run(const Arguments& given) {
+  auto vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::load(given.vocabulary));
+  text::Tokenizer tokenizer(vocabulary,
+                            given.cased ? text::Casing::kCased : text::Casing::kUncased);
+  std::ios::sync_with_stdio(false);
+  if (given.input == "-") {
+    text::tokenize_stream(std::cin, std::cout, tokenizer, format_of(given), "standard input");
+    return 0;
+  }
+  std::ifstream file(given.input, std::ios::binary);
+  require(file.is_open(), "{}: cannot open", given.input);
+  text::tokenize_stream(file, std::cout, tokenizer, format_of(given), given.input);
+  return 0;
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand("tokenize", "Turn lines of text into token ids");
+  command->add_option("--vocab", given->vocabulary, "vocab.txt")->required();
+  command->add_option("input", given->input, "File of text; - for standard input")
+      ->capture_default_str();
+  command->add_flag("--cased", given->cased, "Keep capitals and accents");
+  auto* pieces = command->add_flag("--pieces", given->pieces, "Print pieces instead of ids");
+  auto* offsets =
+      command->add_flag("--offsets", given->offsets, "Print id:begin:end, bytes of the line");
+  command->add_flag("--explain", given->explain, "Print each word, what became of it, and why")
+      ->excludes(pieces)
+      ->excludes(offsets);
+  offsets->excludes(pieces);
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

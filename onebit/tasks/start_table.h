@@ -1,0 +1,18 @@
+// What a run is about to do, told once before the first step.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/tasks/pretraining_run.h"
+
+namespace onebit::tasks {
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+// Model, parameters, memory, ranks, data, what was chosen automatically, and the expected time of a
+// step with and without compression, from a short measurement of link and compute. Collective.
+Rows start_table(Context& context, PretrainingRun& run, comm::Communicator& communicator);
+
+}  // namespace onebit::tasks

@@ -1,0 +1,180 @@
+#include "onebit/tasks/training_log.h"
+
+#include <unistd.h>
+
+#include <cmath>
+
+#include "onebit/metrics/jsonl_writer.h"
+#include "onebit/metrics/meters.h"
+#include "onebit/metrics/progress_line.h"
+#include "onebit/metrics/tensorboard_writer.h"
+
+namespace onebit::tasks {
+namespace {
+
+constexpr double kSecondsBetweenLines = 10;
+constexpr size_t kStepsInRate = 20;
+
+Json json_of(const StepRecord& record) {
+  const engine::StepOutcome& outcome = record.outcome;
+  const double seconds = std::max(record.seconds, 1e-9);
+  Json json = {{"step", outcome.step},
+               {"samples", record.samples},
+               {"loss", record.mlm_loss + record.nsp_loss},
+               {"mlm_loss", record.mlm_loss},
+               {"nsp_loss", record.nsp_loss},
+               {"mlm_accuracy", record.mlm_accuracy},
+               {"nsp_accuracy", record.nsp_accuracy},
+               {"learning_rate", outcome.learning_rate},
+               {"gradient_norm", outcome.gradient_norm},
+               {"clip_coefficient", outcome.clip_coefficient},
+               {"samples_per_second", static_cast<double>(record.step_samples) / seconds},
+               {"tokens_per_second", static_cast<double>(record.step_tokens) / seconds},
+               {"phase", optim::name_of(outcome.phase)},
+               {"applied", outcome.applied},
+               {"loss_scale", outcome.loss_scale},
+               {"wire_bytes", outcome.wire_bytes},
+               {"wire_bytes_dense16", outcome.wire_bytes_dense16}};
+  if (outcome.phase == optim::Phase::kCompressed) {
+    json["momentum_norm"] = outcome.momentum_norm;
+    json["residual_over_momentum"] =
+        outcome.momentum_norm > 0 ? outcome.residual_norm / outcome.momentum_norm : 0.0;
+    json["still_elements"] = outcome.still_elements;
+    json["woken_elements"] = outcome.woken_elements;
+  }
+  json["seconds"] = {{"step", record.seconds},
+                     {"data", record.data_seconds},
+                     {"forward", record.forward_seconds},
+                     {"backward", record.backward_seconds},
+                     {"compress", outcome.compress_seconds},
+                     {"wait", outcome.wait_seconds},
+                     {"optimizer", outcome.optimizer_seconds}};
+  return json;
+}
+
+std::vector<metrics::Scalar> scalars_of(const StepRecord& record) {
+  const engine::StepOutcome& outcome = record.outcome;
+  return {{"Train/loss", record.mlm_loss + record.nsp_loss},
+          {"Train/mlm_loss", record.mlm_loss},
+          {"Train/nsp_loss", record.nsp_loss},
+          {"Train/mlm_accuracy", record.mlm_accuracy},
+          {"Train/lr", outcome.learning_rate},
+          {"Train/gradient_norm", outcome.gradient_norm},
+          {"Train/loss_scale", outcome.loss_scale},
+          {"Train/samples_per_second",
+           static_cast<double>(record.step_samples) / std::max(record.seconds, 1e-9)},
+          {"Train/wire_bytes", static_cast<double>(outcome.wire_bytes)}};
+}
+
+}  // namespace
+
+struct TrainingLog::Files {
+  metrics::JsonLinesWriter lines;
+  std::unique_ptr<metrics::TensorBoardWriter> events;
+  metrics::ProgressLine progress{STDERR_FILENO, kSecondsBetweenLines};
+  metrics::RunningAverage loss{kStepsInRate}, mlm_loss{kStepsInRate}, nsp_loss{kStepsInRate};
+  metrics::Rate samples{kStepsInRate}, tokens{kStepsInRate}, steps{kStepsInRate};
+};
+
+TrainingLog::TrainingLog(const Path& output, const engine::EngineConfig& config, int rank,
+                         int64_t resumed_step)
+    : total_steps_(config.run.steps) {
+  if (rank != 0) return;
+  files_.reset(new Files{.lines = {output / "metrics.jsonl", resumed_step}, .events = nullptr});
+  if (!config.tensorboard.enabled) return;
+  const Path folder =
+      config.tensorboard.folder.empty() ? output / "tensorboard" : Path(config.tensorboard.folder);
+  files_->events = std::make_unique<metrics::TensorBoardWriter>(folder, resumed_step);
+}
+
+TrainingLog::~TrainingLog() = default;
+
+void TrainingLog::step(const StepRecord& record) {
+  const engine::StepOutcome& outcome = record.outcome;
+  totals_.steps += 1;
+  totals_.samples += record.step_samples;
+  totals_.tokens += record.step_tokens;
+  totals_.wire_bytes += outcome.wire_bytes;
+  totals_.wire_bytes_dense16 += outcome.wire_bytes_dense16;
+  if (outcome.phase == optim::Phase::kCompressed) {
+    totals_.compressed_steps += 1;
+    totals_.compressed_wire_bytes += outcome.wire_bytes;
+    totals_.compressed_dense16 += outcome.wire_bytes_dense16;
+  }
+  totals_.seconds += record.seconds;
+  totals_.data_seconds += record.data_seconds;
+  totals_.forward_seconds += record.forward_seconds;
+  totals_.backward_seconds += record.backward_seconds;
+  totals_.compress_seconds += outcome.compress_seconds;
+  totals_.wait_seconds += outcome.wait_seconds;
+  totals_.optimizer_seconds += outcome.optimizer_seconds;
+  if (!files_) return;
+  // A skipped step has the number of the one before it: only updates make lines.
+  if (outcome.applied) {
+    files_->lines.write(json_of(record));
+    if (files_->events) files_->events->scalars(outcome.step, scalars_of(record));
+  }
+  if (outcome.froze_now) {
+    files_->progress.note(fmt::format(
+        "step {}: the warm-up has ended, gradients are compressed from here on", outcome.step));
+  }
+  print(record);
+}
+
+void TrainingLog::print(const StepRecord& record) {
+  Files& files = *files_;
+  files.loss.add(record.mlm_loss + record.nsp_loss);
+  files.mlm_loss.add(record.mlm_loss);
+  files.nsp_loss.add(record.nsp_loss);
+  files.samples.add(static_cast<double>(record.step_samples), record.seconds);
+  files.tokens.add(static_cast<double>(record.step_tokens), record.seconds);
+  files.steps.add(1, record.seconds);
+  if (!files.progress.is_due()) return;
+  const engine::StepOutcome& outcome = record.outcome;
+  files.progress.update({.step = outcome.step,
+                         .total_steps = total_steps_,
+                         .loss = files.loss.average(),
+                         .mlm_loss = files.mlm_loss.average(),
+                         .nsp_loss = files.nsp_loss.average(),
+                         .learning_rate = outcome.learning_rate,
+                         .samples_per_second = files.samples.per_second(),
+                         .tokens_per_second = files.tokens.per_second(),
+                         .seconds_left = static_cast<double>(total_steps_ - outcome.step) /
+                                         std::max(files.steps.per_second(), 1e-9),
+                         .phase = optim::name_of(outcome.phase)});
+}
+
+void TrainingLog::held_out(int64_t step, int64_t samples, const HeldOutResult& result) {
+  if (!files_) return;
+  files_->lines.write({{"step", step},
+                       {"samples", samples},
+                       {"held_out",
+                        {{"loss", result.loss()},
+                         {"mlm_loss", result.mlm_loss},
+                         {"mlm_accuracy", result.mlm_accuracy},
+                         {"nsp_loss", result.nsp_loss},
+                         {"nsp_accuracy", result.nsp_accuracy},
+                         {"samples", result.samples}}}});
+  if (files_->events) {
+    const metrics::Scalar scalars[] = {{"Validation/mlm_loss", result.mlm_loss},
+                                       {"Validation/mlm_accuracy", result.mlm_accuracy},
+                                       {"Validation/nsp_loss", result.nsp_loss},
+                                       {"Validation/nsp_accuracy", result.nsp_accuracy}};
+    files_->events->scalars(step, scalars);
+  }
+  files_->progress.note(
+      fmt::format("step {}: held-out MLM loss {:.4f}, accuracy {:.2f} %; NSP loss {:.4f}, accuracy "
+                  "{:.2f} %",
+                  step, result.mlm_loss, 100 * result.mlm_accuracy, result.nsp_loss,
+                  100 * result.nsp_accuracy));
+}
+
+void TrainingLog::note(const std::string& line) {
+  if (files_) files_->progress.note(line);
+}
+
+void TrainingLog::finish() {
+  if (files_) files_->progress.finish();
+}
+
+}  // namespace onebit::tasks
