@@ -7,7 +7,6 @@ whatever ICU is installed. Needs a Python with `tokenizers`; run from anywhere.
 """
 
 import pathlib
-import unicodedata
 
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers
@@ -114,27 +113,23 @@ def main():
     stripped = [c for c in CODE_POINTS if not lowered[c] and classes[c] == "letter"]
     becomes_punctuation = [c for c in CODE_POINTS if classes[c] == "letter" and lowered[c]
                            and classes[ord(lowered[c][0])] == "punctuation"]
-    ordered = [(c, unicodedata.combining(chr(c))) for c in CODE_POINTS if c in marks
-               and lowered[c] and classes[c] == "letter" and lowered[c] == chr(c)]
+    ordered = [c for c in marks if classes[c] == "letter" and lowered[c] == chr(c)]
     body = "\n".join([
         array("CodePointRange", "kSpaces", ranges(of("space"))),
         array("CodePointRange", "kDropped", ranges(of("dropped"))),
         array("CodePointRange", "kIdeographs", ranges(of("ideograph"))),
         array("CodePointRange", "kPunctuation", ranges(of("punctuation"))),
         array("CodePointRange", "kUncasedPunctuation", ranges(becomes_punctuation)),
-        array("CodePointRange", "kStrippedStarters",
-              ranges(c for c in stripped if c not in marks)),
-        array("CodePointRange", "kStrippedMarks", ranges(c for c in stripped if c in marks)),
-        array("CombiningClass", "kOrderedMarks", ordered),
+        array("CodePointRange", "kStripped", ranges(stripped)),
+        array("CodePointRange", "kOrderedMarks", ranges(ordered)),
     ])
     names = [("spaces", "kSpaces"), ("dropped", "kDropped"), ("ideographs", "kIdeographs"),
              ("punctuation", "kPunctuation"), ("uncased_punctuation", "kUncasedPunctuation"),
-             ("stripped_starters", "kStrippedStarters"), ("stripped_marks", "kStrippedMarks")]
+             ("stripped", "kStripped"), ("ordered_marks", "kOrderedMarks")]
     body += "\n}  // namespace\n// clang-format on\n\n"
     for function, name in names:
         body += f"std::span<const CodePointRange> {function}() {{\n  return {name};\n}}\n"
-    body += ("std::span<const CombiningClass> ordered_marks() {\n  return kOrderedMarks;\n}\n"
-             "\n}  // namespace onebit::text\n")
+    body += "\n}  // namespace onebit::text\n"
     (FOLDER / "unicode_classes.cc").write_text(
         source("Classes of code points.", "unicode_classes.h", body))
 

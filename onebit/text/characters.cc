@@ -65,10 +65,8 @@ void Characters::fill_mapping() {
   for (const MappingExpansion& e : mapping_expansions()) {
     mapping_[e.from] = {{e.to[0], e.to[1], e.to[2]}, e.to[2] == 0 ? 2 : 3};
   }
-  for (const auto& ranges : {stripped_starters(), stripped_marks()}) {
-    for (const CodePointRange& range : ranges) {
-      for (char32_t c = range.first; c <= range.last; ++c) mapping_[c] = {{}, 0};
-    }
+  for (const CodePointRange& range : stripped()) {
+    for (char32_t c = range.first; c <= range.last; ++c) mapping_[c] = {{}, 0};
   }
 }
 
@@ -85,17 +83,8 @@ NormalForm Characters::normal_form(char32_t code_point) const {
   return {{code_point, 0, 0}, 1};
 }
 
-uint8_t Characters::mark_order(char32_t code_point) const {
-  if (casing_ == Casing::kCased) return 0;
-  const auto marks = ordered_marks();
-  const auto found = std::lower_bound(
-      marks.begin(), marks.end(), code_point,
-      [](const CombiningClass& m, char32_t value) { return m.code_point < value; });
-  return found != marks.end() && found->code_point == code_point ? found->value : uint8_t{0};
-}
-
-bool Characters::is_stripped_starter(char32_t code_point) const {
-  return casing_ == Casing::kUncased && contains(stripped_starters(), code_point);
+bool Characters::is_ordered_mark(char32_t code_point) const {
+  return casing_ == Casing::kUncased && contains(ordered_marks(), code_point);
 }
 
 }  // namespace onebit::text

@@ -32,10 +32,8 @@ class Characters {
   }
   // What stays of a character that is kLetter or kSingle: nothing for an accent in uncased text.
   NormalForm normal_form(char32_t code_point) const;
-  // The combining class where canonical ordering may move the character, otherwise 0.
-  uint8_t mark_order(char32_t code_point) const;
-  // A lost accent across which marks are not reordered.
-  bool is_stripped_starter(char32_t code_point) const;
+  // A mark that stays in uncased text and that canonical ordering may move.
+  bool is_ordered_mark(char32_t code_point) const;
   Casing casing() const { return casing_; }
 
  private:

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "onebit/text/canonical_order.h"
 #include "onebit/text/characters.h"
 
 namespace onebit::text {
@@ -26,16 +27,9 @@ class NormalizedWord {
   Range raw_range(size_t begin, size_t end) const;
 
  private:
-  struct Character {
-    char32_t code_point;
-    Range raw;
-    size_t text_begin;
-  };
-  void add(char32_t code_point, Range raw, const Characters& characters);
-
   std::string text_;
-  std::vector<Character> characters_;
-  size_t sortable_from_ = 0;  // marks from here on may still be reordered
+  std::vector<AlignedCharacter> characters_;
+  std::vector<size_t> text_begins_;  // by character
 };
 
 }  // namespace onebit::text

