@@ -1,0 +1,176 @@
+#include "onebit/data/pair_walk.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "onebit/data/epoch_index.h"
+#include "onebit/data/example_builder.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/data/sample_store.h"
+
+namespace onebit::data {
+namespace {
+
+std::vector<Pair> all_pairs(const TokenStore& store, const PairWalkOptions& options) {
+  std::vector<Pair> pairs;
+  PairWalk walk(store, options, 0, 0);
+  while (!walk.done(store.documents())) pairs.push_back(walk.next());
+  return pairs;
+}
+
+bool same(const Pair& a, const Pair& b) {
+  return a.document == b.document && a.a_begin == b.a_begin && a.a_end == b.a_end &&
+         a.b_end == b.b_end && a.random_next == b.random_next && a.target == b.target;
+}
+
+class PairWalkTest : public ::testing::Test {
+ protected:
+  // The last document is long enough for several visits at every length tried.
+  PairWalkTest() {
+    std::vector<SampleDocument> documents = sample_documents(60, 3);
+    documents.push_back(SampleDocument(1500, 12));
+    store_ = make_store(folder_ / "store", documents);
+  }
+
+  TemporaryFolder folder_;
+  std::shared_ptr<const TokenStore> store_;
+};
+
+TEST_F(PairWalkTest, UsesEverySentenceOnce) {
+  for (const int64_t length : {8, 64, 128, 512}) {
+    const PairWalkOptions options{.pairs = {.sequence_length = length}, .epoch_seed = 5};
+    uint64_t next = 0;
+    for (const Pair& pair : all_pairs(*store_, options)) {
+      ASSERT_EQ(pair.a_begin, next);
+      ASSERT_LT(pair.a_begin, pair.a_end);
+      ASSERT_EQ(pair.document, store_->document_of(pair.a_begin));
+      ASSERT_LE(pair.b_end, store_->document_begin(pair.document + 1));
+      ASSERT_TRUE(pair.random_next || pair.a_end < pair.b_end);
+      next = pair.random_next ? pair.a_end : pair.b_end;
+    }
+    EXPECT_EQ(next, store_->sentences());
+  }
+}
+
+TEST_F(PairWalkTest, ChunksEndAtTheirTarget) {
+  const PairWalkOptions options{.pairs = {}, .epoch_seed = 6};
+  int full = 0;
+  for (const Pair& pair : all_pairs(*store_, options)) {
+    ASSERT_GE(pair.target, 2);
+    ASSERT_LE(pair.target, 125);
+    const auto tokens = [&](uint64_t end) {
+      return static_cast<int64_t>(store_->sentence_begin(end) -
+                                  store_->sentence_begin(pair.a_begin));
+    };
+    // Without its last sentence the chunk is short of the target.
+    ASSERT_TRUE(pair.b_end - pair.a_begin == 1 || tokens(pair.b_end - 1) < pair.target);
+    full += tokens(pair.b_end) >= pair.target;
+    ASSERT_TRUE(pair.b_end - pair.a_begin > 1 || pair.random_next);
+  }
+  EXPECT_GT(full, 100);
+}
+
+TEST_F(PairWalkTest, EpochsCutDifferently) {
+  const std::vector<Pair> first = all_pairs(*store_, {.pairs = {}, .epoch_seed = 7});
+  const std::vector<Pair> again = all_pairs(*store_, {.pairs = {}, .epoch_seed = 7});
+  const std::vector<Pair> other = all_pairs(*store_, {.pairs = {}, .epoch_seed = 8});
+  ASSERT_EQ(first.size(), again.size());
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), again.begin(), same));
+  const auto count = std::min(first.size(), other.size());
+  int equal = 0;
+  for (size_t i = 0; i < count; ++i) equal += same(first[i], other[i]);
+  EXPECT_LT(equal, static_cast<int>(count) / 2);
+}
+
+TEST_F(PairWalkTest, IndexFindsEveryPairOnceOnAnyNumberOfThreads) {
+  for (const int64_t length : {16, 128}) {
+    const PairWalkOptions options{.pairs = {.sequence_length = length}, .epoch_seed = 9};
+    const std::vector<Pair> pairs = all_pairs(*store_, options);
+    for (const int threads : {1, 3, 64}) {
+      const EpochIndex index(*store_, options, threads);
+      ASSERT_EQ(index.examples(), pairs.size());
+      std::set<uint64_t> numbers;
+      for (uint64_t i = 0; i < index.examples(); ++i) {
+        uint64_t number = 0;
+        const Pair pair = index.find(*store_, i, &number);
+        ASSERT_LT(number, pairs.size());
+        ASSERT_TRUE(same(pair, pairs[number]));
+        numbers.insert(number);
+      }
+      EXPECT_EQ(numbers.size(), pairs.size());
+    }
+  }
+}
+
+// Bounds are six standard deviations.
+TEST_F(PairWalkTest, HalfOfTheChunksGetARandomNext) {
+  double chunks = 0, random = 0, all = 0, all_random = 0;
+  for (uint64_t seed = 100; seed < 130; ++seed) {
+    for (const Pair& pair : all_pairs(*store_, {.pairs = {}, .epoch_seed = seed})) {
+      all += 1;
+      all_random += pair.random_next;
+      if (pair.b_end - pair.a_begin < 2) continue;
+      chunks += 1;
+      random += pair.random_next;
+    }
+  }
+  EXPECT_NEAR(random, chunks / 2, 6 * std::sqrt(chunks) / 2);
+  EXPECT_GT(all_random / all, 0.5);
+}
+
+TEST(PairWalk, OneVisitInTenHasAShortTarget) {
+  const TemporaryFolder folder;
+  // Documents of one visit each.
+  const auto store = make_store(folder / "store", std::vector<SampleDocument>(2000, {5, 5}));
+  double visits = 0, shorter = 0, sum = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    uint64_t document = UINT64_MAX;
+    for (const Pair& pair : all_pairs(*store, {.pairs = {}, .epoch_seed = seed})) {
+      if (pair.document == document) continue;
+      document = pair.document;
+      visits += 1;
+      shorter += pair.target < 125;
+      sum += pair.target < 125 ? static_cast<double>(pair.target) : 0;
+    }
+  }
+  // A short target is uniform in [2, 125]; one in 124 is 125 itself.
+  const double share = 0.1 * 123 / 124;
+  EXPECT_NEAR(shorter, visits * share, 6 * std::sqrt(visits * share * (1 - share)));
+  // Uniform in [2, 124]: mean 63, standard deviation sqrt((123^2 - 1) / 12) = 35.5.
+  EXPECT_NEAR(sum / shorter, 63, 6 * 35.5 / std::sqrt(shorter));
+}
+
+TEST(TruncatePair, CutsAsTheStepwiseRuleDoes) {
+  RandomSequence random(1, 2, 3);
+  for (uint64_t a_size = 1; a_size <= 40; ++a_size) {
+    for (uint64_t b_size = 1; b_size <= 40; ++b_size) {
+      int64_t a_left = static_cast<int64_t>(a_size), b_left = static_cast<int64_t>(b_size);
+      while (a_left + b_left > 17) (a_left > b_left ? a_left : b_left) -= 1;
+      TokenRange a{100, 100 + a_size}, b{300, 300 + b_size};
+      truncate_pair(random, 17, a, b);
+      ASSERT_EQ(a.size(), a_left);
+      ASSERT_EQ(b.size(), b_left);
+      ASSERT_TRUE(a.begin >= 100 && a.end <= 100 + a_size);
+      ASSERT_TRUE(b.begin >= 300 && b.end <= 300 + b_size);
+    }
+  }
+}
+
+TEST(TruncatePair, DropsFromBothEndsAlike) {
+  double front = 0, all = 0;
+  for (uint64_t index = 0; index < 2000; ++index) {
+    RandomSequence random(1, 2, index);
+    TokenRange a{0, 200}, b{1000, 1010};
+    truncate_pair(random, 125, a, b);
+    ASSERT_EQ(b.size(), 10);
+    front += static_cast<double>(a.begin);
+    all += 85;
+  }
+  EXPECT_NEAR(front, all / 2, 6 * std::sqrt(all) / 2);
+}
+
+}  // namespace
+}  // namespace onebit::data
