@@ -19,9 +19,9 @@ MAX_MACROS = 10
 FORBIDDEN_NAME = re.compile(r"(^|_)(utils?|common|helpers?|misc|new|v\d+|old)(_|$)")
 SNAKE = re.compile(r"[a-z0-9][a-z0-9_]*")
 # Preprocessor conditions that are not a build option in disguise.
-ALLOWED_CONDITION = re.compile(r"__CUDACC__|__CUDA_ARCH__|\bHWY_|__SANITIZE_|TOGGLE")
-# Macros that Highway's protocol asks for.
-PROTOCOL_MACRO = re.compile(r"HWY_|.*_TOGGLE$")
+ALLOWED_CONDITION = re.compile(r"__CUDACC__|__CUDA_ARCH__|\bHWY_|__SANITIZE_|_INL_H_")
+# Macros that Highway's protocol asks for: headers compiled once an instruction set.
+PROTOCOL_MACRO = re.compile(r"HWY_\w+|\w+_INL_H_")
 MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK|XX" r"X|BUG" r"BUG)\b")
 MACHINE_PATH = re.compile(r"(?<![-\w.$}/:])/(home|root|work|Users|mnt|tmp/(venv|build))[/-][\w.-]")
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
@@ -45,7 +45,7 @@ def check_sizes(report, path, text):
 
 
 def check_name(report, path):
-    if path.parts[0] not in ("onebit", "tests", "bench", "examples", "tools"):
+    if path.parts[0] not in ("onebit", "tests", "bench", "examples", "tools") or is_golden(path):
         return
     if FORBIDDEN_NAME.search(path.stem.lower()):
         report.add(path, 1, "a name that says nothing (utils, common, helpers, _new, _v2): name "
@@ -67,14 +67,20 @@ def check_header(report, path, text):
             report.add(path, number, "using namespace in a header")
 
 
+# A directive with the lines that continue it.
+DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)", re.MULTILINE)
+
+
 def check_preprocessor(report, path, text, macros):
-    for number, line in enumerate(without_comments_and_strings(text).split("\n"), 1):
-        condition = re.match(r"\s*#\s*(if|ifdef|ifndef|elif)\b(.*)", line)
-        if condition and not ALLOWED_CONDITION.search(condition.group(2)):
+    for match in DIRECTIVE.finditer(without_comments_and_strings(text)):
+        number = text.count("\n", 0, match.start()) + 1
+        word, rest = match.groups()
+        if word in ("if", "ifdef", "ifndef", "elif") and not ALLOWED_CONDITION.search(rest):
             report.add(path, number, "a build option picks files, it is no #if in the code")
-        macro = re.match(r"\s*#\s*define\s+(\w+)", line)
-        if macro and not PROTOCOL_MACRO.fullmatch(macro.group(1)):
-            macros.setdefault(macro.group(1), (path, number))
+        if word == "define":
+            name = re.match(r"\s*(\w+)", rest).group(1)
+            if not PROTOCOL_MACRO.fullmatch(name):
+                macros.setdefault(name, (path, number))
 
 
 def check_words(report, path, text):
@@ -89,18 +95,33 @@ def check_words(report, path, text):
                                          "tools/check_layout.py")
 
 
-def check_op_families(report, names):
+def family_of(root, operation, names):
+    """The family that a backend's file belongs to: its own, or the one whose header declares it."""
+    if f"onebit/ops/{operation}.h" in names:
+        return operation
+    headers = [name for name in names
+               if re.fullmatch(r"onebit/ops/\w+\.h", name) and name[:-2] + ".cc" in names]
+    for name in sorted(headers):
+        if re.search(rf"\b{operation}\(", (root / name).read_text(encoding="utf-8")):
+            return Path(name).stem
+    return operation
+
+
+def check_op_families(report, root, names):
+    """Backend files make families; an inner piece of one backend has a header of its own instead."""
     ops = {name for name in names if name.startswith("onebit/ops/")}
     cuda = any(name.endswith("_cuda.cu") for name in ops)
-    families = {re.sub(r"_(cpu\.cc|cuda\.cu)$", "", name) for name in ops
-                if name.endswith(("_cpu.cc", "_cuda.cu"))}
-    for family in sorted(families):
-        wanted = [f"{family}.h", f"{family}.cc", f"{family}_cpu.cc",
-                  f"tests/ops/{Path(family).name}_test.cc"]
+    backends = [re.fullmatch(r"onebit/ops/(\w+)_(cpu\.cc|cuda\.cu)", name) for name in ops]
+    operations = {match.group(1) for match in backends if match}
+    inner = {match.group(1) for match in backends
+             if match and re.sub(r"\.\w+$", ".h", match.group(0)) in ops}
+    for family in sorted({family_of(root, one, names) for one in operations - inner}):
+        stem = f"onebit/ops/{family}"
+        wanted = [f"{stem}.h", f"{stem}.cc", f"{stem}_cpu.cc", f"tests/ops/{family}_test.cc"]
         if cuda:
-            wanted.append(f"{family}_cuda.cu")
+            wanted.append(f"{stem}_cuda.cu")
         for missing in [name for name in wanted if name not in names]:
-            report.add(f"{family}.h", 1, f"op family incomplete: {missing} is missing")
+            report.add(f"{stem}.h", 1, f"op family incomplete: {missing} is missing")
 
 
 def check_mirror(report, names):
@@ -124,9 +145,12 @@ def check_macro_budget(report, macros):
                                    f"{MAX_MACROS}")
 
 
+def is_golden(path):
+    return path.parts[0] == "tests" and "golden" in path.parts[2:]
+
+
 def is_text(path):
-    fixture = path.parts[0] == "tests" and ("golden" in path.parts or "data" in path.parts[2:])
-    return path.suffix in TEXT_SUFFIXES and path.name != "LICENSE" and not fixture
+    return path.suffix in TEXT_SUFFIXES and path.name != "LICENSE" and not is_golden(path)
 
 
 def main(root=ROOT):
@@ -149,7 +173,7 @@ def main(root=ROOT):
         if path.suffix == ".h":
             check_header(report, path, text)
     names = {str(path) for path in files}
-    check_op_families(report, names)
+    check_op_families(report, root, names)
     check_mirror(report, names)
     check_macro_budget(report, macros)
     return report.finish(len(files))

@@ -108,6 +108,10 @@ class Layout(unittest.TestCase):
 
     def test_option_in_code(self):
         self.breach("onebit/base/a.cc", "#ifdef ONEBIT_HAS_MPI\n#endif\n", "picks files")
+        status, printed = output_of(check_layout, {
+            "onebit/base/a_inl.h": "// Once a target.\n#if defined(A_INL_H_) == \\\n"
+                                   "    defined(HWY_TARGET_TOGGLE)\n#define A_INL_H_\n#endif\n"})
+        self.assertEqual(status, 0, printed)
 
     def test_macro_budget(self):
         self.breach("onebit/base/a.cc", "".join(f"#define M{i}\n" for i in range(11)), "at most 10")
@@ -123,6 +127,14 @@ class Layout(unittest.TestCase):
         for missing in ("onebit/ops/gelu.h", "onebit/ops/gelu.cc", "tests/ops/gelu_test.cc"):
             self.assertIn(f"{missing} is missing", printed)
         self.assertNotIn("gelu_cuda.cu is missing", printed)
+
+    def test_op_family_may_have_several_operations_and_inner_pieces(self):
+        status, printed = output_of(check_layout, {
+            "onebit/ops/attention.h": "#pragma once\nvoid attention_backward(int);\n",
+            "onebit/ops/attention.cc": "", "onebit/ops/attention_cpu.cc": "",
+            "onebit/ops/attention_backward_cpu.cc": "", "tests/ops/attention_test.cc": "",
+            "onebit/ops/matmul_cpu.h": "#pragma once\n", "onebit/ops/matmul_cpu.cc": ""})
+        self.assertEqual(status, 0, printed)
 
     def test_op_family_with_cuda(self):
         status, printed = output_of(check_layout, {"onebit/ops/gelu_cpu.cc": "",
