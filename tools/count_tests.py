@@ -43,7 +43,7 @@ def outcomes_of(results, name, status):
             continue
         for case, outcome in cases.items():
             merged[case] = max(merged.get(case, PASSED), outcome, key=WORST.index)
-    if status == FAILED and (unreadable or FAILED not in merged.values()):
+    if status == FAILED and (merged or unreadable) and FAILED not in merged.values():
         merged["(did not end as it should)"] = FAILED
     return merged or {"": status}
 
