@@ -11,6 +11,11 @@ ExchangeThread::ExchangeThread(std::unique_ptr<Communicator> communicator,
       thread_([this] { run(); }) {}
 
 ExchangeThread::~ExchangeThread() {
+  stop();
+}
+
+void ExchangeThread::stop() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -23,6 +28,7 @@ ExchangeThread::~ExchangeThread() {
 
 void ExchangeThread::submit(Job job) {
   const std::lock_guard lock(mutex_);
+  ONEBIT_INVARIANT(!stopping_);
   if (error_) return;  // reported by wait()
   jobs_.push_back(std::move(job));
   changed_.notify_all();

@@ -25,12 +25,16 @@ class ExchangeThread {
   // `communicator` belongs to the thread from now on: give it a duplicate(). `make_context` runs on
   // the thread.
   ExchangeThread(std::unique_ptr<Communicator> communicator, std::function<Context()> make_context);
-  // Drops jobs that have not begun and interrupts the one that runs: wait() first.
+  // Stops.
   ~ExchangeThread();
 
   void submit(Job job);
   // Returns when every job submitted so far has ended.
   void wait();
+  // Ends the thread for good: drops jobs that have not begun and interrupts the one that runs, so
+  // wait() first unless on the way out of an error. What jobs use must live until then; the
+  // communicator lives on.
+  void stop();
   // For building exchanges that run here, and for its wire_bytes_sent(); collectives belong to
   // jobs.
   Communicator& communicator() { return *communicator_; }

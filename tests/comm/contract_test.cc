@@ -1,0 +1,213 @@
+// One body for every transport: what each collective promises.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "onebit/comm/thread_communicator.h"
+#include "tests/comm/mpi_environment.h"
+
+namespace onebit::comm {
+namespace {
+
+std::vector<std::byte> message(int from, int to, int64_t size_bytes) {
+  std::vector<std::byte> bytes;
+  for (int64_t i = 0; i < size_bytes; ++i) {
+    bytes.push_back(static_cast<std::byte>(from * 31 + to * 7 + i));
+  }
+  return bytes;
+}
+
+void append(std::vector<std::byte>& to, const std::vector<std::byte>& bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+void check_all_reduce(Communicator& world) {
+  const int ranks = world.world_size();
+  // Values whose sum depends on the order: every rank must have added in rank order.
+  const auto value_of = [](int rank) { return 1.0f / static_cast<float>(3 + 7 * rank); };
+  std::vector<float> sums{value_of(world.rank()), 1.0f};
+  world.all_reduce(std::span<float>(sums), Reduction::kSum);
+  float expected = value_of(0);
+  for (int rank = 1; rank < ranks; ++rank) expected += value_of(rank);
+  EXPECT_EQ(sums[0], expected);
+  EXPECT_EQ(sums[1], static_cast<float>(ranks));
+
+  std::vector<int64_t> counts{world.rank(), -world.rank()};
+  world.all_reduce(std::span<int64_t>(counts), Reduction::kMax);
+  EXPECT_EQ(counts, (std::vector<int64_t>{ranks - 1, 0}));
+  std::vector<double> least{100.0 - world.rank(), world.rank() == ranks / 2 ? std::nan("") : 1.0};
+  world.all_reduce(std::span<double>(least), Reduction::kMin);
+  EXPECT_EQ(least[0], 100.0 - (ranks - 1));
+  EXPECT_TRUE(std::isnan(least[1]));
+}
+
+void check_all_gather(Communicator& world) {
+  const int ranks = world.world_size();
+  const auto size_of = [](int rank) { return int64_t{(rank * 5) % 4}; };  // some are empty
+  std::vector<int64_t> sizes_bytes;
+  std::vector<std::byte> expected, expected_equal;
+  for (int rank = 0; rank < ranks; ++rank) {
+    sizes_bytes.push_back(size_of(rank));
+    append(expected, message(rank, 0, size_of(rank)));
+    append(expected_equal, message(rank, 1, 6));
+  }
+  std::vector<std::byte> all(expected.size());
+  world.all_gather_v(message(world.rank(), 0, size_of(world.rank())), all, sizes_bytes);
+  EXPECT_EQ(all, expected);
+
+  // In place.
+  std::vector<std::byte> equal(static_cast<size_t>(ranks) * 6);
+  const std::span<std::byte> own =
+      std::span(equal).subspan(static_cast<size_t>(world.rank()) * 6, 6);
+  std::ranges::copy(message(world.rank(), 1, 6), own.begin());
+  world.all_gather(own, equal);
+  EXPECT_EQ(equal, expected_equal);
+}
+
+struct Exchange {
+  std::vector<std::byte> send, receive, expected;
+  std::vector<int64_t> send_bytes, receive_bytes;
+
+  Exchange(const Communicator& world, int64_t scale) {
+    const int self = world.rank();
+    for (int peer = 0; peer < world.world_size(); ++peer) {
+      send_bytes.push_back(size_of(self, peer, scale));
+      receive_bytes.push_back(size_of(peer, self, scale));
+      append(send, message(self, peer, send_bytes.back()));
+      append(expected, message(peer, self, receive_bytes.back()));
+    }
+    receive.resize(expected.size());
+  }
+  AllToAll chunks() { return {send, send_bytes, receive, receive_bytes}; }
+
+  static int64_t size_of(int from, int to, int64_t scale) {
+    return scale * ((from + 2 * to) % 3);  // some are empty
+  }
+};
+
+void check_all_to_all(Communicator& world) {
+  for (const int64_t scale : {1, 1000, 300000}) {
+    Exchange exchange(world, scale);
+    const int64_t before = world.wire_bytes_sent();
+    world.all_to_all_v(exchange.chunks());
+    EXPECT_EQ(exchange.receive, exchange.expected);
+    const auto self = static_cast<size_t>(world.rank());
+    const int64_t sent = static_cast<int64_t>(exchange.send.size()) - exchange.send_bytes[self];
+    EXPECT_EQ(world.wire_bytes_sent() - before, sent) << "bytes to itself do not travel";
+  }
+}
+
+// Requests may be waited for in any order, and a different one on every rank.
+void check_waits_in_any_order(Communicator& world) {
+  std::vector<Exchange> exchanges;
+  for (int i = 0; i < 5; ++i) exchanges.emplace_back(world, 100 + 50000 * i);
+  std::vector<Request> requests;
+  for (Exchange& exchange : exchanges) {
+    requests.push_back(world.start_all_to_all_v(exchange.chunks()));
+  }
+  std::vector<float> sum{1.0f};
+  requests.push_back(world.start_all_reduce(std::span<float>(sum), Reduction::kSum));
+  requests.push_back(world.start_barrier());
+  std::vector<size_t> order(requests.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::rotate(order.begin(), order.begin() + world.rank() % 7, order.end());
+  if (world.rank() % 2 == 1) std::ranges::reverse(order);
+  for (const size_t i : order) requests[i].wait();
+  for (const Exchange& exchange : exchanges) EXPECT_EQ(exchange.receive, exchange.expected);
+  EXPECT_EQ(sum[0], static_cast<float>(world.world_size()));
+}
+
+void check_test_completes(Communicator& world) {
+  Exchange exchange(world, 10);
+  Request request = world.start_all_to_all_v(exchange.chunks());
+  while (!request.test()) std::this_thread::yield();
+  EXPECT_EQ(exchange.receive, exchange.expected);
+  EXPECT_TRUE(request.test());
+  request.wait();
+}
+
+void check_broadcast(Communicator& world) {
+  for (int root = 0; root < world.world_size(); ++root) {
+    std::vector<std::byte> bytes(17);
+    if (world.rank() == root) bytes = message(root, root, 17);
+    world.broadcast(bytes, root);
+    EXPECT_EQ(bytes, message(root, root, 17));
+  }
+}
+
+// Two threads of every rank, each with its own communicator.
+void check_duplicate(Communicator& world) {
+  const std::unique_ptr<Communicator> other = world.duplicate();
+  EXPECT_EQ(other->rank(), world.rank());
+  std::thread beside([&other] {
+    for (int i = 0; i < 20; ++i) {
+      Exchange exchange(*other, 1 + i);
+      other->all_to_all_v(exchange.chunks());
+      EXPECT_EQ(exchange.receive, exchange.expected);
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    Exchange exchange(world, 500 + i);
+    world.all_to_all_v(exchange.chunks());
+    EXPECT_EQ(exchange.receive, exchange.expected);
+  }
+  beside.join();
+}
+
+void check_contract(Communicator& world) {
+  EXPECT_GE(world.local_rank(), 0);
+  EXPECT_LE(world.local_rank(), world.rank());
+  check_all_reduce(world);
+  check_all_gather(world);
+  check_all_to_all(world);
+  check_waits_in_any_order(world);
+  check_test_completes(world);
+  check_broadcast(world);
+  world.barrier();
+  check_duplicate(world);
+}
+
+class ThreadContract : public ::testing::TestWithParam<int> {};
+
+TEST_P(ThreadContract, Holds) {
+  run_thread_world(GetParam(), check_contract);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, ThreadContract, ::testing::Range(1, 9));
+
+TEST(MpiContract, Holds) {
+  ONEBIT_SKIP_WITHOUT_MPIRUN();
+  EXPECT_EQ(testing::mpi_world()->transport(), "mpi");
+  check_contract(*testing::mpi_world());
+}
+
+TEST(ThreadCommunicator, NamesRanksThatDisagreeAboutSizes) {
+  const auto disagree = [](Communicator& world) {
+    std::vector<std::byte> all(world.rank() == 0 ? 6 : 8);
+    world.all_gather(std::span(all).first(all.size() / 2), all);
+  };
+  try {
+    run_thread_world(2, disagree);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("which expects"), std::string::npos) << error.what();
+  }
+}
+
+TEST(ThreadCommunicator, NamesRanksThatCallDifferentCollectives) {
+  const auto disagree = [](Communicator& world) {
+    std::vector<std::byte> bytes(2);
+    if (world.rank() == 0) {
+      world.broadcast(bytes, 0);
+    } else {
+      world.all_gather(std::span(bytes).first(1), bytes);
+    }
+  };
+  EXPECT_THROW(run_thread_world(2, disagree), Error);
+}
+
+}  // namespace
+}  // namespace onebit::comm

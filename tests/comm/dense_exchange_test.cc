@@ -1,0 +1,92 @@
+#include "onebit/comm/dense_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "onebit/base/philox.h"
+#include "onebit/comm/thread_communicator.h"
+#include "tests/comm/mpi_environment.h"
+
+namespace onebit::comm {
+namespace {
+
+std::vector<float> values_of(int rank, int64_t elements) {
+  RandomSequence random(11, static_cast<uint64_t>(rank), 0);
+  std::vector<float> values;
+  for (int64_t i = 0; i < elements; ++i) {
+    values.push_back(static_cast<float>(random.uniform() - 0.5));
+  }
+  return values;
+}
+
+std::vector<float> average_on(Communicator& world, int64_t elements, DType wire) {
+  Context context = Context::cpu(1);
+  std::vector<float> values = values_of(world.rank(), elements);
+  DenseExchange exchange(world, Buckets(elements, 3 * kBlockElements * 4), wire);
+  const int64_t before = world.wire_bytes_sent();
+  exchange.average(context, View::of(values.data(), {elements}));
+  EXPECT_EQ(world.wire_bytes_sent() - before, exchange.wire_bytes());
+  return values;
+}
+
+float rounded(float value, DType wire) {
+  if (wire == DType::kBF16) return static_cast<float>(bf16(value));
+  if (wire == DType::kF16) return static_cast<float>(f16(value));
+  return value;
+}
+
+// The contract, element by element: rounded contributions added in rank order, the average rounded.
+std::vector<float> expected_average(int world_size, int64_t elements, DType wire) {
+  if (world_size == 1) return values_of(0, elements);
+  std::vector<float> sum(static_cast<size_t>(elements));
+  for (int rank = 0; rank < world_size; ++rank) {
+    const std::vector<float> values = values_of(rank, elements);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += rounded(values[i], wire);
+  }
+  for (float& value : sum) value = rounded(value * (1.0f / static_cast<float>(world_size)), wire);
+  return sum;
+}
+
+class DenseRanks : public ::testing::TestWithParam<int> {};
+
+TEST_P(DenseRanks, AverageInRankOrderOnEveryRank) {
+  for (const DType wire : {DType::kF32, DType::kBF16, DType::kF16}) {
+    for (const int64_t elements : {int64_t{1}, int64_t{2048}, int64_t{5000}, int64_t{50001}}) {
+      const std::vector<float> expected = expected_average(GetParam(), elements, wire);
+      run_thread_world(GetParam(), [&](Communicator& world) {
+        EXPECT_EQ(average_on(world, elements, wire), expected)
+            << name_of(wire) << ", " << elements << " elements, rank " << world.rank();
+      });
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, DenseRanks, ::testing::Range(1, 9));
+
+TEST(MpiDenseExchange, GivesTheBitsOfThreadRanks) {
+  ONEBIT_SKIP_WITHOUT_MPIRUN();
+  Communicator& world = *testing::mpi_world();
+  for (const DType wire : {DType::kF32, DType::kBF16}) {
+    EXPECT_EQ(average_on(world, 50001, wire), expected_average(world.world_size(), 50001, wire));
+  }
+}
+
+TEST(DenseExchange, SendsWhatARingSends) {
+  constexpr int64_t kElements = 1 << 20;
+  run_thread_world(4, [](Communicator& world) {
+    const Buckets buckets(kElements, 1 << 18);
+    EXPECT_EQ(DenseExchange(world, buckets, DType::kBF16).wire_bytes(),
+              ring_bytes_16bit(kElements, 4));
+    EXPECT_EQ(DenseExchange(world, buckets, DType::kF32).wire_bytes(),
+              2 * ring_bytes_16bit(kElements, 4));
+  });
+}
+
+TEST(DenseExchange, RefusesOtherTypes) {
+  const std::unique_ptr<Communicator> alone = make_single_rank();
+  EXPECT_THROW(DenseExchange(*alone, Buckets(10, 1 << 20), DType::kI32), Error);
+}
+
+}  // namespace
+}  // namespace onebit::comm

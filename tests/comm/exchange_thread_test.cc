@@ -1,0 +1,86 @@
+#include "onebit/comm/exchange_thread.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "onebit/comm/thread_communicator.h"
+
+namespace onebit::comm {
+namespace {
+
+Context one_thread() {
+  return Context::cpu(1);
+}
+
+TEST(ExchangeThread, RunsJobsInOrderWhileTheRankDoesSomethingElse) {
+  run_thread_world(3, [](Communicator& world) {
+    ExchangeThread thread(world.duplicate(), one_thread);
+    std::vector<int64_t> seen;
+    for (int64_t job = 0; job < 50; ++job) {
+      thread.submit([&seen, job](Context&, Communicator& communicator) {
+        std::vector<int64_t> value{job};
+        communicator.all_reduce(std::span<int64_t>(value), Reduction::kMax);
+        seen.push_back(value[0]);
+      });
+      if (job % 10 == 0) world.barrier();
+    }
+    thread.wait();
+    ASSERT_EQ(seen.size(), 50u);
+    for (int64_t job = 0; job < 50; ++job) EXPECT_EQ(seen[static_cast<size_t>(job)], job);
+    thread.submit([&seen](Context&, Communicator&) { seen.clear(); });
+    thread.wait();
+    EXPECT_TRUE(seen.empty());
+  });
+}
+
+// The failing job's rank is busy elsewhere; the others must not wait for it to notice.
+TEST(ExchangeThread, AFailingJobEndsAllRanksAtOnce) {
+  const auto work = [](Communicator& world) {
+    ExchangeThread thread(world.duplicate(), one_thread);
+    thread.submit([](Context&, Communicator& communicator) {
+      if (communicator.rank() == 1) fail("bucket 3 is torn");
+      communicator.barrier();
+    });
+    // Rank 1 does not look at its thread: it waits for the others, who wait for their threads.
+    if (world.rank() != 1) thread.wait();
+    world.barrier();
+    thread.wait();
+  };
+  try {
+    run_thread_world(3, work);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("bucket 3 is torn"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(ExchangeThread, AnErrorBesideItReleasesAJobThatWaits) {
+  const auto work = [](Communicator& world) {
+    ExchangeThread thread(world.duplicate(), one_thread);
+    thread.submit([](Context&, Communicator& communicator) {
+      if (communicator.rank() != 0) communicator.barrier();  // waits for rank 0 in vain
+    });
+    if (world.rank() == 2) fail("the disk of rank 2 is full");
+    thread.wait();
+    world.barrier();
+  };
+  try {
+    run_thread_world(3, work);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "the disk of rank 2 is full");
+  }
+}
+
+TEST(ExchangeThread, StopDropsWhatHasNotBegun) {
+  const std::unique_ptr<Communicator> alone = make_single_rank();
+  ExchangeThread thread(alone->duplicate(), one_thread);
+  thread.wait();
+  thread.stop();
+  EXPECT_EQ(thread.communicator().world_size(), 1);
+}
+
+}  // namespace
+}  // namespace onebit::comm

@@ -1,0 +1,173 @@
+// A rank that fails ends all of them, with its message.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "onebit/base/clock.h"
+#include "onebit/comm/thread_communicator.h"
+#include "tests/comm/mpi_environment.h"
+
+namespace onebit::comm {
+namespace {
+
+constexpr const char* kMessage = "shard 17 of rank 1 is cut short";
+
+enum class Waiting { kInAllReduce, kInBroadcast, kInPolling };
+
+void wait_for_all(Communicator& world, Waiting how) {
+  std::vector<double> value{1};
+  std::vector<std::byte> bytes(8);
+  switch (how) {
+    case Waiting::kInAllReduce:
+      return world.all_reduce(std::span<double>(value), Reduction::kSum);
+    case Waiting::kInBroadcast:
+      return world.broadcast(bytes, 1);
+    case Waiting::kInPolling:
+      for (Request request = world.start_barrier(); !request.test();) std::this_thread::yield();
+  }
+}
+
+class FailingThreadRank : public ::testing::TestWithParam<int> {};
+
+TEST_P(FailingThreadRank, EndsTheOthersWhereverTheyWait) {
+  for (const Waiting how : {Waiting::kInAllReduce, Waiting::kInBroadcast, Waiting::kInPolling}) {
+    std::atomic<int> told = 0;
+    const auto work = [&](Communicator& world) {
+      world.barrier();
+      if (world.rank() == 1) fail("{}", kMessage);
+      try {
+        wait_for_all(world, how);
+        ADD_FAILURE() << "rank " << world.rank() << " was not told";
+      } catch (const PeerError& error) {
+        EXPECT_EQ(error.failed_rank(), 1);
+        EXPECT_NE(std::string(error.what()).find(kMessage), std::string::npos);
+        ++told;
+        throw;
+      }
+    };
+    try {
+      run_thread_world(GetParam(), work);
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), kMessage);
+    }
+    EXPECT_EQ(told, GetParam() - 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, FailingThreadRank, ::testing::Values(2, 3, 8));
+
+TEST(FailingRank, KeepsTheTypeOfTheException) {
+  const auto work = [](Communicator& world) {
+    if (world.rank() == 1) throw std::out_of_range("row 9");
+    world.barrier();
+  };
+  EXPECT_THROW(run_thread_world(2, work), std::out_of_range);
+}
+
+TEST(FailingRank, ThatReturnsEarlyIsNamed) {
+  const auto work = [](Communicator& world) {
+    if (world.rank() == 1) return;
+    world.barrier();
+  };
+  try {
+    run_thread_world(2, work);
+    FAIL() << "no error";
+  } catch (const PeerError& error) {
+    EXPECT_EQ(error.failed_rank(), 1);
+  }
+}
+
+// A rank that unwinds while others still copy into its buffers must not free them under their hands
+// (seen by the address sanitizer).
+TEST(FailingRank, TakesItsBuffersBackSafely) {
+  for (int round = 0; round < 20; ++round) {
+    const auto work = [round](Communicator& world) {
+      std::vector<std::byte> send(300000), receive(300000);
+      const std::vector<int64_t> sizes_bytes(3, 100000);
+      Request request = world.start_all_to_all_v({send, sizes_bytes, receive, sizes_bytes});
+      if (world.rank() == round % 3) fail("given up");
+      request.wait();
+      world.barrier();
+    };
+    EXPECT_THROW(run_thread_world(3, work), Error);
+  }
+}
+
+struct Ended {
+  int status;
+  double seconds;
+  std::string output;
+};
+
+// This program again, as `ranks` processes that run one disabled test.
+Ended run_under_mpirun(int ranks, const std::string& test) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string command = fmt::format(
+      "env -u GTEST_OUTPUT {} --allow-run-as-root --oversubscribe --bind-to none -np {} {} "
+      "--gtest_also_run_disabled_tests --gtest_filter={} 2>&1",
+      ONEBIT_MPIRUN, ranks, self, test);
+  const Stopwatch stopwatch;
+  FILE* pipe = popen(command.c_str(), "r");
+  require(pipe != nullptr, "cannot start {}", command);
+  Ended ended{};
+  std::array<char, 4096> part;
+  while (const size_t size = fread(part.data(), 1, part.size(), pipe)) {
+    ended.output.append(part.data(), size);
+  }
+  ended.status = pclose(pipe);
+  ended.seconds = stopwatch.seconds();
+  return ended;
+}
+
+void expect_ended_with_message(const std::string& test) {
+  if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
+  if (testing::mpi_world() != nullptr) GTEST_SKIP() << "starts mpirun itself";
+  const Ended ended = run_under_mpirun(3, test);
+  EXPECT_NE(ended.status, 0);
+  EXPECT_NE(ended.output.find(fmt::format("rank 1 failed: {}", kMessage)), std::string::npos)
+      << ended.output;
+  EXPECT_LT(ended.seconds, 20) << ended.output;
+  EXPECT_EQ(ended.output.find("outlived"), std::string::npos) << ended.output;
+}
+
+TEST(FailingRank, EndsProcessesThatWait) {
+  expect_ended_with_message("FailingProcess.DISABLED_WhileOthersWait");
+}
+
+TEST(FailingRank, EndsProcessesThatCompute) {
+  expect_ended_with_message("FailingProcess.DISABLED_WhileOthersCompute");
+}
+
+TEST(FailingProcess, DISABLED_WhileOthersWait) {
+  Communicator& world = *testing::mpi_world();
+  run_rank(world, [&] {
+    world.barrier();
+    if (world.rank() == 1) fail("{}", kMessage);
+    try {
+      world.barrier();
+    } catch (const PeerError& error) {
+      EXPECT_EQ(error.failed_rank(), 1);
+      EXPECT_NE(std::string(error.what()).find(kMessage), std::string::npos);
+      throw;
+    }
+    std::puts("outlived");
+  });
+}
+
+TEST(FailingProcess, DISABLED_WhileOthersCompute) {
+  Communicator& world = *testing::mpi_world();
+  run_rank(world, [&] {
+    world.barrier();
+    if (world.rank() == 1) fail("{}", kMessage);
+    std::this_thread::sleep_for(std::chrono::seconds(60));
+    std::puts("outlived");
+  });
+}
+
+}  // namespace
+}  // namespace onebit::comm

@@ -1,0 +1,76 @@
+#include "onebit/comm/launch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "tests/comm/mpi_environment.h"
+
+namespace onebit::comm {
+namespace {
+
+// Sets or removes environment variables until the end of a test.
+class Variables {
+ public:
+  Variables() {
+    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE", "PMI_RANK",
+                             "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}) {
+      const char* value = std::getenv(name);
+      before_.emplace_back(name, value == nullptr ? std::nullopt : std::optional(value));
+      unsetenv(name);
+    }
+  }
+  ~Variables() {
+    for (const auto& [name, value] : before_) {
+      value.has_value() ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
+    }
+  }
+  void set(const char* name, const char* value) { setenv(name, value, 1); }
+
+ private:
+  std::vector<std::pair<std::string, std::optional<std::string>>> before_;
+};
+
+TEST(Launch, AloneIsOneRank) {
+  const Variables variables;
+  const Launch launch = detect_launch();
+  EXPECT_EQ(launch.launcher, "");
+  EXPECT_EQ(launch.world_size, 1);
+  World world;
+  EXPECT_EQ(world.communicator().world_size(), 1);
+}
+
+TEST(Launch, KnowsTheLaunchers) {
+  struct Case {
+    const char *launcher, *size, *rank;
+  };
+  for (const Case& expected : {Case{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                               Case{"mpiexec", "PMI_SIZE", "PMI_RANK"},
+                               Case{"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}}) {
+    Variables variables;
+    variables.set(expected.size, "4");
+    variables.set(expected.rank, "3");
+    const Launch launch = detect_launch();
+    EXPECT_EQ(launch.launcher, expected.launcher);
+    EXPECT_EQ(launch.world_size, 4);
+    EXPECT_EQ(launch.rank, 3);
+  }
+}
+
+TEST(Launch, RefusesVariablesThatAreNoNumbers) {
+  Variables variables;
+  variables.set("PMI_SIZE", "many");
+  variables.set("PMI_RANK", "0");
+  EXPECT_THROW(detect_launch(), Error);
+}
+
+TEST(MpiLaunch, OpensTheWorldThatWasLaunched) {
+  ONEBIT_SKIP_WITHOUT_MPIRUN();
+  EXPECT_EQ(detect_launch().world_size, testing::mpi_world()->world_size());
+  EXPECT_EQ(detect_launch().rank, testing::mpi_world()->rank());
+  EXPECT_EQ(testing::mpi_world()->local_rank(), testing::mpi_world()->rank()) << "one machine";
+}
+
+}  // namespace
+}  // namespace onebit::comm

@@ -1,0 +1,29 @@
+#include "tests/comm/mpi_environment.h"
+
+#include <memory>
+
+#include "onebit/comm/launch.h"
+
+namespace onebit::testing {
+namespace {
+
+std::unique_ptr<comm::World> world;
+
+class MpiTestEnvironment : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    if (comm::detect_launch().world_size > 1) world = std::make_unique<comm::World>();
+  }
+  void TearDown() override { world.reset(); }
+};
+
+[[maybe_unused]] const auto* const environment =
+    ::testing::AddGlobalTestEnvironment(new MpiTestEnvironment);
+
+}  // namespace
+
+comm::Communicator* mpi_world() {
+  return world == nullptr ? nullptr : &world->communicator();
+}
+
+}  // namespace onebit::testing
