@@ -1,86 +1,181 @@
 #include "onebit/text/sentence_splitter.h"
 
-#include <unicode/brkiter.h>
-#include <unicode/filteredbrk.h>
 #include <unicode/locid.h>
-#include <unicode/utext.h>
 
 #include <algorithm>
+#include <array>
 
 #include "onebit/base/error.h"
+#include "onebit/text/abbreviations.h"
+#include "onebit/text/sentence_classes.h"
+#include "onebit/text/utf8.h"
 
 namespace onebit::text {
 namespace {
 
-bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
+std::string known_locale(const std::string& name) {
+  int32_t count = 0;
+  const icu::Locale wanted(name.c_str());
+  const icu::Locale* known = icu::Locale::getAvailableLocales(count);
+  const bool found = std::any_of(known, known + count, [&](const icu::Locale& locale) {
+    return std::string_view(locale.getLanguage()) == wanted.getLanguage();
+  });
+  require(found && !name.empty(),
+          "sentence splitting: no locale '{}' in ICU; give a language code such as 'en'", name);
+  return wanted.getName();
 }
 
 }  // namespace
 
 class SentenceSplitter::Body {
  public:
-  explicit Body(const std::string& name) {
-    const icu::Locale locale(name.c_str());
-    int32_t count = 0;
-    const icu::Locale* known = icu::BreakIterator::getAvailableLocales(count);
-    const bool found = std::any_of(known, known + count, [&](const icu::Locale& l) {
-      return std::string_view(l.getLanguage()) == locale.getLanguage();
-    });
-    require(!name.empty() && found,
-            "sentence splitting: no locale '{}' in ICU; use a language code such as 'en'", name);
-    UErrorCode status = U_ZERO_ERROR;
-    std::unique_ptr<icu::BreakIterator> plain(
-        icu::BreakIterator::createSentenceInstance(locale, status));
-    require(U_SUCCESS(status), "sentence splitting: ICU has no rules for locale '{}': {}", name,
-            u_errorName(status));
-    std::unique_ptr<icu::FilteredBreakIteratorBuilder> builder(
-        icu::FilteredBreakIteratorBuilder::createInstance(locale, status));
-    require(U_SUCCESS(status), "sentence splitting: no abbreviations for locale '{}' in ICU: {}",
-            name, u_errorName(status));
-    iterator.reset(builder->build(plain.release(), status));
-    require(U_SUCCESS(status), "sentence splitting: ICU failed for locale '{}': {}", name,
-            u_errorName(status));
+  explicit Body(const std::string& locale)
+      : classes_(icu::Locale(locale.c_str()).getLanguage()), abbreviations_(locale) {
+    for (char32_t byte = 0; byte < may_end_.size(); ++byte) {
+      const SentenceClass k = classes_.of(byte);
+      may_end_[byte] = byte >= 0x80 || k == SentenceClass::kStop || k == SentenceClass::kEnd;
+    }
   }
-  ~Body() { utext_close(&text); }
-  Body(const Body&) = delete;
-  Body& operator=(const Body&) = delete;
 
-  std::unique_ptr<icu::BreakIterator> iterator;
-  UText text = UTEXT_INITIALIZER;
-  std::string one_line;
+  // Appends the sentences of `text`. The rule numbers are those of Annex 29, section 5.1.
+  void split(std::string_view text, std::vector<std::string_view>& sentences) {
+    text_ = text;
+    size_t begin = 0;
+    for (size_t at = skip_plain(0); at < text.size(); at = skip_plain(at)) {
+      const Character c = character(at);
+      if (c.kind == SentenceClass::kStop || c.kind == SentenceClass::kEnd) {
+        const Decision decision = after_terminator(at, c);
+        at = decision.next;
+        if (!decision.breaks) continue;
+      } else {
+        at = c.next;
+        if (c.kind != SentenceClass::kSeparator) continue;  // SB4, SB998
+      }
+      add(begin, at, sentences);
+      begin = at;
+    }
+    add(begin, text.size(), sentences);
+  }
+
+ private:
+  struct Character {
+    SentenceClass kind;
+    size_t next;
+  };
+  struct Decision {
+    bool breaks;
+    size_t next;  // where the sentence begins, or where the scan goes on
+  };
+
+  // The next byte that may end a sentence: most bytes of a text are passed over here.
+  size_t skip_plain(size_t at) const {
+    while (at < text_.size() && !may_end_[static_cast<uint8_t>(text_[at])]) ++at;
+    return at;
+  }
+
+  Character character(size_t at) const {
+    const uint8_t byte = static_cast<uint8_t>(text_[at]);
+    if (byte < 0x80) return {classes_.of(byte), at + 1};
+    const DecodedCharacter c = decode_utf8(text_.substr(at));
+    return {classes_.of(c.code_point), at + c.size_bytes};
+  }
+  SentenceClass kind(size_t at) const {
+    return at < text_.size() ? character(at).kind : SentenceClass::kSeparator;
+  }
+  // The next place whose character is not Extend or Format (SB5).
+  size_t skip_extensions(size_t at) const {
+    while (at < text_.size() && kind(at) == SentenceClass::kExtend) at = character(at).next;
+    return at;
+  }
+  size_t skip(size_t at, SentenceClass skipped) const {
+    while (at < text_.size() && kind(at) == skipped) at = skip_extensions(character(at).next);
+    return at;
+  }
+  size_t previous(size_t at) const {
+    do {
+      --at;
+    } while (at > 0 && (static_cast<uint8_t>(text_[at]) & 0xC0) == 0x80);
+    return at;
+  }
+
+  bool follows_cased_letter(size_t at) const {
+    while (at > 0) {
+      at = previous(at);
+      const SentenceClass k = kind(at);
+      if (k != SentenceClass::kExtend) {
+        return k == SentenceClass::kUpper || k == SentenceClass::kLower;
+      }
+    }
+    return false;
+  }
+
+  // Whether a small letter comes before any other letter or terminator (SB8).
+  bool goes_on_in_lower_case(size_t at) const {
+    for (; at < text_.size(); at = character(at).next) {
+      switch (kind(at)) {
+        case SentenceClass::kLower:
+          return true;
+        case SentenceClass::kUpper:
+        case SentenceClass::kLetter:
+        case SentenceClass::kSeparator:
+        case SentenceClass::kStop:
+        case SentenceClass::kEnd:
+          return false;
+        default:
+          break;
+      }
+    }
+    return false;
+  }
+
+  Decision after_terminator(size_t terminator, Character c) const {
+    const bool stop = c.kind == SentenceClass::kStop;
+    const size_t after = skip_extensions(c.next);
+    if (stop && kind(after) == SentenceClass::kNumeric) return {false, after};  // SB6
+    if (stop && kind(after) == SentenceClass::kUpper && follows_cased_letter(terminator)) {
+      return {false, after};  // SB7
+    }
+    const size_t closed = skip(after, SentenceClass::kClose);
+    const size_t at = skip(closed, SentenceClass::kSpace);
+    if (at == text_.size()) return {true, at};
+    const Character next = character(at);
+    if (next.kind == SentenceClass::kSeparator) return {true, next.next};  // SB9 to SB11
+    if (next.kind == SentenceClass::kContinue || next.kind == SentenceClass::kStop ||
+        next.kind == SentenceClass::kEnd) {
+      return {false, at};  // SB8a
+    }
+    if (stop && goes_on_in_lower_case(at)) return {false, at};
+    if (stop && closed == c.next && abbreviations_.end_of(text_.substr(0, c.next))) {
+      return {false, at};
+    }
+    return {true, at};
+  }
+
+  void add(size_t begin, size_t end, std::vector<std::string_view>& sentences) const {
+    const auto is_space = [&](size_t at) {
+      const SentenceClass k = kind(at);
+      return k == SentenceClass::kSpace || k == SentenceClass::kSeparator;
+    };
+    while (begin < end && is_space(begin)) begin = character(begin).next;
+    while (begin < end && is_space(previous(end))) end = previous(end);
+    if (begin < end) sentences.push_back(text_.substr(begin, end - begin));
+  }
+
+  SentenceClasses classes_;
+  Abbreviations abbreviations_;
+  std::array<bool, 256> may_end_{};  // by byte; all that are not ASCII
+  std::string_view text_;
 };
 
 SentenceSplitter::SentenceSplitter(const std::string& locale)
-    : body_(std::make_unique<Body>(locale)) {}
+    : body_(std::make_unique<Body>(known_locale(locale))) {}
 SentenceSplitter::~SentenceSplitter() = default;
 SentenceSplitter::SentenceSplitter(SentenceSplitter&&) noexcept = default;
 SentenceSplitter& SentenceSplitter::operator=(SentenceSplitter&&) noexcept = default;
 
 std::vector<std::string_view> SentenceSplitter::split(std::string_view paragraph) {
-  Body& body = *body_;
-  body.one_line.assign(paragraph);
-  std::replace_if(body.one_line.begin(), body.one_line.end(), is_space, ' ');
-  UErrorCode status = U_ZERO_ERROR;
-  utext_openUTF8(&body.text, body.one_line.data(), static_cast<int64_t>(body.one_line.size()),
-                 &status);
-  body.iterator->setText(&body.text, status);
-  require(U_SUCCESS(status), "sentence splitting: ICU failed: {}", u_errorName(status));
-
   std::vector<std::string_view> sentences;
-  int32_t begin = body.iterator->first();
-  for (int32_t end = body.iterator->next(); end != icu::BreakIterator::DONE;
-       begin = end, end = body.iterator->next()) {
-    const std::string_view sentence =
-        trimmed(paragraph.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
-    if (!sentence.empty()) sentences.push_back(sentence);
-  }
+  body_->split(paragraph, sentences);
   return sentences;
 }
 

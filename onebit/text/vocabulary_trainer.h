@@ -21,13 +21,16 @@ class VocabularyTrainer {
   VocabularyTrainer(VocabularyTrainer&&) noexcept;
   VocabularyTrainer& operator=(VocabularyTrainer&&) noexcept;
 
+  // Special tokens in the text are passed over, bytes that are not UTF-8 too.
   void add_text(std::string_view utf8);
   void merge(const VocabularyTrainer& other);
 
   // The tokens in id order: [PAD] [UNK] [CLS] [SEP] [MASK], the characters, the characters with
   // "##", then the merged pieces in the order found. Depends on the words and their counts alone,
-  // not on the order of the text nor on `threads`. Fewer than `vocab_size` come back when the text
-  // has no more pairs. Errors: no text, a size without room for the special tokens and characters.
+  // not on the order of the text nor on `threads`. Fewer than `vocab_size` come back when no pair
+  // is left that occurs twice. Of more than 1000 characters the most frequent stay, and words with
+  // another one are left out. Errors: no text, a size without room for the special tokens and
+  // characters.
   std::vector<std::string> train(int32_t vocab_size, int threads) const;
 
  private:

@@ -3,24 +3,14 @@
 #include <algorithm>
 #include <bit>
 
+#include "onebit/text/word_hash.h"
+
 namespace onebit::text {
 namespace {
 
 constexpr size_t kFirstEntries = size_t{1} << 12;
 constexpr size_t kMostEntries = size_t{1} << 18;  // 8 MiB
 constexpr size_t kMostArenaBytes = size_t{1} << 23;
-
-uint64_t hash_of(std::string_view word) {
-  uint64_t hash = word.size() * 0x9E3779B97F4A7C15u;
-  while (!word.empty()) {
-    uint64_t bytes = 0;
-    const size_t size = std::min<size_t>(word.size(), 8);
-    std::memcpy(&bytes, word.data(), size);
-    hash = std::rotl(hash ^ bytes, 29) * 0xD6E8FEB86659FD93u;
-    word.remove_prefix(size);
-  }
-  return hash | 1;  // zero marks an empty entry
-}
 
 int shift_for(size_t entries) {
   return 64 - std::countr_zero(entries);
@@ -47,7 +37,7 @@ bool WordCache::holds(const Entry& entry, uint64_t hash, std::string_view word) 
 
 const WordCache::Entry* WordCache::find(std::string_view word) const {
   if (word.size() <= 16) return find(key_of(word));
-  const uint64_t hash = hash_of(word);
+  const uint64_t hash = hash_word(word);
   for (size_t i = slot({hash, 0});; i = (i + 1) & mask_) {
     if (holds(entries_[i], hash, word)) return &entries_[i];
     if (entries_[i].key.low == 0) return nullptr;
@@ -105,7 +95,7 @@ const WordCache::Entry* WordCache::insert(Key key, std::span<const int32_t> ids)
 const WordCache::Entry* WordCache::insert(std::string_view word, std::span<const int32_t> ids) {
   if (word.size() <= 16) return insert(key_of(word), ids);
   make_room();
-  const uint64_t hash = hash_of(word);
+  const uint64_t hash = hash_word(word);
   const Key key{hash, kHashedMark | (uint64_t{word.size()} << 32) | word_arena_.size()};
   word_arena_.append(word);
   return place(key, slot({hash, 0}), ids);

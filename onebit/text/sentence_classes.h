@@ -1,0 +1,40 @@
+// Sentence_Break classes of characters (Unicode Standard Annex 29, table 4), from ICU.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace onebit::text {
+
+enum class SentenceClass : uint8_t {
+  kOther,
+  kSpace,      // Sp, and the line ends CR and LF: inside a paragraph they are white space
+  kSeparator,  // Sep: always ends a sentence
+  kLower,
+  kUpper,
+  kLetter,  // OLetter
+  kNumeric,
+  kStop,      // ATerm: the full stop, which may end an abbreviation
+  kEnd,       // STerm: ! and ?
+  kClose,     // quotes and brackets
+  kContinue,  // SContinue: comma, colon, dash
+  kExtend,    // Extend and Format: part of the character before
+};
+
+class SentenceClasses {
+ public:
+  // `language` changes single characters: the Greek question mark ends sentences in "el".
+  explicit SentenceClasses(std::string_view language);
+
+  SentenceClass of(char32_t code_point) const {
+    return code_point < classes_.size() ? classes_[code_point] : of_high(code_point);
+  }
+
+ private:
+  static SentenceClass of_high(char32_t code_point);
+
+  std::vector<SentenceClass> classes_;  // of the first 2^16 code points
+};
+
+}  // namespace onebit::text

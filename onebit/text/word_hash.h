@@ -1,0 +1,25 @@
+// A fast 64-bit hash of short byte strings, for tables in memory only.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace onebit::text {
+
+// Never zero, which tables take for an empty place.
+inline uint64_t hash_word(std::string_view word) {
+  uint64_t hash = word.size() * 0x9E3779B97F4A7C15u;
+  while (!word.empty()) {
+    uint64_t bytes = 0;
+    const size_t size = std::min<size_t>(word.size(), 8);
+    std::memcpy(&bytes, word.data(), size);
+    hash = std::rotl(hash ^ bytes, 29) * 0xD6E8FEB86659FD93u;
+    word.remove_prefix(size);
+  }
+  return (hash ^ (hash >> 32)) | 1;
+}
+
+}  // namespace onebit::text
