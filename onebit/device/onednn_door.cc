@@ -1,5 +1,8 @@
 #include "onebit/device/onednn_door.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace onebit {
 namespace {
 
@@ -13,6 +16,24 @@ bool native_bf16() {
 
 OnednnDoor::OnednnDoor()
     : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_), has_native_bf16_(native_bf16()) {}
+
+PreparedPrimitive* OnednnDoor::find_primitive(const PrimitiveKey& key) {
+  const auto found = primitives_.find(key);
+  if (found == primitives_.end()) return nullptr;
+  found->second.last_use = ++uses_;
+  return &found->second;
+}
+
+PreparedPrimitive& OnednnDoor::keep_primitive(const PrimitiveKey& key,
+                                              PreparedPrimitive primitive) {
+  if (primitives_.size() >= kMaxPrimitives) {
+    primitives_.erase(std::min_element(
+        primitives_.begin(), primitives_.end(),
+        [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; }));
+  }
+  primitive.last_use = ++uses_;
+  return primitives_.insert_or_assign(key, std::move(primitive)).first->second;
+}
 
 const char* OnednnDoor::instruction_set() {
   switch (dnnl::get_effective_cpu_isa()) {

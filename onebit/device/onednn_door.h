@@ -1,19 +1,44 @@
-// The only place that knows oneDNN's objects: an engine, a stream and a scratchpad for one thread
-// of control. Everything else about oneDNN stands in onebit/ops/matmul_cpu.cc.
+// The only place that owns oneDNN's objects: an engine, a stream, the primitives made so far and
+// the scratch memory of one thread of control. How products are described to oneDNN stands in
+// onebit/ops/matmul_cpu.cc.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <dnnl.hpp>
+#include <map>
+#include <unordered_map>
 
-#include "onebit/device/buffer.h"
+#include "onebit/device/scratch.h"
 
 namespace onebit {
 
+// A primitive with the arguments it is run with: memory objects whose pointers are set before each
+// run.
+struct PreparedPrimitive {
+  dnnl::primitive primitive;
+  std::unordered_map<int, dnnl::memory> arguments;  // DNNL_ARG_... -> memory
+  int64_t scratchpad_bytes = 0;
+  uint64_t last_use = 0;
+};
+
 class OnednnDoor {
  public:
+  // What tells one primitive from another; its meaning is the caller's.
+  using PrimitiveKey = std::array<int64_t, 8>;
+  // Packed batches bring new numbers of rows all the time: the least recently used is dropped.
+  static constexpr size_t kMaxPrimitives = 512;
+
   OnednnDoor();
 
   const dnnl::engine& engine() const { return engine_; }
   dnnl::stream& stream() { return stream_; }
+  Scratch& scratch() { return scratch_; }
+
+  // The primitive under `key`, or null.
+  PreparedPrimitive* find_primitive(const PrimitiveKey& key);
+  PreparedPrimitive& keep_primitive(const PrimitiveKey& key, PreparedPrimitive primitive);
+
   // Whether this processor multiplies bf16 natively (AVX-512 BF16 or AMX).
   bool has_native_bf16() const { return has_native_bf16_; }
   // "avx2", "avx512_core_bf16"...: what oneDNN runs on here.
@@ -22,6 +47,9 @@ class OnednnDoor {
  private:
   dnnl::engine engine_;
   dnnl::stream stream_;
+  Scratch scratch_;
+  std::map<PrimitiveKey, PreparedPrimitive> primitives_;
+  uint64_t uses_ = 0;
   bool has_native_bf16_;
 };
 

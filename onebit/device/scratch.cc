@@ -1,0 +1,37 @@
+#include "onebit/device/scratch.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+
+namespace onebit {
+namespace {
+
+constexpr int64_t kAlignmentBytes = 64;
+
+}  // namespace
+
+Scratch::Block Scratch::take(int64_t size_bytes) {
+  ONEBIT_INVARIANT(size_bytes >= 0);
+  const int64_t rounded = (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+  std::byte* data = nullptr;
+  if (overflow_.empty() && taken_bytes_ + rounded <= main_.size_bytes()) {
+    data = main_.data() + taken_bytes_;
+  } else {
+    overflow_.emplace_back(Device{}, std::max(rounded, kAlignmentBytes));
+    data = overflow_.back().data();
+  }
+  taken_bytes_ += rounded;
+  peak_bytes_ = std::max(peak_bytes_, taken_bytes_);
+  return {this, data, rounded};
+}
+
+void Scratch::give_back(int64_t size_bytes) {
+  taken_bytes_ -= size_bytes;
+  if (taken_bytes_ > 0 || overflow_.empty()) return;
+  overflow_.clear();
+  main_ = Buffer();
+  main_ = Buffer(Device{}, peak_bytes_);
+}
+
+}  // namespace onebit

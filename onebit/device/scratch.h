@@ -1,0 +1,49 @@
+// Memory an operation borrows while it runs. It grows while the first steps show what is needed and
+// then stays, so that later steps allocate nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "onebit/device/buffer.h"
+
+namespace onebit {
+
+// A stack of uninitialised blocks, each aligned to 64 bytes: what is taken last is given back
+// first. For one thread of control; blocks may be used by its parallel_for threads.
+class Scratch {
+ public:
+  class Block {
+   public:
+    ~Block() { scratch_->give_back(size_bytes_); }
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+    std::byte* data() const { return data_; }
+    template <typename T>
+    T* as() const {
+      return reinterpret_cast<T*>(data_);
+    }
+
+   private:
+    friend class Scratch;
+    Block(Scratch* scratch, std::byte* data, int64_t size_bytes)
+        : scratch_(scratch), data_(data), size_bytes_(size_bytes) {}
+
+    Scratch* scratch_;
+    std::byte* data_;
+    int64_t size_bytes_;
+  };
+
+  // Error: out of memory.
+  [[nodiscard]] Block take(int64_t size_bytes);
+
+ private:
+  void give_back(int64_t size_bytes);
+
+  Buffer main_;
+  std::vector<Buffer>
+      overflow_;  // taken while main_ was too small; merged into it once all is back
+  int64_t taken_bytes_ = 0, peak_bytes_ = 0;
+};
+
+}  // namespace onebit

@@ -1,0 +1,36 @@
+// How the CPU divides attention: an item is one head of one sequence, done by one thread from its
+// scores to its gradients, so that no sum depends on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "onebit/tensor/view.h"
+
+namespace onebit::ops {
+
+struct AttentionPlan {
+  AttentionPlan(const ConstView& qkv, std::span<const int32_t> starts, int64_t heads);
+
+  int64_t item_count() const { return batch * heads; }
+  // The first item of `part` of `parts`: parts cost about the same, whatever the lengths.
+  int64_t first_item(int64_t part, int64_t parts) const;
+
+  int64_t first_row(int64_t item) const { return starts[sequence(item)]; }
+  int64_t length(int64_t item) const {
+    return int64_t{starts[sequence(item) + 1]} - starts[sequence(item)];
+  }
+  int64_t head(int64_t item) const { return item % heads; }
+
+  std::span<const int32_t> starts;
+  int64_t rows, heads, hidden, head_size, batch, longest;
+  float scale;  // 1 / sqrt(head_size)
+
+ private:
+  size_t sequence(int64_t item) const { return static_cast<size_t>(item / heads); }
+  int64_t cost_of_sequence(int64_t sequence) const;
+
+  int64_t total_cost_;
+};
+
+}  // namespace onebit::ops

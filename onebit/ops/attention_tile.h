@@ -1,0 +1,53 @@
+// The scratch memory of one attention item, laid out once for both directions.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/ops/dropout_plan.h"
+
+namespace onebit::ops {
+
+// Queries handled together: a multiple of the rows a product keeps in registers.
+inline constexpr int64_t kQueryTile = 48;
+
+// Row lengths, padded for the widest vectors; the key row is also kept off powers of two, which
+// would crowd a transposed write into few cache sets.
+struct AttentionLayout {
+  AttentionLayout(int64_t longest, int64_t head_size)
+      : key_row((longest + 15) / 16 * 16 + 16),
+        head_row((head_size + 15) / 16 * 16),
+        keys(longest),
+        head_size_(head_size) {}
+
+  // [head_size, keys]: keys or values transposed.
+  int64_t transposed_elements() const { return head_size_ * key_row; }
+  // [keys, head_size]: keys, values or their gradients.
+  int64_t plain_elements() const { return keys * head_row; }
+  // [queries, keys]: scores and what becomes of them.
+  int64_t score_elements() const { return kQueryTile * key_row; }
+  // [queries, head_size]: queries, contexts or their gradients.
+  int64_t query_elements() const { return kQueryTile * head_row; }
+  int64_t bits_elements() const { return dropout_bits_elements(keys); }
+
+  int64_t key_row, head_row, keys;
+
+ private:
+  int64_t head_size_;
+};
+
+// Cuts typed pieces off a block of memory.
+class Carver {
+ public:
+  explicit Carver(std::byte* data) : data_(data) {}
+  template <typename T>
+  T* take(int64_t elements) {
+    T* piece = reinterpret_cast<T*>(data_);
+    data_ += (elements * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+    return piece;
+  }
+
+ private:
+  std::byte* data_;
+};
+
+}  // namespace onebit::ops

@@ -1,0 +1,20 @@
+#include "onebit/ops/cross_entropy.h"
+
+#include "onebit/ops/argument_check.h"
+#include "onebit/ops/dispatch.h"
+
+namespace onebit::ops {
+
+void cross_entropy(Context& context, const CrossEntropy& a) {
+  const ArgumentCheck check(context, "cross_entropy");
+  check.leading("logits", a.logits, 2);
+  const int64_t rows = a.logits.extent(0);
+  check.that(1 <= a.classes && a.classes <= a.logits.extent(1),
+             "classes must be between 1 and the number of columns");
+  check.view("targets", a.targets, DType::kI32, {rows});
+  check.view("losses", a.losses, DType::kF32, {rows});
+  check.optional("correct", a.correct, DType::kU8, {rows});
+  run_on_device(context, &cpu::cross_entropy, &cuda::cross_entropy, a);
+}
+
+}  // namespace onebit::ops

@@ -1,0 +1,54 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "onebit/ops/dropout_cpu.cc"
+#include "hwy/foreach_target.h"
+//
+#include "onebit/ops/cpu_ops.h"
+#include "onebit/ops/parts.h"
+#include "onebit/ops/row_scratch.h"
+#include "onebit/ops/simd_dropout_inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace onebit::ops::HWY_NAMESPACE {
+namespace {
+
+void dropout(Context& context, const DropoutForward& a) {
+  const int64_t rows = a.x.extent(0), columns = a.x.extent(1), grain = grain_for(columns);
+  const DropoutPlan plan(a.dropout);
+  const RowScratch scratch(context, part_count(context, rows, grain), columns);
+  with_float_type(a.x.dtype(), [&](auto tag) HWY_ATTR {
+    using T = decltype(tag);
+    with_bool(plan.active(), [&](auto active) HWY_ATTR {
+      for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
+        uint16_t* bits = scratch.bits(part);
+        for (int64_t row = begin; row < end; ++row) {
+          const T* x = a.x.data<T>() + row * columns;
+          T* y = a.y.data<T>() + row * columns;
+          if (active) draw_dropout_bits(plan, plan.row_keys[row], 0, columns, bits);
+          for_lanes(columns, [&](int64_t i, auto lanes) HWY_ATTR {
+            store(dropped<decltype(active)::value>(load(x + i, lanes), plan, bits + i), y + i,
+                  lanes);
+          });
+        }
+      });
+    });
+  });
+}
+
+}  // namespace
+}  // namespace onebit::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onebit::ops {
+
+HWY_EXPORT(dropout);
+
+namespace cpu {
+
+void dropout(Context& context, const DropoutForward& a) {
+  HWY_DYNAMIC_DISPATCH(dropout)(context, a);
+}
+
+}  // namespace cpu
+}  // namespace onebit::ops
+#endif
