@@ -150,7 +150,7 @@ bool JsonReader::boolean(const std::string& key, bool fallback) {
 
 std::string JsonReader::choice(const std::string& key, const std::string& fallback,
                                const std::vector<std::string>& choices) {
-  const std::string value = text(key, fallback);
+  std::string value = text(key, fallback);
   if (std::find(choices.begin(), choices.end(), value) != choices.end()) return value;
   const std::string near = nearest_word(value, choices);
   fail("{} is \"{}\"; it must be one of {}{}", place(key), value, fmt::join(choices, ", "),
