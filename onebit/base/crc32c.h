@@ -1,0 +1,19 @@
+// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), as TensorFlow's records and bundles and
+// LevelDB's tables use it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace onebit {
+
+// Goes on from `crc`, which is 0 at the beginning.
+uint32_t crc32c(const void* data, size_t size_bytes, uint32_t crc = 0);
+
+// The form in which those files store it: a CRC over data that holds CRCs is weak, so stored ones
+// are rotated and offset.
+inline uint32_t mask_crc32c(uint32_t crc) {
+  return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
+}
+
+}  // namespace onebit

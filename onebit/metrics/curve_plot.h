@@ -1,0 +1,28 @@
+// Curves drawn with characters: for a loss at the end of a run, in a terminal or a log.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace onebit::metrics {
+
+struct Curve {
+  std::string name;
+  std::vector<std::pair<double, double>> points;  // (x, y); not finite ones are left out
+};
+
+struct CurvePlot {
+  std::string x_label = "step";
+  size_t width = 72;   // of the whole drawing, in columns
+  size_t height = 16;  // of the plane, in lines
+  bool color = false;  // ANSI colours tell the curves apart; otherwise each has its own mark
+};
+
+// One curve, or several in colour, in Braille dots (two by four a character); several without
+// colour in one mark each. Points are averaged within a column, neighbours joined. Axes bear round
+// numbers; a legend stands below when there are several. No finite point: a line that says so.
+std::string draw_curves(std::span<const Curve> curves, const CurvePlot& plot);
+
+}  // namespace onebit::metrics

@@ -1,0 +1,54 @@
+#include "onebit/metrics/jsonl_writer.h"
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace onebit::metrics {
+namespace {
+
+// Keeps the lines with a step up to `last_step`.
+void drop_later_lines(const Path& path, int64_t last_step) {
+  const MappedFile file(path);
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              file.bytes().size());
+  Path kept_path = path;
+  kept_path += ".partial";
+  FileWriter kept(kept_path);
+  size_t number = 1;
+  for (size_t begin = 0; begin < text.size(); ++number) {
+    const size_t end = text.find('\n', begin);
+    if (end == std::string_view::npos) break;  // cut short by a kill
+    const std::string_view line = text.substr(begin, end - begin);
+    const std::string place = fmt::format("{}, line {}", path.string(), number);
+    const Json object = parse_json(line, place);
+    require(object.is_object() && object.contains("step") && object["step"].is_number_integer(),
+            "{}: not an object with an integer \"step\"; move the file away to start a new one",
+            place);
+    if (object["step"].get<int64_t>() <= last_step) kept.write(text.substr(begin, end + 1 - begin));
+    begin = end + 1;
+  }
+  if (kept.size_bytes() == text.size()) return;
+  kept.finish();
+  rename_durably(kept_path, path);
+}
+
+}  // namespace
+
+JsonLinesWriter::JsonLinesWriter(const Path& path, int64_t last_step) {
+  if (last_step == kNoStep) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    require(!error, "{}: cannot remove: {}", path.string(), error.message());
+  } else if (std::filesystem::exists(path)) {
+    drop_later_lines(path, last_step);
+  }
+  file_ = std::make_unique<AppendFile>(path);
+}
+
+void JsonLinesWriter::write(const Json& object) {
+  ONEBIT_INVARIANT(object.is_object() && object.contains("step"));
+  file_->append(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace onebit::metrics

@@ -1,0 +1,30 @@
+// metrics.jsonl: one JSON object a line, each with the integer key "step".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "onebit/base/json.h"
+#include "onebit/metrics/append_file.h"
+
+namespace onebit::metrics {
+
+// "last_step" for a new run: keeps no line.
+inline constexpr int64_t kNoStep = -1;
+
+class JsonLinesWriter {
+ public:
+  // Goes on with the file of a run that continues after step `last_step`: lines of later steps, and
+  // a last line cut short by a kill, are dropped atomically. Errors: a line that is not an object
+  // with a step (with its number), cannot write.
+  JsonLinesWriter(const Path& path, int64_t last_step);
+
+  // Appends the object; it is with the system when this returns. A value that is not finite becomes
+  // null, as JSON has no other word for it.
+  void write(const Json& object);
+
+ private:
+  std::unique_ptr<AppendFile> file_;
+};
+
+}  // namespace onebit::metrics

@@ -1,0 +1,33 @@
+// An event file that TensorBoard opens, growing while the run goes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "onebit/metrics/append_file.h"
+#include "onebit/metrics/jsonl_writer.h"
+#include "onebit/metrics/tensorboard_event.h"
+
+namespace onebit::metrics {
+
+class TensorBoardWriter {
+ public:
+  // Makes `folder` where needed and in it events.out.tfevents.<seconds>.<host>.<process>. With
+  // `last_step` other than kNoStep, the run continues after that step, and TensorBoard forgets what
+  // earlier files of the folder hold beyond it.
+  TensorBoardWriter(const Path& folder, int64_t last_step);
+
+  // Each is with the system when it returns.
+  void scalars(int64_t step, std::span<const Scalar> scalars);
+  void text(int64_t step, std::string_view tag, std::string_view markdown);
+  void histogram(int64_t step, std::string_view tag, const Histogram& histogram);
+
+  const Path& path() const { return file_->path(); }
+
+ private:
+  std::unique_ptr<AppendFile> file_;
+};
+
+}  // namespace onebit::metrics

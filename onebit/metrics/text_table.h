@@ -1,0 +1,43 @@
+// Tables of aligned columns, without boxes, for start-up and reports.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onebit::metrics {
+
+// Columns a text takes in a terminal: code points, without those that combine.
+size_t display_width(std::string_view utf8);
+
+class TextTable {
+ public:
+  // Without a header the first row added fixes the number of columns.
+  TextTable() = default;
+  explicit TextTable(std::vector<std::string> header);
+
+  // Columns that stand right-aligned (numbers); others stand left.
+  TextTable& align_right(std::vector<size_t> columns);
+  void add_row(std::vector<std::string> cells);
+  // A line of its own between rows, not aligned.
+  void add_title(std::string title);
+
+  // Lines ending in '\n', each behind `indent` spaces, without trailing spaces.
+  std::string text(size_t indent = 0) const;
+
+ private:
+  struct Row {
+    std::vector<std::string> cells;
+    bool is_title = false;
+  };
+
+  void check_columns(size_t count);
+
+  std::vector<Row> rows_;
+  std::vector<bool> right_;
+  size_t columns_ = 0;
+  bool has_header_ = false;
+};
+
+}  // namespace onebit::metrics

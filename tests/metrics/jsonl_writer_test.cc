@@ -1,0 +1,79 @@
+#include "onebit/metrics/jsonl_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::metrics {
+namespace {
+
+using ::testing::HasSubstr;
+
+void put(const Path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+TEST(JsonLines, EachLineIsThereAtOnce) {
+  TemporaryFolder folder;
+  const Path path = folder / "metrics.jsonl";
+  JsonLinesWriter writer(path, kNoStep);
+  writer.write({{"step", 1}, {"loss", 7.25}, {"phase", "warmup"}});
+  EXPECT_EQ(read_file(path), "{\"step\":1,\"loss\":7.25,\"phase\":\"warmup\"}\n");
+  writer.write({{"step", 2}, {"loss", NAN}, {"text", "\xff"}});
+  EXPECT_THAT(read_file(path), HasSubstr("\n{\"step\":2,\"loss\":null,"));
+}
+
+TEST(JsonLines, ResumeDropsLaterStepsAndATornLine) {
+  TemporaryFolder folder;
+  const Path path = folder / "metrics.jsonl";
+  put(path,
+      "{\"step\":0}\n{\"step\":5}\n{\"step\":6, "
+      "\"held_out\":{}}\n{\"step\":7}\n{\"step\":6}\n{\"st");
+  {
+    JsonLinesWriter writer(path, 6);
+    writer.write({{"step", 7}});
+  }
+  EXPECT_EQ(
+      read_file(path),
+      "{\"step\":0}\n{\"step\":5}\n{\"step\":6, \"held_out\":{}}\n{\"step\":6}\n{\"step\":7}\n");
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(JsonLines, NothingToDropLeavesTheFileAlone) {
+  TemporaryFolder folder;
+  const Path path = folder / "metrics.jsonl";
+  put(path, "{\"step\":1}\n");
+  std::filesystem::create_hard_link(path, folder / "same");
+  JsonLinesWriter writer(path, 1);
+  EXPECT_TRUE(std::filesystem::equivalent(path, folder / "same"));  // not rewritten
+  EXPECT_EQ(folder.entries(), 2);
+}
+
+TEST(JsonLines, ANewRunStartsEmpty) {
+  TemporaryFolder folder;
+  const Path path = folder / "metrics.jsonl";
+  put(path, "not json\n");
+  JsonLinesWriter writer(path, kNoStep);
+  EXPECT_EQ(read_file(path), "");
+}
+
+TEST(JsonLines, ABrokenLineIsNamedAndNothingChanges) {
+  TemporaryFolder folder;
+  const Path path = folder / "metrics.jsonl";
+  for (const std::string line : {"{\"step\":", "{\"loss\":3}", "[3]", "{\"step\":1.5}"}) {
+    const std::string content = "{\"step\":1}\n" + line + "\n{\"step\":9}\n";
+    put(path, content);
+    EXPECT_THAT(message_of([&] { JsonLinesWriter writer(path, 1); }),
+                HasSubstr("metrics.jsonl, line 2"));
+    EXPECT_EQ(read_file(path), content);
+    EXPECT_EQ(folder.entries(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace onebit::metrics
