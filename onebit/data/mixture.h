@@ -21,8 +21,8 @@ class Mixture {
     bool operator==(const Place&) const = default;
   };
   Place place(uint64_t sample) const;
-  // Samples of `source` among the first `samples`; off its share by less than the number of
-  // sources.
+  // Samples of `source` among the first `samples`: off its share by less than the number of sources
+  // (and by the rounding of shares to 32 bits).
   uint64_t count(size_t source, uint64_t samples) const;
 
  private:

@@ -27,7 +27,7 @@ class OrderedPipeline {
     std::vector<std::thread> threads;
     for (int i = 0; i < threads_; ++i) {
       threads.emplace_back([&, i] {
-        In item;
+        In item{};
         uint64_t ticket = 0;
         while (take(read, item, ticket)) {
           Result result;

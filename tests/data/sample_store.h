@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,13 +42,19 @@ inline std::vector<SampleDocument> sample_documents(int documents, uint64_t seed
   return made;
 }
 
-// Token number n of the store is kFirstWord + n.
+// Token number n of the store is kFirstWord + n. The vocabulary is as large as that needs, or
+// larger.
 inline std::shared_ptr<const TokenStore> make_store(const Path& folder,
                                                     const std::vector<SampleDocument>& documents,
-                                                    int32_t vocabulary_size = 60000,
+                                                    int32_t least_vocabulary_size = 0,
                                                     bool continuations = false) {
+  int32_t size = kFirstWord;
+  for (const SampleDocument& document : documents) {
+    for (const int tokens : document) size += tokens;
+  }
+  size = std::max(size, least_vocabulary_size);
   StoreWriter writer(folder, false);
-  writer.set_vocabulary(sample_vocabulary(vocabulary_size, continuations), text::Casing::kUncased);
+  writer.set_vocabulary(sample_vocabulary(size, continuations), text::Casing::kUncased);
   TokenizedBlock block(writer.token_size_bytes());
   int32_t next = kFirstWord;
   for (const SampleDocument& document : documents) {

@@ -1,0 +1,294 @@
+#include "onebit/data/batch_stream.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/data/sample_store.h"
+
+namespace onebit::data {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int32_t kCls = 2, kSep = 3;
+
+// One sequence, cut out of its batch.
+struct Sequence {
+  uint64_t sample;
+  int32_t next_sentence;
+  std::vector<int32_t> tokens, segments, positions, masked_positions, targets;
+  std::vector<uint64_t> row_keys;
+
+  bool operator==(const Sequence&) const = default;
+
+  // The tokens before masking.
+  std::vector<int32_t> text() const {
+    std::vector<int32_t> whole = tokens;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      whole[static_cast<size_t>(masked_positions[i])] = targets[i];
+    }
+    return whole;
+  }
+};
+
+std::vector<Sequence> sequences_of(const Batch& batch) {
+  std::vector<Sequence> sequences;
+  const auto slice = [](const auto& values, int32_t begin, int32_t end) {
+    return std::decay_t<decltype(values)>(values.begin() + begin, values.begin() + end);
+  };
+  for (size_t i = 0; i < batch.next_sentence.size(); ++i) {
+    const int32_t begin = batch.sequence_starts[i], end = batch.sequence_starts[i + 1];
+    Sequence sequence{batch.samples[i], batch.next_sentence[i], {}, {}, {}, {}, {}, {}};
+    sequence.tokens = slice(batch.tokens, begin, end);
+    sequence.segments = slice(batch.segments, begin, end);
+    sequence.positions = slice(batch.positions, begin, end);
+    sequence.row_keys = slice(batch.row_keys, begin, end);
+    for (size_t m = 0; m < batch.masked_rows.size(); ++m) {
+      if (batch.masked_rows[m] < begin || batch.masked_rows[m] >= end) continue;
+      sequence.masked_positions.push_back(batch.masked_rows[m] - begin);
+      sequence.targets.push_back(batch.masked_targets[m]);
+    }
+    sequences.push_back(sequence);
+  }
+  return sequences;
+}
+
+class BatchStreamTest : public ::testing::Test {
+ protected:
+  BatchStreamTest() : store_(make_store(folder_ / "store", sample_documents(80, 11), 40000)) {}
+
+  // All sequences of `steps` steps from `first_sample` on, by sample.
+  std::map<uint64_t, Sequence> collect(const std::vector<WeightedStore>& stores,
+                                       BatchStreamOptions options, uint64_t first_sample,
+                                       int steps) {
+    std::map<uint64_t, Sequence> found;
+    for (options.rank = 0; options.rank < options.world_size; ++options.rank) {
+      BatchStream stream(stores, options);
+      Batch batch;
+      for (int step = 0; step < steps; ++step) {
+        const uint64_t begin =
+            first_sample + static_cast<uint64_t>(step) * stream.samples_per_step();
+        for (int64_t micro_step = 0; micro_step < options.accumulation; ++micro_step) {
+          stream.build(begin, micro_step, batch);
+          for (const Sequence& sequence : sequences_of(batch)) {
+            EXPECT_TRUE(found.emplace(sequence.sample, sequence).second) << sequence.sample;
+          }
+        }
+      }
+    }
+    return found;
+  }
+
+  TemporaryFolder folder_;
+  std::shared_ptr<const TokenStore> store_;
+};
+
+TEST_F(BatchStreamTest, SequencesAreWellFormed) {
+  for (const int64_t length : {8, 32, 128, 512}) {
+    BatchStreamOptions options{.seed = 1, .micro_batch = 50};
+    options.pairs.sequence_length = length;
+    options.masks.max_predictions = 80;
+    const auto found = collect({{store_}}, options, 0, 4);
+    for (const auto& [sample, sequence] : found) {
+      const auto size = static_cast<int64_t>(sequence.tokens.size());
+      ASSERT_LE(size, length);
+      const std::vector<int32_t> text = sequence.text();
+      const auto middle = std::find(text.begin(), text.end(), kSep) - text.begin();
+      ASSERT_EQ(text.front(), kCls);
+      ASSERT_EQ(text.back(), kSep);
+      ASSERT_GE(middle, 2);             // A holds a token
+      ASSERT_GE(size - middle - 2, 1);  // B holds a token
+      const auto a_document = store_->document_of(static_cast<uint64_t>(
+          std::upper_bound(store_->sentence_offsets().begin(), store_->sentence_offsets().end(),
+                           static_cast<uint64_t>(text[1] - kFirstWord)) -
+          store_->sentence_offsets().begin() - 1));
+      const auto b_first = static_cast<size_t>(middle) + 1;
+      const auto b_document = store_->document_of(static_cast<uint64_t>(
+          std::upper_bound(store_->sentence_offsets().begin(), store_->sentence_offsets().end(),
+                           static_cast<uint64_t>(text[b_first] - kFirstWord)) -
+          store_->sentence_offsets().begin() - 1));
+      ASSERT_EQ(sequence.next_sentence == 1, a_document != b_document);
+      if (sequence.next_sentence == 0) {
+        ASSERT_GT(text[b_first], text[static_cast<size_t>(middle) - 1]);
+      }
+      for (int64_t position = 0; position < size; ++position) {
+        const auto at = static_cast<size_t>(position);
+        ASSERT_EQ(sequence.positions[at], position);
+        ASSERT_EQ(sequence.segments[at], position <= middle ? 0 : 1);
+        ASSERT_EQ(sequence.row_keys[at], sample << 16 | at);
+        // Tokens of A follow each other in the text, and so do those of B.
+        if (position != 0 && position != middle && position != size - 1 && position != 1 &&
+            at != b_first) {
+          ASSERT_EQ(text[at], text[at - 1] + 1);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(BatchStreamTest, BatchesStayInTheirBounds) {
+  BatchStreamOptions options{.micro_batch = 16};
+  options.masks.whole_words = true;
+  BatchStream stream({{store_}}, options);
+  const BatchBounds bounds = stream.bounds();
+  EXPECT_EQ(bounds.sequences, 16);
+  EXPECT_EQ(bounds.rows, 16 * 128);
+  EXPECT_EQ(bounds.masked_rows, 16 * 19);
+  Batch batch;
+  batch.reserve(bounds);
+  const auto capacities = [&batch] {
+    return std::vector<size_t>{batch.tokens.capacity(),         batch.segments.capacity(),
+                               batch.positions.capacity(),      batch.sequence_starts.capacity(),
+                               batch.row_keys.capacity(),       batch.masked_rows.capacity(),
+                               batch.masked_targets.capacity(), batch.next_sentence.capacity(),
+                               batch.samples.capacity()};
+  };
+  const std::vector<size_t> before = capacities();
+  for (uint64_t step = 0; step < 50; ++step) {
+    stream.build(step * 16, 0, batch);
+    ASSERT_LE(batch.rows(), bounds.rows);
+    ASSERT_LE(batch.masked(), bounds.masked_rows);
+    ASSERT_EQ(batch.sequences(), bounds.sequences);
+    ASSERT_EQ(batch.sequence_starts.size(), 17u);
+    ASSERT_EQ(batch.sequence_starts.back(), batch.rows());
+  }
+  EXPECT_EQ(capacities(), before);
+}
+
+TEST_F(BatchStreamTest, RanksAndAccumulationShareTheSameSamples) {
+  BatchStreamOptions options{.seed = 3, .micro_batch = 24};
+  const auto one = collect({{store_}}, options, 240, 3);
+  ASSERT_EQ(one.size(), 72u);
+  for (const auto& [ranks, accumulation] : {std::pair{1, 6}, {2, 3}, {3, 2}, {6, 1}, {4, 2}}) {
+    options.world_size = ranks;
+    options.accumulation = accumulation;
+    options.micro_batch = 24 / (ranks * accumulation);
+    EXPECT_EQ(collect({{store_}}, options, 240, 3), one) << ranks;
+  }
+}
+
+TEST_F(BatchStreamTest, ResumesAtAnySample) {
+  const BatchStreamOptions options{.seed = 4, .micro_batch = 7};
+  BatchStream first_epoch({{store_}}, options);
+  const uint64_t epoch = first_epoch.first_epoch_examples();
+  const int steps = static_cast<int>(2 * epoch / 7);
+  const auto unbroken = collect({{store_}}, options, 0, steps);
+  // A fresh stream each, also in and around the second epoch.
+  for (const uint64_t start : {uint64_t{1}, epoch - 3, epoch, epoch + 1, epoch + epoch / 2}) {
+    for (const auto& [sample, sequence] : collect({{store_}}, options, start, 2)) {
+      ASSERT_EQ(sequence, unbroken.at(sample));
+    }
+  }
+}
+
+TEST_F(BatchStreamTest, EveryEpochVisitsEveryExampleOnceInAnotherOrder) {
+  const BatchStreamOptions options{.seed = 5, .micro_batch = 1};
+  BatchStream stream({{store_}}, options);
+  const uint64_t epoch = stream.first_epoch_examples();
+  const DataPosition start_of_second = stream.positions(epoch)[0];
+  EXPECT_EQ(start_of_second, (DataPosition{1, 0}));
+  EXPECT_EQ(stream.positions(epoch - 1)[0], (DataPosition{0, epoch - 1}));
+  const auto samples = collect({{store_}}, options, 0, static_cast<int>(2 * epoch));
+  // The tokens of A and of a B that continues: each at most once an epoch, and nearly all of them
+  // (the rest is what truncation cut off).
+  std::map<int32_t, int> used;
+  int repeated = 0, same_place = 0;
+  for (const auto& [sample, sequence] : samples) {
+    if (sample >= epoch) {
+      repeated += samples.at(sample - epoch).text() == sequence.text();
+      same_place += samples.at(sample - epoch).tokens == sequence.tokens;
+      continue;
+    }
+    const std::vector<int32_t> text = sequence.text();
+    for (size_t i = 0; i < text.size(); ++i) {
+      const bool counts = sequence.segments[i] == 0 || sequence.next_sentence == 0;
+      if (text[i] >= kFirstWord && counts) ++used[text[i]];
+    }
+  }
+  for (const auto& [token, times] : used) ASSERT_EQ(times, 1) << token;
+  EXPECT_GT(static_cast<double>(used.size()), 0.85 * static_cast<double>(store_->tokens()));
+  EXPECT_LT(repeated, static_cast<int>(epoch) / 20);
+  EXPECT_EQ(same_place, 0);
+}
+
+TEST_F(BatchStreamTest, SeedsAndEpochsMaskDifferently) {
+  BatchStreamOptions options{.seed = 6, .micro_batch = 40};
+  const auto one = collect({{store_}}, options, 0, 1);
+  EXPECT_EQ(collect({{store_}}, options, 0, 1), one);
+  options.seed = 7;
+  const auto other = collect({{store_}}, options, 0, 1);
+  int equal = 0;
+  for (const auto& [sample, sequence] : one) equal += sequence == other.at(sample);
+  EXPECT_EQ(equal, 0);
+}
+
+TEST_F(BatchStreamTest, MixesStoresByWeight) {
+  const auto small = make_store(folder_ / "small", sample_documents(5, 12), 40000);
+  const BatchStreamOptions options{.seed = 8, .micro_batch = 10};
+  BatchStream stream({{store_, 1}, {small, 3}}, options);
+  // Three in four come from the small store, which goes through several epochs meanwhile.
+  const std::vector<DataPosition> positions = stream.positions(400);
+  EXPECT_EQ(positions[0], (DataPosition{0, 100}));
+  EXPECT_GT(positions[1].epoch, 1u);
+  const auto samples = collect({{store_, 1}, {small, 3}}, options, 0, 40);
+  EXPECT_EQ(samples.size(), 400u);
+  // By size when no weight is given.
+  BatchStream by_size({{store_}, {small}}, options);
+  const uint64_t epoch = by_size.first_epoch_examples();
+  const auto ends = by_size.positions(epoch);
+  for (const DataPosition& end : ends) {
+    EXPECT_TRUE(end.index <= 1 || end.epoch == 0) << end.epoch << " " << end.index;
+  }
+}
+
+TEST_F(BatchStreamTest, OneStoreServesEveryLength) {
+  for (const int64_t length : {16, 300, 2048}) {
+    BatchStreamOptions options{.micro_batch = 20};
+    options.pairs.sequence_length = length;
+    BatchStream stream({{store_}}, options);
+    Batch batch;
+    stream.build(0, 0, batch);
+    EXPECT_EQ(batch.sequences(), 20);
+  }
+}
+
+TEST_F(BatchStreamTest, RefusesWhatCannotWork) {
+  const auto refused = [&](const std::vector<WeightedStore>& stores, BatchStreamOptions options) {
+    return message_of([&] { BatchStream stream(stores, options); });
+  };
+  const auto tiny = make_store(folder_ / "tiny", {{4, 4}}, 40000);
+  EXPECT_THAT(refused({{tiny}}, {.world_size = 4}),
+              testing::AllOf(HasSubstr("for 4 ranks"), HasSubstr("fewer ranks or more text")));
+  const auto foreign = make_store(folder_ / "foreign", {{4, 4}}, 500);
+  EXPECT_THAT(refused({{tiny}, {foreign}}, {}), HasSubstr("different vocabularies"));
+  EXPECT_THAT(refused({{tiny, 1}, {store_}}, {}), HasSubstr("1 of 2 stores have a weight"));
+  EXPECT_THAT(refused({}, {}), HasSubstr("no token store"));
+  EXPECT_THAT(refused({{tiny}}, {.world_size = 2, .rank = 2}), HasSubstr("rank 2 of 2"));
+  EXPECT_THAT(refused({{tiny}}, {.micro_batch = 0}), HasSubstr("micro_batch is 0"));
+  EXPECT_THAT(refused({{tiny}}, {.accumulation = 0}), HasSubstr("accumulation is 0"));
+  EXPECT_THAT(refused({{tiny}}, {.pairs = {.sequence_length = 4}}),
+              HasSubstr("sequence_length is 4"));
+  EXPECT_THAT(refused({{tiny}}, {.pairs = {.short_sequence_probability = 2}}),
+              HasSubstr("short_sequence_probability is 2"));
+}
+
+// Pairs and masks of a seed may never change silently: runs could not be resumed.
+TEST_F(BatchStreamTest, GoldenSequence) {
+  const auto samples = collect({{store_}}, {.seed = 2024, .micro_batch = 3}, 1000, 1);
+  uint64_t digest = 0;
+  for (const auto& [sample, sequence] : samples) {
+    for (const int32_t token : sequence.tokens) {
+      digest = digest * 6364136223846793005ull + static_cast<uint64_t>(token) + 1;
+    }
+  }
+  EXPECT_EQ(digest, 10269397881842510612u);
+}
+
+}  // namespace
+}  // namespace onebit::data
