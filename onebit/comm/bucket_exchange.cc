@@ -17,7 +17,9 @@ std::span<std::byte> first_bytes(const Buffer& buffer, int64_t size_bytes) {
 }  // namespace
 
 BucketExchange::BucketExchange(Communicator& communicator, const Buckets& buckets)
-    : communicator_(communicator), buckets_(buckets) {}
+    : communicator_(communicator),
+      buckets_(buckets),
+      slots_(std::min<int64_t>(kSlots, buckets.count())) {}
 
 int64_t BucketExchange::wire_bytes() const {
   const int world = communicator_.world_size(), self = communicator_.rank();
@@ -41,12 +43,11 @@ void BucketExchange::book() {
       total += chunk_bytes(chunk_of(buckets_.range(bucket), world, rank));
     }
     largest_bucket_bytes = std::max(largest_bucket_bytes, total);
-    // Rank 0 owns the largest chunk, unless that is the one with the partial block.
     largest_chunk_bytes =
         std::max(largest_chunk_bytes,
                  chunk_bytes(chunk_of(buckets_.range(bucket), world, communicator_.rank())));
   }
-  for (int slot = 0; slot < std::min<int64_t>(kSlots, buckets_.count()); ++slot) {
+  for (int slot = 0; slot < slots_; ++slot) {
     Flight& flight = flights_[static_cast<size_t>(slot)];
     flight.slot = slot;
     flight.chunk_bytes.resize(static_cast<size_t>(world));
@@ -82,7 +83,7 @@ void BucketExchange::prepare(Flight& flight, int64_t bucket) {
 }
 
 void BucketExchange::start_scatter(Context& context, int64_t bucket) {
-  ONEBIT_INVARIANT(submitted_ - completed_ < kSlots);
+  ONEBIT_INVARIANT(submitted_ - completed_ < slots_);
   Flight& flight = flight_of(submitted_);
   prepare(flight, bucket);
   const Stopwatch stopwatch;

@@ -62,7 +62,7 @@ class BucketExchange {
   // Lets the transport work between two pieces of computation.
   void poll();
   // The slot the next bucket will take.
-  int next_slot() const { return static_cast<int>(submitted_ % kSlots); }
+  int next_slot() const { return static_cast<int>(submitted_ % slots_); }
 
   // Bytes of a chunk on the wire.
   virtual int64_t chunk_bytes(Range chunk) const = 0;
@@ -80,7 +80,7 @@ class BucketExchange {
   virtual void unpack(Context& context, Flight& flight) = 0;
 
  private:
-  Flight& flight_of(int64_t number) { return flights_[static_cast<size_t>(number % kSlots)]; }
+  Flight& flight_of(int64_t number) { return flights_[static_cast<size_t>(number % slots_)]; }
   void prepare(Flight& flight, int64_t bucket);
   void start_scatter(Context& context, int64_t bucket);
   void start_gather(Context& context);
@@ -89,6 +89,7 @@ class BucketExchange {
   Communicator& communicator_;
   Buckets buckets_;
   ExchangeSeconds seconds_;
+  int64_t slots_;  // of which no more are needed than there are buckets
   std::array<Flight, kSlots> flights_;
   int64_t submitted_ = 0, gathered_ = 0, completed_ = 0;
 };

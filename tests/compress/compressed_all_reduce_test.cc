@@ -1,0 +1,216 @@
+#include "onebit/compress/compressed_all_reduce.h"
+
+#include <gtest/gtest.h>
+
+#include "onebit/comm/exchange_thread.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/compress/residual_state.h"
+#include "onebit/device/memory.h"
+#include "tests/comm/mpi_environment.h"
+#include "tests/compress/reference_codec.h"
+#include "tests/compress/run_steps.h"
+
+namespace onebit::compress {
+namespace {
+
+using comm::Communicator;
+using testing::contents;
+using testing::Outcome;
+using testing::Plan;
+using testing::run_steps;
+using testing::still_of;
+using testing::values_of;
+
+// What every rank must end with, and owe.
+struct Expected {
+  std::vector<std::vector<float>> averages;
+  reference::AllReduce state;
+
+  Expected(int ranks, const Plan& plan) : state(ranks, plan.elements, plan.options.scale) {
+    const std::vector<uint8_t> still =
+        plan.still ? still_of(plan.elements) : std::vector<uint8_t>();
+    for (int step = 0; step < plan.steps; ++step) {
+      std::vector<std::vector<float>> values;
+      for (int rank = 0; rank < ranks; ++rank) {
+        values.push_back(values_of(rank, step, plan.elements));
+      }
+      averages.push_back(state.run(values, still));
+    }
+  }
+};
+
+void expect_equal(Communicator& world, const Plan& plan, const Outcome& outcome,
+                  const Expected& expected) {
+  EXPECT_EQ(outcome.averages, expected.averages) << "rank " << world.rank();
+  EXPECT_EQ(outcome.worker, expected.state.worker[static_cast<size_t>(world.rank())]);
+  std::vector<float> owned(outcome.server.size());
+  take_server_residual(comm::Buckets(plan.elements, plan.bucket_bytes), world.world_size(),
+                       world.rank(), expected.state.server, owned);
+  EXPECT_EQ(outcome.server, owned);
+}
+
+class CompressedRanks : public ::testing::TestWithParam<int> {};
+
+TEST_P(CompressedRanks, EqualTheReferenceBitForBit) {
+  // From less than a block a rank to several buckets with a partial end.
+  for (const int64_t elements : {int64_t{3}, int64_t{2048}, int64_t{5000}, int64_t{40001}}) {
+    for (const bool still : {false, true}) {
+      const Plan plan{.elements = elements, .still = still, .options = {}};
+      const Expected expected(GetParam(), plan);
+      comm::run_thread_world(GetParam(), [&](Communicator& world) {
+        expect_equal(world, plan, run_steps(world, plan), expected);
+      });
+    }
+  }
+}
+
+TEST_P(CompressedRanks, AverageExtras) {
+  const Plan plan{.elements = 30000, .steps = 1, .options = {.extra = ExtraType::kF32}};
+  comm::run_thread_world(GetParam(), [&](Communicator& world) {
+    const Outcome outcome = run_steps(world, plan);
+    const int ranks = world.world_size();
+    for (size_t block = 0; block < outcome.extras.size(); ++block) {
+      float sum = 0;
+      for (int rank = 0; rank < ranks; ++rank) sum += static_cast<float>(block) + 10.0f * rank;
+      EXPECT_EQ(outcome.extras[block], sum * (1.0f / static_cast<float>(ranks)));
+    }
+  });
+}
+
+TEST_P(CompressedRanks, SendWhatTheySay) {
+  const Plan plan{.elements = 70001, .steps = 2, .options = {.extra = ExtraType::kBF16}};
+  comm::run_thread_world(GetParam(), [&](Communicator& world) {
+    CompressedAllReduce all_reduce(world, comm::Buckets(plan.elements, plan.bucket_bytes),
+                                   plan.options);
+    Outcome outcome;
+    run_steps(world, plan, all_reduce, outcome);
+    EXPECT_EQ(outcome.wire_bytes, all_reduce.wire_bytes());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, CompressedRanks, ::testing::Range(1, 9));
+
+TEST(MpiCompressedAllReduce, GivesTheBitsOfThreadRanks) {
+  ONEBIT_SKIP_WITHOUT_MPIRUN();
+  Communicator& world = *onebit::testing::mpi_world();
+  const Plan plan{.elements = 70001, .steps = 3, .still = true, .options = {}};
+  const Outcome processes = run_steps(world, plan);
+  expect_equal(world, plan, processes, Expected(world.world_size(), plan));
+  comm::run_thread_world(world.world_size(), [&](Communicator& threads) {
+    const Outcome outcome = run_steps(threads, plan);
+    if (threads.rank() != world.rank()) return;
+    EXPECT_EQ(outcome.averages, processes.averages);
+    EXPECT_EQ(outcome.worker, processes.worker);
+    EXPECT_EQ(outcome.server, processes.server);
+    EXPECT_EQ(outcome.wire_bytes, processes.wire_bytes);
+  });
+}
+
+TEST(CompressedAllReduce, DoesNotDependOnBucketsOrThreads) {
+  const Plan plan{.elements = 90001, .options = {.scale = ScaleKind::kRootMeanSquare}};
+  comm::run_thread_world(3, [&](Communicator& world) {
+    Plan other = plan;
+    other.bucket_bytes = 8 * kBlockElements * 4;
+    other.threads = 2;
+    const Outcome one = run_steps(world, plan), two = run_steps(world, other);
+    EXPECT_EQ(one.averages, two.averages);
+    EXPECT_EQ(one.worker, two.worker);
+  });
+}
+
+TEST(CompressedAllReduce, OneRankMayBypass) {
+  const std::unique_ptr<Communicator> alone = comm::make_single_rank();
+  Plan plan{.elements = 5000, .options = {.extra = ExtraType::kF32, .bypass_single_rank = true}};
+  const Outcome bypassed = run_steps(*alone, plan);
+  EXPECT_EQ(bypassed.averages[2], values_of(0, 2, 5000));
+  EXPECT_EQ(bypassed.extras, testing::extras_of(0, 5000, ExtraType::kF32));
+  EXPECT_TRUE(bypassed.worker.empty());
+  plan.options.bypass_single_rank = false;
+  EXPECT_NE(run_steps(*alone, plan).averages[2], values_of(0, 2, 5000));
+}
+
+TEST(CompressedAllReduce, ResumesExactly) {
+  const Plan whole{.elements = 30000, .steps = 4, .options = {}};
+  Plan first = whole, second = whole;
+  first.steps = second.steps = 2;
+  second.first_step = 2;
+  comm::run_thread_world(3, [&](Communicator& world) {
+    const Outcome unbroken = run_steps(world, whole);
+    const Outcome saved = run_steps(world, first);
+    CompressedAllReduce resumed(world, comm::Buckets(whole.elements, whole.bucket_bytes),
+                                whole.options);
+    const std::vector<NamedView> state = resumed.state();
+    ASSERT_EQ(state.size(), 2u);
+    EXPECT_EQ(state[0].name, "worker_residual");
+    EXPECT_EQ(state[1].name, "server_residual");
+    std::ranges::copy(saved.worker, state[0].view.data<float>());
+    std::ranges::copy(saved.server, state[1].view.data<float>());
+    Outcome outcome;
+    run_steps(world, second, resumed, outcome);
+    EXPECT_EQ(outcome.averages[1], unbroken.averages[3]);
+    EXPECT_EQ(outcome.worker, unbroken.worker);
+    EXPECT_EQ(outcome.server, unbroken.server);
+
+    resumed.clear_residuals();
+    EXPECT_EQ(contents(resumed.worker_residual()), std::vector<float>(30000));
+  });
+}
+
+TEST(CompressedAllReduce, ReportsNorms) {
+  const auto norm = [](const std::vector<float>& values) {
+    double squares = 0;
+    for (const float value : values) squares += static_cast<double>(value) * value;
+    return std::sqrt(squares);
+  };
+  const Plan plan{.elements = 20000, .steps = 2, .options = {}};
+  comm::run_thread_world(2, [&](Communicator& world) {
+    const Outcome outcome = run_steps(world, plan);
+    // Each square is summed in f32 within a block: 72 roundings, halved by the root.
+    const double tolerance = 36 * 0x1p-24;
+    const auto expect_near = [&](double actual, double expected) {
+      EXPECT_NEAR(actual, expected, tolerance * expected);
+    };
+    expect_near(outcome.norms.values, norm(values_of(world.rank(), 1, plan.elements)));
+    expect_near(outcome.norms.worker_residual, norm(outcome.worker));
+    expect_near(outcome.norms.server_residual, norm(outcome.server));
+    EXPECT_GT(outcome.norms.average, 0);
+  });
+}
+
+// Buckets that leave from the exchange thread while the rank goes on, as in a backward pass.
+TEST(CompressedAllReduce, RunsOnAnExchangeThread) {
+  const Plan plan{.elements = 70001, .steps = 1, .options = {}};
+  comm::run_thread_world(4, [&](Communicator& world) {
+    const Outcome expected = run_steps(world, plan);
+    comm::ExchangeThread thread(world.duplicate(), [] { return Context::cpu(1); });
+    CompressedAllReduce all_reduce(thread.communicator(),
+                                   comm::Buckets(plan.elements, plan.bucket_bytes), plan.options);
+    std::vector<float> values = values_of(world.rank(), 0, plan.elements);
+    for (int64_t i = 0; i < all_reduce.buckets().count(); ++i) {
+      const comm::Range range = all_reduce.buckets().range(i);
+      thread.submit([&, i, range](Context& context, Communicator&) {
+        const View part = View::of(values.data() + range.begin, {range.elements()});
+        all_reduce.submit(context, i, {.values = part, .still = {}, .extras = {}});
+      });
+    }
+    thread.submit([&](Context& context, Communicator&) { all_reduce.finish(context); });
+    thread.wait();
+    EXPECT_EQ(values, expected.averages[0]);
+    thread.stop();
+  });
+}
+
+TEST(CompressedAllReduce, StepsAllocateNoBuffers) {
+  const std::unique_ptr<Communicator> alone = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  CompressedAllReduce all_reduce(*alone, comm::Buckets(50000, 3 * kBlockElements * 4), {});
+  std::vector<float> values = values_of(0, 0, 50000), extras;
+  std::vector<uint8_t> still;
+  const int64_t before = memory::allocation_count();
+  testing::exchange(context, all_reduce, values, still, extras);
+  testing::exchange(context, all_reduce, values, still, extras);
+  EXPECT_EQ(memory::allocation_count(), before);
+}
+
+}  // namespace
+}  // namespace onebit::compress

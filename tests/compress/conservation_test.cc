@@ -1,0 +1,111 @@
+// Error feedback loses nothing: what was sent and what is still owed make up what came in.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/compress/residual_state.h"
+#include "tests/compress/run_steps.h"
+
+namespace onebit::compress {
+namespace {
+
+using comm::Communicator;
+using testing::Outcome;
+using testing::Plan;
+using testing::run_steps;
+using testing::still_of;
+using testing::values_of;
+
+constexpr double kEpsilon = 0x1p-24;
+
+// After any number of steps: sum of averages + mean worker residual + server residual = sum of the
+// means of what the ranks gave.
+class Conservation : public ::testing::TestWithParam<int> {};
+
+TEST_P(Conservation, HoldsForEveryElementOverManySteps) {
+  const int ranks = GetParam();
+  const Plan plan{.elements = 13000, .steps = 12, .options = {}};
+  const auto elements = static_cast<size_t>(plan.elements);
+  const comm::Buckets buckets(plan.elements, plan.bucket_bytes);
+  std::vector<Outcome> outcomes(static_cast<size_t>(ranks));
+  comm::run_thread_world(ranks, [&](Communicator& world) {
+    outcomes[static_cast<size_t>(world.rank())] = run_steps(world, plan);
+  });
+  std::vector<float> server(elements);
+  std::vector<double> came(elements), left(elements), sizes(elements);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Outcome& outcome = outcomes[static_cast<size_t>(rank)];
+    spread_server_residual(buckets, ranks, rank, outcome.server, server);
+    for (int step = 0; step < plan.steps; ++step) {
+      const std::vector<float> values = values_of(rank, step, plan.elements);
+      for (size_t i = 0; i < elements; ++i) came[i] += static_cast<double>(values[i]) / ranks;
+    }
+    for (size_t i = 0; i < elements; ++i) {
+      left[i] += static_cast<double>(outcome.worker[i]) / ranks;
+      sizes[i] += std::abs(static_cast<double>(outcome.worker[i])) / ranks;
+    }
+  }
+  for (size_t i = 0; i < elements; ++i) {
+    left[i] += static_cast<double>(server[i]);
+    sizes[i] += std::abs(static_cast<double>(server[i])) + std::abs(came[i]);
+    for (const std::vector<float>& average : outcomes[0].averages) {
+      left[i] += static_cast<double>(average[i]);
+      sizes[i] += std::abs(static_cast<double>(average[i]));
+    }
+    // A step rounds c and c - sent on both sides and the sum over ranks: at most ranks + 6
+    // roundings, of numbers no larger than all that passed through this element.
+    const double bound = plan.steps * (ranks + 6) * kEpsilon * sizes[i];
+    ASSERT_NEAR(left[i], came[i], bound) << "element " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Conservation, ::testing::Values(1, 2, 3, 5, 8));
+
+TEST(ConservationOfACodecCall, SentPlusResidualIsTheInput) {
+  Context context = Context::cpu(1);
+  const int64_t elements = 9001;
+  std::vector<float> values = values_of(0, 0, elements), residual = values_of(1, 0, elements);
+  const std::vector<float> owed = residual;
+  std::vector<uint8_t> chunk(static_cast<size_t>(chunk_bytes(elements, ExtraType::kNone)));
+  std::vector<float> sent(values.size());
+  const auto flat = [](auto& all) {
+    return View::of(all.data(), {static_cast<int64_t>(all.size())});
+  };
+  encode(context, {.values = flat(values),
+                   .residual = flat(residual),
+                   .still = {},
+                   .extras = {},
+                   .chunk = flat(chunk),
+                   .block_squares = {},
+                   .blocks = {0, blocks_in(elements)}});
+  decode(context, {.chunk = flat(chunk),
+                   .still = {},
+                   .values = flat(sent),
+                   .extras = {},
+                   .blocks = {0, blocks_in(elements)}});
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double input = static_cast<double>(values[i]) + static_cast<double>(owed[i]);
+    // One rounding of the sum, one of the difference.
+    const double bound = kEpsilon * (std::abs(input) + std::abs(static_cast<double>(residual[i])));
+    ASSERT_NEAR(static_cast<double>(sent[i]) + static_cast<double>(residual[i]), input, bound) << i;
+  }
+}
+
+TEST(StillEntries, OweNothingAndReceiveNothing) {
+  const Plan plan{.elements = 13000, .steps = 3, .still = true, .options = {}};
+  const std::vector<uint8_t> still = still_of(plan.elements);
+  comm::run_thread_world(3, [&](Communicator& world) {
+    const Outcome outcome = run_steps(world, plan);
+    for (int64_t i = 0; i < plan.elements; ++i) {
+      if (!(still[static_cast<size_t>(i / 8)] >> (i % 8) & 1)) continue;
+      ASSERT_EQ(outcome.worker[static_cast<size_t>(i)], 0.0f);
+      for (const auto& average : outcome.averages) {
+        ASSERT_EQ(average[static_cast<size_t>(i)], 0.0f);
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace onebit::compress

@@ -1,0 +1,89 @@
+// Several steps of a compressed all-reduce on one rank, for tests.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "onebit/compress/compressed_all_reduce.h"
+#include "tests/compress/test_values.h"
+
+namespace onebit::compress::testing {
+
+struct Plan {
+  int64_t elements = 0;
+  int64_t bucket_bytes = 3 * kBlockElements * 4;
+  int steps = 3;
+  int first_step = 0;
+  int threads = 1;
+  bool still = false;
+  CompressionOptions options;
+};
+
+// What a rank ends with.
+struct Outcome {
+  std::vector<std::vector<float>> averages;  // [steps][elements]
+  std::vector<float> worker, server;         // residuals, `server` of what is owned
+  std::vector<float> extras;                 // of the last step
+  int64_t wire_bytes = 0;                    // a step, counted at the transport
+  ResidualNorms norms;
+};
+
+inline std::vector<float> contents(const View& view) {
+  const float* begin = view.data<float>();
+  return {begin, begin + view.elements()};
+}
+
+// One step: values and extras in place.
+inline void exchange(Context& context, CompressedAllReduce& exchange, std::vector<float>& values,
+                     std::vector<uint8_t>& still, std::vector<float>& extras) {
+  const comm::Buckets& buckets = exchange.buckets();
+  const auto part = [](auto& all, int64_t begin, int64_t end) {
+    return all.empty() ? View() : View::of(all.data() + begin, {end - begin});
+  };
+  for (int64_t i = 0; i < buckets.count(); ++i) {
+    const auto [begin, end] = buckets.range(i);
+    exchange.submit(context, i,
+                    {.values = part(values, begin, end),
+                     .still = part(still, begin / 8, (end + 7) / 8),
+                     .extras = part(extras, begin / kBlockElements, blocks_in(end))});
+  }
+  exchange.finish(context);
+}
+
+inline std::vector<float> extras_of(int rank, int64_t elements, ExtraType extra) {
+  std::vector<float> extras;
+  if (extra == ExtraType::kNone) return extras;
+  for (int64_t block = 0; block < blocks_in(elements); ++block) {
+    extras.push_back(static_cast<float>(block + 10 * rank));
+  }
+  return extras;
+}
+
+inline void run_steps(comm::Communicator& world, const Plan& plan, CompressedAllReduce& all_reduce,
+                      Outcome& outcome) {
+  Context context = Context::cpu(plan.threads);
+  std::vector<uint8_t> still = plan.still ? still_of(plan.elements) : std::vector<uint8_t>();
+  for (int step = plan.first_step; step < plan.first_step + plan.steps; ++step) {
+    std::vector<float> values = values_of(world.rank(), step, plan.elements);
+    outcome.extras = extras_of(world.rank(), plan.elements, plan.options.extra);
+    const int64_t before = world.wire_bytes_sent();
+    exchange(context, all_reduce, values, still, outcome.extras);
+    outcome.wire_bytes = world.wire_bytes_sent() - before;
+    outcome.averages.push_back(std::move(values));
+  }
+  outcome.norms = all_reduce.norms();
+  if (all_reduce.state().empty()) return;
+  outcome.worker = contents(all_reduce.worker_residual());
+  outcome.server = contents(all_reduce.server_residual());
+}
+
+inline Outcome run_steps(comm::Communicator& world, const Plan& plan) {
+  CompressedAllReduce all_reduce(world, comm::Buckets(plan.elements, plan.bucket_bytes),
+                                 plan.options);
+  Outcome outcome;
+  run_steps(world, plan, all_reduce, outcome);
+  return outcome;
+}
+
+}  // namespace onebit::compress::testing
