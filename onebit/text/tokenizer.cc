@@ -30,15 +30,15 @@ class IdVisitor {
   IdVisitor(WordSplitter& splitter, IdBuffer& buffer, std::vector<int32_t>& ids)
       : splitter_(splitter), next_(buffer.data()), buffer_(buffer), ids_(ids) {}
 
-  void short_word(const char* begin, size_t size, ShortWord word) {
-    const WordCache::Entry& entry = splitter_.short_word(begin, size, word);
-    if (entry.count > WordCache::kInlineIds) [[unlikely]] {
-      append(splitter_.ids_of(entry));
+  void short_word(const char*, size_t size, ShortWord word) {
+    const PackedIds ids = splitter_.short_word(size, word);
+    if (ids.in_arena()) [[unlikely]] {
+      append(splitter_.arena_ids(ids));
       return;
     }
     make_room();
-    std::memcpy(next_, entry.ids, sizeof entry.ids);
-    next_ += entry.count;
+    ids.unpack(next_);
+    next_ += ids.count();
   }
   void word(std::string_view raw) { append(splitter_.ids(raw)); }
   void single(std::string_view raw) { append(splitter_.ids(raw)); }
@@ -61,10 +61,10 @@ class IdVisitor {
 
  private:
   void make_room() {
-    if (buffer_.data() + buffer_.size() - next_ < ptrdiff_t{WordCache::kInlineIds}) flush();
+    if (buffer_.data() + buffer_.size() - next_ < ptrdiff_t{PackedIds::kInline}) flush();
   }
   void append(std::span<const int32_t> ids) {
-    if (ids.size() <= WordCache::kInlineIds) {
+    if (ids.size() <= PackedIds::kInline) {
       make_room();
       for (const int32_t id : ids) *next_++ = id;
     } else {
@@ -86,7 +86,15 @@ class PieceVisitor {
 
   // Normalising ASCII keeps every byte's place, so the tokens' lengths are the offsets.
   void short_word(const char* begin, size_t size, ShortWord word) {
-    const auto ids = splitter_.ids_of(splitter_.short_word(begin, size, word));
+    const PackedIds packed = splitter_.short_word(size, word);
+    int32_t inline_ids[PackedIds::kInline];
+    std::span<const int32_t> ids;
+    if (packed.in_arena()) {
+      ids = splitter_.arena_ids(packed);
+    } else {
+      packed.unpack(inline_ids);
+      ids = {inline_ids, packed.count()};
+    }
     uint32_t at = offset(begin);
     if (ids.size() == 1) {
       pieces_.push_back({ids[0], at, at + static_cast<uint32_t>(size)});

@@ -13,9 +13,7 @@ WordPiece::WordPiece(const Vocabulary& vocabulary)
   // A node's number and a byte make a 32-bit key.
   require(bytes < (uint64_t{1} << 24), "the vocabulary's tokens are {} bytes long; at most {} fit",
           bytes, (uint64_t{1} << 24) - 1);
-  const int bits = std::bit_width(2 * bytes);
-  edges_.resize(size_t{1} << bits);
-  shift_ = 32 - bits;
+  reserve(bytes);
   for (int32_t id = 0; id < vocabulary.size(); ++id) {
     const std::string_view token = vocabulary.token(id);
     if (vocabulary.is_continuation(id)) {
@@ -24,27 +22,38 @@ WordPiece::WordPiece(const Vocabulary& vocabulary)
       insert(token, kWordRoot, id);
     }
   }
+  // Tokens share their beginnings: a table for the edges there are is much smaller.
+  std::vector<Edge> sparse;
+  sparse.swap(edges_);
+  reserve(accepted_.size());
+  for (const Edge& edge : sparse) {
+    if (edge.key != kNone) edges_[place(edge.key)] = edge;
+  }
 }
 
-uint32_t WordPiece::child(uint32_t node, uint8_t byte) const {
-  const uint32_t key = (node << 8) | byte;
-  for (size_t i = slot(key);; i = (i + 1) & (edges_.size() - 1)) {
-    if (edges_[i].key == key) return edges_[i].node;
-    if (edges_[i].key == kNone) return kNone;
-  }
+void WordPiece::reserve(uint64_t edges) {
+  const int bits = std::bit_width(2 * edges);
+  edges_.assign(size_t{1} << bits, Edge{});
+  shift_ = 32 - bits;
+}
+
+// Where a key stands or would stand.
+size_t WordPiece::place(uint32_t key) const {
+  size_t i = (key * 0x9E3779B1u) >> shift_;
+  while (edges_[i].key != key && edges_[i].key != kNone) i = (i + 1) & (edges_.size() - 1);
+  return i;
 }
 
 void WordPiece::insert(std::string_view token, uint32_t root, int32_t id) {
   uint32_t node = root;
   for (const char c : token) {
     const uint32_t key = (node << 8) | static_cast<uint8_t>(c);
-    size_t i = slot(key);
-    while (edges_[i].key != key && edges_[i].key != kNone) i = (i + 1) & (edges_.size() - 1);
-    if (edges_[i].key == kNone) {
-      edges_[i] = {key, static_cast<uint32_t>(accepted_.size())};
+    Edge& edge = edges_[place(key)];
+    if (edge.key == kNone) {
+      edge = {key, static_cast<uint32_t>(accepted_.size())};
       accepted_.push_back(-1);
     }
-    node = edges_[i].node;
+    node = edge.node;
   }
   accepted_[node] = id;
 }
@@ -56,8 +65,9 @@ void WordPiece::split(std::string_view word, std::vector<WordPart>& parts) const
   for (uint32_t begin = 0; begin < size;) {
     WordPart best{-1, 0};
     for (uint32_t i = begin; i < size; ++i) {
-      node = child(node, static_cast<uint8_t>(word[i]));
-      if (node == kNone) break;
+      const Edge& edge = edges_[place((node << 8) | static_cast<uint8_t>(word[i]))];
+      if (edge.key == kNone) break;
+      node = edge.node;
       if (accepted_[node] >= 0) best = {accepted_[node], i + 1};
     }
     if (best.id < 0) {

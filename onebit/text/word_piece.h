@@ -35,8 +35,8 @@ class WordPiece {
     uint32_t key = kNone;
     uint32_t node = 0;
   };
-  size_t slot(uint32_t key) const { return (key * 0x9E3779B1u) >> shift_; }
-  uint32_t child(uint32_t node, uint8_t byte) const;
+  void reserve(uint64_t edges);
+  size_t place(uint32_t key) const;
   void insert(std::string_view token, uint32_t root, int32_t id);
 
   std::vector<Edge> edges_;

@@ -40,6 +40,9 @@ inline uint64_t non_alphanumeric(uint64_t bytes) {
 // What an ASCII byte means to the scan; bytes from 0x80 on are kOther.
 enum class ByteKind : uint8_t { kAlphanumeric, kSpace, kPunctuation, kOther };
 extern const std::array<ByteKind, 256> kByteKinds;
+inline ByteKind byte_kind(char byte) {
+  return kByteKinds[static_cast<uint8_t>(byte)];
+}
 
 // Visitor:
 //   void short_word(const char* begin, size_t size, ShortWord)   ASCII letters and digits, <= 16
@@ -99,25 +102,26 @@ class WordScanner {
   // A run of letters that goes on with something that is not ASCII is a word of another kind.
   const char* short_word(const char* at, size_t size, ShortWord word) {
     const char* after = at + size;
-    if (after != end_ && kByteKinds[static_cast<uint8_t>(*after)] == ByteKind::kOther) {
+    const ByteKind kind = after == end_ ? ByteKind::kPunctuation : byte_kind(*after);
+    if (kind == ByteKind::kOther) [[unlikely]] {
       return general_word(at, after);
     }
     visitor_.short_word(at, size, word);
-    return after;
+    return after + (kind == ByteKind::kSpace);
   }
 
   const char* long_word(const char* at, uint64_t low) {
     const uint64_t high = load(at + 8);
     const size_t size = first_byte(non_alphanumeric(high));
     if (size < 8) return short_word(at, 8 + size, {low, below(high, size)});
-    if (at + 16 == end_ || kByteKinds[static_cast<uint8_t>(at[16])] != ByteKind::kAlphanumeric) {
+    if (at + 16 == end_ || byte_kind(at[16]) != ByteKind::kAlphanumeric) {
       return short_word(at, 16, {low, high});
     }
     return general_word(at, at + 16);
   }
 
   const char* other(const char* at) {
-    const ByteKind kind = kByteKinds[static_cast<uint8_t>(*at)];
+    const ByteKind kind = byte_kind(*at);
     if (kind == ByteKind::kSpace) return at + 1;
     if (kind == ByteKind::kPunctuation) return at + visitor_.punctuation(at, end_);
     const DecodedCharacter c = decode_utf8({at, static_cast<size_t>(end_ - at)});
@@ -133,7 +137,7 @@ class WordScanner {
   // Goes on from `at` to the end of the word that began at `begin`.
   const char* general_word(const char* begin, const char* at) {
     while (at != end_) {
-      const ByteKind kind = kByteKinds[static_cast<uint8_t>(*at)];
+      const ByteKind kind = byte_kind(*at);
       if (kind == ByteKind::kSpace || kind == ByteKind::kPunctuation) break;
       if (kind == ByteKind::kAlphanumeric) {
         ++at;

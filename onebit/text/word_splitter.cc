@@ -1,6 +1,6 @@
 #include "onebit/text/word_splitter.h"
 
-#include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace onebit::text {
@@ -8,12 +8,9 @@ namespace {
 
 constexpr size_t kMostCachedBytes = 255;
 
-// A key ends at its first zero byte, and the bytes from F8 on, which UTF-8 does not have, mark
-// hashed keys.
+// In the cache a word ends at its first zero byte.
 bool is_cacheable(std::string_view raw) {
-  return raw.size() <= kMostCachedBytes && std::all_of(raw.begin(), raw.end(), [](char c) {
-           return c != '\0' && static_cast<uint8_t>(c) < 0xF8;
-         });
+  return raw.size() <= kMostCachedBytes && raw.find('\0') == std::string_view::npos;
 }
 
 }  // namespace
@@ -49,17 +46,36 @@ void WordSplitter::split(std::string_view raw) {
   }
 }
 
-std::span<const int32_t> WordSplitter::split_ids(std::string_view raw) {
-  split(raw);
+std::span<const int32_t> WordSplitter::part_ids() {
   ids_.clear();
   for (const WordPart& part : parts_) ids_.push_back(part.id);
   return ids_;
 }
 
+PackedIds WordSplitter::new_short_word(size_t size, ShortWord word) {
+  // ASCII in lower case is its own normalised form.
+  char bytes[16];
+  std::memcpy(bytes, &word.low, 8);
+  std::memcpy(bytes + 8, &word.high, 8);
+  const std::string_view normal(bytes, size);
+  model_->word_piece.split(normal, parts_);
+  return cache_.insert(normal, part_ids());
+}
+
 std::span<const int32_t> WordSplitter::ids(std::string_view raw) {
-  if (!is_cacheable(raw)) return split_ids(raw);
-  if (const WordCache::Entry* entry = cache_.find(raw)) return cache_.ids(*entry);
-  return cache_.ids(*cache_.insert(raw, split_ids(raw)));
+  const bool cacheable = is_cacheable(raw);
+  const PackedIds known = cacheable ? cache_.find(raw) : PackedIds();
+  if (!known.present()) {
+    split(raw);
+    const std::span<const int32_t> ids = part_ids();
+    if (cacheable) cache_.insert(raw, ids);
+    return ids;
+  }
+  if (known.in_arena()) return arena_ids(known);
+  ids_.resize(PackedIds::kInline);
+  known.unpack(ids_.data());
+  ids_.resize(known.count());
+  return ids_;
 }
 
 }  // namespace onebit::text

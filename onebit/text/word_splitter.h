@@ -35,16 +35,14 @@ class WordSplitter {
   const SplitterModel& model() const { return *model_; }
   const std::shared_ptr<const SplitterModel>& shared_model() const { return model_; }
 
-  // A short word's ids (ids_of), until the next call.
-  const WordCache::Entry& short_word(const char* begin, size_t size, ShortWord word) {
+  // A short word's ids, packed; those in the arena last until the next call. Leaves normalized()
+  // and parts() undefined.
+  PackedIds short_word(size_t size, ShortWord word) {
     if (uncased_) word = {lower_case(word.low), lower_case(word.high)};
-    const WordCache::Key key{word.low, word.high};
-    if (const WordCache::Entry* entry = cache_.find(key)) [[likely]] {
-      return *entry;
-    }
-    return *cache_.insert(key, split_ids({begin, size}));
+    const PackedIds ids = word.high == 0 ? cache_.find(word.low) : cache_.find(word.low, word.high);
+    return ids.present() ? ids : new_short_word(size, word);
   }
-  std::span<const int32_t> ids_of(const WordCache::Entry& entry) const { return cache_.ids(entry); }
+  std::span<const int32_t> arena_ids(PackedIds ids) const { return ids.arena_ids(cache_.arena()); }
 
   // Any word's ids, until the next call.
   std::span<const int32_t> ids(std::string_view raw);
@@ -55,7 +53,8 @@ class WordSplitter {
   const std::vector<WordPart>& parts() const { return parts_; }
 
  private:
-  std::span<const int32_t> split_ids(std::string_view raw);
+  PackedIds new_short_word(size_t size, ShortWord word);
+  std::span<const int32_t> part_ids();
 
   std::shared_ptr<const SplitterModel> model_;
   bool uncased_;

@@ -1,0 +1,71 @@
+// An open-addressing table from words of a fixed number of bytes to their ids, so small an entry
+// that the frequent words of a language stay in the processor's caches.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "onebit/text/packed_ids.h"
+
+namespace onebit::text {
+
+// Words of up to 8 * kHalves bytes without a zero byte, zero-filled.
+template <size_t kHalves>
+class WordTable {
+ public:
+  using Key = std::array<uint64_t, kHalves>;
+
+  // Absent ids where the word is not there.
+  PackedIds find(const Key& key) const {
+    for (size_t i = slot(key);; i = (i + 1) & mask_) {
+      const Entry& entry = entries_[i];
+      if (entry.key == key || !entry.ids.present()) return entry.ids;
+    }
+  }
+
+  // Adds a word that is not there; the table keeps half its places free.
+  void insert(const Key& key, PackedIds ids) {
+    if (2 * (used_ + 1) > entries_.size()) grow();
+    place({key, ids});
+    ++used_;
+  }
+
+  size_t size() const { return used_; }
+  void clear() { *this = WordTable(); }
+
+ private:
+  static constexpr size_t kFirstEntries = size_t{1} << 12;
+  struct Entry {
+    Key key{};
+    PackedIds ids;
+  };
+
+  size_t slot(const Key& key) const {
+    uint64_t mixed = key[0];
+    if constexpr (kHalves > 1) mixed ^= std::rotl(key[1] * 0xD6E8FEB86659FD93u, 32);
+    return static_cast<size_t>((mixed * 0x9E3779B97F4A7C15u) >> shift_);
+  }
+  void place(const Entry& entry) {
+    size_t i = slot(entry.key);
+    while (entries_[i].ids.present()) i = (i + 1) & mask_;
+    entries_[i] = entry;
+  }
+  void grow() {
+    std::vector<Entry> old(4 * entries_.size());
+    old.swap(entries_);
+    mask_ = entries_.size() - 1;
+    shift_ -= 2;
+    for (const Entry& entry : old) {
+      if (entry.ids.present()) place(entry);
+    }
+  }
+
+  std::vector<Entry> entries_ = std::vector<Entry>(kFirstEntries);
+  size_t mask_ = kFirstEntries - 1, used_ = 0;
+  int shift_ = 64 - std::countr_zero(kFirstEntries);
+};
+
+}  // namespace onebit::text
