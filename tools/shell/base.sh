@@ -81,5 +81,5 @@ build() {
 build_program() {
   install_packages tools/debian_packages.txt
   configure release
-  build release onebit
+  build release onebit_program
 }
