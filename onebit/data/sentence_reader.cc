@@ -57,8 +57,9 @@ void SentenceReader::read_lines(std::string_view text, const Sink& sink) {
 
 void SentenceReader::read_prose(std::string& text, const Sink& sink) {
   size_t begin = 0;  // of the paragraph
+  size_t page = text.find('\f');
   for (size_t at = 0; at < text.size();) {
-    const size_t page = text.find('\f', at);
+    if (page < at) page = text.find('\f', at);
     size_t end = text.find('\n', at);
     const bool page_ends = page < end;
     if (page_ends) end = page;

@@ -1,6 +1,7 @@
 #include "onebit/data/text_source.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "onebit/base/error.h"
@@ -17,8 +18,9 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // Behind the last line end, 0 when there is none.
 size_t after_last_line(std::string_view text) {
-  const size_t end = text.rfind('\n');
-  return end == std::string_view::npos ? 0 : end + 1;
+  // Faster than rfind by far, which looks at one byte at a time.
+  const void* end = text.empty() ? nullptr : ::memrchr(text.data(), '\n', text.size());
+  return end == nullptr ? 0 : static_cast<size_t>(static_cast<const char*>(end) - text.data()) + 1;
 }
 
 // Behind the last empty line, 0 when there is none.
