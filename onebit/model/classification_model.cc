@@ -48,7 +48,9 @@ ops::Dropout ClassificationModel::dropout(Context& context, const DeviceBatch& b
                                           const TrainingPass* pass) const {
   if (pass == nullptr || config().hidden_dropout <= 0) return {};
   const View row_keys = rows_of(first_row_keys_, batch.sequences());
-  ops::gather_rows(context, {.x = batch.row_keys, .indices = batch.first_rows(), .y = row_keys});
+  ops::gather_rows(context, {.x = batch.row_keys.reshaped({batch.rows(), 1}),
+                             .indices = batch.first_rows(),
+                             .y = row_keys.reshaped({batch.sequences(), 1})});
   return {.probability = static_cast<float>(config().hidden_dropout),
           .seed = pass->dropout_seed,
           .site = dropout_site(0, DropoutPlace::kClassifier),

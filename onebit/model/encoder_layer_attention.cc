@@ -56,8 +56,8 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
     const View kept_residual = rows_of(scratch.kept_residual, pass.kept_count);
     gather(context, pass.kept_rows, residual, kept_residual);
     if (pass.training != nullptr && config_.hidden_dropout > 0) {
-      gather(context, pass.kept_rows, pass.batch->row_keys,
-             rows_of(scratch.kept_row_keys, pass.kept_count));
+      gather(context, pass.kept_rows, pass.batch->row_keys.reshaped({rows, 1}),
+             rows_of(scratch.kept_row_keys, pass.kept_count).reshaped({pass.kept_count, 1}));
     }
     mixed = kept_mixed;
     residual = kept_residual;

@@ -7,8 +7,8 @@ namespace onebit::ops {
 
 void gather_rows(Context& context, const GatherRows& a) {
   const ArgumentCheck check(context, "gather_rows");
-  check.leading("x", a.x, 2);
-  check.leading("y", a.y, 2);
+  check.that(a.x.shape().rank() == 2 && a.y.shape().rank() == 2, "x and y must have 2 axes");
+  check.view("x", a.x, a.x.dtype(), a.x.shape());
   check.view("y", a.y, a.x.dtype(), {a.y.extent(0), a.x.extent(1)});
   check.view("indices", a.indices, DType::kI32, {a.y.extent(0)});
   run_on_device(context, &cpu::gather_rows, &cuda::gather_rows, a);

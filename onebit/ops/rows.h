@@ -1,4 +1,4 @@
-// Picking rows out and putting them back. Elements f32, bf16 or f16.
+// Picking rows out and putting them back.
 #pragma once
 
 #include "onebit/device/context.h"
@@ -6,7 +6,8 @@
 
 namespace onebit::ops {
 
-// y[i] = x[indices[i]]. On a CPU an index outside x is an error and nothing is written.
+// y[i] = x[indices[i]], elements of any type. On a CPU an index outside x is an error and nothing
+// is written.
 struct GatherRows {
   ConstView x;        // [source_rows, columns]
   ConstView indices;  // i32 [rows]
@@ -14,8 +15,8 @@ struct GatherRows {
 };
 void gather_rows(Context&, const GatherRows&);
 
-// y[indices[i]] += x[i]: the backward pass of gather_rows. Indices must be distinct (two equal ones
-// would race; on a CPU that is checked).
+// y[indices[i]] += x[i]: the backward pass of gather_rows. Elements f32, bf16 or f16. Indices must
+// be distinct (two equal ones would race; on a CPU that is checked).
 struct ScatterAddRows {
   ConstView x;        // [rows, columns]
   ConstView indices;  // i32 [rows]
