@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
 
-Vector constant(double value) {
+static Vector constant(double value) {
   return set(static_cast<float>(value));
 }
 
