@@ -29,11 +29,6 @@ struct CloseBundle {
 };
 using Bundle = std::unique_ptr<UResourceBundle, CloseBundle>;
 
-bool is_word_byte(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         static_cast<unsigned char>(c) >= 0x80;
-}
-
 }  // namespace
 
 Abbreviations::Abbreviations(const std::string& locale) {
@@ -57,17 +52,6 @@ Abbreviations::Abbreviations(const std::string& locale) {
     for (const std::string_view word : kEnglishRemoved) words_.erase(std::string(word));
   }
   for (const std::string& word : words_) longest_bytes_ = std::max(longest_bytes_, word.size());
-}
-
-bool Abbreviations::end_of(std::string_view text) const {
-  const size_t longest = std::min(text.size(), longest_bytes_);
-  for (size_t size = 2; size <= longest; ++size) {
-    const size_t begin = text.size() - size;
-    if (!is_word_byte(text[begin]) && text[begin] != '.' && text[begin] != '-') return false;
-    if (!is_word_byte(text[begin]) || (begin > 0 && is_word_byte(text[begin - 1]))) continue;
-    if (words_.contains(std::string(text.substr(begin)))) return true;
-  }
-  return false;
 }
 
 }  // namespace onebit::text

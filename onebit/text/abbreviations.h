@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -15,13 +16,16 @@ class Abbreviations {
   // list have no abbreviations.
   explicit Abbreviations(const std::string& locale);
 
-  // Whether text[0, end), which ends with a full stop, ends with an abbreviation that is a whole
-  // word.
-  bool end_of(std::string_view text) const;
-  size_t size() const { return words_.size(); }
+  // `word` with its full stop.
+  bool contains(std::string_view word) const { return words_.find(word) != words_.end(); }
+  size_t longest_bytes() const { return longest_bytes_; }
 
  private:
-  std::unordered_set<std::string> words_;
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view word) const { return std::hash<std::string_view>{}(word); }
+  };
+  std::unordered_set<std::string, Hash, std::equal_to<>> words_;
   size_t longest_bytes_ = 0;
 };
 

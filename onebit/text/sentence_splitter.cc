@@ -109,7 +109,28 @@ class SentenceSplitter::Body {
     return false;
   }
 
-  // Whether a small letter comes before any other letter or terminator (SB8).
+  static bool is_word(SentenceClass k) {
+    return k == SentenceClass::kLower || k == SentenceClass::kUpper ||
+           k == SentenceClass::kLetter || k == SentenceClass::kNumeric ||
+           k == SentenceClass::kExtend;
+  }
+
+  // Whether an abbreviation that is a whole word, or comes after a hyphen, ends at `end`.
+  bool ends_with_abbreviation(size_t end) const {
+    for (size_t at = end; at > 0 && end - at < abbreviations_.longest_bytes();) {
+      at = previous(at);
+      if (is_word(kind(at))) {
+        const bool begins = at == 0 || !is_word(kind(previous(at)));
+        if (begins && abbreviations_.contains(text_.substr(at, end - at))) return true;
+      } else if (kind(at) != SentenceClass::kStop && text_[at] != '-') {
+        return false;
+      }
+    }
+    return false;
+  }
+
+  // Whether a small letter comes before any other letter or terminator. SB8 asks this after a full
+  // stop; we ask it after ! and ? too, for the sake of “Did it?” he asked.
   bool goes_on_in_lower_case(size_t at) const {
     for (; at < text_.size(); at = character(at).next) {
       switch (kind(at)) {
@@ -144,10 +165,8 @@ class SentenceSplitter::Body {
         next.kind == SentenceClass::kEnd) {
       return {false, at};  // SB8a
     }
-    if (stop && goes_on_in_lower_case(at)) return {false, at};
-    if (stop && closed == c.next && abbreviations_.end_of(text_.substr(0, c.next))) {
-      return {false, at};
-    }
+    if (goes_on_in_lower_case(at)) return {false, at};
+    if (stop && closed == c.next && ends_with_abbreviation(c.next)) return {false, at};
     return {true, at};
   }
 
