@@ -183,7 +183,7 @@ void Engine::account(StepOutcome& outcome) {
 
 int64_t Engine::wire_bytes_sent() const {
   return communicator_.wire_bytes_sent() + optimizer_communicator_->wire_bytes_sent() +
-         (exchange_ ? exchange_->wire_bytes_sent() : 0);
+         optimizer_->wire_bytes_sent() + (exchange_ ? exchange_->wire_bytes_sent() : 0);
 }
 
 void Engine::count_skip(const optim::GradientNorm& norm) {

@@ -77,6 +77,7 @@ PreTrainingModel::Result PreTrainingModel::run(Context& context, const DeviceBat
                                 .gradient_scale = scale_of(weights.next_sentence, pass),
                                 .grad_pooled = pass == nullptr ? View() : grad_pooled});
   if (pass != nullptr) {
+    if (pass->forward_done) pass->forward_done();
     pooler_.backward(context, first_hidden, grad_pooled, grad_first);
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
     bert_.backward(context, batch, output_rows, *pass);

@@ -156,15 +156,20 @@ StepRecord PretrainingRun::train_step() {
   const model::PreTrainingModel::LossWeights weights = {
       .masked_lm = world / static_cast<double>(std::max<int64_t>(masked, 1)),
       .next_sentence = world / static_cast<double>(engine_->batch().train)};
+  StepRecord record;
   model::PreTrainingModel::Result sums;
   double tokens = 0;
   for (const auto& batch : step_batches_) {
     tokens += static_cast<double>(batch.rows());
     engine_->backward([&](const engine::BackwardInput& input) {
+      Stopwatch pass;
+      const auto forward_done = [&] { record.forward_seconds += pass.restart(); };
       sums += model_->forward_backward(context_, buffer_->upload(batch), weights,
                                        {.dropout_seed = config_.engine.run.seed,
                                         .loss_scale = input.loss_scale,
-                                        .gradients_ready = input.gradients_ready});
+                                        .gradients_ready = input.gradients_ready,
+                                        .forward_done = forward_done});
+      record.backward_seconds += pass.seconds();
     });
   }
   std::array<double, 5> totals = {sums.mlm_loss_sum, sums.nsp_loss_sum,
@@ -172,7 +177,6 @@ StepRecord PretrainingRun::train_step() {
                                   static_cast<double>(sums.nsp_correct), tokens};
   comm::Request totals_ready =
       communicator_.start_all_reduce(std::span<double>(totals), comm::Reduction::kSum);
-  StepRecord record;
   record.outcome = engine_->step().value();
   totals_ready.wait();
   samples_ += engine_->batch().train;
