@@ -89,12 +89,14 @@ HWY_INLINE Vector level_of(Vector value) {
   return kScale == ScaleKind::kMeanAbsolute ? hn::Abs(value) : hn::Mul(value, value);
 }
 
-// Where pass one takes a value from: this rank's numbers.
+// Where pass one takes the values of a group from: this rank's numbers.
 struct GivenValues {
   const float* values;
 
-  HWY_INLINE Vector load(const BitMasks&, int64_t element, int64_t k) const {
-    return hn::LoadU(F32(), values + element + k * kLanes);
+  HWY_INLINE void load(const BitMasks&, int64_t element, Vector* group) const {
+    for (int64_t k = 0; k < kVectors; ++k) {
+      group[k] = hn::LoadU(F32(), values + element + k * kLanes);
+    }
   }
 };
 
@@ -106,20 +108,18 @@ struct AveragedSigns {
   int64_t ranks;
   float share;  // 1 / ranks
 
-  HWY_INLINE Vector load(const BitMasks& masks, int64_t element, int64_t k) const {
-    Vector sum = signed_scale(masks, 0, element, k);
+  HWY_INLINE void load(const BitMasks& masks, int64_t element, Vector* group) const {
+    const auto signed_scale = [&](int64_t rank, int64_t k) HWY_ATTR {
+      const Vector scale = hn::Set(F32(), scales[rank]);
+      const uint32_t word = load_word(bits + rank * stride_bytes, element);
+      return hn::IfThenElse(masks.of(word, k), scale, hn::Neg(scale));
+    };
+    for (int64_t k = 0; k < kVectors; ++k) group[k] = signed_scale(0, k);
     for (int64_t rank = 1; rank < ranks; ++rank) {
-      sum = hn::Add(sum, signed_scale(masks, rank, element, k));
+      for (int64_t k = 0; k < kVectors; ++k) group[k] = hn::Add(group[k], signed_scale(rank, k));
     }
-    return hn::Mul(sum, hn::Set(F32(), share));
-  }
-
- private:
-  HWY_INLINE Vector signed_scale(const BitMasks& masks, int64_t rank, int64_t element,
-                                 int64_t k) const {
-    const Vector scale = hn::Set(F32(), scales[rank]);
-    const uint32_t word = load_word(bits + rank * stride_bytes, element);
-    return hn::IfThenElse(masks.of(word, k), scale, hn::Neg(scale));
+    const Vector factor = hn::Set(F32(), share);
+    for (int64_t k = 0; k < kVectors; ++k) group[k] = hn::Mul(group[k], factor);
   }
 };
 
@@ -131,8 +131,10 @@ HWY_ATTR Sums compensate(const Source& source, const float* residual, const uint
   Accumulator level, squares;
   for (int64_t i = 0; i < kBlock; i += kGroup) {
     const uint32_t still_word = kStill ? load_word(still, i) : 0;
+    Vector group[kVectors];
+    source.load(masks, i, group);
     for (int64_t k = 0; k < kVectors; ++k) {
-      Vector value = source.load(masks, i, k);
+      Vector value = group[k];
       Vector c = hn::Add(value, hn::LoadU(F32(), residual + i + k * kLanes));
       if (kStill) {
         value = hn::IfThenZeroElse(masks.of(still_word, k), value);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <thread>
@@ -141,6 +142,23 @@ TEST(FailingRank, EndsProcessesThatWait) {
 
 TEST(FailingRank, EndsProcessesThatCompute) {
   expect_ended_with_message("FailingProcess.DISABLED_WhileOthersCompute");
+}
+
+TEST(FailingRank, EndsProcessesWhenOneIsKilled) {
+  if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
+  if (testing::mpi_world() != nullptr) GTEST_SKIP() << "starts mpirun itself";
+  const Ended ended = run_under_mpirun(3, "FailingProcess.DISABLED_ByASignal");
+  EXPECT_NE(ended.status, 0);
+  EXPECT_LT(ended.seconds, 20) << ended.output;
+  EXPECT_EQ(ended.output.find("outlived"), std::string::npos) << ended.output;
+}
+
+TEST(FailingProcess, DISABLED_ByASignal) {
+  Communicator& world = *testing::mpi_world();
+  world.barrier();
+  if (world.rank() == 1) raise(SIGKILL);
+  run_rank(world, [&] { world.barrier(); });
+  std::puts("outlived");
 }
 
 TEST(FailingProcess, DISABLED_WhileOthersWait) {
