@@ -10,9 +10,9 @@
 namespace onebit::engine {
 namespace {
 
-constexpr const char* kAdam = R"({"type": "AdamW", "params": {"lr": 1e-2, "weight_decay": 0.01}})";
+constexpr const char* kAdam = R"({"type": "AdamW", "params": {"lr": 1e-3, "weight_decay": 0.01}})";
 constexpr const char* kOneBit =
-    R"({"type": "OneBitAdam", "params": {"lr": 1e-2, "freeze_step": 10}})";
+    R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
 
 struct Trace {
   std::vector<double> losses;
@@ -58,7 +58,9 @@ TEST(Engine, OverlapChangesNothing) {
 
 TEST(Engine, CompressedPhaseLearnsOnAFractionOfTheBytes) {
   const Trace trace = train(toy_config(kOneBit, 6, 3), 2, 40);
-  EXPECT_LT(trace.losses.back(), 0.5 * trace.losses.front());
+  // Two batches take turns.
+  EXPECT_LT(trace.losses[38], 0.5 * trace.losses[0]);
+  EXPECT_LT(trace.losses[39], 0.5 * trace.losses[1]);
   EXPECT_EQ(trace.outcomes[8].phase, optim::Phase::kWarmup);
   EXPECT_EQ(trace.outcomes[12].phase, optim::Phase::kCompressed);
   EXPECT_GT(trace.outcomes[8].wire_bytes, trace.outcomes[8].wire_bytes_dense16);

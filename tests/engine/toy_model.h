@@ -50,6 +50,9 @@ class ToyModel {
 // One rank's training: samples are dealt as BatchStream deals them.
 class ToyRun {
  public:
+  // As many different samples as most steps here use: few enough to be learnt.
+  static constexpr int64_t kSamples = 12;
+
   ToyRun(const EngineConfig& config, comm::Communicator& communicator)
       : communicator_(communicator), context_(Context::cpu(1)), model_(table_) {
     table_.allocate(Device{}, DType::kF32);
@@ -68,7 +71,7 @@ class ToyRun {
           const int64_t place =
               (micro * communicator_.world_size() + communicator_.rank()) * batch.micro + k;
           loss += model_.accumulate(
-              static_cast<uint64_t>(samples_ + place),
+              static_cast<uint64_t>((samples_ + place) % kSamples),
               input.loss_scale * communicator_.world_size() / static_cast<double>(batch.train));
         }
         if (poison) table_.gradients().data<float>()[5] = std::nanf("");
