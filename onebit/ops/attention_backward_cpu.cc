@@ -49,14 +49,13 @@ struct Tiles {
 
 // In: scores, and the gradients of the dropped probabilities. Out: the dropped probabilities, and
 // the gradients of the scores: p * (dropout * grad - grad_dot_context).
-template <bool kDropout>
 HWY_INLINE void softmax_backward_row(float* probability, float* grad_score, int64_t keys,
                                      float log_sum_exp, float grad_dot_context,
                                      const DropoutPlan& plan, const uint16_t* bits) {
   for_lanes(keys, [&](int64_t i, auto lanes) HWY_ATTR {
     const Vector p = exponential(hn::Sub(load(probability + i, lanes), set(log_sum_exp)));
-    const Vector grad = dropped<kDropout>(load(grad_score + i, lanes), plan, bits + i);
-    store(dropped<kDropout>(p, plan, bits + i), probability + i, lanes);
+    const Vector grad = dropped(load(grad_score + i, lanes), plan, bits + i);
+    store(dropped(p, plan, bits + i), probability + i, lanes);
     store(hn::Mul(p, hn::Sub(grad, set(grad_dot_context))), grad_score + i, lanes);
   });
 }
@@ -71,7 +70,7 @@ HWY_INLINE float row_dot(const T* a, const T* b, int64_t count) {
 }
 
 // One head of one sequence.
-template <typename T, bool kDropout>
+template <typename T>
 struct Item {
   const AttentionBackward& a;
   const AttentionPlan& plan;
@@ -141,11 +140,11 @@ struct Item {
     tile_product<false>(product);
     for (int64_t i = 0; i < queries; ++i) {
       const int64_t row = first + begin + i, place = (begin + i) * plan.hidden;
-      if (kDropout) {
+      if (dropout.active()) {
         draw_dropout_bits(dropout, dropout.row_keys[row], static_cast<uint32_t>(head * 8192), keys,
                           tiles.bits);
       }
-      softmax_backward_row<kDropout>(
+      softmax_backward_row(
           tiles.probability + i * layout.key_row, tiles.grad_score + i * layout.key_row, keys,
           a.log_sum_exp.data<float>()[head * plan.rows + row],
           row_dot(grad_context + place, context + place, size), dropout, tiles.bits);
@@ -194,15 +193,13 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   const int64_t part_bytes = Tiles::size_bytes(layout);
   const auto memory = context.onednn().scratch().take(parts * part_bytes);
   with_float_type(a.qkv.dtype(), [&](auto tag) HWY_ATTR {
-    with_bool(dropout.active(), [&](auto active) HWY_ATTR {
-      for_parts(context, parts, 1, [&](int64_t part, int64_t, int64_t) HWY_ATTR {
-        const Tiles tiles(layout, memory.data() + part * part_bytes);
-        const int64_t end = plan.first_item(part + 1, parts);
-        for (int64_t item = plan.first_item(part, parts); item < end; ++item) {
-          if (plan.length(item) == 0) continue;
-          Item<decltype(tag), decltype(active)::value>(a, plan, dropout, layout, tiles, item).run();
-        }
-      });
+    for_parts(context, parts, 1, [&](int64_t part, int64_t, int64_t) HWY_ATTR {
+      const Tiles tiles(layout, memory.data() + part * part_bytes);
+      const int64_t end = plan.first_item(part + 1, parts);
+      for (int64_t item = plan.first_item(part, parts); item < end; ++item) {
+        if (plan.length(item) == 0) continue;
+        Item<decltype(tag)>(a, plan, dropout, layout, tiles, item).run();
+      }
     });
   });
 }

@@ -42,7 +42,6 @@ struct Tiles {
 };
 
 // Scores of one query to exp(score - maximum), dropped ones to zero. Returns log(sum exp(score)).
-template <bool kDropout>
 HWY_INLINE float softmax_row(float* score, int64_t keys, const DropoutPlan& plan,
                              const uint16_t* bits, float& inverse_sum) {
   const Vector first = set(score[0]);
@@ -59,14 +58,14 @@ HWY_INLINE float softmax_row(float* score, int64_t keys, const DropoutPlan& plan
   for_lanes_chained(keys, [&](int64_t i, auto lanes, auto chain) HWY_ATTR {
     const Vector e = exponential(hn::Sub(load(score + i, lanes), set(maximum)));
     sums.chain[chain] = hn::Add(sums.chain[chain], keep(e, lanes));
-    store(dropped<kDropout>(e, plan, bits + i), score + i, lanes);
+    store(dropped(e, plan, bits + i), score + i, lanes);
   });
   const float sum = sums.sum();
   inverse_sum = 1.0f / sum;
   return maximum + std::log(sum);
 }
 
-template <typename T, bool kDropout>
+template <typename T>
 void forward_item(const Attention& a, const AttentionPlan& plan, const DropoutPlan& dropout,
                   const AttentionLayout& layout, const Tiles& tiles, int64_t item) {
   const int64_t first = plan.first_row(item), keys = plan.length(item), head = plan.head(item);
@@ -91,12 +90,12 @@ void forward_item(const Attention& a, const AttentionPlan& plan, const DropoutPl
                          .c_row = layout.key_row});
     for (int64_t i = 0; i < queries; ++i) {
       const int64_t row = first + begin + i;
-      if (kDropout) {
+      if (dropout.active()) {
         draw_dropout_bits(dropout, dropout.row_keys[row], static_cast<uint32_t>(head * 8192), keys,
                           tiles.bits);
       }
-      const float log_sum = softmax_row<kDropout>(tiles.score + i * layout.key_row, keys, dropout,
-                                                  tiles.bits, tiles.inverse_sum[i]);
+      const float log_sum = softmax_row(tiles.score + i * layout.key_row, keys, dropout, tiles.bits,
+                                        tiles.inverse_sum[i]);
       if (!a.log_sum_exp.empty()) a.log_sum_exp.data<float>()[head * plan.rows + row] = log_sum;
     }
     tile_product<false>({.m = queries,
@@ -125,15 +124,13 @@ void attention(Context& context, const Attention& a) {
   const int64_t part_bytes = Tiles::size_bytes(layout);
   const auto memory = context.onednn().scratch().take(parts * part_bytes);
   with_float_type(a.qkv.dtype(), [&](auto tag) HWY_ATTR {
-    with_bool(dropout.active(), [&](auto active) HWY_ATTR {
-      for_parts(context, parts, 1, [&](int64_t part, int64_t, int64_t) HWY_ATTR {
-        const Tiles tiles(layout, memory.data() + part * part_bytes);
-        const int64_t end = plan.first_item(part + 1, parts);
-        for (int64_t item = plan.first_item(part, parts); item < end; ++item) {
-          if (plan.length(item) == 0) continue;
-          forward_item<decltype(tag), active>(a, plan, dropout, layout, tiles, item);
-        }
-      });
+    for_parts(context, parts, 1, [&](int64_t part, int64_t, int64_t) HWY_ATTR {
+      const Tiles tiles(layout, memory.data() + part * part_bytes);
+      const int64_t end = plan.first_item(part + 1, parts);
+      for (int64_t item = plan.first_item(part, parts); item < end; ++item) {
+        if (plan.length(item) == 0) continue;
+        forward_item<decltype(tag)>(a, plan, dropout, layout, tiles, item);
+      }
     });
   });
 }

@@ -17,19 +17,17 @@ void dropout(Context& context, const DropoutForward& a) {
   const RowScratch scratch(context, part_count(context, rows, grain), columns);
   with_float_type(a.x.dtype(), [&](auto tag) HWY_ATTR {
     using T = decltype(tag);
-    with_bool(plan.active(), [&](auto active) HWY_ATTR {
-      for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
-        uint16_t* bits = scratch.bits(part);
-        for (int64_t row = begin; row < end; ++row) {
-          const T* x = a.x.data<T>() + row * columns;
-          T* y = a.y.data<T>() + row * columns;
-          if (active) draw_dropout_bits(plan, plan.row_keys[row], 0, columns, bits);
-          for_lanes(columns, [&](int64_t i, auto lanes) HWY_ATTR {
-            store(dropped<decltype(active)::value>(load(x + i, lanes), plan, bits + i), y + i,
-                  lanes);
-          });
-        }
-      });
+
+    for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
+      uint16_t* bits = scratch.bits(part);
+      for (int64_t row = begin; row < end; ++row) {
+        const T* x = a.x.data<T>() + row * columns;
+        T* y = a.y.data<T>() + row * columns;
+        if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, columns, bits);
+        for_lanes(columns, [&](int64_t i, auto lanes) HWY_ATTR {
+          store(dropped(load(x + i, lanes), plan, bits + i), y + i, lanes);
+        });
+      }
     });
   });
 }

@@ -41,17 +41,15 @@ struct LookUp {
   }
 };
 
-// body(activation tag, table tag, dropout on or off).
+// body(activation tag, table tag).
 template <class Body>
-HWY_INLINE void with_types(DType activation, DType table, bool dropout, const Body& body) {
+HWY_INLINE void with_types(DType activation, DType table, const Body& body) {
   with_float_type(activation, [&](auto tag) HWY_ATTR {
-    with_bool(dropout, [&](auto active) HWY_ATTR {
-      if (table == DType::kF32) {
-        body(tag, float{}, active);
-      } else {
-        body(tag, tag, active);
-      }
-    });
+    if (table == DType::kF32) {
+      body(tag, float{});
+    } else {
+      body(tag, tag);
+    }
   });
 }
 
@@ -60,29 +58,28 @@ void embedding(Context& context, const Embedding& a) {
   const DropoutPlan plan(a.dropout);
   const RowScratch scratch(context, part_count(context, rows, grain), hidden);
   const float *gamma = a.gamma.data<float>(), *beta = a.beta.data<float>();
-  with_types(
-      a.y.dtype(), a.word.dtype(), plan.active(), [&](auto tag, auto table, auto dropout) HWY_ATTR {
-        using T = decltype(tag);
-        const LookUp<decltype(table), Embedding> look_up{a, hidden};
-        for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
-          float* buffer = scratch.first(part);
-          uint16_t* bits = scratch.bits(part);
-          for (int64_t row = begin; row < end; ++row) {
-            const float sum = look_up.sum_row(row, buffer);
-            const RowStatistics statistics = row_statistics(buffer, hidden, sum, a.epsilon);
-            if (dropout) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
-            T* y = a.y.template data<T>() + row * hidden;
-            for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
-              const Vector value = normalised(buffer, i, lanes, statistics, gamma, beta);
-              store(dropped<decltype(dropout)::value>(value, plan, bits + i), y + i, lanes);
-            });
-            if (!a.mean.empty()) {
-              a.mean.data<float>()[row] = statistics.mean;
-              a.inverse_stddev.data<float>()[row] = statistics.inverse_stddev;
-            }
-          }
+  with_types(a.y.dtype(), a.word.dtype(), [&](auto tag, auto table) HWY_ATTR {
+    using T = decltype(tag);
+    const LookUp<decltype(table), Embedding> look_up{a, hidden};
+    for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
+      float* buffer = scratch.first(part);
+      uint16_t* bits = scratch.bits(part);
+      for (int64_t row = begin; row < end; ++row) {
+        const float sum = look_up.sum_row(row, buffer);
+        const RowStatistics statistics = row_statistics(buffer, hidden, sum, a.epsilon);
+        if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
+        T* y = a.y.template data<T>() + row * hidden;
+        for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
+          const Vector value = normalised(buffer, i, lanes, statistics, gamma, beta);
+          store(dropped(value, plan, bits + i), y + i, lanes);
         });
-      });
+        if (!a.mean.empty()) {
+          a.mean.data<float>()[row] = statistics.mean;
+          a.inverse_stddev.data<float>()[row] = statistics.inverse_stddev;
+        }
+      }
+    });
+  });
 }
 
 // Sets of partial sums: gamma, beta, then one a segment type.
@@ -97,38 +94,35 @@ void backward_to_sum(Context& context, const EmbeddingBackward& a, ColumnPartial
   const DropoutPlan plan(a.dropout);
   const RowScratch scratch(context, part_count(context, blocks.count(), grain), hidden);
   const float *gamma = a.gamma.data<float>(), *inverse_stddev = a.inverse_stddev.data<float>();
-  with_types(
-      a.grad_y.dtype(), a.word.dtype(), plan.active(),
-      [&](auto tag, auto table, auto dropout) HWY_ATTR {
-        using T = decltype(tag);
-        const LookUp<decltype(table), EmbeddingBackward> look_up{a, hidden};
-        for_parts(
-            context, blocks.count(), grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
-              uint16_t* bits = scratch.bits(part);
-              NormGradientRow gradient{.x_hat = scratch.first(part), .grad = scratch.second(part)};
-              for (int64_t block = begin; block < end; ++block) {
-                sums.clear(block);
-                for (int64_t row = blocks.begin(block); row < blocks.end(block); ++row) {
-                  float* looked_up = grad_sum + row * hidden;  // the sum itself, until replaced
-                  look_up.sum_row(row, looked_up);
-                  if (dropout) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
-                  const FromInput<float> source{grad_sum, a.mean.data<float>(), inverse_stddev};
-                  const T* grad_y = a.grad_y.template data<T>() + row * hidden;
-                  gradient.gather(source, row, hidden, gamma, sums.of(kGamma, block),
-                                  sums.of(kBeta, block), [&](int64_t i, auto lanes) HWY_ATTR {
-                                    return dropped<decltype(dropout)::value>(
-                                        load(grad_y + i, lanes), plan, bits + i);
-                                  });
-                  float* segment = sums.of(kSegments + a.segments.data<int32_t>()[row], block);
-                  for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
-                    const Vector value = gradient.grad_input(i, lanes, inverse_stddev[row]);
-                    store(value, looked_up + i, lanes);
-                    store(hn::Add(load(segment + i, lanes), value), segment + i, lanes);
-                  });
-                }
-              }
-            });
-      });
+  with_types(a.grad_y.dtype(), a.word.dtype(), [&](auto tag, auto table) HWY_ATTR {
+    using T = decltype(tag);
+    const LookUp<decltype(table), EmbeddingBackward> look_up{a, hidden};
+    for_parts(
+        context, blocks.count(), grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
+          uint16_t* bits = scratch.bits(part);
+          NormGradientRow gradient{.x_hat = scratch.first(part), .grad = scratch.second(part)};
+          for (int64_t block = begin; block < end; ++block) {
+            sums.clear(block);
+            for (int64_t row = blocks.begin(block); row < blocks.end(block); ++row) {
+              float* looked_up = grad_sum + row * hidden;  // the sum itself, until replaced
+              look_up.sum_row(row, looked_up);
+              if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
+              const FromInput<float> source{grad_sum, a.mean.data<float>(), inverse_stddev};
+              const T* grad_y = a.grad_y.template data<T>() + row * hidden;
+              gradient.gather(source, row, hidden, gamma, sums.of(kGamma, block),
+                              sums.of(kBeta, block), [&](int64_t i, auto lanes) HWY_ATTR {
+                                return dropped(load(grad_y + i, lanes), plan, bits + i);
+                              });
+              float* segment = sums.of(kSegments + a.segments.data<int32_t>()[row], block);
+              for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
+                const Vector value = gradient.grad_input(i, lanes, inverse_stddev[row]);
+                store(value, looked_up + i, lanes);
+                store(hn::Add(load(segment + i, lanes), value), segment + i, lanes);
+              });
+            }
+          }
+        });
+  });
 }
 
 // Every thread owns some columns of the tables and walks over all rows in order.

@@ -13,17 +13,17 @@ HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
 namespace {
 
-template <typename T, bool kDropout>
+template <typename T>
 void forward_row(const ResidualNorm& a, const DropoutPlan& plan, int64_t row, int64_t hidden,
                  float* buffer, uint16_t* bits) {
   const T* residual = a.residual.data<T>() + row * hidden;
   const T* x = a.x.data<T>() + row * hidden;
   T* sum = a.sum.empty() ? nullptr : a.sum.data<T>() + row * hidden;
   T* y = a.y.data<T>() + row * hidden;
-  if (kDropout) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
+  if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
   Chains total;
   for_lanes_chained(hidden, [&](int64_t i, auto lanes, auto chain) HWY_ATTR {
-    const Vector added = dropped<kDropout>(load(x + i, lanes), plan, bits + i);
+    const Vector added = dropped(load(x + i, lanes), plan, bits + i);
     const Vector value = hn::Add(load(residual + i, lanes), added);
     store(value, buffer + i, lanes);
     if (sum != nullptr) store(value, sum + i, lanes);
@@ -45,13 +45,10 @@ void residual_norm(Context& context, const ResidualNorm& a) {
   const DropoutPlan plan(a.dropout);
   const RowScratch scratch(context, part_count(context, rows, grain), hidden);
   with_float_type(a.x.dtype(), [&](auto tag) HWY_ATTR {
-    with_bool(plan.active(), [&](auto dropout) HWY_ATTR {
-      for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
-        for (int64_t row = begin; row < end; ++row) {
-          forward_row<decltype(tag), dropout>(a, plan, row, hidden, scratch.first(part),
-                                              scratch.bits(part));
-        }
-      });
+    for_parts(context, rows, grain, [&](int64_t part, int64_t begin, int64_t end) HWY_ATTR {
+      for (int64_t row = begin; row < end; ++row) {
+        forward_row<decltype(tag)>(a, plan, row, hidden, scratch.first(part), scratch.bits(part));
+      }
     });
   });
 }
@@ -59,7 +56,7 @@ void residual_norm(Context& context, const ResidualNorm& a) {
 enum Sum { kGamma, kBeta, kBias };
 
 // One row of the backward pass; `block` names the partial sums it adds to.
-template <typename T, bool kDropout, class Source>
+template <typename T, class Source>
 HWY_INLINE void backward_row(const ResidualNormBackward& a, const Source& source,
                              const DropoutPlan& plan, const ColumnPartials& sums, int64_t block,
                              int64_t row, int64_t hidden, NormGradientRow& gradient,
@@ -79,11 +76,11 @@ HWY_INLINE void backward_row(const ResidualNormBackward& a, const Source& source
   T* grad_x = optional(a.grad_x);
   float* grad_bias = a.grad_bias.empty() ? nullptr : sums.of(kBias, block);
   const float inverse_stddev = a.inverse_stddev.data<float>()[row];
-  if (kDropout) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
+  if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
   for_lanes(hidden, [&](int64_t i, auto lanes) HWY_ATTR {
     Vector grad_sum = gradient.grad_input(i, lanes, inverse_stddev);
     if (grad_sum_extra != nullptr) grad_sum = hn::Add(grad_sum, load(grad_sum_extra + i, lanes));
-    const Vector into_x = dropped<kDropout>(grad_sum, plan, bits + i);
+    const Vector into_x = dropped(grad_sum, plan, bits + i);
     store(grad_sum, grad_residual + i, lanes);
     if (grad_x != nullptr) store(into_x, grad_x + i, lanes);
     if (grad_bias != nullptr) {
@@ -92,7 +89,7 @@ HWY_INLINE void backward_row(const ResidualNormBackward& a, const Source& source
   });
 }
 
-template <typename T, bool kDropout, class Source>
+template <typename T, class Source>
 void backward_rows(Context& context, const ResidualNormBackward& a, const Source& source,
                    const DropoutPlan& plan) {
   const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
@@ -105,8 +102,7 @@ void backward_rows(Context& context, const ResidualNormBackward& a, const Source
     for (int64_t block = begin; block < end; ++block) {
       sums.clear(block);
       for (int64_t row = blocks.begin(block); row < blocks.end(block); ++row) {
-        backward_row<T, kDropout>(a, source, plan, sums, block, row, hidden, gradient,
-                                  scratch.bits(part));
+        backward_row<T>(a, source, plan, sums, block, row, hidden, gradient, scratch.bits(part));
       }
     }
   });
@@ -121,17 +117,16 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
   const auto inverse_gamma = context.onednn().scratch().take(hidden * 4);
   with_float_type(a.grad_y.dtype(), [&](auto tag) HWY_ATTR {
     using T = decltype(tag);
-    with_bool(plan.active(), [&](auto dropout) HWY_ATTR {
-      if (!a.sum.empty()) {
-        const FromInput<T> source{a.sum.data<T>(), a.mean.data<float>(),
-                                  a.inverse_stddev.data<float>()};
-        return backward_rows<T, dropout>(context, a, source, plan);
-      }
-      invert_gamma(a.gamma.data<float>(), hidden, inverse_gamma.template as<float>());
-      const FromOutput<T> source{a.y.data<T>(), a.beta.data<float>(),
-                                 inverse_gamma.template as<float>()};
-      backward_rows<T, dropout>(context, a, source, plan);
-    });
+
+    if (!a.sum.empty()) {
+      const FromInput<T> source{a.sum.data<T>(), a.mean.data<float>(),
+                                a.inverse_stddev.data<float>()};
+      return backward_rows<T>(context, a, source, plan);
+    }
+    invert_gamma(a.gamma.data<float>(), hidden, inverse_gamma.template as<float>());
+    const FromOutput<T> source{a.y.data<T>(), a.beta.data<float>(),
+                               inverse_gamma.template as<float>()};
+    backward_rows<T>(context, a, source, plan);
   });
 }
 

@@ -17,8 +17,8 @@ namespace onebit::ops::HWY_NAMESPACE {
 
 // The 16-bit lanes of `columns` columns from column 8 * first_block on, in column order. `bits` has
 // room for dropout_bits_elements(columns).
-HWY_INLINE void draw_dropout_bits(const DropoutPlan& plan, uint64_t row_key, uint32_t first_block,
-                                  int64_t columns, uint16_t* bits) {
+inline HWY_NOINLINE void draw_dropout_bits(const DropoutPlan& plan, uint64_t row_key,
+                                           uint32_t first_block, int64_t columns, uint16_t* bits) {
   for (int64_t column = 0; column < columns; column += kDropoutLanes) {
     const PhiloxCounter drawn =
         philox({{first_block + static_cast<uint32_t>(column / kDropoutLanes), plan.site,
@@ -57,8 +57,8 @@ struct PhiloxLanes {
 };
 
 // As above.
-HWY_INLINE void draw_dropout_bits(const DropoutPlan& plan, uint64_t row_key, uint32_t first_block,
-                                  int64_t columns, uint16_t* bits) {
+inline HWY_NOINLINE void draw_dropout_bits(const DropoutPlan& plan, uint64_t row_key,
+                                           uint32_t first_block, int64_t columns, uint16_t* bits) {
   const U32 words;
   const hn::RepartitionToWide<U32> wide;
   const int64_t lanes = lane_count();
@@ -96,10 +96,10 @@ HWY_INLINE Vector dropout_factor(const DropoutPlan& plan, const uint16_t* bits) 
   return hn::IfThenZeroElse(hn::RebindMask(F32(), dropped), set(plan.scale));
 }
 
-// The value after dropout, or itself where dropout is off.
-template <bool kDropout>
+// The value after dropout. Where dropout is off the threshold is 0 and the scale 1, so any bits
+// give the value itself.
 HWY_INLINE Vector dropped(Vector value, const DropoutPlan& plan, const uint16_t* bits) {
-  return kDropout ? hn::Mul(value, dropout_factor(plan, bits)) : value;
+  return hn::Mul(value, dropout_factor(plan, bits));
 }
 
 }  // namespace onebit::ops::HWY_NAMESPACE

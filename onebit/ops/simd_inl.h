@@ -54,13 +54,13 @@ HWY_INLINE Vector load(const bf16* from, All) {
   return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(U32(), bits)));
 }
 // f16 is for correctness on a CPU, not for speed: element by element.
-HWY_INLINE Vector load(const f16* from, All) {
+inline HWY_NOINLINE Vector load(const f16* from, All) {
   HWY_ALIGN float lanes[hn::MaxLanes(F32())];
   for (size_t i = 0; i < hn::Lanes(F32()); ++i) lanes[i] = static_cast<float>(from[i]);
   return hn::Load(F32(), lanes);
 }
 template <typename T>
-HWY_INLINE Vector load(const T* from, First first) {
+HWY_NOINLINE Vector load(const T* from, First first) {
   T lanes[hn::MaxLanes(F32())] = {};
   std::memcpy(static_cast<void*>(lanes), from, first.lanes * sizeof(T));
   return load(lanes, All{});
@@ -81,13 +81,13 @@ HWY_INLINE void store(Vector value, bf16* to, All) {
   const auto chosen = hn::BitCast(I32(), hn::IfThenElse(is_nan, quiet, rounded));
   hn::StoreU(hn::DemoteTo(U16(), chosen), U16(), reinterpret_cast<uint16_t*>(to));
 }
-HWY_INLINE void store(Vector value, f16* to, All) {
+inline HWY_NOINLINE void store(Vector value, f16* to, All) {
   HWY_ALIGN float lanes[hn::MaxLanes(F32())];
   hn::Store(value, F32(), lanes);
   for (size_t i = 0; i < hn::Lanes(F32()); ++i) to[i] = f16(lanes[i]);
 }
 template <typename T>
-HWY_INLINE void store(Vector value, T* to, First first) {
+HWY_NOINLINE void store(Vector value, T* to, First first) {
   T lanes[hn::MaxLanes(F32())];
   store(value, lanes, All{});
   std::memcpy(static_cast<void*>(to), lanes, first.lanes * sizeof(T));
@@ -151,16 +151,6 @@ HWY_INLINE void with_float_type(DType dtype, const Body& body) {
       return body(f16{});
     default:
       ONEBIT_INVARIANT(!"a floating-point type of at most 32 bits");
-  }
-}
-
-// body(std::true_type or std::false_type).
-template <class Body>
-HWY_INLINE void with_bool(bool value, const Body& body) {
-  if (value) {
-    body(std::true_type());
-  } else {
-    body(std::false_type());
   }
 }
 
