@@ -1,0 +1,118 @@
+#include "onebit/ops/adam_update.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "onebit/base/philox.h"
+
+namespace onebit::ops {
+namespace {
+
+using Values = std::vector<float>;
+
+Values random_values(uint64_t stream, size_t count, double scale) {
+  RandomSequence random(5, stream, 0);
+  Values values(count);
+  for (float& one : values) one = static_cast<float>(scale * (2 * random.uniform() - 1));
+  return values;
+}
+
+View view_of(Values& values) {
+  return View::of(values.data(), {static_cast<int64_t>(values.size())});
+}
+
+struct State {
+  Values value, gradient, momentum, variance;
+
+  explicit State(size_t count)
+      : value(random_values(1, count, 2)),
+        gradient(random_values(2, count, 1)),
+        momentum(random_values(3, count, 0.1)),
+        variance(random_values(4, count, 0.01)) {
+    for (float& one : variance) one = std::abs(one);
+  }
+  AdamUpdate arguments(std::span<const UpdateRange> ranges) {
+    return {.value = view_of(value),
+            .gradient = view_of(gradient),
+            .momentum = view_of(momentum),
+            .variance = view_of(variance),
+            .ranges = ranges,
+            .learning_rate = 0.01,
+            .gradient_scale = 0.5,
+            .momentum_factor = 3,
+            .variance_factor = 7};
+  }
+};
+
+TEST(AdamUpdate, FollowsTheFormula) {
+  // Ranges that end inside a vector step, and a length that no vector divides but 16.
+  const std::vector<UpdateRange> ranges{{0, 16, 0.1}, {16, 4112, 0}, {4112, 10000, 0.2}};
+  for (const bool decoupled : {true, false}) {
+    State state(10000);
+    const State before = state;
+    AdamUpdate args = state.arguments(ranges);
+    args.decoupled = decoupled;
+    Context context = Context::cpu(2);
+    adam_update(context, args);
+    for (size_t i = 0; i < state.value.size(); ++i) {
+      const double decay = i < 16 ? 0.1 : i < 4112 ? 0 : 0.2;
+      double g = 0.5 * before.gradient[i];
+      if (!decoupled) g += decay * before.value[i];
+      const double m = 0.9 * before.momentum[i] + 0.1 * g;
+      const double v = 0.999 * before.variance[i] + 0.001 * g * g;
+      double u = 3 * m / (std::sqrt(7 * v) + 1e-8);
+      if (decoupled) u += decay * before.value[i];
+      const double value = before.value[i] - 0.01 * u;
+      // A handful of roundings, each relative to the size of what is computed.
+      ASSERT_NEAR(state.momentum[i], m, 4 * 0x1p-24) << i;
+      ASSERT_NEAR(state.variance[i], v, 4 * 0x1p-24 * 0.02) << i;
+      ASSERT_NEAR(state.value[i], value, 0x1p-23 + 0.01 * std::abs(u) * 16 * 0x1p-24) << i;
+    }
+    EXPECT_EQ(state.gradient, before.gradient);
+  }
+}
+
+TEST(AdamUpdate, ThreadsChangeNothing) {
+  const std::vector<UpdateRange> ranges{{0, 40000, 0.1}, {40000, 100000, 0}};
+  State one(100000), three(100000);
+  Context single = Context::cpu(1), several = Context::cpu(3);
+  adam_update(single, one.arguments(ranges));
+  adam_update(several, three.arguments(ranges));
+  EXPECT_EQ(one.value, three.value);
+  EXPECT_EQ(one.momentum, three.momentum);
+  EXPECT_EQ(one.variance, three.variance);
+}
+
+TEST(AdamUpdate, ZeroDenominatorMovesNothing) {
+  const std::vector<UpdateRange> ranges{{0, 32, 0}};
+  State state(32);
+  for (Values* values : {&state.gradient, &state.momentum, &state.variance}) {
+    std::fill(values->begin(), values->end(), 0.0f);
+  }
+  const Values before = state.value;
+  AdamUpdate args = state.arguments(ranges);
+  args.epsilon = 0;
+  Context context = Context::cpu(1);
+  adam_update(context, args);
+  EXPECT_EQ(state.value, before);
+}
+
+TEST(AdamUpdate, WritesTheComputeCopy) {
+  const std::vector<UpdateRange> ranges{{0, 48, 0}};
+  State state(48);
+  std::vector<bf16> copied(48);
+  AdamUpdate args = state.arguments(ranges);
+  args.compute_value = View::of(copied.data(), {48});
+  Context context = Context::cpu(1);
+  adam_update(context, args);
+  for (size_t i = 0; i < copied.size(); ++i) EXPECT_EQ(copied[i], bf16(state.value[i])) << i;
+  std::vector<f16> halves(48);
+  args.compute_value = View::of(halves.data(), {48});
+  adam_update(context, args);
+  for (size_t i = 0; i < halves.size(); ++i) EXPECT_EQ(halves[i], f16(state.value[i])) << i;
+}
+
+}  // namespace
+}  // namespace onebit::ops

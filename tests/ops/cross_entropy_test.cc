@@ -1,0 +1,135 @@
+// cross_entropy and span_cross_entropy.
+#include "onebit/ops/cross_entropy.h"
+
+#include "onebit/ops/span_cross_entropy.h"
+#include "tests/ops/backend_test.h"
+#include "tests/reference/cross_entropy.h"
+
+namespace onebit::ops {
+namespace {
+
+using reference::Matrix;
+
+class CrossEntropyTest : public BackendTest {};
+
+Matrix as_column(const std::vector<double>& values) {
+  Matrix result(static_cast<int64_t>(values.size()), 1);
+  result.data = values;
+  return result;
+}
+
+TEST_P(CrossEntropyTest, LossAndGradient) {
+  struct Size {
+    int64_t rows, classes, stride;
+  };
+  for (const auto& [rows, classes, stride] :
+       {Size{4, 2, 2}, Size{9, 13, 16}, Size{6, 5003, 5008}}) {
+    SCOPED_TRACE(classes);
+    Matrix logits = random(rows, stride, 1, 4);
+    for (int64_t i = 0; i < rows; ++i) {  // padding that would win, were it looked at
+      for (int64_t j = classes; j < stride; ++j) logits(i, j) = 100;
+    }
+    std::vector<int32_t> targets;
+    for (int64_t i = 0; i < rows; ++i) targets.push_back(static_cast<int32_t>(i * 31 % classes));
+    targets[1] = kIgnoredTarget;
+    logits(2, targets[2]) = 16;  // the largest: correct
+    const auto wanted = reference::cross_entropy(logits, classes, targets);
+    const Tensor on_logits = upload(logits), on_targets = upload_values(targets, {rows});
+    const Tensor losses = zeros_f32({rows});
+    const Tensor correct = upload_values(std::vector<uint8_t>(size_t(rows), 9), {rows});
+    const auto run = [&](bool write_gradient) {
+      cross_entropy(context(), {.logits = on_logits.view(),
+                                .classes = classes,
+                                .targets = on_targets.view(),
+                                .write_gradient = write_gradient,
+                                .gradient_scale = 0.5f,
+                                .losses = losses.view(),
+                                .correct = correct.view()});
+      // Sums of 2048 f32 numbers at a time; logits up to 16 have an absolute rounding of 16 u.
+      expect_near(losses, as_column(wanted.losses), 0x1p-23, (2048 + 64) * 0x1p-24, "losses");
+    };
+    run(false);
+    expect_near(on_logits, rounded(logits, dtype()), 0, 0, "logits are kept");
+    run(true);
+    Matrix gradient = wanted.gradient;
+    for (double& value : gradient.data) value *= 0.5;
+    expect_near(on_logits, gradient, epsilon(), (2048 + 64) * 0x1p-24 * 0.5 + 0x1p-25, "gradient");
+    const std::vector<char> flags = bytes(correct);
+    for (int64_t i = 0; i < rows; ++i) {
+      const int32_t target = targets[size_t(i)];
+      bool best = target >= 0;
+      for (int64_t j = 0; best && j < classes; ++j) {
+        best =
+            logits(i, j) < logits(i, target) || (logits(i, j) == logits(i, target) && j >= target);
+      }
+      EXPECT_EQ(flags[size_t(i)], best ? 1 : 0) << i;
+    }
+    EXPECT_EQ(flags[2], 1);
+  }
+}
+
+TEST_P(CrossEntropyTest, Spans) {
+  const std::vector<int32_t> starts = {0, 1, 8, 41}, targets = {0, 6, 20, -1, 3, 0};
+  const int64_t rows = 41, columns = 2, batch = 3;
+  const Matrix logits = random(rows, columns, 1, 3);
+  Matrix losses(columns, batch), gradient(rows, columns);
+  for (int64_t column = 0; column < columns; ++column) {
+    for (size_t s = 0; s < 3; ++s) {
+      const int64_t first = starts[s], length = starts[s + 1] - starts[s];
+      Matrix segment(1, length);
+      for (int64_t i = 0; i < length; ++i) segment(0, i) = logits(first + i, column);
+      const int32_t target = targets[size_t(column * batch) + s];
+      const auto wanted = reference::cross_entropy(segment, length, {target});
+      losses(column, int64_t(s)) = wanted.losses[0];
+      for (int64_t i = 0; i < length; ++i) gradient(first + i, column) = 2 * wanted.gradient(0, i);
+    }
+  }
+  const Tensor on_logits = upload(logits), on_starts = upload_values(starts, {4});
+  const Tensor on_targets = upload_values(targets, {columns, batch});
+  const Tensor on_losses = zeros_f32({columns, batch});
+  span_cross_entropy(context(), {.logits = on_logits.view(),
+                                 .sequence_starts = {on_starts.view(), starts},
+                                 .targets = on_targets.view(),
+                                 .write_gradient = true,
+                                 .gradient_scale = 2,
+                                 .losses = on_losses.view()});
+  expect_near(on_losses, losses, 0x1p-23, 64 * 0x1p-24, "losses");
+  // f16 gradients below 2^-14 are subnormal: an absolute half unit of 2^-25.
+  expect_near(on_logits, gradient, epsilon(), 64 * 0x1p-24, "gradient");
+}
+
+ONEBIT_ON_EVERY_BACKEND(CrossEntropyTest);
+
+TEST(CrossEntropyErrors, BadTargetLeavesLogitsAlone) {
+  Context context = Context::cpu(1);
+  float logits[] = {1, 2, 3, 4}, losses[2];
+  const int32_t targets[] = {0, 2};
+  EXPECT_THROW(cross_entropy(context, {.logits = View::of(logits, {2, 2}),
+                                       .classes = 2,
+                                       .targets = ConstView::of(targets, {2}),
+                                       .write_gradient = true,
+                                       .gradient_scale = 1,
+                                       .losses = View::of(losses, {2}),
+                                       .correct = {}}),
+               Error);
+  EXPECT_EQ(logits[0], 1);
+}
+
+TEST(CrossEntropyErrors, NanIsNotHidden) {
+  Context context = Context::cpu(1);
+  float logits[9] = {}, losses[1];
+  logits[5] = std::nanf("");
+  const int32_t targets[] = {0};
+  cross_entropy(context, {.logits = View::of(logits, {1, 9}),
+                          .classes = 9,
+                          .targets = ConstView::of(targets, {1}),
+                          .write_gradient = true,
+                          .gradient_scale = 1,
+                          .losses = View::of(losses, {1}),
+                          .correct = {}});
+  EXPECT_TRUE(std::isnan(losses[0]));
+  EXPECT_TRUE(std::isnan(logits[1]));
+}
+
+}  // namespace
+}  // namespace onebit::ops

@@ -1,0 +1,149 @@
+#include "onebit/ops/embedding.h"
+
+#include "tests/ops/backend_test.h"
+#include "tests/reference/layer_norm.h"
+
+namespace onebit::ops {
+namespace {
+
+using reference::Matrix;
+
+constexpr int64_t kVocab = 50, kPositions = 20, kSegments = 2;
+
+class EmbeddingTest : public BackendTest {
+ protected:
+  std::vector<int32_t> ids(int64_t rows, int64_t bound, uint64_t stream) {
+    RandomSequence sequence(9, stream, 0);
+    std::vector<int32_t> result;
+    for (int64_t i = 0; i < rows; ++i) {
+      result.push_back(static_cast<int32_t>(sequence.below(static_cast<uint32_t>(bound))));
+    }
+    return result;
+  }
+
+  void check(DType table_type, int64_t rows, int64_t hidden, double probability);
+};
+
+void add_rows(Matrix& table, const std::vector<int32_t>& id, const Matrix& grad) {
+  for (int64_t i = 0; i < grad.rows; ++i) {
+    for (int64_t j = 0; j < grad.columns; ++j) table(id[size_t(i)], j) += grad(i, j);
+  }
+}
+
+void EmbeddingTest::check(DType table_type, int64_t rows, int64_t hidden, double probability) {
+  const auto tokens = ids(rows, kVocab, 1), positions = ids(rows, kPositions, 2);
+  const auto segments = ids(rows, kSegments, 3);
+  const auto table = [&](int64_t size, uint64_t stream) {
+    return rounded(random_f32(size, hidden, stream), table_type);
+  };
+  const Matrix word = table(kVocab, 4), position = table(kPositions, 5);
+  const Matrix segment = table(kSegments, 6), g = random_f32(1, hidden, 7);
+  const Matrix b = random_f32(1, hidden, 8), grad_y = random(rows, hidden, 9);
+  Matrix sums(rows, hidden);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < hidden; ++j) {
+      sums(i, j) = word(tokens[size_t(i)], j) + position(positions[size_t(i)], j) +
+                   segment(segments[size_t(i)], j);
+    }
+  }
+  const auto drop = rule(probability, rows);
+  const reference::Norm norm = reference::layer_norm(sums, g, b, 1e-12);
+
+  const Tensor on_word = upload(word, table_type, {kVocab, hidden});
+  const Tensor on_position = upload(position, table_type, {kPositions, hidden});
+  const Tensor on_segment = upload(segment, table_type, {kSegments, hidden});
+  const Tensor on_tokens = upload_values(tokens, {rows}), on_g = upload_vector(g);
+  const Tensor on_positions = upload_values(positions, {rows}), on_b = upload_vector(b);
+  const Tensor on_segments = upload_values(segments, {rows}), y = zeros({rows, hidden});
+  const Tensor mean = zeros_f32({rows}), inverse = zeros_f32({rows});
+  embedding(context(), {.tokens = on_tokens.view(),
+                        .positions = on_positions.view(),
+                        .segments = on_segments.view(),
+                        .word = on_word.view(),
+                        .position = on_position.view(),
+                        .segment = on_segment.view(),
+                        .gamma = on_g.view(),
+                        .beta = on_b.view(),
+                        .dropout = dropout(drop),
+                        .y = y.view(),
+                        .mean = mean.view(),
+                        .inverse_stddev = inverse.view()});
+  // As for layer norm (norm_test.cc), after a sum of three numbers up to 2, scaled by 1 / (1 - p).
+  const double error = 6 * 4 * static_cast<double>(hidden + 16) * 0x1p-24 / (1 - probability);
+  expect_near(y, drop.apply(norm.y), 2 * epsilon(), error, "y");
+
+  const auto wanted = reference::layer_norm_backward(drop.apply(grad_y), norm, g);
+  Matrix want_word(kVocab, hidden), want_position(kPositions, hidden);
+  Matrix want_segment(kSegments, hidden);
+  add_rows(want_word, tokens, wanted.x);
+  add_rows(want_position, positions, wanted.x);
+  add_rows(want_segment, segments, wanted.x);
+  const Tensor on_grad = upload(grad_y), grad_word = zeros_f32({kVocab, hidden});
+  const Tensor grad_position = zeros_f32({kPositions, hidden});
+  const Tensor grad_segment = zeros_f32({kSegments, hidden});
+  const Tensor grad_gamma = zeros_f32({hidden}), grad_beta = zeros_f32({hidden});
+  embedding_backward(context(), {.grad_y = on_grad.view(),
+                                 .tokens = on_tokens.view(),
+                                 .positions = on_positions.view(),
+                                 .segments = on_segments.view(),
+                                 .word = on_word.view(),
+                                 .position = on_position.view(),
+                                 .segment = on_segment.view(),
+                                 .gamma = on_g.view(),
+                                 .mean = mean.view(),
+                                 .inverse_stddev = inverse.view(),
+                                 .dropout = dropout(drop),
+                                 .grad_word = grad_word.view(),
+                                 .grad_position = grad_position.view(),
+                                 .grad_segment = grad_segment.view(),
+                                 .grad_gamma = grad_gamma.view(),
+                                 .grad_beta = grad_beta.view()});
+  const double rows_error = static_cast<double>(rows) * 4 * error;
+  expect_near(grad_word, want_word, 0, rows_error, "grad_word");
+  expect_near(grad_position, want_position, 0, rows_error, "grad_position");
+  expect_near(grad_segment, want_segment, 0, rows_error, "grad_segment");
+  expect_near(grad_gamma, wanted.gamma, 0, rows_error, "grad_gamma");
+  expect_near(grad_beta, wanted.beta, 0, rows_error, "grad_beta");
+}
+
+TEST_P(EmbeddingTest, TablesOfTheComputeType) {
+  check(dtype(), 37, 40, 0.1);
+}
+
+TEST_P(EmbeddingTest, TablesOfF32) {
+  check(DType::kF32, 130, 101, 0);
+}
+
+TEST_P(EmbeddingTest, OneRow) {
+  check(dtype(), 1, 12, 0.1);
+}
+
+ONEBIT_ON_EVERY_BACKEND(EmbeddingTest);
+
+TEST(EmbeddingErrors, NameTheRow) {
+  Context context = Context::cpu(1);
+  const auto zeros = [](Shape shape) { return Tensor::zeros({}, DType::kF32, shape); };
+  const Tensor word = zeros({5, 8}), position = zeros({4, 8}), segment = zeros({2, 8});
+  const Tensor gamma = zeros({8}), y = zeros({3, 8});
+  const int32_t tokens[] = {0, 1, 5}, positions[] = {0, 1, 2}, segments[] = {0, 0, 1};
+  try {
+    embedding(context, {.tokens = ConstView::of(tokens, {3}),
+                        .positions = ConstView::of(positions, {3}),
+                        .segments = ConstView::of(segments, {3}),
+                        .word = word.view(),
+                        .position = position.view(),
+                        .segment = segment.view(),
+                        .gamma = gamma.view(),
+                        .beta = gamma.view(),
+                        .dropout = {},
+                        .y = y.view(),
+                        .mean = {},
+                        .inverse_stddev = {}});
+    FAIL() << "a token outside the vocabulary was taken";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "embedding: token 5 of row 2 is outside its table of 5");
+  }
+}
+
+}  // namespace
+}  // namespace onebit::ops

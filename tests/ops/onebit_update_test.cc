@@ -1,0 +1,242 @@
+#include "onebit/ops/onebit_update.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "onebit/base/philox.h"
+
+namespace onebit::ops {
+namespace {
+
+using Values = std::vector<float>;
+
+// Three blocks, the last one partial.
+constexpr int64_t kElements = 2 * kUpdateBlockElements + 528;
+constexpr int64_t kBlocks = 3;
+
+Values random_values(uint64_t stream, double scale) {
+  RandomSequence random(6, stream, 0);
+  Values values(kElements);
+  for (float& one : values) one = static_cast<float>(scale * (2 * random.uniform() - 1));
+  return values;
+}
+
+View view_of(Values& values) {
+  return View::of(values.data(), {static_cast<int64_t>(values.size())});
+}
+
+bool stands_still(size_t i) {
+  return i % 7 == 3 || (i >= 100 && i < 140);
+}
+
+bool bit_of(const std::vector<uint8_t>& bitmap, size_t i) {
+  return (bitmap[i / 8] >> (i % 8) & 1) != 0;
+}
+
+struct State {
+  Values value = random_values(1, 2), gradient = random_values(2, 1);
+  Values momentum = random_values(3, 0.1), inverse = random_values(4, 5);
+  Values energy = Values(kBlocks), factor = {0.5f, 2, 1};
+  std::vector<double> square = std::vector<double>(kBlocks);
+  std::vector<uint8_t> flags = std::vector<uint8_t>(kBlocks), still;
+
+  State() : still(kElements / 8) {
+    for (size_t i = 0; i < inverse.size(); ++i) {
+      inverse[i] = stands_still(i) ? 0 : std::abs(inverse[i]) + 0.5f;
+      if (!stands_still(i)) continue;
+      gradient[i] = momentum[i] = 0;
+      still[i / 8] = static_cast<uint8_t>(still[i / 8] | (1u << (i % 8)));
+    }
+  }
+  OnebitMomentum momentum_arguments() {
+    return {.momentum = view_of(momentum),
+            .inverse = view_of(inverse),
+            .gradient = view_of(gradient),
+            .value = view_of(value),
+            .block_energy = view_of(energy),
+            .block_square = View::of(square.data(), {kBlocks}),
+            .block_flags = View::of(flags.data(), {kBlocks}),
+            .begin = 0,
+            .end = kElements,
+            .gradient_scale = 0.25};
+  }
+};
+
+TEST(OnebitUpdate, Freeze) {
+  for (const bool preconditioned : {true, false}) {
+    Values momentum = random_values(1, 1), variance = random_values(2, 1);
+    for (size_t i = 0; i < variance.size(); ++i) {
+      variance[i] = stands_still(i) ? 0 : variance[i] * variance[i] + 1e-12f;
+    }
+    const Values m = momentum, v = variance;
+    std::vector<uint8_t> still(kElements / 8, 0xFF);
+    Context context = Context::cpu(2);
+    onebit_freeze(context, {.momentum = view_of(momentum),
+                            .variance = view_of(variance),
+                            .still = View::of(still.data(), {kElements / 8}),
+                            .epsilon = 1e-6,
+                            .variance_factor = 4,
+                            .preconditioned = preconditioned});
+    for (size_t i = 0; i < m.size(); ++i) {
+      ASSERT_EQ(bit_of(still, i), stands_still(i)) << i;
+      const double inverse = stands_still(i) ? 0 : 1 / (std::sqrt(4.0 * v[i]) + 1e-6);
+      const double x = stands_still(i) ? 0 : m[i] * (preconditioned ? inverse : 1);
+      ASSERT_NEAR(variance[i], inverse, 4 * 0x1p-24 * inverse) << i;
+      ASSERT_NEAR(momentum[i], x, 4 * 0x1p-24 * std::abs(x)) << i;
+    }
+  }
+}
+
+TEST(OnebitUpdate, EnergyOfTheEntriesThatMove) {
+  Values gradient = random_values(1, 1), variance = random_values(2, 1), energy(kBlocks);
+  for (size_t i = 0; i < variance.size(); ++i) {
+    variance[i] = stands_still(i) ? 0 : variance[i] * variance[i] + 0.01f;
+  }
+  Context context = Context::cpu(2);
+  OnebitEnergy args{.gradient = view_of(gradient),
+                    .variance = view_of(variance),
+                    .block_energy = view_of(energy),
+                    .begin = kUpdateBlockElements,
+                    .end = kElements,
+                    .variance_factor = 2};
+  onebit_energy(context, args);
+  EXPECT_EQ(energy[0], 0);
+  args.begin = 0;
+  args.end = kUpdateBlockElements;
+  onebit_energy(context, args);
+  for (int64_t block = 0; block < kBlocks; ++block) {
+    double sum = 0;
+    int64_t live = 0;
+    for (int64_t i = block * kUpdateBlockElements;
+         i < std::min((block + 1) * kUpdateBlockElements, kElements); ++i) {
+      const auto at = static_cast<size_t>(i);
+      if (stands_still(at)) continue;
+      sum += std::pow(gradient[at] / (std::sqrt(2.0 * variance[at]) + 1e-8), 2);
+      ++live;
+    }
+    const double expected = sum / static_cast<double>(live);
+    // Lanes add up at most 2048 / 4 terms each.
+    EXPECT_NEAR(energy[static_cast<size_t>(block)], expected, 520 * 0x1p-24 * expected);
+  }
+}
+
+TEST(OnebitUpdate, Momentum) {
+  const std::vector<UpdateRange> ranges{{0, 2064, 0.1}, {2064, kElements, 0}};
+  for (const bool preconditioned : {true, false}) {
+    for (const bool decays : {true, false}) {
+      State state;
+      const State before = state;
+      OnebitMomentum args = state.momentum_arguments();
+      args.preconditioned = preconditioned;
+      if (decays) args.ranges = ranges;
+      Context context = Context::cpu(2);
+      onebit_momentum(context, args);
+      std::vector<double> energy(kBlocks), square(kBlocks), live(kBlocks);
+      for (size_t i = 0; i < state.momentum.size(); ++i) {
+        const double decay = decays && i < 2064 ? 0.1 : 0;
+        const double g = 0.25 * before.gradient[i] + decay * before.value[i];
+        const double ratio = g * before.inverse[i];
+        const double x = 0.9 * before.momentum[i] + 0.1 * (preconditioned ? ratio : g);
+        ASSERT_NEAR(state.momentum[i], stands_still(i) ? 0 : x, 8 * 0x1p-24) << i;
+        const size_t block = i / kUpdateBlockElements;
+        square[block] += g * g;
+        energy[block] += ratio * ratio;
+        live[block] += stands_still(i) ? 0 : 1;
+      }
+      for (size_t block = 0; block < kBlocks; ++block) {
+        EXPECT_NEAR(state.square[block], square[block], 520 * 0x1p-24 * square[block]);
+        const double mean = energy[block] / live[block];
+        EXPECT_NEAR(state.energy[block], mean, 520 * 0x1p-24 * mean);
+        EXPECT_EQ(state.flags[block], 0);
+      }
+    }
+  }
+}
+
+TEST(OnebitUpdate, OnlyTheBlocksOfTheRange) {
+  State state;
+  const State before = state;
+  OnebitMomentum args = state.momentum_arguments();
+  args.begin = kUpdateBlockElements;
+  args.end = 2 * kUpdateBlockElements;
+  Context context = Context::cpu(1);
+  onebit_momentum(context, args);
+  for (size_t i = 0; i < state.momentum.size(); ++i) {
+    if (i / kUpdateBlockElements == 1) continue;
+    ASSERT_EQ(state.momentum[i], before.momentum[i]) << i;
+  }
+  EXPECT_NE(state.momentum[kUpdateBlockElements], before.momentum[kUpdateBlockElements]);
+}
+
+TEST(OnebitUpdate, NotFiniteTakesTheBlocksGradientAsZero) {
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    for (const size_t at : {size_t{2500}, size_t{2502}}) {  // a moving entry, a still one
+      ASSERT_EQ(stands_still(at), at == 2502);
+      for (const bool preconditioned : {true, false}) {
+        State state;
+        state.gradient[at] = bad;
+        const State before = state;
+        OnebitMomentum args = state.momentum_arguments();
+        args.preconditioned = preconditioned;
+        Context context = Context::cpu(1);
+        onebit_momentum(context, args);
+        EXPECT_EQ(state.flags, (std::vector<uint8_t>{0, kBlockNotFinite, 0}));
+        for (size_t i = 2048; i < 4096; ++i) {
+          ASSERT_NEAR(state.momentum[i], 0.9 * before.momentum[i], 0x1p-26) << i;
+        }
+        EXPECT_EQ(state.energy[1], 0);
+        EXPECT_EQ(state.square[1], 0);
+        EXPECT_GT(state.energy[0], 0);
+      }
+    }
+  }
+}
+
+TEST(OnebitUpdate, StillEntriesWithGradientsAreReported) {
+  State state;
+  constexpr size_t kStill = 600 * 7 + 3;
+  ASSERT_TRUE(stands_still(kStill));
+  state.gradient[kStill] = 1e-30f;
+  Context context = Context::cpu(1);
+  onebit_momentum(context, state.momentum_arguments());
+  EXPECT_EQ(state.flags, (std::vector<uint8_t>{0, 0, kBlockStillMoved}));
+  EXPECT_EQ(state.momentum[kStill], 0);
+}
+
+TEST(OnebitUpdate, Step) {
+  const std::vector<UpdateRange> ranges{{0, 2064, 0.1}, {2064, kElements, 0}};
+  for (const bool preconditioned : {true, false}) {
+    State state;
+    const State before = state;
+    std::vector<bf16> copied(kElements);
+    Context context = Context::cpu(2);
+    onebit_step(context, {.value = view_of(state.value),
+                          .compute_value = View::of(copied.data(), {kElements}),
+                          .momentum = view_of(state.momentum),
+                          .inverse = preconditioned ? View() : view_of(state.inverse),
+                          .still = View::of(state.still.data(), {kElements / 8}),
+                          .block_factor = view_of(state.factor),
+                          .ranges = ranges,
+                          .learning_rate = 0.01});
+    for (size_t i = 0; i < state.value.size(); ++i) {
+      const double x = before.momentum[i] * (preconditioned ? 1.0 : double{before.inverse[i]});
+      const double decay = i < 2064 ? 0.1 : 0;
+      const double update = before.factor[i / kUpdateBlockElements] * x + decay * before.value[i];
+      const double expected = before.value[i] - 0.01 * update;
+      if (stands_still(i)) {
+        ASSERT_EQ(state.value[i], before.value[i]) << i;
+      } else {
+        ASSERT_NEAR(state.value[i], expected, 0x1p-23) << i;
+      }
+      ASSERT_EQ(copied[i], bf16(state.value[i])) << i;
+    }
+    EXPECT_EQ(state.momentum, before.momentum);
+  }
+}
+
+}  // namespace
+}  // namespace onebit::ops

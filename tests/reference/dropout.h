@@ -1,0 +1,41 @@
+// The dropout rule of onebit/ops/dropout_mask.h, written out once more from its words.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "onebit/base/philox.h"
+#include "tests/reference/matrix.h"
+
+namespace onebit::reference {
+
+struct DropoutRule {
+  double probability = 0;
+  uint64_t seed = 0;
+  uint32_t site = 0;
+  std::vector<uint64_t> row_keys;
+
+  // What the element is multiplied by: 0, or the scale.
+  double factor(int64_t row, int64_t column) const {
+    const auto threshold = static_cast<int64_t>(std::llround(probability * 65536));
+    if (threshold == 0) return 1;
+    const uint64_t row_key = row_keys[static_cast<size_t>(row)];
+    const PhiloxCounter counter{{static_cast<uint32_t>(column / 8), site,
+                                 static_cast<uint32_t>(row_key & 0xFFFFFFFFu),
+                                 static_cast<uint32_t>(row_key >> 32)}};
+    const PhiloxCounter bits = philox(counter, philox_key(seed));
+    const int64_t lane = column % 8;
+    const uint32_t word = bits.word[lane / 2];
+    const int64_t value = lane % 2 == 0 ? word & 0xFFFFu : word >> 16;
+    return value >= threshold ? 65536.0 / static_cast<double>(65536 - threshold) : 0;
+  }
+
+  Matrix apply(Matrix x) const {
+    for (int64_t i = 0; i < x.rows; ++i) {
+      for (int64_t j = 0; j < x.columns; ++j) x(i, j) *= factor(i, j);
+    }
+    return x;
+  }
+};
+
+}  // namespace onebit::reference
