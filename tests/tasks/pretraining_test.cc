@@ -1,0 +1,165 @@
+#include "onebit/tasks/pretraining.h"
+
+#include <gtest/gtest.h>
+
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/device/memory.h"
+#include "onebit/tasks/evaluation.h"
+#include "onebit/tasks/fill_mask.h"
+#include "onebit/tasks/inspect.h"
+#include "onebit/tasks/pretraining_run.h"
+#include "tests/tasks/small_corpus.h"
+
+namespace onebit::tasks {
+namespace {
+
+constexpr const char* kRecipe = R"({
+  "train_batch_size": 8, "train_micro_batch_size_per_gpu": 2,
+  "optimizer": {"type": "OneBitAdam", "params": {"lr": 3e-3, "freeze_step": 6}},
+  "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 4, "warmup_max_lr": 3e-3}},
+  "model": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "intermediate_size": 64, "max_position_embeddings": 32},
+  "data": {"sequence_length": 32, "max_predictions_per_sequence": 5, "evaluation_samples": 16},
+  "tensorboard": {"enabled": true},
+  "run": {"steps": 12, "checkpoint_every": 5, "evaluate_every": 6, "seed": 3}})";
+
+class PretrainingTest : public testing::Test {
+ protected:
+  PretrainingOptions options(const std::string& name, int64_t steps = 12) const {
+    PretrainingOptions options;
+    options.recipe = parse_json(kRecipe, "recipe");
+    options.recipe["run"]["steps"] = steps;
+    options.recipe_place = "recipe";
+    options.data = {{corpus_.train(), 0.0}};
+    options.valid = corpus_.valid();
+    options.output = corpus_.folder(name);
+    options.quiet = true;
+    return options;
+  }
+
+  static void train(const PretrainingOptions& options, int world) {
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      Context context = Context::cpu(1);
+      run_pretraining(context, options, communicator);
+    });
+  }
+
+  // Loss of every step in metrics.jsonl.
+  std::vector<double> losses(const std::string& name) const {
+    std::vector<double> found;
+    const std::string text = read_file(corpus_.folder(name) / "metrics.jsonl");
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = text.find('\n', begin);
+      const Json line = Json::parse(text.substr(begin, end - begin));
+      if (line.contains("loss")) found.push_back(line.at("loss").get<double>());
+      begin = end + 1;
+    }
+    return found;
+  }
+
+  SmallCorpus corpus_;
+};
+
+TEST_F(PretrainingTest, LearnsAndLeavesAModelBehind) {
+  train(options("run", 60), 2);
+  const auto all = losses("run");
+  ASSERT_EQ(all.size(), 60u);
+  EXPECT_LT(all.back(), 0.8 * all.front());
+  Context context = Context::cpu(1);
+  MaskFiller filler(context, corpus_.folder("run"));
+  const auto masks = filler.fill("the [MASK] rules today and the [MASK] is long", 3);
+  ASSERT_EQ(masks.size(), 2u);
+  EXPECT_EQ(masks[0].candidates.size(), 3u);
+  EXPECT_GE(masks[0].candidates[0].probability, masks[0].candidates[1].probability);
+  EXPECT_THROW(filler.fill("no mask", 3), Error);
+  EXPECT_FALSE(inspect(corpus_.folder("run"), false).empty());
+  EXPECT_FALSE(inspect(corpus_.train(), true).empty());
+}
+
+TEST_F(PretrainingTest, EvaluationOfTheModelEqualsTheRuns) {
+  PretrainingOptions given = options("run");
+  given.recipe["data"]["evaluation_samples"] = 0;
+  PretrainingSummary summary;
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  summary = run_pretraining(context, given, *communicator);
+  const HeldOutResult again = evaluate_model(
+      context, {.model = given.output, .data = corpus_.valid(), .sequence_length = 32},
+      *communicator);
+  ASSERT_TRUE(summary.after.has_value());
+  EXPECT_EQ(again.samples, summary.after->samples);
+  EXPECT_NEAR(again.mlm_loss, summary.after->mlm_loss, 1e-5);
+  EXPECT_NEAR(again.nsp_loss, summary.after->nsp_loss, 1e-5);
+}
+
+TEST_F(PretrainingTest, ResumesBitForBit) {
+  for (const int world : {1, 2}) {
+    const std::string whole = "whole" + std::to_string(world);
+    const std::string broken = "broken" + std::to_string(world);
+    train(options(whole), world);
+    train(options(broken, 9), world);  // checkpoints at 5 and 9, in the compressed phase
+    PretrainingOptions rest = options(broken);
+    rest.resume = true;
+    train(rest, world);
+    EXPECT_EQ(losses(broken), losses(whole)) << world << " ranks";
+  }
+}
+
+TEST_F(PretrainingTest, TwoRanksSeeWhatOneRankSees) {
+  PretrainingOptions adam = options("one");
+  adam.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+  train(adam, 1);
+  adam.output = corpus_.folder("two");
+  train(adam, 2);
+  const auto one = losses("one"), two = losses("two");
+  ASSERT_EQ(one.size(), two.size());
+  for (size_t step = 0; step < one.size(); ++step) EXPECT_NEAR(one[step], two[step], 1e-4) << step;
+}
+
+TEST_F(PretrainingTest, StepsAllocateNothingAfterTheFirst) {
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  PretrainingOptions given = options("run", 30);
+  given.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+  PretrainingRun run(context, given, *communicator);
+  for (int step = 0; step < 12; ++step) run.train_step();
+  const int64_t before = memory::allocation_count();
+  for (int step = 0; step < 12; ++step) run.train_step();
+  EXPECT_EQ(memory::allocation_count(), before);
+}
+
+TEST_F(PretrainingTest, RefusesWhatCannotWorkAndTouchesNothing) {
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  const auto error_of = [&](const PretrainingOptions& given) -> std::string {
+    try {
+      run_pretraining(context, given, *communicator);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  PretrainingOptions bad = options("bad");
+  bad.recipe["data"]["sequence_length"] = 64;
+  EXPECT_NE(error_of(bad).find("sequence_length"), std::string::npos);
+  bad = options("bad");
+  bad.recipe["optimzer"] = 3;
+  EXPECT_NE(error_of(bad).find("optimizer"), std::string::npos);
+  bad = options("bad");
+  bad.recipe["run"].erase("steps");
+  EXPECT_NE(error_of(bad).find("run.steps"), std::string::npos);
+  bad = options("bad");
+  bad.data = {{corpus_.folder("nowhere"), 0.0}};
+  EXPECT_NE(error_of(bad).find("nowhere"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(corpus_.folder("bad")));
+
+  train(options("run"), 1);
+  EXPECT_NE(error_of(options("run")).find("--resume"), std::string::npos);
+  PretrainingOptions other = options("run");
+  other.resume = true;
+  other.recipe["model"]["intermediate_size"] = 96;
+  EXPECT_NE(error_of(other).find("intermediate_size"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace onebit::tasks

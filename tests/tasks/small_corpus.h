@@ -1,0 +1,65 @@
+// A little made-up language, prepared as token stores: enough to learn something in a few steps.
+#pragma once
+
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "onebit/base/philox.h"
+#include "onebit/data/prepare.h"
+
+namespace onebit::tasks {
+
+// Owns a temporary folder with `train` and `valid` stores of one vocabulary.
+class SmallCorpus {
+ public:
+  SmallCorpus()
+      : root_(std::filesystem::temp_directory_path() /
+              ("onebit_tasks_" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(root_);
+    write_text(root_ / "train.txt", 1, 40);
+    write_text(root_ / "valid.txt", 2, 6);
+    data::PrepareOptions options;
+    options.format = data::TextFormat::kLines;
+    options.threads = 1;
+    options.inputs = {root_ / "train.txt"};
+    options.output = train();
+    options.vocabulary_size = 120;
+    data::prepare(options);
+    options.inputs = {root_ / "valid.txt"};
+    options.output = valid();
+    options.vocabulary_size.reset();
+    options.vocabulary = train() / "vocab.txt";
+    data::prepare(options);
+  }
+  ~SmallCorpus() { std::filesystem::remove_all(root_); }
+  SmallCorpus(const SmallCorpus&) = delete;
+  SmallCorpus& operator=(const SmallCorpus&) = delete;
+
+  Path train() const { return root_ / "train"; }
+  Path valid() const { return root_ / "valid"; }
+  Path folder(const std::string& name) const { return root_ / name; }
+
+ private:
+  // Sentences of subject, verb, object; the verb follows from the subject.
+  static void write_text(const Path& path, uint64_t stream, int documents) {
+    const char* subjects[] = {"king", "bird", "river", "child"};
+    const char* verbs[] = {"rules", "sings", "flows", "plays"};
+    const char* objects[] = {"today", "alone", "again", "here", "softly", "there"};
+    RandomSequence random(5, stream, 0);
+    std::ofstream text(path);
+    for (int document = 0; document < documents; ++document) {
+      for (int sentence = 0; sentence < 12; ++sentence) {
+        const uint32_t who = random.below(4);
+        text << "the " << subjects[who] << ' ' << verbs[who] << ' ' << objects[random.below(6)]
+             << " and the day is long\n";
+      }
+      text << '\n';
+    }
+  }
+
+  Path root_;
+};
+
+}  // namespace onebit::tasks
