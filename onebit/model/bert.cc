@@ -194,7 +194,6 @@ void Bert::embed_backward(Context& context, const DeviceBatch& batch, const Trai
   const View grad_residual = rows_of(scratch_.grad_residual, rows);
   if (config_.pre_layer_norm) {
     ops::residual_norm_backward(context, {.grad_y = grad,
-                                          .grad_y_extra = {},
                                           .grad_sum_extra = grad_residual,
                                           .sum = rows_of(first.sum, rows),
                                           .y = rows_of(first.y, rows),
@@ -202,12 +201,9 @@ void Bert::embed_backward(Context& context, const DeviceBatch& batch, const Trai
                                           .beta = table_->value(first_norm_.beta),
                                           .mean = rows_of(first.mean, rows),
                                           .inverse_stddev = rows_of(first.inverse_stddev, rows),
-                                          .dropout = {},
                                           .grad_residual = grad,
-                                          .grad_x = {},
                                           .grad_gamma = table_->gradient(first_norm_.gamma),
-                                          .grad_beta = table_->gradient(first_norm_.beta),
-                                          .grad_bias = {}});
+                                          .grad_beta = table_->gradient(first_norm_.beta)});
   } else {
     ops::add(context, {.x = grad_residual, .y = grad});
   }

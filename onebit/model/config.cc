@@ -38,8 +38,9 @@ void validate(const BertConfig& config, const std::string& source) {
   };
   probability(config.hidden_dropout, "hidden_dropout_prob");
   probability(config.attention_dropout, "attention_probs_dropout_prob");
-  require(config.activation != ops::ActivationKind::kTanh,
-          "{}: hidden_act tanh is not supported; use gelu, gelu_new, relu or silu", source);
+  require(config.activation == ops::ActivationKind::kGeluErf ||
+              config.activation == ops::ActivationKind::kGeluTanh,
+          "{}: hidden_act must be gelu or gelu_new", source);
   require(config.initializer_range > 0, "{}: initializer_range is {}; it must be above 0", source,
           config.initializer_range);
   require(config.layer_norm_eps > 0, "{}: layer_norm_eps is {}; it must be above 0", source,

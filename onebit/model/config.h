@@ -19,7 +19,8 @@ struct BertConfig {
   int64_t intermediate_size = 3072;
   int64_t max_positions = 512;
   int64_t segments = 2;
-  ops::ActivationKind activation = ops::ActivationKind::kGeluErf;  // feed-forward and MLM head
+  // Of the feed-forward part and the masked-word head: one of the two GELUs.
+  ops::ActivationKind activation = ops::ActivationKind::kGeluErf;
   double hidden_dropout = 0.1;
   double attention_dropout = 0.1;
   double initializer_range = 0.02;
@@ -49,15 +50,7 @@ const std::vector<std::string>& preset_names();
 // num_hidden_layers, num_attention_heads, intermediate_size, max_position_embeddings,
 // type_vocab_size, hidden_act, hidden_dropout_prob, attention_probs_dropout_prob,
 // initializer_range, layer_norm_eps; and ours: pre_layer_norm, residual_scaled_init.
-// Validates; the caller finishes the reader. `vocab_size` 0 or absent gives `vocab_size`.
+// Validates; the caller finishes the reader. Without a key vocab_size, `vocab_size` is taken.
 BertConfig read_config(JsonReader& section, int64_t vocab_size);
-
-// A Hugging Face config.json, whose other keys are left alone unless they change the arithmetic
-// (relative positions, decoders...), which is an error.
-BertConfig read_hugging_face_config(const Json& json, const std::string& source);
-
-// config.json for `transformers` (and for read_hugging_face_config). `architecture` is the class
-// that opens it: "BertForPreTraining", "BertForQuestionAnswering"...
-Json hugging_face_config(const BertConfig& config, const std::string& architecture);
 
 }  // namespace onebit::model

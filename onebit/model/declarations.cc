@@ -10,9 +10,8 @@ LinearParameters declare_linear(params::Table& table, const std::string& name, i
                              .shape = {out, in},
                              .init = Init::kNormal,
                              .init_stddev = stddev,
-                             .decay = true,
-                             .parts = {}};
-  params::Declaration bias{.name = name + ".bias", .shape = {out}, .parts = {}};
+                             .decay = true};
+  params::Declaration bias{.name = name + ".bias", .shape = {out}};
   for (const std::string& part : parts) {
     weight.parts.push_back(name + "." + part + ".weight");
     bias.parts.push_back(name + "." + part + ".bias");
@@ -22,9 +21,8 @@ LinearParameters declare_linear(params::Table& table, const std::string& name, i
 }
 
 NormParameters declare_norm(params::Table& table, const std::string& name, int64_t hidden) {
-  const int gamma =
-      table.add({.name = name + ".weight", .shape = {hidden}, .init = Init::kOnes, .parts = {}});
-  return {gamma, table.add({.name = name + ".bias", .shape = {hidden}, .parts = {}})};
+  const int gamma = table.add({.name = name + ".weight", .shape = {hidden}, .init = Init::kOnes});
+  return {gamma, table.add({.name = name + ".bias", .shape = {hidden}})};
 }
 
 }  // namespace onebit::model

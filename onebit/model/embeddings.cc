@@ -13,8 +13,7 @@ int declare_embedding(params::Table& table, const std::string& name, int64_t row
                     .init_stddev = config.initializer_range,
                     .decay = true,
                     .lookup = true,
-                    .storage_rows = storage_rows,
-                    .parts = {}});
+                    .storage_rows = storage_rows});
 }
 
 }  // namespace

@@ -82,8 +82,7 @@ void EncoderLayer::attention_backward(Context& context, const LayerPass& pass) c
   ops::linear_backward_weight(
       context, {.grad_y = grad_branch,
                 .x = rows_of(some ? scratch.kept_context : saved.context, pass.kept_count),
-                .grad_weight = table_->gradient(attention_output_.weight),
-                .grad_bias = {}});
+                .grad_weight = table_->gradient(attention_output_.weight)});
   const View grad_context = rows_of(scratch.grad_context, rows);
   const View grad_mixed = some ? rows_of(scratch.kept_grad_context, pass.kept_count) : grad_context;
   ops::linear_backward_input(context, {.grad_y = grad_branch,

@@ -38,10 +38,9 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
     activated = rows_of(scratch.activated, rows);
     ops::activation(context, {.kind = config_.activation, .x = pre_activation, .y = activated});
   }
-  ops::linear_backward_weight(context, {.grad_y = grad_branch,
-                                        .x = activated,
-                                        .grad_weight = table_->gradient(output_.weight),
-                                        .grad_bias = {}});
+  ops::linear_backward_weight(
+      context,
+      {.grad_y = grad_branch, .x = activated, .grad_weight = table_->gradient(output_.weight)});
   const View grad_wide = matrix_of(scratch.grad_wide, rows, config_.intermediate_size);
   ops::linear_backward_input(context, {.grad_y = grad_branch,
                                        .weight = table_->compute_value(output_.weight),
@@ -53,8 +52,7 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
                                      .grad_bias = table_->gradient(intermediate_.bias)});
   ops::linear_backward_weight(context, {.grad_y = grad_wide,
                                         .x = rows_of(saved.attention_norm.y, rows),
-                                        .grad_weight = table_->gradient(intermediate_.weight),
-                                        .grad_bias = {}});
+                                        .grad_weight = table_->gradient(intermediate_.weight)});
   ops::linear_backward_input(
       context,
       {.grad_y = grad_wide,

@@ -16,8 +16,7 @@ MaskedLmHead::MaskedLmHead(const BertConfig& config, params::Table& table, int w
       word_(word_embeddings),
       bias_(table.add({.name = "cls.predictions.bias",
                        .shape = {config.vocab_size},
-                       .storage_rows = config.stored_vocab_size(),
-                       .parts = {}})),
+                       .storage_rows = config.stored_vocab_size()})),
       dense_(declare_linear(table, "cls.predictions.transform.dense", config.hidden_size,
                             config.hidden_size, config.initializer_range)),
       norm_(declare_norm(table, "cls.predictions.transform.LayerNorm", config.hidden_size)) {}
@@ -63,9 +62,7 @@ void MaskedLmHead::transform_backward(Context& context, ConstView hidden, View g
   const View grad = rows_of(grad_normed_, rows);
   ops::layer_norm_backward(context, {.grad_y = grad,
                                      .x = rows_of(activated_, rows),
-                                     .y = {},
                                      .gamma = table_->value(norm_.gamma),
-                                     .beta = {},
                                      .mean = rows_of(mean_, rows),
                                      .inverse_stddev = rows_of(inverse_stddev_, rows),
                                      .grad_x = grad,
@@ -76,10 +73,8 @@ void MaskedLmHead::transform_backward(Context& context, ConstView hidden, View g
                                      .saved = rows_of(pre_activation_, rows),
                                      .grad_x = grad,
                                      .grad_bias = table_->gradient(dense_.bias)});
-  ops::linear_backward_weight(context, {.grad_y = grad,
-                                        .x = hidden,
-                                        .grad_weight = table_->gradient(dense_.weight),
-                                        .grad_bias = {}});
+  ops::linear_backward_weight(
+      context, {.grad_y = grad, .x = hidden, .grad_weight = table_->gradient(dense_.weight)});
   ops::linear_backward_input(
       context,
       {.grad_y = grad, .weight = table_->compute_value(dense_.weight), .grad_x = grad_hidden});

@@ -1,0 +1,314 @@
+// A whole training step (forward, backward, AdamW; dropout on; the decoder on masked rows only)
+// beside the matrix products it is made of, in one run:
+//   model_bench [--preset bert-base] [--batch 32] [--tokens 128] [--masked 20] [--threads 2]
+//               [--compute f32] [--steps 3] [--rounds 3]
+// Rates are the best of the rounds. On a machine that others use too, run one thread and read the
+// rates by processor time.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/parallel_for.h"
+#include "onebit/base/philox.h"
+#include "onebit/device/onednn_door.h"
+#include "onebit/model/memory_report.h"
+#include "onebit/model/pretraining_model.h"
+#include "onebit/ops/adam_update.h"
+#include "onebit/ops/cast.h"
+#include "onebit/ops/linear.h"
+
+namespace {
+
+using namespace onebit;
+using model::BertConfig;
+
+struct Settings {
+  std::string preset = "bert-base", compute = "f32";
+  int64_t batch = 32, tokens = 128, masked = 20;
+  int threads = available_threads(), steps = 3, rounds = 3;
+  model::MemoryOptions memory;
+};
+
+// Wall-clock seconds, and processor seconds of all threads.
+struct Seconds {
+  double wall = 0, processor = 0;
+};
+
+Seconds time_of(const std::function<void()>& work) {
+  const std::clock_t start = std::clock();
+  const Stopwatch watch;
+  work();
+  return {watch.seconds(), static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC};
+}
+
+Seconds best_of(Seconds left, Seconds right) {
+  return {std::min(left.wall, right.wall), std::min(left.processor, right.processor)};
+}
+
+constexpr Seconds kNever{1e30, 1e30};
+
+DType compute_type(const std::string& name) {
+  if (name == "f32") return DType::kF32;
+  if (name == "bf16") return DType::kBF16;
+  fail("--compute is f32 or bf16, not {}", name);
+}
+
+struct HostBatch {
+  std::vector<int32_t> tokens, segments, positions, starts{0}, rows, targets, next;
+  std::vector<uint64_t> keys;
+
+  explicit HostBatch(const Settings& settings, int64_t vocab) {
+    RandomSequence random(1, 2, 3);
+    const auto below = [&](int64_t bound) {
+      return static_cast<int32_t>(random.below(static_cast<uint32_t>(bound)));
+    };
+    for (int64_t s = 0; s < settings.batch; ++s) {
+      for (int32_t position = 0; position < settings.tokens; ++position) {
+        keys.push_back(keys.size());
+        tokens.push_back(below(vocab));
+        segments.push_back(position < settings.tokens / 2 ? 0 : 1);
+        positions.push_back(position);
+      }
+      for (int64_t m = 0; m < settings.masked; ++m) {
+        const int64_t at = 1 + m * (settings.tokens - 1) / settings.masked;
+        rows.push_back(static_cast<int32_t>(s * settings.tokens + at));
+        targets.push_back(below(vocab));
+      }
+      starts.push_back(static_cast<int32_t>(tokens.size()));
+      next.push_back(below(2));
+    }
+  }
+
+  model::DeviceBatch view() const {
+    const auto flat = [](const std::vector<int32_t>& values) {
+      return ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
+    };
+    return {.tokens = flat(tokens),
+            .segments = flat(segments),
+            .positions = flat(positions),
+            .row_keys = ConstView::of(keys.data(), {static_cast<int64_t>(keys.size())}),
+            .sequence_starts = {.device = flat(starts), .host = starts},
+            .masked_rows = flat(rows),
+            .masked_targets = flat(targets),
+            .next_sentence = flat(next),
+            .spans = {},
+            .classes = {}};
+  }
+};
+
+// One matrix product as a layer does it: [rows, in] . [in, out], or one of its two gradients.
+class Product {
+ public:
+  Product(const std::string& name, int64_t rows, int64_t in, int64_t out, DType type)
+      : name_(name),
+        x_(Tensor::zeros({}, type, {rows, in})),
+        y_(Tensor::zeros({}, type, {rows, out})),
+        weight_(Tensor::zeros({}, type, {out, in})),
+        grad_(Tensor::zeros({}, DType::kF32, {out, in})) {}
+
+  const std::string& name() const { return name_; }
+  double flops() const {
+    return 2.0 * static_cast<double>(x_.shape()[0] * x_.shape()[1] * y_.shape()[1]);
+  }
+  void forward(Context& context) {
+    ops::linear(context, {.x = x_.view(), .weight = weight_.view(), .bias = {}, .y = y_.view()});
+  }
+  void backward_input(Context& context) {
+    ops::linear_backward_input(
+        context, {.grad_y = y_.view(), .weight = weight_.view(), .grad_x = x_.view()});
+  }
+  void backward_weight(Context& context) {
+    ops::linear_backward_weight(
+        context,
+        {.grad_y = y_.view(), .x = x_.view(), .grad_weight = grad_.view(), .grad_bias = {}});
+  }
+
+ private:
+  std::string name_;
+  Tensor x_, y_, weight_, grad_;
+};
+
+// Rates of the products alone, in operations a second.
+struct Ceiling {
+  Seconds best{0, 0};  // the fastest single product
+  Seconds mix{0, 0};   // all products of a layer, forward and backward
+};
+
+Ceiling measure_products(Context& context, const Settings& settings, const BertConfig& config) {
+  const DType type = compute_type(settings.compute);
+  const int64_t rows = settings.batch * settings.tokens;
+  const int64_t hidden = config.hidden_size, wide = config.intermediate_size;
+  std::vector<Product> products;
+  products.emplace_back("query, key, value", rows, hidden, 3 * hidden, type);
+  products.emplace_back("attention output", rows, hidden, hidden, type);
+  products.emplace_back("feed-forward in", rows, hidden, wide, type);
+  products.emplace_back("feed-forward out", rows, wide, hidden, type);
+  Ceiling ceiling;
+  Seconds total;
+  double flops = 0;
+  std::printf("%-20s %10s %10s %10s   GFLOP/s by wall clock (by processor time)\n",
+              "matrix product", "forward", "grad x", "grad w");
+  for (Product& product : products) {
+    std::printf("%-20s", product.name().c_str());
+    for (const auto call :
+         {&Product::forward, &Product::backward_input, &Product::backward_weight}) {
+      Seconds best = kNever;
+      (product.*call)(context);
+      for (int round = 0; round < 2 * settings.rounds; ++round) {
+        best = best_of(best, time_of([&] { (product.*call)(context); }));
+      }
+      std::printf(" %5.0f (%3.0f)", product.flops() / best.wall * 1e-9,
+                  product.flops() / best.processor * 1e-9);
+      ceiling.best.wall = std::max(ceiling.best.wall, product.flops() / best.wall);
+      ceiling.best.processor = std::max(ceiling.best.processor, product.flops() / best.processor);
+      total.wall += best.wall;
+      total.processor += best.processor;
+      flops += product.flops();
+    }
+    std::printf("\n");
+  }
+  ceiling.mix = {flops / total.wall, flops / total.processor};
+  return ceiling;
+}
+
+class TrainingStep {
+ public:
+  TrainingStep(const Settings& settings, const BertConfig& config)
+      : settings_(settings), batch_(settings, config.vocab_size), model_(config, table_) {
+    table_.allocate(Device{}, compute_type(settings.compute));
+    table_.initialize(1);
+    momentum_ = Tensor::zeros({}, DType::kF32, {table_.size_elements()});
+    variance_ = Tensor::zeros({}, DType::kF32, {table_.size_elements()});
+    for (const auto& [range, decay] : table_.decay_ranges()) {
+      ranges_.push_back({range.begin, range.end, decay ? 0.01 : 0});
+    }
+  }
+
+  void plan(Context& context) {
+    const model::BatchLimits limits{.rows = settings_.batch * settings_.tokens,
+                                    .sequences = settings_.batch,
+                                    .masked = settings_.batch * settings_.masked};
+    model_.plan(context, limits, settings_.memory, true);
+    if (table_.compute_type() != DType::kF32) {
+      ops::cast(context, {.from = table_.values(), .to = table_.compute_values()});
+    }
+  }
+
+  // Where the time goes: [0] forward and heads, [1] layers backward, [2] embeddings backward,
+  // [3] optimizer.
+  std::vector<double> parts{0, 0, 0, 0};
+
+  void run(Context& context) {
+    Stopwatch watch;
+    size_t ranges = 0;
+    const size_t last = static_cast<size_t>(2 * model_.config().layers + 1);
+    const model::TrainingPass pass{
+        .dropout_seed = 1, .loss_scale = 1, .gradients_ready = [&](params::Range) {
+          const size_t range = ranges++;
+          const size_t part = range == 0 ? 0 : range < last ? 1 : 2;
+          parts[part] += watch.restart();
+        }};
+    const double sequences = static_cast<double>(settings_.batch);
+    const double masked = static_cast<double>(settings_.batch * settings_.masked);
+    ops::fill(context, table_.gradients(), 0);
+    const auto result = model_.forward_backward(
+        context, batch_.view(), {.masked_lm = 1 / masked, .next_sentence = 1 / sequences}, pass);
+    loss = result.mlm_loss_sum / masked + result.nsp_loss_sum / sequences;
+    watch.restart();
+    update(context);
+    parts[3] += watch.seconds();
+  }
+
+  double loss = 0;
+
+ private:
+  void update(Context& context) {
+    ops::adam_update(
+        context,
+        {.value = table_.values(),
+         .compute_value = table_.compute_type() == DType::kF32 ? View() : table_.compute_values(),
+         .gradient = table_.gradients(),
+         .momentum = momentum_.view(),
+         .variance = variance_.view(),
+         .ranges = ranges_,
+         .learning_rate = 1e-4});
+  }
+
+  Settings settings_;
+  HostBatch batch_;
+  params::Table table_;
+  model::PreTrainingModel model_;
+  Tensor momentum_, variance_;
+  std::vector<ops::UpdateRange> ranges_;
+};
+
+void report(const char* name, double rate, double ceiling) {
+  std::printf("  %-34s %6.1f %%\n", name, 100 * rate / ceiling);
+}
+
+void compare(const Settings& settings, const BertConfig& config) {
+  Context context = Context::cpu(settings.threads);
+  std::printf("%s, %s, batch %lld x %lld tokens, %lld masked, %d threads, oneDNN on %s\n",
+              settings.preset.c_str(), settings.compute.c_str(),
+              static_cast<long long>(settings.batch), static_cast<long long>(settings.tokens),
+              static_cast<long long>(settings.masked), settings.threads,
+              OnednnDoor::instruction_set());
+  TrainingStep step(settings, config);
+  step.plan(context);
+  step.run(context);
+  Seconds best = kNever;
+  Ceiling ceiling;
+  for (int round = 0; round < settings.rounds; ++round) {
+    for (int i = 0; i < settings.steps; ++i) {
+      best = best_of(best, time_of([&] { step.run(context); }));
+    }
+    if (round == settings.rounds / 2) ceiling = measure_products(context, settings, config);
+  }
+  const double samples = static_cast<double>(settings.batch);
+  const double flops = samples * model::training_flops(config, settings.tokens, settings.masked);
+  std::printf("step: %.2f samples/s by wall clock, %.2f a processor second; loss %.4f\n",
+              samples / best.wall, samples / best.processor, step.loss);
+  std::printf("  %.1f GFLOP a sample, %.1f GFLOP/s by wall clock, %.1f by processor time\n",
+              flops / samples * 1e-9, flops / best.wall * 1e-9, flops / best.processor * 1e-9);
+  report("of the fastest product, wall clock", flops / best.wall, ceiling.best.wall);
+  report("of the fastest product, processor", flops / best.processor, ceiling.best.processor);
+  report("of a layer's products, wall clock", flops / best.wall, ceiling.mix.wall);
+  report("of a layer's products, processor", flops / best.processor, ceiling.mix.processor);
+  double total = 0;
+  for (const double part : step.parts) total += part;
+  const char* names[] = {"forward and heads", "layers backward", "embeddings backward", "AdamW"};
+  for (size_t part = 0; part < 4; ++part) {
+    std::printf("  %-34s %6.1f %% of the step\n", names[part], 100 * step.parts[part] / total);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("A training step beside its matrix products");
+  app.add_option("--preset", settings.preset);
+  app.add_option("--compute", settings.compute, "f32 or bf16");
+  app.add_option("--batch", settings.batch, "sequences");
+  app.add_option("--tokens", settings.tokens, "a sequence");
+  app.add_option("--masked", settings.masked, "a sequence");
+  app.add_option("--threads", settings.threads);
+  app.add_option("--steps", settings.steps, "a round");
+  app.add_option("--rounds", settings.rounds);
+  app.add_flag("--gelu-checkpoint", settings.memory.gelu_checkpoint);
+  app.add_flag("--normalize-invertible", settings.memory.normalize_invertible);
+  app.add_flag("--full-recomputation", settings.memory.full_recomputation);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    compare(settings, model::preset(settings.preset));
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,71 @@
+#include "onebit/model/config.h"
+
+#include <gtest/gtest.h>
+
+#include "onebit/model/memory_plan.h"
+#include "tests/base/message_of.h"
+
+namespace onebit::model {
+namespace {
+
+BertConfig read(const std::string& text, int64_t vocab_size = 1000) {
+  JsonReader section(parse_json(text, "recipe.json"), "recipe.json", "model");
+  const BertConfig config = read_config(section, vocab_size);
+  read_memory_options(section);
+  section.finish();
+  return config;
+}
+
+TEST(BertConfig, PresetsHaveTheirShapes) {
+  const BertConfig tiny = preset("bert-tiny");
+  EXPECT_EQ(tiny.layers, 2);
+  EXPECT_EQ(tiny.hidden_size, 128);
+  EXPECT_EQ(tiny.heads, 2);
+  EXPECT_EQ(tiny.intermediate_size, 512);
+  const BertConfig large = preset("bert-large");
+  EXPECT_EQ(large.layers, 24);
+  EXPECT_EQ(large.heads, 16);
+  EXPECT_EQ(preset("bert-base"), BertConfig());
+  for (const std::string& name : preset_names()) EXPECT_NO_THROW(validate(preset(name), name));
+}
+
+TEST(BertConfig, UnknownPresetNamesTheNearest) {
+  EXPECT_NE(message_of([] { preset("bert-bse"); }).find("did you mean \"bert-base\"?"),
+            std::string::npos);
+}
+
+TEST(BertConfig, SectionStartsFromAPresetAndOverridesIt) {
+  const BertConfig config = read(R"({"preset": "bert-mini", "hidden_act": "gelu_new",
+                                     "hidden_dropout_prob": 0, "num_hidden_layers": 3,
+                                     "pre_layer_norm": true, "gelu_checkpoint": true})");
+  EXPECT_EQ(config.hidden_size, 256);
+  EXPECT_EQ(config.layers, 3);
+  EXPECT_EQ(config.hidden_dropout, 0);
+  EXPECT_EQ(config.activation, ops::ActivationKind::kGeluTanh);
+  EXPECT_TRUE(config.pre_layer_norm);
+  EXPECT_EQ(config.vocab_size, 1000);
+  EXPECT_EQ(read(R"({"vocab_size": 50})").vocab_size, 50);
+}
+
+TEST(BertConfig, ErrorsNameTheKeyAndTheWayOut) {
+  EXPECT_EQ(message_of([] { read(R"({"num_attention_heads": 7})"); }),
+            "recipe.json: key `model.*`: hidden_size 768 does not divide into 7 attention heads; "
+            "choose num_attention_heads among the divisors of hidden_size");
+  EXPECT_NE(
+      message_of([] { read(R"({"hidden_dropout_prob": 1})"); }).find("hidden_dropout_prob is 1"),
+      std::string::npos);
+  EXPECT_NE(message_of([] {
+              read(R"({"num_hidden_layers": 0})");
+            }).find("num_hidden_layers is 0; it must be at least 1"),
+            std::string::npos);
+  EXPECT_NE(message_of([] { read(R"({"hiden_size": 7})"); }).find("did you mean \"hidden_size\"?"),
+            std::string::npos);
+  EXPECT_NE(message_of([] { read(R"({"hidden_act": "gelu_neww"})"); }).find("\"gelu_new\""),
+            std::string::npos);
+  EXPECT_NE(
+      message_of([] { read(R"({"hidden_act": "relu"})"); }).find("must be one of gelu, gelu_new"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace onebit::model

@@ -1,0 +1,135 @@
+// Losses and gradients of all three models against central differences of the formulas.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "onebit/model/classification_model.h"
+#include "onebit/model/pretraining_model.h"
+#include "onebit/model/question_answering_model.h"
+#include "tests/model/reference_bert.h"
+#include "tests/model/test_model.h"
+#include "tests/model/tiny_batch.h"
+
+namespace onebit::model {
+namespace {
+
+struct Case {
+  std::string name;
+  bool pre_layer_norm = false;
+  ops::ActivationKind activation = ops::ActivationKind::kGeluErf;
+  double dropout = 0;
+  DType compute = DType::kF32;
+};
+
+void PrintTo(const Case& tested, std::ostream* out) {
+  *out << tested.name;
+}
+
+// Half an epsilon a rounding, some 60 roundings in a row from an embedding to the loss and back; in
+// the norm of a tensor they add like a random walk, so 1e-5 leaves an order of magnitude in f32. An
+// epsilon of bf16 is 65536 times as large, but sums stay in f32: 2e-2 is what the models promise.
+double tolerance(DType compute) {
+  return compute == DType::kF32 ? 1e-5 : 2e-2;
+}
+
+class ModelGradient : public ::testing::TestWithParam<Case> {
+ protected:
+  ModelGradient() : config_(tiny_config(GetParam().pre_layer_norm)) {
+    config_.activation = GetParam().activation;
+    config_.hidden_dropout = GetParam().dropout;
+    config_.attention_dropout = GetParam().dropout;
+    batch_ = random_batch(config_, {5, 3, 9, 2}, 7);
+  }
+
+  TrainingPass pass() const { return {.dropout_seed = 99, .loss_scale = 1, .gradients_ready = {}}; }
+  ReferenceBert::DropoutSeed seed() const {
+    return GetParam().dropout > 0 ? ReferenceBert::DropoutSeed(99) : std::nullopt;
+  }
+  double tolerance_here() const { return tolerance(GetParam().compute); }
+  // A tensor of a few elements may cancel to little more than bf16's rounding: the golden test
+  // looks at each of them at a fairer size.
+  void compare(const Gradients& got, const Gradients& expected) const {
+    if (GetParam().compute == DType::kF32) {
+      expect_close(got, expected, tolerance_here());
+    } else {
+      expect_close_as_a_whole(got, expected, tolerance_here());
+    }
+  }
+
+  BertConfig config_;
+  TinyBatch batch_;
+  params::Table table_;
+  Context context_ = Context::cpu(2);
+};
+
+TEST_P(ModelGradient, Pretraining) {
+  PreTrainingModel model(config_, table_);
+  fill_by_name(table_, GetParam().compute);
+  model.plan(context_, batch_.limits(), {}, true);
+  const PreTrainingModel::LossWeights weights{.masked_lm = 0.3, .next_sentence = 0.7};
+  const auto result = model.forward_backward(context_, batch_.view(), weights, pass());
+
+  ReferenceBert reference(config_, table_);
+  const auto expected = reference.pretraining(batch_, seed());
+  EXPECT_NEAR(result.mlm_loss_sum, expected.masked_lm, tolerance_here() * expected.masked_lm);
+  EXPECT_NEAR(result.nsp_loss_sum, expected.next_sentence,
+              tolerance_here() * expected.next_sentence);
+  EXPECT_EQ(result.masked, static_cast<int64_t>(batch_.masked_rows.size()));
+  EXPECT_EQ(result.sequences, 4);
+  compare(gradients_of(table_), reference.differences([&] {
+    const auto loss = reference.pretraining(batch_, seed());
+    return weights.masked_lm * loss.masked_lm + weights.next_sentence * loss.next_sentence;
+  }));
+}
+
+TEST_P(ModelGradient, QuestionAnswering) {
+  QuestionAnsweringModel model(config_, table_);
+  fill_by_name(table_, GetParam().compute);
+  model.plan(context_, batch_.limits(), {}, true);
+  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+
+  ReferenceBert reference(config_, table_);
+  const double expected = reference.question_answering(batch_, seed());
+  EXPECT_NEAR(result.loss_sum, expected, tolerance_here() * expected);
+  EXPECT_EQ(result.sequences, 4);
+  Gradients differences =
+      reference.differences([&] { return 0.25 * reference.question_answering(batch_, seed()); });
+  // A shift common to all tokens does not change which one is chosen: these two are zero.
+  Gradients got = gradients_of(table_);
+  const char* const last_norm = GetParam().pre_layer_norm
+                                    ? "bert.encoder.FinalLayerNorm.bias"
+                                    : "bert.encoder.layer.1.output.LayerNorm.bias";
+  for (const char* const name : {"qa_outputs.bias", last_norm}) {
+    EXPECT_LE(norm_of(got[name]), tolerance_here() * norm_of(differences["qa_outputs.weight"]));
+    got.erase(name);
+    differences.erase(name);
+  }
+  compare(got, differences);
+}
+
+TEST_P(ModelGradient, Classification) {
+  ClassificationModel model(config_, 3, table_);
+  fill_by_name(table_, GetParam().compute);
+  model.plan(context_, batch_.limits(), {}, true);
+  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+
+  ReferenceBert reference(config_, table_);
+  const double expected = reference.classification(batch_, seed());
+  EXPECT_NEAR(result.loss_sum, expected, tolerance_here() * expected);
+  EXPECT_EQ(result.sequences, 4);
+  compare(gradients_of(table_),
+          reference.differences([&] { return 0.25 * reference.classification(batch_, seed()); }));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Model, ModelGradient,
+    ::testing::Values(Case{.name = "PostLn"}, Case{.name = "PreLn", .pre_layer_norm = true},
+                      Case{.name = "PostLnTanh", .activation = ops::ActivationKind::kGeluTanh},
+                      Case{.name = "PostLnDropout", .dropout = 0.2},
+                      Case{.name = "PreLnDropout", .pre_layer_norm = true, .dropout = 0.2},
+                      Case{.name = "PostLnBf16", .compute = DType::kBF16},
+                      Case{.name = "PreLnBf16", .pre_layer_norm = true, .compute = DType::kBF16}),
+    [](const auto& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace onebit::model

@@ -1,0 +1,81 @@
+// Ranges of gradients are announced from the end of the buffer to its beginning, each complete.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "onebit/model/classification_model.h"
+#include "onebit/model/pretraining_model.h"
+#include "onebit/model/question_answering_model.h"
+#include "tests/model/test_model.h"
+#include "tests/model/tiny_batch.h"
+
+namespace onebit::model {
+namespace {
+
+class GradientsAnnounced : public ::testing::TestWithParam<bool> {
+ protected:
+  GradientsAnnounced() : config_(tiny_config(GetParam())) {
+    batch_ = random_batch(config_, {5, 2, 9, 4}, 11);
+  }
+
+  // Keeps a copy of each range as it is announced.
+  TrainingPass watching_pass() {
+    return {.dropout_seed = 0, .loss_scale = 1, .gradients_ready = [this](params::Range range) {
+              const float* all = table_.gradients().data<float>();
+              ranges_.push_back(range);
+              seen_.emplace_back(all + range.begin, all + range.end);
+            }};
+  }
+
+  void check() const {
+    int64_t end = table_.size_elements();
+    const float* all = table_.gradients().data<float>();
+    for (size_t i = 0; i < ranges_.size(); ++i) {
+      EXPECT_EQ(ranges_[i].end, end);
+      EXPECT_LT(ranges_[i].begin, ranges_[i].end);
+      end = ranges_[i].begin;
+      const std::vector<float> now(all + ranges_[i].begin, all + ranges_[i].end);
+      EXPECT_EQ(seen_[i], now) << "range " << i << " changed after it was announced";
+    }
+    EXPECT_EQ(end, 0);
+    // The heads, two halves of each layer, the embeddings.
+    EXPECT_EQ(ranges_.size(), static_cast<size_t>(2 + 2 * config_.layers));
+  }
+
+  BertConfig config_;
+  TinyBatch batch_;
+  params::Table table_;
+  Context context_ = Context::cpu(2);
+  std::vector<params::Range> ranges_;
+  std::vector<std::vector<float>> seen_;
+};
+
+TEST_P(GradientsAnnounced, ByPretraining) {
+  PreTrainingModel model(config_, table_);
+  fill_by_name(table_, DType::kF32);
+  model.plan(context_, batch_.limits(), {}, true);
+  model.forward_backward(context_, batch_.view(), {1, 1}, watching_pass());
+  check();
+}
+
+TEST_P(GradientsAnnounced, ByQuestionAnswering) {
+  QuestionAnsweringModel model(config_, table_);
+  fill_by_name(table_, DType::kF32);
+  model.plan(context_, batch_.limits(), {}, true);
+  model.forward_backward(context_, batch_.view(), 1, watching_pass());
+  check();
+}
+
+TEST_P(GradientsAnnounced, ByClassification) {
+  ClassificationModel model(config_, 3, table_);
+  fill_by_name(table_, DType::kF32);
+  model.plan(context_, batch_.limits(), {}, true);
+  model.forward_backward(context_, batch_.view(), 1, watching_pass());
+  check();
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, GradientsAnnounced, ::testing::Bool(),
+                         [](const auto& tested) { return tested.param ? "PreLn" : "PostLn"; });
+
+}  // namespace
+}  // namespace onebit::model

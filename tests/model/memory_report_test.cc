@@ -1,0 +1,85 @@
+#include "onebit/model/memory_report.h"
+
+#include <gtest/gtest.h>
+
+#include "onebit/device/context.h"
+#include "onebit/device/memory.h"
+#include "onebit/model/pretraining_model.h"
+#include "tests/model/test_model.h"
+#include "tests/model/tiny_batch.h"
+
+namespace onebit::model {
+namespace {
+
+int64_t bytes_of(const std::vector<MemoryRow>& rows, const std::string& name) {
+  for (const MemoryRow& row : rows) {
+    if (row.name == name) return row.bytes;
+  }
+  ADD_FAILURE() << "no row " << name;
+  return 0;
+}
+
+int64_t saved_bytes(const MemoryOptions& options) {
+  const BatchLimits limits{.rows = 32 * 128, .sequences = 32, .masked = 32 * 20};
+  return bytes_of(memory_report(preset("bert-base"), limits, options, DType::kF32),
+                  "saved activations");
+}
+
+TEST(MemoryReport, EveryOptionSavesMemory) {
+  const int64_t plain = saved_bytes({});
+  EXPECT_LT(saved_bytes({.gelu_checkpoint = true}), plain);
+  EXPECT_LT(saved_bytes({.normalize_invertible = true}), plain);
+  EXPECT_LT(saved_bytes({.full_recomputation = true}), plain / 4);
+  EXPECT_LT(saved_bytes({.gelu_checkpoint = true, .normalize_invertible = true}),
+            saved_bytes({.gelu_checkpoint = true}));
+}
+
+// Post-LN layers keep 16 times [rows, hidden]: query, key, value, context, two sums, two norms, and
+// 4 + 4 around the activation; the last layer only 3 + 1 of them for every row.
+TEST(MemoryReport, CountsWhatALayerKeeps) {
+  const BatchLimits limits{.rows = 32 * 128, .sequences = 32, .masked = 32 * 20};
+  BertConfig config = preset("bert-base");
+  const auto saved = [&](int64_t layers) {
+    config.layers = layers;
+    return bytes_of(memory_report(config, limits, {}, DType::kBF16), "saved activations");
+  };
+  const int64_t matrix = limits.rows * config.hidden_size * 2;
+  const int64_t statistics = limits.rows * 4 * (4 + config.heads);
+  EXPECT_EQ(saved(12) - saved(11), 16 * matrix + statistics);
+}
+
+TEST(MemoryReport, ComputeCopyIsThereForHalfPrecisionOnly) {
+  const BatchLimits limits{.rows = 8, .sequences = 1, .masked = 2};
+  const auto rows = memory_report(tiny_config(false), limits, {}, DType::kBF16);
+  EXPECT_EQ(bytes_of(rows, "compute copy"), bytes_of(rows, "values") / 2);
+  EXPECT_EQ(memory_report(tiny_config(false), limits, {}, DType::kF32).size(), rows.size() - 1);
+  int64_t total = 0;
+  for (const MemoryRow& row : rows) total += row.bytes;
+  EXPECT_EQ(total_bytes(rows), total);
+}
+
+TEST(TrainingFlops, AreTheReferenceFigures) {
+  EXPECT_NEAR(training_flops(preset("bert-base"), 128, 20) / 1e9, 69.9, 0.05);
+  EXPECT_NEAR(training_flops(preset("bert-large"), 512, 80) / 1e9, 1020.5, 0.5);
+}
+
+TEST(PreTrainingModel, AllocatesNothingAfterItsPlan) {
+  const BertConfig config = tiny_config(false);
+  TinyBatch batch = random_batch(config, {5, 9, 3}, 3);
+  Context context = Context::cpu(2);
+  params::Table table;
+  PreTrainingModel model(config, table);
+  fill_by_name(table, DType::kF32);
+  model.plan(context, batch.limits(), {}, true);
+  model.forward_backward(context, batch.view(), {}, {});
+  model.evaluate(context, batch.view());
+  const int64_t before = memory::allocation_count();
+  model.forward_backward(context, batch.view(), {}, {});
+  model.evaluate(context, batch.view());
+  TinyBatch smaller = batch.part(1, 3);
+  model.forward_backward(context, smaller.view(), {}, {});
+  EXPECT_EQ(memory::allocation_count(), before);
+}
+
+}  // namespace
+}  // namespace onebit::model

@@ -1,0 +1,78 @@
+// BERT written from the formulas in double precision, forward only: gradients come from central
+// differences. Slow on purpose: plain loops, one sequence after the other.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/model/config.h"
+#include "onebit/params/table.h"
+#include "tests/model/test_model.h"
+#include "tests/model/tiny_batch.h"
+
+namespace onebit::model {
+
+class ReferenceBert {
+ public:
+  using Matrix = std::vector<std::vector<double>>;
+
+  // Takes the values of every parameter of the table.
+  ReferenceBert(const BertConfig& config, const params::Table& table);
+
+  struct PreTrainingLoss {
+    double masked_lm = 0, next_sentence = 0;  // sums over items
+  };
+  // Dropout as in ops/dropout_mask.h with this seed; without one, none.
+  using DropoutSeed = std::optional<uint64_t>;
+
+  PreTrainingLoss pretraining(const TinyBatch& batch, DropoutSeed seed) const;
+  // Sum over sequences of (start + end) / 2.
+  double question_answering(const TinyBatch& batch, DropoutSeed seed) const;
+  double classification(const TinyBatch& batch, DropoutSeed seed) const;
+
+  // d loss / d parameter for every parameter, where loss() reads this object.
+  template <typename Loss>
+  Gradients differences(Loss&& loss) {
+    constexpr double kStep = 1e-4;
+    Gradients gradients;
+    for (auto& [name, values] : values_) {
+      for (double& value : values) {
+        const double kept = value;
+        value = kept + kStep;
+        const double above = loss();
+        value = kept - kStep;
+        const double below = loss();
+        value = kept;
+        gradients[name].push_back((above - below) / (2 * kStep));
+      }
+    }
+    return gradients;
+  }
+
+ private:
+  using Vector = std::vector<double>;
+  struct Place {  // where dropout happens
+    uint32_t site;
+    uint64_t row_key;
+  };
+
+  const Vector& value(const std::string& name) const { return values_.at(name); }
+  Vector linear(const Vector& x, const std::string& name) const;
+  Vector norm(const Vector& x, const std::string& name) const;
+  Vector activate(Vector x) const;
+  Vector drop(Vector x, double probability, const Place& place, DropoutSeed seed,
+              uint32_t first_column = 0) const;
+  Matrix hidden(const TinyBatch& batch, DropoutSeed seed) const;
+  Matrix attention(const Matrix& x, int64_t layer, const TinyBatch& batch, size_t first,
+                   size_t last, DropoutSeed seed) const;
+  Matrix layer(const Matrix& x, int64_t index, const TinyBatch& batch, DropoutSeed seed) const;
+  Vector pooled(const Matrix& hidden, const TinyBatch& batch, size_t sequence) const;
+
+  BertConfig config_;
+  std::map<std::string, Vector> values_;
+};
+
+}  // namespace onebit::model

@@ -1,0 +1,37 @@
+// Weights, settings and comparisons shared by the tests of the models.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "onebit/model/config.h"
+#include "onebit/params/table.h"
+
+namespace onebit::model {
+
+// Small enough for finite differences over every parameter.
+BertConfig tiny_config(bool pre_layer_norm);
+
+// Books `table` on the CPU and gives every parameter a value that depends on its name and element
+// alone (tools/make_model_goldens.py draws the same): uniform in [-1/8, 1/8), norm gains around 1.
+void fill_by_name(params::Table& table, DType compute);
+
+using Gradients = std::map<std::string, std::vector<double>>;
+Gradients gradients_of(const params::Table& table);
+void clear_gradients(const params::Table& table);
+
+double norm_of(const std::vector<double>& values);
+
+// Fails for every tensor with |got - expected| > tolerance * |expected| in the Euclidean norm. The
+// true gradient of a key bias is zero (softmax ignores what is added to all scores), so its error
+// is held against the query bias of its layer.
+void expect_close(const Gradients& got, const Gradients& expected, double tolerance);
+
+// The same of all tensors together.
+void expect_close_as_a_whole(const Gradients& got, const Gradients& expected, double tolerance);
+
+// Fails unless both are equal bit for bit.
+void expect_equal(const Gradients& got, const Gradients& expected);
+
+}  // namespace onebit::model

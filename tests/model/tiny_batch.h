@@ -1,0 +1,32 @@
+// Small micro-batches on the host for the tests of the models.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "onebit/model/batch.h"
+#include "onebit/model/config.h"
+
+namespace onebit::model {
+
+struct TinyBatch {
+  std::vector<int32_t> tokens, segments, positions, starts{0};
+  std::vector<uint64_t> row_keys;
+  std::vector<int32_t> masked_rows, masked_targets, next_sentence;
+  std::vector<int32_t> span_starts, span_ends, classes;
+
+  int64_t sequences() const { return static_cast<int64_t>(starts.size()) - 1; }
+  BatchLimits limits() const;
+  // Sequences [begin, end) with their labels and row keys.
+  TinyBatch part(int64_t begin, int64_t end) const;
+  // Fills `spans` and returns views, valid while the batch stands.
+  DeviceBatch view();
+
+  std::vector<int32_t> spans;  // [2, sequences], made by view()
+};
+
+// Random tokens and labels, the same for the same arguments. Row keys depend on `seed` too.
+TinyBatch random_batch(const BertConfig& config, const std::vector<int64_t>& lengths,
+                       uint64_t seed);
+
+}  // namespace onebit::model

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Writes tests/model/golden: losses, gradients and 20 AdamW steps of Hugging Face's
+BertForPreTraining, for the tests of onebit/model.
+
+    pip install torch transformers numpy
+    tools/make_model_goldens.py tests/model/golden
+
+Weights are not stored: both sides draw them from the same integer hash of (name, element). The
+oracle runs in double precision; how far its own f32 is from that is printed.
+"""
+
+import argparse
+import json
+import pathlib
+
+import numpy as np
+import torch
+from transformers import BertConfig, BertForPreTraining
+
+CONFIG = dict(
+    vocab_size=90,
+    hidden_size=32,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    intermediate_size=64,
+    max_position_embeddings=32,
+    type_vocab_size=2,
+    layer_norm_eps=1e-12,
+    hidden_dropout_prob=0.0,
+    attention_probs_dropout_prob=0.0,
+)
+LENGTHS = [[17, 9, 26], [12, 31], [20, 20, 5], [32], [8, 8, 8, 8]]
+STEPS = 20
+ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01)
+
+
+def hashed(name, count):
+    """Uniform in [-0.5, 0.5): FNV-1a of the name, then the finalizer of MurmurHash3."""
+    seed = 0x811C9DC5
+    for letter in name.encode():
+        seed = ((seed ^ letter) * 0x01000193) & 0xFFFFFFFF
+    x = np.arange(count, dtype=np.uint64) * 2654435761 + seed
+    x &= 0xFFFFFFFF
+    x ^= x >> 16
+    x = (x * 0x85EBCA6B) & 0xFFFFFFFF
+    x ^= x >> 13
+    x = (x * 0xC2B2AE35) & 0xFFFFFFFF
+    x ^= x >> 16
+    return (x >> 8).astype(np.float64) / 2**24 - 0.5
+
+
+def fill(model):
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            drawn = hashed(name, parameter.numel()) * 0.25
+            if "LayerNorm.weight" in name:
+                drawn += 1.0
+            parameter.copy_(torch.from_numpy(drawn.astype(np.float32)).view_as(parameter))
+
+
+def make_batch(index):
+    rng = np.random.default_rng(1000 + index)
+    batch = dict(tokens=[], segments=[], starts=[0], masked_rows=[], masked_targets=[],
+                 next_sentence=[])
+    for length in LENGTHS[index]:
+        begin = batch["starts"][-1]
+        tokens = rng.integers(5, CONFIG["vocab_size"], length)
+        tokens[0] = 2
+        split = int(rng.integers(2, length))
+        masked = sorted(rng.choice(np.arange(1, length), max(1, length // 5), replace=False))
+        batch["tokens"] += [int(t) for t in tokens]
+        batch["segments"] += [0] * split + [1] * (length - split)
+        batch["masked_rows"] += [int(begin + m) for m in masked]
+        batch["masked_targets"] += [int(t) for t in rng.integers(5, CONFIG["vocab_size"],
+                                                                 len(masked))]
+        batch["next_sentence"].append(int(rng.integers(0, 2)))
+        batch["starts"].append(begin + length)
+    return batch
+
+
+def padded(batch):
+    count, width = len(batch["starts"]) - 1, max(np.diff(batch["starts"]))
+    arrays = {k: torch.zeros(count, width, dtype=torch.long)
+              for k in ("input_ids", "token_type_ids", "attention_mask")}
+    labels = torch.full((count, width), -100, dtype=torch.long)
+    targets = dict(zip(batch["masked_rows"], batch["masked_targets"]))
+    for s in range(count):
+        for row in range(batch["starts"][s], batch["starts"][s + 1]):
+            column = row - batch["starts"][s]
+            arrays["input_ids"][s, column] = batch["tokens"][row]
+            arrays["token_type_ids"][s, column] = batch["segments"][row]
+            arrays["attention_mask"][s, column] = 1
+            if row in targets:
+                labels[s, column] = targets[row]
+    return dict(arrays, labels=labels,
+                next_sentence_label=torch.tensor(batch["next_sentence"]))
+
+
+def build(activation, dtype):
+    model = BertForPreTraining(BertConfig(hidden_act=activation, **CONFIG))
+    model.tie_weights()
+    fill(model)
+    return model.to(dtype).train()
+
+
+def adamw(model):
+    decayed = [p for n, p in model.named_parameters()
+               if "bias" not in n and "LayerNorm" not in n]
+    others = [p for n, p in model.named_parameters() if "bias" in n or "LayerNorm" in n]
+    settings = dict(ADAMW)
+    decay = settings.pop("weight_decay")
+    return torch.optim.AdamW([dict(params=decayed, weight_decay=decay),
+                              dict(params=others, weight_decay=0.0)], **settings)
+
+
+def gradients_of(activation, dtype, batch):
+    model = build(activation, dtype)
+    output = model(**padded(batch))
+    output.loss.backward()
+    return output.loss.item(), {n: p.grad.double().numpy() for n, p in model.named_parameters()}
+
+
+def write_gradients(folder, activation, batch):
+    loss, exact = gradients_of(activation, torch.float64, batch)
+    loss32, single = gradients_of(activation, torch.float32, batch)
+    # The gradient of a key bias is zero: softmax does not see what is added to every score.
+    worst = max(np.linalg.norm(single[n] - g) / np.linalg.norm(g) for n, g in exact.items()
+                if "key.bias" not in n)
+    print(f"{activation}: loss {loss:.9f}, the oracle's own f32 differs by "
+          f"{abs(loss32 - loss) / loss:.1e}, worst gradient {worst:.1e}")
+    names = sorted(exact)
+    data = np.concatenate([exact[n].astype("<f4").ravel() for n in names])
+    (folder / f"{activation}.f32").write_bytes(data.tobytes())
+    return dict(loss=loss, names=names, elements=[int(exact[n].size) for n in names])
+
+
+def losses_of(activation, batches):
+    model = build(activation, torch.float64)
+    optimizer = adamw(model)
+    losses = []
+    for step in range(STEPS):
+        output = model(**padded(batches[step % len(batches)]))
+        optimizer.zero_grad()
+        output.loss.backward()
+        optimizer.step()
+        losses.append(output.loss.item())
+    return losses
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    batches = [make_batch(index) for index in range(len(LENGTHS))]
+    golden = dict(config=CONFIG, adamw=ADAMW, batches=batches)
+    for activation in ("gelu", "gelu_new"):
+        golden[activation] = dict(write_gradients(folder, activation, batches[0]),
+                                  losses=losses_of(activation, batches))
+    (folder / "golden.json").write_text(json.dumps(golden) + "\n")
+
+
+if __name__ == "__main__":
+    main()
