@@ -66,22 +66,22 @@ TEST_P(AttentionTest, ForwardAndBackward) {
     const Matrix grad_wanted = wanted.backward(grad_context);
     const Tensor on_qkv = upload(qkv), on_grad = upload(grad_context);
     const Result got = run(context(), c, on_qkv, on_grad, dropout(drop));
-    // A score is a sum of head_size products of numbers up to 2, scaled: off by s = 4 sqrt(d) (d +
-    // 4) u. A probability is off by 2 s + 8 u relative, so a mean of values by that times 2 / (1 -
-    // p).
+    // A sum of n rounded terms is off by about sqrt(n) u, by 4 of that hardly ever. A score is a
+    // sum of d products of about 1, divided by sqrt(d); probabilities are off by twice that, and by
+    // their own sum over keys. A context is a mean of values up to 2.
     const double d = static_cast<double>(c.head_size), scale = 1 / (1 - c.probability);
     double longest = 0;
     for (size_t i = 1; i < c.starts.size(); ++i) {
       longest = std::max<double>(longest, c.starts[i] - c.starts[i - 1]);
     }
-    const double score_error = 4 * std::sqrt(d) * (d + 4) * 0x1p-24;
-    const double relative = 2 * score_error + (longest + 8) * 0x1p-24;
+    const double score_error = (4 * std::sqrt(d) + 4) * 0x1p-24;
+    const double relative = 2 * score_error + (4 * std::sqrt(longest) + 8) * 0x1p-24;
     expect_near(got.context, context_wanted, epsilon(), 2 * scale * relative, "context");
     expect_near(got.log_sum_exp, log_sum_exp, 0x1p-23, relative, "log_sum_exp");
-    // Gradients are sums over keys or queries of p * grad * (q, k or grad), of which the f32 part
-    // is off by `relative`; a 16-bit context adds its rounding to grad . context. Both scale with
-    // the largest gradient.
-    const double size = reference::largest(grad_wanted) + 4 * scale * d;
+    // Gradients are sums over keys or queries of p * (grad . value) * (query or key), where
+    // grad . value is about sqrt(d); the f32 part is off by `relative`, and a 16-bit context adds
+    // its rounding to grad . context.
+    const double size = reference::largest(grad_wanted) + 4 * scale * std::sqrt(d);
     expect_near(got.grad_qkv, grad_wanted, epsilon(), size * (8 * relative + 4 * epsilon()),
                 "grad_qkv");
   }
