@@ -9,8 +9,9 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+namespace {
 
-static Vector constant(double value) {
+Vector constant(double value) {
   return set(static_cast<float>(value));
 }
 
@@ -59,6 +60,7 @@ void update_part(const AdamUpdate& args, int64_t begin, int64_t end) {
                   [&](auto tag) { update(args.compute_value.template data<decltype(tag)>()); });
 }
 
+}  // namespace
 }  // namespace onebit::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -38,8 +38,11 @@ struct OnebitEnergy {
 };
 void onebit_energy(Context&, const OnebitEnergy&);
 
+// What is larger counts as infinite: its sum over ranks and with residuals must not overflow.
+inline constexpr double kLargestFinite = 1e30;
+
 enum BlockFlag : uint8_t {
-  kBlockNotFinite = 1,   // some result was infinite or NaN
+  kBlockNotFinite = 1,   // some gradient or result was infinite or NaN
   kBlockStillMoved = 2,  // a still entry has a gradient
 };
 

@@ -10,8 +10,9 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+namespace {
 
-static Vector constant(double value) {
+Vector constant(double value) {
   return set(static_cast<float>(value));
 }
 
@@ -80,6 +81,7 @@ void momentum_span(const OnebitMomentum& args, int64_t begin, int64_t end, doubl
                    const float* before, MomentumSums& sums) {
   const Vector scale = constant(args.gradient_scale), decays = constant(decay);
   const Vector beta = constant(args.beta1), rest = constant(1 - args.beta1);
+  const Vector largest = constant(kLargestFinite);
   const float* gradients = args.gradient.data<float>() + begin;
   const float* inverses = args.inverse.data<float>() + begin;
   const float* values = decay == 0 ? nullptr : args.value.data<float>() + begin;
@@ -102,7 +104,8 @@ void momentum_span(const OnebitMomentum& args, int64_t begin, int64_t end, doubl
     sums.live += static_cast<int64_t>(hn::CountTrue(F32(), moves));
     const Vector change = args.preconditioned ? ratio : gradient;
     const Vector x = hn::MulAdd(beta, load(before + i, step), hn::Mul(rest, change));
-    finite = hn::And(finite, hn::And(hn::IsFinite(x), hn::IsFinite(gradient)));
+    finite =
+        hn::And(finite, hn::And(hn::Le(hn::Abs(x), largest), hn::Le(hn::Abs(gradient), largest)));
     store(hn::IfThenElseZero(moves, x), momenta + i, step);
   });
   sums.energy += total(energy);
@@ -202,6 +205,7 @@ void step_block(const OnebitStep& args, int64_t begin, int64_t end) {
                   [&](auto tag) { update(args.compute_value.template data<decltype(tag)>()); });
 }
 
+}  // namespace
 }  // namespace onebit::ops::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -22,8 +22,8 @@ LiveLevel::LiveLevel(int64_t blocks)
     : level_(static_cast<size_t>(blocks), 1.0f), reference_(static_cast<size_t>(blocks), 0.0f) {}
 
 void LiveLevel::observe(std::span<const float> energy) {
-  const double weight = observations_ == 0 ? 1 : kReferenceWeight;
   ++observations_;
+  const double weight = std::max(kReferenceWeight, 1 / static_cast<double>(observations_));
   for (size_t block = 0; block < reference_.size(); ++block) {
     const double before = reference_[block];
     reference_[block] = as_float(before + weight * (energy[block] - before));

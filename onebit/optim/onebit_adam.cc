@@ -48,7 +48,7 @@ bool OneBitAdam::observes_local_gradients() const {
 
 void OneBitAdam::observe_local_gradients(Context& context, const params::Table& table,
                                          params::Range range) {
-  if (!has_level()) return;
+  if (!has_level() || updates_ < LiveLevel::kLeastUpdates) return;
   ops::onebit_energy(context, {.gradient = table.gradients(),
                                .variance = moments_.variance(),
                                .block_energy = energy_.view(),
@@ -103,8 +103,10 @@ void OneBitAdam::freeze(Context& context, params::Table& table) {
   if (has_level()) level_.start(communicator_);
   phase_ = Phase::kCompressed;
   make_exchange(table);
-  log_info("update {}: 1-bit Adam freezes; {} of {} elements have had no gradient and stay still",
-           updates_, still_.count(), table.size_elements());
+  if (communicator_.rank() == 0) {
+    log_info("update {}: 1-bit Adam freezes; {} of {} elements have had no gradient and stay still",
+             updates_, still_.count(), table.size_elements());
+  }
 }
 
 void OneBitAdam::make_exchange(const params::Table& table) {

@@ -26,7 +26,7 @@ void expect_rates(const Schedule& schedule, const std::vector<Golden>& goldens) 
     const Rate found = schedule.at(t + 2);
     EXPECT_NEAR(found.learning_rate, rate, 1e-8 * std::max(rate, 1e-3)) << "t = " << t;
     EXPECT_EQ(found.beta1.has_value(), beta1 != 0) << "t = " << t;
-    if (beta1 != 0) EXPECT_NEAR(found.beta1.value(), beta1, 1e-9) << "t = " << t;
+    EXPECT_NEAR(found.beta1.value_or(0), beta1, 1e-9) << "t = " << t;
   }
 }
 
@@ -187,7 +187,7 @@ void expect_error(const char* text, const std::string& part) {
 
 TEST(Schedule, Errors) {
   expect_error(R"({"type": "WarmupLr"})", "WarmupLR");
-  expect_error(R"({"type": "WarmupLR", "params": {"warmup_steps": 3}})", "warmup_num_steps");
+  expect_error(R"({"type": "WarmupLR", "params": {"warmup_num_step": 3}})", "warmup_num_steps");
   expect_error(R"({"type": "WarmupDecayLR"})", "run.steps");
   expect_error(R"({"type": "OneCycle", "params": {"cycle_min_lr": 1}})", "cycle_max_lr");
   expect_error(R"({"type": "WarmupLR", "params": {"warmup_max_lr": [1, 2]}})", "share one rate");

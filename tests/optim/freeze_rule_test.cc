@@ -1,0 +1,112 @@
+#include "onebit/optim/freeze_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "onebit/comm/thread_communicator.h"
+#include "tests/optim/memory_state.h"
+#include "tests/optim/trial.h"
+
+namespace onebit::optim {
+namespace {
+
+OptimizerConfig automatic(int64_t window) {
+  return {.type = OptimizerType::kOneBitAdam,
+          .beta2 = 0.99,
+          .freeze_step = std::nullopt,
+          .freeze_window = window};
+}
+
+// Feeds variances of a given norm until the rule freezes; the update, or 0 after `updates`.
+int64_t frozen_after(FreezeRule& rule, int64_t first, int64_t updates,
+                     const std::function<double(int64_t)>& norm) {
+  const auto world = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  for (int64_t update = first; update <= updates; ++update) {
+    const std::vector<float> variance(16, static_cast<float>(norm(update) / 16));
+    if (rule.freezes_after(context, *world, update, ConstView::of(variance.data(), {16}), 1)) {
+      return update;
+    }
+  }
+  return 0;
+}
+
+TEST(FreezeRule, ANumber) {
+  FreezeRule rule({.freeze_step = 100}, {});
+  EXPECT_FALSE(rule.observes(50));
+  EXPECT_TRUE(rule.observes(51));
+  EXPECT_TRUE(rule.observes(100));
+  EXPECT_FALSE(rule.observes(101));
+  EXPECT_EQ(frozen_after(rule, 1, 200, [](int64_t) { return 1; }), 100);
+}
+
+TEST(FreezeRule, WaitsForTheWarmupOfTheRate) {
+  FreezeRule rule(automatic(0), {.schedule_warmup = 300});
+  const int64_t frozen = frozen_after(rule, 1, 1000, [](int64_t) { return 1; });
+  EXPECT_GT(frozen, 300 + FreezeRule::kObservedUpdates);
+  // One sample in a sixteenth of the window of 100.
+  EXPECT_LE(frozen, 300 + FreezeRule::kObservedUpdates + 6);
+}
+
+TEST(FreezeRule, WaitsForTheVariance) {
+  // Falls by a tenth a window (more than 4 %) until update 1000, then stays.
+  const auto norm = [](int64_t update) {
+    return std::pow(0.9, static_cast<double>(std::min<int64_t>(update, 1000)) / 100);
+  };
+  for (const int64_t window : {0, 50}) {
+    FreezeRule rule(automatic(window), {.schedule_warmup = 300});
+    const int64_t frozen = frozen_after(rule, 1, 3000, norm);
+    EXPECT_GT(frozen, 1000);
+    EXPECT_LT(frozen, 1000 + 100 + FreezeRule::kObservedUpdates + 12);
+  }
+}
+
+TEST(FreezeRule, NeverBeforeAWholeWindow) {
+  FreezeRule rule(automatic(0), {});
+  EXPECT_GE(frozen_after(rule, 1, 1000, [](int64_t) { return 1; }),
+            100 + FreezeRule::kObservedUpdates);
+}
+
+TEST(FreezeRule, NothingLearnedIsNotSettled) {
+  FreezeRule rule(automatic(0), {});
+  EXPECT_EQ(frozen_after(rule, 1, 1000, [](int64_t) { return 0; }), 0);
+}
+
+TEST(FreezeRule, ResumesExactly) {
+  const auto norm = [](int64_t update) {
+    return std::pow(0.9, static_cast<double>(std::min<int64_t>(update, 200)) / 100);
+  };
+  FreezeRule unbroken(automatic(0), {.schedule_warmup = 100});
+  const int64_t expected = frozen_after(unbroken, 1, 3000, norm);
+  ASSERT_GT(expected, 250);
+  for (const int64_t at : {150L, 240L, expected - 10}) {
+    FreezeRule first(automatic(0), {.schedule_warmup = 100});
+    EXPECT_EQ(frozen_after(first, 1, at, norm), 0);
+    MemoryState state;
+    first.save(state);
+    FreezeRule second(automatic(0), {.schedule_warmup = 100});
+    second.load(MemoryReader({state}));
+    EXPECT_EQ(frozen_after(second, at + 1, 3000, norm), expected) << "at " << at;
+  }
+}
+
+// All ranks freeze after the same update and stay equal, with real steps.
+TEST(FreezeRule, RanksAgree) {
+  TrialOptions options{.optimizer = automatic(20)};
+  options.run.schedule_warmup = 10;
+  const auto ends = on_ranks(3, options, [](Trial& trial) {
+    int frozen = 0;
+    for (int step = 1; step <= 200 && frozen == 0; ++step) {
+      if (trial.step().froze_now) frozen = step;
+    }
+    trial.steps(3);
+    return std::pair(frozen, trial.values());
+  });
+  EXPECT_GT(ends[0].first, 10 + FreezeRule::kObservedUpdates);
+  for (const auto& end : ends) EXPECT_EQ(end, ends[0]);
+}
+
+}  // namespace
+}  // namespace onebit::optim

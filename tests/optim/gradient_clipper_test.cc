@@ -1,0 +1,104 @@
+#include "onebit/optim/gradient_clipper.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "onebit/comm/thread_communicator.h"
+
+namespace onebit::optim {
+namespace {
+
+using Values = std::array<float, 4>;
+
+ConstView view_of(const Values& values) {
+  return ConstView::of(values.data(), {4});
+}
+
+TEST(GradientClipper, NormOfTheAverage) {
+  const auto world = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  GradientClipper clipper(2.5);
+  const Values gradients{3, 0, 4, 0};
+  const GradientNorm norm =
+      clipper.agree(context, *world, view_of(gradients), GradientNeed::kAveragedOverRanks);
+  EXPECT_TRUE(norm.finite);
+  EXPECT_DOUBLE_EQ(norm.norm, 5);
+  EXPECT_DOUBLE_EQ(norm.coefficient, 0.5);
+  // A loss scale is taken off before the threshold is looked at.
+  const GradientNorm unscaled =
+      clipper.agree(context, *world, view_of(gradients), GradientNeed::kAveragedOverRanks, 0.25);
+  EXPECT_DOUBLE_EQ(unscaled.norm, 1.25);
+  EXPECT_DOUBLE_EQ(unscaled.coefficient, 1);
+}
+
+TEST(GradientClipper, NoThresholdNeverClips) {
+  const auto world = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  GradientClipper clipper(0);
+  const GradientNorm norm =
+      clipper.agree(context, *world, view_of({1e6f, 0, 0, 0}), GradientNeed::kAveragedOverRanks);
+  EXPECT_DOUBLE_EQ(norm.coefficient, 1);
+  const GradientNorm nothing =
+      clipper.agree(context, *world, view_of({0, 0, 0, 0}), GradientNeed::kAveragedOverRanks);
+  EXPECT_EQ(nothing.norm, 0);
+  EXPECT_EQ(nothing.coefficient, 1);
+}
+
+// Two ranks with opposite second halves: the average has norm 3, each local one 5.
+TEST(GradientClipper, LocalNormsAreMeasuredInTheWarmup) {
+  comm::run_thread_world(2, [](comm::Communicator& communicator) {
+    Context context = Context::cpu(1);
+    GradientClipper clipper(1.5);
+    const float sign = communicator.rank() == 0 ? 1.0f : -1.0f;
+    const Values local{3, 0, 4 * sign, 0}, average{3, 0, 0, 0};
+    for (int step = 0; step < 3; ++step) {
+      clipper.observe_local_gradients(context, view_of(local).rows(0, 2));
+      clipper.observe_local_gradients(context, view_of(local).rows(2, 4));
+      const GradientNorm norm =
+          clipper.agree(context, communicator, view_of(average), GradientNeed::kAveragedOverRanks);
+      EXPECT_DOUBLE_EQ(norm.norm, 3);
+      EXPECT_DOUBLE_EQ(norm.coefficient, 0.5);
+    }
+    EXPECT_DOUBLE_EQ(clipper.ratio(), 0.6);
+    // The same gradients afterwards, local: the same estimate and the same coefficient.
+    const GradientNorm norm =
+        clipper.agree(context, communicator, view_of(local), GradientNeed::kLocalOnly);
+    EXPECT_NEAR(norm.norm, 3, 1e-12);
+    EXPECT_NEAR(norm.coefficient, 0.5, 1e-12);
+    GradientClipper resumed(1.5);
+    resumed.load(Json::parse(clipper.save().dump()));
+    EXPECT_EQ(resumed.ratio(), clipper.ratio());
+  });
+}
+
+TEST(GradientClipper, EveryRankLearnsWhoIsNotFinite) {
+  for (const float bad :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    comm::run_thread_world(3, [bad](comm::Communicator& communicator) {
+      Context context = Context::cpu(1);
+      GradientClipper clipper(1);
+      const Values gradients{1, communicator.rank() > 0 ? bad : 0, 0, 0};
+      const GradientNorm norm =
+          clipper.agree(context, communicator, view_of(gradients), GradientNeed::kLocalOnly);
+      EXPECT_FALSE(norm.finite);
+      EXPECT_EQ(norm.first_bad_rank, 1);
+      EXPECT_EQ(norm.coefficient, 1);
+    });
+  }
+}
+
+TEST(GradientClipper, NamesTheTensor) {
+  params::Table table;
+  table.add({.name = "first", .shape = {3}});
+  const int second = table.add({.name = "second", .shape = {2, 2}});
+  table.allocate(Device{}, DType::kF32);
+  EXPECT_EQ(first_non_finite(table), "");
+  table.gradient(second).data<float>()[2] = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(first_non_finite(table), "second[2] = -inf");
+}
+
+}  // namespace
+}  // namespace onebit::optim

@@ -1,0 +1,71 @@
+// A checkpoint in memory: one MemoryState a rank written, read back by any number of ranks.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/params/state.h"
+#include "onebit/tensor/tensor.h"
+
+namespace onebit::optim {
+
+class MemoryState : public params::StateWriter {
+ public:
+  void scalar(const std::string& name, Json value) override {
+    // Through text, as a file would do it.
+    scalars[name] = Json::parse(value.dump());
+  }
+  void replicated(const std::string& name, ConstView flat) override {
+    replicated_buffers[name] = values_of(flat);
+  }
+  void own(const std::string& name, ConstView flat) override {
+    own_buffers[name] = values_of(flat);
+  }
+
+  bool operator==(const MemoryState& other) const {
+    return scalars == other.scalars && replicated_buffers == other.replicated_buffers &&
+           own_buffers == other.own_buffers;
+  }
+
+  std::map<std::string, Json> scalars;
+  std::map<std::string, std::vector<float>> replicated_buffers, own_buffers;
+
+ private:
+  static std::vector<float> values_of(ConstView flat) {
+    EXPECT_EQ(flat.dtype(), DType::kF32);
+    const Tensor host = to_cpu_f32(flat);
+    return {host.data<float>(), host.data<float>() + flat.elements()};
+  }
+};
+
+class MemoryReader : public params::StateReader {
+ public:
+  explicit MemoryReader(std::vector<MemoryState> ranks) : ranks_(std::move(ranks)) {}
+
+  Json scalar(const std::string& name) const override {
+    const auto found = ranks_[0].scalars.find(name);
+    return found == ranks_[0].scalars.end() ? Json() : found->second;
+  }
+  void replicated(const std::string& name, View flat) const override {
+    const std::vector<float>& saved = ranks_[0].replicated_buffers.at(name);
+    require(static_cast<int64_t>(saved.size()) == flat.elements(), "{}: another size", name);
+    copy(flat.reshaped({flat.elements()}), ConstView::of(saved.data(), {flat.elements()}));
+  }
+  int saved_world_size() const override { return static_cast<int>(ranks_.size()); }
+  std::vector<float> own_of(const std::string& name, int rank) const override {
+    return ranks_[static_cast<size_t>(rank)].own_buffers.at(name);
+  }
+  bool has(const std::string& name) const override {
+    return ranks_[0].scalars.contains(name) || ranks_[0].replicated_buffers.contains(name) ||
+           ranks_[0].own_buffers.contains(name);
+  }
+
+ private:
+  std::vector<MemoryState> ranks_;
+};
+
+}  // namespace onebit::optim

@@ -1,0 +1,196 @@
+// Rows without gradient: still after the freeze, woken by the first one.
+#include "onebit/optim/still_entries.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "onebit/optim/onebit_adam.h"
+#include "tests/optim/trial.h"
+
+namespace onebit::optim {
+namespace {
+
+constexpr int64_t kFreeze = 8, kColumns = 96;
+
+OptimizerConfig onebit_config(Coordinates coordinates = Coordinates::kPreconditioned) {
+  return {.type = OptimizerType::kOneBitAdam,
+          .weight_decay = 0.1,
+          .freeze_step = kFreeze,
+          .coordinates = coordinates};
+}
+
+// "words" stands first: rows from 20 on have no gradient, but row 30 on the last rank alone from
+// step 12 on, and two elements of it in step 10 with gradients that cancel between two ranks.
+Gradient sparse_gradient(int last_rank) {
+  return [last_rank](int rank, int64_t step, int64_t place) {
+    const int64_t row = place / kColumns;
+    if (row < 20 || place >= 48 * kColumns) return noisy_gradient(rank, step, place);
+    if (row != 30) return 0.0f;
+    if (step >= 12 && rank == last_rank) return 0.01f * noisy_gradient(rank, step, place);
+    return 0.0f;
+  };
+}
+
+std::vector<float> row_of(const std::vector<float>& flat, int64_t row) {
+  return {flat.begin() + row * kColumns, flat.begin() + (row + 1) * kColumns};
+}
+
+TEST(StillEntries, StayExactlyWhereTheyAre) {
+  for (const int world_size : {1, 2, 3}) {
+    const TrialOptions options{.optimizer = onebit_config(),
+                               .gradient = sparse_gradient(world_size - 1)};
+    on_ranks(world_size, options, [](Trial& trial) {
+      trial.steps(kFreeze);
+      const std::vector<float> frozen = trial.values();
+      for (int step = kFreeze + 1; step <= 11; ++step) {
+        const StepReport report = trial.step();
+        // Rows 20 to 47 of "words", the last eight of which no file sees.
+        EXPECT_EQ(report.still_elements, 28 * kColumns);
+        EXPECT_EQ(report.woken_elements, 0);
+      }
+      const std::vector<float> now = trial.values();
+      for (int64_t row = 20; row < 48; ++row) EXPECT_EQ(row_of(now, row), row_of(frozen, row));
+      EXPECT_NE(row_of(now, 19), row_of(frozen, 19));
+      return 0;
+    });
+  }
+}
+
+TEST(StillEntries, FirstGradientWakesTheRow) {
+  for (const Coordinates coordinates : {Coordinates::kPreconditioned, Coordinates::kMomentum}) {
+    for (const int world_size : {2, 3}) {
+      for (const bool overlap : {false, true}) {
+        const int last = world_size - 1;
+        const TrialOptions options{.optimizer = onebit_config(coordinates),
+                                   .gradient = sparse_gradient(last),
+                                   .overlap = overlap};
+        const auto values = on_ranks(world_size, options, [&](Trial& trial) {
+          trial.steps(11);
+          const std::vector<float> before = trial.values();
+          const StepReport report = trial.step();
+          EXPECT_EQ(report.woken_elements, kColumns);
+          const std::vector<float> after = trial.values();
+          EXPECT_EQ(row_of(after, 31), row_of(before, 31));
+          // x = (1 - beta1) g / rms(g), whatever the size of g.
+          double square = 0;
+          const auto gradient = [&](int64_t column) {
+            const double one = 0.01 * noisy_gradient(last, 12, 30 * kColumns + column);
+            return one / world_size;
+          };
+          for (int64_t column = 0; column < kColumns; ++column) {
+            square += std::pow(gradient(column), 2) / kColumns;
+          }
+          // One coordinate system or the other, bias correction and a level of its block that is
+          // still near 1: to a fifth.
+          double ratio_sum = 0;
+          for (int64_t column = 0; column < kColumns; ++column) {
+            const auto i = static_cast<size_t>(30 * kColumns + column);
+            const double moved = double{before[i]} * (1 - 1e-3 * 0.1) - after[i];
+            const double expected =
+                1e-3 * 0.1 * gradient(column) / std::sqrt(square) / (1 - std::pow(0.9, 12));
+            if (std::abs(expected) > 1e-5) ratio_sum = moved / expected;
+          }
+          EXPECT_NEAR(ratio_sum, 1, 0.2);
+          for (int step = 0; step < 30; ++step) {
+            const std::vector<float> previous = trial.values();
+            EXPECT_EQ(trial.step().woken_elements, 0);
+            const std::vector<float> next = trial.values();
+            // Momentum divided after the exchange has no such bound.
+            if (coordinates == Coordinates::kMomentum) continue;
+            for (const int64_t place : trial.places()) {
+              const auto i = static_cast<size_t>(place);
+              EXPECT_LT(std::abs(next[i] - previous[i]), 40 * 1e-3);
+            }
+          }
+          return trial.values();
+        });
+        for (const auto& one : values) EXPECT_EQ(one, values[0]);
+        EXPECT_NE(row_of(values[0], 30), row_of(values[0], 31));
+      }
+    }
+  }
+}
+
+TEST(StillEntries, CancellingGradientsWakeNothing) {
+  const Gradient opposite = [](int rank, int64_t step, int64_t place) {
+    const int64_t row = place / kColumns;
+    if (row != 5) return noisy_gradient(rank, step, place);
+    if (step <= kFreeze) return 0.0f;
+    return rank == 0 ? 0.5f : -0.5f;
+  };
+  const TrialOptions options{.optimizer = onebit_config(), .gradient = opposite};
+  on_ranks(2, options, [](Trial& trial) {
+    trial.steps(kFreeze);
+    const std::vector<float> frozen = trial.values();
+    for (int step = 0; step < 3; ++step) EXPECT_EQ(trial.step().woken_elements, 0);
+    EXPECT_EQ(row_of(trial.values(), 5), row_of(frozen, 5));
+    return 0;
+  });
+}
+
+TEST(StillEntries, SkippedStepWakesNothing) {
+  const auto bad = [](int rank, int64_t step, int64_t place) {
+    if (place == 5000 && rank == 0 && step == 12) return NAN;
+    return sparse_gradient(1)(rank, step, place);
+  };
+  const TrialOptions options{.optimizer = onebit_config(), .gradient = bad};
+  on_ranks(2, options, [](Trial& trial) {
+    trial.steps(11);
+    const std::vector<float> before = trial.values();
+    const StepReport report = trial.step();
+    EXPECT_FALSE(report.applied);
+    EXPECT_EQ(report.woken_elements, 0);
+    EXPECT_EQ(trial.values(), before);
+    return 0;
+  });
+}
+
+TEST(StillEntries, HeldRowsNeverMove) {
+  TrialOptions options{.optimizer = onebit_config()};
+  options.optimizer.moving_rows["words"] = 12;
+  on_ranks(2, options, [](Trial& trial) {
+    trial.steps(kFreeze);
+    const std::vector<float> frozen = trial.values();
+    for (int step = 0; step < 6; ++step) EXPECT_EQ(trial.step().woken_elements, 0);
+    const std::vector<float> now = trial.values();
+    for (int64_t row = 12; row < 40; ++row) EXPECT_EQ(row_of(now, row), row_of(frozen, row));
+    EXPECT_NE(row_of(now, 11), row_of(frozen, 11));
+    return 0;
+  });
+}
+
+TEST(StillEntries, HeldRowsNeedAName) {
+  const auto world = comm::make_single_rank();
+  TrialOptions options{.optimizer = onebit_config()};
+  options.optimizer.moving_rows["word"] = 12;
+  try {
+    Trial trial(*world, options);
+    FAIL() << "an unknown tensor was accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("words"), std::string::npos) << error.what();
+  }
+}
+
+TEST(StillEntries, ResumeKeepsThemStill) {
+  const TrialOptions options{.optimizer = onebit_config(), .gradient = sparse_gradient(1)};
+  for (const int at : {10, 15}) {
+    const auto first = on_ranks(2, options, [&](Trial& trial) {
+      trial.steps(at);
+      const auto saved = std::pair(trial.save(), trial.values());
+      trial.steps(20 - at);
+      return std::pair(saved, trial.values());
+    });
+    const std::vector<MemoryState> saved{first[0].first.first, first[1].first.first};
+    const auto second = on_ranks(2, options, [&](Trial& trial) {
+      trial.load(saved, first[0].first.second, at + 1);
+      trial.steps(20 - at);
+      return trial.values();
+    });
+    EXPECT_EQ(second[0], first[0].second) << "at " << at;
+    EXPECT_EQ(second[1], first[1].second) << "at " << at;
+  }
+}
+
+}  // namespace
+}  // namespace onebit::optim

@@ -1,0 +1,105 @@
+#include "tests/optim/trial.h"
+
+#include <cmath>
+
+#include "onebit/base/philox.h"
+
+namespace onebit::optim {
+
+float noisy_gradient(int rank, int64_t step, int64_t place) {
+  RandomSequence random(17, static_cast<uint64_t>(rank + 1),
+                        static_cast<uint64_t>(step * 1000003 + place));
+  const double noise = 2 * random.uniform() - 1;
+  const double mean = std::sin(0.05 * static_cast<double>(step) + static_cast<double>(place));
+  const double size = std::pow(10.0, -static_cast<double>(place % 5));
+  return static_cast<float>(size * (0.3 * mean + noise));
+}
+
+Trial::Trial(comm::Communicator& communicator, const TrialOptions& options)
+    : options_(options), communicator_(communicator), context_(Context::cpu(1)) {
+  table_.add({.name = "words",
+              .shape = {40, 96},
+              .init = params::Init::kNormal,
+              .init_stddev = 0.5,
+              .decay = true,
+              .lookup = true,
+              .storage_rows = 48});
+  table_.add({.name = "matrix",
+              .shape = {64, 96},
+              .init = params::Init::kNormal,
+              .init_stddev = 0.5,
+              .decay = true});
+  table_.add({.name = "bias", .shape = {90}});
+  table_.allocate(Device{}, options.compute);
+  table_.initialize(7);
+  for (const params::Entry& entry : table_.entries()) {
+    for (int64_t i = 0; i < entry.shape.elements(); ++i) {
+      places_.push_back(entry.offset_elements + i);
+    }
+  }
+  optimizer_ = make_optimizer(options.optimizer, context_, table_, communicator, options.run);
+}
+
+void Trial::fill_gradients() {
+  float* gradients = table_.gradients().data<float>();
+  for (const int64_t place : places_) {
+    gradients[place] = options_.gradient(communicator_.rank(), next_step_, place);
+  }
+}
+
+void Trial::average() {
+  const View gradients = table_.gradients();
+  const auto count = static_cast<size_t>(gradients.elements());
+  communicator_.all_reduce(std::span(gradients.data<float>(), count), comm::Reduction::kSum);
+  const float share = 1.0f / static_cast<float>(communicator_.world_size());
+  for (size_t i = 0; i < count; ++i) gradients.data<float>()[i] *= share;
+}
+
+// From the end to the beginning, in uneven ranges.
+void Trial::announce() {
+  int64_t end = table_.size_elements();
+  for (int64_t length = 1000; end > 0; length += 777) {
+    const int64_t begin = std::max<int64_t>(0, end - length);
+    optimizer_->gradients_ready({begin, end});
+    end = begin;
+  }
+}
+
+StepReport Trial::step() {
+  fill_gradients();
+  const StepInput input{.step = next_step_,
+                        .learning_rate = options_.learning_rate,
+                        .gradient_scale = options_.gradient_scale};
+  if (optimizer_->gradient_need() == GradientNeed::kAveragedOverRanks) {
+    if (optimizer_->observes_local_gradients()) {
+      optimizer_->observe_local_gradients(context_, table_, {0, table_.size_elements()});
+    }
+    average();
+  } else if (options_.overlap) {
+    optimizer_->begin_step(context_, table_, input);
+    announce();
+  }
+  const StepReport report = optimizer_->step(context_, table_, input);
+  if (report.applied) ++next_step_;
+  return report;
+}
+
+std::vector<float> Trial::values() const {
+  const float* values = table_.values().data<float>();
+  return {values, values + table_.size_elements()};
+}
+
+MemoryState Trial::save() const {
+  MemoryState state;
+  optimizer_->save(state);
+  return state;
+}
+
+void Trial::load(const std::vector<MemoryState>& ranks, const std::vector<float>& values,
+                 int64_t next_step) {
+  std::copy(values.begin(), values.end(), table_.values().data<float>());
+  next_step_ = next_step;
+  optimizer_->load(context_, table_, MemoryReader(ranks));
+}
+
+}  // namespace onebit::optim

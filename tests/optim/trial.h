@@ -1,0 +1,87 @@
+// One rank of a small training without a model: a table of a few parameters and gradients that are
+// a function of (rank, step, element).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/optim/make_optimizer.h"
+#include "tests/optim/memory_state.h"
+
+namespace onebit::optim {
+
+// A gradient element; `place` numbers the elements of the flat buffer.
+using Gradient = std::function<float(int rank, int64_t step, int64_t place)>;
+
+// Noise of unit size around a slowly turning mean, each element at its own scale.
+float noisy_gradient(int rank, int64_t step, int64_t place);
+
+struct TrialOptions {
+  OptimizerConfig optimizer;
+  RunFacts run{.bucket_bytes = 16384};  // two blocks: several buckets
+  DType compute = DType::kF32;
+  Gradient gradient = noisy_gradient;
+  double learning_rate = 1e-3;
+  double gradient_scale = 1;
+  bool overlap = false;
+};
+
+class Trial {
+ public:
+  // Parameters: "words" [40, 96] looked up, "matrix" [64, 96] with decay, "bias" [96].
+  Trial(comm::Communicator& communicator, const TrialOptions& options);
+
+  // Makes gradients for the next step, averages them if the optimizer wants that, and steps.
+  StepReport step();
+  void steps(int count) {
+    for (int i = 0; i < count; ++i) step();
+  }
+
+  params::Table& table() { return table_; }
+  Optimizer& optimizer() { return *optimizer_; }
+  Context& context() { return context_; }
+  int64_t next_step() const { return next_step_; }
+  // Every element of the flat buffer that belongs to a parameter.
+  const std::vector<int64_t>& places() const { return places_; }
+  std::vector<float> values() const;
+  int64_t begin_of(const std::string& name) const { return table_.entry(name).offset_elements; }
+
+  MemoryState save() const;
+  // Values, counter and optimizer state.
+  void load(const std::vector<MemoryState>& ranks, const std::vector<float>& values,
+            int64_t next_step);
+
+ private:
+  void fill_gradients();
+  void average();
+  void announce();
+
+  TrialOptions options_;
+  comm::Communicator& communicator_;
+  Context context_;
+  params::Table table_;
+  std::vector<int64_t> places_;
+  std::unique_ptr<Optimizer> optimizer_;
+  int64_t next_step_ = 1;
+};
+
+// Runs `work` on `world_size` thread ranks, each with its own trial, and returns what each
+// returned.
+template <typename Work>
+auto on_ranks(int world_size, const TrialOptions& options, const Work& work) {
+  using Result = decltype(work(std::declval<Trial&>()));
+  std::vector<Result> results(static_cast<size_t>(world_size));
+  comm::run_thread_world(world_size, [&](comm::Communicator& communicator) {
+    Trial trial(communicator, options);
+    results[static_cast<size_t>(communicator.rank())] = work(trial);
+  });
+  return results;
+}
+
+}  // namespace onebit::optim
