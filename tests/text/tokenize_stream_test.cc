@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "onebit/base/error.h"
-#include "small_vocabulary.h"
+#include "tests/text/small_vocabulary.h"
 
 namespace onebit::text {
 namespace {

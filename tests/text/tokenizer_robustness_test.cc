@@ -8,7 +8,7 @@
 #include "onebit/text/special_tokens.h"
 #include "onebit/text/tokenizer.h"
 #include "onebit/text/utf8.h"
-#include "small_vocabulary.h"
+#include "tests/text/small_vocabulary.h"
 
 namespace onebit::text {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "small_vocabulary.h"
+#include "tests/text/small_vocabulary.h"
 
 namespace onebit::text {
 namespace {

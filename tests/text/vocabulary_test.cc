@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "onebit/base/error.h"
-#include "small_vocabulary.h"
+#include "tests/text/small_vocabulary.h"
 
 namespace onebit::text {
 namespace {
