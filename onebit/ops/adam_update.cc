@@ -1,22 +1,9 @@
 #include "onebit/ops/adam_update.h"
 
-#include "onebit/base/error.h"
+#include "onebit/ops/argument_check.h"
+#include "onebit/ops/dispatch.h"
 
 namespace onebit::ops {
-
-namespace cpu {
-void adam_update(Context&, const AdamUpdate&);
-}
-
-namespace {
-
-void check_flat(ConstView view, const Context& context, int64_t elements) {
-  ONEBIT_INVARIANT(view.dtype() == DType::kF32);
-  ONEBIT_INVARIANT(view.device() == context.device());
-  ONEBIT_INVARIANT(view.elements() == elements);
-}
-
-}  // namespace
 
 void check_ranges(std::span<const UpdateRange> ranges, int64_t elements) {
   int64_t end = 0;
@@ -28,20 +15,16 @@ void check_ranges(std::span<const UpdateRange> ranges, int64_t elements) {
   ONEBIT_INVARIANT(end == elements);
 }
 
-void adam_update(Context& context, const AdamUpdate& args) {
-  const int64_t elements = args.value.elements();
-  for (const ConstView& view :
-       {ConstView(args.value), args.gradient, ConstView(args.momentum), ConstView(args.variance)}) {
-    check_flat(view, context, elements);
-  }
-  if (!args.compute_value.empty()) {
-    const DType type = args.compute_value.dtype();
-    ONEBIT_INVARIANT(type == DType::kBF16 || type == DType::kF16);
-    ONEBIT_INVARIANT(args.compute_value.elements() == elements);
-  }
-  check_ranges(args.ranges, elements);
-  require(context.device().is_cpu(), "adam_update has no implementation for CUDA devices yet");
-  cpu::adam_update(context, args);
+void adam_update(Context& context, const AdamUpdate& a) {
+  const ArgumentCheck check(context, "adam_update");
+  const Shape flat{a.value.elements()};
+  check.view("value", a.value, DType::kF32, flat);
+  check.view("gradient", a.gradient, DType::kF32, flat);
+  check.view("momentum", a.momentum, DType::kF32, flat);
+  check.view("variance", a.variance, DType::kF32, flat);
+  check.optional("compute_value", a.compute_value, a.compute_value.dtype(), flat);
+  check_ranges(a.ranges, flat[0]);
+  run_on_device(context, &cpu::adam_update, &cuda::adam_update, a);
 }
 
 }  // namespace onebit::ops

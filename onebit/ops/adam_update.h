@@ -39,7 +39,7 @@ struct AdamUpdate {
 };
 void adam_update(Context&, const AdamUpdate&);
 
-// Error: ranges that are not consecutive, not multiples of 16, or do not cover [0, elements).
+// Aborts unless the ranges are consecutive, of multiples of 16, and cover [0, elements).
 void check_ranges(std::span<const UpdateRange> ranges, int64_t elements);
 
 }  // namespace onebit::ops

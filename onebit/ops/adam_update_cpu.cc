@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "onebit/ops/adam_update.h"
+#include "onebit/ops/cpu_ops.h"
 #include "onebit/ops/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();

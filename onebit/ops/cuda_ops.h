@@ -3,6 +3,7 @@
 #pragma once
 
 #include "onebit/ops/activation.h"
+#include "onebit/ops/adam_update.h"
 #include "onebit/ops/attention.h"
 #include "onebit/ops/cast.h"
 #include "onebit/ops/cross_entropy.h"
@@ -10,6 +11,7 @@
 #include "onebit/ops/embedding.h"
 #include "onebit/ops/layer_norm.h"
 #include "onebit/ops/linear.h"
+#include "onebit/ops/onebit_update.h"
 #include "onebit/ops/reduce.h"
 #include "onebit/ops/residual_norm.h"
 #include "onebit/ops/rows.h"
@@ -58,5 +60,11 @@ void cast(Context&, const Cast&);
 void fill(Context&, View x, float value);
 void scale(Context&, View x, float factor);
 void add(Context&, const Add&);
+
+void adam_update(Context&, const AdamUpdate&);
+void onebit_freeze(Context&, const OnebitFreeze&);
+void onebit_energy(Context&, const OnebitEnergy&);
+void onebit_momentum(Context&, const OnebitMomentum&);
+void onebit_step(Context&, const OnebitStep&);
 
 }  // namespace onebit::ops::cuda

@@ -108,5 +108,20 @@ void scale(Context&, View, float) {
 void add(Context&, const Add&) {
   absent("add");
 }
+void adam_update(Context&, const AdamUpdate&) {
+  absent("adam_update");
+}
+void onebit_freeze(Context&, const OnebitFreeze&) {
+  absent("onebit_freeze");
+}
+void onebit_energy(Context&, const OnebitEnergy&) {
+  absent("onebit_energy");
+}
+void onebit_momentum(Context&, const OnebitMomentum&) {
+  absent("onebit_momentum");
+}
+void onebit_step(Context&, const OnebitStep&) {
+  absent("onebit_step");
+}
 
 }  // namespace onebit::ops::cuda

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "onebit/ops/cpu_ops.h"
 #include "onebit/ops/onebit_update.h"
 #include "onebit/ops/simd_inl.h"
 
