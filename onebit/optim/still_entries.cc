@@ -75,8 +75,7 @@ void StillEntries::add_rows(const params::Parameter& parameter) {
   const int64_t columns = shape.elements() / rows;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t begin = parameter.range.begin + row * columns, end = begin + columns;
-    int64_t still = 0;
-    for (int64_t element = begin; element < end; ++element) still += is_still(element) ? 1 : 0;
+    const int64_t still = still_between(begin, end);
     count_ += still;
     const bool held = std::any_of(held_.begin(), held_.end(), [&](const params::Range& range) {
       return begin < range.end && range.begin < end;
@@ -91,13 +90,22 @@ void StillEntries::set_still(int64_t element, bool still) {
   byte = static_cast<uint8_t>(still ? byte | mask : byte & ~mask);
 }
 
+int64_t StillEntries::still_between(int64_t begin, int64_t end) const {
+  int64_t still = 0;
+  while (begin < end) {
+    if (begin % 8 == 0 && begin + 8 <= end) {
+      still += std::popcount(bits_[static_cast<size_t>(begin / 8)]);
+      begin += 8;
+    } else {
+      still += is_still(begin++) ? 1 : 0;
+    }
+  }
+  return still;
+}
+
 int64_t StillEntries::live_in_block(int64_t block) const {
   const int64_t begin = block * kBlock, end = std::min(begin + kBlock, table_.size_elements());
-  int64_t still = 0;
-  for (int64_t byte = begin / 8; byte < (end + 7) / 8; ++byte) {
-    still += std::popcount(bits_[static_cast<size_t>(byte)]);
-  }
-  return end - begin - still;
+  return end - begin - still_between(begin, end);
 }
 
 std::vector<uint8_t> StillEntries::touched_rows(ConstView gradients,
@@ -121,18 +129,18 @@ std::vector<uint8_t> StillEntries::touched_rows(ConstView gradients,
   return any ? touched : std::vector<uint8_t>();
 }
 
-std::vector<StillEntries::Row> StillEntries::agreed_rows(comm::Communicator& communicator,
-                                                         std::vector<uint8_t> touched) const {
+std::vector<size_t> StillEntries::agreed_rows(comm::Communicator& communicator,
+                                              std::vector<uint8_t> touched) const {
   touched.resize(rows_.size(), 0);
   const auto world = static_cast<size_t>(communicator.world_size());
   std::vector<uint8_t> all(touched.size() * world);
   communicator.all_gather(std::as_bytes(std::span(touched)),
                           std::as_writable_bytes(std::span(all)));
-  std::vector<Row> rows;
+  std::vector<size_t> rows;
   for (size_t index = 0; index < rows_.size(); ++index) {
     bool any = false;
     for (size_t rank = 0; rank < world; ++rank) any |= all[rank * rows_.size() + index] != 0;
-    if (any) rows.push_back(rows_[index]);
+    if (any) rows.push_back(index);
   }
   return rows;
 }
@@ -140,41 +148,51 @@ std::vector<StillEntries::Row> StillEntries::agreed_rows(comm::Communicator& com
 std::vector<StillEntries::Woken> StillEntries::wake(comm::Communicator& communicator,
                                                     std::vector<uint8_t> touched,
                                                     const Wake& args) {
-  const std::vector<Row> rows = agreed_rows(communicator, std::move(touched));
+  const std::vector<size_t> rows = agreed_rows(communicator, std::move(touched));
   std::vector<float> gradient;
-  for (const auto& [begin, end] : rows) {
+  std::map<int64_t, Woken> woken;
+  for (const size_t index : rows) {
+    const auto [begin, end] = rows_[index];
     const std::vector<float> row = read(args.gradients, begin, end);
     gradient.insert(gradient.end(), row.begin(), row.end());
+    for (int64_t block = begin / kBlock; block <= (end - 1) / kBlock; ++block) {
+      if (!woken.contains(block)) woken[block] = {block, live_in_block(block), 0};
+    }
   }
   const double share = args.gradient_scale / communicator.world_size();
   for (float& one : gradient) one = static_cast<float>(one * share);
   communicator.all_reduce(std::span(gradient), comm::Reduction::kSum);
 
-  std::map<int64_t, Woken> woken;
-  const int64_t before = count_;
-  for (const auto& [begin, end] : rows) {
-    for (int64_t block = begin / kBlock; block <= (end - 1) / kBlock; ++block) {
-      if (!woken.contains(block)) woken[block] = {block, live_in_block(block), 0};
-    }
-  }
+  std::vector<size_t> awake;
   size_t at = 0;
-  for (const Row& row : rows) {
-    const auto count = static_cast<size_t>(row.end - row.begin);
-    wake_row(row, std::span(gradient).subspan(at, count), args);
+  for (const size_t index : rows) {
+    const auto count = static_cast<size_t>(rows_[index].end - rows_[index].begin);
+    const int64_t entries = wake_row(rows_[index], std::span(gradient).subspan(at, count), args);
     at += count;
+    count_ -= entries;
+    if (entries > 0) awake.push_back(index);
   }
-  copy(bitmap_.view(), ConstView::of(bits_.data(), {static_cast<int64_t>(bits_.size())}));
-  refresh();
+  forget_rows(awake);
   std::vector<Woken> result;
   for (auto& [block, one] : woken) {
     one.elements = live_in_block(block) - one.live;
     if (one.elements > 0) result.push_back(one);
   }
-  ONEBIT_INVARIANT(count_ <= before);
   return result;
 }
 
-void StillEntries::wake_row(Row row, std::span<const float> gradient, const Wake& args) {
+// Takes rows that are awake off the list and tells the device.
+void StillEntries::forget_rows(const std::vector<size_t>& awake) {
+  for (const size_t index : awake) {
+    Row& row = rows_[index];
+    const int64_t first = row.begin / 8, last = (row.end + 7) / 8;
+    copy(bitmap_.view().rows(first, last), ConstView::of(bits_.data() + first, {last - first}));
+    row = {};
+  }
+  std::erase_if(rows_, [](const Row& row) { return row.end == 0; });
+}
+
+int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const Wake& args) {
   double square = 0;
   int64_t still = 0;
   for (int64_t element = row.begin; element < row.end; ++element) {
@@ -184,7 +202,7 @@ void StillEntries::wake_row(Row row, std::span<const float> gradient, const Wake
     ++still;
   }
   // Opposite gradients may cancel exactly: then there is nothing to start from yet.
-  if (square == 0) return;
+  if (square == 0) return 0;
   const double d = std::sqrt(square / static_cast<double>(still)) + args.epsilon;
   std::vector<float> momentum = read(args.momentum, row.begin, row.end);
   std::vector<float> inverse = read(args.inverse, row.begin, row.end);
@@ -198,6 +216,7 @@ void StillEntries::wake_row(Row row, std::span<const float> gradient, const Wake
   }
   write(args.momentum, row.begin, momentum);
   write(args.inverse, row.begin, inverse);
+  return still;
 }
 
 }  // namespace onebit::optim

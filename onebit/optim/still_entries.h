@@ -64,10 +64,14 @@ class StillEntries {
   bool is_still(int64_t element) const {
     return (bits_[static_cast<size_t>(element / 8)] >> (element % 8) & 1) != 0;
   }
+  int64_t still_between(int64_t begin, int64_t end) const;
   void set_still(int64_t element, bool still);
   void add_rows(const params::Parameter& parameter);
-  std::vector<Row> agreed_rows(comm::Communicator&, std::vector<uint8_t> touched) const;
-  void wake_row(Row row, std::span<const float> gradient, const Wake&);
+  // Indices into rows_.
+  std::vector<size_t> agreed_rows(comm::Communicator&, std::vector<uint8_t> touched) const;
+  // How many entries woke: all that were still, or none.
+  int64_t wake_row(Row row, std::span<const float> gradient, const Wake&);
+  void forget_rows(const std::vector<size_t>& awake);
 
   const params::Table& table_;
   std::vector<params::Range> held_;
