@@ -15,6 +15,9 @@ from cpp_source import (ROOT, Report, cpp_files, functions, tree_files,
 MAX_LINES = {".h": 200, ".cc": 400, ".cu": 400, ".py": 400, ".sh": 400}
 MAX_FUNCTION_LINES = 60
 MAX_MACROS = 10
+# One member of an argument struct in a call: the formatter gives each a line, and they are read as
+# one list, so they do not make a function long.
+ARGUMENT = re.compile(r"\s*\.\w+ = [^;]*,\s*")
 
 FORBIDDEN_NAME = re.compile(r"(^|_)(utils?|common|helpers?|misc|new|v\d+|old)(_|$)")
 SNAKE = re.compile(r"[a-z0-9][a-z0-9_]*")
@@ -35,12 +38,14 @@ TEST_FOLDERS = {"reference", "tree", "package"}
 def check_sizes(report, path, text):
     limit = MAX_LINES.get(path.suffix)
     count = text.count("\n")
+    lines = text.split("\n")
     if limit and count > limit:
         report.add(path, count, f"{count} lines; a {path.suffix} file has at most {limit}")
     if path.suffix in (".h", ".cc", ".cu"):
         for first, last, name in functions(text):
-            if last - first + 1 > MAX_FUNCTION_LINES:
-                report.add(path, first, f"{name} has {last - first + 1} lines; at most "
+            length = sum(not ARGUMENT.fullmatch(line) for line in lines[first - 1:last])
+            if length > MAX_FUNCTION_LINES:
+                report.add(path, first, f"{name} has {length} lines; at most "
                                         f"{MAX_FUNCTION_LINES}")
 
 
@@ -110,6 +115,7 @@ def family_of(root, operation, names):
 def check_op_families(report, root, names):
     """Backend files make families; an inner piece of one backend has a header of its own instead."""
     ops = {name for name in names if name.startswith("onebit/ops/")}
+    tests = [name for name in names if re.fullmatch(r"tests/ops/\w+_test\.cc", name)]
     cuda = any(name.endswith("_cuda.cu") for name in ops)
     backends = [re.fullmatch(r"onebit/ops/(\w+)_(cpu\.cc|cuda\.cu)", name) for name in ops]
     operations = {match.group(1) for match in backends if match}
@@ -117,7 +123,9 @@ def check_op_families(report, root, names):
              if match and re.sub(r"\.\w+$", ".h", match.group(0)) in ops}
     for family in sorted({family_of(root, one, names) for one in operations - inner}):
         stem = f"onebit/ops/{family}"
-        wanted = [f"{stem}.h", f"{stem}.cc", f"{stem}_cpu.cc", f"tests/ops/{family}_test.cc"]
+        wanted = [f"{stem}.h", f"{stem}.cc", f"{stem}_cpu.cc"]
+        if not any(f'"{stem}.h"' in (root / test).read_text(encoding="utf-8") for test in tests):
+            report.add(f"{stem}.h", 1, "op family incomplete: no test in tests/ops includes it")
         if cuda:
             wanted.append(f"{stem}_cuda.cu")
         for missing in [name for name in wanted if name not in names]:
