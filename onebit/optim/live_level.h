@@ -2,13 +2,14 @@
 //
 // q: the mean over a block of (g / d)^2 with a rank's own gradient, averaged over ranks.
 // q0: its average over the last updates of the warm-up (a running one of weight 0.1 after ten),
-// where d is still moving. After the freeze, from 1: level = 0.99 level + 0.01 q / q0, and what is applied is
-// x / sqrt(max(level, 0.1)): growing gradients are braked as Adam would brake them.
+// where d is still moving. After the freeze, from 1: level = 0.99 level + 0.01 q / q0, and what is
+// applied is x / sqrt(max(level, 0.1)): growing gradients are braked as Adam would brake them.
 //
 // A block that had hardly any gradient while q0 was measured (rare words) would have a q0 near 0
 // and a level without bound at its next one: its q0 is raised to a tenth of the mean over blocks.
-// Nor does a variance of fewer than six gradients say what (g / d)^2 is: the mean of such ratios has
-// no bound (an F distribution with so few degrees of freedom), so the first updates are not used.
+// Nor does a variance of fewer than six gradients say what (g / d)^2 is: the mean of such ratios
+// has no bound (an F distribution with so few degrees of freedom), so the first updates are not
+// used.
 #pragma once
 
 #include <cstdint>

@@ -64,8 +64,9 @@ TEST(RandomSequence, ServesTheBlocksOfPhiloxInOrder) {
 }
 
 TEST(RandomSequence, BelowIsUniform) {
-  // A plain modulo of this bound would make values under 2^30 twice as likely as the others. A count
-  // of n draws of probability p lies within 6 sqrt(n p (1 - p)) of n p, but for one run in 5e8.
+  // A plain modulo of this bound would make values under 2^30 twice as likely as the others. A
+  // count of n draws of probability p lies within 6 sqrt(n p (1 - p)) of n p, but for one run in
+  // 5e8.
   const uint32_t bound = 3u << 30;
   const int draws = 200000;
   RandomSequence sequence(1, 2, 3);
