@@ -176,7 +176,7 @@ auto still_lanes(const uint8_t* still, int64_t element, Step step) {
   return hn::LoadMaskBits(F32(), reinterpret_cast<const uint8_t*>(&bits));
 }
 
-template <class Compute>
+template <bool kStill, class Compute>  // false: nothing in the span stays still
 void step_span(const OnebitStep& args, int64_t begin, int64_t end, double decay, Compute* compute) {
   const Vector factor = set(args.block_factor.data<float>()[begin / kUpdateBlockElements]);
   const Vector rate = constant(args.learning_rate), decays = constant(decay);
@@ -188,17 +188,26 @@ void step_span(const OnebitStep& args, int64_t begin, int64_t end, double decay,
     const Vector value = load(values + i, step);
     Vector x = load(momenta + i, step);
     if (inverses != nullptr) x = hn::Mul(x, load(inverses + i, step));
-    const Vector moved = hn::NegMulAdd(rate, hn::MulAdd(decays, value, hn::Mul(factor, x)), value);
-    const Vector result = hn::IfThenElse(still_lanes(still, begin + i, step), value, moved);
+    Vector result = hn::NegMulAdd(rate, hn::MulAdd(decays, value, hn::Mul(factor, x)), value);
+    if constexpr (kStill) {
+      result = hn::IfThenElse(still_lanes(still, begin + i, step), value, result);
+    }
     store(result, values + i, step);
     if (compute != nullptr) store(result, compute + begin + i, step);
   });
 }
 
 void step_block(const OnebitStep& args, int64_t begin, int64_t end) {
+  const uint8_t* still = args.still.data<uint8_t>();
+  const bool any_still =
+      std::any_of(still + begin / 8, still + (end + 7) / 8, [](uint8_t bits) { return bits != 0; });
   const auto update = [&](auto* compute) {
     for_decays(args.ranges, begin, end, [&](int64_t first, int64_t last, double decay) {
-      step_span(args, first, last, decay, compute);
+      if (any_still) {
+        step_span<true>(args, first, last, decay, compute);
+      } else {
+        step_span<false>(args, first, last, decay, compute);
+      }
     });
   };
   if (args.compute_value.empty()) return update(static_cast<float*>(nullptr));
