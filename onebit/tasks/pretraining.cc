@@ -49,6 +49,13 @@ Rows end_table(const TrainingTotals& totals, const PretrainingSummary& summary) 
                    human_duration(totals.forward_seconds + totals.backward_seconds),
                    human_duration(totals.data_seconds), human_duration(totals.compress_seconds),
                    human_duration(totals.wait_seconds), human_duration(totals.optimizer_seconds))}};
+  const auto held_out = [](const HeldOutResult& result) {
+    return fmt::format("MLM loss {:.4f}, {:.2f} % of masked words right; NSP loss {:.4f}, {:.2f} %",
+                       result.mlm_loss, 100 * result.mlm_accuracy, result.nsp_loss,
+                       100 * result.nsp_accuracy);
+  };
+  if (summary.before) rows.push_back({"held out, before", held_out(*summary.before)});
+  if (summary.after) rows.push_back({"held out, after", held_out(*summary.after)});
   if (totals.wire_bytes_dense16 > 0) {
     rows.push_back({"bytes sent a rank",
                     fmt::format("{}; a 16-bit all-reduce: {}",
@@ -129,7 +136,10 @@ PretrainingSummary run_pretraining(Context& context, const PretrainingOptions& o
   if (run.finished()) summary.after = run.evaluate();
   if (summary.after) log.held_out(summary.steps, summary.samples, *summary.after);
   log.finish();
-  if (first && !options.quiet) print_table(end_table(log.totals(), summary));
+  if (first && !options.quiet) {
+    fmt::print(stderr, "\n{}\n", log.curves());
+    print_table(end_table(log.totals(), summary));
+  }
   return summary;
 }
 

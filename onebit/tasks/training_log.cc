@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "onebit/metrics/curve_plot.h"
 #include "onebit/metrics/jsonl_writer.h"
 #include "onebit/metrics/meters.h"
 #include "onebit/metrics/progress_line.h"
@@ -73,6 +74,7 @@ struct TrainingLog::Files {
   std::unique_ptr<metrics::TensorBoardWriter> events;
   metrics::ProgressLine progress{STDERR_FILENO, kSecondsBetweenLines};
   metrics::RunningAverage loss{kStepsInRate}, mlm_loss{kStepsInRate}, nsp_loss{kStepsInRate};
+  metrics::Curve training{"training MLM loss", {}}, validation{"held-out MLM loss", {}};
   metrics::Rate samples{kStepsInRate}, tokens{kStepsInRate}, steps{kStepsInRate};
 };
 
@@ -118,7 +120,14 @@ void TrainingLog::step(const StepRecord& record) {
     files_->progress.note(fmt::format(
         "step {}: the warm-up has ended, gradients are compressed from here on", outcome.step));
   }
+  files_->training.points.emplace_back(outcome.step, record.mlm_loss);
   print(record);
+}
+
+std::string TrainingLog::curves() const {
+  if (!files_) return "";
+  const metrics::Curve both[] = {files_->training, files_->validation};
+  return metrics::draw_curves(both, {.color = isatty(STDERR_FILENO) != 0});
 }
 
 void TrainingLog::print(const StepRecord& record) {
@@ -146,6 +155,7 @@ void TrainingLog::print(const StepRecord& record) {
 
 void TrainingLog::held_out(int64_t step, int64_t samples, const HeldOutResult& result) {
   if (!files_) return;
+  files_->validation.points.emplace_back(step, result.mlm_loss);
   files_->lines.write({{"step", step},
                        {"samples", samples},
                        {"held_out",

@@ -43,6 +43,9 @@ class TrainingLog {
   // A line that stays above the progress line.
   void note(const std::string& line);
   const TrainingTotals& totals() const { return totals_; }
+  // Training and held-out MLM loss of this session against the step, drawn for a terminal; empty on
+  // other ranks.
+  std::string curves() const;
   // Ends the progress line and flushes the files.
   void finish();
 

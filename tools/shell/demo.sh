@@ -23,7 +23,6 @@ run_demo() {
     --valid "$folder/held-out" --output "$folder/run"
 
   say "what it learned"
-  build/onebit evaluate "$folder/run" --data "$folder/held-out"
   local sentence
   for sentence in "And the LORD spake unto [MASK] , saying ," \
     "In the beginning God created the [MASK] and the earth ." \
