@@ -1,7 +1,7 @@
 // A whole training step (forward, backward, AdamW; dropout on; the decoder on masked rows only)
 // beside the matrix products it is made of, in one run:
 //   model_bench [--preset bert-base] [--batch 32] [--tokens 128] [--masked 20] [--threads 2]
-//               [--compute f32] [--steps 3] [--rounds 3]
+//               [--compute f32] [--layers N] [--steps 3] [--rounds 3]
 // Rates are the best of the rounds. On a machine that others use too, run one thread and read the
 // rates by processor time.
 #include <CLI/CLI.hpp>
@@ -29,7 +29,7 @@ using model::BertConfig;
 
 struct Settings {
   std::string preset = "bert-base", compute = "f32";
-  int64_t batch = 32, tokens = 128, masked = 20;
+  int64_t batch = 32, tokens = 128, masked = 20, layers = 0;  // 0: the preset's
   int threads = available_threads(), steps = 3, rounds = 3;
   model::MemoryOptions memory;
 };
@@ -294,6 +294,7 @@ int main(int argc, char** argv) {
   CLI::App app("A training step beside its matrix products");
   app.add_option("--preset", settings.preset);
   app.add_option("--compute", settings.compute, "f32 or bf16");
+  app.add_option("--layers", settings.layers, "fewer layers, for a quick look");
   app.add_option("--batch", settings.batch, "sequences");
   app.add_option("--tokens", settings.tokens, "a sequence");
   app.add_option("--masked", settings.masked, "a sequence");
@@ -305,7 +306,9 @@ int main(int argc, char** argv) {
   app.add_flag("--full-recomputation", settings.memory.full_recomputation);
   CLI11_PARSE(app, argc, argv);
   try {
-    compare(settings, model::preset(settings.preset));
+    BertConfig config = model::preset(settings.preset);
+    if (settings.layers > 0) config.layers = settings.layers;
+    compare(settings, config);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -32,6 +32,7 @@ PreTrainingModel::PreTrainingModel(const BertConfig& config, params::Table& tabl
 
 void PreTrainingModel::book(MemoryPlan& memory, const BatchLimits& limits,
                             const MemoryOptions& options, bool training, DType compute) {
+  limits_ = limits;
   bert_.book(memory, {.limits = limits,
                       .output_rows = limits.masked + limits.sequences,
                       .memory = options,
@@ -53,10 +54,17 @@ void PreTrainingModel::plan(Context& context, const BatchLimits& limits,
   sequence_counter_.book(limits.sequences);
 }
 
+void PreTrainingModel::check(int64_t masked) const {
+  require(masked <= limits_.masked,
+          "a micro-batch has {} masked rows, but the model was planned for {}", masked,
+          limits_.masked);
+}
+
 PreTrainingModel::Result PreTrainingModel::run(Context& context, const DeviceBatch& batch,
                                                const LossWeights& weights,
                                                const TrainingPass* pass) {
   const int64_t masked = batch.masked_rows.elements(), sequences = batch.sequences();
+  check(masked);
   const std::array<ConstView, 2> output_rows{batch.masked_rows, batch.first_rows()};
   const View hidden = bert_.forward(context, batch, output_rows, pass);
   const View masked_hidden = hidden.rows(0, masked);
@@ -112,6 +120,7 @@ PreTrainingModel::Result PreTrainingModel::evaluate(Context& context, const Devi
 
 Tensor PreTrainingModel::predict_masked(Context& context, const DeviceBatch& batch) {
   const int64_t masked = batch.masked_rows.elements();
+  check(masked);
   const std::array<ConstView, 1> output_rows{batch.masked_rows};
   const View hidden = bert_.forward(context, batch, output_rows, nullptr);
   Tensor logits(Device{}, DType::kF32, {masked, config().vocab_size});

@@ -56,7 +56,9 @@ class PreTrainingModel {
   Result run(Context& context, const DeviceBatch& batch, const LossWeights& weights,
              const TrainingPass* pass);
   Result collect(const DeviceBatch& batch) const;
+  void check(int64_t masked) const;
 
+  BatchLimits limits_;
   Bert bert_;
   params::Range head_range_;
   Pooler pooler_;

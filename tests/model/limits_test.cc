@@ -34,6 +34,12 @@ TEST_F(PlannedModel, RefusesLargerBatches) {
   model_.plan(context_, limits, {}, true);
   EXPECT_EQ(message_of([&] { model_.evaluate(context_, batch_.view()); }),
             "a micro-batch has 2 sequences, but the model was planned for 1");
+  limits = batch_.limits();
+  limits.masked = 1;
+  model_.plan(context_, limits, {}, true);
+  EXPECT_EQ(message_of([&] { model_.predict_masked(context_, batch_.view()); }),
+            fmt::format("a micro-batch has {} masked rows, but the model was planned for 1",
+                        batch_.masked_rows.size()));
 }
 
 TEST_F(PlannedModel, RefusesToTrainWhenPlannedForEvaluation) {
