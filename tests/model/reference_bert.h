@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "onebit/model/config.h"
@@ -72,7 +72,7 @@ class ReferenceBert {
   Vector pooled(const Matrix& hidden, const TinyBatch& batch, size_t sequence) const;
 
   BertConfig config_;
-  std::map<std::string, Vector> values_;
+  std::unordered_map<std::string, Vector> values_;
 };
 
 }  // namespace onebit::model
