@@ -4,32 +4,48 @@
 
 namespace onebit::data {
 
-void Batch::clear() {
+void PackedRows::clear_rows() {
   tokens.clear();
   segments.clear();
   positions.clear();
   sequence_starts.assign(1, 0);
   row_keys.clear();
-  masked_rows.clear();
-  masked_targets.clear();
-  next_sentence.clear();
   samples.clear();
 }
 
+void PackedRows::reserve_rows(const BatchBounds& bounds) {
+  const auto booked = static_cast<size_t>(bounds.rows);
+  tokens.reserve(booked);
+  segments.reserve(booked);
+  positions.reserve(booked);
+  row_keys.reserve(booked);
+  sequence_starts.reserve(static_cast<size_t>(bounds.sequences) + 1);
+  samples.reserve(static_cast<size_t>(bounds.sequences));
+}
+
+void PackedRows::end_sequence(int64_t first_row, uint64_t sample) {
+  for (int64_t position = 0; position < rows() - first_row; ++position) {
+    positions.push_back(static_cast<int32_t>(position));
+    row_keys.push_back(sample << 16 | static_cast<uint64_t>(position));
+  }
+  sequence_starts.push_back(static_cast<int32_t>(rows()));
+  samples.push_back(sample);
+}
+
+void Batch::clear() {
+  clear_rows();
+  masked_rows.clear();
+  masked_targets.clear();
+  next_sentence.clear();
+}
+
 void Batch::reserve(const BatchBounds& bounds) {
-  const auto rows = static_cast<size_t>(bounds.rows);
-  const auto sequences = static_cast<size_t>(bounds.sequences);
-  const auto masked = static_cast<size_t>(bounds.masked_rows);
-  tokens.reserve(rows);
-  segments.reserve(rows);
-  positions.reserve(rows);
-  row_keys.reserve(rows);
-  sequence_starts.reserve(sequences + 1);
+  reserve_rows(bounds);
   // Masking sorts out its candidates at the end of these two.
-  masked_rows.reserve(masked + rows);
-  masked_targets.reserve(masked + rows);
-  next_sentence.reserve(sequences);
-  samples.reserve(sequences);
+  const auto masked = static_cast<size_t>(bounds.masked_rows + bounds.rows);
+  masked_rows.reserve(masked);
+  masked_targets.reserve(masked);
+  next_sentence.reserve(static_cast<size_t>(bounds.sequences));
 }
 
 }  // namespace onebit::data

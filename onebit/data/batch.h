@@ -1,4 +1,4 @@
-// What a pre-training step consumes: a run of real tokens with sequence boundaries, never a padded
+// What a training step consumes: a run of real tokens with sequence boundaries, never a padded
 // one (design.md section 3, "Model input").
 #pragma once
 
@@ -14,24 +14,36 @@ struct BatchBounds {
   int64_t masked_rows = 0;
 };
 
-// B sequences of T tokens in all, M of them masked. All vectors live on the host.
-struct Batch {
-  std::vector<int32_t> tokens;           // [T] after masking: what the model reads
+// B sequences of T tokens in all. All vectors live on the host.
+struct PackedRows {
+  std::vector<int32_t> tokens;           // [T] what the model reads
   std::vector<int32_t> segments;         // [T] 0 for [CLS] A [SEP], 1 for B [SEP]
   std::vector<int32_t> positions;        // [T] from 0 in each sequence
   std::vector<int32_t> sequence_starts;  // [B + 1] rows; the last entry is T
   // [T] sample << 16 | position: dropout is keyed by it, so that masks depend neither on the number
   // of ranks nor on the micro-batch.
   std::vector<uint64_t> row_keys;
+  std::vector<uint64_t> samples;  // [B] global sample numbers
+
+  int64_t rows() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t sequences() const {
+    return sequence_starts.empty() ? 0 : static_cast<int64_t>(sequence_starts.size()) - 1;
+  }
+  // No sequence, capacity kept.
+  void clear_rows();
+  void reserve_rows(const BatchBounds& bounds);
+  // Ends the sequence that begins at `first_row` and whose tokens and segments are there: adds its
+  // positions, keys, end and sample number.
+  void end_sequence(int64_t first_row, uint64_t sample);
+};
+
+// Pre-training: M of the tokens are hidden.
+struct Batch : PackedRows {
   std::vector<int32_t> masked_rows;     // [M] rows whose token is to be predicted, ascending
   std::vector<int32_t> masked_targets;  // [M] the tokens that stood there
   std::vector<int32_t> next_sentence;   // [B] 0: B continues A, 1: B is random
-  std::vector<uint64_t> samples;        // [B] global sample numbers
 
-  int64_t rows() const { return static_cast<int64_t>(tokens.size()); }
-  int64_t sequences() const { return static_cast<int64_t>(next_sentence.size()); }
   int64_t masked() const { return static_cast<int64_t>(masked_rows.size()); }
-  // No sequence, capacity kept.
   void clear();
   // Books capacity, scratch for masking included; building a batch within `bounds` then allocates
   // nothing.

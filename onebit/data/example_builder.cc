@@ -86,20 +86,14 @@ void append_pair(const TokenStore& store, const Pair& pair, const PairOptions& o
   ONEBIT_INVARIANT(a.size() >= 1 && b.size() >= 1);
 
   const text::Vocabulary& vocabulary = *store.vocabulary();
-  const size_t first_row = batch.tokens.size();
+  const int64_t first_row = batch.rows();
   append_special(vocabulary.cls_id(), 0, batch);
   append_range(store, a, 0, batch);
   append_special(vocabulary.sep_id(), 0, batch);
   append_range(store, b, 1, batch);
   append_special(vocabulary.sep_id(), 1, batch);
-  const size_t length = batch.tokens.size() - first_row;
-  for (size_t position = 0; position < length; ++position) {
-    batch.positions.push_back(static_cast<int32_t>(position));
-    batch.row_keys.push_back(sample << 16 | position);
-  }
-  batch.sequence_starts.push_back(static_cast<int32_t>(batch.tokens.size()));
+  batch.end_sequence(first_row, sample);
   batch.next_sentence.push_back(pair.random_next ? 1 : 0);
-  batch.samples.push_back(sample);
 }
 
 }  // namespace onebit::data

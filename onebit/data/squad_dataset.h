@@ -1,0 +1,64 @@
+// SQuAD's JSON (Rajpurkar et al. 2016; version 2.0 with unanswerable questions, 2018): paragraphs,
+// questions on them, and answers as stretches of the paragraph.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/base/file.h"
+#include "onebit/base/json.h"
+
+namespace onebit::data {
+
+enum class SquadUse {
+  kTrain,    // answers must be found in their paragraph
+  kPredict,  // answers, if there are any, are only kept for scoring
+};
+
+struct SquadAnswer {
+  std::string text;
+  int64_t start = 0;  // as the file gives it, in code points; meaningless for kPredict
+  // For kTrain, the words of the context (ContextWords) that hold it, both inclusive.
+  int32_t first_word = -1, last_word = -1;
+};
+
+struct SquadQuestion {
+  std::string id;
+  std::string text;
+  uint32_t paragraph = 0;
+  bool impossible = false;  // version 2.0: the paragraph holds no answer
+  std::vector<SquadAnswer> answers;
+};
+
+struct SquadParagraph {
+  std::string title;
+  std::string context;
+};
+
+// A question that was left out, and why.
+struct SquadProblem {
+  std::string id;
+  std::string reason;
+};
+
+struct SquadDataset {
+  std::string source;   // path, for messages
+  std::string version;  // as the file says; may be empty
+  std::vector<SquadParagraph> paragraphs;
+  std::vector<SquadQuestion> questions;  // in the order of the file
+  std::vector<SquadProblem> problems;
+};
+
+// Reads a file, plain or packed with gzip or xz. What concerns one question leaves that question
+// out and is told in `problems`: an id given before, an empty context or question, and for kTrain
+// no answer or one that is not at its place. Errors: unreadable, not JSON, another shape (with the
+// place in it), no question left.
+SquadDataset read_squad(const Path& path, SquadUse use);
+SquadDataset squad_from_json(const Json& json, const std::string& source, SquadUse use);
+
+// "3 of 100 questions were left out: ID: reason; ..." with the first few, empty when there is none.
+std::string problem_summary(const SquadDataset& dataset);
+
+}  // namespace onebit::data
