@@ -40,18 +40,21 @@ const FileDType& dtype_named(const SafetensorsTensor& tensor, const std::string&
        quote(tensor.dtype));
 }
 
-// Elements of the tensor. Error: more than 2^63 bytes.
+// Elements of the tensor. Error: the shape stands for more than 2^63 bytes (zeros left out, so that
+// no product of extents ever overflows).
 uint64_t elements_of(const SafetensorsTensor& tensor, uint64_t element_bytes,
                      const std::string& place) {
   uint64_t elements = 1;
+  bool is_empty = false;
   const uint64_t most = uint64_t{std::numeric_limits<int64_t>::max()} / element_bytes;
-  if (std::find(tensor.shape.begin(), tensor.shape.end(), 0u) != tensor.shape.end()) return 0;
   for (const uint64_t extent : tensor.shape) {
+    is_empty = is_empty || extent == 0;
+    if (extent == 0) continue;
     require(elements <= most / extent, "{}: tensor {}: the shape [{}] is too large", place,
             quote(tensor.name), fmt::join(tensor.shape, ", "));
     elements *= extent;
   }
-  return elements;
+  return is_empty ? 0 : elements;
 }
 
 TensorEntry entry_of(const SafetensorsTensor& tensor, const std::string& place) {
@@ -68,8 +71,6 @@ TensorEntry entry_of(const SafetensorsTensor& tensor, const std::string& place) 
     return entry;
   }
   for (const uint64_t extent : tensor.shape) {
-    require(extent <= uint64_t{std::numeric_limits<int64_t>::max()},
-            "{}: tensor {}: the extent {} is too large", place, quote(tensor.name), extent);
     entry.shape.append(static_cast<int64_t>(extent));
   }
   if (!dtype.is_read)

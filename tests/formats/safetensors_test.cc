@@ -208,10 +208,9 @@ TEST(Safetensors, WriterRefusesDoubleNamesAndLeavesNothing) {
 
 TEST(Safetensors, EveryCutOfAGoodFileIsAnError) {
   const std::string whole = read_file(kGolden / "dtypes.safetensors");
-  TemporaryFolder folder;
   for (size_t size = 0; size < whole.size(); ++size) {
-    put(folder / "cut", whole.substr(0, size));
-    EXPECT_THROW(SafetensorsFile(folder / "cut"), Error) << size;
+    const auto cut = std::as_bytes(std::span(whole)).first(size);
+    EXPECT_THROW(parse_safetensors_header(cut, "f"), Error) << size;
   }
 }
 

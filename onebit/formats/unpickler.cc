@@ -1,0 +1,344 @@
+#include "onebit/formats/unpickler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "onebit/formats/quote.h"
+
+namespace onebit::formats {
+namespace {
+
+constexpr uint8_t kHighestProtocol = 5;
+constexpr size_t kMostNameBytes = 512;
+
+}  // namespace
+
+const PickleValue* Pickle::find(const PickleValue& dict, std::string_view key) const {
+  if (dict.kind != PickleKind::kDict) return nullptr;
+  for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+    const PickleValue& candidate = values[dict.items[i]];
+    if (candidate.kind == PickleKind::kText && candidate.text == key) {
+      return &values[dict.items[i + 1]];
+    }
+  }
+  return nullptr;
+}
+
+Unpickler::Unpickler(std::span<const std::byte> bytes, const std::string& place, uint64_t base)
+    : reader_(bytes.first(std::min(bytes.size(), kMostPickleBytes)), place, base) {}
+
+Pickle Unpickler::run() {
+  while (step()) {
+  }
+  pickle_.root = pop();
+  pickle_.size_bytes = reader_.at();
+  return std::move(pickle_);
+}
+
+bool Unpickler::step() {
+  const auto opcode = static_cast<PickleOpcode>(reader_.number<uint8_t>());
+  if (opcode == PickleOpcode::kStop) return false;
+  if (step_value(opcode) || step_container(opcode) || step_memo(opcode) || step_object(opcode)) {
+    return true;
+  }
+  reader_.refuse(
+      fmt::format("not a pickle that torch writes: opcode 0x{:02x}", static_cast<int>(opcode)));
+}
+
+bool Unpickler::step_value(PickleOpcode opcode) {
+  switch (opcode) {
+    case PickleOpcode::kNone:
+      push({PickleKind::kNone, 0, {}, {}});
+      return true;
+    case PickleOpcode::kNewTrue:
+      push({PickleKind::kBoolean, 1, {}, {}});
+      return true;
+    case PickleOpcode::kNewFalse:
+      push({PickleKind::kBoolean, 0, {}, {}});
+      return true;
+    case PickleOpcode::kBinInt:
+      push_integer(reader_.number<int32_t>());
+      return true;
+    case PickleOpcode::kBinInt1:
+      push_integer(reader_.number<uint8_t>());
+      return true;
+    case PickleOpcode::kBinInt2:
+      push_integer(reader_.number<uint16_t>());
+      return true;
+    case PickleOpcode::kLong1:
+      push_long(reader_.number<uint8_t>());
+      return true;
+    case PickleOpcode::kLong4:
+      push_long(reader_.number<uint32_t>());
+      return true;
+    case PickleOpcode::kBinFloat:
+      reader_.take(8);
+      push({PickleKind::kOther, 0, {}, {}});
+      return true;
+    case PickleOpcode::kShortBinString:
+    case PickleOpcode::kShortBinBytes:
+    case PickleOpcode::kShortBinUnicode:
+      push_text(reader_.take(reader_.number<uint8_t>()));
+      return true;
+    case PickleOpcode::kBinString:
+    case PickleOpcode::kBinBytes:
+    case PickleOpcode::kBinUnicode:
+      push_text(reader_.take(reader_.number<uint32_t>()));
+      return true;
+    case PickleOpcode::kBinUnicode8:
+    case PickleOpcode::kBinBytes8:
+    case PickleOpcode::kByteArray8:
+      push_text(reader_.take(reader_.number<uint64_t>()));
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Unpickler::step_container(PickleOpcode opcode) {
+  switch (opcode) {
+    case PickleOpcode::kMark:
+      marks_.push_back(stack_.size());
+      return true;
+    case PickleOpcode::kEmptyTuple:
+      push_tuple(0);
+      return true;
+    case PickleOpcode::kTuple1:
+      push_tuple(1);
+      return true;
+    case PickleOpcode::kTuple2:
+      push_tuple(2);
+      return true;
+    case PickleOpcode::kTuple3:
+      push_tuple(3);
+      return true;
+    case PickleOpcode::kTuple:
+      push({PickleKind::kTuple, 0, {}, pop_to_mark()});
+      return true;
+    case PickleOpcode::kEmptyList:
+      push({PickleKind::kList, 0, {}, {}});
+      return true;
+    case PickleOpcode::kList:
+      push({PickleKind::kList, 0, {}, pop_to_mark()});
+      return true;
+    case PickleOpcode::kEmptyDict:
+      push({PickleKind::kDict, 0, {}, {}});
+      return true;
+    case PickleOpcode::kDict: {
+      const auto items = pop_to_mark();
+      push({PickleKind::kDict, 0, {}, {}});
+      extend(top(), items);
+      return true;
+    }
+    case PickleOpcode::kEmptySet:
+      push({PickleKind::kOther, 0, {}, {}});
+      return true;
+    case PickleOpcode::kFrozenSet:
+      pop_to_mark();
+      push({PickleKind::kOther, 0, {}, {}});
+      return true;
+    default:
+      return step_items(opcode);
+  }
+}
+
+// Items for the container that lies below them.
+bool Unpickler::step_items(PickleOpcode opcode) {
+  switch (opcode) {
+    case PickleOpcode::kAppend: {
+      const PickleIndex value = pop();
+      extend(top(), {value});
+      return true;
+    }
+    case PickleOpcode::kSetItem: {
+      const PickleIndex value = pop(), key = pop();
+      extend(top(), {key, value});
+      return true;
+    }
+    case PickleOpcode::kAppends:
+    case PickleOpcode::kSetItems:
+    case PickleOpcode::kAddItems: {
+      const auto items = pop_to_mark();
+      extend(top(), items);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool Unpickler::step_memo(PickleOpcode opcode) {
+  switch (opcode) {
+    case PickleOpcode::kProto:
+      if (reader_.number<uint8_t>() > kHighestProtocol) {
+        reader_.refuse(fmt::format("a pickle of a protocol above {}", kHighestProtocol));
+      }
+      return true;
+    case PickleOpcode::kFrame:
+      reader_.take(8);
+      return true;
+    case PickleOpcode::kPop:
+      if (!marks_.empty() && marks_.back() == stack_.size()) {
+        marks_.pop_back();
+      } else {
+        pop();
+      }
+      return true;
+    case PickleOpcode::kPopMark:
+      pop_to_mark();
+      return true;
+    case PickleOpcode::kDup:
+      push_index(top());
+      return true;
+    case PickleOpcode::kBinPut:
+      put_memo(reader_.number<uint8_t>());
+      return true;
+    case PickleOpcode::kLongBinPut:
+      put_memo(reader_.number<uint32_t>());
+      return true;
+    case PickleOpcode::kMemoize:
+      put_memo(memo_.size());
+      return true;
+    case PickleOpcode::kBinGet:
+      get_memo(reader_.number<uint8_t>());
+      return true;
+    case PickleOpcode::kLongBinGet:
+      get_memo(reader_.number<uint32_t>());
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Unpickler::step_object(PickleOpcode opcode) {
+  switch (opcode) {
+    case PickleOpcode::kGlobal: {
+      const std::string_view module = reader_.line(kMostNameBytes);
+      push_global(module, reader_.line(kMostNameBytes));
+      return true;
+    }
+    case PickleOpcode::kStackGlobal: {
+      const PickleIndex name = pop(), module = pop();
+      const PickleValue &module_text = pickle_.values[module], &name_text = pickle_.values[name];
+      if (module_text.kind != PickleKind::kText || name_text.kind != PickleKind::kText) {
+        reader_.refuse("a global whose name is not a text");
+      }
+      push_global(module_text.text, name_text.text);
+      return true;
+    }
+    case PickleOpcode::kReduce:
+    case PickleOpcode::kNewObj: {
+      const PickleIndex arguments = pop(), function = pop();
+      push_index(reduce(function, arguments));
+      return true;
+    }
+    case PickleOpcode::kNewObjEx: {
+      pop();  // keyword arguments
+      const PickleIndex arguments = pop(), function = pop();
+      push_index(reduce(function, arguments));
+      return true;
+    }
+    case PickleOpcode::kBuild:  // attributes of an object: none that a tensor needs
+      pop();
+      top();
+      return true;
+    case PickleOpcode::kBinPersId:
+      push_index(new_storage(pop()));
+      return true;
+    default:
+      return false;
+  }
+}
+
+PickleIndex Unpickler::add(PickleValue value) {
+  if (pickle_.values.size() >= kMostPickleValues) {
+    reader_.refuse(fmt::format("a pickle of more than {} values", kMostPickleValues));
+  }
+  pickle_.values.push_back(std::move(value));
+  return static_cast<PickleIndex>(pickle_.values.size() - 1);
+}
+
+void Unpickler::push_index(PickleIndex index) {
+  stack_.push_back(index);
+}
+
+void Unpickler::push_integer(int64_t value) {
+  push({PickleKind::kInteger, value, {}, {}});
+}
+
+void Unpickler::push_text(std::string_view text) {
+  push({PickleKind::kText, 0, text, {}});
+}
+
+// A two's complement number of any length; those beyond 64 bits are kept as text.
+void Unpickler::push_long(uint64_t size_bytes) {
+  const std::string_view bytes = reader_.take(size_bytes);
+  if (size_bytes > 8) return push({PickleKind::kOther, 0, bytes, {}});
+  const bool negative = !bytes.empty() && (bytes.back() & 0x80) != 0;
+  uint64_t value = negative ? ~uint64_t{0} : 0;
+  std::memcpy(&value, bytes.data(), bytes.size());
+  push_integer(static_cast<int64_t>(value));
+}
+
+void Unpickler::push_global(std::string_view module, std::string_view name) {
+  const auto role = global_role(module, name);
+  if (!role) {
+    reader_.refuse(fmt::format(
+        "the pickle asks for {}; onebit reads tensors and plain containers and runs nothing",
+        quote(fmt::format("{}.{}", module, name))));
+  }
+  push({PickleKind::kGlobal, static_cast<int64_t>(*role), name, {}});
+}
+
+PickleIndex Unpickler::pop() {
+  const PickleIndex index = top();
+  stack_.pop_back();
+  return index;
+}
+
+PickleIndex Unpickler::top() const {
+  const size_t bottom = marks_.empty() ? 0 : marks_.back();
+  if (stack_.size() <= bottom) reader_.refuse("a damaged pickle: a value is missing");
+  return stack_.back();
+}
+
+std::vector<PickleIndex> Unpickler::pop_to_mark() {
+  if (marks_.empty()) reader_.refuse("a damaged pickle: a mark is missing");
+  const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+  std::vector<PickleIndex> items(first, stack_.end());
+  stack_.erase(first, stack_.end());
+  marks_.pop_back();
+  return items;
+}
+
+void Unpickler::push_tuple(size_t count) {
+  std::vector<PickleIndex> items(count);
+  for (size_t i = count; i-- > 0;) items[i] = pop();
+  push({PickleKind::kTuple, 0, {}, std::move(items)});
+}
+
+void Unpickler::put_memo(uint64_t slot) {
+  // Picklers count upwards, so a slot is never beyond the bytes that filled those before.
+  if (slot > reader_.at()) reader_.refuse("a damaged pickle: the memo leaps");
+  if (slot >= memo_.size()) memo_.resize(slot + 1, 0);
+  memo_[slot] = top() + 1;  // 0: nothing there
+}
+
+void Unpickler::get_memo(uint64_t slot) {
+  if (slot >= memo_.size() || memo_[slot] == 0) {
+    reader_.refuse(fmt::format("a damaged pickle: memo {} is empty", slot));
+  }
+  push_index(memo_[slot] - 1);
+}
+
+void Unpickler::extend(PickleIndex container, const std::vector<PickleIndex>& items) {
+  PickleValue& target = pickle_.values[container];
+  if (target.kind == PickleKind::kOther) return;
+  const bool is_dict = target.kind == PickleKind::kDict;
+  if ((!is_dict && target.kind != PickleKind::kList) || (is_dict && items.size() % 2 != 0)) {
+    reader_.refuse("a damaged pickle: items for what is no container");
+  }
+  target.items.insert(target.items.end(), items.begin(), items.end());
+}
+
+}  // namespace onebit::formats
