@@ -13,15 +13,21 @@ struct DropoutPlan {
   explicit DropoutPlan(const Dropout& dropout)
       : threshold(dropout_threshold(dropout.probability)),
         scale(dropout_scale(threshold)),
-        key(philox_key(dropout.seed)),
         site(dropout.site),
-        row_keys(threshold > 0 ? dropout.row_keys.data<uint64_t>() : nullptr) {}
+        row_keys(threshold > 0 ? dropout.row_keys.data<uint64_t>() : nullptr) {
+    PhiloxKey key = philox_key(dropout.seed);
+    for (PhiloxKey& round_key : round_keys) {
+      round_key = key;
+      key.word[0] += kPhiloxWeyl0;
+      key.word[1] += kPhiloxWeyl1;
+    }
+  }
 
   bool active() const { return threshold > 0; }
 
   uint32_t threshold;
   float scale;
-  PhiloxKey key;
+  PhiloxKey round_keys[10];  // the first is the key itself
   uint32_t site;
   const uint64_t* row_keys;
 };

@@ -23,7 +23,7 @@ inline HWY_NOINLINE void draw_dropout_bits(const DropoutPlan& plan, uint64_t row
     const PhiloxCounter drawn =
         philox({{first_block + static_cast<uint32_t>(column / kDropoutLanes), plan.site,
                  static_cast<uint32_t>(row_key), static_cast<uint32_t>(row_key >> 32)}},
-               plan.key);
+               plan.round_keys[0]);
     for (uint32_t lane = 0; lane < kDropoutLanes; ++lane) {
       bits[column + lane] = static_cast<uint16_t>(drawn.word[lane / 2] >> (16 * (lane % 2)));
     }
@@ -49,9 +49,10 @@ struct PhiloxLanes {
   HWY_INLINE void round(PhiloxKey key) {
     const Words product0 = low_times(word[0], kPhiloxMultiplier0);
     const Words product1 = low_times(word[2], kPhiloxMultiplier1);
-    word[0] = hn::Xor(hn::Xor(high(product1), word[1]), hn::Set(U32(), key.word[0]));
+    // The products come last: they are what the next round waits for.
+    word[0] = hn::Xor(hn::Xor(word[1], hn::Set(U32(), key.word[0])), high(product1));
     word[1] = product1;
-    word[2] = hn::Xor(hn::Xor(high(product0), word[3]), hn::Set(U32(), key.word[1]));
+    word[2] = hn::Xor(hn::Xor(word[3], hn::Set(U32(), key.word[1])), high(product0));
     word[3] = product0;
   }
 };
@@ -69,12 +70,9 @@ inline HWY_NOINLINE void draw_dropout_bits(const DropoutPlan& plan, uint64_t row
     const auto counter = hn::Iota(words, first_block + static_cast<uint32_t>(block));
     PhiloxLanes even = {{counter, site, low_key, high_key}};
     PhiloxLanes odd = {{PhiloxLanes::high(counter), site, low_key, high_key}};
-    PhiloxKey key = plan.key;
-    for (int round = 0; round < 10; ++round) {
+    for (const PhiloxKey& key : plan.round_keys) {
       even.round(key);
       odd.round(key);
-      key.word[0] += kPhiloxWeyl0;
-      key.word[1] += kPhiloxWeyl1;
     }
     PhiloxLanes::Words merged[4];
     for (int i = 0; i < 4; ++i) {

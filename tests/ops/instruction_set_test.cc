@@ -1,0 +1,108 @@
+// The same source compiled for the baseline: what a processor without AVX2 computes.
+#include <gtest/gtest.h>
+
+#include <hwy/targets.h>
+#include <cmath>
+#include <vector>
+
+#include "onebit/ops/activation.h"
+#include "onebit/ops/attention.h"
+#include "onebit/ops/cross_entropy.h"
+#include "onebit/ops/dropout.h"
+#include "onebit/ops/reduce.h"
+#include "onebit/ops/residual_norm.h"
+#include "onebit/tensor/tensor.h"
+
+namespace onebit::ops {
+namespace {
+
+constexpr int64_t kRows = 21, kHidden = 36;
+
+// Uses only the baseline while it lives.
+class Baseline {
+ public:
+  explicit Baseline(bool wanted) {
+    if (wanted) hwy::SetSupportedTargetsForTest(HWY_STATIC_TARGET);
+  }
+  ~Baseline() { hwy::SetSupportedTargetsForTest(0); }
+};
+
+Tensor numbers(DType dtype, Shape shape) {
+  Tensor result(Device{}, dtype, shape);
+  for (int64_t i = 0; i < shape.elements(); ++i) {
+    const float value = std::sin(static_cast<float>(i) * 0.7f) * 2;
+    if (dtype == DType::kF32) result.data<float>()[i] = value;
+    if (dtype == DType::kBF16) result.data<bf16>()[i] = bf16(value);
+  }
+  return result;
+}
+
+void append(std::vector<float>& all, const Tensor& x) {
+  const Tensor wide = to_cpu_f32(x.view());
+  all.insert(all.end(), wide.data<float>(), wide.data<float>() + wide.view().elements());
+}
+
+// One of each kind of loop; returns all they wrote.
+std::vector<float> run(DType dtype, bool baseline) {
+  const Baseline chosen(baseline);
+  Context context = Context::cpu(2);
+  std::vector<float> all;
+  const Tensor keys = Tensor::zeros({}, DType::kU64, {kRows});
+  for (int64_t row = 0; row < kRows; ++row) keys.data<uint64_t>()[row] = 77u * uint64_t(row);
+  const Dropout drop{.probability = 0.3f, .seed = 4, .site = 5, .row_keys = keys.view()};
+  const Tensor x = numbers(dtype, {kRows, kHidden}), y = Tensor::zeros({}, dtype, {kRows, kHidden});
+  dropout(context, {.x = x.view(), .dropout = drop, .y = y.view()});
+  append(all, y);
+  activation(context, {.kind = ActivationKind::kGeluErf, .x = x.view(), .y = y.view()});
+  append(all, y);
+  const Tensor gamma = numbers(DType::kF32, {kHidden});
+  residual_norm(context, {.residual = x.view(),
+                          .x = y.view(),
+                          .dropout = drop,
+                          .gamma = gamma.view(),
+                          .beta = gamma.view(),
+                          .sum = {},
+                          .y = y.view(),
+                          .mean = {},
+                          .inverse_stddev = {}});
+  append(all, y);
+  const int32_t starts[] = {0, 4, 21};
+  const Tensor context_rows = Tensor::zeros({}, dtype, {kRows, kHidden / 3});
+  attention(context, {.qkv = x.view(),
+                      .sequence_starts = {ConstView::of(starts, {3}), starts},
+                      .heads = 2,
+                      .dropout = drop,
+                      .context = context_rows.view(),
+                      .log_sum_exp = {}});
+  append(all, context_rows);
+  const Tensor targets = Tensor::zeros({}, DType::kI32, {kRows});
+  const Tensor losses = Tensor::zeros({}, DType::kF32, {kRows});
+  cross_entropy(context, {.logits = y.view(),
+                          .classes = kHidden - 1,
+                          .targets = targets.view(),
+                          .write_gradient = true,
+                          .gradient_scale = 1,
+                          .losses = losses.view(),
+                          .correct = {}});
+  append(all, y);
+  append(all, losses);
+  const Tensor sums = Tensor::zeros({}, DType::kF32, {kHidden});
+  column_sum(context, {.x = x.view(), .sum = sums.view()});
+  append(all, sums);
+  return all;
+}
+
+TEST(InstructionSet, BaselineAgrees) {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const std::vector<float> best = run(dtype, false), baseline = run(dtype, true);
+    ASSERT_EQ(best.size(), baseline.size());
+    // Sums of up to 36 numbers in another order; a bf16 result may round to the other neighbour.
+    const float relative = dtype == DType::kF32 ? 64 * 0x1p-24f : 0x1p-7f;
+    for (size_t i = 0; i < best.size(); ++i) {
+      ASSERT_NEAR(best[i], baseline[i], relative * (std::abs(best[i]) + 4)) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onebit::ops
