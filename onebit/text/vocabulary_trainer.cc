@@ -12,6 +12,7 @@
 #include "onebit/text/special_tokens.h"
 #include "onebit/text/utf8.h"
 #include "onebit/text/word_counts.h"
+#include "onebit/text/word_hash.h"
 #include "onebit/text/word_piece.h"
 #include "onebit/text/word_scanner.h"
 
@@ -26,13 +27,15 @@ class CountVisitor {
  public:
   explicit CountVisitor(WordCounts& counts) : counts_(counts) {}
 
-  void short_word(const char* begin, size_t size, ShortWord) { counts_.add({begin, size}); }
-  void word(std::string_view raw) { counts_.add(raw); }
-  void single(std::string_view raw) { counts_.add(raw); }
+  void short_word(const char* begin, size_t size, ShortWord word) {
+    counts_.add({begin, size}, hash_short_word(word.low, word.high));
+  }
+  void word(std::string_view raw) { counts_.add(raw, hash_word(raw)); }
+  void single(std::string_view raw) { word(raw); }
   size_t punctuation(const char* at, const char* end) {
     const std::string_view special = special_token_at({at, static_cast<size_t>(end - at)});
     if (!special.empty()) return special.size();
-    counts_.add({at, 1});
+    word({at, 1});
     return 1;
   }
 

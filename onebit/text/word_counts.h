@@ -12,7 +12,8 @@ class WordCounts {
  public:
   WordCounts();
 
-  void add(std::string_view word, uint64_t times = 1);
+  // `hash` is any function of the word that is the same every time.
+  void add(std::string_view word, uint64_t hash, uint64_t times = 1);
   void add(const WordCounts& other);
   size_t size() const { return places_.size(); }
   // In the order in which words were first added; i < size().

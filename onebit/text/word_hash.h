@@ -9,7 +9,12 @@
 
 namespace onebit::text {
 
-// Never zero, which tables take for an empty place.
+// A word of up to 16 bytes as two numbers. The high bits are the well mixed ones.
+inline uint64_t hash_short_word(uint64_t low, uint64_t high) {
+  const uint64_t hash = (low ^ std::rotl(high * 0xD6E8FEB86659FD93u, 32)) * 0x9E3779B97F4A7C15u;
+  return hash ^ (hash >> 32);
+}
+
 inline uint64_t hash_word(std::string_view word) {
   uint64_t hash = word.size() * 0x9E3779B97F4A7C15u;
   while (!word.empty()) {
@@ -19,7 +24,7 @@ inline uint64_t hash_word(std::string_view word) {
     hash = std::rotl(hash ^ bytes, 29) * 0xD6E8FEB86659FD93u;
     word.remove_prefix(size);
   }
-  return (hash ^ (hash >> 32)) | 1;
+  return hash ^ (hash >> 32);
 }
 
 }  // namespace onebit::text

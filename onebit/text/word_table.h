@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "onebit/text/packed_ids.h"
+#include "onebit/text/word_hash.h"
 
 namespace onebit::text {
 
@@ -44,9 +45,8 @@ class WordTable {
   };
 
   size_t slot(const Key& key) const {
-    uint64_t mixed = key[0];
-    if constexpr (kHalves > 1) mixed ^= std::rotl(key[1] * 0xD6E8FEB86659FD93u, 32);
-    return static_cast<size_t>((mixed * 0x9E3779B97F4A7C15u) >> shift_);
+    const uint64_t hash = hash_short_word(key[0], kHalves > 1 ? key[kHalves - 1] : 0);
+    return static_cast<size_t>(hash >> shift_);
   }
   void place(const Entry& entry) {
     size_t i = slot(entry.key);
