@@ -62,7 +62,7 @@ function(onebit_test name)
                 sh -c "GTEST_OUTPUT=json:${json} exec $<TARGET_FILE:test_${name}> \
 --gtest_filter=*Mpi*")
       set_tests_properties(${name}_mpi${ranks} PROPERTIES TIMEOUT ${TEST_TIMEOUT} PROCESSORS 2
-        ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT}")
+        ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT};${ONEBIT_MPI_TEST_ENVIRONMENT}")
     endforeach()
   endif()
 endfunction()

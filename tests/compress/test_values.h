@@ -13,10 +13,10 @@ namespace onebit::compress::testing {
 inline std::vector<float> values_of(int rank, int step, int64_t elements) {
   RandomSequence random(5, static_cast<uint64_t>(rank), static_cast<uint64_t>(step));
   std::vector<float> values;
+  values.reserve(static_cast<size_t>(elements));
   constexpr double kSizes[] = {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10};
   for (int64_t i = 0; i < elements; ++i) {
-    const double size = kSizes[i / 1500 % 7];
-    const double value = size * (random.uniform() + random.uniform() - 1);
+    const double value = kSizes[i / 1500 % 7] * (random.next_u32() * 0x1p-31 - 1);
     values.push_back(i % 97 == 0 ? 0.0f : static_cast<float>(value));
   }
   return values;
