@@ -6,6 +6,7 @@
 // rates by processor time.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <ctime>
 #include <functional>
@@ -133,48 +134,83 @@ class Product {
   Tensor x_, y_, weight_, grad_;
 };
 
-// Rates of the products alone, in operations a second.
-struct Ceiling {
-  Seconds best{0, 0};  // the fastest single product
-  Seconds mix{0, 0};   // all products of a layer, forward and backward
+// Rates in operations a second.
+struct Rates {
+  double wall = 0, processor = 0;
 };
 
-Ceiling measure_products(Context& context, const Settings& settings, const BertConfig& config) {
-  const DType type = compute_type(settings.compute);
-  const int64_t rows = settings.batch * settings.tokens;
-  const int64_t hidden = config.hidden_size, wide = config.intermediate_size;
-  std::vector<Product> products;
-  products.emplace_back("query, key, value", rows, hidden, 3 * hidden, type);
-  products.emplace_back("attention output", rows, hidden, hidden, type);
-  products.emplace_back("feed-forward in", rows, hidden, wide, type);
-  products.emplace_back("feed-forward out", rows, wide, hidden, type);
-  Ceiling ceiling;
-  Seconds total;
-  double flops = 0;
-  std::printf("%-20s %10s %10s %10s   GFLOP/s by wall clock (by processor time)\n",
-              "matrix product", "forward", "grad x", "grad w");
-  for (Product& product : products) {
-    std::printf("%-20s", product.name().c_str());
-    for (const auto call :
-         {&Product::forward, &Product::backward_input, &Product::backward_weight}) {
-      Seconds best = kNever;
-      (product.*call)(context);
-      for (int round = 0; round < 2 * settings.rounds; ++round) {
-        best = best_of(best, time_of([&] { (product.*call)(context); }));
-      }
-      std::printf(" %5.0f (%3.0f)", product.flops() / best.wall * 1e-9,
-                  product.flops() / best.processor * 1e-9);
-      ceiling.best.wall = std::max(ceiling.best.wall, product.flops() / best.wall);
-      ceiling.best.processor = std::max(ceiling.best.processor, product.flops() / best.processor);
-      total.wall += best.wall;
-      total.processor += best.processor;
-      flops += product.flops();
-    }
-    std::printf("\n");
-  }
-  ceiling.mix = {flops / total.wall, flops / total.processor};
-  return ceiling;
+Rates rates(double flops, Seconds seconds) {
+  return {flops / seconds.wall, flops / seconds.processor};
 }
+
+// The products of a layer alone, each at its best over the rounds.
+class Products {
+ public:
+  Products(const Settings& settings, const BertConfig& config) {
+    const DType type = compute_type(settings.compute);
+    const int64_t rows = settings.batch * settings.tokens;
+    const int64_t hidden = config.hidden_size, wide = config.intermediate_size;
+    products_.emplace_back("query, key, value", rows, hidden, 3 * hidden, type);
+    products_.emplace_back("attention output", rows, hidden, hidden, type);
+    products_.emplace_back("feed-forward in", rows, hidden, wide, type);
+    products_.emplace_back("feed-forward out", rows, wide, hidden, type);
+    best_.resize(products_.size(), {kNever, kNever, kNever});
+  }
+
+  void measure(Context& context, int repeats) {
+    for (size_t product = 0; product < products_.size(); ++product) {
+      for (size_t call = 0; call < kCalls.size(); ++call) {
+        (products_[product].*kCalls[call])(context);
+        for (int repeat = 0; repeat < repeats; ++repeat) {
+          const auto work = [&] { (products_[product].*kCalls[call])(context); };
+          best_[product][call] = best_of(best_[product][call], time_of(work));
+        }
+      }
+    }
+  }
+
+  void print() const {
+    std::printf("%-20s %10s %10s %10s   GFLOP/s by wall clock (by processor time)\n",
+                "matrix product", "forward", "grad x", "grad w");
+    for (size_t product = 0; product < products_.size(); ++product) {
+      std::printf("%-20s", products_[product].name().c_str());
+      for (const Seconds& best : best_[product]) {
+        const Rates rate = rates(products_[product].flops(), best);
+        std::printf(" %5.0f (%3.0f)", rate.wall * 1e-9, rate.processor * 1e-9);
+      }
+      std::printf("\n");
+    }
+  }
+
+  Rates fastest() const {
+    Rates most;
+    for (size_t product = 0; product < products_.size(); ++product) {
+      for (const Seconds& best : best_[product]) {
+        const Rates rate = rates(products_[product].flops(), best);
+        most = {std::max(most.wall, rate.wall), std::max(most.processor, rate.processor)};
+      }
+    }
+    return most;
+  }
+
+  Rates all_together() const {
+    Seconds total;
+    double flops = 0;
+    for (size_t product = 0; product < products_.size(); ++product) {
+      for (const Seconds& best : best_[product]) {
+        total = {total.wall + best.wall, total.processor + best.processor};
+        flops += products_[product].flops();
+      }
+    }
+    return rates(flops, total);
+  }
+
+ private:
+  static constexpr std::array kCalls{&Product::forward, &Product::backward_input,
+                                     &Product::backward_weight};
+  std::vector<Product> products_;
+  std::vector<std::array<Seconds, 3>> best_;
+};
 
 class TrainingStep {
  public:
@@ -247,44 +283,51 @@ class TrainingStep {
   std::vector<ops::UpdateRange> ranges_;
 };
 
-void report(const char* name, double rate, double ceiling) {
-  std::printf("  %-34s %6.1f %%\n", name, 100 * rate / ceiling);
+void report(const char* name, Rates step, Rates ceiling) {
+  std::printf("  of %-27s %6.1f %% by wall clock, %6.1f %% by processor time\n", name,
+              100 * step.wall / ceiling.wall, 100 * step.processor / ceiling.processor);
+}
+
+void print_parts(const std::vector<double>& parts) {
+  const char* names[] = {"forward and heads", "layers backward", "embeddings backward", "AdamW"};
+  double total = 0;
+  for (const double part : parts) total += part;
+  for (size_t part = 0; part < parts.size(); ++part) {
+    std::printf("  %-30s %6.1f %% of the step\n", names[part], 100 * parts[part] / total);
+  }
 }
 
 void compare(const Settings& settings, const BertConfig& config) {
   Context context = Context::cpu(settings.threads);
-  std::printf("%s, %s, batch %lld x %lld tokens, %lld masked, %d threads, oneDNN on %s\n",
-              settings.preset.c_str(), settings.compute.c_str(),
-              static_cast<long long>(settings.batch), static_cast<long long>(settings.tokens),
-              static_cast<long long>(settings.masked), settings.threads,
-              OnednnDoor::instruction_set());
+  std::printf(
+      "%s",
+      fmt::format("{}, {} layers, {}, batch {} x {} tokens, {} masked, {} threads, oneDNN "
+                  "on {}\n",
+                  settings.preset, config.layers, settings.compute, settings.batch, settings.tokens,
+                  settings.masked, settings.threads, OnednnDoor::instruction_set())
+          .c_str());
   TrainingStep step(settings, config);
+  Products products(settings, config);
   step.plan(context);
   step.run(context);
   Seconds best = kNever;
-  Ceiling ceiling;
   for (int round = 0; round < settings.rounds; ++round) {
+    products.measure(context, 3);
     for (int i = 0; i < settings.steps; ++i) {
       best = best_of(best, time_of([&] { step.run(context); }));
     }
-    if (round == settings.rounds / 2) ceiling = measure_products(context, settings, config);
   }
+  products.print();
   const double samples = static_cast<double>(settings.batch);
-  const double flops = samples * model::training_flops(config, settings.tokens, settings.masked);
+  const double flops = model::training_flops(config, settings.tokens, settings.masked);
+  const Rates rate = rates(samples * flops, best);
   std::printf("step: %.2f samples/s by wall clock, %.2f a processor second; loss %.4f\n",
               samples / best.wall, samples / best.processor, step.loss);
   std::printf("  %.1f GFLOP a sample, %.1f GFLOP/s by wall clock, %.1f by processor time\n",
-              flops / samples * 1e-9, flops / best.wall * 1e-9, flops / best.processor * 1e-9);
-  report("of the fastest product, wall clock", flops / best.wall, ceiling.best.wall);
-  report("of the fastest product, processor", flops / best.processor, ceiling.best.processor);
-  report("of a layer's products, wall clock", flops / best.wall, ceiling.mix.wall);
-  report("of a layer's products, processor", flops / best.processor, ceiling.mix.processor);
-  double total = 0;
-  for (const double part : step.parts) total += part;
-  const char* names[] = {"forward and heads", "layers backward", "embeddings backward", "AdamW"};
-  for (size_t part = 0; part < 4; ++part) {
-    std::printf("  %-34s %6.1f %% of the step\n", names[part], 100 * step.parts[part] / total);
-  }
+              flops * 1e-9, rate.wall * 1e-9, rate.processor * 1e-9);
+  report("the fastest product", rate, products.fastest());
+  report("a layer's products", rate, products.all_together());
+  print_parts(step.parts);
 }
 
 }  // namespace
