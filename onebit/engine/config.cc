@@ -56,12 +56,15 @@ void parse_run(JsonReader run, RunConfig& config) {
   config.seed = static_cast<uint64_t>(run.integer("seed", static_cast<int64_t>(config.seed)));
   config.max_skipped_steps = run.integer("max_skipped_steps", config.max_skipped_steps);
   config.check_replicas_every = run.integer("check_replicas_every", 0);
+  config.watch_every = run.integer("watch_every", 0);
+  config.watch_tensors = run.text("watch_tensors", "");
   const double megabytes = run.number("bucket_mb", 4);
   config.overlap = run.boolean("overlap", true);
   require(megabytes > 0 && megabytes <= 4096, "{} must lie between 0 and 4096",
           run.place("bucket_mb"));
   config.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
-  for (const char* key : {"steps", "checkpoint_every", "evaluate_every", "check_replicas_every"}) {
+  for (const char* key :
+       {"steps", "checkpoint_every", "evaluate_every", "check_replicas_every", "watch_every"}) {
     require(run.integer(key, 0) >= 0, "{} must not be negative", run.place(key));
   }
   require(config.keep_last >= 1, "{} must be at least 1", run.place("keep_last"));

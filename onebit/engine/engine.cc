@@ -52,6 +52,9 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
     exchange_ = std::make_unique<GradientExchange>(communicator, table, config.run.bucket_bytes,
                                                    config.wire);
   }
+  if (config.run.watch_every > 0 && communicator.rank() == 0) {
+    watch_ = std::make_unique<UpdateWatch>(table, config.run.watch_tensors);
+  }
 }
 
 void Engine::begin_update() {
@@ -123,7 +126,10 @@ std::optional<StepOutcome> Engine::step() {
   StepOutcome outcome;
   outcome.loss_scale = scaler_.scale();
   const optim::GradientNorm norm = decide();
+  const bool watched = watch_ && (completed_steps_ + 1) % config_.run.watch_every == 0;
+  if (watched) watch_->before_step();
   update(norm, outcome);
+  if (watched) outcome.watch = watch_->after_step(outcome.learning_rate);
   if (outcome.applied) {
     ++completed_steps_;
     skipped_in_a_row_ = 0;
@@ -192,12 +198,16 @@ void Engine::count_skip(const optim::GradientNorm& norm) {
   const bool scale_can_shrink =
       config_.compute == DType::kF16 && scaler_.scale() > config_.loss_scale.min_scale;
   if (scale_can_shrink) {
-    log_info("step {}: a gradient overflowed at loss scale {}; the step is skipped on all ranks",
-             completed_steps_ + 1, scaler_.scale());
+    if (communicator_.rank() == 0) {
+      log_info("step {}: a gradient overflowed at loss scale {}; the step is skipped on all ranks",
+               completed_steps_ + 1, scaler_.scale());
+    }
     return;
   }
-  log_warning("step {}: a gradient is not finite; the step is skipped on all ranks ({} in a row)",
-              completed_steps_ + 1, skipped_in_a_row_);
+  if (communicator_.rank() == 0) {
+    log_warning("step {}: a gradient is not finite; the step is skipped on all ranks ({} in a row)",
+                completed_steps_ + 1, skipped_in_a_row_);
+  }
   if (skipped_in_a_row_ >= config_.run.max_skipped_steps) stop_not_finite(norm);
 }
 

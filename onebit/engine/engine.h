@@ -19,6 +19,7 @@
 #include "onebit/engine/checkpoint_writer.h"
 #include "onebit/engine/config.h"
 #include "onebit/engine/gradient_exchange.h"
+#include "onebit/engine/update_watch.h"
 #include "onebit/optim/gradient_clipper.h"
 #include "onebit/optim/loss_scaler.h"
 #include "onebit/optim/optimizer.h"
@@ -44,8 +45,9 @@ struct StepOutcome {
   double loss_scale = 1;
   double momentum_norm = 0, residual_norm = 0;  // compressed phase only
   int64_t still_elements = 0, woken_elements = 0;
-  int64_t wire_bytes = 0;          // sent by this rank in this step, counted at the transport
-  int64_t wire_bytes_dense16 = 0;  // what a 16-bit ring all-reduce of the gradients sends
+  int64_t wire_bytes = 0;              // sent by this rank in this step, counted at the transport
+  int64_t wire_bytes_dense16 = 0;      // what a 16-bit ring all-reduce of the gradients sends
+  std::optional<UpdateSummary> watch;  // of rank 0, in the steps that run.watch_every asks for
   double zero_seconds = 0, compress_seconds = 0, wait_seconds = 0, optimizer_seconds = 0;
 };
 
@@ -106,6 +108,7 @@ class Engine {
   optim::LossScaler scaler_;
   std::unique_ptr<GradientExchange> exchange_;  // absent with one rank
   Path path_ = Path::kAveraged;
+  std::unique_ptr<UpdateWatch> watch_;  // rank 0, when asked for
   int64_t micro_step_ = 0;
   int64_t completed_steps_ = 0, skipped_steps_ = 0, skipped_in_a_row_ = 0;
   int64_t wire_bytes_before_ = 0;

@@ -43,6 +43,12 @@ Json json_of(const StepRecord& record) {
     json["still_elements"] = outcome.still_elements;
     json["woken_elements"] = outcome.woken_elements;
   }
+  if (outcome.watch) {
+    json["watch"] = {{"largest_update_over_rate", outcome.watch->largest_update},
+                     {"updated_tensor", outcome.watch->updated_tensor},
+                     {"largest_value", outcome.watch->largest_value},
+                     {"largest_tensor", outcome.watch->largest_tensor}};
+  }
   json["seconds"] = {{"step", record.seconds},
                      {"data", record.data_seconds},
                      {"forward", record.forward_seconds},

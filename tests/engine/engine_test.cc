@@ -73,6 +73,22 @@ TEST(Engine, ClipsByTheNormOfTheAverage) {
   EXPECT_NEAR(trace.outcomes[0].clip_coefficient * trace.outcomes[0].gradient_norm, 0.01, 1e-6);
 }
 
+TEST(Engine, WatchesWhatAnUpdateDoesToTheValues) {
+  EngineConfig config = toy_config(kAdam, 4, 2);
+  config.run.watch_every = 2;
+  config.run.watch_tensors = "weight";
+  const Trace trace = train(config, 2, 4);
+  EXPECT_FALSE(trace.outcomes[0].watch);
+  ASSERT_TRUE(trace.outcomes[1].watch);
+  const UpdateSummary& watch = *trace.outcomes[3].watch;
+  // Adam moves no value by much more than its rate, and some value by nearly all of it.
+  EXPECT_GT(watch.largest_update, 0.5);
+  EXPECT_LT(watch.largest_update, 2);
+  EXPECT_FALSE(watch.updated_tensor.empty());
+  EXPECT_GT(watch.largest_value, 0);
+  EXPECT_NE(watch.largest_tensor.find("weight"), std::string::npos);
+}
+
 class NotFinite : public testing::TestWithParam<std::tuple<const char*, int, const char*>> {};
 
 TEST_P(NotFinite, LeavesValuesAloneThenStopsWithADiagnosis) {

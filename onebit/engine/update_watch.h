@@ -1,0 +1,33 @@
+// Measures what a step does to the values: the largest change of one value in units of the learning
+// rate (Adam's stays near 1), and the largest magnitude in some tensors. A diagnosis: it copies all
+// values to the host twice.
+#pragma once
+
+#include <string>
+
+#include "onebit/params/table.h"
+
+namespace onebit::engine {
+
+struct UpdateSummary {
+  double largest_update = 0;  // |change| / learning rate; 0 when the rate is 0
+  std::string updated_tensor;
+  double largest_value = 0;  // after the step, in the tensors that are watched
+  std::string largest_tensor;
+};
+
+class UpdateWatch {
+ public:
+  // Watches the magnitude of the tensors whose name contains `tensors`; of none when it is empty.
+  UpdateWatch(const params::Table& table, std::string tensors);
+
+  void before_step();
+  UpdateSummary after_step(double learning_rate);
+
+ private:
+  const params::Table& table_;
+  std::string tensors_;
+  Tensor before_;
+};
+
+}  // namespace onebit::engine
