@@ -48,4 +48,12 @@ void Context::synchronize() const {
   if (cuda_ != nullptr) cuda_->synchronize();
 }
 
+Milestone Context::milestone() const {
+  return cuda_ != nullptr ? Milestone(cuda_->record()) : Milestone();
+}
+
+void Context::wait_for(const Milestone& milestone) const {
+  if (cuda_ != nullptr && milestone.event_ != nullptr) cuda_->wait_for(milestone.event_);
+}
+
 }  // namespace onebit

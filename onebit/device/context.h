@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "onebit/device/device.h"
 
@@ -12,6 +13,17 @@ namespace onebit {
 
 class OnednnDoor;  // onebit/device/onednn_door.h
 class CudaDoor;    // onebit/device/cuda_door.h
+
+// A point in the work given to a context; the default one is reached already.
+class Milestone {
+ public:
+  Milestone() = default;
+
+ private:
+  friend class Context;
+  explicit Milestone(std::shared_ptr<void> event) : event_(std::move(event)) {}
+  std::shared_ptr<void> event_;
+};
 
 class Context {
  public:
@@ -35,6 +47,12 @@ class Context {
 
   // Returns when all work given to the device has ended.
   void synchronize() const;
+
+  // After all work given so far. May be handed to another thread.
+  Milestone milestone() const;
+  // Work given from now on begins when another context has reached the milestone. Does not block
+  // the host.
+  void wait_for(const Milestone& milestone) const;
 
  private:
   Context();

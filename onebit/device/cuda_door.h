@@ -1,4 +1,4 @@
-// The door to the CUDA libraries: one stream and its handles. cuda_door.cu, or no_cuda_door.cc.
+// The door to the CUDA libraries: one stream and its handles. cuda_stream.cc, or no_cuda_door.cc.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,9 @@ class CudaDoor {
   static std::unique_ptr<CudaDoor> open(int index);
   virtual ~CudaDoor() = default;
   virtual void synchronize() = 0;
+  // An event after all work given so far, and making work given from now on wait for one.
+  virtual std::shared_ptr<void> record() = 0;
+  virtual void wait_for(const std::shared_ptr<void>& event) = 0;
 };
 
 }  // namespace onebit

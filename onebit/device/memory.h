@@ -1,9 +1,10 @@
-// The few things a device must do with memory. cpu: memory_cpu.cc; cuda: memory_cuda.cu, or
+// The few things a device must do with memory. cpu: memory_cpu.cc; cuda: memory_cuda.cc, or
 // no_cuda.cc where it is not built.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "onebit/device/device.h"
 
@@ -21,6 +22,15 @@ void cuda_release(std::byte* data) noexcept;
 void cuda_fill_zero(void* data, int64_t size_bytes);
 void cuda_copy(void* to, const void* from, int64_t size_bytes);
 int cuda_device_count();
+// Name, compute capability and size of CUDA device `index`, for people.
+std::string describe_cuda_device(int index);
+
+// Where `data` lies. Managed and page-locked memory counts as the CPU's.
+Device device_of(const void* data);
+
+// Page-locked host memory, for copies to and from CUDA devices at full speed.
+std::byte* allocate_staging(int64_t size_bytes);
+void release_staging(std::byte* data) noexcept;
 
 // How many allocate() calls this process has made: "a step allocates nothing" is tested with it.
 int64_t allocation_count();

@@ -1,4 +1,4 @@
-// Stands in for memory_cuda.cu where the CUDA backend is not built.
+// Stands in for memory_cuda.cc where the CUDA backend is not built.
 #include "onebit/base/error.h"
 #include "onebit/device/memory.h"
 
@@ -24,5 +24,15 @@ void cuda_copy(void*, const void*, int64_t) {
 int cuda_device_count() {
   return 0;
 }
+std::string describe_cuda_device(int) {
+  absent();
+}
+Device device_of(const void*) {
+  return {};
+}
+std::byte* allocate_staging(int64_t) {
+  absent();
+}
+void release_staging(std::byte*) noexcept {}
 
 }  // namespace onebit::memory

@@ -7,7 +7,7 @@
 namespace onebit {
 namespace {
 
-constexpr int64_t kAlignmentBytes = 64;
+constexpr int64_t kAlignmentBytes = 256;  // what CUDA devices want; more than the CPU needs
 
 }  // namespace
 
@@ -18,7 +18,7 @@ Scratch::Block Scratch::take(int64_t size_bytes) {
   if (overflow_.empty() && taken_bytes_ + rounded <= main_.size_bytes()) {
     data = main_.data() + taken_bytes_;
   } else {
-    overflow_.emplace_back(Device{}, std::max(rounded, kAlignmentBytes));
+    overflow_.emplace_back(device_, std::max(rounded, kAlignmentBytes));
     data = overflow_.back().data();
   }
   taken_bytes_ += rounded;
@@ -31,7 +31,7 @@ void Scratch::give_back(int64_t size_bytes) {
   if (taken_bytes_ > 0 || overflow_.empty()) return;
   overflow_.clear();
   main_ = Buffer();
-  main_ = Buffer(Device{}, peak_bytes_);
+  main_ = Buffer(device_, peak_bytes_);
 }
 
 }  // namespace onebit

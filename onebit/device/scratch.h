@@ -9,10 +9,14 @@
 
 namespace onebit {
 
-// A stack of uninitialised blocks, each aligned to 64 bytes: what is taken last is given back
-// first. For one thread of control; blocks may be used by its parallel_for threads.
+// A stack of uninitialised blocks, each aligned to 64 bytes (256 on CUDA devices): what is taken
+// last is given back first. For one thread of control; blocks may be used by its parallel_for
+// threads, or by work on its one stream, where a block may be given back once the work that uses it
+// has been given to the stream.
 class Scratch {
  public:
+  explicit Scratch(Device device = {}) : device_(device) {}
+
   class Block {
    public:
     ~Block() { scratch_->give_back(size_bytes_); }
@@ -40,6 +44,7 @@ class Scratch {
  private:
   void give_back(int64_t size_bytes);
 
+  Device device_;
   Buffer main_;
   std::vector<Buffer>
       overflow_;  // taken while main_ was too small; merged into it once all is back

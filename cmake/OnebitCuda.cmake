@@ -1,0 +1,35 @@
+# The CUDA language and its libraries, where ONEBIT_HAS_CUDA. Machine code for Ampere and Hopper,
+# PTX of Hopper for what comes after.
+if(NOT ONEBIT_HAS_CUDA)
+  return()
+endif()
+
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+endif()
+if(NOT DEFINED CMAKE_CUDA_HOST_COMPILER)
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+endif()
+enable_language(CUDA)
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
+  message(FATAL_ERROR "nvcc ${CMAKE_CUDA_COMPILER_VERSION} is too old for C++20 in kernels: install "
+                      "CUDA 12.4 or newer, or build with -DONEBIT_CUDA=OFF")
+endif()
+find_package(CUDAToolkit REQUIRED)
+
+# As on the CPU, products and sums are contracted where the code says so, never by the compiler.
+target_compile_options(onebit_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings --fmad=false -Xcompiler=-Wall,-Wextra,-Wshadow>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-unused-parameter,-ffp-contract=off>)
+
+find_path(ONEBIT_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(ONEBIT_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+set(ONEBIT_HAS_NCCL OFF)
+if(ONEBIT_NCCL_INCLUDE AND ONEBIT_NCCL_LIBRARY)
+  set(ONEBIT_HAS_NCCL ON)
+endif()
+message(NOTICE "onebit: CUDA ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}, "
+               "NCCL ${ONEBIT_HAS_NCCL}")

@@ -1,0 +1,84 @@
+#include "onebit/device/cuda_stream.h"
+
+#include <cstring>
+
+#include "onebit/device/cuda_check.h"
+#include "onebit/device/memory.h"
+
+namespace onebit {
+
+std::unique_ptr<CudaDoor> CudaDoor::open(int index) {
+  const int count = memory::cuda_device_count();
+  require(count > 0,
+          "there is no CUDA device here (or its driver is too old for CUDA {}.{}): use --device "
+          "cpu, or see what nvidia-smi says",
+          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  require(index >= 0 && index < count, "there is no CUDA device {}: this process sees {}", index,
+          count);
+  return std::make_unique<CudaStream>(index);
+}
+
+CudaStream::CudaStream(int device_index)
+    : device_index_(device_index), scratch_(Device{DeviceType::kCuda, device_index}) {
+  check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
+  check_cuda(cudaStreamCreate(&stream_), "cudaStreamCreate");
+  const cublasStatus_t status = cublasLtCreate(&cublas_);
+  require(status == CUBLAS_STATUS_SUCCESS, "cublasLtCreate: {}", cublasLtGetStatusString(status));
+  void* staging = nullptr;
+  check_cuda(cudaMallocHost(&staging, kStagingBytes), "cudaMallocHost");
+  staging_ = static_cast<std::byte*>(staging);
+  workspace_ = Buffer(Device{DeviceType::kCuda, device_index}, kWorkspaceBytes);
+}
+
+CudaStream::~CudaStream() {
+  cudaSetDevice(device_index_);
+  cudaStreamSynchronize(stream_);
+  cublasLtDestroy(cublas_);
+  cudaFreeHost(staging_);
+  cudaStreamDestroy(stream_);
+}
+
+CudaStream& CudaStream::of(const Context& context) {
+  auto& door = static_cast<CudaStream&>(context.cuda());
+  check_cuda(cudaSetDevice(door.device_index_), "cudaSetDevice");
+  return door;
+}
+
+void CudaStream::synchronize() {
+  check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+}
+
+std::shared_ptr<void> CudaStream::record() {
+  check_cuda(cudaSetDevice(device_index_), "cudaSetDevice");
+  cudaEvent_t event = nullptr;
+  check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  const std::shared_ptr<void> owner(
+      event, [](void* dead) { cudaEventDestroy(static_cast<cudaEvent_t>(dead)); });
+  check_cuda(cudaEventRecord(event, stream_), "cudaEventRecord");
+  return owner;
+}
+
+void CudaStream::wait_for(const std::shared_ptr<void>& event) {
+  check_cuda(cudaSetDevice(device_index_), "cudaSetDevice");
+  check_cuda(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(event.get()), 0),
+             "cudaStreamWaitEvent");
+}
+
+// From pageable memory the runtime stages the bytes before it returns.
+void CudaStream::upload(void* to, const void* from, int64_t size_bytes) {
+  if (size_bytes == 0) return;
+  check_cuda(
+      cudaMemcpyAsync(to, from, static_cast<size_t>(size_bytes), cudaMemcpyHostToDevice, stream_),
+      "cudaMemcpyAsync");
+}
+
+void CudaStream::download(void* to, const void* from, int64_t size_bytes) {
+  ONEBIT_INVARIANT(size_bytes <= kStagingBytes);
+  check_cuda(cudaMemcpyAsync(staging_, from, static_cast<size_t>(size_bytes),
+                             cudaMemcpyDeviceToHost, stream_),
+             "cudaMemcpyAsync");
+  synchronize();
+  std::memcpy(to, staging_, static_cast<size_t>(size_bytes));
+}
+
+}  // namespace onebit

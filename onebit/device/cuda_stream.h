@@ -1,0 +1,68 @@
+// What stands behind CudaDoor where CUDA is built: a stream, cuBLASLt, scratch memory. For files
+// that are built with CUDA only.
+//
+// The stream is one that the legacy default stream waits for and that waits for it, so that
+// memory::copy and memory::fill_zero, which run there, come after the work given before them and
+// before the work given after them.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+
+#include "onebit/device/context.h"
+#include "onebit/device/cuda_door.h"
+#include "onebit/device/scratch.h"
+
+namespace onebit {
+
+class CudaStream final : public CudaDoor {
+ public:
+  // What tells one matrix product from another; its meaning is the caller's.
+  using ProductKey = std::array<int64_t, 12>;
+  struct Product {
+    cublasLtMatmulAlgo_t algorithm;
+  };
+  // NVIDIA's advice for Hopper.
+  static constexpr int64_t kWorkspaceBytes = int64_t{32} << 20;
+  static constexpr int64_t kStagingBytes = 4096;
+
+  explicit CudaStream(int device_index);
+  ~CudaStream() override;
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+
+  // The stream behind a context, its device made the calling thread's current one.
+  static CudaStream& of(const Context& context);
+
+  void synchronize() override;
+  std::shared_ptr<void> record() override;
+  void wait_for(const std::shared_ptr<void>& event) override;
+
+  cudaStream_t stream() const { return stream_; }
+  cublasLtHandle_t cublas() const { return cublas_; }
+  void* workspace() const { return workspace_.data(); }
+  std::map<ProductKey, Product>& products() { return products_; }
+  // Device memory that later work on this stream may use again.
+  Scratch& scratch() { return scratch_; }
+  // Page-locked host memory for small results.
+  std::byte* staging() const { return staging_; }
+  // Copies small host memory to the device in stream order; `from` may be reused on return.
+  void upload(void* to, const void* from, int64_t size_bytes);
+  // Copies at most kStagingBytes of device memory to the host and waits for them.
+  void download(void* to, const void* from, int64_t size_bytes);
+
+ private:
+  int device_index_;
+  cudaStream_t stream_ = nullptr;
+  cublasLtHandle_t cublas_ = nullptr;
+  std::byte* staging_ = nullptr;
+  Buffer workspace_;
+  Scratch scratch_;
+  std::map<ProductKey, Product> products_;
+};
+
+}  // namespace onebit

@@ -1,0 +1,75 @@
+// Memory of CUDA devices. Copies and fills run on the legacy default stream: see cuda_stream.h.
+#include "onebit/base/error.h"
+#include "onebit/device/cuda_check.h"
+#include "onebit/device/memory.h"
+
+namespace onebit::memory {
+
+std::byte* cuda_allocate(int device_index, int64_t size_bytes) {
+  check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
+  void* data = nullptr;
+  const cudaError_t status = cudaMalloc(&data, static_cast<size_t>(size_bytes));
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    size_t free_bytes = 0, total_bytes = 0;
+    check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
+    fail(
+        "out of memory on cuda:{}: {} bytes asked for, {} of {} free; use a smaller micro-batch "
+        "(train_micro_batch_size_per_gpu) or a recomputation option",
+        device_index, size_bytes, free_bytes, total_bytes);
+  }
+  check_cuda(status, "cudaMalloc");
+  return static_cast<std::byte*>(data);
+}
+
+void cuda_release(std::byte* data) noexcept {
+  cudaFree(data);
+}
+
+void cuda_fill_zero(void* data, int64_t size_bytes) {
+  check_cuda(cudaMemset(data, 0, static_cast<size_t>(size_bytes)), "cudaMemset");
+}
+
+void cuda_copy(void* to, const void* from, int64_t size_bytes) {
+  check_cuda(cudaMemcpy(to, from, static_cast<size_t>(size_bytes), cudaMemcpyDefault),
+             "cudaMemcpy");
+  check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
+}
+
+int cuda_device_count() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  cudaGetLastError();  // no driver, or no device: not an error of later calls
+  return 0;
+}
+
+Device device_of(const void* data) {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) {
+    cudaGetLastError();  // no driver
+    return {};
+  }
+  if (attributes.type != cudaMemoryTypeDevice) return {};
+  return {DeviceType::kCuda, attributes.device};
+}
+
+std::byte* allocate_staging(int64_t size_bytes) {
+  void* data = nullptr;
+  check_cuda(cudaMallocHost(&data, static_cast<size_t>(size_bytes)), "cudaMallocHost");
+  return static_cast<std::byte*>(data);
+}
+
+void release_staging(std::byte* data) noexcept {
+  cudaFreeHost(data);
+}
+
+std::string describe_cuda_device(int index) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  return fmt::format("{}, compute capability {}.{}, {} multiprocessors, {:.0f} GiB",
+                     properties.name, properties.major, properties.minor,
+                     properties.multiProcessorCount,
+                     static_cast<double>(properties.totalGlobalMem) / (1 << 30));
+}
+
+}  // namespace onebit::memory
