@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/model/golden: losses, gradients and 20 AdamW steps of Hugging Face's
-BertForPreTraining, for the tests of onebit/model.
+BertForPreTraining, for the tests of onebit/model; of a wider model only the norm of each gradient
+and its products with 16 drawn vectors, from which the norm of an error is estimated.
 
     pip install torch transformers numpy
     tools/make_model_goldens.py tests/model/golden
@@ -29,6 +30,10 @@ CONFIG = dict(
     hidden_dropout_prob=0.0,
     attention_probs_dropout_prob=0.0,
 )
+WIDE = dict(CONFIG, vocab_size=1000, hidden_size=128, num_attention_heads=2,
+            intermediate_size=512, max_position_embeddings=320)
+WIDE_LENGTHS = [300, 77, 128, 3]
+PROJECTIONS = 16
 LENGTHS = [[17, 9, 26], [12, 31], [20, 20, 5], [32], [8, 8, 8, 8]]
 STEPS = 20
 ADAMW = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.01)
@@ -58,21 +63,20 @@ def fill(model):
             parameter.copy_(torch.from_numpy(drawn.astype(np.float32)).view_as(parameter))
 
 
-def make_batch(index):
-    rng = np.random.default_rng(1000 + index)
+def make_batch(seed, lengths, vocab_size):
+    rng = np.random.default_rng(seed)
     batch = dict(tokens=[], segments=[], starts=[0], masked_rows=[], masked_targets=[],
                  next_sentence=[])
-    for length in LENGTHS[index]:
+    for length in lengths:
         begin = batch["starts"][-1]
-        tokens = rng.integers(5, CONFIG["vocab_size"], length)
+        tokens = rng.integers(5, vocab_size, length)
         tokens[0] = 2
         split = int(rng.integers(2, length))
         masked = sorted(rng.choice(np.arange(1, length), max(1, length // 5), replace=False))
         batch["tokens"] += [int(t) for t in tokens]
         batch["segments"] += [0] * split + [1] * (length - split)
         batch["masked_rows"] += [int(begin + m) for m in masked]
-        batch["masked_targets"] += [int(t) for t in rng.integers(5, CONFIG["vocab_size"],
-                                                                 len(masked))]
+        batch["masked_targets"] += [int(t) for t in rng.integers(5, vocab_size, len(masked))]
         batch["next_sentence"].append(int(rng.integers(0, 2)))
         batch["starts"].append(begin + length)
     return batch
@@ -96,8 +100,8 @@ def padded(batch):
                 next_sentence_label=torch.tensor(batch["next_sentence"]))
 
 
-def build(activation, dtype):
-    model = BertForPreTraining(BertConfig(hidden_act=activation, **CONFIG))
+def build(config, activation, dtype):
+    model = BertForPreTraining(BertConfig(hidden_act=activation, **config))
     model.tie_weights()
     fill(model)
     return model.to(dtype).train()
@@ -113,29 +117,44 @@ def adamw(model):
                               dict(params=others, weight_decay=0.0)], **settings)
 
 
-def gradients_of(activation, dtype, batch):
-    model = build(activation, dtype)
+def gradients_of(config, activation, dtype, batch):
+    model = build(config, activation, dtype)
     output = model(**padded(batch))
     output.loss.backward()
     return output.loss.item(), {n: p.grad.double().numpy() for n, p in model.named_parameters()}
 
 
-def write_gradients(folder, activation, batch):
-    loss, exact = gradients_of(activation, torch.float64, batch)
-    loss32, single = gradients_of(activation, torch.float32, batch)
+def exact_gradients(config, activation, batch):
+    loss, exact = gradients_of(config, activation, torch.float64, batch)
+    loss32, single = gradients_of(config, activation, torch.float32, batch)
     # The gradient of a key bias is zero: softmax does not see what is added to every score.
     worst = max(np.linalg.norm(single[n] - g) / np.linalg.norm(g) for n, g in exact.items()
                 if "key.bias" not in n)
     print(f"{activation}: loss {loss:.9f}, the oracle's own f32 differs by "
           f"{abs(loss32 - loss) / loss:.1e}, worst gradient {worst:.1e}")
+    return loss, exact
+
+
+def write_gradients(folder, activation, batch):
+    loss, exact = exact_gradients(CONFIG, activation, batch)
     names = sorted(exact)
     data = np.concatenate([exact[n].astype("<f4").ravel() for n in names])
     (folder / f"{activation}.f32").write_bytes(data.tobytes())
     return dict(loss=loss, names=names, elements=[int(exact[n].size) for n in names])
 
 
+def projected_gradients(activation, batch):
+    loss, exact = exact_gradients(WIDE, activation, batch)
+    tensors = {}
+    for name, gradient in sorted(exact.items()):
+        flat = gradient.ravel()
+        tensors[name] = dict(norm=float(np.linalg.norm(flat)), products=[
+            float(flat @ hashed(f"{name}#{index}", flat.size)) for index in range(PROJECTIONS)])
+    return dict(config=WIDE, batch=batch, activation=activation, loss=loss, tensors=tensors)
+
+
 def losses_of(activation, batches):
-    model = build(activation, torch.float64)
+    model = build(CONFIG, activation, torch.float64)
     optimizer = adamw(model)
     losses = []
     for step in range(STEPS):
@@ -152,11 +171,14 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    batches = [make_batch(index) for index in range(len(LENGTHS))]
+    batches = [make_batch(1000 + index, lengths, CONFIG["vocab_size"])
+               for index, lengths in enumerate(LENGTHS)]
     golden = dict(config=CONFIG, adamw=ADAMW, batches=batches)
     for activation in ("gelu", "gelu_new"):
         golden[activation] = dict(write_gradients(folder, activation, batches[0]),
                                   losses=losses_of(activation, batches))
+    wide = make_batch(2000, WIDE_LENGTHS, WIDE["vocab_size"])
+    golden["wide"] = projected_gradients("gelu", wide)
     (folder / "golden.json").write_text(json.dumps(golden) + "\n")
 
 

@@ -11,6 +11,14 @@
 namespace onebit::model {
 namespace {
 
+double scale_of(const Gradients& expected, const std::string& name) {
+  const size_t key = name.find("key.bias");
+  if (key == std::string::npos) return norm_of(expected.at(name));
+  return norm_of(expected.at(name.substr(0, key) + "query.bias"));
+}
+
+}  // namespace
+
 uint32_t hash_of(std::string_view name) {
   uint32_t hash = 0x811C9DC5u;
   for (const char letter : name) {
@@ -28,14 +36,6 @@ double hashed(uint32_t seed, uint32_t element) {
   x ^= x >> 16;
   return static_cast<double>(x >> 8) / 16777216.0 - 0.5;
 }
-
-double scale_of(const Gradients& expected, const std::string& name) {
-  const size_t key = name.find("key.bias");
-  if (key == std::string::npos) return norm_of(expected.at(name));
-  return norm_of(expected.at(name.substr(0, key) + "query.bias"));
-}
-
-}  // namespace
 
 BertConfig tiny_config(bool pre_layer_norm) {
   BertConfig config;

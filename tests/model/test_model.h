@@ -1,8 +1,10 @@
 // Weights, settings and comparisons shared by the tests of the models.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "onebit/model/config.h"
@@ -12,6 +14,10 @@ namespace onebit::model {
 
 // Small enough for finite differences over every parameter.
 BertConfig tiny_config(bool pre_layer_norm);
+
+// The drawing of tools/make_model_goldens.py: a seed from a name, then uniform in [-1/2, 1/2).
+uint32_t hash_of(std::string_view name);
+double hashed(uint32_t seed, uint32_t element);
 
 // Books `table` on the CPU and gives every parameter a value that depends on its name and element
 // alone (tools/make_model_goldens.py draws the same): uniform in [-1/8, 1/8), norm gains around 1.
