@@ -128,7 +128,7 @@ std::vector<InspectedPart> inspect_recipe(const Path& path) {
   part.rows.push_back({"scheduler", config.engine.scheduler.dump()});
   const double flops = model::training_flops(config.model, config.pairs.sequence_length,
                                              config.masks.max_predictions);
-  part.rows.push_back({"work", fmt::format("{}FLOP a full sequence", human_count(flops))});
+  part.rows.push_back({"work", fmt::format("{:.3g} GFLOP a full sequence", flops * 1e-9)});
   for (const auto& notice : config.engine.notices) part.rows.push_back({"notice", notice});
   return {part, inspect_memory(config, batch.micro)};
 }
