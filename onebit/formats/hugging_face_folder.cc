@@ -5,6 +5,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/formats/safetensors.h"
+#include "onebit/formats/sharded_source.h"
 
 namespace onebit::formats {
 namespace {
@@ -13,6 +14,15 @@ void write_text(const Path& path, std::string_view text) {
   FileWriter writer(path);
   writer.write(text);
   writer.finish();
+}
+
+void write_descriptions(const Path& folder, const HuggingFaceFolder& content) {
+  ONEBIT_INVARIANT(content.tokenizer.has_value());
+  write_text(folder / "vocab.txt", vocabulary_text(content.vocabulary));
+  write_text(folder / "tokenizer_config.json", tokenizer_config_text(*content.tokenizer));
+  write_text(folder / "special_tokens_map.json", special_tokens_map_text(*content.tokenizer));
+  write_text(folder / "config.json", bert_config_text(content.config));
+  sync_folder(folder);
 }
 
 }  // namespace
@@ -40,18 +50,19 @@ std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder
           "{}: holds neither model.safetensors nor "
           "model.safetensors.index.json",
           folder.string());
-  return std::make_shared<ShardedSafetensors>(index);
+  return open_sharded_safetensors(index);
 }
 
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                std::vector<NamedTensor> tensors) {
-  ONEBIT_INVARIANT(content.tokenizer.has_value());
   write_safetensors(folder / "model.safetensors", std::move(tensors));
-  write_text(folder / "vocab.txt", vocabulary_text(content.vocabulary));
-  write_text(folder / "tokenizer_config.json", tokenizer_config_text(*content.tokenizer));
-  write_text(folder / "special_tokens_map.json", special_tokens_map_text(*content.tokenizer));
-  write_text(folder / "config.json", bert_config_text(content.config));
-  sync_folder(folder);
+  write_descriptions(folder, content);
+}
+
+void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
+                               const TensorSource& source, std::optional<DType> dtype) {
+  write_safetensors(folder / "model.safetensors", source, dtype);
+  write_descriptions(folder, content);
 }
 
 }  // namespace onebit::formats

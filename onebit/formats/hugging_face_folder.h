@@ -35,4 +35,9 @@ std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                std::vector<NamedTensor> tensors);
 
+// The same with every tensor of `source`, one at a time; floating-point ones as `dtype`, or as they
+// are.
+void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
+                               const TensorSource& source, std::optional<DType> dtype);
+
 }  // namespace onebit::formats

@@ -202,6 +202,24 @@ NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const s
   return plan;
 }
 
+void cut_vocabulary(NamePlan& plan, int64_t rows) {
+  for (MapStep& step : plan.steps) {
+    const bool has_words =
+        step.target.name == kWordEmbeddings || step.target.name == "cls.predictions.bias";
+    if (!has_words || step.operation != MapOperation::kCopy || step.target.shape.rank() < 1 ||
+        step.target.shape[0] <= rows) {
+      continue;
+    }
+    step.operation = MapOperation::kRows;
+    step.first_row = 0;
+    Shape shape{rows};
+    for (int axis = 1; axis < step.target.shape.rank(); ++axis) {
+      shape.append(step.target.shape[axis]);
+    }
+    step.target.shape = shape;
+  }
+}
+
 NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const std::string& place) {
   const bool pre_layer_norm = any_name(entries, [](const std::string& name) {
     return name.starts_with("bert.encoder.FinalLayerNorm.");

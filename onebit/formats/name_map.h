@@ -47,6 +47,10 @@ Naming detect_naming(std::span<const TensorEntry> entries, const std::string& pl
 // divide by three, a transposed tensor that is not a matrix.
 NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const std::string& place);
 
+// Cuts the word embeddings and the masked-word bias of a plan to our names to their first `rows`
+// rows: some programs pad them. Nothing where they have no more.
+void cut_vocabulary(NamePlan& plan, int64_t rows);
+
 // From our names. Errors: a tensor without a name in that naming (pre-layer-norm to kGoogle),
 // query, key and value of a layer that are not all there or differ in shape or type.
 NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const std::string& place);

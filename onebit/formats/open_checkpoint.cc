@@ -1,12 +1,14 @@
 #include "onebit/formats/open_checkpoint.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "onebit/base/error.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/quote.h"
 #include "onebit/formats/safetensors.h"
+#include "onebit/formats/sharded_source.h"
 #include "onebit/formats/tensor_bundle.h"
 #include "onebit/formats/torch_file.h"
 
@@ -16,14 +18,33 @@ namespace {
 namespace files = std::filesystem;
 
 constexpr std::string_view kFirstPart = "mp_rank_00_model_states.pt";
+constexpr std::string_view kLatest = "latest";
+// What a folder is looked through for, in order of preference; bundles have any name.
+constexpr std::pair<std::string_view, CheckpointKind> kFileNames[] = {
+    {"model.safetensors", CheckpointKind::kSafetensors},
+    {"model.safetensors.index.json", CheckpointKind::kSafetensors},
+    {"pytorch_model.bin", CheckpointKind::kTorch},
+    {"pytorch_model.bin.index.json", CheckpointKind::kTorch},
+    {kFirstPart, CheckpointKind::kDeepSpeed},
+    {kLatest, CheckpointKind::kDeepSpeed},
+};
 constexpr const char* kKnown =
     "known are a Hugging Face folder, a file of safetensors or torch.save, the prefix of a "
-    "TensorFlow "
-    "checkpoint, a DeepSpeed folder or its mp_rank_00_model_states.pt";
+    "TensorFlow checkpoint, a DeepSpeed folder or its mp_rank_00_model_states.pt";
+
+struct Candidate {
+  Path path;
+  CheckpointKind kind;
+};
 
 OpenedCheckpoint opened(std::shared_ptr<const TensorSource> tensors, CheckpointKind kind,
                         Path folder) {
   return {std::move(tensors), kind, folder.empty() ? Path(".") : std::move(folder)};
+}
+
+std::shared_ptr<const TensorSource> open_sharded_torch(const Path& index) {
+  return std::make_shared<ShardedSource>(
+      index, [](const Path& path) { return std::make_shared<TorchFile>(path); });
 }
 
 Path with_suffix(Path path, const char* suffix) {
@@ -58,33 +79,68 @@ OpenedCheckpoint open_deepspeed(const Path& folder) {
   return open_deepspeed_tag(folder / tag);
 }
 
-OpenedCheckpoint open_folder(const Path& folder) {
-  if (files::exists(folder / "model.safetensors") ||
-      files::exists(folder / "model.safetensors.index.json")) {
-    return opened(open_hugging_face_tensors(folder), CheckpointKind::kSafetensors, folder);
+// The files of a folder that may be a checkpoint, in order of preference.
+std::vector<Candidate> candidates_in(const Path& folder) {
+  std::vector<Candidate> found;
+  for (const auto& [name, kind] : kFileNames) {
+    if (files::exists(folder / name)) found.push_back({folder / name, kind});
   }
-  if (files::exists(folder / "pytorch_model.bin")) {
-    return opened(std::make_shared<TorchFile>(folder / "pytorch_model.bin"), CheckpointKind::kTorch,
-                  folder);
-  }
-  if (files::exists(folder / kFirstPart)) return open_deepspeed_tag(folder);
-  if (files::exists(folder / "latest")) return open_deepspeed(folder);
   std::vector<Path> bundles;
   for (const auto& file : files::directory_iterator(folder)) {
     if (file.path().extension() == ".index") bundles.push_back(file.path());
   }
   std::sort(bundles.begin(), bundles.end());
-  require(bundles.size() < 2, "{}: holds several TensorFlow checkpoints ({}, {}...); name one",
-          folder.string(), bundles.empty() ? "" : bundles[0].filename().string(),
-          bundles.size() < 2 ? "" : bundles[1].filename().string());
-  require(!bundles.empty(), "{}: no checkpoint in this folder; {}", folder.string(), kKnown);
-  return opened(std::make_shared<TensorBundle>(bundles[0]), CheckpointKind::kTensorBundle, folder);
+  for (const Path& bundle : bundles) found.push_back({bundle, CheckpointKind::kTensorBundle});
+  return found;
+}
+
+OpenedCheckpoint open_candidate(const Candidate& candidate, const Path& folder) {
+  const Path& path = candidate.path;
+  const bool is_index = path.extension() == ".json";
+  switch (candidate.kind) {
+    case CheckpointKind::kSafetensors:
+      return opened(open_hugging_face_tensors(folder), candidate.kind, folder);
+    case CheckpointKind::kTorch:
+      return opened(is_index ? open_sharded_torch(path) : std::make_shared<TorchFile>(path),
+                    candidate.kind, folder);
+    case CheckpointKind::kTensorBundle:
+      return opened(std::make_shared<TensorBundle>(path), candidate.kind, folder);
+    case CheckpointKind::kDeepSpeed:
+      break;
+  }
+  return path.filename() == kLatest ? open_deepspeed(folder) : open_deepspeed_tag(folder);
+}
+
+OpenedCheckpoint open_folder(const Path& folder, std::optional<CheckpointKind> wanted) {
+  std::vector<Candidate> found = candidates_in(folder);
+  const auto first = std::find_if(found.begin(), found.end(), [&](const Candidate& candidate) {
+    return !wanted || candidate.kind == *wanted;
+  });
+  require(first != found.end(), "{}: no {}checkpoint in this folder; {}", folder.string(),
+          wanted ? fmt::format("{} ", name_of(*wanted)) : "", kKnown);
+  const Candidate chosen = *first;
+  if (chosen.kind == CheckpointKind::kTensorBundle) {
+    require(first + 1 == found.end(),
+            "{}: holds several TensorFlow checkpoints ({}, {}...); name one", folder.string(),
+            chosen.path.filename().string(), found.back().path.filename().string());
+  }
+  OpenedCheckpoint result = open_candidate(chosen, folder);
+  for (const Candidate& other : found) {
+    if (other.kind != chosen.kind) result.others.push_back(other.path);
+  }
+  return result;
 }
 
 OpenedCheckpoint open_file(const Path& path) {
   const Path folder = path.parent_path();
   if (path.extension() == ".index") {
     return opened(std::make_shared<TensorBundle>(path), CheckpointKind::kTensorBundle, folder);
+  }
+  if (path.filename().string().ends_with(".safetensors.index.json")) {
+    return opened(open_sharded_safetensors(path), CheckpointKind::kSafetensors, folder);
+  }
+  if (path.filename().string().ends_with(".bin.index.json")) {
+    return opened(open_sharded_torch(path), CheckpointKind::kTorch, folder);
   }
   const MappedFile file(path);
   const auto bytes = file.bytes();
@@ -96,6 +152,12 @@ OpenedCheckpoint open_file(const Path& path) {
   require(bytes.size() > 8 && static_cast<char>(bytes[8]) == '{',
           "{}: not a checkpoint of a known format; {}", path.string(), kKnown);
   return opened(std::make_shared<SafetensorsFile>(path), CheckpointKind::kSafetensors, folder);
+}
+
+// A file that DeepSpeed wrote may have any name.
+bool is_of_kind(CheckpointKind found, CheckpointKind wanted) {
+  return found == wanted ||
+         (found == CheckpointKind::kTorch && wanted == CheckpointKind::kDeepSpeed);
 }
 
 }  // namespace
@@ -114,13 +176,16 @@ std::string_view name_of(CheckpointKind kind) {
   return "";
 }
 
-OpenedCheckpoint open_checkpoint(const Path& path) {
-  if (files::is_directory(path)) return open_folder(path);
-  if (files::exists(path)) return open_file(path);
-  require(files::exists(with_suffix(path, ".index")), "{}: no such file or folder; {}",
-          path.string(), kKnown);
-  return opened(std::make_shared<TensorBundle>(path), CheckpointKind::kTensorBundle,
-                path.parent_path());
+OpenedCheckpoint open_checkpoint(const Path& path, std::optional<CheckpointKind> wanted) {
+  if (files::is_directory(path)) return open_folder(path, wanted);
+  const bool is_prefix = !files::exists(path);
+  require(!is_prefix || files::exists(with_suffix(path, ".index")),
+          "{}: no such file or folder; {}", path.string(), kKnown);
+  OpenedCheckpoint result = open_file(is_prefix ? with_suffix(path, ".index") : path);
+  require(!wanted || is_of_kind(result.kind, *wanted), "{}: this is {}, {} was asked for",
+          path.string(), name_of(result.kind), wanted ? name_of(*wanted) : "");
+  if (wanted) result.kind = *wanted;
+  return result;
 }
 
 }  // namespace onebit::formats

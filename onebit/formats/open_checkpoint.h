@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "onebit/base/file.h"
 #include "onebit/formats/tensor_source.h"
@@ -11,7 +13,7 @@ namespace onebit::formats {
 
 enum class CheckpointKind {
   kSafetensors,   // FILE, or a folder with model.safetensors or its index
-  kTorch,         // FILE of torch.save, or a folder with pytorch_model.bin
+  kTorch,         // FILE of torch.save, or a folder with pytorch_model.bin or its index
   kTensorBundle,  // PREFIX or PREFIX.index, or a folder with one .index
   kDeepSpeed,     // a folder with `latest`, its tag folder, or mp_rank_00_model_states.pt
 };
@@ -23,10 +25,14 @@ struct OpenedCheckpoint {
   CheckpointKind kind{};
   // Where config.json and vocab.txt may stand beside it.
   Path folder;
+  // Files of a folder that hold a checkpoint too, of another kind, and were not opened.
+  std::vector<Path> others = {};
 };
 
-// Errors: nothing there, nothing known, more than one candidate in a folder, a DeepSpeed model in
-// several model-parallel parts.
-OpenedCheckpoint open_checkpoint(const Path& path);
+// `wanted` (absent: found out) chooses where a folder holds several kinds. Errors: nothing there,
+// nothing known, another kind than wanted, more than one candidate of a kind in a folder, a
+// DeepSpeed model in several model-parallel parts.
+OpenedCheckpoint open_checkpoint(const Path& path,
+                                 std::optional<CheckpointKind> wanted = std::nullopt);
 
 }  // namespace onebit::formats

@@ -1,11 +1,5 @@
 #include "onebit/formats/safetensors.h"
 
-#include <map>
-#include <string>
-
-#include "onebit/base/json.h"
-#include "onebit/formats/quote.h"
-
 namespace onebit::formats {
 
 SafetensorsFile::SafetensorsFile(const Path& path) : file_(path) {
@@ -18,46 +12,6 @@ SafetensorsFile::SafetensorsFile(const Path& path) : file_(path) {
 std::span<const std::byte> SafetensorsFile::readable_bytes(size_t index,
                                                            std::vector<std::byte>&) const {
   return file_.bytes().subspan(spans_[index].begin, spans_[index].end - spans_[index].begin);
-}
-
-ShardedSafetensors::ShardedSafetensors(const Path& index_path) {
-  const std::string place = index_path.string();
-  const Json index = read_json(index_path);
-  require(index.is_object() && index.contains("weight_map") && index["weight_map"].is_object(),
-          "{}: a safetensors index must be an object with the object \"weight_map\"", place);
-  std::map<std::string, size_t> shard_of_file;
-  std::vector<TensorEntry> entries;
-  for (const auto& [name, file] : index["weight_map"].items()) {
-    require(file.is_string(), "{}: weight_map: {} must name a file", place, quote(name));
-    const std::string file_name = file.get<std::string>();
-    require(!file_name.empty() && file_name != ".." &&
-                file_name.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos,
-            "{}: weight_map: {} must be the name of a file in the same folder", place,
-            quote(file_name));
-    const auto [shard, is_new] = shard_of_file.emplace(file_name, shards_.size());
-    if (is_new) {
-      shards_.push_back(std::make_unique<SafetensorsFile>(index_path.parent_path() / file_name));
-    }
-    const SafetensorsFile& source = *shards_[shard->second];
-    const auto found = source.find(name);
-    require(found.has_value(), "{}: weight_map places {} in {}, which lacks it", place, quote(name),
-            source.place());
-    where_.emplace_back(shard->second, *found);
-    entries.push_back(source.entries()[*found]);
-  }
-  set_entries(place, std::move(entries));
-  for (const auto& shard : shards_) {
-    for (const TensorEntry& entry : shard->entries()) {
-      require(find(entry.name).has_value(), "{}: holds tensor {}, which {} does not name",
-              shard->place(), quote(entry.name), place);
-    }
-  }
-}
-
-std::span<const std::byte> ShardedSafetensors::readable_bytes(
-    size_t index, std::vector<std::byte>& scratch) const {
-  const auto [shard, index_in_shard] = where_[index];
-  return shards_[shard]->bytes(index_in_shard, scratch);
 }
 
 }  // namespace onebit::formats

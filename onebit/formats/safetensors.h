@@ -1,8 +1,6 @@
-// Reading safetensors: one file, or several with an index. Files stay mapped; nothing is copied
-// until a tensor is read.
+// Reading a safetensors file. It stays mapped; nothing is copied until a tensor is read.
 #pragma once
 
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -29,24 +27,6 @@ class SafetensorsFile : public TensorSource {
   MappedFile file_;
   std::vector<SafetensorsSpan> spans_;
   std::vector<std::pair<std::string, std::string>> metadata_;
-};
-
-// `model.safetensors.index.json`: {"weight_map": {"name": "model-00001-of-00002.safetensors",
-// ...}}.
-class ShardedSafetensors : public TensorSource {
- public:
-  // Errors: a shard outside the index's folder or missing; a name the index gives to a shard that
-  // lacks it; a tensor that the index does not name.
-  explicit ShardedSafetensors(const Path& index_path);
-
-  size_t shards() const { return shards_.size(); }
-
- private:
-  std::span<const std::byte> readable_bytes(size_t index,
-                                            std::vector<std::byte>& scratch) const override;
-
-  std::vector<std::unique_ptr<SafetensorsFile>> shards_;
-  std::vector<std::pair<size_t, size_t>> where_;  // (shard, index in it), one an entry
 };
 
 }  // namespace onebit::formats

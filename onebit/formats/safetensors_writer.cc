@@ -1,6 +1,9 @@
 #include "onebit/formats/safetensors_writer.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -59,6 +62,50 @@ std::string header_of(const std::vector<TensorEntry>& entries, const std::string
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
 }
 
+// The type a tensor of a source is written in.
+DType written_dtype(const TensorEntry& entry, std::optional<DType> asked,
+                    const std::string& place) {
+  switch (entry.dtype) {
+    case DType::kF32:
+    case DType::kBF16:
+    case DType::kF16:
+      return asked.value_or(entry.dtype);
+    case DType::kF64:
+      return asked.value_or(DType::kF32);
+    default:
+      fail("{}: tensor {} holds {}; a model's values are floating-point", place, quote(entry.name),
+           name_of(entry.dtype));
+  }
+}
+
+template <typename T>
+void narrow(std::span<const float> values, std::vector<std::byte>& to, const std::string& name) {
+  to.resize(values.size() * sizeof(T));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const T element(values[i]);
+    require(std::isfinite(static_cast<float>(element)) || !std::isfinite(values[i]),
+            "tensor {}: the value {} is too large for {}; convert to another type", quote(name),
+            values[i], name_of(DTypeOf<T>::value));
+    std::memcpy(to.data() + i * sizeof(T), &element, sizeof(T));
+  }
+}
+
+// The elements of one tensor in another type; points into `scratch`.
+std::span<const std::byte> converted(const TensorSource& source, size_t index, DType dtype,
+                                     std::vector<std::byte>& scratch) {
+  const TensorEntry& entry = source.entries()[index];
+  std::vector<float> values(static_cast<size_t>(entry.shape.elements()));
+  source.read_f32(index, values);
+  if (dtype == DType::kBF16) {
+    narrow<bf16>(values, scratch, entry.name);
+  } else if (dtype == DType::kF16) {
+    narrow<f16>(values, scratch, entry.name);
+  } else {
+    narrow<float>(values, scratch, entry.name);
+  }
+  return scratch;
+}
+
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(const Path& path, std::vector<TensorEntry> entries)
@@ -95,6 +142,30 @@ void write_safetensors(const Path& path, std::vector<NamedTensor> tensors) {
   for (const NamedTensor& tensor : tensors) {
     writer.write({static_cast<const std::byte*>(tensor.values.raw()),
                   static_cast<size_t>(tensor.values.size_bytes())});
+  }
+  writer.finish();
+}
+
+void write_safetensors(const Path& path, const TensorSource& source, std::optional<DType> dtype) {
+  std::vector<size_t> order(source.entries().size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto type_of = [&](size_t index) {
+    return written_dtype(source.entries()[index], dtype, source.place());
+  };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return size_bytes_of(type_of(a)) > size_bytes_of(type_of(b));
+  });
+  std::vector<TensorEntry> entries;
+  for (const size_t index : order) {
+    const TensorEntry& entry = source.entries()[index];
+    entries.push_back({entry.name, type_of(index), entry.shape});
+  }
+  SafetensorsWriter writer(path, entries);
+  std::vector<std::byte> scratch;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const bool same = source.entries()[order[i]].dtype == entries[i].dtype;
+    writer.write(same ? source.bytes(order[i], scratch)
+                      : converted(source, order[i], entries[i].dtype, scratch));
   }
   writer.finish();
 }

@@ -2,6 +2,7 @@
 // memory. `__metadata__` is {"format": "pt"}, which transformers asks for.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,5 +38,10 @@ struct NamedTensor {
 
 // All at once, in the order given (larger element types first).
 void write_safetensors(const Path& path, std::vector<NamedTensor> tensors);
+
+// Every tensor of `source`, floating-point ones as `dtype` (absent: as they are, f64 as f32).
+// Errors: see TensorSource::bytes; a finite value that `dtype` cannot hold; a tensor of another
+// kind.
+void write_safetensors(const Path& path, const TensorSource& source, std::optional<DType> dtype);
 
 }  // namespace onebit::formats

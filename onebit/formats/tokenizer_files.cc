@@ -111,6 +111,10 @@ std::vector<std::string> read_vocabulary(const Path& folder) {
   return word_piece_vocabulary(combined);
 }
 
+std::vector<std::string> read_vocabulary_file(const Path& path) {
+  return path.extension() == ".json" ? word_piece_vocabulary(path) : lines_of(path);
+}
+
 std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder) {
   const Path own = folder / "tokenizer_config.json", combined = folder / "tokenizer.json";
   std::optional<TokenizerConfigFile> config, other;

@@ -27,6 +27,9 @@ struct TokenizerConfigFile {
 // Errors: neither is there; a token twice or empty; ids with a gap.
 std::vector<std::string> read_vocabulary(const Path& folder);
 
+// One of these files: tokenizer.json by its ending, else a vocab.txt.
+std::vector<std::string> read_vocabulary_file(const Path& path);
+
 // tokenizer_config.json, or what tokenizer.json says; nothing where neither is there or neither
 // says whether text is lower-cased. Errors: they disagree; another kind of tokenizer.
 std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder);

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "onebit/formats/safetensors_writer.h"
+#include "onebit/formats/sharded_source.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/formats/memory_source.h"
@@ -90,8 +91,8 @@ TEST(Safetensors, GoldenOfTheRealLibrary) {
 }
 
 TEST(Safetensors, GoldenShards) {
-  const ShardedSafetensors source(kGolden / "sharded/model.safetensors.index.json");
-  EXPECT_EQ(source.shards(), 2u);
+  const auto opened = open_sharded_safetensors(kGolden / "sharded/model.safetensors.index.json");
+  const TensorSource& source = *opened;
   EXPECT_EQ(values_of(source, "a"), (std::vector<float>{1, 2}));
   EXPECT_EQ(values_of(source, "b"), (std::vector<float>{3}));
   EXPECT_EQ(values_of(source, "c"), (std::vector<float>{4, 5, 6}));
@@ -105,7 +106,7 @@ TEST(Safetensors, IndexThatLies) {
   const Path index = folder / "index.json";
   const auto error = [&](const std::string& text) {
     put(index, text);
-    return message_of([&] { ShardedSafetensors source(index); });
+    return message_of([&] { open_sharded_safetensors(index); });
   };
   EXPECT_THAT(error(R"({"weight_map": {"a": "s1"}})"), HasSubstr("holds tensor \"b\", which"));
   EXPECT_THAT(error(R"({"weight_map": {"a": "s1", "b": "s1", "c": "s1"}})"),

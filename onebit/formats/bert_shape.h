@@ -1,0 +1,32 @@
+// What the tensors alone say about a BERT: everything but its attention heads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "onebit/formats/bert_config_file.h"
+#include "onebit/formats/tensor_source.h"
+
+namespace onebit::formats {
+
+struct BertShape {
+  int64_t word_rows = 0;  // of the word embeddings; more than words where a program padded them
+  int64_t hidden_size = 0;
+  int64_t num_hidden_layers = 0;
+  int64_t intermediate_size = 0;
+  int64_t max_position_embeddings = 0;
+  int64_t type_vocab_size = 0;
+  bool pre_layer_norm = false;
+};
+
+// Of tensors under our names. Errors: embeddings or the first layer's feed-forward part missing or
+// no matrices, layers that are not numbered 0, 1, 2...
+BertShape bert_shape_of(std::span<const TensorEntry> ours, const std::string& place);
+
+// Error: a number of the config that is not the tensors', all of them listed. The vocabulary is not
+// compared. `config_place` is the config's path.
+void require_shape(const BertConfigFile& config, const std::string& config_place,
+                   const BertShape& shape, const std::string& place);
+
+}  // namespace onebit::formats

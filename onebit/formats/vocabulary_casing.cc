@@ -1,0 +1,32 @@
+#include "onebit/formats/vocabulary_casing.h"
+
+#include <algorithm>
+
+namespace onebit::formats {
+namespace {
+
+bool has_letter(const std::string& token, char first, char last) {
+  return std::any_of(token.begin(), token.end(),
+                     [&](char letter) { return letter >= first && letter <= last; });
+}
+
+bool in_brackets(const std::string& token) {
+  return token.size() > 2 && token.front() == '[' && token.back() == ']';
+}
+
+}  // namespace
+
+CasingEvidence casing_of(const std::vector<std::string>& vocabulary) {
+  size_t with_capital = 0, latin = 0;
+  for (const std::string& token : vocabulary) {
+    if (in_brackets(token)) continue;
+    const bool capital = has_letter(token, 'A', 'Z');
+    with_capital += capital ? 1 : 0;
+    latin += capital || has_letter(token, 'a', 'z') ? 1 : 0;
+  }
+  if (latin == 0) return CasingEvidence::kUnclear;
+  if (with_capital == 0) return CasingEvidence::kUncased;
+  return with_capital * 100 >= latin ? CasingEvidence::kCased : CasingEvidence::kUnclear;
+}
+
+}  // namespace onebit::formats
