@@ -30,7 +30,7 @@ MACHINE_PATH = re.compile(r"(?<![-\w.$}/:])/(home|root|work|Users|mnt|tmp/(venv|
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
 # Documentation may be linked; packages come from whatever the system is set up to use.
 LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "protobuf.dev", "www.apache.org",
-              "www.unicode.org"}
+              "www.unicode.org", "www.w3.org"}
 TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""}
 TEST_FOLDERS = {"reference", "tree", "package"}
 
