@@ -11,9 +11,15 @@ if(NOT DEFINED CMAKE_CUDA_HOST_COMPILER)
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 endif()
 enable_language(CUDA)
+# CMake before 3.26 does not know that nvcc takes C++20.
+if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  list(APPEND CMAKE_CUDA_COMPILE_FEATURES cuda_std_20)
+  set(CMAKE_CUDA20_COMPILE_FEATURES cuda_std_20)
+endif()
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-set(CMAKE_CUDA_EXTENSIONS OFF)
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
   message(FATAL_ERROR "nvcc ${CMAKE_CUDA_COMPILER_VERSION} is too old for C++20 in kernels: install "
                       "CUDA 12.4 or newer, or build with -DONEBIT_CUDA=OFF")
@@ -24,6 +30,9 @@ find_package(CUDAToolkit REQUIRED)
 target_compile_options(onebit_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:--Werror=all-warnings --fmad=false -Xcompiler=-Wall,-Wextra,-Wshadow>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-unused-parameter,-ffp-contract=off>)
+# fmt takes nvcc for a compiler without constexpr.
+target_compile_definitions(onebit_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
 
 find_path(ONEBIT_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(ONEBIT_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})

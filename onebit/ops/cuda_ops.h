@@ -1,4 +1,4 @@
-// The CUDA halves of the operations: <operation>_cuda.cu, or no_cuda_ops.cc where CUDA is not
+// The CUDA halves of the operations: <family>_cuda.cu, or no_cuda_ops.cc where CUDA is not
 // built. Arguments have been checked.
 #pragma once
 

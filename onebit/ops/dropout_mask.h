@@ -32,6 +32,20 @@ ONEBIT_HOST_DEVICE inline PhiloxCounter dropout_bits(uint64_t seed, uint32_t sit
       philox_key(seed));
 }
 
+// Bit i: whether column 8 * column_block + i is kept. `key` is philox_key(seed).
+ONEBIT_HOST_DEVICE inline uint32_t dropout_keep_bits(PhiloxKey key, uint32_t site, uint64_t row_key,
+                                                     uint32_t column_block, uint32_t threshold) {
+  const PhiloxCounter bits = philox(
+      {{column_block, site, static_cast<uint32_t>(row_key), static_cast<uint32_t>(row_key >> 32)}},
+      key);
+  uint32_t kept = 0;
+  for (uint32_t word = 0; word < 4; ++word) {
+    kept |= static_cast<uint32_t>((bits.word[word] & 0xFFFFu) >= threshold) << (2 * word);
+    kept |= static_cast<uint32_t>((bits.word[word] >> 16) >= threshold) << (2 * word + 1);
+  }
+  return kept;
+}
+
 ONEBIT_HOST_DEVICE inline bool dropout_keeps(uint64_t seed, uint32_t site, uint64_t row_key,
                                              uint32_t column, uint32_t threshold) {
   const PhiloxCounter bits = dropout_bits(seed, site, row_key, column / kDropoutLanes);

@@ -1,4 +1,5 @@
-// Dense layers. Activations and weights share one type (f32, bf16, f16); sums are f32.
+// Dense layers. Activations and weights share one type (f32, bf16, f16); sums are f32. On CUDA
+// devices the bias is rounded to that type before it is added.
 #pragma once
 
 #include "onebit/device/context.h"

@@ -1,0 +1,237 @@
+#include <cmath>
+
+#include "onebit/ops/attention_place_cuda.h"
+#include "onebit/ops/attention_plain_cuda.h"
+#include "onebit/ops/cuda_ops.h"
+
+namespace onebit::ops::cuda {
+namespace {
+
+constexpr int kHalf = 32;  // of a tile: scores are made in halves to stay in registers
+constexpr int kBlocks = kHalf / 8;
+constexpr int kWarps = 4;
+
+// delta [heads, rows] = grad_context . context of one head. A warp a row and head.
+template <typename T>
+__global__ void row_products(const T* grad_context, const T* context, int64_t rows, int64_t heads,
+                             int64_t head_size, float* delta) {
+  const int64_t index = int64_t{blockIdx.x} * kWarps + threadIdx.y;
+  const int64_t row = index / heads, head = index % heads;
+  if (row >= rows) return;
+  const int64_t at = (row * heads + head) * head_size;
+  float sum = 0;
+  for (int64_t i = threadIdx.x; i < head_size; i += kWarp) {
+    sum = fmaf(widen(grad_context[at + i]), widen(context[at + i]), sum);
+  }
+  sum = warp_sum(sum);
+  if (threadIdx.x == 0) delta[head * rows + row] = sum;
+}
+
+template <typename T>
+struct QueryShared {
+  Tile<T> key[2], value[2];
+  QueryMask mask;
+};
+
+template <typename T>
+__device__ void start_keys(QueryShared<T>& shared, const AttentionCall<T>& a, const TilePlace& at,
+                           int key, int slot) {
+  const T* from = a.qkv + a.place(at.first + key, 1, at.head);
+  start_load(shared.key[slot], from, 3 * a.hidden, at.length - key);
+  start_load(shared.value[slot], from + a.hidden, 3 * a.hidden, at.length - key);
+  end_of_loads();
+}
+
+// Gradients of the queries: a block a tile of them.
+template <typename T>
+__global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a) {
+  __shared__ QueryShared<T> shared;
+  const TilePlace at(a.starts);
+  if (!at.exists()) return;
+  const int left = at.length - at.begin;
+  start_load(shared.key[1], a.qkv + a.place(at.first + at.begin, 0, at.head), 3 * a.hidden, left);
+  start_load(shared.value[1], a.grad_context + a.mixed_place(at.first + at.begin, at.head),
+             a.hidden, left);
+  start_keys(shared, a, at, 0, 0);
+  float log_sum[2], delta[2];
+  for (int half = 0; half < 2; ++half) {
+    const int query = at.begin + at.warp * 16 + at.lane / 4 + half * 8;
+    const int64_t place = at.head * a.rows + at.first + query;
+    log_sum[half] = query < at.length ? a.log_sum_exp[place] * kLog2E : INFINITY;
+    delta[half] = query < at.length ? a.delta[place] : 0.0f;
+  }
+  Rows16 query, grad;
+  float sum[8][4] = {};
+  for (int key = 0; key < at.length; key += kTile) {
+    wait_for_loads();
+    __syncthreads();
+    if (key == 0) {  // the queries stand where the second tile of keys will
+      query = load_rows(shared.key[1], at.warp, at.lane);
+      grad = load_rows(shared.value[1], at.warp, at.lane);
+      __syncthreads();
+    }
+    const int slot = key / kTile % 2;
+    if (key + kTile < at.length) start_keys(shared, a, at, key + kTile, 1 - slot);
+    QueryMask::Mine mask{};
+    if (a.dropout.threshold > 0) mask = shared.mask.draw(a, at, key);
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      float score[kBlocks][4], grad_score[kBlocks][4];
+      product_transposed(query, shared.key[slot], part * kHalf, at.lane, score);
+      product_transposed(grad, shared.value[slot], part * kHalf, at.lane, grad_score);
+#pragma unroll
+      for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int column = part * kHalf + j * 8 + at.lane % 4 * 2 + i % 2;
+          const float p = exp2f(fmaf(score[j][i], a.scale * kLog2E, -log_sum[i / 2]));
+          const float factor =
+              a.dropout.threshold > 0 ? mask.factor(a, part * kBlocks + j, i, at.lane) : 1.0f;
+          const float gradient = p * (grad_score[j][i] * factor - delta[i / 2]);
+          grad_score[j][i] = key + column < at.length ? gradient : 0.0f;
+        }
+      }
+      add_product(grad_score, shared.key[slot], part * kHalf, at.lane, sum);
+    }
+  }
+  store_rows(sum, a.scale, a.scale, a.grad_qkv + a.place(at.first + at.begin, 0, at.head),
+             3 * a.hidden, left, at.warp, at.lane);
+}
+
+// Keep bits of a warp's 16 keys over a tile of queries: bit k of a query's word is key k's.
+struct KeyMask {
+  uint16_t word[4][kTile];
+
+  template <typename T>
+  __device__ void draw(const AttentionCall<T>& a, const TilePlace& at, int query) {
+    __syncwarp();  // the bits before these have been read
+    auto* bytes = reinterpret_cast<uint8_t*>(word[at.warp]);
+    for (int i = at.lane; i < 2 * kTile; i += kWarp) {
+      const int64_t row = at.first + query + i / 2;
+      const int block = (at.begin + at.warp * 16) / 8 + i % 2;
+      bytes[i] =
+          static_cast<uint8_t>(query + i / 2 < at.length ? a.keep_bits(row, at.head, block) : 0u);
+    }
+    __syncwarp();
+  }
+  // Factor of element i of a block of queries that begins at `query` of the tile.
+  template <typename T>
+  __device__ float factor(const AttentionCall<T>& a, const TilePlace& at, int query, int i) const {
+    const uint16_t bits = word[at.warp][query + at.lane % 4 * 2 + i % 2];
+    return a.kept(bits, at.lane / 4 + i / 2 * 8);
+  }
+};
+
+template <typename T>
+struct KeyShared {
+  Tile<T> query[2], grad[2];
+  float log_sum[2][kTile], delta[2][kTile];
+  KeyMask mask;
+};
+
+template <typename T>
+__device__ void start_queries(KeyShared<T>& shared, const AttentionCall<T>& a, const TilePlace& at,
+                              int query, int slot) {
+  const int count = at.length - query;
+  start_load(shared.query[slot], a.qkv + a.place(at.first + query, 0, at.head), 3 * a.hidden,
+             count);
+  start_load(shared.grad[slot], a.grad_context + a.mixed_place(at.first + query, at.head), a.hidden,
+             count);
+  end_of_loads();
+  const int i = static_cast<int>(threadIdx.x);
+  if (i >= kTile) return;
+  const int64_t place = at.head * a.rows + at.first + query + i;
+  shared.log_sum[slot][i] = i < count ? a.log_sum_exp[place] * kLog2E : INFINITY;
+  shared.delta[slot][i] = i < count ? a.delta[place] : 0.0f;
+}
+
+// Dropped probabilities into `weight` (in: products), gradients of scores into `gradient` (in:
+// gradients of dropped probabilities), of half a tile of queries.
+template <typename T>
+__device__ void key_scores(const KeyShared<T>& shared, const AttentionCall<T>& a,
+                           const TilePlace& at, int slot, int part, float (&weight)[kBlocks][4],
+                           float (&gradient)[kBlocks][4]) {
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int begin = part * kHalf + j * 8, query = begin + at.lane % 4 * 2 + i % 2;
+      const float p = exp2f(fmaf(weight[j][i], a.scale * kLog2E, -shared.log_sum[slot][query]));
+      const float factor = a.dropout.threshold > 0 ? shared.mask.factor(a, at, begin, i) : 1.0f;
+      weight[j][i] = p * factor;
+      gradient[j][i] = p * (gradient[j][i] * factor - shared.delta[slot][query]);
+    }
+  }
+}
+
+// Gradients of the keys and values: a block a tile of them.
+template <typename T>
+__global__ void __launch_bounds__(kTileThreads) tiled_keys(AttentionCall<T> a) {
+  __shared__ KeyShared<T> shared;
+  const TilePlace at(a.starts);
+  if (!at.exists()) return;
+  const int left = at.length - at.begin;
+  const T* from = a.qkv + a.place(at.first + at.begin, 1, at.head);
+  start_load(shared.query[1], from, 3 * a.hidden, left);
+  start_load(shared.grad[1], from + a.hidden, 3 * a.hidden, left);
+  start_queries(shared, a, at, 0, 0);
+  Rows16 key, value;
+  float grad_key[8][4] = {}, grad_value[8][4] = {};
+  for (int query = 0; query < at.length; query += kTile) {
+    wait_for_loads();
+    __syncthreads();
+    if (query == 0) {  // the keys stand where the second tile of queries will
+      key = load_rows(shared.query[1], at.warp, at.lane);
+      value = load_rows(shared.grad[1], at.warp, at.lane);
+      __syncthreads();
+    }
+    const int slot = query / kTile % 2;
+    if (query + kTile < at.length) start_queries(shared, a, at, query + kTile, 1 - slot);
+    if (a.dropout.threshold > 0) shared.mask.draw(a, at, query);
+#pragma unroll
+    for (int part = 0; part < 2; ++part) {
+      float weight[kBlocks][4], gradient[kBlocks][4];
+      product_transposed(key, shared.query[slot], part * kHalf, at.lane, weight);
+      product_transposed(value, shared.grad[slot], part * kHalf, at.lane, gradient);
+      key_scores(shared, a, at, slot, part, weight, gradient);
+      add_product(weight, shared.grad[slot], part * kHalf, at.lane, grad_value);
+      add_product(gradient, shared.query[slot], part * kHalf, at.lane, grad_key);
+    }
+  }
+  T* to = a.grad_qkv + a.place(at.first + at.begin, 1, at.head);
+  store_rows(grad_key, a.scale, a.scale, to, 3 * a.hidden, left, at.warp, at.lane);
+  store_rows(grad_value, 1.0f, 1.0f, to + a.hidden, 3 * a.hidden, left, at.warp, at.lane);
+}
+
+template <typename T>
+void run_tiles(CudaStream& door, const AttentionBackward& a, const float* delta) {
+  const dim3 grid = attention_grid(a.sequence_starts, a.heads, kTile);
+  auto call = attention_call<T>(a);
+  call.grad_context = pointer<T>(a.grad_context);
+  call.delta = delta;
+  call.grad_qkv = pointer<T>(a.grad_qkv);
+  tiled_queries<<<grid, kTileThreads, 0, door.stream()>>>(call);
+  tiled_keys<<<grid, kTileThreads, 0, door.stream()>>>(call);
+  check_launch("tiled_attention_backward");
+}
+
+}  // namespace
+
+void attention_backward(Context& context, const AttentionBackward& a) {
+  const int64_t rows = a.qkv.extent(0), head_size = a.qkv.extent(1) / 3 / a.heads;
+  if (rows * head_size == 0) return;
+  CudaStream& door = CudaStream::of(context);
+  const auto memory = door.scratch().take(a.heads * rows * 4);
+  float* delta = memory.as<float>();
+  with_device_type(a.qkv.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    row_products<<<blocks_of(rows * a.heads, kWarps), dim3(kWarp, kWarps), 0, door.stream()>>>(
+        pointer<T>(a.grad_context), pointer<T>(a.context), rows, a.heads, head_size, delta);
+  });
+  check_launch("row_products");
+  if (!suits_tiles(a.qkv, a.grad_context, a.heads)) return plain_attention_backward(door, a, delta);
+  if (a.qkv.dtype() == DType::kBF16) return run_tiles<__nv_bfloat16>(door, a, delta);
+  run_tiles<__half>(door, a, delta);
+}
+
+}  // namespace onebit::ops::cuda

@@ -1,0 +1,85 @@
+// What attention's kernels are given, and how they find their sequence. For *_cuda.cu only.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/ops/attention.h"
+#include "onebit/ops/kernel_cuda.h"
+
+namespace onebit::ops::cuda {
+
+template <typename T>
+struct AttentionCall {
+  const T* qkv;  // [rows, 3 * hidden]
+  const int32_t* starts;
+  int64_t rows, hidden;
+  int heads, head_size;
+  float scale;  // 1 / sqrt(head_size)
+  DropoutPlan dropout;
+  T* context;          // forward: written; backward: read
+  float* log_sum_exp;  // [heads, rows]; forward: may be null
+  // Backward only.
+  const T* grad_context;
+  const float* delta;  // [heads, rows]: grad_context . context
+  T* grad_qkv;
+
+  // Columns of one head in a row of qkv (part 0 the query, 1 the key, 2 the value).
+  __device__ int64_t place(int64_t row, int part, int head) const {
+    return (row * 3 + part) * hidden + int64_t{head} * head_size;
+  }
+  __device__ int64_t mixed_place(int64_t row, int head) const {
+    return row * hidden + int64_t{head} * head_size;
+  }
+  __device__ float kept(uint32_t bits, int bit) const {
+    return (bits >> bit & 1u) != 0 ? dropout.scale : 0.0f;
+  }
+  // Keep bits of keys [8 * block, + 8) for the query in `row`.
+  __device__ uint32_t keep_bits(int64_t row, int head, int block) const {
+    return dropout_keep_bits(dropout.round_keys[0], dropout.site, dropout.row_keys[row],
+                             static_cast<uint32_t>(head) * 8192u + static_cast<uint32_t>(block),
+                             dropout.threshold);
+  }
+};
+
+// A is Attention or AttentionBackward.
+template <typename T, class A>
+AttentionCall<T> attention_call(const A& a) {
+  const int64_t hidden = a.qkv.extent(1) / 3;
+  const int64_t head_size = hidden / a.heads;
+  return {.qkv = pointer<T>(a.qkv),
+          .starts = a.sequence_starts.device.template data<int32_t>(),
+          .rows = a.qkv.extent(0),
+          .hidden = hidden,
+          .heads = static_cast<int>(a.heads),
+          .head_size = static_cast<int>(head_size),
+          .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size))),
+          .dropout = DropoutPlan(a.dropout),
+          .context = const_cast<T*>(pointer<T>(ConstView(a.context))),
+          .log_sum_exp = const_cast<float*>(a.log_sum_exp.template data<float>()),
+          .grad_context = nullptr,
+          .delta = nullptr,
+          .grad_qkv = nullptr};
+}
+
+// Blocks for `items` tokens each, of every head of every sequence: (tiles, heads, sequences).
+inline dim3 attention_grid(const SequenceStarts& starts, int64_t heads, int64_t items) {
+  int64_t longest = 0;
+  for (size_t i = 1; i < starts.host.size(); ++i) {
+    longest = std::max<int64_t>(longest, starts.host[i] - starts.host[i - 1]);
+  }
+  return dim3(blocks_of(longest, items), static_cast<unsigned>(heads),
+              static_cast<unsigned>(starts.host.size() - 1));
+}
+
+// The tensor-core kernels are for heads of this size, which every published BERT has.
+inline constexpr int kTileHead = 64;
+inline bool suits_tiles(const ConstView& qkv, const ConstView& context, int64_t heads) {
+  const auto is_whole = [](const ConstView& view) {
+    return reinterpret_cast<uintptr_t>(view.raw()) % 16 == 0;
+  };
+  return qkv.dtype() != DType::kF32 && qkv.extent(1) == 3 * heads * kTileHead && is_whole(qkv) &&
+         is_whole(context);
+}
+
+}  // namespace onebit::ops::cuda

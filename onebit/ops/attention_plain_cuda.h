@@ -1,0 +1,13 @@
+// Attention without tensor cores: f32, and heads that the tiled kernels are not for.
+#pragma once
+
+#include "onebit/device/cuda_stream.h"
+#include "onebit/ops/attention.h"
+
+namespace onebit::ops::cuda {
+
+void plain_attention(CudaStream& door, const Attention& a);
+// `delta` f32 [heads, rows]: the products grad_context . context of every token and head.
+void plain_attention_backward(CudaStream& door, const AttentionBackward& a, const float* delta);
+
+}  // namespace onebit::ops::cuda

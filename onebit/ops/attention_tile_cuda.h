@@ -1,0 +1,166 @@
+// Tiles of 64 tokens by one head of 64 columns in shared memory, and the products of their 16-bit
+// values on tensor cores (mma.sync m16n8k16, from compute capability 8.0 on). For *_cuda.cu only.
+//
+// A warp owns 16 rows of a product. With g = lane / 4 and t = lane % 4 a thread holds, of a 16 x 8
+// result, elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
+#pragma once
+
+#include "onebit/ops/attention_call_cuda.h"
+
+namespace onebit::ops::cuda {
+
+inline constexpr int kTile = 64;            // tokens
+inline constexpr int kTileRow = kTile + 8;  // padded: rows of 144 bytes meet different banks
+inline constexpr int kTileThreads = 128;    // four warps of 16 rows
+inline constexpr float kLog2E = 1.44269504089f, kLn2 = 0.693147180560f;
+
+template <typename T>
+struct alignas(16) Tile {
+  T data[kTile * kTileRow];
+
+  __device__ uint32_t address(int row, int column) const {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(data + row * kTileRow + column));
+  }
+};
+
+// Starts copying `count` rows of 64 columns, `stride` elements apart; the other rows become zero.
+template <typename T>
+__device__ void start_load(Tile<T>& tile, const T* from, int64_t stride, int count) {
+#pragma unroll
+  for (int i = 0; i < kTile * 8 / kTileThreads; ++i) {
+    const int piece = i * kTileThreads + static_cast<int>(threadIdx.x);
+    const int row = piece / 8, column = piece % 8 * 8;
+    const bool exists = row < count;
+    const T* source = from + (exists ? row * stride : 0) + column;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(tile.address(row, column)),
+                 "l"(__cvta_generic_to_global(source)), "r"(exists ? 16 : 0)
+                 : "memory");
+  }
+}
+__device__ inline void end_of_loads() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+__device__ inline void wait_for_loads() {
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+}
+
+// Four 8 x 8 matrices; lane i gives the address of row i % 8 of matrix i / 8.
+struct Quad {
+  uint32_t word[4];
+};
+__device__ inline Quad load_matrices(uint32_t address) {
+  Quad q;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(q.word[0]), "=r"(q.word[1]), "=r"(q.word[2]), "=r"(q.word[3])
+               : "r"(address)
+               : "memory");
+  return q;
+}
+__device__ inline Quad load_transposed(uint32_t address) {
+  Quad q;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(q.word[0]), "=r"(q.word[1]), "=r"(q.word[2]), "=r"(q.word[3])
+               : "r"(address)
+               : "memory");
+  return q;
+}
+
+// c (16 x 8) += a (16 x 16) . b (16 x 8).
+__device__ inline void multiply_add(float (&c)[4], const Quad& a, uint32_t b0, uint32_t b1,
+                                    __nv_bfloat16) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "r"(b0), "r"(b1));
+}
+__device__ inline void multiply_add(float (&c)[4], const Quad& a, uint32_t b0, uint32_t b1,
+                                    __half) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "r"(b0), "r"(b1));
+}
+
+__device__ inline uint32_t packed(float low, float high, __nv_bfloat16) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return reinterpret_cast<const uint32_t&>(pair);
+}
+__device__ inline uint32_t packed(float low, float high, __half) {
+  const __half2 pair = __floats2half2_rn(low, high);
+  return reinterpret_cast<const uint32_t&>(pair);
+}
+
+// The 16 rows of this warp as left operands: all 64 columns.
+struct Rows16 {
+  Quad part[4];
+};
+template <typename T>
+__device__ Rows16 load_rows(const Tile<T>& tile, int warp, int lane) {
+  Rows16 rows;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    rows.part[k] = load_matrices(tile.address(warp * 16 + lane % 16, k * 16 + lane / 16 * 8));
+  }
+  return rows;
+}
+
+// result (16 x 8 kBlocks) = rows . (rows [begin, begin + 8 kBlocks) of the tile)^T, over 64
+// columns.
+template <typename T, int kBlocks>
+__device__ void product_transposed(const Rows16& rows, const Tile<T>& tile, int begin, int lane,
+                                   float (&result)[kBlocks][4]) {
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+    for (float& one : result[j]) one = 0;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const Quad b =
+          load_matrices(tile.address(begin + j * 8 + lane % 8, half * 32 + lane / 8 * 8));
+      multiply_add(result[j], rows.part[2 * half], b.word[0], b.word[1], T{});
+      multiply_add(result[j], rows.part[2 * half + 1], b.word[2], b.word[3], T{});
+    }
+  }
+}
+
+// sum (16 x 64) += weights (16 x 8 kBlocks, as a product leaves them) . rows [begin, ...) of tile.
+template <typename T, int kBlocks>
+__device__ void add_product(const float (&weights)[kBlocks][4], const Tile<T>& tile, int begin,
+                            int lane, float (&sum)[8][4]) {
+#pragma unroll
+  for (int k = 0; k < kBlocks / 2; ++k) {
+    const auto& low = weights[2 * k];
+    const auto& high = weights[2 * k + 1];
+    const Quad a{{packed(low[0], low[1], T{}), packed(low[2], low[3], T{}),
+                  packed(high[0], high[1], T{}), packed(high[2], high[3], T{})}};
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const Quad b =
+          load_transposed(tile.address(begin + k * 16 + lane % 16, j * 16 + lane / 16 * 8));
+      multiply_add(sum[2 * j], a, b.word[0], b.word[1], T{});
+      multiply_add(sum[2 * j + 1], a, b.word[2], b.word[3], T{});
+    }
+  }
+}
+
+// Writes the 16 rows of this warp, those below `count`, times (factor of row g, of row g + 8).
+template <typename T>
+__device__ void store_rows(const float (&sum)[8][4], float first, float second, T* to,
+                           int64_t stride, int count, int warp, int lane) {
+  const int row = warp * 16 + lane / 4;
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const int column = j * 8 + lane % 4 * 2;
+    if (row < count) {
+      *reinterpret_cast<uint32_t*>(to + row * stride + column) =
+          packed(sum[j][0] * first, sum[j][1] * first, T{});
+    }
+    if (row + 8 < count) {
+      *reinterpret_cast<uint32_t*>(to + (row + 8) * stride + column) =
+          packed(sum[j][2] * second, sum[j][3] * second, T{});
+    }
+  }
+}
+
+}  // namespace onebit::ops::cuda

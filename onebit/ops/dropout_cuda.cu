@@ -1,0 +1,38 @@
+#include "onebit/ops/cuda_ops.h"
+#include "onebit/ops/kernel_cuda.h"
+
+namespace onebit::ops::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// A thread for every eight columns of a row.
+template <typename T>
+__global__ void drop(const T* x, int64_t rows, int64_t columns, DropoutPlan plan, T* y) {
+  const int64_t width = (columns + kEight - 1) / kEight;
+  const int64_t index = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const int64_t row = index / width, block = index % width;
+  if (row >= rows) return;
+  const int64_t at = row * columns + block * kEight, count = columns - block * kEight;
+  Eight values = load_eight(x + at, count);
+  drop_eight(values, plan, row, static_cast<uint32_t>(block));
+  store_eight(values, y + at, count);
+}
+
+}  // namespace
+
+void dropout(Context& context, const DropoutForward& a) {
+  const int64_t rows = a.x.extent(0), columns = a.x.extent(1);
+  if (rows * columns == 0) return;
+  CudaStream& door = CudaStream::of(context);
+  const DropoutPlan plan(a.dropout);
+  const unsigned blocks = blocks_of(rows * ((columns + kEight - 1) / kEight), kThreads);
+  with_device_type(a.x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    drop<T><<<blocks, kThreads, 0, door.stream()>>>(pointer<T>(a.x), rows, columns, plan,
+                                                    pointer<T>(a.y));
+  });
+  check_launch("dropout");
+}
+
+}  // namespace onebit::ops::cuda

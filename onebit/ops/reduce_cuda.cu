@@ -1,0 +1,155 @@
+#include <algorithm>
+
+#include "onebit/ops/column_partials_cuda.h"
+#include "onebit/ops/cuda_ops.h"
+#include "onebit/ops/kernel_cuda.h"
+
+namespace onebit::ops::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kMostBlocks = 1024;
+
+struct Product {
+  __device__ static double term(float a, float b) { return double{a} * double{b}; }
+};
+struct Magnitude {
+  __device__ static double term(float a, float) { return fabs(double{a}); }
+};
+struct Plain {
+  __device__ static double term(float a, float) { return double{a}; }
+};
+
+__device__ double block_total(double mine) {
+  __shared__ double partial[kThreads / kWarp];
+  mine = warp_sum(mine);
+  if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = mine;
+  __syncthreads();
+  double total = 0;
+  for (const double one : partial) total += one;
+  return total;
+}
+
+// A sum for every block, in f64; which elements a thread adds depends on their number alone.
+template <class Kind>
+__global__ void partial_sums(const float* a, const float* b, int64_t count, double* partials) {
+  double sum = 0;
+  const int64_t stride = int64_t{gridDim.x} * kThreads * kEight;
+  for (int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight; at < count;
+       at += stride) {
+    const Eight x = load_eight(a + at, count - at), y = load_eight(b + at, count - at);
+    for (int i = 0; i < kEight; ++i) sum += Kind::term(x.lane[i], y.lane[i]);
+  }
+  sum = block_total(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+__global__ void total_sum(const double* partials, int count, double* total) {
+  double sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum += partials[i];
+  sum = block_total(sum);
+  if (threadIdx.x == 0) *total = sum;
+}
+
+template <class Kind>
+double reduce(Context& context, const ConstView& a, const ConstView& b) {
+  const int64_t count = a.elements();
+  if (count == 0) return 0;
+  CudaStream& door = CudaStream::of(context);
+  const unsigned blocks =
+      static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMostBlocks));
+  const auto memory = door.scratch().take((blocks + 1) * static_cast<int64_t>(sizeof(double)));
+  double* partials = memory.as<double>();
+  partial_sums<Kind>
+      <<<blocks, kThreads, 0, door.stream()>>>(a.data<float>(), b.data<float>(), count, partials);
+  check_launch("partial_sums");
+  total_sum<<<1, kThreads, 0, door.stream()>>>(partials, static_cast<int>(blocks),
+                                               partials + blocks);
+  check_launch("total_sum");
+  double total = 0;
+  door.download(&total, partials + blocks, sizeof total);
+  return total;
+}
+
+template <typename T>
+__global__ void look_for_non_finite(const T* x, int64_t count, int* found) {
+  bool bad = false;
+  const int64_t stride = int64_t{gridDim.x} * kThreads * kEight;
+  for (int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight; at < count;
+       at += stride) {
+    const Eight values = load_eight(x + at, count - at);
+    for (int i = 0; i < kEight; ++i) bad = bad || !isfinite(values.lane[i]);
+  }
+  if (__syncthreads_or(bad) != 0 && threadIdx.x == 0) *found = 1;
+}
+
+// Grid (columns, row blocks); a thread owns eight columns of its block of rows.
+template <typename T>
+__global__ void partial_column_sums(const T* x, int64_t rows, int64_t columns,
+                                    int64_t rows_per_block, float* partials) {
+  const int64_t column = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
+  if (column >= columns) return;
+  const int64_t first = int64_t{blockIdx.y} * rows_per_block;
+  const int64_t last = min(rows, first + rows_per_block), count = columns - column;
+  Eight sums;
+  for (int64_t row = first; row < last; ++row) {
+    const Eight values = load_eight(x + row * columns + column, count);
+    for (int i = 0; i < kEight; ++i) sums.lane[i] += values.lane[i];
+  }
+  store_eight(sums, partials + blockIdx.y * columns + column, count);
+}
+
+}  // namespace
+
+double dot(Context& context, ConstView a, ConstView b) {
+  return reduce<Product>(context, a, b);
+}
+
+double squared_norm(Context& context, ConstView x) {
+  return reduce<Product>(context, x, x);
+}
+
+double absolute_sum(Context& context, ConstView x) {
+  return reduce<Magnitude>(context, x, x);
+}
+
+double sum(Context& context, ConstView x) {
+  return reduce<Plain>(context, x, x);
+}
+
+bool all_finite(Context& context, ConstView x) {
+  const int64_t count = x.elements();
+  if (count == 0) return true;
+  CudaStream& door = CudaStream::of(context);
+  const auto memory = door.scratch().take(sizeof(int));
+  int* found = memory.as<int>();
+  check_cuda(cudaMemsetAsync(found, 0, sizeof(int), door.stream()), "cudaMemsetAsync");
+  const unsigned blocks =
+      static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMostBlocks));
+  with_device_type(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    look_for_non_finite<T><<<blocks, kThreads, 0, door.stream()>>>(pointer<T>(x), count, found);
+  });
+  check_launch("all_finite");
+  int result = 0;
+  door.download(&result, found, sizeof result);
+  return result == 0;
+}
+
+void column_sum(Context& context, const ColumnSum& a) {
+  const int64_t rows = a.x.extent(0), columns = a.x.extent(1);
+  if (rows * columns == 0) return;
+  CudaStream& door = CudaStream::of(context);
+  const DeviceRowBlocks blocks(rows);
+  DevicePartials partials(door, blocks, columns, 1);
+  const dim3 grid(blocks_of(columns, kThreads * kEight), static_cast<unsigned>(blocks.count));
+  with_device_type(a.x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    partial_column_sums<T><<<grid, kThreads, 0, door.stream()>>>(
+        pointer<T>(a.x), rows, columns, blocks.rows_per_block, partials.data());
+  });
+  check_launch("column_sum");
+  partials.add_to({a.sum.data<float>()});
+}
+
+}  // namespace onebit::ops::cuda

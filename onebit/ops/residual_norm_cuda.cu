@@ -1,0 +1,188 @@
+#include "onebit/ops/column_partials_cuda.h"
+#include "onebit/ops/cuda_ops.h"
+#include "onebit/ops/norm_cuda.h"
+
+namespace onebit::ops::cuda {
+namespace {
+
+template <typename T>
+struct Forward {
+  const T *residual, *x;
+  const float *gamma, *beta;
+  float epsilon;
+  T *sum, *y;                    // sum may be null
+  float *mean, *inverse_stddev;  // null in evaluation
+};
+
+template <typename T>
+__global__ void forward(Forward<T> a, int64_t hidden, DropoutPlan plan) {
+  const int64_t row = blockIdx.x, column = int64_t{threadIdx.x} * kEight, count = hidden - column;
+  const int64_t at = row * hidden + column;
+  Eight values = load_eight(a.x + at, count);
+  if (count > 0) drop_eight(values, plan, row, threadIdx.x);
+  const Eight residual = load_eight(a.residual + at, count);
+  for (int i = 0; i < kEight; ++i) values.lane[i] += residual.lane[i];
+  if (a.sum != nullptr) store_eight(values, a.sum + at, count);
+  const RowStatistics statistics = row_statistics(values, count, hidden, a.epsilon);
+  const Eight gamma = load_eight(a.gamma + column, count);
+  const Eight beta = load_eight(a.beta + column, count);
+  store_eight(normalised(values, statistics, gamma, beta), a.y + at, count);
+  if (threadIdx.x == 0 && a.mean != nullptr) {
+    a.mean[row] = statistics.mean;
+    a.inverse_stddev[row] = statistics.inverse_stddev;
+  }
+}
+
+enum Sum { kGamma, kBeta, kBias, kSums };
+
+template <typename T>
+struct Backward {
+  const T *grad_y, *grad_y_extra, *grad_sum_extra;  // the extras may be null
+  NormSource<T> source;
+  const float* gamma;
+  T *grad_residual, *grad_x;  // either may be one of the inputs; grad_x may be null
+};
+
+__device__ void add_to(Eight& sum, const Eight& other) {
+  for (int i = 0; i < kEight; ++i) sum.lane[i] += other.lane[i];
+}
+
+template <typename T>
+__global__ void backward(Backward<T> a, int64_t hidden, DeviceRowBlocks blocks, DropoutPlan plan,
+                         float* partials) {
+  const int64_t column = int64_t{threadIdx.x} * kEight, count = hidden - column;
+  const Eight gamma = load_eight(a.gamma + column, count);
+  const int64_t first = int64_t{blockIdx.x} * blocks.rows_per_block;
+  const int64_t last = min(blocks.rows, first + blocks.rows_per_block);
+  Eight gamma_sum, beta_sum, bias_sum;
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t at = row * hidden + column;
+    Eight grad_y = load_eight(a.grad_y + at, count);
+    if (a.grad_y_extra != nullptr) add_to(grad_y, load_eight(a.grad_y_extra + at, count));
+    const Eight x_hat = a.source.x_hat(row, hidden, column, gamma);
+    Eight grad = norm_gradient(grad_y, x_hat, gamma, hidden, a.source.inverse_stddev[row],
+                               gamma_sum, beta_sum);
+    if (a.grad_sum_extra != nullptr) add_to(grad, load_eight(a.grad_sum_extra + at, count));
+    store_eight(grad, a.grad_residual + at, count);
+    if (count > 0) drop_eight(grad, plan, row, threadIdx.x);
+    if (a.grad_x != nullptr) store_eight(grad, a.grad_x + at, count);
+    add_to(bias_sum, grad);
+  }
+  float* sums = partials + int64_t{blockIdx.x} * kSums * hidden + column;
+  store_eight(gamma_sum, sums + kGamma * hidden, count);
+  store_eight(beta_sum, sums + kBeta * hidden, count);
+  store_eight(bias_sum, sums + kBias * hidden, count);
+}
+
+template <typename T>
+__global__ void add_forward(const T* residual, const T* x, int64_t hidden, DropoutPlan plan, T* y) {
+  const int64_t row = blockIdx.x, column = int64_t{threadIdx.x} * kEight, count = hidden - column;
+  const int64_t at = row * hidden + column;
+  if (count <= 0) return;
+  Eight values = load_eight(x + at, count);
+  drop_eight(values, plan, row, threadIdx.x);
+  add_to(values, load_eight(residual + at, count));
+  store_eight(values, y + at, count);
+}
+
+template <typename T>
+__global__ void add_backward(const T* grad_y, int64_t hidden, DeviceRowBlocks blocks,
+                             DropoutPlan plan, T* grad_x, float* partials) {
+  const int64_t column = int64_t{threadIdx.x} * kEight, count = hidden - column;
+  if (count <= 0) return;
+  const int64_t first = int64_t{blockIdx.x} * blocks.rows_per_block;
+  const int64_t last = min(blocks.rows, first + blocks.rows_per_block);
+  Eight sum;
+  for (int64_t row = first; row < last; ++row) {
+    Eight grad = load_eight(grad_y + row * hidden + column, count);
+    drop_eight(grad, plan, row, threadIdx.x);
+    if (grad_x != nullptr) store_eight(grad, grad_x + row * hidden + column, count);
+    add_to(sum, grad);
+  }
+  if (partials != nullptr) store_eight(sum, partials + blockIdx.x * hidden + column, count);
+}
+
+}  // namespace
+
+void residual_norm(Context& context, const ResidualNorm& a) {
+  const int64_t rows = a.x.extent(0), hidden = a.x.extent(1);
+  if (rows * hidden == 0) return;
+  CudaStream& door = CudaStream::of(context);
+  const DropoutPlan plan(a.dropout);
+  const unsigned threads = row_threads(hidden, "residual_norm");
+  with_device_type(a.x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const Forward<T> call{.residual = pointer<T>(a.residual),
+                          .x = pointer<T>(a.x),
+                          .gamma = a.gamma.data<float>(),
+                          .beta = a.beta.data<float>(),
+                          .epsilon = a.epsilon,
+                          .sum = pointer<T>(a.sum),
+                          .y = pointer<T>(a.y),
+                          .mean = a.mean.data<float>(),
+                          .inverse_stddev = a.inverse_stddev.data<float>()};
+    forward<T><<<static_cast<unsigned>(rows), threads, 0, door.stream()>>>(call, hidden, plan);
+  });
+  check_launch("residual_norm");
+}
+
+void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
+  const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
+  if (rows * hidden == 0) return;
+  CudaStream& door = CudaStream::of(context);
+  const DropoutPlan plan(a.dropout);
+  const DeviceRowBlocks blocks(rows);
+  DevicePartials partials(door, blocks, hidden, kSums);
+  const unsigned threads = row_threads(hidden, "residual_norm_backward");
+  with_device_type(a.grad_y.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const Backward<T> call{.grad_y = pointer<T>(a.grad_y),
+                           .grad_y_extra = pointer<T>(a.grad_y_extra),
+                           .grad_sum_extra = pointer<T>(a.grad_sum_extra),
+                           .source = {pointer<T>(a.sum), pointer<T>(a.y), a.mean.data<float>(),
+                                      a.inverse_stddev.data<float>(), a.beta.data<float>()},
+                           .gamma = a.gamma.data<float>(),
+                           .grad_residual = pointer<T>(a.grad_residual),
+                           .grad_x = pointer<T>(a.grad_x)};
+    backward<T><<<static_cast<unsigned>(blocks.count), threads, 0, door.stream()>>>(
+        call, hidden, blocks, plan, partials.data());
+  });
+  check_launch("residual_norm_backward");
+  partials.add_to(
+      {a.grad_gamma.data<float>(), a.grad_beta.data<float>(), a.grad_bias.data<float>()});
+}
+
+void residual_add(Context& context, const ResidualAdd& a) {
+  const int64_t rows = a.x.extent(0), hidden = a.x.extent(1);
+  if (rows * hidden == 0) return;
+  CudaStream& door = CudaStream::of(context);
+  const DropoutPlan plan(a.dropout);
+  const unsigned threads = row_threads(hidden, "residual_add");
+  with_device_type(a.x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    add_forward<T><<<static_cast<unsigned>(rows), threads, 0, door.stream()>>>(
+        pointer<T>(a.residual), pointer<T>(a.x), hidden, plan, pointer<T>(a.y));
+  });
+  check_launch("residual_add");
+}
+
+void residual_add_backward(Context& context, const ResidualAddBackward& a) {
+  const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
+  if (rows * hidden == 0) return;
+  CudaStream& door = CudaStream::of(context);
+  const DropoutPlan plan(a.dropout);
+  const DeviceRowBlocks blocks(rows);
+  const bool sums_bias = !a.grad_bias.empty();
+  DevicePartials partials(door, blocks, sums_bias ? hidden : 0, 1);
+  const unsigned threads = row_threads(hidden, "residual_add_backward");
+  with_device_type(a.grad_y.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    add_backward<T><<<static_cast<unsigned>(blocks.count), threads, 0, door.stream()>>>(
+        pointer<T>(a.grad_y), hidden, blocks, plan, pointer<T>(a.grad_x),
+        sums_bias ? partials.data() : nullptr);
+  });
+  check_launch("residual_add_backward");
+  if (sums_bias) partials.add_to({a.grad_bias.data<float>()});
+}
+
+}  // namespace onebit::ops::cuda
