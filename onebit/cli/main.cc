@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   onebit::cli::add_prepare(program, chosen);
   onebit::cli::add_pretrain(program, chosen);
   onebit::cli::add_evaluate(program, chosen);
+  onebit::cli::add_convert(program, chosen);
   onebit::cli::add_fill(program, chosen);
   onebit::cli::add_tokenize(program, chosen);
   onebit::cli::add_inspect(program, chosen);

@@ -31,7 +31,9 @@ formats::BertConfigFile to_file(const ModelDescription& description) {
   return file;
 }
 
-model::BertConfig from_file(const formats::BertConfigFile& file) {
+}  // namespace
+
+model::BertConfig model_config(const formats::BertConfigFile& file) {
   model::BertConfig config;
   config.pre_layer_norm = file.pre_layer_norm;
   config.vocab_size = file.vocab_size;
@@ -49,8 +51,6 @@ model::BertConfig from_file(const formats::BertConfigFile& file) {
   config.initializer_range = file.initializer_range;
   return config;
 }
-
-}  // namespace
 
 Path find_model_folder(const Path& path) {
   if (std::filesystem::exists(path / "config.json")) return path;
@@ -70,7 +70,7 @@ ModelDescription read_model_description(const Path& model_folder) {
           "{}: there is no tokenizer_config.json, so it is not known whether text is lower-cased; "
           "write {{\"do_lower_case\": true}} or false into that file",
           model_folder.string());
-  return {.config = from_file(folder.config),
+  return {.config = model_config(folder.config),
           .architecture = folder.config.architecture,
           .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_tokens(
               folder.vocabulary, (model_folder / "vocab.txt").string())),

@@ -22,6 +22,9 @@ struct ModelDescription {
   text::Casing casing = text::Casing::kUncased;
 };
 
+// What config.json says about the model.
+model::BertConfig model_config(const formats::BertConfigFile& file);
+
 // A model folder, a checkpoint (its model/ is meant) or a run's folder (the model of its `latest`
 // checkpoint is meant). Error: none of these.
 Path find_model_folder(const Path& path);

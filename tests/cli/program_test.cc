@@ -22,7 +22,8 @@ Outcome run(const std::string& arguments) {
 }
 
 TEST(Program, EveryCommandExplainsItself) {
-  for (const char* command : {"prepare", "pretrain", "evaluate", "fill", "tokenize", "inspect"}) {
+  for (const char* command :
+       {"prepare", "pretrain", "evaluate", "fill", "tokenize", "inspect", "convert"}) {
     const Outcome help = run(std::string(command) + " --help");
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_GT(help.output.size(), 200u) << command;

@@ -1,0 +1,114 @@
+// onebit's encoder in a program of one's own: reads passages, a line each, from standard input and
+// writes a safetensors file with what the model makes of them:
+//   tokens [rows] i32, starts [passages + 1] i32, hidden [rows, hidden] f32 (the last layer), and
+//   where the model has a question-answering head, answers [rows, 2] f32 (first and last token).
+//
+//   build/examples/encode_text MODEL_FOLDER OUTPUT.safetensors < passages.txt
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "onebit/data/batch.h"
+#include "onebit/formats/safetensors_writer.h"
+#include "onebit/model/bert.h"
+#include "onebit/model/question_answering_model.h"
+#include "onebit/tasks/device_batch.h"
+#include "onebit/tasks/model_folder.h"
+#include "onebit/text/tokenizer.h"
+
+using namespace onebit;
+
+namespace {
+
+// Tokens as [CLS] passage [SEP], each passage cut to the model's positions.
+data::Batch read_passages(const tasks::ModelDescription& model) {
+  text::Tokenizer tokenizer(model.vocabulary, model.casing);
+  data::Batch batch;
+  batch.sequence_starts = {0};
+  std::vector<int32_t> ids;
+  for (std::string line; std::getline(std::cin, line);) {
+    ids.clear();
+    tokenizer.encode(line, ids);
+    ids.resize(std::min(ids.size(), static_cast<size_t>(model.config.max_positions - 2)));
+    const int64_t first_row = batch.rows();
+    batch.tokens.push_back(model.vocabulary->cls_id());
+    batch.tokens.insert(batch.tokens.end(), ids.begin(), ids.end());
+    batch.tokens.push_back(model.vocabulary->sep_id());
+    batch.segments.resize(batch.tokens.size(), 0);
+    batch.end_sequence(first_row, static_cast<uint64_t>(batch.sequences()));
+  }
+  require(batch.sequences() > 0, "standard input is empty; a passage a line is expected");
+  return batch;
+}
+
+data::BatchBounds bounds_of(const data::Batch& batch) {
+  return {.sequences = batch.sequences(), .rows = batch.rows(), .masked_rows = 0};
+}
+
+Tensor hidden_states(Context& context, const tasks::ModelDescription& description,
+                     const Path& folder, const data::Batch& batch) {
+  params::Table table;
+  model::Bert encoder(description.config, table);
+  table.allocate(context.device(), DType::kF32);
+  tasks::load_values(
+      table, folder,
+      {.may_lack = {}, .may_ignore = {"bert.pooler.", "cls.", "qa_outputs.", "classifier."}});
+  model::MemoryPlan memory(context.device());
+  encoder.book(memory, {.limits = tasks::limits_of(bounds_of(batch))});
+  tasks::DeviceBatchBuffer buffer(context.device(), bounds_of(batch));
+  const View hidden = encoder.forward(context, buffer.upload(batch), {}, nullptr);
+  Tensor result(Device{}, DType::kF32, hidden.shape());
+  copy(result.view(), hidden);
+  return result;
+}
+
+Tensor answer_scores(Context& context, const tasks::ModelDescription& description,
+                     const Path& folder, const data::Batch& batch) {
+  params::Table table;
+  model::QuestionAnsweringModel answerer(description.config, table);
+  table.allocate(context.device(), DType::kF32);
+  tasks::load_values(table, folder,
+                     {.may_lack = {}, .may_ignore = {"bert.pooler.", "cls.", "classifier."}});
+  answerer.plan(context, tasks::limits_of(bounds_of(batch)), {}, false);
+  tasks::DeviceBatchBuffer buffer(context.device(), bounds_of(batch));
+  return answerer.predict(context, buffer.upload(batch));
+}
+
+void run(const Path& path, const Path& output) {
+  Context context = Context::cpu(static_cast<int>(std::thread::hardware_concurrency()));
+  const Path folder = tasks::find_model_folder(path);
+  const tasks::ModelDescription description = tasks::read_model_description(folder);
+  const data::Batch batch = read_passages(description);
+  const Tensor hidden = hidden_states(context, description, folder, batch);
+  std::vector<formats::NamedTensor> tensors = {
+      {"tokens", ConstView::of(batch.tokens.data(), {batch.rows()})},
+      {"starts", ConstView::of(batch.sequence_starts.data(), {batch.sequences() + 1})},
+      {"hidden", hidden.view()}};
+  Tensor answers;
+  if (formats::open_hugging_face_tensors(folder)->find("qa_outputs.weight")) {
+    answers = answer_scores(context, description, folder, batch);
+    tensors.push_back({"answers", answers.view()});
+  }
+  formats::write_safetensors(output, tensors);
+  fmt::print("{}: {} passages, {} tokens\n", output.string(), batch.sequences(), batch.rows());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    fmt::print(stderr, "usage: encode_text MODEL_FOLDER OUTPUT.safetensors < passages.txt\n");
+    return 2;
+  }
+  try {
+    run(argv[1], argv[2]);
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
