@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/base/json_duplicates.h"
+#include "onebit/base/json_flaws.h"
 
 namespace onebit {
 namespace {
@@ -46,6 +46,9 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 const Json kNull;
 
+// Values are copied and compared by recursion, which a file must not drive off the stack.
+constexpr size_t kMostNesting = 500;
+
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
@@ -57,6 +60,10 @@ Json parse_json(std::string_view text, const std::string& source) {
     fail("{}:{}:{}: not valid JSON: {}", source, line, column, reason_of(error.what()));
   } catch (const Json::exception& error) {  // a number beyond every type
     fail("{}: not valid JSON: {}", source, reason_of_other(error.what()));
+  }
+  if (const auto deep = find_deeper_nesting(text, kMostNesting)) {
+    const auto [line, column] = place_of(text, *deep);
+    fail("{}:{}:{}: more than {} brackets inside each other", source, line, column, kMostNesting);
   }
   if (const auto duplicate = find_duplicate_key(text)) {
     const auto [line, column] = place_of(text, duplicate->offset);

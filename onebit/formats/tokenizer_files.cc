@@ -31,24 +31,6 @@ std::vector<std::string> lines_of(const Path& path) {
   return lines;
 }
 
-// {"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, ...}}}
-std::vector<std::string> word_piece_vocabulary(const Path& path) {
-  const Json json = read_json(path);
-  const Json model = json.is_object() ? json.value("model", Json::object()) : Json::object();
-  const Json vocabulary = model.is_object() ? model.value("vocab", Json()) : Json();
-  require(vocabulary.is_object() && !vocabulary.empty(),
-          "{}: key `model.vocab` is not a WordPiece vocabulary", path.string());
-  std::vector<std::string> tokens(vocabulary.size());
-  for (const auto& [token, id] : vocabulary.items()) {
-    require(id.is_number_unsigned() && id.get<uint64_t>() < tokens.size() &&
-                tokens[id.get<size_t>()].empty() && !token.empty(),
-            "{}: key `model.vocab`: the id of {} is not one of 0 to {}, each once", path.string(),
-            quote(token), tokens.size() - 1);
-    tokens[id.get<size_t>()] = token;
-  }
-  return tokens;
-}
-
 // A special token is a string, or an object with its text as "content".
 std::string special_token(JsonReader& reader, const std::string& key, const std::string& fallback) {
   const Json& value = reader.raw(key);
@@ -65,8 +47,28 @@ int64_t model_max_length(JsonReader& reader) {
   return value > 1e9 ? 1'000'000'000 : static_cast<int64_t>(value);
 }
 
-std::optional<TokenizerConfigFile> from_tokenizer_config(const Path& path) {
-  JsonReader reader(read_json(path), path.string(), "");
+}  // namespace
+
+// {"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, ...}}}
+std::vector<std::string> parse_word_piece_vocabulary(const Json& json, const std::string& place) {
+  const Json model = json.is_object() ? json.value("model", Json::object()) : Json::object();
+  const Json vocabulary = model.is_object() ? model.value("vocab", Json()) : Json();
+  require(vocabulary.is_object() && !vocabulary.empty(),
+          "{}: key `model.vocab` is not a WordPiece vocabulary", place);
+  std::vector<std::string> tokens(vocabulary.size());
+  for (const auto& [token, id] : vocabulary.items()) {
+    require(id.is_number_unsigned() && id.get<uint64_t>() < tokens.size() &&
+                tokens[id.get<size_t>()].empty() && !token.empty(),
+            "{}: key `model.vocab`: the id of {} is not one of 0 to {}, each once", place,
+            quote(token), tokens.size() - 1);
+    tokens[id.get<size_t>()] = token;
+  }
+  return tokens;
+}
+
+std::optional<TokenizerConfigFile> parse_tokenizer_config(const Json& json,
+                                                          const std::string& place) {
+  JsonReader reader(json, place, "");
   reader.choice("tokenizer_class", "BertTokenizer",
                 {std::begin(kTokenizerClasses), std::end(kTokenizerClasses)});
   if (!reader.has("do_lower_case")) return std::nullopt;
@@ -84,8 +86,9 @@ std::optional<TokenizerConfigFile> from_tokenizer_config(const Path& path) {
 }
 
 // {"normalizer": {"type": "BertNormalizer", "lowercase": true, "strip_accents": null, ...}}
-std::optional<TokenizerConfigFile> from_tokenizer_json(const Path& path) {
-  JsonReader reader(read_json(path), path.string(), "");
+std::optional<TokenizerConfigFile> parse_tokenizer_json(const Json& json,
+                                                        const std::string& place) {
+  JsonReader reader(json, place, "");
   const Json& value = reader.raw("normalizer");
   if (!value.is_object()) return std::nullopt;
   JsonReader normalizer = reader.object("normalizer");
@@ -99,8 +102,6 @@ std::optional<TokenizerConfigFile> from_tokenizer_json(const Path& path) {
   return config;
 }
 
-}  // namespace
-
 std::vector<std::string> read_vocabulary(const Path& folder) {
   const Path plain = folder / "vocab.txt", combined = folder / "tokenizer.json";
   if (std::filesystem::exists(plain)) return lines_of(plain);
@@ -108,18 +109,20 @@ std::vector<std::string> read_vocabulary(const Path& folder) {
           "{}: holds no vocabulary: neither vocab.txt nor "
           "tokenizer.json is there",
           folder.string());
-  return word_piece_vocabulary(combined);
+  return read_vocabulary_file(combined);
 }
 
 std::vector<std::string> read_vocabulary_file(const Path& path) {
-  return path.extension() == ".json" ? word_piece_vocabulary(path) : lines_of(path);
+  return path.extension() == ".json" ? parse_word_piece_vocabulary(read_json(path), path.string())
+                                     : lines_of(path);
 }
 
 std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder) {
   const Path own = folder / "tokenizer_config.json", combined = folder / "tokenizer.json";
   std::optional<TokenizerConfigFile> config, other;
-  if (std::filesystem::exists(own)) config = from_tokenizer_config(own);
-  if (std::filesystem::exists(combined)) other = from_tokenizer_json(combined);
+  if (std::filesystem::exists(own)) config = parse_tokenizer_config(read_json(own), own.string());
+  if (std::filesystem::exists(combined))
+    other = parse_tokenizer_json(read_json(combined), combined.string());
   require(
       !config || !other || config->lower_case == other->lower_case,
       "{}: tokenizer_config.json says do_lower_case {}, tokenizer.json says lowercase {}; correct "

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onebit/base/file.h"
+#include "onebit/base/json.h"
 
 namespace onebit::formats {
 
@@ -26,6 +27,14 @@ struct TokenizerConfigFile {
 // vocab.txt (one token a line, the line's number its id), or the vocabulary of tokenizer.json.
 // Errors: neither is there; a token twice or empty; ids with a gap.
 std::vector<std::string> read_vocabulary(const Path& folder);
+
+// tokenizer.json's WordPiece vocabulary. Error: another kind of tokenizer; ids with a gap.
+std::vector<std::string> parse_word_piece_vocabulary(const Json& json, const std::string& place);
+// Nothing where the file does not say whether text is lower-cased. Error: another kind of
+// tokenizer.
+std::optional<TokenizerConfigFile> parse_tokenizer_config(const Json& json,
+                                                          const std::string& place);
+std::optional<TokenizerConfigFile> parse_tokenizer_json(const Json& json, const std::string& place);
 
 // One of these files: tokenizer.json by its ending, else a vocab.txt.
 std::vector<std::string> read_vocabulary_file(const Path& path);

@@ -39,6 +39,16 @@ TEST(ParseJson, BadBytesAndNumbersAreErrorsOfOurs) {
   EXPECT_THAT(parse_message("{\"a\": 1e999}"), HasSubstr("1e999"));
 }
 
+TEST(ParseJson, NestingIsBounded) {
+  const auto nested = [](size_t depth) {
+    return "{\"a\": \"[[\", /* \" */ \"b\": " + std::string(depth, '[') + std::string(depth, ']') +
+           "}";
+  };
+  EXPECT_EQ(parse_message(nested(499)), "(no error)");
+  EXPECT_THAT(parse_message(nested(500)), HasSubstr("more than 500 brackets inside each other"));
+  EXPECT_THAT(parse_message(nested(200000)), StartsWith("recipe.json:1:"));
+}
+
 TEST(ParseJson, AKeyGivenTwiceIsAnErrorAtItsSecondPlace) {
   EXPECT_THAT(parse_message("{\n \"lr\": 1,\n \"lr\": 2}"),
               StartsWith("recipe.json:3:2: the key \"lr\" is given twice"));

@@ -165,6 +165,22 @@ TEST(NameMap, WrappedBareAndAliasedTensors) {
   EXPECT_THAT(ours->skipped()[1].reason, HasSubstr("the same as bert.embeddings"));
 }
 
+TEST(NameMap, PaddedRowsAreCut) {
+  const auto source = std::make_shared<MemorySource>(
+      "model", std::vector<TensorEntry>{
+                   {"bert.embeddings.word_embeddings.weight", DType::kF32, {5, 2}},
+                   {"cls.predictions.bias", DType::kF32, {5}},
+                   {"bert.embeddings.position_embeddings.weight", DType::kF32, {5, 2}}});
+  NamePlan plan = plan_to_ours(source->entries(), Naming::kHuggingFace, "model");
+  cut_vocabulary(plan, 3);
+  const MappedSource cut(source, std::move(plan));
+  EXPECT_EQ(cut.entries()[0].shape, (Shape{3, 2}));
+  EXPECT_EQ(values_of(cut, "bert.embeddings.word_embeddings.weight"),
+            (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(values_of(cut, "cls.predictions.bias"), (std::vector<float>{11, 12, 13}));
+  EXPECT_EQ(cut.entries()[2].shape, (Shape{5, 2}));
+}
+
 TEST(NameMap, AnUntiedDecoderIsRefused) {
   const auto source = std::make_shared<MemorySource>(
       "model.pt",

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "onebit/base/json.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/mapped_source.h"
 #include "onebit/formats/safetensors.h"
@@ -80,6 +81,41 @@ TEST(OpenCheckpoint, FolderOfTransformers5HasItsVocabularyInTokenizerJson) {
   EXPECT_EQ(folder.vocabulary[4], "[MASK]");
   ASSERT_TRUE(folder.tokenizer.has_value());
   EXPECT_TRUE(folder.tokenizer->lower_case);
+}
+
+TEST(OpenCheckpoint, PyTorchFilesWithAnIndex) {
+  TemporaryFolder folder;
+  const Path shard = folder / "pytorch_model-00001-of-00001.bin";
+  std::filesystem::copy(kGolden / "bert_zip/pytorch_model.bin", shard);
+  Json index;
+  const OpenedCheckpoint whole = open_checkpoint(shard);
+  for (const TensorEntry& entry : whole.tensors->entries()) {
+    index["weight_map"][entry.name] = shard.filename().string();
+  }
+  std::ofstream(folder / "pytorch_model.bin.index.json") << index.dump();
+  const OpenedCheckpoint opened = open_checkpoint(folder.path());
+  EXPECT_EQ(opened.kind, CheckpointKind::kTorch);
+  const SafetensorsFile expected(kGolden / kPost);
+  EXPECT_EQ(values_of(*opened.tensors, "bert.pooler.dense.bias"),
+            values_of(expected, "bert.pooler.dense.bias"));
+  EXPECT_EQ(open_checkpoint(folder / "pytorch_model.bin.index.json").kind, CheckpointKind::kTorch);
+}
+
+TEST(OpenCheckpoint, AKindMayBeAskedFor) {
+  TemporaryFolder folder;
+  std::filesystem::copy(kGolden / "bert/model.safetensors", folder / "model.safetensors");
+  std::filesystem::copy(kGolden / "bert_zip/pytorch_model.bin", folder / "pytorch_model.bin");
+  const OpenedCheckpoint first = open_checkpoint(folder.path());
+  EXPECT_EQ(first.kind, CheckpointKind::kSafetensors);
+  EXPECT_EQ(first.others, std::vector<Path>{folder / "pytorch_model.bin"});
+  EXPECT_EQ(open_checkpoint(folder.path(), CheckpointKind::kTorch).kind, CheckpointKind::kTorch);
+  EXPECT_EQ(open_checkpoint(folder / "pytorch_model.bin", CheckpointKind::kDeepSpeed).kind,
+            CheckpointKind::kDeepSpeed);
+  EXPECT_THAT(
+      message_of([&] { open_checkpoint(folder / "model.safetensors", CheckpointKind::kTorch); }),
+      HasSubstr("this is safetensors, PyTorch was asked for"));
+  EXPECT_THAT(message_of([&] { open_checkpoint(folder.path(), CheckpointKind::kDeepSpeed); }),
+              HasSubstr("no DeepSpeed checkpoint in this folder"));
 }
 
 std::string open_error(const Path& path) {

@@ -1,4 +1,4 @@
-#include "onebit/base/json_duplicates.h"
+#include "onebit/base/json_flaws.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -32,6 +32,21 @@ size_t skip_space(std::string_view text, size_t at) {
 }
 
 }  // namespace
+
+std::optional<size_t> find_deeper_nesting(std::string_view text, size_t most) {
+  size_t depth = 0;
+  for (size_t at = skip_space(text, 0); at < text.size(); at = skip_space(text, at)) {
+    if (text[at] == '"') {
+      at = end_of_string(text, at);
+      continue;
+    }
+    if (text[at] == '{' || text[at] == '[') ++depth;
+    if (text[at] == '}' || text[at] == ']') --depth;
+    if (depth > most) return at;
+    ++at;
+  }
+  return std::nullopt;
+}
 
 std::optional<DuplicateKey> find_duplicate_key(std::string_view text) {
   std::vector<std::set<std::string>> open;  // keys so far, of each object around `at`

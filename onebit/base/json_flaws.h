@@ -1,4 +1,5 @@
-// Finds a key given twice in one object, which JSON parsers let pass.
+// What JSON parsers let pass and we do not. Texts must already have been parsed as JSON, comments
+// allowed.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,10 @@ struct DuplicateKey {
   size_t offset;  // of the second one's opening quote, in bytes
 };
 
-// `text` must already have been parsed as JSON, comments allowed.
+// A key given twice in one object.
 std::optional<DuplicateKey> find_duplicate_key(std::string_view text);
+
+// The offset of a bracket that opens more than `most` levels.
+std::optional<size_t> find_deeper_nesting(std::string_view text, size_t most);
 
 }  // namespace onebit

@@ -1,0 +1,24 @@
+// JSON itself and the readers of a model folder: config.json, tokenizer_config.json,
+// tokenizer.json, the index of shards.
+#include "onebit/base/json.h"
+
+#include "onebit/formats/bert_config_file.h"
+#include "onebit/formats/sharded_source.h"
+#include "onebit/formats/tokenizer_files.h"
+#include "tests/fuzz/fuzz_input.h"
+
+using namespace onebit;
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text = text_of(data, size);
+  expect_error_at_most([&] {
+    const Json json = parse_json(text, "input.json");
+    expect_error_at_most([&] { formats::parse_bert_config(json, "input.json"); });
+    expect_error_at_most([&] { formats::parse_tokenizer_config(json, "input.json"); });
+    expect_error_at_most([&] { formats::parse_tokenizer_json(json, "input.json"); });
+    expect_error_at_most([&] { formats::parse_word_piece_vocabulary(json, "input.json"); });
+    const MemoryFile file(text);
+    expect_error_at_most([&] { formats::open_sharded_safetensors(file.path()); });
+  });
+  return 0;
+}

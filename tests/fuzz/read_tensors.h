@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "onebit/formats/mapped_source.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace onebit::formats {
+
+// Reads every tensor as a conversion would, under the file's names and under ours.
+inline void read_tensors(const std::shared_ptr<const TensorSource>& source) {
+  std::vector<std::byte> scratch;
+  for (size_t i = 0; i < source->entries().size(); ++i) {
+    expect_error_at_most([&] { source->bytes(i, scratch); });
+  }
+  const auto ours = under_our_names(source);
+  for (size_t i = 0; i < ours->entries().size(); ++i) {
+    expect_error_at_most([&] { ours->bytes(i, scratch); });
+  }
+}
+
+}  // namespace onebit::formats

@@ -1,0 +1,13 @@
+// A safetensors file: its header, then every tensor.
+#include "onebit/formats/safetensors.h"
+#include "tests/fuzz/read_tensors.h"
+
+using namespace onebit;
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  expect_error_at_most([&] {
+    const MemoryFile file(text_of(data, size));
+    formats::read_tensors(std::make_shared<formats::SafetensorsFile>(file.path()));
+  });
+  return 0;
+}
