@@ -88,6 +88,7 @@ void BucketExchange::start_scatter(Context& context, int64_t bucket) {
   prepare(flight, bucket);
   const Stopwatch stopwatch;
   pack(context, flight);
+  context.synchronize();  // transports know nothing of streams
   seconds_.compute += stopwatch.seconds();
   flight.request = communicator_.start_all_to_all_v({.send = flight.send,
                                                      .send_bytes = flight.chunk_bytes,
@@ -102,6 +103,7 @@ void BucketExchange::start_gather(Context& context) {
   flight.request.wait();
   seconds_.wait += stopwatch.restart();
   reduce(context, flight);
+  context.synchronize();
   seconds_.compute += stopwatch.seconds();
   flight.request =
       communicator_.start_all_gather_v(flight.result, flight.gathered, flight.chunk_bytes);

@@ -109,6 +109,10 @@ Request Communicator::start_counted(Messages messages) {
   return Request(start(std::move(messages)));
 }
 
+void Communicator::copy_own(std::byte* to, const std::byte* from, int64_t size_bytes) {
+  memory::copy(Device{}, to, Device{}, from, size_bytes);
+}
+
 template <typename T>
 Request Communicator::reduce(std::span<T> values, Reduction reduction) {
   if (world_size_ == 1) return Request();
@@ -158,7 +162,7 @@ Request Communicator::start_all_gather_v(std::span<const std::byte> mine, std::s
   messages.send[self] = {};
   const std::span<std::byte> own = std::exchange(messages.receive[self], {});
   if (own.data() != mine.data() && !mine.empty()) {
-    memory::copy(device(), own.data(), device(), mine.data(), static_cast<int64_t>(mine.size()));
+    copy_own(own.data(), mine.data(), static_cast<int64_t>(mine.size()));
   }
   return start_counted(std::move(messages));
 }
@@ -178,7 +182,7 @@ Request Communicator::start_all_to_all_v(const AllToAll& chunks) {
   const std::span<const std::byte> mine = std::exchange(messages.send[self], {});
   const std::span<std::byte> own = std::exchange(messages.receive[self], {});
   if (!mine.empty()) {
-    memory::copy(device(), own.data(), device(), mine.data(), static_cast<int64_t>(mine.size()));
+    copy_own(own.data(), mine.data(), static_cast<int64_t>(mine.size()));
   }
   return start_counted(std::move(messages));
 }

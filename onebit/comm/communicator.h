@@ -1,6 +1,7 @@
 // Ranks talking to each other. A Communicator is one rank's end of one group; every rank of the
 // group calls the same collectives in the same order (per communicator, whichever thread makes the
-// call). Transports: threads of one process (thread_communicator.h), MPI (mpi_communicator.h).
+// call). Transports: threads of one process (thread_communicator.h), MPI (mpi_communicator.h),
+// and for buffers on CUDA devices those of device_communicator.h.
 //
 // Errors. When a rank fails it calls abort() (run_rank() does it for every exception). From then on
 // every blocked or later call of another rank throws PeerError with the failed rank and its
@@ -16,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "onebit/base/error.h"
@@ -81,7 +83,7 @@ class Communicator {
   int local_rank() const { return local_rank_; }
   // Where the buffers given to it live.
   virtual Device device() const { return {}; }
-  virtual std::string_view transport() const = 0;  // "threads", "mpi"
+  virtual std::string_view transport() const = 0;  // "threads", "mpi", ...
 
   // Every rank ends with the same bits: the values of all ranks combined in rank order. For small
   // agreements (norms, flags, counts): each rank sends all it has to every other. Long f32 buffers
@@ -143,6 +145,12 @@ class Communicator {
   };
   // The one thing a transport must do.
   virtual std::unique_ptr<Request::State> start(Messages messages) = 0;
+  // For transports built over another one.
+  static std::unique_ptr<Request::State> start_on(Communicator& other, Messages messages) {
+    return other.start(std::move(messages));
+  }
+  // What a rank has for itself.
+  virtual void copy_own(std::byte* to, const std::byte* from, int64_t size_bytes);
 
  private:
   Request start_counted(Messages messages);

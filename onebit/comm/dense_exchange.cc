@@ -1,56 +1,24 @@
 #include "onebit/comm/dense_exchange.h"
 
-#include <cstring>
-
 #include "onebit/base/error.h"
+#include "onebit/comm/dense_codec.h"
 
 namespace onebit::comm {
 namespace {
 
-constexpr int64_t kGrainElements = 1 << 15;
-
-template <typename Body>
-void with_wire_type(DType wire, const Body& body) {
-  switch (wire) {
-    case DType::kF32:
-      return body(float{});
-    case DType::kBF16:
-      return body(bf16{});
-    case DType::kF16:
-      return body(f16{});
-    default:
-      fail("gradients cannot travel as {}: communication_data_type is f32, bf16 or f16",
-           name_of(wire));
-  }
-}
-
-template <typename Wire>
-void average_chunks(Context& context, const Wire* received, int64_t elements, int world_size,
-                    Wire* result) {
-  const float share = 1.0f / static_cast<float>(world_size);
-  context.parallel_for(elements, kGrainElements, [&](int64_t begin, int64_t end) {
-    // Tiles that stay in the first cache while the ranks are added to them.
-    constexpr int64_t kTile = 1024;
-    float sum[kTile];
-    for (int64_t at = begin; at < end; at += kTile) {
-      const int64_t count = std::min(kTile, end - at);
-      for (int64_t i = 0; i < count; ++i) sum[i] = static_cast<float>(received[at + i]);
-      for (int rank = 1; rank < world_size; ++rank) {
-        const Wire* from = received + rank * elements + at;
-        for (int64_t i = 0; i < count; ++i) sum[i] += static_cast<float>(from[i]);
-      }
-      for (int64_t i = 0; i < count; ++i) result[at + i] = Wire(sum[i] * share);
-    }
-  });
+// What travels, seen as `wire` on the device where it lives.
+View wire_view(std::span<std::byte> bytes, DType wire, Shape shape, Device device) {
+  ONEBIT_INVARIANT(static_cast<int64_t>(bytes.size()) == shape.elements() * size_bytes_of(wire));
+  return {bytes.data(), wire, shape, device};
 }
 
 }  // namespace
 
 DenseExchange::DenseExchange(Communicator& communicator, const Buckets& buckets, DType wire)
     : BucketExchange(communicator, buckets), wire_(wire) {
-  with_wire_type(wire, [](auto) {});
-  require(communicator.device().is_cpu(), "the dense exchange is not built for {} memory",
-          name_of(communicator.device().type));
+  require(wire == DType::kF32 || wire == DType::kBF16 || wire == DType::kF16,
+          "gradients cannot travel as {}: communication_data_type is f32, bf16 or f16",
+          name_of(wire));
   if (communicator.world_size() > 1) book();
 }
 
@@ -88,33 +56,23 @@ void DenseExchange::set_memory(Flight& flight) {
 void DenseExchange::pack(Context& context, Flight& flight) {
   if (uses_caller_memory()) return;
   const View values = values_[static_cast<size_t>(flight.slot)];
-  with_wire_type(wire_, [&]<typename Wire>(Wire) {
-    const float* from = values.data<float>();
-    Wire* to = reinterpret_cast<Wire*>(flight.send.data());
-    context.parallel_for(values.elements(), kGrainElements, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = Wire(from[i]);
-    });
-  });
+  narrow_to_wire(context, values,
+                 wire_view(flight.send, wire_, {values.elements()}, context.device()));
 }
 
 void DenseExchange::reduce(Context& context, Flight& flight) {
-  with_wire_type(wire_, [&]<typename Wire>(Wire) {
-    average_chunks(context, reinterpret_cast<const Wire*>(flight.received.data()),
-                   flight.chunk.elements(), communicator().world_size(),
-                   reinterpret_cast<Wire*>(flight.result.data()));
-  });
+  const int64_t elements = flight.chunk.elements();
+  average_on_wire(
+      context,
+      wire_view(flight.received, wire_, {communicator().world_size(), elements}, context.device()),
+      wire_view(flight.result, wire_, {elements}, context.device()));
 }
 
 void DenseExchange::unpack(Context& context, Flight& flight) {
   if (uses_caller_memory()) return;
   const View values = values_[static_cast<size_t>(flight.slot)];
-  with_wire_type(wire_, [&]<typename Wire>(Wire) {
-    const Wire* from = reinterpret_cast<const Wire*>(flight.gathered.data());
-    float* to = values.data<float>();
-    context.parallel_for(values.elements(), kGrainElements, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<float>(from[i]);
-    });
-  });
+  widen_from_wire(context, wire_view(flight.gathered, wire_, {values.elements()}, context.device()),
+                  values);
 }
 
 }  // namespace onebit::comm

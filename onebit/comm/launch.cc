@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "onebit/comm/thread_communicator.h"
 
@@ -62,6 +63,10 @@ World::World() {
           "{} started {} ranks, but MPI sees {}: the launcher belongs to another MPI than the one "
           "onebit is built with; use its mpirun, or srun --mpi=pmix",
           launch.launcher, launch.world_size, communicator_->world_size());
+}
+
+void World::use_device(Device device, DeviceTransport transport) {
+  communicator_ = make_device_communicator(std::move(communicator_), device, transport);
 }
 
 }  // namespace onebit::comm

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "onebit/comm/communicator.h"
+#include "onebit/comm/device_communicator.h"
 #include "onebit/comm/mpi_communicator.h"
 
 namespace onebit::comm {
@@ -26,6 +27,9 @@ class World {
  public:
   World();
   Communicator& communicator() { return *communicator_; }
+  // From now on communicator() is one for buffers on `device`, built over the one before, which
+  // lives on. Collective.
+  void use_device(Device device, DeviceTransport transport);
 
  private:
   std::unique_ptr<MpiEnvironment> environment_;

@@ -27,11 +27,13 @@ ConstView part_of(const ConstView& flat, int64_t begin, int64_t elements) {
   return flat.empty() ? ConstView() : flat.rows(begin, begin + elements);
 }
 
+// A CUDA device is given all blocks at once: it works while the host looks at the network.
 template <typename Work>
-void in_pieces(int64_t elements, const Work& work) {
+void in_pieces(const Context& context, int64_t elements, const Work& work) {
   const int64_t blocks = blocks_in(elements);
-  for (int64_t begin = 0; begin < blocks; begin += kBlocksPerPoll) {
-    work(BlockRange{begin, std::min(begin + kBlocksPerPoll, blocks)});
+  const int64_t piece = context.device().is_cpu() ? kBlocksPerPoll : blocks;
+  for (int64_t begin = 0; begin < blocks; begin += piece) {
+    work(BlockRange{begin, std::min(begin + piece, blocks)});
   }
 }
 
@@ -105,7 +107,7 @@ void CompressedAllReduce::pack(Context& context, Flight& flight) {
         .scale = options_.scale,
         .extra = options_.extra,
         .blocks = {}};
-    in_pieces(elements, [&](BlockRange blocks_now) {
+    in_pieces(context, elements, [&](BlockRange blocks_now) {
       args.blocks = blocks_now;
       encode(context, args);
       poll();
@@ -131,7 +133,7 @@ void CompressedAllReduce::reduce(Context& context, Flight& flight) {
       .scale = options_.scale,
       .extra = options_.extra,
       .blocks = {}};
-  in_pieces(elements, [&](BlockRange blocks_now) {
+  in_pieces(context, elements, [&](BlockRange blocks_now) {
     args.blocks = blocks_now;
     average(context, args);
     poll();
@@ -153,7 +155,7 @@ void CompressedAllReduce::unpack(Context& context, Flight& flight) {
                 .extras = part_of(data.extras, place / kBlockElements, blocks_in(elements)),
                 .extra = options_.extra,
                 .blocks = {}};
-    in_pieces(elements, [&](BlockRange blocks_now) {
+    in_pieces(context, elements, [&](BlockRange blocks_now) {
       args.blocks = blocks_now;
       decode(context, args);
       poll();

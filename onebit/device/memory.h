@@ -16,6 +16,10 @@ void fill_zero(Device device, void* data, int64_t size_bytes);
 // Between any two devices; returns when the bytes have arrived.
 void copy(Device to_device, void* to, Device from_device, const void* from, int64_t size_bytes);
 
+// As copy, with CUDA memory on either side, but beside all work given to contexts and in no order
+// with it: for transports, whose callers have synchronised.
+void copy_beside(void* to, const void* from, int64_t size_bytes);
+
 // The CUDA halves of the above.
 std::byte* cuda_allocate(int device_index, int64_t size_bytes);
 void cuda_release(std::byte* data) noexcept;

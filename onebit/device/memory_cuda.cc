@@ -36,6 +36,14 @@ void cuda_copy(void* to, const void* from, int64_t size_bytes) {
   check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
 }
 
+void copy_beside(void* to, const void* from, int64_t size_bytes) {
+  if (size_bytes == 0) return;
+  check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(size_bytes), cudaMemcpyDefault,
+                             cudaStreamPerThread),
+             "cudaMemcpyAsync");
+  check_cuda(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");
+}
+
 int cuda_device_count() {
   int count = 0;
   if (cudaGetDeviceCount(&count) == cudaSuccess) return count;

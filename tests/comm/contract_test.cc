@@ -6,7 +6,11 @@
 #include <limits>
 #include <numeric>
 
+#include "onebit/comm/device_communicator.h"
+#include "onebit/comm/nccl_communicator.h"
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/device/buffer.h"
+#include "onebit/device/memory.h"
 #include "tests/comm/mpi_environment.h"
 
 namespace onebit::comm {
@@ -182,6 +186,88 @@ TEST(MpiContract, Holds) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
   EXPECT_EQ(testing::mpi_world()->transport(), "mpi");
   check_contract(*testing::mpi_world());
+}
+
+// Buffers on a device: what goes in from the host comes out there, moved by the transport.
+struct DeviceBytes {
+  Buffer buffer;
+
+  DeviceBytes(Device device, const std::vector<std::byte>& host)
+      : buffer(device, static_cast<int64_t>(host.size())) {
+    memory::copy(device, buffer.data(), Device{}, host.data(), buffer.size_bytes());
+  }
+  std::span<std::byte> span() const {
+    return {buffer.data(), static_cast<size_t>(buffer.size_bytes())};
+  }
+  std::vector<std::byte> host() const {
+    std::vector<std::byte> bytes(static_cast<size_t>(buffer.size_bytes()));
+    memory::copy(Device{}, bytes.data(), buffer.device(), buffer.data(), buffer.size_bytes());
+    return bytes;
+  }
+};
+
+void check_device_buffers(Communicator& world) {
+  for (const int64_t scale : {1, 1000, 60000}) {
+    Exchange exchange(world, scale);
+    const DeviceBytes send(world.device(), exchange.send);
+    const DeviceBytes receive(world.device(), exchange.receive);
+    world.all_to_all_v({send.span(), exchange.send_bytes, receive.span(), exchange.receive_bytes});
+    EXPECT_EQ(receive.host(), exchange.expected);
+  }
+  std::vector<std::byte> expected;
+  for (int rank = 0; rank < world.world_size(); ++rank) append(expected, message(rank, 3, 4096));
+  const DeviceBytes mine(world.device(), message(world.rank(), 3, 4096));
+  const DeviceBytes all(world.device(), std::vector<std::byte>(expected.size()));
+  world.all_gather(mine.span(), all.span());
+  EXPECT_EQ(all.host(), expected);
+  const DeviceBytes told(world.device(), message(world.rank(), 4, 999));
+  world.broadcast(told.span(), 0);
+  EXPECT_EQ(told.host(), message(0, 4, 999));
+}
+
+// Host memory goes past the device's transport, so this half needs no device.
+TEST(StagedContract, HoldsForHostMemory) {
+  run_thread_world(3, [](Communicator& world) {
+    const auto staged =
+        make_device_communicator(world.duplicate(), Device{}, DeviceTransport::kStaged);
+    check_contract(*staged);
+  });
+}
+
+constexpr Device kFirstDevice{DeviceType::kCuda, 0};
+
+TEST(StagedContract, HoldsForDeviceMemory) {
+  if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  for (const int ranks : {1, 2, 4}) {
+    run_thread_world(ranks, [](Communicator& world) {
+      const auto staged =
+          make_device_communicator(world.duplicate(), kFirstDevice, DeviceTransport::kStaged);
+      check_contract(*staged);
+      check_device_buffers(*staged);
+    });
+  }
+}
+
+TEST(StagedContract, HoldsForDeviceMemoryUnderMpi) {
+  ONEBIT_SKIP_WITHOUT_MPIRUN();
+  if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  const auto staged = make_device_communicator(testing::mpi_world()->duplicate(), kFirstDevice,
+                                               DeviceTransport::kStaged);
+  check_device_buffers(*staged);
+}
+
+// One rank a device: as many ranks as there are devices, threads of this process.
+TEST(NcclContract, HoldsForDeviceMemory) {
+  const int devices = memory::cuda_device_count();
+  if (devices == 0) GTEST_SKIP() << "no CUDA device here";
+  if (!nccl_is_built()) GTEST_SKIP() << "NCCL is not built in";
+  run_thread_world(devices, [](Communicator& world) {
+    const auto nccl = make_device_communicator(world.duplicate(), {DeviceType::kCuda, world.rank()},
+                                               DeviceTransport::kNccl);
+    EXPECT_EQ(nccl->transport(), "nccl");
+    check_contract(*nccl);
+    check_device_buffers(*nccl);
+  });
 }
 
 TEST(ThreadCommunicator, NamesRanksThatDisagreeAboutSizes) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "onebit/base/philox.h"
+#include "onebit/ops/update_formula.h"
+#include "tests/ops/mirror.h"
 
 namespace onebit::ops {
 namespace {
@@ -46,7 +48,21 @@ struct State {
   }
 };
 
-TEST(AdamUpdate, FollowsTheFormula) {
+class AdamUpdateTest : public MirrorTest {
+ protected:
+  void run(AdamUpdate a) {
+    Mirror mirror(context());
+    a.value = mirror(a.value);
+    a.compute_value = mirror(a.compute_value);
+    a.gradient = mirror(a.gradient);
+    a.momentum = mirror(a.momentum);
+    a.variance = mirror(a.variance);
+    adam_update(context(), a);
+    mirror.bring_back();
+  }
+};
+
+TEST_P(AdamUpdateTest, FollowsTheFormula) {
   // Ranges that end inside a vector step, and a length that no vector divides but 16.
   const std::vector<UpdateRange> ranges{{0, 16, 0.1}, {16, 4112, 0}, {4112, 10000, 0.2}};
   for (const bool decoupled : {true, false}) {
@@ -54,8 +70,7 @@ TEST(AdamUpdate, FollowsTheFormula) {
     const State before = state;
     AdamUpdate args = state.arguments(ranges);
     args.decoupled = decoupled;
-    Context context = Context::cpu(2);
-    adam_update(context, args);
+    run(args);
     for (size_t i = 0; i < state.value.size(); ++i) {
       const double decay = i < 16 ? 0.1 : i < 4112 ? 0 : 0.2;
       double g = 0.5 * before.gradient[i];
@@ -85,7 +100,7 @@ TEST(AdamUpdate, ThreadsChangeNothing) {
   EXPECT_EQ(one.variance, three.variance);
 }
 
-TEST(AdamUpdate, ZeroDenominatorMovesNothing) {
+TEST_P(AdamUpdateTest, ZeroDenominatorMovesNothing) {
   const std::vector<UpdateRange> ranges{{0, 32, 0}};
   State state(32);
   for (Values* values : {&state.gradient, &state.momentum, &state.variance}) {
@@ -94,25 +109,48 @@ TEST(AdamUpdate, ZeroDenominatorMovesNothing) {
   const Values before = state.value;
   AdamUpdate args = state.arguments(ranges);
   args.epsilon = 0;
-  Context context = Context::cpu(1);
-  adam_update(context, args);
+  run(args);
   EXPECT_EQ(state.value, before);
 }
 
-TEST(AdamUpdate, WritesTheComputeCopy) {
+TEST_P(AdamUpdateTest, WritesTheComputeCopy) {
   const std::vector<UpdateRange> ranges{{0, 48, 0}};
   State state(48);
   std::vector<bf16> copied(48);
   AdamUpdate args = state.arguments(ranges);
   args.compute_value = View::of(copied.data(), {48});
-  Context context = Context::cpu(1);
-  adam_update(context, args);
+  run(args);
   for (size_t i = 0; i < copied.size(); ++i) EXPECT_EQ(copied[i], bf16(state.value[i])) << i;
   std::vector<f16> halves(48);
   args.compute_value = View::of(halves.data(), {48});
-  adam_update(context, args);
+  run(args);
   for (size_t i = 0; i < halves.size(); ++i) EXPECT_EQ(halves[i], f16(state.value[i])) << i;
 }
+
+// What the CUDA kernel does to an element, on the host: the bits of the vector loops but for what
+// instruction sets without fused multiply-adds round twice.
+TEST(AdamUpdate, TheFormulaForCudaAgrees) {
+  const std::vector<UpdateRange> ranges{{0, 4096, 0.1}};
+  for (const bool decoupled : {true, false}) {
+    State state(4096);
+    const State before = state;
+    AdamUpdate args = state.arguments(ranges);
+    args.decoupled = decoupled;
+    Context context = Context::cpu(1);
+    adam_update(context, args);
+    const AdamFactors factors(args);
+    for (size_t i = 0; i < state.value.size(); ++i) {
+      const AdamElement made =
+          adam_element({before.value[i], before.momentum[i], before.variance[i]},
+                       before.gradient[i], 0.1f, factors);
+      ASSERT_NEAR(made.value, state.value[i], 0x1p-22 * std::abs(made.value)) << i;
+      ASSERT_NEAR(made.momentum, state.momentum[i], 0x1p-22 * std::abs(made.momentum)) << i;
+      ASSERT_NEAR(made.variance, state.variance[i], 0x1p-22 * made.variance) << i;
+    }
+  }
+}
+
+ONEBIT_ON_EVERY_DEVICE(AdamUpdateTest);
 
 }  // namespace
 }  // namespace onebit::ops

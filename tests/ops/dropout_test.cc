@@ -27,6 +27,17 @@ TEST_P(DropoutTest, FollowsTheRule) {
   }
 }
 
+// The bits that kernels take, eight columns at a time.
+TEST(DropoutMask, KeepBitsAreTheRule) {
+  for (const uint32_t threshold : {1u, 6554u, 32768u, 65535u}) {
+    for (uint32_t column = 0; column < 64; ++column) {
+      const uint64_t row_key = 0x9E3779B97F4A7C15ull * (column + 1);
+      const uint32_t bits = dropout_keep_bits(philox_key(77), 3, row_key, column / 8, threshold);
+      EXPECT_EQ((bits >> (column % 8) & 1u) != 0, dropout_keeps(77, 3, row_key, column, threshold));
+    }
+  }
+}
+
 // A fixed mask, 8 rows of 32 columns, a bit a column (1 = kept): what every device must draw.
 TEST_P(DropoutTest, GoldenMask) {
   constexpr uint32_t kGolden[8] = {0xFF7FFFFFu, 0xFFFFFFFFu, 0xFFFFFCFFu, 0xFFB93EFFu,

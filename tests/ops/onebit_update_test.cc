@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "onebit/base/philox.h"
+#include "tests/ops/mirror.h"
 
 namespace onebit::ops {
 namespace {
@@ -65,48 +66,89 @@ struct State {
   }
 };
 
-TEST(OnebitUpdate, Freeze) {
+class OnebitUpdateTest : public MirrorTest {
+ protected:
+  void freeze(OnebitFreeze a) {
+    Mirror mirror(context());
+    a.momentum = mirror(a.momentum);
+    a.variance = mirror(a.variance);
+    a.still = mirror(a.still);
+    onebit_freeze(context(), a);
+    mirror.bring_back();
+  }
+  void energy(OnebitEnergy a) {
+    Mirror mirror(context());
+    a.gradient = mirror(a.gradient);
+    a.variance = mirror(a.variance);
+    a.block_energy = mirror(a.block_energy);
+    onebit_energy(context(), a);
+    mirror.bring_back();
+  }
+  void momentum(OnebitMomentum a) {
+    Mirror mirror(context());
+    a.momentum = mirror(a.momentum);
+    a.inverse = mirror(a.inverse);
+    a.gradient = mirror(a.gradient);
+    a.value = mirror(a.value);
+    a.block_energy = mirror(a.block_energy);
+    a.block_square = mirror(a.block_square);
+    a.block_flags = mirror(a.block_flags);
+    onebit_momentum(context(), a);
+    mirror.bring_back();
+  }
+  void step(OnebitStep a) {
+    Mirror mirror(context());
+    a.value = mirror(a.value);
+    a.compute_value = mirror(a.compute_value);
+    a.momentum = mirror(a.momentum);
+    a.inverse = mirror(a.inverse);
+    a.still = mirror(a.still);
+    a.block_factor = mirror(a.block_factor);
+    onebit_step(context(), a);
+    mirror.bring_back();
+  }
+};
+
+TEST_P(OnebitUpdateTest, Freeze) {
   for (const bool preconditioned : {true, false}) {
-    Values momentum = random_values(1, 1), variance = random_values(2, 1);
+    Values momenta = random_values(1, 1), variance = random_values(2, 1);
     for (size_t i = 0; i < variance.size(); ++i) {
       variance[i] = stands_still(i) ? 0 : variance[i] * variance[i] + 1e-12f;
     }
-    const Values m = momentum, v = variance;
+    const Values m = momenta, v = variance;
     std::vector<uint8_t> still(kElements / 8, 0xFF);
-    Context context = Context::cpu(2);
-    onebit_freeze(context, {.momentum = view_of(momentum),
-                            .variance = view_of(variance),
-                            .still = View::of(still.data(), {kElements / 8}),
-                            .epsilon = 1e-6,
-                            .variance_factor = 4,
-                            .preconditioned = preconditioned});
+    freeze({.momentum = view_of(momenta),
+            .variance = view_of(variance),
+            .still = View::of(still.data(), {kElements / 8}),
+            .epsilon = 1e-6,
+            .variance_factor = 4,
+            .preconditioned = preconditioned});
     for (size_t i = 0; i < m.size(); ++i) {
       ASSERT_EQ(bit_of(still, i), stands_still(i)) << i;
       const double inverse = stands_still(i) ? 0 : 1 / (std::sqrt(4.0 * v[i]) + 1e-6);
       const double x = stands_still(i) ? 0 : m[i] * (preconditioned ? inverse : 1);
       ASSERT_NEAR(variance[i], inverse, 4 * 0x1p-24 * inverse) << i;
-      ASSERT_NEAR(momentum[i], x, 4 * 0x1p-24 * std::abs(x)) << i;
+      ASSERT_NEAR(momenta[i], x, 4 * 0x1p-24 * std::abs(x)) << i;
     }
   }
 }
 
-TEST(OnebitUpdate, EnergyOfTheEntriesThatMove) {
-  Values gradient = random_values(1, 1), variance = random_values(2, 1), energy(kBlocks);
+TEST_P(OnebitUpdateTest, EnergyOfTheEntriesThatMove) {
+  Values gradient = random_values(1, 1), variance = random_values(2, 1), energies(kBlocks);
   for (size_t i = 0; i < variance.size(); ++i) {
     variance[i] = stands_still(i) ? 0 : variance[i] * variance[i] + 0.01f;
   }
-  Context context = Context::cpu(2);
   OnebitEnergy args{.gradient = view_of(gradient),
                     .variance = view_of(variance),
-                    .block_energy = view_of(energy),
+                    .block_energy = view_of(energies),
                     .begin = kUpdateBlockElements,
                     .end = kElements,
                     .variance_factor = 2};
-  onebit_energy(context, args);
-  EXPECT_EQ(energy[0], 0);
+  energy(args);
+  EXPECT_EQ(energies[0], 0);
   args.begin = 0;
   args.end = kUpdateBlockElements;
-  onebit_energy(context, args);
+  energy(args);
   for (int64_t block = 0; block < kBlocks; ++block) {
     double sum = 0;
     int64_t live = 0;
@@ -119,11 +161,11 @@ TEST(OnebitUpdate, EnergyOfTheEntriesThatMove) {
     }
     const double expected = sum / static_cast<double>(live);
     // Lanes add up at most 2048 / 4 terms each.
-    EXPECT_NEAR(energy[static_cast<size_t>(block)], expected, 520 * 0x1p-24 * expected);
+    EXPECT_NEAR(energies[static_cast<size_t>(block)], expected, 520 * 0x1p-24 * expected);
   }
 }
 
-TEST(OnebitUpdate, Momentum) {
+TEST_P(OnebitUpdateTest, Momentum) {
   const std::vector<UpdateRange> ranges{{0, 2064, 0.1}, {2064, kElements, 0}};
   for (const bool preconditioned : {true, false}) {
     for (const bool decays : {true, false}) {
@@ -132,9 +174,8 @@ TEST(OnebitUpdate, Momentum) {
       OnebitMomentum args = state.momentum_arguments();
       args.preconditioned = preconditioned;
       if (decays) args.ranges = ranges;
-      Context context = Context::cpu(2);
-      onebit_momentum(context, args);
-      std::vector<double> energy(kBlocks), square(kBlocks), live(kBlocks);
+      momentum(args);
+      std::vector<double> energies(kBlocks), square(kBlocks), live(kBlocks);
       for (size_t i = 0; i < state.momentum.size(); ++i) {
         const double decay = decays && i < 2064 ? 0.1 : 0;
         const double g = 0.25 * before.gradient[i] + decay * before.value[i];
@@ -143,12 +184,12 @@ TEST(OnebitUpdate, Momentum) {
         ASSERT_NEAR(state.momentum[i], stands_still(i) ? 0 : x, 8 * 0x1p-24) << i;
         const size_t block = i / kUpdateBlockElements;
         square[block] += g * g;
-        energy[block] += ratio * ratio;
+        energies[block] += ratio * ratio;
         live[block] += stands_still(i) ? 0 : 1;
       }
       for (size_t block = 0; block < kBlocks; ++block) {
         EXPECT_NEAR(state.square[block], square[block], 520 * 0x1p-24 * square[block]);
-        const double mean = energy[block] / live[block];
+        const double mean = energies[block] / live[block];
         EXPECT_NEAR(state.energy[block], mean, 520 * 0x1p-24 * mean);
         EXPECT_EQ(state.flags[block], 0);
       }
@@ -156,14 +197,13 @@ TEST(OnebitUpdate, Momentum) {
   }
 }
 
-TEST(OnebitUpdate, OnlyTheBlocksOfTheRange) {
+TEST_P(OnebitUpdateTest, OnlyTheBlocksOfTheRange) {
   State state;
   const State before = state;
   OnebitMomentum args = state.momentum_arguments();
   args.begin = kUpdateBlockElements;
   args.end = 2 * kUpdateBlockElements;
-  Context context = Context::cpu(1);
-  onebit_momentum(context, args);
+  momentum(args);
   for (size_t i = 0; i < state.momentum.size(); ++i) {
     if (i / kUpdateBlockElements == 1) continue;
     ASSERT_EQ(state.momentum[i], before.momentum[i]) << i;
@@ -171,7 +211,7 @@ TEST(OnebitUpdate, OnlyTheBlocksOfTheRange) {
   EXPECT_NE(state.momentum[kUpdateBlockElements], before.momentum[kUpdateBlockElements]);
 }
 
-TEST(OnebitUpdate, NotFiniteTakesTheBlocksGradientAsZero) {
+TEST_P(OnebitUpdateTest, NotFiniteTakesTheBlocksGradientAsZero) {
   for (const float bad :
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     for (const size_t at : {size_t{2500}, size_t{2502}}) {  // a moving entry, a still one
@@ -182,8 +222,7 @@ TEST(OnebitUpdate, NotFiniteTakesTheBlocksGradientAsZero) {
         const State before = state;
         OnebitMomentum args = state.momentum_arguments();
         args.preconditioned = preconditioned;
-        Context context = Context::cpu(1);
-        onebit_momentum(context, args);
+        momentum(args);
         EXPECT_EQ(state.flags, (std::vector<uint8_t>{0, kBlockNotFinite, 0}));
         for (size_t i = 2048; i < 4096; ++i) {
           ASSERT_NEAR(state.momentum[i], 0.9 * before.momentum[i], 0x1p-26) << i;
@@ -196,32 +235,30 @@ TEST(OnebitUpdate, NotFiniteTakesTheBlocksGradientAsZero) {
   }
 }
 
-TEST(OnebitUpdate, StillEntriesWithGradientsAreReported) {
+TEST_P(OnebitUpdateTest, StillEntriesWithGradientsAreReported) {
   State state;
   constexpr size_t kStill = 600 * 7 + 3;
   ASSERT_TRUE(stands_still(kStill));
   state.gradient[kStill] = 1e-30f;
-  Context context = Context::cpu(1);
-  onebit_momentum(context, state.momentum_arguments());
+  momentum(state.momentum_arguments());
   EXPECT_EQ(state.flags, (std::vector<uint8_t>{0, 0, kBlockStillMoved}));
   EXPECT_EQ(state.momentum[kStill], 0);
 }
 
-TEST(OnebitUpdate, Step) {
+TEST_P(OnebitUpdateTest, Step) {
   const std::vector<UpdateRange> ranges{{0, 2064, 0.1}, {2064, kElements, 0}};
   for (const bool preconditioned : {true, false}) {
     State state;
     const State before = state;
     std::vector<bf16> copied(kElements);
-    Context context = Context::cpu(2);
-    onebit_step(context, {.value = view_of(state.value),
-                          .compute_value = View::of(copied.data(), {kElements}),
-                          .momentum = view_of(state.momentum),
-                          .inverse = preconditioned ? View() : view_of(state.inverse),
-                          .still = View::of(state.still.data(), {kElements / 8}),
-                          .block_factor = view_of(state.factor),
-                          .ranges = ranges,
-                          .learning_rate = 0.01});
+    step({.value = view_of(state.value),
+          .compute_value = View::of(copied.data(), {kElements}),
+          .momentum = view_of(state.momentum),
+          .inverse = preconditioned ? View() : view_of(state.inverse),
+          .still = View::of(state.still.data(), {kElements / 8}),
+          .block_factor = view_of(state.factor),
+          .ranges = ranges,
+          .learning_rate = 0.01});
     for (size_t i = 0; i < state.value.size(); ++i) {
       const double x = before.momentum[i] * (preconditioned ? 1.0 : double{before.inverse[i]});
       const double decay = i < 2064 ? 0.1 : 0;
@@ -237,6 +274,8 @@ TEST(OnebitUpdate, Step) {
     EXPECT_EQ(state.momentum, before.momentum);
   }
 }
+
+ONEBIT_ON_EVERY_DEVICE(OnebitUpdateTest);
 
 }  // namespace
 }  // namespace onebit::ops

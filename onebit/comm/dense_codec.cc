@@ -1,0 +1,77 @@
+#include "onebit/comm/dense_codec.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+
+namespace onebit::comm {
+namespace {
+
+constexpr int64_t kGrainElements = 1 << 15;
+
+template <typename Body>
+void with_wire_type(DType wire, const Body& body) {
+  switch (wire) {
+    case DType::kF32:
+      return body(float{});
+    case DType::kBF16:
+      return body(bf16{});
+    default:
+      ONEBIT_INVARIANT(wire == DType::kF16);
+      return body(f16{});
+  }
+}
+
+template <typename Wire>
+void average_chunks(Context& context, const Wire* received, int64_t elements, int64_t ranks,
+                    Wire* result) {
+  const float share = 1.0f / static_cast<float>(ranks);
+  context.parallel_for(elements, kGrainElements, [&](int64_t begin, int64_t end) {
+    // Tiles that stay in the first cache while the ranks are added to them.
+    constexpr int64_t kTile = 1024;
+    float sum[kTile];
+    for (int64_t at = begin; at < end; at += kTile) {
+      const int64_t count = std::min(kTile, end - at);
+      for (int64_t i = 0; i < count; ++i) sum[i] = static_cast<float>(received[at + i]);
+      for (int64_t rank = 1; rank < ranks; ++rank) {
+        const Wire* from = received + rank * elements + at;
+        for (int64_t i = 0; i < count; ++i) sum[i] += static_cast<float>(from[i]);
+      }
+      for (int64_t i = 0; i < count; ++i) result[at + i] = Wire(sum[i] * share);
+    }
+  });
+}
+
+}  // namespace
+
+void narrow_to_wire(Context& context, ConstView from, View to) {
+  if (!context.device().is_cpu()) return cuda::narrow_to_wire(context, from, to);
+  with_wire_type(to.dtype(), [&]<typename Wire>(Wire) {
+    const float* source = from.data<float>();
+    Wire* target = to.data<Wire>();
+    context.parallel_for(from.elements(), kGrainElements, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) target[i] = Wire(source[i]);
+    });
+  });
+}
+
+void widen_from_wire(Context& context, ConstView from, View to) {
+  if (!context.device().is_cpu()) return cuda::widen_from_wire(context, from, to);
+  with_wire_type(from.dtype(), [&]<typename Wire>(Wire) {
+    const Wire* source = from.data<Wire>();
+    float* target = to.data<float>();
+    context.parallel_for(to.elements(), kGrainElements, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) target[i] = static_cast<float>(source[i]);
+    });
+  });
+}
+
+void average_on_wire(Context& context, ConstView received, View result) {
+  if (!context.device().is_cpu()) return cuda::average_on_wire(context, received, result);
+  with_wire_type(result.dtype(), [&]<typename Wire>(Wire) {
+    average_chunks(context, received.data<Wire>(), result.elements(), received.extent(0),
+                   result.data<Wire>());
+  });
+}
+
+}  // namespace onebit::comm

@@ -1,0 +1,27 @@
+// The arithmetic of the dense exchange, on the device where its buffers live. Wire types are f32,
+// bf16 and f16.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/device/context.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::comm {
+
+// to = from, f32 to the wire's type; rounds to nearest even.
+void narrow_to_wire(Context& context, ConstView from, View to);
+// to = from, the wire's type to f32.
+void widen_from_wire(Context& context, ConstView from, View to);
+// result [elements] = the sum over ranks, in rank order, of received [ranks, elements], divided by
+// their number; sums are f32.
+void average_on_wire(Context& context, ConstView received, View result);
+
+// dense_codec_cuda.cu, or no_cuda_dense_codec.cc.
+namespace cuda {
+void narrow_to_wire(Context& context, ConstView from, View to);
+void widen_from_wire(Context& context, ConstView from, View to);
+void average_on_wire(Context& context, ConstView received, View result);
+}  // namespace cuda
+
+}  // namespace onebit::comm

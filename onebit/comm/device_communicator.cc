@@ -1,0 +1,89 @@
+#include "onebit/comm/device_communicator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "onebit/comm/nccl_communicator.h"
+#include "onebit/comm/staged_communicator.h"
+#include "onebit/device/memory.h"
+
+namespace onebit::comm {
+namespace {
+
+// An MPI that takes device pointers needs nothing of us.
+class CudaAwareCommunicator final : public DeviceCommunicator {
+ public:
+  using DeviceCommunicator::DeviceCommunicator;
+  std::string_view transport() const override { return name_of(DeviceTransport::kCudaAware); }
+  std::unique_ptr<Communicator> duplicate() override {
+    return std::make_unique<CudaAwareCommunicator>(host().duplicate(), device());
+  }
+
+ protected:
+  std::unique_ptr<Request::State> start_on_device(Messages messages) override {
+    return start_on(host(), std::move(messages));
+  }
+};
+
+}  // namespace
+
+std::string_view name_of(DeviceTransport transport) {
+  switch (transport) {
+    case DeviceTransport::kNccl:
+      return "nccl";
+    case DeviceTransport::kStaged:
+      return "mpi, staged through host memory";
+    case DeviceTransport::kCudaAware:
+      break;
+  }
+  return "mpi, cuda-aware";
+}
+
+DeviceTransport default_transport(int local_ranks, int local_devices) {
+  const bool alone = local_ranks <= local_devices;
+  return nccl_is_built() && alone ? DeviceTransport::kNccl : DeviceTransport::kStaged;
+}
+
+std::unique_ptr<Communicator> make_device_communicator(std::unique_ptr<Communicator> host,
+                                                       Device device, DeviceTransport transport) {
+  switch (transport) {
+    case DeviceTransport::kNccl:
+      return make_nccl_communicator(std::move(host), device);
+    case DeviceTransport::kStaged:
+      return std::make_unique<StagedCommunicator>(std::move(host), device);
+    case DeviceTransport::kCudaAware:
+      break;
+  }
+  return std::make_unique<CudaAwareCommunicator>(std::move(host), device);
+}
+
+DeviceCommunicator::DeviceCommunicator(std::unique_ptr<Communicator> host, Device device)
+    : Communicator(host->rank(), host->world_size(), host->local_rank()),
+      host_(std::move(host)),
+      device_(device) {}
+
+void DeviceCommunicator::abort(const std::string& message) {
+  host_->abort(message);
+  std::terminate();  // not reached: a call through the base class does not promise it
+}
+
+std::unique_ptr<Request::State> DeviceCommunicator::start(Messages messages) {
+  const auto on_device = [](const auto& span) {
+    return !span.empty() && !memory::device_of(span.data()).is_cpu();
+  };
+  const bool any = std::any_of(messages.send.begin(), messages.send.end(), on_device) ||
+                   std::any_of(messages.receive.begin(), messages.receive.end(), on_device);
+  return any ? start_on_device(std::move(messages)) : start_on(*host_, std::move(messages));
+}
+
+void DeviceCommunicator::copy_own(std::byte* to, const std::byte* from, int64_t size_bytes) {
+  if (memory::device_of(to).is_cpu() && memory::device_of(from).is_cpu()) {
+    std::memcpy(to, from, static_cast<size_t>(size_bytes));
+  } else {
+    memory::copy_beside(to, from, size_bytes);
+  }
+}
+
+}  // namespace onebit::comm

@@ -1,0 +1,140 @@
+// The only file that knows NCCL.
+#include "onebit/comm/nccl_communicator.h"
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "onebit/comm/device_communicator.h"
+#include "onebit/device/cuda_check.h"
+
+namespace onebit::comm {
+namespace {
+
+void check_nccl(ncclResult_t status, ncclComm_t comm, const char* call) {
+  if (status == ncclSuccess) return;
+  fail(
+      "{}: {}. {} (NCCL_DEBUG=INFO tells more; optimizer.params.comm_backend_name \"mpi\" does "
+      "without NCCL)",
+      call, ncclGetErrorString(status), ncclGetLastError(comm));
+}
+
+// What a communicator and its unfinished requests share.
+struct Link {
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+  std::atomic<bool> interrupted{false};
+  int rank = 0;
+
+  ~Link() {
+    // A communicator that was interrupted has work that never ends.
+    if (comm != nullptr && interrupted) {
+      ncclCommAbort(comm);
+    } else if (comm != nullptr) {
+      cudaStreamSynchronize(stream);
+      ncclCommDestroy(comm);
+    }
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+};
+
+class NcclState final : public Request::State {
+ public:
+  NcclState(std::shared_ptr<Link> link, std::string_view operation)
+      : link_(std::move(link)), operation_(operation) {
+    check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+    check_cuda(cudaEventRecord(event_, link_->stream), "cudaEventRecord");
+  }
+  ~NcclState() override { cudaEventDestroy(event_); }
+
+  bool test() override {
+    if (link_->interrupted) fail("rank {}: interrupted in {}", link_->rank, operation_);
+    ncclResult_t status = ncclSuccess;
+    check_nccl(ncclCommGetAsyncError(link_->comm, &status), link_->comm, "ncclCommGetAsyncError");
+    check_nccl(status, link_->comm, "NCCL");
+    const cudaError_t reached = cudaEventQuery(event_);
+    if (reached == cudaErrorNotReady) return false;
+    check_cuda(reached, "cudaEventQuery");
+    return true;
+  }
+  void wait() override {
+    for (int64_t round = 0; !test(); ++round) {
+      if (round < 1000) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+    }
+  }
+
+ private:
+  std::shared_ptr<Link> link_;
+  std::string_view operation_;
+  cudaEvent_t event_ = nullptr;
+};
+
+class NcclCommunicator final : public DeviceCommunicator {
+ public:
+  NcclCommunicator(std::unique_ptr<Communicator> host, Device device)
+      : DeviceCommunicator(std::move(host), device), link_(std::make_shared<Link>()) {
+    link_->rank = rank();
+    check_cuda(cudaSetDevice(device.index), "cudaSetDevice");
+    ncclUniqueId id{};
+    if (rank() == 0) check_nccl(ncclGetUniqueId(&id), nullptr, "ncclGetUniqueId");
+    this->host().broadcast(std::as_writable_bytes(std::span(&id, 1)), 0);
+    check_nccl(ncclCommInitRank(&link_->comm, world_size(), id, rank()), nullptr,
+               "ncclCommInitRank");
+    check_cuda(cudaStreamCreateWithFlags(&link_->stream, cudaStreamNonBlocking),
+               "cudaStreamCreate");
+  }
+
+  std::string_view transport() const override { return name_of(DeviceTransport::kNccl); }
+  std::unique_ptr<Communicator> duplicate() override {
+    return std::make_unique<NcclCommunicator>(host().duplicate(), device());
+  }
+  void interrupt() override {
+    link_->interrupted = true;
+    DeviceCommunicator::interrupt();
+  }
+
+ protected:
+  // The caller's stream has been synchronised; the requests tell when this one has.
+  std::unique_ptr<Request::State> start_on_device(Messages messages) override {
+    check_cuda(cudaSetDevice(device().index), "cudaSetDevice");
+    ncclComm_t comm = link_->comm;
+    check_nccl(ncclGroupStart(), comm, "ncclGroupStart");
+    for (int peer = 0; peer < world_size(); ++peer) {
+      const auto& send = messages.send[static_cast<size_t>(peer)];
+      const auto& receive = messages.receive[static_cast<size_t>(peer)];
+      if (!send.empty()) {
+        check_nccl(ncclSend(send.data(), send.size(), ncclUint8, peer, comm, link_->stream), comm,
+                   "ncclSend");
+      }
+      if (!receive.empty()) {
+        check_nccl(ncclRecv(receive.data(), receive.size(), ncclUint8, peer, comm, link_->stream),
+                   comm, "ncclRecv");
+      }
+    }
+    check_nccl(ncclGroupEnd(), comm, "ncclGroupEnd");
+    return std::make_unique<NcclState>(link_, messages.operation);
+  }
+
+ private:
+  std::shared_ptr<Link> link_;
+};
+
+}  // namespace
+
+bool nccl_is_built() {
+  return true;
+}
+
+std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> host,
+                                                     Device device) {
+  return std::make_unique<NcclCommunicator>(std::move(host), device);
+}
+
+}  // namespace onebit::comm

@@ -1,0 +1,17 @@
+// Stands in for nccl_communicator.cc where NCCL is not built in.
+#include "onebit/base/error.h"
+#include "onebit/comm/nccl_communicator.h"
+
+namespace onebit::comm {
+
+bool nccl_is_built() {
+  return false;
+}
+
+std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator>, Device) {
+  fail(
+      "this onebit is built without NCCL: install it with the CUDA toolkit and build again with "
+      "-DONEBIT_CUDA=ON, or set optimizer.params.comm_backend_name to \"mpi\"");
+}
+
+}  // namespace onebit::comm

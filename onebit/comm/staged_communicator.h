@@ -1,0 +1,47 @@
+// Device buffers through page-locked host memory and the transport of the host: for MPIs that know
+// nothing of CUDA, for several ranks on one device, and for tests without MPI.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "onebit/comm/device_communicator.h"
+
+namespace onebit::comm {
+
+// Page-locked memory that is kept for the next message.
+class StagingPool {
+ public:
+  StagingPool() = default;
+  ~StagingPool();
+  StagingPool(const StagingPool&) = delete;
+  StagingPool& operator=(const StagingPool&) = delete;
+
+  struct Block {
+    std::byte* data = nullptr;
+    int64_t size_bytes = 0;
+  };
+  // At least size_bytes. What no block fits is allocated.
+  Block take(int64_t size_bytes);
+  void give_back(Block block);
+
+ private:
+  std::mutex mutex_;
+  std::vector<Block> free_;
+};
+
+class StagedCommunicator final : public DeviceCommunicator {
+ public:
+  using DeviceCommunicator::DeviceCommunicator;
+  std::string_view transport() const override { return name_of(DeviceTransport::kStaged); }
+  std::unique_ptr<Communicator> duplicate() override;
+
+ protected:
+  std::unique_ptr<Request::State> start_on_device(Messages messages) override;
+
+ private:
+  std::shared_ptr<StagingPool> pool_ = std::make_shared<StagingPool>();
+};
+
+}  // namespace onebit::comm
