@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "onebit/base/json.h"
 #include "onebit/cli/command.h"
@@ -13,7 +14,8 @@ namespace {
 
 struct Arguments {
   std::string model, data;
-  int64_t sequence_length = 128, batch = 32, samples = 0;
+  std::optional<int64_t> sequence_length, max_predictions;
+  int64_t batch = 32, samples = 0;
   bool json = false;
   DeviceOptions device;
 };
@@ -26,6 +28,7 @@ int run(const Arguments& given) {
                             {.model = given.model,
                              .data = given.data,
                              .sequence_length = given.sequence_length,
+                             .max_predictions = given.max_predictions,
                              .batch = given.batch,
                              .max_samples = given.samples},
                             *communicator);
@@ -57,8 +60,10 @@ void add_evaluate(CLI::App& program, Action& chosen) {
       program.add_subcommand("evaluate", "Held-out masked-word and next-sentence loss of a model");
   command->add_option("model", given->model, "Run, checkpoint or model folder")->required();
   command->add_option("--data,-d", given->data, "Token store of held-out text")->required();
-  command->add_option("--sequence-length", given->sequence_length, "Tokens of a sequence")
-      ->capture_default_str();
+  command->add_option("--sequence-length", given->sequence_length,
+                      "Tokens of a sequence; default: as the run that made the model, else 128");
+  command->add_option("--max-predictions", given->max_predictions,
+                      "Masked words of a sequence at most; default: as the run, else 20");
   command->add_option("--batch", given->batch, "Sequences of a batch")->capture_default_str();
   command->add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
       ->capture_default_str();

@@ -45,7 +45,7 @@ class Request {
   class State {
    public:
     virtual ~State() = default;
-    // Moves the transfer on; true when it is complete. Throws PeerError.
+    // Moves the transfer on; true when it is complete. May throw PeerError; wait() surely does.
     virtual bool test() = 0;
     virtual void wait() = 0;
   };

@@ -4,11 +4,8 @@
 
 namespace onebit::comm {
 
-ExchangeThread::ExchangeThread(std::unique_ptr<Communicator> communicator,
-                               std::function<Context()> make_context)
-    : communicator_(std::move(communicator)),
-      make_context_(std::move(make_context)),
-      thread_([this] { run(); }) {}
+ExchangeThread::ExchangeThread(std::unique_ptr<Communicator> communicator, Device device)
+    : communicator_(std::move(communicator)), device_(device), thread_([this] { run(); }) {}
 
 ExchangeThread::~ExchangeThread() {
   stop();
@@ -40,12 +37,25 @@ void ExchangeThread::wait() {
   if (error_) std::rethrow_exception(error_);
 }
 
+// False: it was interrupted by stop(), whose caller has an error of its own that the other ranks
+// are to hear of, not of this.
+bool ExchangeThread::run_job(const Job& job, Context& context) {
+  try {
+    job(context, *communicator_);
+    return true;
+  } catch (const std::exception&) {
+    const std::lock_guard lock(mutex_);
+    if (!stopping_) throw;
+    return false;
+  }
+}
+
 void ExchangeThread::run() {
   std::unique_lock lock(mutex_);
   try {
     run_rank(*communicator_, [&] {
       lock.unlock();
-      Context context = make_context_();
+      Context context = device_.is_cpu() ? Context::cpu(1) : Context::cuda(device_.index);
       lock.lock();
       for (;;) {
         changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
@@ -54,9 +64,10 @@ void ExchangeThread::run() {
         jobs_.pop_front();
         busy_ = true;
         lock.unlock();
-        job(context, *communicator_);
+        const bool done = run_job(job, context);
         lock.lock();
         busy_ = false;
+        if (!done) return;
         changed_.notify_all();
       }
     });

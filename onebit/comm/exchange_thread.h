@@ -22,9 +22,9 @@ class ExchangeThread {
  public:
   using Job = std::function<void(Context&, Communicator&)>;
 
-  // `communicator` belongs to the thread from now on: give it a duplicate(). `make_context` runs on
-  // the thread.
-  ExchangeThread(std::unique_ptr<Communicator> communicator, std::function<Context()> make_context);
+  // `communicator` belongs to the thread from now on: give it a duplicate(). Jobs compute on
+  // `device`: with one thread on a CPU, on a stream of their own elsewhere.
+  ExchangeThread(std::unique_ptr<Communicator> communicator, Device device);
   // Stops.
   ~ExchangeThread();
 
@@ -41,9 +41,10 @@ class ExchangeThread {
 
  private:
   void run();
+  bool run_job(const Job& job, Context& context);
 
   std::unique_ptr<Communicator> communicator_;
-  std::function<Context()> make_context_;
+  Device device_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> jobs_;

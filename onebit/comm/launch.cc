@@ -59,10 +59,13 @@ World::World() {
           launch.launcher, launch.world_size);
   environment_ = std::make_unique<MpiEnvironment>();
   communicator_ = environment_->world();
-  require(communicator_->world_size() == launch.world_size,
-          "{} started {} ranks, but MPI sees {}: the launcher belongs to another MPI than the one "
-          "onebit is built with; use its mpirun, or srun --mpi=pmix",
-          launch.launcher, launch.world_size, communicator_->world_size());
+  // Announced at once: on the way out of here MPI would be ended before the message is seen.
+  run_rank(*communicator_, [&] {
+    require(communicator_->world_size() == launch.world_size,
+            "{} started {} ranks, but MPI sees {}: the launcher belongs to another MPI than the "
+            "one onebit is built with; use its mpirun, or srun --mpi=pmix",
+            launch.launcher, launch.world_size, communicator_->world_size());
+  });
 }
 
 void World::use_device(Device device, DeviceTransport transport) {

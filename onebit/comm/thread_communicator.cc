@@ -125,8 +125,6 @@ std::shared_ptr<Collective> ThreadGroup::post(int64_t channel, int64_t sequence,
           operation, collective->operation);
   Collective::Post& mine = collective->posts[static_cast<size_t>(rank)];
   mine = std::move(post);
-  mine.posted = true;
-  mine.pairs_left = world_size_ - 1;
   std::vector<int> peers;
   for (int peer = 0; peer < world_size_; ++peer) {
     Collective::Post& other = collective->posts[static_cast<size_t>(peer)];
@@ -134,6 +132,9 @@ std::shared_ptr<Collective> ThreadGroup::post(int64_t channel, int64_t sequence,
     check_pair(*collective, rank, peer);
     peers.push_back(peer);
   }
+  // Only now: what did not fit must not be found by ranks that come later.
+  mine.posted = true;
+  mine.pairs_left = world_size_ - 1;
   for (const int peer : peers) ++collective->posts[static_cast<size_t>(peer)].copies_under_way;
   mine.copies_under_way = static_cast<int>(peers.size());
   if (++collective->posted == world_size_) collectives_.erase({channel, sequence});

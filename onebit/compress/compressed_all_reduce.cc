@@ -38,11 +38,9 @@ void in_pieces(const Context& context, int64_t elements, const Work& work) {
 }
 
 double norm_of(const Tensor& squares, int64_t column) {
-  const Tensor on_cpu = Tensor::zeros(Device{}, squares.dtype(), squares.shape());
-  copy(on_cpu.view(), squares.view());
   double sum = 0;
-  for (int64_t block = 0; block < on_cpu.shape()[0]; ++block) {
-    sum += on_cpu.data<double>()[2 * block + column];
+  for (int64_t block = 0; block < squares.shape()[0]; ++block) {
+    sum += squares.data<double>()[2 * block + column];
   }
   return std::sqrt(sum);
 }
@@ -67,6 +65,8 @@ CompressedAllReduce::CompressedAllReduce(comm::Communicator& communicator,
   server_residual_ = Tensor::zeros(device, DType::kF32, {owned});
   worker_squares_ = Tensor::zeros(device, DType::kF64, {blocks_in(buckets.elements()), 2});
   server_squares_ = Tensor::zeros(device, DType::kF64, {owned_blocks, 2});
+  worker_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, worker_squares_.shape());
+  server_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, server_squares_.shape());
   book();
 }
 
@@ -176,12 +176,14 @@ void CompressedAllReduce::clear_residuals() {
   }
 }
 
-ResidualNorms CompressedAllReduce::norms() const {
+ResidualNorms CompressedAllReduce::norms() {
   if (bypassed()) return {};
-  return {.values = norm_of(worker_squares_, 0),
-          .worker_residual = norm_of(worker_squares_, 1),
-          .average = norm_of(server_squares_, 0),
-          .server_residual = norm_of(server_squares_, 1)};
+  copy(worker_squares_on_host_.view(), worker_squares_.view());
+  copy(server_squares_on_host_.view(), server_squares_.view());
+  return {.values = norm_of(worker_squares_on_host_, 0),
+          .worker_residual = norm_of(worker_squares_on_host_, 1),
+          .average = norm_of(server_squares_on_host_, 0),
+          .server_residual = norm_of(server_squares_on_host_, 1)};
 }
 
 }  // namespace onebit::compress

@@ -67,7 +67,7 @@ class CompressedAllReduce final : public comm::BucketExchange {
   void clear_residuals();
 
   // Only between finish() and the next submit().
-  ResidualNorms norms() const;
+  ResidualNorms norms();
 
   const CompressionOptions& options() const { return options_; }
 
@@ -82,6 +82,7 @@ class CompressedAllReduce final : public comm::BucketExchange {
 
   CompressionOptions options_;
   Tensor worker_residual_, server_residual_;
+  Tensor worker_squares_on_host_, server_squares_on_host_;
   Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer, of what is owned
   // Where the owned chunk of every bucket begins among the owned ones.
   std::vector<int64_t> owned_offsets_, owned_block_offsets_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/base/error.h"
+#include "onebit/base/folder.h"
 #include "onebit/base/json.h"
 #include "onebit/data/checksum.h"
 #include "onebit/data/token_store.h"
@@ -149,10 +150,7 @@ StoreManifest StoreWriter::finish(uint64_t text_bytes, const std::string& format
   manifest_.files.push_back(
       {kVocabularyName, vocabulary.size(), crc32_of(vocabulary.data(), vocabulary.size())});
   write_file_atomically(partial_ / kManifestName, manifest_to_json(manifest_).dump(2) + "\n");
-  std::error_code error;
-  fs::remove_all(output_, error);
-  require(!error, "{}: cannot replace: {}", output_.string(), error.message());
-  rename_durably(partial_, output_);
+  replace_folder(partial_, output_);
   finished_ = true;
   return manifest_;
 }

@@ -1,9 +1,29 @@
 #include "onebit/engine/checkpoint.h"
 
+#include <algorithm>
+#include <array>
+#include <span>
+
 namespace onebit::engine {
 namespace {
 
 constexpr int64_t kFormatVersion = 1;
+constexpr int64_t kLargestWorld = 1 << 20;
+constexpr size_t kLongestTag = 255;
+
+std::optional<std::string> agreed_latest(comm::Communicator& communicator,
+                                         const CheckpointFolder& folder) {
+  std::array<char, kLongestTag + 1> text{};
+  if (communicator.rank() == 0) {
+    const std::string tag = folder.latest().value_or("");
+    require(tag.size() <= kLongestTag, "{}: names a checkpoint of {} characters",
+            (folder.root() / "latest").string(), tag.size());
+    std::copy(tag.begin(), tag.end(), text.begin());
+  }
+  communicator.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  if (text[0] == '\0') return std::nullopt;
+  return std::string(text.data());
+}
 
 }  // namespace
 
@@ -23,8 +43,8 @@ void Checkpoints::save(const Engine& engine, const Json& client_state,
                  .keep_last = keep_last_});
 }
 
-std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
-  const std::optional<std::string> found = tag.empty() ? folder_.latest() : tag;
+std::optional<SavedCheckpoint> Checkpoints::open() const {
+  const std::optional<std::string> found = agreed_latest(communicator_, folder_);
   if (!found) return std::nullopt;
   const Path folder = folder_.folder(*found);
   const std::string place = (folder / "state.json").string();
@@ -33,14 +53,16 @@ std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
   const int64_t version = reader.integer("format", 0);
   require(version == kFormatVersion, "{}: checkpoint format {}, this onebit reads format {}", place,
           version, kFormatVersion);
-  const int world_size = static_cast<int>(reader.integer("world_size", 0));
-  require(world_size >= 1, "{}: `world_size` must be at least 1", place);
-  return SavedCheckpoint{.tag = *found,
-                         .model_folder = folder / "model",
-                         .step = reader.integer("step", 0),
-                         .world_size = world_size,
-                         .client_state = reader.raw("client_state"),
-                         .shards = StateShards(folder, world_size, reader.raw("state"))};
+  const int64_t world_size = reader.integer("world_size", 0);
+  require(world_size >= 1 && world_size <= kLargestWorld,
+          "{}: `world_size` is {}: it must lie between 1 and {}", place, world_size, kLargestWorld);
+  return SavedCheckpoint{
+      .tag = *found,
+      .model_folder = folder / "model",
+      .step = reader.integer("step", 0),
+      .world_size = static_cast<int>(world_size),
+      .client_state = reader.raw("client_state"),
+      .shards = StateShards(folder, static_cast<int>(world_size), reader.raw("state"))};
 }
 
 }  // namespace onebit::engine

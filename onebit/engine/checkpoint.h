@@ -27,7 +27,8 @@ class Checkpoints {
  public:
   // Collective. `folder` is made when the first checkpoint is written.
   Checkpoints(comm::Communicator& communicator, Path folder, int64_t keep_last)
-      : folder_(folder),
+      : communicator_(communicator),
+        folder_(folder),
         keep_last_(keep_last),
         rank_(communicator.rank()),
         world_size_(communicator.world_size()),
@@ -35,18 +36,21 @@ class Checkpoints {
 
   // Copies the engine's state and returns; files are written beside the training. The tag is
   // global_step<completed steps>. `write_model` fills the model folder from a copy of the values
-  // taken by the caller; it runs on rank 0, on another thread. Errors of the write before this one.
+  // taken by the caller; it runs on rank 0, on another thread. Collective. Errors of the write
+  // before this one.
   void save(const Engine& engine, const Json& client_state,
             std::function<void(const Path&)> write_model);
   // Returns when all is on the disk. Errors of the last write.
   void wait() { writer_.wait(); }
 
-  // The checkpoint that `latest` names, or the one of `tag`; empty when there is none. Errors:
-  // damaged or incomplete, written by another version.
-  std::optional<SavedCheckpoint> open(const std::string& tag = "") const;
+  // The checkpoint that `latest` names to rank 0 (a shared file system may show ranks different
+  // ones); empty when there is none. Collective. Errors: damaged or incomplete, written by another
+  // version.
+  std::optional<SavedCheckpoint> open() const;
   const Path& folder() const { return folder_.root(); }
 
  private:
+  comm::Communicator& communicator_;
   CheckpointFolder folder_;
   int64_t keep_last_;
   int rank_, world_size_;

@@ -1,22 +1,16 @@
 #include "onebit/engine/checkpoint_folder.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "onebit/base/error.h"
+#include "onebit/base/folder.h"
 
 namespace onebit::engine {
 namespace {
 
 constexpr std::string_view kTagPrefix = "global_step";
 constexpr std::string_view kPartial = ".partial";
-constexpr std::string_view kReplaced = ".replaced";
 
 // The step in "global_step<N>"; -1 for other names.
 int64_t step_of_tag(const std::string& tag) {
@@ -28,49 +22,13 @@ int64_t step_of_tag(const std::string& tag) {
 }
 
 bool is_left_over(const std::string& name) {
-  return name.ends_with(kPartial) || name.ends_with(kReplaced);
-}
-
-void sync_file(const Path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  require(descriptor >= 0, "{}: cannot open: {}", path.string(), std::strerror(errno));
-  const int result = ::fsync(descriptor);
-  const int reason = errno;
-  ::close(descriptor);
-  require(result == 0, "{}: cannot sync: {}", path.string(), std::strerror(reason));
-}
-
-// Puts `from` where the finished folder `to` stands. The exchange is one step where the file system
-// can do it; elsewhere the old folder is moved aside first.
-void replace_folder(const Path& from, const Path& to) {
-  Path replaced = to;
-  replaced += kReplaced;
-  std::filesystem::remove_all(replaced);
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
-    std::filesystem::rename(from, replaced);
-  } else {
-    std::filesystem::rename(to, replaced);
-    std::filesystem::rename(from, to);
-  }
-  sync_folder(to.parent_path());
-  std::filesystem::remove_all(replaced);
+  return name.ends_with(kPartial) || name.ends_with(kReplacedSuffix);
 }
 
 }  // namespace
 
 std::string tag_of_step(int64_t step) {
   return fmt::format("{}{}", kTagPrefix, step);
-}
-
-void sync_tree(const Path& folder) {
-  for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {
-    if (item.is_directory()) {
-      sync_folder(item.path());
-    } else {
-      sync_file(item.path());
-    }
-  }
-  sync_folder(folder);
 }
 
 std::optional<std::string> CheckpointFolder::latest() const {
@@ -113,24 +71,26 @@ void CheckpointFolder::begin(const std::string& tag) const {
 
 void CheckpointFolder::publish(const std::string& tag) const {
   sync_tree(partial_folder(tag));
-  if (std::filesystem::exists(folder(tag))) {
-    replace_folder(partial_folder(tag), folder(tag));
-  } else {
-    rename_durably(partial_folder(tag), folder(tag));
-  }
+  replace_folder(partial_folder(tag), folder(tag));
   write_file_atomically(root_ / "latest", tag);
 }
 
 void CheckpointFolder::prune(int64_t keep_last) const {
-  const std::vector<std::string> all = tags();
+  std::vector<std::string> all = tags();
   const std::optional<std::string> newest = latest();
+  // After going back to an older step, those beyond it belong to a future that was given up.
+  if (newest) {
+    std::stable_partition(all.begin(), all.end(), [&](const std::string& tag) {
+      return step_of_tag(tag) > step_of_tag(*newest);
+    });
+  }
   const int64_t surplus = static_cast<int64_t>(all.size()) - keep_last;
   for (int64_t index = 0; index < surplus; ++index) {
     const std::string& tag = all[static_cast<size_t>(index)];
     if (tag == newest) continue;
     // Renamed first: a half-deleted folder must never pass for a checkpoint.
     Path doomed = folder(tag);
-    doomed += kReplaced;
+    doomed += kReplacedSuffix;
     std::filesystem::rename(folder(tag), doomed);
     std::filesystem::remove_all(doomed);
   }

@@ -31,7 +31,8 @@ class CheckpointFolder {
   // Renames the partial folder into place (replacing a finished one of the same tag atomically) and
   // points `latest` at it.
   void publish(const std::string& tag) const;
-  // Keeps the newest `keep_last` tags and always the one `latest` names.
+  // Keeps the newest `keep_last` tags and always the one `latest` names; tags of later steps than
+  // that one (the run was taken back to it) go first.
   void prune(int64_t keep_last) const;
 
  private:
@@ -40,8 +41,5 @@ class CheckpointFolder {
 
 // "global_step1200", DeepSpeed's default tag.
 std::string tag_of_step(int64_t step);
-
-// Makes the content of all files below `folder`, and the folders themselves, durable.
-void sync_tree(const Path& folder);
 
 }  // namespace onebit::engine

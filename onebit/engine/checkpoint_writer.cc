@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "onebit/base/log.h"
+
 namespace onebit::engine {
 namespace {
 
@@ -47,6 +49,15 @@ void CheckpointWriter::wait() {
   if (running_.valid()) running_.get();
 }
 
+// The checkpoint stands by now: an old one that cannot be removed is no reason to end.
+void CheckpointWriter::prune(int64_t keep_last) const {
+  try {
+    folder_.prune(keep_last);
+  } catch (const std::exception& error) {
+    log_warning("an old checkpoint could not be removed: {}", error.what());
+  }
+}
+
 void CheckpointWriter::write(const CheckpointJob& job) {
   const bool first = communicator_->rank() == 0;
   const Path partial = folder_.partial_folder(job.tag);
@@ -64,7 +75,7 @@ void CheckpointWriter::write(const CheckpointJob& job) {
     run_on_all(*communicator_, [&] {
       if (!first) return;
       folder_.publish(job.tag);
-      folder_.prune(job.keep_last);
+      prune(job.keep_last);
     });
   } catch (...) {
     std::error_code ignored;

@@ -38,6 +38,7 @@ class CheckpointWriter {
 
  private:
   void write(const CheckpointJob& job);
+  void prune(int64_t keep_last) const;
 
   std::unique_ptr<comm::Communicator> communicator_;
   CheckpointFolder folder_;

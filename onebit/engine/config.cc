@@ -85,16 +85,18 @@ void accept_without_effect(JsonReader& recipe, EngineConfig& config) {
   const std::pair<const char*, const char*> keys[] = {
       {"zero_allow_untested_optimizer", "there is no ZeRO here"},
       {"disable_allgather", "exchanges are always all-to-all and all-gather"},
-      {"dump_state", "the resolved recipe is always printed"},
+      {"dump_state", "the recipe as used is always kept beside the run"},
       {"memory_breakdown", "the memory table is always printed"},
       {"dataloader_drop_last", "every example is used"},
       {"vocabulary_size", "the vocabulary is padded internally"},
       {"prescale_gradients", "sums are taken in f32, where the order of scaling does not matter"},
       {"gradient_predivide_factor", "as prescale_gradients"},
       {"timers", "throughput is always measured"},
+      {"steps_per_print", "the progress line is drawn by the clock"},
+      {"wall_clock_breakdown", "the time of each part is always in metrics.jsonl"},
       {"checkpoint", "tags are always validated"},
       {"activation_checkpointing", "use the model section's memory options"},
-      {"flops_profiler", "use wall_clock_breakdown"},
+      {"flops_profiler", "the time of each part is in metrics.jsonl"},
       {"csv_monitor", "metrics.jsonl holds every value"},
   };
   for (const auto& [key, reason] : keys) {
@@ -140,9 +142,6 @@ EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
           "{} is missing: give {{\"type\": \"AdamW\", \"params\": ...}}",
           recipe.place("optimizer"));
   config.scheduler = recipe.raw("scheduler");
-  config.steps_per_print = recipe.integer("steps_per_print", 10);
-  require(config.steps_per_print >= 1, "{} must be at least 1", recipe.place("steps_per_print"));
-  config.wall_clock_breakdown = recipe.boolean("wall_clock_breakdown", false);
   parse_tensorboard(recipe.object("tensorboard"), config.tensorboard);
   parse_run(recipe.object("run"), config.run);
   accept_without_effect(recipe, config);

@@ -63,8 +63,6 @@ struct EngineConfig {
   Json scheduler;
   TensorBoardConfig tensorboard;
   RunConfig run;
-  int64_t steps_per_print = 10;
-  bool wall_clock_breakdown = false;
   std::string place;                 // the recipe's path, for errors
   std::vector<std::string> notices;  // keys accepted without effect, and why
 };

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/ops/cast.h"
 #include "onebit/optim/make_optimizer.h"
@@ -58,9 +57,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
 }
 
 void Engine::begin_update() {
-  const Stopwatch watch;
   ops::fill(context_, table_.gradients(), 0.0f);
-  zero_seconds_ = watch.seconds();
   wire_bytes_before_ = wire_bytes_sent();
   if (exchange_) seconds_before_ = exchange_->seconds();
 }
@@ -73,7 +70,7 @@ void Engine::backward(const std::function<void(const BackwardInput&)>& run) {
   if (last) prepare_last_micro_step(input);
   run(input);
   if (last && !input.gradients_ready && path_ == Path::kAveraged && exchange_) {
-    exchange_->ready({0, table_.size_elements()});
+    exchange_->ready(context_, {0, table_.size_elements()});
   }
   ++micro_step_;
 }
@@ -85,7 +82,7 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
     exchange_->begin(
         [this](Context& context, params::Range range) { show_local_gradients(context, range); });
     if (config_.run.overlap) {
-      input.gradients_ready = [this](params::Range range) { exchange_->ready(range); };
+      input.gradients_ready = [this](params::Range range) { exchange_->ready(context_, range); };
     }
     return;
   }
@@ -138,6 +135,7 @@ std::optional<StepOutcome> Engine::step() {
   }
   scaler_.update(!outcome.applied);
   outcome.step = completed_steps_;
+  outcome.skipped_steps = skipped_steps_;
   account(outcome);
   return outcome;
 }
@@ -177,7 +175,6 @@ void Engine::update(const optim::GradientNorm& norm, StepOutcome& outcome) {
 }
 
 void Engine::account(StepOutcome& outcome) {
-  outcome.zero_seconds = zero_seconds_;
   outcome.wire_bytes = wire_bytes_sent() - wire_bytes_before_;
   outcome.wire_bytes_dense16 =
       comm::ring_bytes_16bit(table_.size_elements(), communicator_.world_size());
@@ -195,8 +192,9 @@ int64_t Engine::wire_bytes_sent() const {
 void Engine::count_skip(const optim::GradientNorm& norm) {
   ++skipped_steps_;
   ++skipped_in_a_row_;
-  const bool scale_can_shrink =
-      config_.compute == DType::kF16 && scaler_.scale() > config_.loss_scale.min_scale;
+  const bool scale_can_shrink = config_.compute == DType::kF16 &&
+                                config_.loss_scale.static_scale == 0 &&
+                                scaler_.scale() > config_.loss_scale.min_scale;
   if (scale_can_shrink) {
     if (communicator_.rank() == 0) {
       log_info("step {}: a gradient overflowed at loss scale {}; the step is skipped on all ranks",

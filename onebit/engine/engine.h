@@ -35,8 +35,9 @@ struct BackwardInput {
 };
 
 struct StepOutcome {
-  int64_t step = 0;     // updates completed, this one included if it was applied
-  bool applied = true;  // false: some gradient was not finite; no value has moved on any rank
+  int64_t step = 0;           // updates completed, this one included if it was applied
+  int64_t skipped_steps = 0;  // since the beginning of the run
+  bool applied = true;        // false: some gradient was not finite; no value has moved on any rank
   optim::Phase phase = optim::Phase::kWarmup;
   bool froze_now = false;
   double learning_rate = 0;
@@ -48,7 +49,7 @@ struct StepOutcome {
   int64_t wire_bytes = 0;              // sent by this rank in this step, counted at the transport
   int64_t wire_bytes_dense16 = 0;      // what a 16-bit ring all-reduce of the gradients sends
   std::optional<UpdateSummary> watch;  // of rank 0, in the steps that run.watch_every asks for
-  double zero_seconds = 0, compress_seconds = 0, wait_seconds = 0, optimizer_seconds = 0;
+  double compress_seconds = 0, wait_seconds = 0, optimizer_seconds = 0;
 };
 
 class Engine {
@@ -61,7 +62,6 @@ class Engine {
   const BatchSizes& batch() const { return batch_; }
   const EngineConfig& config() const { return config_; }
   int64_t completed_steps() const { return completed_steps_; }
-  int64_t skipped_steps() const { return skipped_steps_; }
   optim::Optimizer& optimizer() { return *optimizer_; }
   const optim::Schedule& schedule() const { return *schedule_; }
 
@@ -113,7 +113,6 @@ class Engine {
   int64_t completed_steps_ = 0, skipped_steps_ = 0, skipped_in_a_row_ = 0;
   int64_t wire_bytes_before_ = 0;
   comm::ExchangeSeconds seconds_before_;
-  double zero_seconds_ = 0;
 };
 
 }  // namespace onebit::engine

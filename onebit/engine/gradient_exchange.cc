@@ -3,22 +3,12 @@
 #include "onebit/ops/reduce.h"
 
 namespace onebit::engine {
-namespace {
-
-Context exchange_context(Device device) {
-  return device.is_cpu() ? Context::cpu(1) : Context::cuda(device.index);
-}
-
-}  // namespace
-
 GradientExchange::GradientExchange(comm::Communicator& communicator, const params::Table& table,
                                    int64_t bucket_bytes, DType wire)
     : table_(table),
       buckets_(table.size_elements(), bucket_bytes),
       ready_(buckets_),
-      thread_(std::make_unique<comm::ExchangeThread>(
-          communicator.duplicate(),
-          [device = table.device()] { return exchange_context(device); })) {
+      thread_(std::make_unique<comm::ExchangeThread>(communicator.duplicate(), table.device())) {
   exchange_ = std::make_unique<comm::DenseExchange>(thread_->communicator(), buckets_, wire);
 }
 
@@ -28,10 +18,13 @@ void GradientExchange::begin(BeforeSend before_send) {
   ready_.restart();
 }
 
-void GradientExchange::ready(params::Range range) {
+void GradientExchange::ready(const Context& computing, params::Range range) {
   for (const int64_t bucket : ready_.ready({range.begin, range.end})) {
-    thread_->submit(
-        [this, bucket](Context& context, comm::Communicator&) { send(context, bucket); });
+    thread_->submit([this, bucket, made = computing.milestone()](Context& context,
+                                                                 comm::Communicator&) {
+      context.wait_for(made);
+      send(context, bucket);
+    });
   }
 }
 
@@ -57,7 +50,10 @@ void GradientExchange::inspect(Context& context, comm::Range range) {
 }
 
 void GradientExchange::finish() {
-  thread_->submit([this](Context& context, comm::Communicator&) { exchange_->finish(context); });
+  thread_->submit([this](Context& context, comm::Communicator&) {
+    exchange_->finish(context);
+    context.synchronize();
+  });
   thread_->wait();
   ONEBIT_INVARIANT(ready_.all_left());
 }

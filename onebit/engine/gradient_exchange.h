@@ -30,7 +30,7 @@ class GradientExchange {
   // One update: begin, ready (ranges from the end of the buffer to its beginning, each element
   // once), finish. After finish() the table's gradients are the averages on every rank.
   void begin(BeforeSend before_send);
-  void ready(params::Range range);
+  void ready(const Context& computing, params::Range range);
   void finish();
 
   const LocalGradients& local() const { return local_; }

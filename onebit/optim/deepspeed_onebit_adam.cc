@@ -8,6 +8,7 @@
 #include "onebit/base/log.h"
 #include "onebit/ops/reduce.h"
 #include "onebit/optim/state_name.h"
+#include "onebit/optim/still_entries.h"
 
 namespace onebit::optim {
 namespace {
@@ -38,11 +39,7 @@ DeepSpeedOneBitAdam::DeepSpeedOneBitAdam(const OptimizerConfig& config, const pa
           "remove it, or use --device cpu");
   make_groups(table);
   for (const auto& [name, rows] : config.moving_rows) {
-    const params::Entry& entry = table.entry(name);
-    const int64_t columns = entry.shape.elements() / entry.shape[0];
-    const int64_t moving = std::min(rows, entry.shape[0]) * columns;
-    held_.push_back(
-        {entry.offset_elements + moving, entry.offset_elements + entry.shape.elements()});
+    held_.push_back(held_range(table, name, rows));
   }
   if (run.total_steps > 0 && *config.freeze_step > run.total_steps) {
     log_warning(
@@ -181,6 +178,7 @@ void DeepSpeedOneBitAdam::load(Context&, params::Table&, const params::StateRead
   exchanges_.clear();
   if (phase_ == Phase::kWarmup) return;
   make_exchanges();
+  if (communicator_.world_size() == 1 && reader.saved_world_size() == 1) return;
   const bool same = reader.saved_world_size() == communicator_.world_size() &&
                     reader.scalar("scale_per_tensor") == config_.scale_per_tensor &&
                     reader.has(residual_name("worker", 0));
@@ -194,7 +192,9 @@ void DeepSpeedOneBitAdam::load(Context&, params::Table&, const params::StateRead
     const auto restore = [&](const char* side, std::span<float> to) {
       const std::vector<float> saved =
           reader.own_of(residual_name(side, group), communicator_.rank());
-      ONEBIT_INVARIANT(saved.size() == to.size());
+      require(saved.size() == to.size(),
+              "the checkpoint's {} has {} elements, the model needs {}: it is of another model",
+              residual_name(side, group), saved.size(), to.size());
       std::copy(saved.begin(), saved.end(), to.begin());
     };
     restore("worker", exchanges_[group]->worker_residual());

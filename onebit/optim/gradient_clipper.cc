@@ -5,6 +5,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/comm/communicator.h"
+#include "onebit/ops/onebit_update.h"
 #include "onebit/ops/reduce.h"
 
 namespace onebit::optim {
@@ -81,7 +82,8 @@ std::string first_non_finite(const params::Table& table) {
     const Tensor gradient = to_cpu_f32(table.gradient_of(entry));
     const float* values = gradient.data<float>();
     for (int64_t i = 0; i < entry.shape.elements(); ++i) {
-      if (!std::isfinite(values[i])) return fmt::format("{}[{}] = {}", entry.name, i, values[i]);
+      if (!(std::abs(values[i]) <= ops::kLargestFinite))
+        return fmt::format("{}[{}] = {}", entry.name, i, values[i]);
     }
   }
   return {};

@@ -86,6 +86,15 @@ void LiveLevel::save(params::StateWriter& writer, bool started) const {
   }
 }
 
+std::vector<float> LiveLevel::level_of(const params::StateReader& reader, int rank) const {
+  std::vector<float> saved = reader.own_of("level_reference", rank);
+  require(
+      saved.size() == reference_.size(),
+      "the checkpoint's level_reference has {} blocks, the model needs {}: it is of another model",
+      saved.size(), reference_.size());
+  return saved;
+}
+
 void LiveLevel::load(const params::StateReader& reader, bool started, int rank, int world_size) {
   observations_ = reader.scalar("level_observations").get<int64_t>();
   if (started) {
@@ -97,13 +106,12 @@ void LiveLevel::load(const params::StateReader& reader, bool started, int rank, 
   if (observations_ == 0) return;
   const int saved = reader.saved_world_size();
   if (saved == world_size) {
-    reference_ = reader.own_of("level_reference", rank);
+    reference_ = level_of(reader, rank);
     return;
   }
   // The average over ranks is what counts in the end.
   for (int from = 0; from < saved; ++from) {
-    const std::vector<float> one = reader.own_of("level_reference", from);
-    ONEBIT_INVARIANT(one.size() == reference_.size());
+    const std::vector<float> one = level_of(reader, from);
     for (size_t block = 0; block < one.size(); ++block) {
       reference_[block] += one[block] / static_cast<float>(saved);
     }

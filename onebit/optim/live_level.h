@@ -50,6 +50,7 @@ class LiveLevel {
 
  private:
   double mean_reference() const;
+  std::vector<float> level_of(const params::StateReader& reader, int rank) const;
 
   std::vector<float> level_, reference_;
   int64_t observations_ = 0;

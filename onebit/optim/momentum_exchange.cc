@@ -7,10 +7,6 @@
 namespace onebit::optim {
 namespace {
 
-Context exchange_context(Device device) {
-  return device.is_cpu() ? Context::cpu(1) : Context::cuda(device.index);
-}
-
 View view_of(std::vector<float>& values) {
   return View::of(values.data(), {static_cast<int64_t>(values.size())});
 }
@@ -27,14 +23,14 @@ MomentumExchange::MomentumExchange(comm::Communicator& communicator, const param
       buffers_(buffers),
       ready_(buckets_) {
   if (communicator.world_size() > 1) {
-    thread_ = std::make_unique<comm::ExchangeThread>(
-        communicator.duplicate(), [device = table.device()] { return exchange_context(device); });
+    thread_ = std::make_unique<comm::ExchangeThread>(communicator.duplicate(), table.device());
   }
   all_reduce_ = std::make_unique<compress::CompressedAllReduce>(
       thread_ ? thread_->communicator() : communicator, buckets_, options);
 }
 
-void MomentumExchange::begin(Prepare prepare) {
+void MomentumExchange::begin(const Context& computing, Prepare prepare) {
+  computing_ = &computing;
   prepare_ = std::move(prepare);
   ready_.restart();
   overlaps_ = false;
@@ -45,8 +41,11 @@ void MomentumExchange::ready(params::Range range) {
   if (!thread_) return;
   for (const int64_t bucket : ready_.ready({range.begin, range.end})) {
     overlaps_ = true;
-    thread_->submit(
-        [this, bucket](Context& context, comm::Communicator&) { send(context, bucket); });
+    thread_->submit([this, bucket, made = computing_->milestone()](Context& context,
+                                                                   comm::Communicator&) {
+      context.wait_for(made);
+      send(context, bucket);
+    });
   }
 }
 
@@ -70,7 +69,10 @@ void MomentumExchange::finish(Context& context) {
   const Stopwatch watch;
   if (overlaps_) {
     ONEBIT_INVARIANT(ready_.all_left());
-    thread_->submit([this](Context& own, comm::Communicator&) { all_reduce_->finish(own); });
+    thread_->submit([this](Context& own, comm::Communicator&) {
+      all_reduce_->finish(own);
+      own.synchronize();
+    });
     thread_->wait();
   } else {
     for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) send(context, bucket);

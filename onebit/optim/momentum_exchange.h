@@ -29,11 +29,12 @@ class MomentumExchange {
                    const ExchangeBuffers& buffers);
 
   // One step: begin, ready for ranges (or never), finish.
-  void begin(Prepare prepare);
+  // `computing` is the context that makes the gradients; it outlives the step.
+  void begin(const Context& computing, Prepare prepare);
   void ready(params::Range range);
   void finish(Context& context);
 
-  compress::ResidualNorms norms() const { return all_reduce_->norms(); }
+  compress::ResidualNorms norms() { return all_reduce_->norms(); }
   // Of the last step: making and packing momentum, and waiting for the network in finish().
   double compress_seconds() const { return compress_seconds_; }
   double wait_seconds() const { return wait_seconds_; }
@@ -55,6 +56,7 @@ class MomentumExchange {
   int64_t bucket_bytes_;
   ExchangeBuffers buffers_;
   comm::ReadyBuckets ready_;
+  const Context* computing_ = nullptr;
   Prepare prepare_;
   bool overlaps_ = false;  // some bucket of this step has left
   double prepare_seconds_ = 0, compress_seconds_ = 0, wait_seconds_ = 0;

@@ -122,10 +122,10 @@ void OneBitAdam::make_exchange(const params::Table& table) {
                       .energy = has_level() ? energy_.view() : View()});
 }
 
-void OneBitAdam::begin_step(Context&, params::Table& table, const StepInput& input) {
+void OneBitAdam::begin_step(Context& computing, params::Table& table, const StepInput& input) {
   ONEBIT_INVARIANT(phase_ == Phase::kCompressed && !begun_);
   begun_ = true;
-  exchange_->begin([this, &table, input](Context& context, params::Range range) {
+  exchange_->begin(computing, [this, &table, input](Context& context, params::Range range) {
     prepare(context, table, input, range);
   });
 }

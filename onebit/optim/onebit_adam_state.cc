@@ -19,6 +19,7 @@ void OneBitAdam::save(params::StateWriter& writer) const {
   writer.scalar("phase", std::string(name_of(phase_)));
   writer.scalar("updates", updates_);
   writer.scalar("coordinates", coordinates_name(config_.coordinates));
+  writer.scalar("exp_avg_mask", Json(config_.moving_rows));
   moments_.save(writer);
   freeze_rule_.save(writer);
   if (has_level()) level_.save(writer, compressed);
@@ -33,6 +34,11 @@ void OneBitAdam::load(Context&, params::Table& table, const params::StateReader&
           "optimizer.params.coordinates is \"{}\", but the checkpoint was frozen with \"{}\": what "
           "travels cannot change after the freeze",
           coordinates_name(config_.coordinates), saved);
+  require(
+      !compressed || reader.scalar("exp_avg_mask") == Json(config_.moving_rows),
+      "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: which rows are "
+      "held cannot change after the freeze",
+      Json(config_.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
   require(
       !has_level() || !reader.scalar("level_observations").is_null(),
       "optimizer.params.variance is \"live_level\", but the checkpoint was made with \"frozen\" "

@@ -22,6 +22,8 @@ void write(View flat, int64_t begin, const std::vector<float>& values) {
   copy(flat.rows(begin, begin + count), ConstView::of(values.data(), {count}));
 }
 
+}  // namespace
+
 params::Range held_range(const params::Table& table, const std::string& name, int64_t rows) {
   const params::Entry& entry = table.entry(name);
   require(rows <= entry.shape[0],
@@ -30,8 +32,6 @@ params::Range held_range(const params::Table& table, const std::string& name, in
   const int64_t columns = entry.shape.elements() / entry.shape[0];
   return {entry.offset_elements + rows * columns, entry.offset_elements + entry.shape.elements()};
 }
-
-}  // namespace
 
 StillEntries::StillEntries(const params::Table& table,
                            const std::map<std::string, int64_t>& moving_rows)

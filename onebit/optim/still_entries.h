@@ -22,6 +22,10 @@
 
 namespace onebit::optim {
 
+// The elements of `tensor` beyond its first `moving_rows` rows. Errors: no such tensor, fewer rows.
+params::Range held_range(const params::Table& table, const std::string& tensor,
+                         int64_t moving_rows);
+
 class StillEntries {
  public:
   // `moving_rows`: tensor -> its rows that may move; later ones are held. Errors: no such tensor,

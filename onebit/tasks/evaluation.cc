@@ -5,13 +5,32 @@
 
 namespace onebit::tasks {
 
+namespace {
+
+// The section `data` of the recipe of the checkpoint that holds the model.
+PretrainingData data_of_run(const Path& model_folder) {
+  const Path state = model_folder.parent_path() / "state.json";
+  if (!std::filesystem::exists(state)) return {};
+  const Json saved = read_json(state);
+  const Json& recipe = saved.value("/client_state/recipe"_json_pointer, Json::object());
+  JsonReader reader(recipe, state.string(), "client_state.recipe");
+  return parse_pretraining_data(reader.object("data"));
+}
+
+}  // namespace
+
 HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
                              comm::Communicator& communicator) {
   const Path folder = find_model_folder(task.model);
   const ModelDescription description = read_model_description(folder);
-  require(task.sequence_length <= description.config.max_positions,
+  PretrainingData data = data_of_run(folder);
+  if (task.sequence_length) data.pairs.sequence_length = *task.sequence_length;
+  if (task.max_predictions) data.masks.max_predictions = *task.max_predictions;
+  data::check(data.pairs);
+  data::check(data.masks);
+  require(data.pairs.sequence_length <= description.config.max_positions,
           "{}: the model has {} positions, sequence length {} was asked for", folder.string(),
-          description.config.max_positions, task.sequence_length);
+          description.config.max_positions, data.pairs.sequence_length);
   params::Table table;
   model::PreTrainingModel model(description.config, table);
   table.allocate(context.device(), DType::kF32);
@@ -19,7 +38,8 @@ HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
   data::EvaluationOptions options = held_out_options(communicator, context.threads());
   options.batch = task.batch;
   options.max_samples = task.max_samples;
-  options.pairs.sequence_length = task.sequence_length;
+  options.pairs = data.pairs;
+  options.masks = data.masks;
   const auto stream = open_held_out(task.data, *description.vocabulary, options);
   DeviceBatchBuffer buffer(context.device(), stream->bounds());
   model.plan(context, limits_of(stream->bounds()), {}, false);

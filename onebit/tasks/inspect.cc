@@ -87,9 +87,9 @@ InspectedPart inspect_run(const Path& path) {
 
 // What the memory options would save, at the recipe's micro-batch.
 InspectedPart inspect_memory(const PretrainingConfig& config, int64_t micro_batch) {
-  const model::BatchLimits limits = {.rows = micro_batch * config.pairs.sequence_length,
+  const model::BatchLimits limits = {.rows = micro_batch * config.data.pairs.sequence_length,
                                      .sequences = micro_batch,
-                                     .masked = micro_batch * config.masks.max_predictions};
+                                     .masked = micro_batch * config.data.masks.max_predictions};
   const std::pair<const char*, model::MemoryOptions> choices[] = {
       {"no option", {}},
       {"gelu_checkpoint", {.gelu_checkpoint = true}},
@@ -122,12 +122,12 @@ std::vector<InspectedPart> inspect_recipe(const Path& path) {
   part.rows.push_back({"batch", fmt::format("{} = {} x {} micro-steps on one rank", batch.train,
                                             batch.micro, batch.accumulation)});
   part.rows.push_back({"steps", std::to_string(config.engine.run.steps)});
-  part.rows.push_back({"sequence length", std::to_string(config.pairs.sequence_length)});
+  part.rows.push_back({"sequence length", std::to_string(config.data.pairs.sequence_length)});
   part.rows.push_back({"compute", std::string(name_of(config.engine.compute))});
   part.rows.push_back({"optimizer", config.engine.optimizer.dump()});
   part.rows.push_back({"scheduler", config.engine.scheduler.dump()});
-  const double flops = model::training_flops(config.model, config.pairs.sequence_length,
-                                             config.masks.max_predictions);
+  const double flops = model::training_flops(config.model, config.data.pairs.sequence_length,
+                                             config.data.masks.max_predictions);
   part.rows.push_back({"work", fmt::format("{:.3g} GFLOP a full sequence", flops * 1e-9)});
   for (const auto& notice : config.engine.notices) part.rows.push_back({"notice", notice});
   return {part, inspect_memory(config, batch.micro)};

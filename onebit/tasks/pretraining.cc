@@ -92,9 +92,9 @@ void train(PretrainingRun& run, TrainingLog& log, PretrainingSummary& summary,
   while (!run.finished()) {
     const StepRecord record = run.train_step();
     log.step(record);
-    if (!record.outcome.applied) continue;
-    const int64_t step = record.outcome.step;
     const bool stop = interruption.agreed(communicator);
+    if (!record.outcome.applied && !stop) continue;
+    const int64_t step = record.outcome.step;
     if (is_due(step, schedule.check_replicas_every)) require_agreement(run, step);
     if (is_due(step, schedule.evaluate_every) && !run.finished()) {
       if (const auto result = run.evaluate()) log.held_out(step, run.samples(), *result);
@@ -114,13 +114,10 @@ void train(PretrainingRun& run, TrainingLog& log, PretrainingSummary& summary,
   }
 }
 
-}  // namespace
-
-PretrainingSummary run_pretraining(Context& context, const PretrainingOptions& options,
-                                   comm::Communicator& communicator) {
+PretrainingSummary run_to_the_end(Context& context, const PretrainingOptions& options,
+                                  comm::Communicator& communicator, PretrainingRun& run) {
   const bool first = communicator.rank() == 0;
-  check_output(options);
-  PretrainingRun run(context, options, communicator);
+  PretrainingSummary summary;
   communicator.barrier();  // every rank has looked at the folder before it is written to
   if (first) write_recipe(options);
   if (!options.quiet) {
@@ -129,7 +126,6 @@ PretrainingSummary run_pretraining(Context& context, const PretrainingOptions& o
   }
   TrainingLog log(options.output, run.config().engine, communicator.rank(),
                   run.resumed() ? run.engine().completed_steps() : -1);
-  PretrainingSummary summary;
   if (!run.resumed()) summary.before = run.evaluate();
   if (summary.before) log.held_out(0, 0, *summary.before);
   train(run, log, summary, communicator);
@@ -140,6 +136,20 @@ PretrainingSummary run_pretraining(Context& context, const PretrainingOptions& o
     fmt::print(stderr, "\n{}\n", log.curves());
     print_table(end_table(log.totals(), summary));
   }
+  return summary;
+}
+
+}  // namespace
+
+PretrainingSummary run_pretraining(Context& context, const PretrainingOptions& options,
+                                   comm::Communicator& communicator) {
+  check_output(options);
+  PretrainingRun run(context, options, communicator);
+  PretrainingSummary summary;
+  // Here, so that the other ranks hear of an error before this one has waited for its threads (a
+  // checkpoint may be in the middle of being written).
+  comm::run_rank(communicator,
+                 [&] { summary = run_to_the_end(context, options, communicator, run); });
   return summary;
 }
 

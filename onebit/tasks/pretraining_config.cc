@@ -1,9 +1,9 @@
 #include "onebit/tasks/pretraining_config.h"
 
 namespace onebit::tasks {
-namespace {
 
-void parse_data(JsonReader section, PretrainingConfig& config) {
+PretrainingData parse_pretraining_data(JsonReader section) {
+  PretrainingData config;
   data::PairOptions& pairs = config.pairs;
   data::MaskOptions& masks = config.masks;
   pairs.sequence_length = section.integer("sequence_length", pairs.sequence_length);
@@ -20,9 +20,8 @@ void parse_data(JsonReader section, PretrainingConfig& config) {
   section.finish();
   data::check(pairs);
   data::check(masks);
+  return config;
 }
-
-}  // namespace
 
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
                                            int64_t vocabulary_size) {
@@ -39,11 +38,11 @@ PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string
           "{}: `model.vocab_size` is {}, the token store's vocabulary has {} tokens; leave the key "
           "out to use the store's",
           place, config.model.vocab_size, vocabulary_size);
-  parse_data(reader.object("data"), config);
-  require(config.pairs.sequence_length <= config.model.max_positions,
+  config.data = parse_pretraining_data(reader.object("data"));
+  require(config.data.pairs.sequence_length <= config.model.max_positions,
           "{}: `data.sequence_length` is {}, the model has {} positions "
           "(model.max_position_embeddings)",
-          place, config.pairs.sequence_length, config.model.max_positions);
+          place, config.data.pairs.sequence_length, config.model.max_positions);
   reader.accept("comment");
   reader.finish();
   return config;

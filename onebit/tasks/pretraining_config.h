@@ -8,15 +8,23 @@
 
 namespace onebit::tasks {
 
-struct PretrainingConfig {
-  engine::EngineConfig engine;
-  model::BertConfig model;
-  model::MemoryOptions memory;
+// The section `data`.
+struct PretrainingData {
   data::PairOptions pairs;
   data::MaskOptions masks;
   int64_t evaluation_batch = 32;
   int64_t evaluation_samples = 2000;  // of the held-out store; 0: all
 };
+
+struct PretrainingConfig {
+  engine::EngineConfig engine;
+  model::BertConfig model;
+  model::MemoryOptions memory;
+  PretrainingData data;
+};
+
+// Errors: unknown keys, values out of range.
+PretrainingData parse_pretraining_data(JsonReader section);
 
 // `vocabulary_size` is that of the token store; a recipe that names another is an error. Errors:
 // unknown keys, values out of range, a sequence length beyond the model's positions.

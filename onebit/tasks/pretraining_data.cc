@@ -21,8 +21,8 @@ data::BatchStreamOptions stream_options(const PretrainingConfig& config,
           .rank = communicator.rank(),
           .micro_batch = batch.micro,
           .accumulation = batch.accumulation,
-          .pairs = config.pairs,
-          .masks = config.masks,
+          .pairs = config.data.pairs,
+          .masks = config.data.masks,
           .threads = threads};
 }
 

@@ -6,6 +6,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
+#include "onebit/tasks/resume_differences.h"
 
 namespace onebit::tasks {
 namespace {
@@ -66,10 +67,10 @@ void PretrainingRun::open_data(const PretrainingOptions& options) {
   stream_ = std::make_unique<data::BatchStream>(stores_, stream);
   if (!options.valid) return;
   data::EvaluationOptions held_out = held_out_options(communicator_, context_.threads());
-  held_out.batch = config_.evaluation_batch;
-  held_out.max_samples = config_.evaluation_samples;
-  held_out.pairs = config_.pairs;
-  held_out.masks = config_.masks;
+  held_out.batch = config_.data.evaluation_batch;
+  held_out.max_samples = config_.data.evaluation_samples;
+  held_out.pairs = config_.data.pairs;
+  held_out.masks = config_.data.masks;
   held_out_ = open_held_out(*options.valid, *description_.vocabulary, held_out);
 }
 
@@ -85,10 +86,13 @@ void PretrainingRun::plan_memory() {
 
 void PretrainingRun::restore(const PretrainingOptions& options) {
   if (options.resume) {
-    auto saved = checkpoints_.open();
-    if (saved) {
-      resume(std::move(*saved));
-      return;
+    try {
+      if (auto saved = checkpoints_.open()) return resume(std::move(*saved), options);
+    } catch (const Json::exception& error) {
+      fail(
+          "{}: the newest checkpoint's state.json is damaged ({}); write the name of an older one "
+          "into {}",
+          options.output.string(), error.what(), (options.output / "latest").string());
     }
     decisions_.push_back("no checkpoint yet, starting from the beginning");
   }
@@ -103,7 +107,7 @@ void PretrainingRun::restore(const PretrainingOptions& options) {
   engine_->broadcast_values();
 }
 
-void PretrainingRun::resume(engine::SavedCheckpoint saved) {
+void PretrainingRun::resume(engine::SavedCheckpoint saved, const PretrainingOptions& options) {
   const std::string place = saved.model_folder.string();
   require_same_shape(config_.model, read_model_description(saved.model_folder).config, place);
   const auto checksum = saved.client_state.value("vocabulary_checksum", int64_t{-1});
@@ -117,6 +121,12 @@ void PretrainingRun::resume(engine::SavedCheckpoint saved) {
   samples_ = saved.client_state.at("samples").get<int64_t>();
   resumed_ = true;
   decisions_.push_back(fmt::format("resumed from {} at step {}", saved.tag, saved.step));
+  for (std::string& line : resume_differences(saved.client_state, recipe_, stores_)) {
+    decisions_.push_back(std::move(line));
+  }
+  if (options.initialize_from) {
+    decisions_.push_back("--initialize-from is for the first start: not used");
+  }
   if (saved.world_size != communicator_.world_size()) {
     decisions_.push_back(
         fmt::format("written by {} ranks, read by {}: error feedback is re-distributed, so losses "
@@ -217,8 +227,8 @@ std::optional<HeldOutResult> PretrainingRun::evaluate() {
 
 void PretrainingRun::save_checkpoint() {
   const Json client_state = {{"samples", samples_},
-                             {"seed", config_.engine.run.seed},
                              {"vocabulary_checksum", description_.vocabulary->checksum()},
+                             {"stores", stores_to_json(stores_)},
                              {"recipe", recipe_}};
   std::function<void(const Path&)> write_model;
   if (communicator_.rank() == 0) {

@@ -47,7 +47,7 @@ class PretrainingRun {
   void open_data(const PretrainingOptions& options);
   void plan_memory();
   void restore(const PretrainingOptions& options);
-  void resume(engine::SavedCheckpoint saved);
+  void resume(engine::SavedCheckpoint saved, const PretrainingOptions& options);
   void start_prefetch();
   // Fills step_batches_; returns the masked tokens of this step over all ranks.
   int64_t fetch_step();

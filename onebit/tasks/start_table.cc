@@ -67,8 +67,8 @@ void add_prediction(Rows& rows, PretrainingRun& run, comm::Communicator& communi
                    human_duration(link.latency_seconds), human_bytes(link.bytes_per_second))});
   rows.push_back(
       {"expected step",
-       fmt::format("{} computing; exchange of gradients {} dense, {} compressed: {:.1f} "
-                   "times faster steps once compressed, if nothing overlaps",
+       fmt::format("{} computing; exchange of gradients {} dense, {} at one bit an "
+                   "element: {:.1f} times faster steps, if nothing overlaps",
                    human_duration(compute), human_duration(dense), human_duration(compressed),
                    (compute + dense) / (compute + compressed))});
 }
@@ -87,7 +87,7 @@ Rows start_table(Context& context, PretrainingRun& run, comm::Communicator& comm
   rows.push_back(
       {"ranks", fmt::format("{} ({})", communicator.world_size(), communicator.transport())});
   rows.push_back({"batch", fmt::format("{} sequences of {} = {} a rank x {} micro-steps x {} ranks",
-                                       batch.train, config.pairs.sequence_length, batch.micro,
+                                       batch.train, config.data.pairs.sequence_length, batch.micro,
                                        batch.accumulation, communicator.world_size())});
   rows.push_back(
       {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.engine.run.steps)});

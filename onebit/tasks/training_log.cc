@@ -32,7 +32,7 @@ Json json_of(const StepRecord& record) {
                {"samples_per_second", static_cast<double>(record.step_samples) / seconds},
                {"tokens_per_second", static_cast<double>(record.step_tokens) / seconds},
                {"phase", optim::name_of(outcome.phase)},
-               {"applied", outcome.applied},
+               {"skipped_steps", outcome.skipped_steps},
                {"loss_scale", outcome.loss_scale},
                {"wire_bytes", outcome.wire_bytes},
                {"wire_bytes_dense16", outcome.wire_bytes_dense16}};

@@ -182,7 +182,7 @@ TEST(CompressedAllReduce, RunsOnAnExchangeThread) {
   const Plan plan{.elements = 70001, .steps = 1, .options = {}};
   comm::run_thread_world(4, [&](Communicator& world) {
     const Outcome expected = run_steps(world, plan);
-    comm::ExchangeThread thread(world.duplicate(), [] { return Context::cpu(1); });
+    comm::ExchangeThread thread(world.duplicate(), Device{});
     CompressedAllReduce all_reduce(thread.communicator(),
                                    comm::Buckets(plan.elements, plan.bucket_bytes), plan.options);
     std::vector<float> values = values_of(world.rank(), 0, plan.elements);

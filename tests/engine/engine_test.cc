@@ -120,7 +120,10 @@ TEST_P(NotFinite, LeavesValuesAloneThenStopsWithADiagnosis) {
 INSTANTIATE_TEST_SUITE_P(Phases, NotFinite,
                          testing::Values(std::tuple{kAdam, 3, ""}, std::tuple{kOneBit, 3, ""},
                                          std::tuple{kOneBit, 15, ""},
-                                         std::tuple{kOneBit, 15, R"(, "gradient_clipping": 1.0)"}));
+                                         std::tuple{kOneBit, 15, R"(, "gradient_clipping": 1.0)"},
+                                         // A scale that is fixed cannot be at fault.
+                                         std::tuple{kAdam, 3, R"(, "fp16": {"enabled": true,
+                                                                  "loss_scale": 128})"}));
 
 TEST(Engine, ReportsOneStepForEachAccumulation) {
   const auto communicator = comm::make_single_rank();
