@@ -52,6 +52,11 @@ constexpr size_t kMostNesting = 500;
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
+  // The parser takes a zero byte for the end and lets pass whatever stands after it.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
+    const auto [line, column] = place_of(text, zero);
+    fail("{}:{}:{}: not valid JSON: a zero byte", source, line, column);
+  }
   Json result;
   try {
     result = Json::parse(text, nullptr, true, true);

@@ -36,6 +36,8 @@ TEST(ParseJson, MistakesCarryLineAndColumn) {
 TEST(ParseJson, BadBytesAndNumbersAreErrorsOfOurs) {
   EXPECT_THAT(parse_message("{\"a\": \"\xff\"}"), StartsWith("recipe.json:1:8: "));
   EXPECT_THAT(parse_message("{\"a\": 1e999}"), StartsWith("recipe.json"));
+  EXPECT_THAT(parse_message(std::string_view("{}\n\0 \"", 6)),
+              StartsWith("recipe.json:2:1: not valid JSON: a zero byte"));
   EXPECT_THAT(parse_message("{\"a\": 1e999}"), HasSubstr("1e999"));
 }
 

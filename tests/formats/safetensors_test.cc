@@ -133,6 +133,8 @@ TEST(Safetensors, LengthsAreChecked) {
 TEST(Safetensors, HeaderIsStrictJson) {
   EXPECT_THAT(header_error("{"), HasSubstr("not valid JSON"));
   EXPECT_THAT(header_error("{} x"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(header_error(std::string("{}\0x", 4)),
+              HasSubstr("offset 10: the header holds a zero"));
   EXPECT_THAT(header_error("{/**/}"), HasSubstr("not valid JSON"));
   EXPECT_THAT(header_error("{\"\xff\": 1}"), HasSubstr("not valid JSON"));
   EXPECT_THAT(header_error(R"({"a": 1})"), HasSubstr("the number 1"));

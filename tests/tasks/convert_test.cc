@@ -336,6 +336,19 @@ TEST(Convert, ChoosesAmongSeveralKinds) {
   EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("TensorFlow bundle was asked for"));
 }
 
+TEST(Convert, ARunOfOnebitGivesTheModelOfItsLastCheckpoint) {
+  TemporaryFolder folder;
+  convert(options_for(kGolden / "bert", folder / "run/global_step3/model"));
+  std::ofstream(folder / "run/latest") << "global_step3\n";
+  ConvertOptions options;
+  for (const char* input : {"run", "run/global_step3"}) {
+    options.input = folder / input;
+    options.output = folder / fmt::format("out{}", options.input.filename().string());
+    convert(options);
+    expect_model(options.output, kPost, false);
+  }
+}
+
 // A limit on the size of files stands for a full disk: both fail in write().
 TEST(Convert, AFailedWriteLeavesNothing) {
   TemporaryFolder folder;
