@@ -20,7 +20,8 @@ import subprocess
 import sys
 import time
 
-COMPARED = ["samples", "loss", "mlm_loss", "nsp_loss", "learning_rate", "gradient_norm", "phase"]
+COMPARED = ["samples", "loss", "mlm_loss", "nsp_loss", "mlm_accuracy", "nsp_accuracy",
+            "learning_rate", "gradient_norm", "clip_coefficient", "skipped_steps", "phase"]
 
 
 def command(args, output, resume):
@@ -79,7 +80,7 @@ def main():
     duration = time.time() - begin
 
     chance = random.Random(args.seed)
-    kills = during_write = 0
+    kills = during_write = resumed = 0
     while True:
         process = subprocess.Popen(command(args, work / "killed", True), stdout=log, stderr=log)
         delay = chance.uniform(0.05, 2.5 * duration / max(args.kills, 1)) if kills < args.kills \
@@ -92,11 +93,13 @@ def main():
                 break
             # Finished before enough kills: take it up again from nothing.
             shutil.rmtree(work / "killed")
+            resumed = 0
         except subprocess.TimeoutExpired:
             kill_tree(process.pid)
             process.wait()
             kills += 1
             during_write += any(work.glob("killed/*.partial"))
+            resumed += (work / "killed" / "latest").exists()
 
     unbroken, killed = read_metrics(work / "unbroken"), read_metrics(work / "killed")
     if unbroken.keys() != killed.keys():
@@ -105,7 +108,10 @@ def main():
         if record != killed[step]:
             sys.exit(f"step {step} differs: {record} against {killed[step]}")
     phases = {record["phase"] for record in unbroken.values()}
-    print(f"{kills} kills ({during_write} inside a checkpoint write), {args.ranks} rank(s), "
+    if not resumed or not during_write:
+        sys.exit(f"nothing was shown: {resumed} kills after a checkpoint, {during_write} inside a "
+                 "write; take a larger model, more frequent checkpoints or another --seed")
+    print(f"{kills} kills ({resumed} after a checkpoint, {during_write} inside a checkpoint write), {args.ranks} rank(s), "
           f"{len(unbroken)} steps, phases {', '.join(sorted(phases))}: every step equal, bit for bit")
 
 

@@ -79,12 +79,14 @@ void add_prepare(CLI::App& program, Action& chosen) {
                       "Learn a WordPiece vocabulary of this size from the text, e.g. 30522");
   command->add_option("--vocab", given->vocabulary, "Use this vocab.txt");
   auto* cased = command->add_flag("--cased", given->cased, "Keep capitals and accents");
-  command->add_flag("--uncased", given->uncased, "Lower-case and strip accents (default)")
+  command
+      ->add_flag("--uncased", given->uncased,
+                 "Lower-case and strip accents (default; with --vocab: as its words are)")
       ->excludes(cased);
   command
       ->add_option("--format", given->format,
                    "lines (a sentence a line, blank line between documents), prose (to be split "
-                   "into sentences) or auto")
+                   "into sentences), jsonl (a document a line in \"text\") or auto")
       ->capture_default_str();
   command->add_option("--locale", given->locale, "Language of sentence splitting")
       ->capture_default_str();

@@ -16,10 +16,9 @@ LossScaler::LossScaler(const LossScalerOptions& options)
 }
 
 void LossScaler::update(bool overflow) {
-  consecutive_overflows_ = overflow ? consecutive_overflows_ + 1 : 0;
   if (options_.static_scale != 0) return;
   if (overflow) {
-    if (options_.deepspeed_flat || hysteresis_left_ <= 1) {
+    if (hysteresis_left_ <= 1) {
       scale_ = std::max(scale_ / 2, std::min(scale_, options_.min_scale));
     } else {
       --hysteresis_left_;
@@ -32,11 +31,6 @@ void LossScaler::update(bool overflow) {
 }
 
 void LossScaler::grow() {
-  if (options_.deepspeed_flat) {
-    const int64_t clean = iteration_ - last_overflow_ - 1;
-    if (clean > 0 && clean % options_.window == 0) scale_ *= 2;
-    return;
-  }
   if (options_.consecutive_hysteresis) hysteresis_left_ = options_.hysteresis;
   if ((iteration_ - last_overflow_) % options_.window == 0) {
     hysteresis_left_ = options_.hysteresis;
@@ -48,8 +42,7 @@ Json LossScaler::save() const {
   return {{"scale", scale_},
           {"iteration", iteration_},
           {"last_overflow", last_overflow_},
-          {"hysteresis_left", hysteresis_left_},
-          {"consecutive_overflows", consecutive_overflows_}};
+          {"hysteresis_left", hysteresis_left_}};
 }
 
 void LossScaler::load(const Json& state) {
@@ -58,7 +51,6 @@ void LossScaler::load(const Json& state) {
   iteration_ = state.at("iteration").get<int64_t>();
   last_overflow_ = state.at("last_overflow").get<int64_t>();
   hysteresis_left_ = state.at("hysteresis_left").get<int>();
-  consecutive_overflows_ = state.at("consecutive_overflows").get<int64_t>();
 }
 
 }  // namespace onebit::optim

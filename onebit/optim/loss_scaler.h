@@ -15,8 +15,6 @@ struct LossScalerOptions {
   int hysteresis = 2;                   // overflows before the scale is halved
   bool consecutive_hysteresis = false;  // a clean step refills the hysteresis
   double min_scale = 1;
-  // DeepSpeed without ZeRO: no hysteresis, and growth one clean step later.
-  bool deepspeed_flat = false;
 };
 
 // Usage: multiply the loss by scale(); divide gradients by that same scale; then update() once a
@@ -27,8 +25,6 @@ class LossScaler {
 
   double scale() const { return scale_; }
   void update(bool overflow);
-  // Overflows in a row so far: the engine stops the run when there are too many.
-  int64_t consecutive_overflows() const { return consecutive_overflows_; }
   int hysteresis_left() const { return hysteresis_left_; }
 
   Json save() const;
@@ -42,7 +38,6 @@ class LossScaler {
   int64_t iteration_ = 0;
   int64_t last_overflow_ = -1;
   int hysteresis_left_;
-  int64_t consecutive_overflows_ = 0;
 };
 
 }  // namespace onebit::optim
