@@ -85,14 +85,14 @@ void add_model_options(CLI::App& command, Arguments& given) {
 
 void add_convert(CLI::App& program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = program.add_subcommand(
-      "convert",
-      "Turn any BERT checkpoint into a Hugging Face folder.\n"
+  CLI::App* command =
+      program.add_subcommand("convert", "Turn any BERT checkpoint into a Hugging Face folder");
+  command->footer(
       "Reads Hugging Face folders (model.safetensors, pytorch_model.bin, sharded too), files of "
-      "torch.save old and new, TensorFlow checkpoints, DeepSpeed's folders and files (fused "
-      "layer or plain, layer norms before or after), and runs of onebit. Nothing in a file is "
-      "executed. What was found and decided is printed; what does not fit is an error, and the "
-      "output is there whole or not at all.");
+      "torch.save old and new, TensorFlow checkpoints, DeepSpeed's folders and files (fused layer "
+      "or plain, layer norms before or after), and runs of onebit. Nothing in a file is executed. "
+      "What was found and decided is printed; what does not fit is an error, and the output is "
+      "there whole or not at all.");
   command
       ->add_option("input", given->input,
                    "Folder, file, or prefix of a TensorFlow checkpoint (bert_model.ckpt)")
@@ -105,7 +105,7 @@ void add_convert(CLI::App& program, Action& chosen) {
       ->add_option("--drop", given->drop,
                    "Leave out tensors whose Hugging Face name begins so, e.g. classifier. "
                    "(repeatable)")
-      ->take_all();
+      ->allow_extra_args(false);
   command
       ->add_option("--dtype", given->dtype,
                    "Type of the values written: f32, bf16 or f16; default: as they are")

@@ -13,9 +13,6 @@ run_fuzz() {
     shift
   fi
   [ $# -eq 0 ] || die "fuzz: unknown option \"$1\"; see ./run help"
-  install_packages tools/debian_packages.txt tools/debian_packages_fuzz.txt
-  configure fuzz
-  python3 -B tools/make_fuzz_seeds.py build-fuzz/seeds
   local -a targets=()
   if [ "$name" = all ]; then
     mapfile -t targets < <(cd tests/fuzz && printf '%s\n' *_fuzz.cc | sed 's/_fuzz\.cc$//')
@@ -23,6 +20,9 @@ run_fuzz() {
     [ -f "tests/fuzz/${name}_fuzz.cc" ] || die "fuzz: there is no tests/fuzz/${name}_fuzz.cc"
     targets=("$name")
   fi
+  install_packages tools/debian_packages.txt tools/debian_packages_fuzz.txt
+  configure fuzz
+  python3 -B tools/make_fuzz_seeds.py build-fuzz/seeds
   build fuzz "${targets[@]/%/_fuzz}"
   for target in "${targets[@]}"; do
     fuzz_target "$target" "$seconds" || die "fuzz: $target failed; build-fuzz/findings has the input"
