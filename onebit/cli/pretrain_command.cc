@@ -5,6 +5,7 @@
 #include "onebit/base/log.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
+#include "onebit/cli/transport_choice.h"
 #include "onebit/comm/launch.h"
 #include "onebit/engine/recipe.h"
 #include "onebit/tasks/pretraining.h"
@@ -52,7 +53,9 @@ int run(const Arguments& given) {
     communicator.all_reduce(std::span(&local_ranks, 1), comm::Reduction::kMax);
     Context context =
         make_context(given.device, communicator.local_rank(), static_cast<int>(local_ranks));
-    tasks::run_pretraining(context, to_options(given), communicator);
+    const tasks::PretrainingOptions options = to_options(given);
+    choose_transport(world, context, options.recipe, static_cast<int>(local_ranks));
+    tasks::run_pretraining(context, options, world.communicator());
   });
   return 0;
 }

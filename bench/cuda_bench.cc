@@ -1,0 +1,400 @@
+// One CUDA device in one table: what memory and cuBLASLt give, each operation at the shapes of
+// BERT-large against them, the passes of the optimizers and the codec, and whole training steps.
+//   cuda_bench [--rounds 3] [--steps] [--preset bert-large]
+// Rates are the best of the rounds, in the same run.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/philox.h"
+#include "onebit/compress/sign_codec.h"
+#include "onebit/device/memory.h"
+#include "onebit/metrics/text_table.h"
+#include "onebit/model/memory_report.h"
+#include "onebit/model/pretraining_model.h"
+#include "onebit/ops/activation.h"
+#include "onebit/ops/adam_update.h"
+#include "onebit/ops/attention.h"
+#include "onebit/ops/cast.h"
+#include "onebit/ops/cross_entropy.h"
+#include "onebit/ops/linear.h"
+#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/residual_norm.h"
+
+namespace {
+
+using namespace onebit;
+
+class Bench {
+ public:
+  Bench(Context& context, int rounds) : context_(context), rounds_(rounds) {}
+
+  // Seconds of one call, the best of the rounds.
+  double time(const std::function<void()>& work, int calls = 20) {
+    work();
+    context_.synchronize();
+    double best = 1e30;
+    for (int round = 0; round < rounds_; ++round) {
+      const Stopwatch watch;
+      for (int call = 0; call < calls; ++call) work();
+      context_.synchronize();
+      best = std::min(best, watch.seconds() / calls);
+    }
+    return best;
+  }
+  void bytes(const std::string& name, int64_t moved_bytes, const std::function<void()>& work) {
+    const double seconds = time(work), rate = static_cast<double>(moved_bytes) / seconds;
+    if (copy_rate_ == 0) copy_rate_ = rate;
+    add(name, seconds, fmt::format("{:.0f} GB/s", rate / 1e9),
+        fmt::format("{:.0f} % of a copy", 100 * rate / copy_rate_));
+  }
+  void flops(const std::string& name, double operations, const std::function<void()>& work) {
+    const double seconds = time(work), rate = operations / seconds;
+    if (product_rate_ == 0) product_rate_ = rate;
+    add(name, seconds, fmt::format("{:.1f} TFLOP/s", rate / 1e12),
+        fmt::format("{:.0f} % of the products", 100 * rate / product_rate_));
+  }
+  void add(const std::string& name, double seconds, const std::string& rate,
+           const std::string& share) {
+    table_.add_row({name, fmt::format("{:.3f} ms", 1e3 * seconds), rate, share});
+    std::fprintf(stderr, "%s: %.3f ms, %s, %s\n", name.c_str(), 1e3 * seconds, rate.c_str(),
+                 share.c_str());
+  }
+  Tensor make(DType type, Shape shape) const {
+    Tensor tensor = Tensor::zeros(context_.device(), type, shape);
+    if (type == DType::kF32 || type == DType::kBF16) ops::fill(context_, tensor.view(), 0.01f);
+    return tensor;
+  }
+  template <typename T>
+  Tensor upload(const std::vector<T>& host) const {
+    const Shape shape{static_cast<int64_t>(host.size())};
+    Tensor tensor(context_.device(), DTypeOf<T>::value, shape);
+    copy(tensor.view(), ConstView::of(host.data(), shape));
+    return tensor;
+  }
+  Context& context() { return context_; }
+  std::string text() const { return table_.text(2); }
+  double product_rate() const { return product_rate_; }
+
+ private:
+  Context& context_;
+  int rounds_;
+  double copy_rate_ = 0, product_rate_ = 0;
+  metrics::TextTable table_;
+};
+
+void bench_products(Bench& bench, DType type) {
+  constexpr int64_t kRows = 16384;
+  struct Layer {
+    const char* name;
+    int64_t in, out;
+  };
+  for (const Layer& layer : {Layer{"feed-forward in", 1024, 4096}, Layer{"out", 4096, 1024},
+                             Layer{"qkv", 1024, 3072}, Layer{"attention out", 1024, 1024}}) {
+    const Tensor x = bench.make(type, {kRows, layer.in}), y = bench.make(type, {kRows, layer.out});
+    const Tensor weight = bench.make(type, {layer.out, layer.in});
+    const Tensor bias = bench.make(DType::kF32, {layer.out});
+    const Tensor grad = bench.make(DType::kF32, {layer.out, layer.in});
+    const double work = 2.0 * kRows * static_cast<double>(layer.in * layer.out);
+    const std::string name = fmt::format("{} {}", name_of(type), layer.name);
+    Context& context = bench.context();
+    bench.flops(name + " forward", work, [&] {
+      ops::linear(context,
+                  {.x = x.view(), .weight = weight.view(), .bias = bias.view(), .y = y.view()});
+    });
+    bench.flops(name + " to input", work, [&] {
+      ops::linear_backward_input(context,
+                                 {.grad_y = y.view(), .weight = weight.view(), .grad_x = x.view()});
+    });
+    bench.flops(name + " to weight", work, [&] {
+      ops::linear_backward_weight(
+          context,
+          {.grad_y = y.view(), .x = x.view(), .grad_weight = grad.view(), .grad_bias = {}});
+    });
+  }
+}
+
+void bench_attention(Bench& bench, DType type, int64_t length, float probability) {
+  constexpr int64_t kRows = 16384, kHeads = 16, kHidden = 1024;
+  std::vector<int32_t> starts;
+  for (int64_t at = 0; at <= kRows; at += length) starts.push_back(static_cast<int32_t>(at));
+  std::vector<uint64_t> keys(kRows);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  const int64_t rows = starts.back();
+  const Tensor on_starts = bench.upload(starts), on_keys = bench.upload(keys);
+  const Tensor qkv = bench.make(type, {rows, 3 * kHidden}),
+               mixed = bench.make(type, {rows, kHidden});
+  const Tensor grad = bench.make(type, {rows, kHidden}),
+               grad_qkv = bench.make(type, {rows, 3 * kHidden});
+  const Tensor log_sum = bench.make(DType::kF32, {kHeads, rows});
+  const ops::SequenceStarts sequences{on_starts.view(), starts};
+  const ops::Dropout dropout{probability, 1, 2, on_keys.first_rows(rows)};
+  const double work = 4.0 * static_cast<double>(rows * length * kHidden);
+  const std::string name =
+      fmt::format("{} attention {} dropout {}", name_of(type), length, probability);
+  Context& context = bench.context();
+  bench.flops(name + " forward", work, [&] {
+    ops::attention(context, {.qkv = qkv.view(),
+                             .sequence_starts = sequences,
+                             .heads = kHeads,
+                             .dropout = dropout,
+                             .context = mixed.view(),
+                             .log_sum_exp = log_sum.view()});
+  });
+  bench.flops(name + " backward", 2.5 * work, [&] {
+    ops::attention_backward(context, {.grad_context = grad.view(),
+                                      .qkv = qkv.view(),
+                                      .context = mixed.view(),
+                                      .log_sum_exp = log_sum.view(),
+                                      .sequence_starts = sequences,
+                                      .heads = kHeads,
+                                      .dropout = dropout,
+                                      .grad_qkv = grad_qkv.view()});
+  });
+}
+
+void bench_rows(Bench& bench, DType type) {
+  constexpr int64_t kRows = 16384, kHidden = 1024, kWide = 4096;
+  std::vector<uint64_t> keys(kRows);
+  const Tensor on_keys = bench.upload(keys);
+  const Tensor a = bench.make(type, {kRows, kHidden}), b = bench.make(type, {kRows, kHidden});
+  const Tensor c = bench.make(type, {kRows, kHidden}), d = bench.make(type, {kRows, kHidden});
+  const Tensor gamma = bench.make(DType::kF32, {kHidden}), sums = bench.make(DType::kF32, {kWide});
+  const Tensor mean = bench.make(DType::kF32, {kRows}), inverse = bench.make(DType::kF32, {kRows});
+  const Tensor wide = bench.make(type, {kRows, kWide}), other = bench.make(type, {kRows, kWide});
+  const View beta = sums.view().rows(0, kHidden);
+  const ops::Dropout dropout{0.1f, 1, 2, on_keys.view()};
+  Context& context = bench.context();
+  const std::string name(name_of(type));
+  bench.bytes(name + " dropout, residual, norm", 4 * a.view().size_bytes(), [&] {
+    ops::residual_norm(context, {.residual = a.view(),
+                                 .x = b.view(),
+                                 .dropout = dropout,
+                                 .gamma = gamma.view(),
+                                 .beta = gamma.view(),
+                                 .sum = c.view(),
+                                 .y = d.view(),
+                                 .mean = mean.view(),
+                                 .inverse_stddev = inverse.view()});
+  });
+  bench.bytes(name + " its backward", 4 * a.view().size_bytes(), [&] {
+    ops::residual_norm_backward(context, {.grad_y = a.view(),
+                                          .grad_y_extra = {},
+                                          .grad_sum_extra = {},
+                                          .sum = c.view(),
+                                          .y = {},
+                                          .gamma = gamma.view(),
+                                          .beta = {},
+                                          .mean = mean.view(),
+                                          .inverse_stddev = inverse.view(),
+                                          .dropout = dropout,
+                                          .grad_residual = b.view(),
+                                          .grad_x = d.view(),
+                                          .grad_gamma = beta,
+                                          .grad_beta = beta,
+                                          .grad_bias = beta});
+  });
+  const auto kind = ops::ActivationKind::kGeluErf;
+  bench.bytes(name + " gelu", 2 * wide.view().size_bytes(), [&] {
+    ops::activation(context, {.kind = kind, .x = wide.view(), .y = other.view()});
+  });
+  bench.bytes(name + " gelu backward, bias", 3 * wide.view().size_bytes(), [&] {
+    ops::activation_backward(context, {.kind = kind,
+                                       .grad_y = other.view(),
+                                       .saved = wide.view(),
+                                       .grad_x = other.view(),
+                                       .grad_bias = sums.view()});
+  });
+  constexpr int64_t kMasked = 2560, kVocab = 30528;
+  const Tensor logits = bench.make(type, {kMasked, kVocab});
+  const Tensor targets = Tensor::zeros(context.device(), DType::kI32, {kMasked});
+  const Tensor losses = bench.make(DType::kF32, {kMasked});
+  bench.bytes(name + " cross entropy, gradient", 2 * logits.view().size_bytes(), [&] {
+    ops::cross_entropy(context, {.logits = logits.view(),
+                                 .classes = 30522,
+                                 .targets = targets.view(),
+                                 .write_gradient = true,
+                                 .gradient_scale = 1,
+                                 .losses = losses.view(),
+                                 .correct = {}});
+  });
+}
+
+// The optimizers' passes and the codec over 336 M elements.
+void bench_flat(Bench& bench) {
+  constexpr int64_t kElements = 336'000'000 / 2048 * 2048, kBlocks = kElements / 2048;
+  const auto flat = [&] { return bench.make(DType::kF32, {kElements}); };
+  const Tensor value = flat(), gradient = flat(), momentum = flat(), variance = flat();
+  const Tensor copied = bench.make(DType::kBF16, {kElements});
+  const Tensor still = Tensor::zeros(bench.context().device(), DType::kU8, {kElements / 8});
+  const Tensor energy = bench.make(DType::kF32, {kBlocks}),
+               squares = bench.make(DType::kF64, {kBlocks, 2});
+  const Tensor flags = bench.make(DType::kU8, {kBlocks});
+  const Tensor chunk =
+      bench.make(DType::kU8, {compress::chunk_bytes(kElements, compress::ExtraType::kNone)});
+  const std::vector<ops::UpdateRange> ranges{{0, kElements, 0.01}};
+  Context& context = bench.context();
+  bench.bytes("adam update", 30 * kElements, [&] {
+    ops::adam_update(context, {.value = value.view(),
+                               .compute_value = copied.view(),
+                               .gradient = gradient.view(),
+                               .momentum = momentum.view(),
+                               .variance = variance.view(),
+                               .ranges = ranges,
+                               .learning_rate = 1e-4});
+  });
+  bench.bytes("1-bit momentum", 16 * kElements, [&] {
+    ops::onebit_momentum(context,
+                         {.momentum = momentum.view(),
+                          .inverse = variance.view(),
+                          .gradient = gradient.view(),
+                          .value = {},
+                          .ranges = {},
+                          .block_energy = energy.view(),
+                          .block_square = squares.view().reshaped({2 * kBlocks}).rows(0, kBlocks),
+                          .block_flags = flags.view(),
+                          .begin = 0,
+                          .end = kElements});
+  });
+  bench.bytes("encode", 12 * kElements + kElements / 8, [&] {
+    compress::encode(context, {.values = momentum.view(),
+                               .residual = variance.view(),
+                               .still = still.view(),
+                               .extras = {},
+                               .chunk = chunk.view(),
+                               .block_squares = squares.view(),
+                               .blocks = {0, kBlocks}});
+  });
+  bench.bytes("decode", 4 * kElements + kElements / 4, [&] {
+    compress::decode(context, {.chunk = chunk.view(),
+                               .still = still.view(),
+                               .values = momentum.view(),
+                               .extras = {},
+                               .blocks = {0, kBlocks}});
+  });
+}
+
+// A micro-batch of sequences of one length, on the device.
+struct StepBatch {
+  std::vector<int32_t> starts{0};
+  Tensor tokens, segments, positions, on_starts, rows, targets, next, keys;
+
+  StepBatch(const Bench& bench, int64_t sequences, int64_t length, int64_t masked, int64_t vocab) {
+    RandomSequence random(1, 2, 3);
+    std::vector<int32_t> words, places, masks, wanted;
+    std::vector<uint64_t> row_keys;
+    for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+      for (int64_t i = 0; i < length; ++i) {
+        row_keys.push_back(row_keys.size());
+        words.push_back(static_cast<int32_t>(random.below(static_cast<uint32_t>(vocab))));
+        places.push_back(static_cast<int32_t>(i));
+      }
+      for (int64_t i = 0; i < masked; ++i) {
+        masks.push_back(static_cast<int32_t>(sequence * length + 1 + i * (length - 1) / masked));
+        wanted.push_back(static_cast<int32_t>(random.below(static_cast<uint32_t>(vocab))));
+      }
+      starts.push_back(static_cast<int32_t>(words.size()));
+    }
+    tokens = bench.upload(words);
+    segments = bench.upload(std::vector<int32_t>(words.size(), 0));
+    positions = bench.upload(places);
+    on_starts = bench.upload(starts);
+    rows = bench.upload(masks);
+    targets = bench.upload(wanted);
+    next = bench.upload(std::vector<int32_t>(static_cast<size_t>(sequences), 0));
+    keys = bench.upload(row_keys);
+  }
+  model::DeviceBatch view() const {
+    model::DeviceBatch batch;
+    batch.tokens = tokens.view();
+    batch.segments = segments.view();
+    batch.positions = positions.view();
+    batch.row_keys = keys.view();
+    batch.sequence_starts = {.device = on_starts.view(), .host = starts};
+    batch.masked_rows = rows.view();
+    batch.masked_targets = targets.view();
+    batch.next_sentence = next.view();
+    return batch;
+  }
+};
+
+void bench_step(Bench& bench, const std::string& preset, int64_t sequences, int64_t length,
+                int64_t masked) {
+  Context& context = bench.context();
+  const model::BertConfig config = model::preset(preset);
+  params::Table table;
+  model::PreTrainingModel model(config, table);
+  table.allocate(context.device(), DType::kBF16);
+  table.initialize(1);
+  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
+  const Tensor momentum = bench.make(DType::kF32, {table.size_elements()});
+  const Tensor variance = bench.make(DType::kF32, {table.size_elements()});
+  const StepBatch batch(bench, sequences, length, masked, config.vocab_size);
+  const int64_t rows = sequences * length, guessed = sequences * masked;
+  model.plan(context, {.rows = rows, .sequences = sequences, .masked = guessed}, {}, true);
+  const std::vector<ops::UpdateRange> ranges{{0, table.size_elements(), 0.01}};
+  const auto step = [&] {
+    ops::fill(context, table.gradients(), 0.0f);
+    model.forward_backward(context, batch.view(),
+                           {.masked_lm = 1.0 / static_cast<double>(guessed),
+                            .next_sentence = 1.0 / static_cast<double>(sequences)},
+                           {.dropout_seed = 1});
+    ops::adam_update(context, {.value = table.values(),
+                               .compute_value = table.compute_values(),
+                               .gradient = table.gradients(),
+                               .momentum = momentum.view(),
+                               .variance = variance.view(),
+                               .ranges = ranges,
+                               .learning_rate = 1e-5});
+  };
+  const double seconds = bench.time(step, 5);
+  const double work =
+      model::training_flops(config, length, masked) * static_cast<double>(sequences);
+  bench.add(fmt::format("{} step, {} x {}", preset, sequences, length), seconds,
+            fmt::format("{:.0f} sequences/s", static_cast<double>(sequences) / seconds),
+            fmt::format("{:.0f} TFLOP/s, {:.0f} % of the products", work / seconds / 1e12,
+                        100 * work / seconds / bench.product_rate()));
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  CLI::App app("What one CUDA device gives");
+  int rounds = 3;
+  std::string preset = "bert-large";
+  bool steps_only = false;
+  app.add_option("--rounds", rounds);
+  app.add_option("--preset", preset);
+  app.add_flag("--steps", steps_only, "Whole steps only");
+  CLI11_PARSE(app, count, arguments);
+  if (memory::cuda_device_count() == 0) {
+    std::printf("no CUDA device here: nothing was measured\n");
+    return 0;
+  }
+  Context context = Context::cuda(0);
+  Bench bench(context, rounds);
+  std::printf("cuda:0: %s\n", memory::describe_cuda_device(0).c_str());
+  {
+    const Tensor from = bench.make(DType::kF32, {1 << 28}), to = bench.make(DType::kF32, {1 << 28});
+    bench.bytes("copy", 2 * from.view().size_bytes(),
+                [&] { ops::cast(context, {.from = from.view(), .to = to.view()}); });
+  }
+  bench_products(bench, DType::kBF16);
+  if (!steps_only) {
+    for (const int64_t length : {128, 384, 512}) {
+      for (const float probability : {0.0f, 0.1f}) {
+        bench_attention(bench, DType::kBF16, length, probability);
+      }
+    }
+    bench_rows(bench, DType::kBF16);
+    bench_flat(bench);
+  }
+  bench_step(bench, preset, 128, 128, 20);
+  bench_step(bench, preset, 32, 512, 77);
+  std::printf("%s\n", bench.text().c_str());
+  return 0;
+}

@@ -1,0 +1,76 @@
+// Which micro-batch of BERT-large fits: for sequences of 384 (20 masked words are not guessed
+// there, the heads are pre-training's all the same) and 512 tokens, in 16 and 32 GB, by memory
+// option. Computed by the code that books the memory; needs no device.
+//   memory_bench [--preset bert-large] [--compute bf16]
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "onebit/metrics/text_table.h"
+#include "onebit/model/memory_report.h"
+
+namespace {
+
+using namespace onebit;
+
+// What is not the model's: two f32 moments an element, cuBLASLt's workspace, the CUDA context.
+constexpr int64_t kMomentBytes = 8, kDriverBytes = int64_t{600} << 20;
+
+int64_t bytes_of(const model::BertConfig& config, int64_t batch, int64_t tokens,
+                 const model::MemoryOptions& options, DType compute) {
+  const int64_t masked = tokens * 15 / 100;
+  const auto rows = model::memory_report(
+      config, {.rows = batch * tokens, .sequences = batch, .masked = batch * masked}, options,
+      compute);
+  int64_t elements = 0;
+  for (const auto& row : rows) {
+    if (row.name == "values") elements = row.bytes / 4;
+  }
+  // The gradient of the embeddings' sum is f32 scratch of the backward pass.
+  const int64_t scratch = batch * tokens * config.hidden_size * 4;
+  return model::total_bytes(rows) + elements * kMomentBytes + scratch + kDriverBytes;
+}
+
+int64_t largest_batch(const model::BertConfig& config, int64_t tokens,
+                      const model::MemoryOptions& options, DType compute, int64_t budget_bytes) {
+  int64_t batch = 0;
+  while (bytes_of(config, batch + 1, tokens, options, compute) <= budget_bytes) ++batch;
+  return batch;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  CLI::App app("Micro-batches that fit");
+  std::string preset = "bert-large", compute = "bf16";
+  app.add_option("--preset", preset);
+  app.add_option("--compute", compute)->check(CLI::IsMember({"bf16", "f32"}));
+  CLI11_PARSE(app, count, arguments);
+  const model::BertConfig config = model::preset(preset);
+  const DType type = compute == "bf16" ? DType::kBF16 : DType::kF32;
+  struct Choice {
+    const char* name;
+    model::MemoryOptions options;
+  };
+  const std::vector<Choice> choices = {
+      {"none", {}},
+      {"gelu_checkpoint", {.gelu_checkpoint = true}},
+      {"normalize_invertible", {.normalize_invertible = true}},
+      {"both", {.gelu_checkpoint = true, .normalize_invertible = true}},
+      {"full_recomputation", {.full_recomputation = true}}};
+  metrics::TextTable table;
+  table.add_row({"options", "384, 16 GB", "384, 32 GB", "512, 16 GB", "512, 32 GB"});
+  for (const Choice& choice : choices) {
+    std::vector<std::string> row{choice.name};
+    for (const int64_t tokens : {384, 512}) {
+      for (const int64_t gigabytes : {16, 32}) {
+        row.push_back(
+            std::to_string(largest_batch(config, tokens, choice.options, type, gigabytes << 30)));
+      }
+    }
+    table.add_row(row);
+  }
+  std::printf("%s\n", table.text(2).c_str());
+  return 0;
+}

@@ -1,0 +1,68 @@
+#include "onebit/cli/transport_choice.h"
+
+#include "onebit/base/error.h"
+#include "onebit/base/log.h"
+#include "onebit/device/memory.h"
+
+namespace onebit::cli {
+namespace {
+
+using comm::DeviceTransport;
+
+// What the recipe asks for.
+struct Wish {
+  std::string backend;  // empty: nothing
+  bool cuda_aware = false;
+};
+
+Wish wish_of(const Json& recipe) {
+  Wish wish;
+  const Json* part = &recipe;
+  for (const char* key : {"optimizer", "params"}) {
+    const auto found = part->find(key);
+    if (found == part->end()) return wish;
+    part = &*found;
+  }
+  const auto backend = part->find("comm_backend_name"), aware = part->find("cuda_aware");
+  if (backend != part->end()) wish.backend = backend->dump();
+  if (aware != part->end()) wish.cuda_aware = aware->is_boolean() && aware->get<bool>();
+  return wish;
+}
+
+DeviceTransport transport_of(const Wish& wish, int local_ranks, int devices) {
+  if (wish.backend.empty()) {
+    return wish.cuda_aware ? DeviceTransport::kCudaAware
+                           : comm::default_transport(local_ranks, devices);
+  }
+  if (wish.backend == "\"mpi\"") {
+    return wish.cuda_aware ? DeviceTransport::kCudaAware : DeviceTransport::kStaged;
+  }
+  require(wish.backend == "\"nccl\"",
+          "optimizer.params.comm_backend_name is {}; it must be \"nccl\" or \"mpi\"", wish.backend);
+  require(
+      local_ranks <= devices,
+      "optimizer.params.comm_backend_name is \"nccl\", which wants a device for every rank, but "
+      "this machine has {} ranks and {} CUDA devices: start fewer ranks, or set it to \"mpi\"",
+      local_ranks, devices);
+  return DeviceTransport::kNccl;
+}
+
+}  // namespace
+
+void choose_transport(comm::World& world, const Context& context, const Json& recipe,
+                      int local_ranks) {
+  if (context.device().is_cpu()) return;
+  const int index = context.device().index;
+  if (world.communicator().rank() == 0) {
+    log_info("device cuda:{}: {}", index, memory::describe_cuda_device(index));
+  }
+  if (world.communicator().world_size() == 1) return;
+  int64_t devices = memory::cuda_device_count();  // of the machine that has fewest
+  world.communicator().all_reduce(std::span(&devices, 1), comm::Reduction::kMin);
+  const DeviceTransport transport =
+      transport_of(wish_of(recipe), local_ranks, static_cast<int>(devices));
+  world.use_device(context.device(), transport);
+  if (world.communicator().rank() == 0) log_info("transport: {}", name_of(transport));
+}
+
+}  // namespace onebit::cli

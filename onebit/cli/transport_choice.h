@@ -1,0 +1,18 @@
+// Which transport carries what lies on CUDA devices.
+#pragma once
+
+#include "onebit/base/json.h"
+#include "onebit/comm/launch.h"
+#include "onebit/device/context.h"
+
+namespace onebit::cli {
+
+// Gives `world` the transport for the context's device: nothing to do on a CPU. The recipe's
+// optimizer.params.comm_backend_name ("nccl", "mpi") and cuda_aware (with "mpi": device pointers go
+// straight to MPI) decide; without them NCCL where every rank has a device of its own, else MPI
+// through host memory. What was decided is logged. Collective. Errors: another name; NCCL where two
+// ranks share a device.
+void choose_transport(comm::World& world, const Context& context, const Json& recipe,
+                      int local_ranks);
+
+}  // namespace onebit::cli

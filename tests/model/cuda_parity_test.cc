@@ -1,0 +1,119 @@
+// A model trained on a CUDA device and on a CPU from one seed: the same dropout masks, the same
+// losses; and on a CUDA device twice the same bits.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <vector>
+
+#include "onebit/device/memory.h"
+#include "onebit/model/pretraining_model.h"
+#include "onebit/ops/adam_update.h"
+#include "onebit/ops/cast.h"
+#include "tests/model/test_model.h"
+#include "tests/model/tiny_batch.h"
+
+namespace onebit::model {
+namespace {
+
+constexpr int kSteps = 50;
+
+BertConfig small_config() {
+  BertConfig config = tiny_config(false);
+  config.vocab_size = 300;
+  config.hidden_size = 128;
+  config.heads = 2;  // of 64 columns, as the tensor-core kernels want them
+  config.intermediate_size = 256;
+  config.layers = 2;
+  config.max_positions = 128;
+  config.hidden_dropout = 0.1;
+  config.attention_dropout = 0.1;
+  return config;
+}
+
+// A batch's views moved to a device.
+class Placed {
+ public:
+  Placed(Device device, TinyBatch& host) : device_(device), batch_(host.view()) {
+    for (ConstView* view : {&batch_.tokens, &batch_.segments, &batch_.positions, &batch_.row_keys,
+                            &batch_.sequence_starts.device, &batch_.masked_rows,
+                            &batch_.masked_targets, &batch_.next_sentence}) {
+      place(*view);
+    }
+  }
+  const DeviceBatch& batch() const { return batch_; }
+
+ private:
+  void place(ConstView& view) {
+    Tensor& there = tensors_.emplace_back(device_, view.dtype(), view.shape());
+    copy(there.view(), view);
+    view = there.view();
+  }
+
+  Device device_;
+  DeviceBatch batch_;
+  std::deque<Tensor> tensors_;
+};
+
+struct Trained {
+  std::vector<double> losses;
+  std::vector<float> values;
+};
+
+Trained train(Context& context, DType compute) {
+  const BertConfig config = small_config();
+  params::Table table;
+  PreTrainingModel model(config, table);
+  table.allocate(context.device(), compute);
+  table.initialize(11);
+  if (compute != DType::kF32) {
+    ops::cast(context, {.from = table.values(), .to = table.compute_values()});
+  }
+  const Shape flat{table.size_elements()};
+  const Tensor momentum = Tensor::zeros(context.device(), DType::kF32, flat);
+  const Tensor variance = Tensor::zeros(context.device(), DType::kF32, flat);
+  const std::vector<ops::UpdateRange> ranges{{0, table.size_elements(), 0.01}};
+  Trained trained;
+  for (int step = 0; step < kSteps; ++step) {
+    TinyBatch host = random_batch(config, {70, 128, 5, 33}, static_cast<uint64_t>(step));
+    const Placed placed(context.device(), host);
+    model.plan(context, host.limits(), {}, true);
+    ops::fill(context, table.gradients(), 0.0f);
+    const auto result = model.forward_backward(
+        context, placed.batch(), {.masked_lm = 0.05, .next_sentence = 0.25}, {.dropout_seed = 5});
+    trained.losses.push_back(0.05 * result.mlm_loss_sum + 0.25 * result.nsp_loss_sum);
+    ops::adam_update(context,
+                     {.value = table.values(),
+                      .compute_value = compute == DType::kF32 ? View() : table.compute_values(),
+                      .gradient = table.gradients(),
+                      .momentum = momentum.view(),
+                      .variance = variance.view(),
+                      .ranges = ranges,
+                      .learning_rate = 1e-4,
+                      .epsilon = 1e-6});
+  }
+  const Tensor values = to_cpu_f32(table.values());
+  trained.values.assign(values.data<float>(), values.data<float>() + table.size_elements());
+  return trained;
+}
+
+TEST(CudaParity, LossesOfFiftyStepsAreTheCpus) {
+  if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  Context cpu = Context::cpu(2), cuda = Context::cuda(0);
+  const Trained expected = train(cpu, DType::kF32), got = train(cuda, DType::kF32);
+  for (size_t step = 0; step < kSteps; ++step) {
+    EXPECT_NEAR(got.losses[step], expected.losses[step], 1e-4 * expected.losses[step]) << step;
+  }
+}
+
+TEST(CudaParity, TwoRunsGiveTheSameBits) {
+  if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  for (const DType compute : {DType::kF32, DType::kBF16, DType::kF16}) {
+    Context first = Context::cuda(0), second = Context::cuda(0);
+    const Trained one = train(first, compute), other = train(second, compute);
+    EXPECT_EQ(one.losses, other.losses) << name_of(compute);
+    EXPECT_EQ(one.values, other.values) << name_of(compute);
+  }
+}
+
+}  // namespace
+}  // namespace onebit::model

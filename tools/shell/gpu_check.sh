@@ -1,0 +1,56 @@
+# Every CUDA test and the CUDA bench of a build or a bundle, in one table. Sourced by ./run and by
+# the bundle's gpu-check; needs the CUDA libraries and nothing of the build machine.
+# shellcheck shell=bash
+
+GPU_TESTS=(device ops comm compress model)
+GPU_FILTER='*uda*:*CUDA*:*Nccl*:*Staged*'
+
+# gpu_check TEST_PREFIX BENCH RESULTS_FOLDER [--no-sanitizer] [--no-bench]
+# Programs are TEST_PREFIX<name>, with every "@" in it replaced by the name.
+gpu_check() {
+  local prefix="$1" bench="$2" results="$3" sanitizer=1 measure=1 name option
+  shift 3
+  for option in "$@"; do
+    case "$option" in
+      --no-sanitizer) sanitizer=0 ;;
+      --no-bench) measure=0 ;;
+      *) printf 'gpu-check: unknown option "%s"\n' "$option" >&2 && return 2 ;;
+    esac
+  done
+  mkdir -p "$results"
+  nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader ||
+    printf 'no NVIDIA driver here: every test will be skipped\n'
+  local -a rows=()
+  local failed=0
+  for name in "${GPU_TESTS[@]}"; do
+    gpu_step "tests $name" "$results/$name.log" "${prefix//@/$name}" --gtest_filter="$GPU_FILTER"
+  done
+  if [ "$sanitizer" = 1 ] && command -v compute-sanitizer >/dev/null; then
+    for name in memcheck racecheck initcheck; do
+      gpu_step "$name ops" "$results/$name-ops.log" compute-sanitizer --tool "$name" \
+        --error-exitcode 9 "${prefix//@/ops}" --gtest_filter='*cuda_bf16*'
+    done
+  fi
+  if [ "$measure" = 1 ]; then
+    gpu_step "bench" "$results/bench.log" "$bench"
+    sed -n '/copy/,$p' "$results/bench.log"
+  fi
+  printf '\n%-24s %-8s %8s  %s\n' what result seconds 'passed, failed, skipped'
+  printf '%s\n' "${rows[@]}"
+  return "$failed"
+}
+
+# gpu_step NAME LOG COMMAND...: adds to rows and failed of the caller.
+gpu_step() {
+  local name="$1" log="$2" started=$SECONDS result=passed counts
+  shift 2
+  printf '== %s\n' "$name"
+  if ! "$@" >"$log" 2>&1; then
+    result=FAILED
+    failed=1
+    grep -E 'FAILED|Failure|ERROR|rror:|got .*wanted' "$log" | head -n 40
+  fi
+  counts="$(grep -c '^\[       OK' "$log"), $(grep -c '^\[  FAILED  \].*ms' "$log")"
+  counts+=", $(grep -c '^\[  SKIPPED \].*ms' "$log")"
+  rows+=("$(printf '%-24s %-8s %8s  %s' "$name" "$result" "$((SECONDS - started))" "$counts")")
+}
