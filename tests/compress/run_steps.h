@@ -7,6 +7,7 @@
 
 #include "onebit/compress/compressed_all_reduce.h"
 #include "tests/compress/test_values.h"
+#include "tests/ops/mirror.h"
 
 namespace onebit::compress::testing {
 
@@ -30,25 +31,32 @@ struct Outcome {
 };
 
 inline std::vector<float> contents(const View& view) {
-  const float* begin = view.data<float>();
+  const Tensor host = to_cpu_f32(view);
+  const float* begin = host.data<float>();
   return {begin, begin + view.elements()};
 }
 
-// One step: values and extras in place.
+// One step: values and extras in place, on the context's device meanwhile.
 inline void exchange(Context& context, CompressedAllReduce& exchange, std::vector<float>& values,
                      std::vector<uint8_t>& still, std::vector<float>& extras) {
   const comm::Buckets& buckets = exchange.buckets();
-  const auto part = [](auto& all, int64_t begin, int64_t end) {
-    return all.empty() ? View() : View::of(all.data() + begin, {end - begin});
+  ops::Mirror mirror(context);
+  const auto placed = [&](auto& all) {
+    return all.empty() ? View() : mirror(View::of(all.data(), {static_cast<int64_t>(all.size())}));
   };
+  const auto part = [](const View& all, int64_t begin, int64_t end) {
+    return all.empty() ? View() : all.rows(begin, end);
+  };
+  const View all_values = placed(values), all_still = placed(still), all_extras = placed(extras);
   for (int64_t i = 0; i < buckets.count(); ++i) {
     const auto [begin, end] = buckets.range(i);
     exchange.submit(context, i,
-                    {.values = part(values, begin, end),
-                     .still = part(still, begin / 8, (end + 7) / 8),
-                     .extras = part(extras, begin / kBlockElements, blocks_in(end))});
+                    {.values = part(all_values, begin, end),
+                     .still = part(all_still, begin / 8, (end + 7) / 8),
+                     .extras = part(all_extras, begin / kBlockElements, blocks_in(end))});
   }
   exchange.finish(context);
+  mirror.bring_back();
 }
 
 inline std::vector<float> extras_of(int rank, int64_t elements, ExtraType extra) {
@@ -62,7 +70,8 @@ inline std::vector<float> extras_of(int rank, int64_t elements, ExtraType extra)
 
 inline void run_steps(comm::Communicator& world, const Plan& plan, CompressedAllReduce& all_reduce,
                       Outcome& outcome) {
-  Context context = Context::cpu(plan.threads);
+  const Device device = world.device();
+  Context context = device.is_cpu() ? Context::cpu(plan.threads) : Context::cuda(device.index);
   std::vector<uint8_t> still = plan.still ? still_of(plan.elements) : std::vector<uint8_t>();
   for (int step = plan.first_step; step < plan.first_step + plan.steps; ++step) {
     std::vector<float> values = values_of(world.rank(), step, plan.elements);

@@ -47,7 +47,7 @@ class Mirror {
 };
 
 // A test body over devices, its arguments in host memory.
-class MirrorTest : public testing::TestWithParam<DeviceType> {
+class MirrorTest : public ::testing::TestWithParam<DeviceType> {
  protected:
   void SetUp() override {
     if (GetParam() == DeviceType::kCuda && memory::cuda_device_count() == 0) {
@@ -62,14 +62,14 @@ class MirrorTest : public testing::TestWithParam<DeviceType> {
   std::unique_ptr<Context> context_;
 };
 
-inline std::string name_of_device(const testing::TestParamInfo<DeviceType>& info) {
+inline std::string name_of_device(const ::testing::TestParamInfo<DeviceType>& info) {
   return std::string(name_of(info.param));
 }
 
 }  // namespace onebit::ops
 
 // The bodies of `suite` on every device.
-#define ONEBIT_ON_EVERY_DEVICE(suite)                                                           \
-  INSTANTIATE_TEST_SUITE_P(                                                                     \
-      Devices, suite, testing::Values(::onebit::DeviceType::kCpu, ::onebit::DeviceType::kCuda), \
+#define ONEBIT_ON_EVERY_DEVICE(suite)                                                             \
+  INSTANTIATE_TEST_SUITE_P(                                                                       \
+      Devices, suite, ::testing::Values(::onebit::DeviceType::kCpu, ::onebit::DeviceType::kCuda), \
       ::onebit::ops::name_of_device)

@@ -1,0 +1,37 @@
+// Ranks on a CUDA device end with the bits of ranks on CPUs: averages, residuals, extras.
+#include <gtest/gtest.h>
+
+#include "onebit/comm/device_communicator.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/device/memory.h"
+#include "tests/compress/run_steps.h"
+
+namespace onebit::compress {
+namespace {
+
+using testing::Outcome;
+using testing::Plan;
+
+// Two ranks that share one device, through host memory.
+TEST(CudaAllReduce, GivesTheBitsOfTheCpu) {
+  if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  for (const bool still : {false, true}) {
+    Plan plan{.elements = 10 * kBlockElements + 528, .still = still};
+    plan.options.extra = ExtraType::kBF16;
+    comm::run_thread_world(2, [&](comm::Communicator& world) {
+      const Outcome expected = run_steps(world, plan);
+      const auto on_device = comm::make_device_communicator(
+          world.duplicate(), {DeviceType::kCuda, 0}, comm::DeviceTransport::kStaged);
+      const Outcome got = run_steps(*on_device, plan);
+      EXPECT_EQ(got.averages, expected.averages);
+      EXPECT_EQ(got.worker, expected.worker);
+      EXPECT_EQ(got.server, expected.server);
+      EXPECT_EQ(got.extras, expected.extras);
+      EXPECT_EQ(got.wire_bytes, expected.wire_bytes);
+      EXPECT_EQ(got.norms.worker_residual, expected.norms.worker_residual);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace onebit::compress

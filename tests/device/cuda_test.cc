@@ -1,0 +1,90 @@
+// Memory, streams and milestones of a CUDA device.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "onebit/device/buffer.h"
+#include "onebit/device/context.h"
+#include "onebit/device/memory.h"
+#include "tests/base/message_of.h"
+
+namespace onebit {
+namespace {
+
+constexpr Device kFirst{DeviceType::kCuda, 0};
+
+class CudaDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  }
+};
+
+std::vector<std::byte> contents(const Buffer& buffer) {
+  std::vector<std::byte> bytes(static_cast<size_t>(buffer.size_bytes()));
+  memory::copy(Device{}, bytes.data(), buffer.device(), buffer.data(), buffer.size_bytes());
+  return bytes;
+}
+
+TEST_F(CudaDevice, BytesGoThereAndBack) {
+  std::vector<std::byte> bytes(100003);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7);
+  const Buffer first(kFirst, 100003), second(kFirst, 100003);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(first.data()) % 256, 0u);
+  memory::copy(kFirst, first.data(), Device{}, bytes.data(), 100003);
+  memory::copy(kFirst, second.data(), kFirst, first.data(), 100003);
+  EXPECT_EQ(contents(second), bytes);
+  std::byte* const staging = memory::allocate_staging(100003);
+  memory::copy_beside(staging, second.data(), 100003);
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), staging));
+  memory::release_staging(staging);
+}
+
+TEST_F(CudaDevice, FillZeroReachesEveryByte) {
+  Buffer buffer(kFirst, 1001);
+  const std::vector<std::byte> ones(1001, std::byte{0xFF});
+  memory::copy(kFirst, buffer.data(), Device{}, ones.data(), 1001);
+  buffer.fill_zero();
+  EXPECT_EQ(contents(buffer), std::vector<std::byte>(1001));
+}
+
+TEST_F(CudaDevice, TellsWhereMemoryLies) {
+  const Buffer there(kFirst, 64), here(Device{}, 64);
+  EXPECT_EQ(memory::device_of(there.data()), kFirst);
+  EXPECT_EQ(memory::device_of(here.data()), Device{});
+}
+
+TEST_F(CudaDevice, TooLargeIsAnErrorWithTheSize) {
+  const int64_t size_bytes = int64_t{1} << 50;
+  EXPECT_THAT(message_of([&] { Buffer buffer(kFirst, size_bytes); }),
+              testing::HasSubstr("1125899906842624 bytes asked for"));
+  const Buffer after(kFirst, 64);  // the error is not sticky
+  EXPECT_NE(after.data(), nullptr);
+}
+
+TEST_F(CudaDevice, AContextWaitsForAMilestoneOfAnother) {
+  const Context first = Context::cuda(0), second = Context::cuda(0);
+  second.wait_for(Milestone());
+  second.wait_for(first.milestone());
+  second.synchronize();
+}
+
+TEST_F(CudaDevice, AnAbsentIndexIsAnError) {
+  EXPECT_THAT(message_of([] { Context::cuda(memory::cuda_device_count()); }),
+              testing::HasSubstr("there is no CUDA device"));
+}
+
+TEST(Milestone, OfACpuIsReachedAlready) {
+  const Context first = Context::cpu(1), second = Context::cpu(1);
+  second.wait_for(first.milestone());
+}
+
+TEST(DeviceOf, HostMemoryIsTheCpus) {
+  const int here = 0;
+  EXPECT_EQ(memory::device_of(&here), Device{});
+}
+
+}  // namespace
+}  // namespace onebit
