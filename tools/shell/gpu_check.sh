@@ -18,12 +18,19 @@ gpu_check() {
     esac
   done
   mkdir -p "$results"
+  PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader ||
     printf 'no NVIDIA driver here: every test will be skipped\n'
   local -a rows=()
   local failed=0
   for name in "${GPU_TESTS[@]}"; do
+    [ "$name" != ops ] || continue
     gpu_step "tests $name" "$results/$name.log" "${prefix//@/$name}" --gtest_filter="$GPU_FILTER"
+  done
+  # A kernel that fails takes its process's CUDA context along: a process for every operation.
+  for name in $("${prefix//@/ops}" --gtest_list_tests | grep -E '^(Backends|Devices)/'); do
+    gpu_step "ops ${name%.}" "$results/ops-$(basename "${name%.}").log" "${prefix//@/ops}" \
+      --gtest_filter="$name*cuda*"
   done
   if [ "$sanitizer" = 1 ] && command -v compute-sanitizer >/dev/null; then
     for name in memcheck racecheck initcheck; do
@@ -33,9 +40,9 @@ gpu_check() {
   fi
   if [ "$measure" = 1 ]; then
     gpu_step "bench" "$results/bench.log" "$bench"
-    sed -n '/copy/,$p' "$results/bench.log"
+    sed -n '/^cuda:0/,$p' "$results/bench.log"
   fi
-  printf '\n%-24s %-8s %8s  %s\n' what result seconds 'passed, failed, skipped'
+  printf '\n%-32s %-8s %8s  %s\n' what result seconds 'passed, failed, skipped'
   printf '%s\n' "${rows[@]}"
   return "$failed"
 }
@@ -52,5 +59,5 @@ gpu_step() {
   fi
   counts="$(grep -c '^\[       OK' "$log"), $(grep -c '^\[  FAILED  \].*ms' "$log")"
   counts+=", $(grep -c '^\[  SKIPPED \].*ms' "$log")"
-  rows+=("$(printf '%-24s %-8s %8s  %s' "$name" "$result" "$((SECONDS - started))" "$counts")")
+  rows+=("$(printf '%-32s %-8s %8s  %s' "$name" "$result" "$((SECONDS - started))" "$counts")")
 }
