@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/base/error.h"
+#include "onebit/text/python_space.h"
 #include "onebit/text/utf8.h"
 
 namespace onebit::data {
@@ -14,12 +15,6 @@ constexpr std::string_view kNarrowSpace = "\xE2\x80\xAF";  // U+202F
 size_t separator_bytes(std::string_view text) {
   if (text.starts_with(kNarrowSpace)) return kNarrowSpace.size();
   return !text.empty() && std::string_view(" \t\r\n").find(text[0]) != std::string_view::npos;
-}
-
-bool is_python_space(char32_t c) {
-  if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13) || (c >= 28 && c <= 31);
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
-         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 }  // namespace
@@ -67,7 +62,7 @@ std::string with_single_spaces(std::string_view text) {
   bool pending = false;
   while (!text.empty()) {
     const text::DecodedCharacter c = text::decode_utf8(text);
-    if (is_python_space(c.code_point)) {
+    if (text::is_python_space(c.code_point)) {
       pending = !result.empty();
     } else {
       if (pending) result += ' ';

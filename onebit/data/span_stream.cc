@@ -15,13 +15,19 @@ struct Dealt {
   uint64_t sample;
 };
 
-void append(const SquadFeatures& features, const Dealt& dealt, SpanBatch& batch) {
-  const SquadWindow& window = features.windows()[dealt.window];
-  const auto first_row = static_cast<int32_t>(batch.rows());
-  features.append(window, dealt.sample, batch);
-  batch.start_rows.push_back(first_row + window.start);
-  batch.end_rows.push_back(first_row + window.end);
-  batch.windows.push_back(dealt.window);
+// Fills `batch` with `count` windows; dealt(i) is the i-th.
+template <typename DealtAt>
+void fill(const SquadFeatures& features, size_t count, const DealtAt& dealt_at, SpanBatch& batch) {
+  batch.clear();
+  batch.spans.resize(2 * count);
+  for (size_t i = 0; i < count; ++i) {
+    const Dealt dealt = dealt_at(i);
+    const SquadWindow& window = features.windows()[dealt.window];
+    features.append(window, dealt.sample, batch);
+    batch.spans[i] = window.start;
+    batch.spans[count + i] = window.end;
+    batch.windows.push_back(dealt.window);
+  }
 }
 
 void check_ranks(int64_t world_size, int64_t rank) {
@@ -33,16 +39,14 @@ void check_ranks(int64_t world_size, int64_t rank) {
 
 void SpanBatch::clear() {
   clear_rows();
-  start_rows.clear();
-  end_rows.clear();
+  spans.clear();
   windows.clear();
 }
 
 void SpanBatch::reserve(const BatchBounds& bounds) {
   reserve_rows(bounds);
   const auto sequences_booked = static_cast<size_t>(bounds.sequences);
-  start_rows.reserve(sequences_booked);
-  end_rows.reserve(sequences_booked);
+  spans.reserve(2 * sequences_booked);
   windows.reserve(sequences_booked);
 }
 
@@ -82,10 +86,12 @@ void SpanStream::build(uint64_t first_sample, int64_t micro_step, SpanBatch& bat
   // To and fro over the parts of the step, so that the longest meets the shortest.
   const auto parts = static_cast<size_t>(options_.accumulation * options_.world_size);
   const auto part = static_cast<size_t>(micro_step * options_.world_size + options_.rank);
-  batch.clear();
-  for (size_t round = 0; round < static_cast<size_t>(options_.micro_batch); ++round) {
-    append(features_, step[round * parts + (round % 2 == 0 ? part : parts - 1 - part)], batch);
-  }
+  fill(
+      features_, static_cast<size_t>(options_.micro_batch),
+      [&](size_t round) {
+        return step[round * parts + (round % 2 == 0 ? part : parts - 1 - part)];
+      },
+      batch);
 }
 
 BatchBounds SpanStream::bounds() const {
@@ -113,8 +119,12 @@ void SpanSweep::build(int64_t index, SpanBatch& batch) const {
   ONEBIT_INVARIANT(index >= 0 && index < batches());
   const auto begin = static_cast<size_t>((index * world_size_ + rank_) * batch_);
   const size_t end = std::min(order_.size(), begin + static_cast<size_t>(batch_));
-  batch.clear();
-  for (size_t i = begin; i < end; ++i) append(features_, {order_[i], order_[i]}, batch);
+  fill(
+      features_, end - begin,
+      [&](size_t i) {
+        return Dealt{order_[begin + i], order_[begin + i]};
+      },
+      batch);
 }
 
 BatchBounds SpanSweep::bounds() const {

@@ -11,8 +11,10 @@
 namespace onebit::data {
 
 struct SpanBatch : PackedRows {
-  std::vector<int32_t> start_rows, end_rows;  // [B] rows of the answer; [CLS] when there is none
-  std::vector<uint32_t> windows;              // [B] numbers in features().windows()
+  // [2, B] first and last token of the answer, counted from the sequence's first row; 0 ([CLS])
+  // when there is none.
+  std::vector<int32_t> spans;
+  std::vector<uint32_t> windows;  // [B] numbers in features().windows()
 
   void clear();
   void reserve(const BatchBounds& bounds);

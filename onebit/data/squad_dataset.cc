@@ -106,18 +106,20 @@ class Reader {
 
   // Why the question cannot be used, or empty. Finds the words of its answers.
   std::string reason_against(SquadQuestion& question, const ContextWords& words) {
+    if (use_ == SquadUse::kScore) return "";
     if (!ids_.insert(question.id).second) return "its id was given before";
     if (words.size() == 0) return "its context is empty";
     if (with_single_spaces(question.text).empty()) return "the question is empty";
     if (use_ == SquadUse::kPredict || question.impossible) return "";
     if (question.answers.empty()) return "it has no answer";
     for (SquadAnswer& answer : question.answers) {
-      if (!locate(answer, words)) {
-        return fmt::format("its answer \"{}\" is not at character {} of the context", answer.text,
-                           answer.start);
-      }
+      if (!locate(answer, words)) continue;
+      question.answers = {SquadAnswer(answer)};
+      return "";
     }
-    return "";
+    const SquadAnswer& answer = question.answers.front();
+    return fmt::format("its answer \"{}\" is not at character {} of the context", answer.text,
+                       answer.start);
   }
 
   // The answer must stand at its offset, or at least (white space aside) in the words around it.

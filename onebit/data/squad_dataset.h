@@ -13,13 +13,14 @@
 namespace onebit::data {
 
 enum class SquadUse {
-  kTrain,    // answers must be found in their paragraph
-  kPredict,  // answers, if there are any, are only kept for scoring
+  kTrain,    // an answer must be found in its paragraph
+  kPredict,  // answers are not looked for
+  kScore,    // only ids and answers matter: nothing is left out, not even an id given twice
 };
 
 struct SquadAnswer {
   std::string text;
-  int64_t start = 0;  // as the file gives it, in code points; meaningless for kPredict
+  int64_t start = 0;  // as the file gives it, in code points; only for kTrain
   // For kTrain, the words of the context (ContextWords) that hold it, both inclusive.
   int32_t first_word = -1, last_word = -1;
 };
@@ -28,8 +29,8 @@ struct SquadQuestion {
   std::string id;
   std::string text;
   uint32_t paragraph = 0;
-  bool impossible = false;  // version 2.0: the paragraph holds no answer
-  std::vector<SquadAnswer> answers;
+  bool impossible = false;           // version 2.0: the paragraph holds no answer
+  std::vector<SquadAnswer> answers;  // for kTrain one: the first that stands at its place
 };
 
 struct SquadParagraph {
@@ -53,7 +54,7 @@ struct SquadDataset {
 
 // Reads a file, plain or packed with gzip or xz. What concerns one question leaves that question
 // out and is told in `problems`: an id given before, an empty context or question, and for kTrain
-// no answer or one that is not at its place. Errors: unreadable, not JSON, another shape (with the
+// no answer at its place. Errors: unreadable, not JSON, another shape (with the
 // place in it), no question left.
 SquadDataset read_squad(const Path& path, SquadUse use);
 SquadDataset squad_from_json(const Json& json, const std::string& source, SquadUse use);

@@ -43,7 +43,7 @@ std::vector<ContextPiece> context_pieces(text::Tokenizer& tokenizer, std::string
 SquadFeatures::SquadFeatures(const SquadDataset& dataset,
                              std::shared_ptr<const text::Vocabulary> vocabulary,
                              text::Casing casing, const SquadFeatureOptions& options)
-    : dataset_(dataset), vocabulary_(std::move(vocabulary)), options_(options) {
+    : dataset_(dataset), vocabulary_(std::move(vocabulary)), casing_(casing), options_(options) {
   check_options(options);
   contexts_.resize(dataset.paragraphs.size());
   questions_.resize(dataset.questions.size());

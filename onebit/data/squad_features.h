@@ -46,13 +46,15 @@ struct SquadWindow {
 // Refers to the dataset, which must outlive it. Readable from any number of threads.
 class SquadFeatures {
  public:
-  // For kTrain the first answer of a question counts. Errors: a length without room for question
+  // Errors: a length without room for question
   // and context, a stride out of range.
   SquadFeatures(const SquadDataset& dataset, std::shared_ptr<const text::Vocabulary> vocabulary,
                 text::Casing casing, const SquadFeatureOptions& options);
 
   const SquadDataset& dataset() const { return dataset_; }
   const SquadFeatureOptions& options() const { return options_; }
+  const text::Vocabulary& vocabulary() const { return *vocabulary_; }
+  text::Casing casing() const { return casing_; }
   // By question, then from the front of the paragraph to its end.
   const std::vector<SquadWindow>& windows() const { return windows_; }
   // The windows of a question are [first_window(question), first_window(question + 1)).
@@ -81,6 +83,7 @@ class SquadFeatures {
 
   const SquadDataset& dataset_;
   std::shared_ptr<const text::Vocabulary> vocabulary_;
+  text::Casing casing_;
   SquadFeatureOptions options_;
   std::vector<std::vector<ContextPiece>> contexts_;  // by paragraph
   std::vector<std::vector<int32_t>> questions_;

@@ -1,0 +1,112 @@
+#include "onebit/data/squad_dataset.h"
+
+#include <gtest/gtest.h>
+
+#include "onebit/data/context_words.h"
+#include "tests/base/message_of.h"
+#include "tests/data/squad_json.h"
+
+namespace onebit::data {
+namespace {
+
+using squad_json::file_of;
+using squad_json::question;
+
+constexpr const char* kContext = "The caf\u00e9 (1895-1943) stood in\tParis.\u202fIt is gone.";
+
+SquadDataset read(const std::vector<Json>& questions, SquadUse use = SquadUse::kTrain) {
+  return squad_from_json(file_of(kContext, questions), "test.json", use);
+}
+
+TEST(ContextWords, CutsAtFewCharacters) {
+  const std::string text = " a\u00a0b\t\tc\u202fd\u2003e\n";
+  const ContextWords words(text);
+  ASSERT_EQ(words.size(), 3);
+  EXPECT_EQ(words.word(0), "a\u00a0b");
+  EXPECT_EQ(words.word(2), "d\u2003e");
+  EXPECT_EQ(words.word_at(0), -1);
+  EXPECT_EQ(words.word_at(text.find('c') - 1), 0) << "a separator belongs to the word before it";
+  EXPECT_EQ(words.word_at(text.size() - 1), 2);
+  EXPECT_EQ(words.joined(0, 2), "a\u00a0b c d\u2003e");
+  EXPECT_EQ(with_single_spaces(" x\u00a0\u3000y\x1c z "), "x y z");
+  EXPECT_EQ(byte_of_code_point("\u00e9x", 1), 2u);
+  EXPECT_EQ(byte_of_code_point("x", 2), std::string_view::npos);
+  EXPECT_EQ(byte_of_code_point("x", -1), std::string_view::npos);
+}
+
+TEST(SquadDataset, FindsTheWordsOfAnswers) {
+  const SquadDataset data =
+      read({question("a", {{"1895", 10}}), question("b", {{"in Paris", 27}})});
+  ASSERT_EQ(data.questions.size(), 2u);
+  EXPECT_TRUE(data.problems.empty());
+  EXPECT_EQ(data.questions[0].answers[0].first_word, 2);
+  EXPECT_EQ(data.questions[0].answers[0].last_word, 2);
+  EXPECT_EQ(data.questions[1].answers[0].first_word, 4) << "white space may differ";
+  EXPECT_EQ(data.questions[1].answers[0].last_word, 5);
+}
+
+TEST(SquadDataset, TakesTheFirstAnswerThatStandsAtItsPlace) {
+  const SquadDataset data = read({question("a", {{"Rome", 30}, {"Paris", 30}, {"gone", 43}})});
+  ASSERT_EQ(data.questions.size(), 1u);
+  ASSERT_EQ(data.questions[0].answers.size(), 1u);
+  EXPECT_EQ(data.questions[0].answers[0].text, "Paris");
+}
+
+TEST(SquadDataset, LeavesBadQuestionsOutAndTellsThem) {
+  std::vector<Json> questions = {
+      question("good", {{"Paris", 30}}),    question("elsewhere", {{"Rome", 30}}),
+      question("beyond", {{"gone", 4000}}), question("before", {{"gone", -3}}),
+      question("good", {{"gone", 43}}),     question("none", {}),
+      question("blank", {{"Paris", 30}}),   question("past end", {{"gone. Yes", 43}})};
+  questions[6]["question"] = " \t";
+  const SquadDataset data = read(questions);
+  ASSERT_EQ(data.questions.size(), 1u);
+  ASSERT_EQ(data.problems.size(), 7u);
+  EXPECT_EQ(data.problems[0].id, "elsewhere");
+  EXPECT_NE(data.problems[0].reason.find("\"Rome\" is not at character 30"), std::string::npos);
+  EXPECT_NE(data.problems[3].reason.find("given before"), std::string::npos);
+  EXPECT_NE(data.problems[4].reason.find("no answer"), std::string::npos);
+  EXPECT_NE(data.problems[5].reason.find("empty"), std::string::npos);
+  const std::string summary = problem_summary(data);
+  EXPECT_NE(summary.find("7 of 8 questions were left out: elsewhere: "), std::string::npos);
+  EXPECT_NE(summary.find("; ..."), std::string::npos);
+}
+
+TEST(SquadDataset, PredictingNeedsNoAnswersButAContext) {
+  const SquadDataset data =
+      read({question("a", {}), question("b", {{"Rome", 3}})}, SquadUse::kPredict);
+  EXPECT_EQ(data.questions.size(), 2u);
+  Json file = file_of(kContext, {question("a", {})});
+  file["data"][0]["paragraphs"].push_back(
+      {{"context", " \n"}, {"qas", Json::array({question("empty", {})})}});
+  const SquadDataset half = squad_from_json(file, "half", SquadUse::kPredict);
+  ASSERT_EQ(half.problems.size(), 1u);
+  EXPECT_EQ(half.problems[0].id, "empty");
+  EXPECT_EQ(squad_from_json(file, "half", SquadUse::kScore).questions.size(), 2u);
+}
+
+TEST(SquadDataset, ReadsVersion2) {
+  std::vector<Json> questions = {question("a", {{"Paris", 30}}), question("b", {})};
+  questions[1]["is_impossible"] = true;
+  const SquadDataset data = read(questions);
+  ASSERT_EQ(data.questions.size(), 2u);
+  EXPECT_FALSE(data.questions[0].impossible);
+  EXPECT_TRUE(data.questions[1].impossible);
+}
+
+TEST(SquadDataset, ErrorsNameThePlaceInTheFile) {
+  const auto error_of = [](const Json& file) {
+    return message_of([&] { squad_from_json(file, "f.json", SquadUse::kTrain); });
+  };
+  EXPECT_NE(error_of({{"dat", 1}}).find("f.json: data: is missing"), std::string::npos);
+  EXPECT_NE(error_of({{"data", 3}}).find("f.json: data: a list was expected"), std::string::npos);
+  Json file = file_of(kContext, {question("a", {{"Paris", 30}})});
+  file["data"][0]["paragraphs"][0]["qas"][0]["answers"][0]["answer_start"] = "x";
+  EXPECT_NE(error_of(file).find("data[0].paragraphs[0].qas[0].answers[0].answer_start: a whole"),
+            std::string::npos);
+  EXPECT_NE(error_of(file_of(kContext, {question("a", {})})).find("no question that can be used"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace onebit::data
