@@ -15,6 +15,7 @@ void add_pretrain(CLI::App& program, Action& chosen);
 void add_evaluate(CLI::App& program, Action& chosen);
 void add_convert(CLI::App& program, Action& chosen);
 void add_fill(CLI::App& program, Action& chosen);
+void add_squad(CLI::App& program, Action& chosen);
 void add_tokenize(CLI::App& program, Action& chosen);
 void add_inspect(CLI::App& program, Action& chosen);
 

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   onebit::cli::add_evaluate(program, chosen);
   onebit::cli::add_convert(program, chosen);
   onebit::cli::add_fill(program, chosen);
+  onebit::cli::add_squad(program, chosen);
   onebit::cli::add_tokenize(program, chosen);
   onebit::cli::add_inspect(program, chosen);
   try {

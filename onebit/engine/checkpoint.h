@@ -48,6 +48,8 @@ class Checkpoints {
   // version.
   std::optional<SavedCheckpoint> open() const;
   const Path& folder() const { return folder_.root(); }
+  // Whether save() calls `write_model` on this rank.
+  bool writes_model() const { return rank_ == 0; }
 
  private:
   comm::Communicator& communicator_;

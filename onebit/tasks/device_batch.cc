@@ -16,6 +16,7 @@ DeviceBatchBuffer::DeviceBatchBuffer(Device device, const data::BatchBounds& bou
   masked_rows_ = book(DType::kI32, bounds.masked_rows);
   masked_targets_ = book(DType::kI32, bounds.masked_rows);
   next_sentence_ = book(DType::kI32, bounds.sequences);
+  spans_ = book(DType::kI32, 2 * bounds.sequences);
 }
 
 template <typename T>
@@ -28,7 +29,7 @@ ConstView DeviceBatchBuffer::place(Tensor& buffer, const std::vector<T>& values)
   return on_device;
 }
 
-model::DeviceBatch DeviceBatchBuffer::upload(const data::Batch& batch) {
+model::DeviceBatch DeviceBatchBuffer::upload_rows(const data::PackedRows& batch) {
   model::DeviceBatch placed;
   placed.tokens = place(tokens_, batch.tokens);
   placed.segments = place(segments_, batch.segments);
@@ -36,6 +37,17 @@ model::DeviceBatch DeviceBatchBuffer::upload(const data::Batch& batch) {
   placed.row_keys = place(row_keys_, batch.row_keys);
   placed.sequence_starts = {.device = place(sequence_starts_, batch.sequence_starts),
                             .host = batch.sequence_starts};
+  return placed;
+}
+
+model::DeviceBatch DeviceBatchBuffer::upload(const data::SpanBatch& batch) {
+  model::DeviceBatch placed = upload_rows(batch);
+  placed.spans = place(spans_, batch.spans).reshaped({2, batch.sequences()});
+  return placed;
+}
+
+model::DeviceBatch DeviceBatchBuffer::upload(const data::Batch& batch) {
+  model::DeviceBatch placed = upload_rows(batch);
   placed.masked_rows = place(masked_rows_, batch.masked_rows);
   placed.masked_targets = place(masked_targets_, batch.masked_targets);
   placed.next_sentence = place(next_sentence_, batch.next_sentence);

@@ -3,6 +3,7 @@
 #include "onebit/base/log.h"
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/formats/mapped_source.h"
+#include "onebit/formats/open_checkpoint.h"
 
 namespace onebit::tasks {
 namespace {
@@ -78,7 +79,7 @@ ModelDescription read_model_description(const Path& model_folder) {
 }
 
 void load_values(params::Table& table, const Path& model_folder, const formats::MatchRules& rules) {
-  const auto source = formats::under_our_names(formats::open_hugging_face_tensors(model_folder));
+  const auto source = formats::under_our_names(formats::open_checkpoint(model_folder).tensors);
   std::vector<formats::WantedTensor> wanted;
   for (const auto& entry : table.entries()) wanted.push_back({entry.name, entry.shape});
   const formats::MatchReport report = formats::require_match(*source, wanted, rules);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
@@ -15,26 +14,6 @@ data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b
   return {.sequences = std::max(a.sequences, b.sequences),
           .rows = std::max(a.rows, b.rows),
           .masked_rows = std::max(a.masked_rows, b.masked_rows)};
-}
-
-void require_same_shape(const model::BertConfig& recipe, const model::BertConfig& checkpoint,
-                        const std::string& place) {
-  const std::tuple<const char*, int64_t, int64_t> sizes[] = {
-      {"vocab_size", recipe.vocab_size, checkpoint.vocab_size},
-      {"hidden_size", recipe.hidden_size, checkpoint.hidden_size},
-      {"num_hidden_layers", recipe.layers, checkpoint.layers},
-      {"num_attention_heads", recipe.heads, checkpoint.heads},
-      {"intermediate_size", recipe.intermediate_size, checkpoint.intermediate_size},
-      {"max_position_embeddings", recipe.max_positions, checkpoint.max_positions},
-      {"type_vocab_size", recipe.segments, checkpoint.segments},
-      {"pre_layer_norm", recipe.pre_layer_norm, checkpoint.pre_layer_norm},
-  };
-  for (const auto& [key, wanted, found] : sizes) {
-    require(wanted == found,
-            "{}: the recipe's model has {} {}, the checkpoint's has {}: use the recipe the run was "
-            "started with (recipe.json in its folder)",
-            place, key, wanted, found);
-  }
 }
 
 }  // namespace
@@ -86,13 +65,10 @@ void PretrainingRun::plan_memory() {
 
 void PretrainingRun::restore(const PretrainingOptions& options) {
   if (options.resume) {
-    try {
-      if (auto saved = checkpoints_.open()) return resume(std::move(*saved), options);
-    } catch (const Json::exception& error) {
-      fail(
-          "{}: the newest checkpoint's state.json is damaged ({}); write the name of an older one "
-          "into {}",
-          options.output.string(), error.what(), (options.output / "latest").string());
+    const auto saved = checkpoints_.open();
+    if (saved) {
+      read_client_state(options.output, [&] { resume(*saved, options); });
+      return;
     }
     decisions_.push_back("no checkpoint yet, starting from the beginning");
   }
@@ -107,31 +83,19 @@ void PretrainingRun::restore(const PretrainingOptions& options) {
   engine_->broadcast_values();
 }
 
-void PretrainingRun::resume(engine::SavedCheckpoint saved, const PretrainingOptions& options) {
-  const std::string place = saved.model_folder.string();
-  require_same_shape(config_.model, read_model_description(saved.model_folder).config, place);
-  const auto checksum = saved.client_state.value("vocabulary_checksum", int64_t{-1});
-  require(checksum == description_.vocabulary->checksum(),
-          "{}: the run was started with another vocabulary than the token store's; name the store "
-          "it was started with",
-          place);
-  load_values(table_, saved.model_folder, {});
-  engine_->load(saved.shards);
-  engine_->broadcast_values();
+void PretrainingRun::resume(const engine::SavedCheckpoint& saved,
+                            const PretrainingOptions& options) {
+  for (auto& line :
+       restore_run(saved, description_, table_, *engine_, communicator_.world_size())) {
+    decisions_.push_back(std::move(line));
+  }
   samples_ = saved.client_state.at("samples").get<int64_t>();
   resumed_ = true;
-  decisions_.push_back(fmt::format("resumed from {} at step {}", saved.tag, saved.step));
   for (std::string& line : resume_differences(saved.client_state, recipe_, stores_)) {
     decisions_.push_back(std::move(line));
   }
   if (options.initialize_from) {
     decisions_.push_back("--initialize-from is for the first start: not used");
-  }
-  if (saved.world_size != communicator_.world_size()) {
-    decisions_.push_back(
-        fmt::format("written by {} ranks, read by {}: error feedback is re-distributed, so losses "
-                    "continue but not bit for bit",
-                    saved.world_size, communicator_.world_size()));
   }
 }
 
@@ -194,10 +158,12 @@ StepRecord PretrainingRun::train_step() {
   record.samples = samples_;
   record.step_samples = engine_->batch().train;
   record.step_tokens = static_cast<int64_t>(totals[4]);
-  record.mlm_loss = totals[0] / static_cast<double>(std::max<int64_t>(masked, 1));
-  record.nsp_loss = totals[1] / all_samples;
-  record.mlm_accuracy = totals[2] / static_cast<double>(std::max<int64_t>(masked, 1));
-  record.nsp_accuracy = totals[3] / all_samples;
+  const double all_masked = static_cast<double>(std::max<int64_t>(masked, 1));
+  record.loss = totals[0] / all_masked + totals[1] / all_samples;
+  record.figures = {{"mlm_loss", totals[0] / all_masked},
+                    {"nsp_loss", totals[1] / all_samples},
+                    {"mlm_accuracy", totals[2] / all_masked},
+                    {"nsp_accuracy", totals[3] / all_samples}};
   record.data_seconds = data_seconds_;
   record.seconds = watch.seconds();
   return record;
@@ -225,17 +191,28 @@ std::optional<HeldOutResult> PretrainingRun::evaluate() {
   return evaluate_held_out(context_, *model_, *held_out_, *buffer_, communicator_);
 }
 
+bool PretrainingRun::evaluation_is_due(int64_t step) const {
+  const engine::RunConfig& run = config_.engine.run;
+  return held_out_ && run.evaluate_every > 0 && step % run.evaluate_every == 0 && step < run.steps;
+}
+
+void PretrainingRun::evaluate_into(TrainingLog& log) {
+  if (const auto result = evaluate()) log.held_out(engine_->completed_steps(), samples_, *result);
+}
+
+RunFacts PretrainingRun::facts() {
+  return {.model = config_.model,
+          .memory = config_.memory,
+          .limits = limits_,
+          .table = table_,
+          .sequences = fmt::format("sequences of {}", config_.data.pairs.sequence_length),
+          .decisions = decisions_,
+          .measure_compute_seconds = [this] { return measure_compute_seconds(); }};
+}
+
 void PretrainingRun::save_checkpoint() {
-  const Json client_state = {{"samples", samples_},
-                             {"vocabulary_checksum", description_.vocabulary->checksum()},
-                             {"stores", stores_to_json(stores_)},
-                             {"recipe", recipe_}};
-  std::function<void(const Path&)> write_model;
-  if (communicator_.rank() == 0) {
-    write_model = [snapshot = std::make_shared<ValueSnapshot>(table_), description = description_](
-                      const Path& folder) { snapshot->write(folder, description); };
-  }
-  checkpoints_.save(*engine_, client_state, std::move(write_model));
+  save_run(checkpoints_, *engine_, table_, description_,
+           {{"samples", samples_}, {"stores", stores_to_json(stores_)}, {"recipe", recipe_}});
 }
 
 }  // namespace onebit::tasks

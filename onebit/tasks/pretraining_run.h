@@ -7,47 +7,39 @@
 
 #include "onebit/data/prefetch.h"
 #include "onebit/engine/checkpoint.h"
-#include "onebit/tasks/model_folder.h"
 #include "onebit/tasks/pretraining.h"
 #include "onebit/tasks/pretraining_data.h"
-#include "onebit/tasks/training_log.h"
+#include "onebit/tasks/run_folder.h"
+#include "onebit/tasks/training_loop.h"
 
 namespace onebit::tasks {
 
-class PretrainingRun {
+class PretrainingRun : public TrainingRun {
  public:
   PretrainingRun(Context& context, const PretrainingOptions& options,
                  comm::Communicator& communicator);
 
-  bool finished() const { return engine_->completed_steps() >= config_.engine.run.steps; }
   const PretrainingConfig& config() const { return config_; }
-  engine::Engine& engine() { return *engine_; }
-  const params::Table& table() const { return table_; }
+  engine::Engine& engine() override { return *engine_; }
+  RunFacts facts() override;
   // Samples consumed by all ranks since the beginning of the run.
   int64_t samples() const { return samples_; }
   bool resumed() const { return resumed_; }
-  // Lines about what was decided: for the start-up table.
-  const std::vector<std::string>& decisions() const { return decisions_; }
 
-  // The largest micro-batch the model is planned for.
-  const model::BatchLimits& limits() const { return limits_; }
-  // How long the forward and backward passes of one step take here, from one micro-batch. Touches
-  // the gradients, nothing else.
-  double measure_compute_seconds();
-
-  // One update on all ranks. Collective, as are the following.
-  StepRecord train_step();
-  // Empty without held-out data.
+  StepRecord train_step() override;
+  bool evaluation_is_due(int64_t step) const override;
+  void evaluate_into(TrainingLog& log) override;
+  // Empty without held-out data. Collective.
   std::optional<HeldOutResult> evaluate();
-  void save_checkpoint();
-  // Returns when the last checkpoint is on the disk.
-  void wait_for_checkpoint() { checkpoints_.wait(); }
+  void save_checkpoint() override;
+  void wait_for_checkpoint() override { checkpoints_.wait(); }
 
  private:
   void open_data(const PretrainingOptions& options);
   void plan_memory();
   void restore(const PretrainingOptions& options);
-  void resume(engine::SavedCheckpoint saved, const PretrainingOptions& options);
+  void resume(const engine::SavedCheckpoint& saved, const PretrainingOptions& options);
+  double measure_compute_seconds();
   void start_prefetch();
   // Fills step_batches_; returns the masked tokens of this step over all ranks.
   int64_t fetch_step();

@@ -25,22 +25,20 @@ std::string describe_compute(Context& context, DType compute) {
   return text;
 }
 
-void add_model(Rows& rows, Context& context, const PretrainingRun& run) {
-  const PretrainingConfig& config = run.config();
-  const model::BertConfig& shape = config.model;
+void add_model(Rows& rows, Context& context, const RunFacts& facts, DType compute) {
+  const model::BertConfig& shape = facts.model;
   rows.push_back({"model", fmt::format("{} layers, hidden {}, {} heads, {}-LN, vocabulary {}",
                                        shape.layers, shape.hidden_size, shape.heads,
                                        shape.pre_layer_norm ? "pre" : "post", shape.vocab_size)});
-  rows.push_back({"parameters", human_count(static_cast<double>(run.table().parameter_count()))});
-  rows.push_back({"compute", describe_compute(context, config.engine.compute)});
+  rows.push_back({"parameters", human_count(static_cast<double>(facts.table.parameter_count()))});
+  rows.push_back({"compute", describe_compute(context, compute)});
 }
 
-void add_memory(Rows& rows, PretrainingRun& run) {
-  const PretrainingConfig& config = run.config();
-  int64_t total = run.engine().optimizer().state_bytes();
+void add_memory(Rows& rows, const RunFacts& facts, engine::Engine& engine) {
+  int64_t total = engine.optimizer().state_bytes();
   std::string parts = fmt::format("optimizer {}", human_bytes(static_cast<double>(total)));
   for (const auto& row :
-       model::memory_report(config.model, run.limits(), config.memory, config.engine.compute)) {
+       model::memory_report(facts.model, facts.limits, facts.memory, engine.config().compute)) {
     total += row.bytes;
     if (row.bytes > 0) {
       parts += fmt::format(", {} {}", row.name, human_bytes(static_cast<double>(row.bytes)));
@@ -51,14 +49,15 @@ void add_memory(Rows& rows, PretrainingRun& run) {
 }
 
 // Seconds of a step's computation and what the exchange adds to it, dense and compressed.
-void add_prediction(Rows& rows, PretrainingRun& run, comm::Communicator& communicator) {
-  const double compute = run.measure_compute_seconds();
+void add_prediction(Rows& rows, const RunFacts& facts, const engine::EngineConfig& config,
+                    comm::Communicator& communicator) {
+  const double compute = facts.measure_compute_seconds();
   const comm::LinkSpeed link = comm::probe_link(communicator);
-  const int64_t elements = run.table().size_elements();
+  const int64_t elements = facts.table.size_elements();
   const int world = communicator.world_size();
   const int64_t dense16 = comm::ring_bytes_16bit(elements, world);
-  const int64_t wire_bytes = size_bytes_of(run.config().engine.wire) / 2 * dense16;
-  const int64_t buckets = elements * 4 / run.config().engine.run.bucket_bytes + 1;
+  const int64_t wire_bytes = size_bytes_of(config.wire) / 2 * dense16;
+  const int64_t buckets = elements * 4 / config.run.bucket_bytes + 1;
   const double dense = comm::predicted_seconds(link, wire_bytes, 2 * buckets);
   const double compressed = comm::predicted_seconds(link, dense16 / 15, 2 * buckets);
   rows.push_back(
@@ -75,29 +74,30 @@ void add_prediction(Rows& rows, PretrainingRun& run, comm::Communicator& communi
 
 }  // namespace
 
-Rows start_table(Context& context, PretrainingRun& run, comm::Communicator& communicator) {
+Rows start_table(Context& context, TrainingRun& run, comm::Communicator& communicator) {
   Rows rows;
-  const PretrainingConfig& config = run.config();
+  const engine::EngineConfig& config = run.engine().config();
   const engine::BatchSizes& batch = run.engine().batch();
-  add_model(rows, context, run);
-  add_memory(rows, run);
+  const RunFacts facts = run.facts();
+  add_model(rows, context, facts, config.compute);
+  add_memory(rows, facts, run.engine());
   rows.push_back({"device", context.device().is_cpu()
                                 ? fmt::format("cpu, {} threads a rank", context.threads())
                                 : fmt::format("cuda {}", context.device().index)});
   rows.push_back(
       {"ranks", fmt::format("{} ({})", communicator.world_size(), communicator.transport())});
-  rows.push_back({"batch", fmt::format("{} sequences of {} = {} a rank x {} micro-steps x {} ranks",
-                                       batch.train, config.data.pairs.sequence_length, batch.micro,
-                                       batch.accumulation, communicator.world_size())});
+  rows.push_back({"batch", fmt::format("{} {} = {} a rank x {} micro-steps x {} ranks", batch.train,
+                                       facts.sequences, batch.micro, batch.accumulation,
+                                       communicator.world_size())});
   rows.push_back(
-      {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.engine.run.steps)});
+      {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.run.steps)});
   if (communicator.world_size() > 1) {
-    add_prediction(rows, run, communicator);
+    add_prediction(rows, facts, config, communicator);
   } else {
-    rows.push_back({"expected step", human_duration(run.measure_compute_seconds())});
+    rows.push_back({"expected step", human_duration(facts.measure_compute_seconds())});
   }
-  for (const auto& decision : run.decisions()) rows.push_back({"decided", decision});
-  for (const auto& notice : config.engine.notices) rows.push_back({"recipe", notice});
+  for (const auto& decision : facts.decisions) rows.push_back({"decided", decision});
+  for (const auto& notice : config.notices) rows.push_back({"recipe", notice});
   return rows;
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/tasks/pretraining_run.h"
+#include "onebit/tasks/training_loop.h"
 
 namespace onebit::tasks {
 
@@ -13,6 +13,6 @@ using Rows = std::vector<std::pair<std::string, std::string>>;
 
 // Model, parameters, memory, ranks, data, what was chosen automatically, and the expected time of a
 // step with and without compression, from a short measurement of link and compute. Collective.
-Rows start_table(Context& context, PretrainingRun& run, comm::Communicator& communicator);
+Rows start_table(Context& context, TrainingRun& run, comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

@@ -19,14 +19,9 @@ constexpr size_t kStepsInRate = 20;
 Json json_of(const StepRecord& record) {
   const engine::StepOutcome& outcome = record.outcome;
   const double seconds = std::max(record.seconds, 1e-9);
-  Json json = {{"step", outcome.step},
-               {"samples", record.samples},
-               {"loss", record.mlm_loss + record.nsp_loss},
-               {"mlm_loss", record.mlm_loss},
-               {"nsp_loss", record.nsp_loss},
-               {"mlm_accuracy", record.mlm_accuracy},
-               {"nsp_accuracy", record.nsp_accuracy},
-               {"learning_rate", outcome.learning_rate},
+  Json json = {{"step", outcome.step}, {"samples", record.samples}, {"loss", record.loss}};
+  for (const Figure& figure : record.figures) json[figure.name] = figure.value;
+  json.update({{"learning_rate", outcome.learning_rate},
                {"gradient_norm", outcome.gradient_norm},
                {"clip_coefficient", outcome.clip_coefficient},
                {"samples_per_second", static_cast<double>(record.step_samples) / seconds},
@@ -35,7 +30,7 @@ Json json_of(const StepRecord& record) {
                {"skipped_steps", outcome.skipped_steps},
                {"loss_scale", outcome.loss_scale},
                {"wire_bytes", outcome.wire_bytes},
-               {"wire_bytes_dense16", outcome.wire_bytes_dense16}};
+               {"wire_bytes_dense16", outcome.wire_bytes_dense16}});
   if (outcome.phase == optim::Phase::kCompressed) {
     json["momentum_norm"] = outcome.momentum_norm;
     json["residual_over_momentum"] =
@@ -61,16 +56,30 @@ Json json_of(const StepRecord& record) {
 
 std::vector<metrics::Scalar> scalars_of(const StepRecord& record) {
   const engine::StepOutcome& outcome = record.outcome;
-  return {{"Train/loss", record.mlm_loss + record.nsp_loss},
-          {"Train/mlm_loss", record.mlm_loss},
-          {"Train/nsp_loss", record.nsp_loss},
-          {"Train/mlm_accuracy", record.mlm_accuracy},
-          {"Train/lr", outcome.learning_rate},
-          {"Train/gradient_norm", outcome.gradient_norm},
-          {"Train/loss_scale", outcome.loss_scale},
-          {"Train/samples_per_second",
-           static_cast<double>(record.step_samples) / std::max(record.seconds, 1e-9)},
-          {"Train/wire_bytes", static_cast<double>(outcome.wire_bytes)}};
+  std::vector<metrics::Scalar> scalars = {
+      {"Train/loss", record.loss},
+      {"Train/lr", outcome.learning_rate},
+      {"Train/gradient_norm", outcome.gradient_norm},
+      {"Train/loss_scale", outcome.loss_scale},
+      {"Train/samples_per_second",
+       static_cast<double>(record.step_samples) / std::max(record.seconds, 1e-9)},
+      {"Train/wire_bytes", static_cast<double>(outcome.wire_bytes)}};
+  for (const Figure& figure : record.figures) {
+    scalars.push_back({"Train/" + figure.name, figure.value});
+  }
+  return scalars;
+}
+
+// NaN when the task has no such figure: the progress line then leaves it out.
+double figure_of(const StepRecord& record, std::string_view name) {
+  for (const Figure& figure : record.figures) {
+    if (figure.name == name) return figure.value;
+  }
+  return std::nan("");
+}
+
+double shown(const metrics::RunningAverage& average) {
+  return average.not_finite() > 0 && average.average() == 0 ? std::nan("") : average.average();
 }
 
 }  // namespace
@@ -126,7 +135,7 @@ void TrainingLog::step(const StepRecord& record) {
     files_->progress.note(fmt::format(
         "step {}: the warm-up has ended, gradients are compressed from here on", outcome.step));
   }
-  files_->training.points.emplace_back(outcome.step, record.mlm_loss);
+  files_->training.points.emplace_back(outcome.step, figure_of(record, "mlm_loss"));
   print(record);
 }
 
@@ -138,9 +147,9 @@ std::string TrainingLog::curves() const {
 
 void TrainingLog::print(const StepRecord& record) {
   Files& files = *files_;
-  files.loss.add(record.mlm_loss + record.nsp_loss);
-  files.mlm_loss.add(record.mlm_loss);
-  files.nsp_loss.add(record.nsp_loss);
+  files.loss.add(record.loss);
+  files.mlm_loss.add(figure_of(record, "mlm_loss"));
+  files.nsp_loss.add(figure_of(record, "nsp_loss"));
   files.samples.add(static_cast<double>(record.step_samples), record.seconds);
   files.tokens.add(static_cast<double>(record.step_tokens), record.seconds);
   files.steps.add(1, record.seconds);
@@ -149,8 +158,8 @@ void TrainingLog::print(const StepRecord& record) {
   files.progress.update({.step = outcome.step,
                          .total_steps = total_steps_,
                          .loss = files.loss.average(),
-                         .mlm_loss = files.mlm_loss.average(),
-                         .nsp_loss = files.nsp_loss.average(),
+                         .mlm_loss = shown(files.mlm_loss),
+                         .nsp_loss = shown(files.nsp_loss),
                          .learning_rate = outcome.learning_rate,
                          .samples_per_second = files.samples.per_second(),
                          .tokens_per_second = files.tokens.per_second(),
@@ -162,27 +171,31 @@ void TrainingLog::print(const StepRecord& record) {
 void TrainingLog::held_out(int64_t step, int64_t samples, const HeldOutResult& result) {
   if (!files_) return;
   files_->validation.points.emplace_back(step, result.mlm_loss);
-  files_->lines.write({{"step", step},
-                       {"samples", samples},
-                       {"held_out",
-                        {{"loss", result.loss()},
-                         {"mlm_loss", result.mlm_loss},
-                         {"mlm_accuracy", result.mlm_accuracy},
-                         {"nsp_loss", result.nsp_loss},
-                         {"nsp_accuracy", result.nsp_accuracy},
-                         {"samples", result.samples}}}});
-  if (files_->events) {
-    const metrics::Scalar scalars[] = {{"Validation/mlm_loss", result.mlm_loss},
-                                       {"Validation/mlm_accuracy", result.mlm_accuracy},
-                                       {"Validation/nsp_loss", result.nsp_loss},
-                                       {"Validation/nsp_accuracy", result.nsp_accuracy}};
-    files_->events->scalars(step, scalars);
+  evaluated(step, samples, "held_out",
+            {{"loss", result.loss()},
+             {"mlm_loss", result.mlm_loss},
+             {"mlm_accuracy", result.mlm_accuracy},
+             {"nsp_loss", result.nsp_loss},
+             {"nsp_accuracy", result.nsp_accuracy},
+             {"samples", static_cast<double>(result.samples)}},
+            fmt::format("held-out MLM loss {:.4f}, accuracy {:.2f} %; NSP loss {:.4f}, accuracy "
+                        "{:.2f} %",
+                        result.mlm_loss, 100 * result.mlm_accuracy, result.nsp_loss,
+                        100 * result.nsp_accuracy));
+}
+
+void TrainingLog::evaluated(int64_t step, int64_t samples, const std::string& key,
+                            const std::vector<Figure>& figures, const std::string& line) {
+  if (!files_) return;
+  Json json;
+  std::vector<metrics::Scalar> scalars;
+  for (const Figure& figure : figures) {
+    json[figure.name] = figure.value;
+    scalars.push_back({"Validation/" + figure.name, figure.value});
   }
-  files_->progress.note(
-      fmt::format("step {}: held-out MLM loss {:.4f}, accuracy {:.2f} %; NSP loss {:.4f}, accuracy "
-                  "{:.2f} %",
-                  step, result.mlm_loss, 100 * result.mlm_accuracy, result.nsp_loss,
-                  100 * result.nsp_accuracy));
+  files_->lines.write({{"step", step}, {"samples", samples}, {key, json}});
+  if (files_->events) files_->events->scalars(step, scalars);
+  files_->progress.note(fmt::format("step {}: {}", step, line));
 }
 
 void TrainingLog::note(const std::string& line) {

@@ -4,21 +4,29 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "onebit/engine/engine.h"
 #include "onebit/tasks/held_out.h"
 
 namespace onebit::tasks {
 
+// A number and its name in metrics.jsonl.
+struct Figure {
+  std::string name;
+  double value = 0;
+};
+
 // One step, over all ranks where it says so.
 struct StepRecord {
   engine::StepOutcome outcome;
-  int64_t samples = 0;       // consumed since the beginning of the run
-  int64_t step_samples = 0;  // of this step, all ranks
-  int64_t step_tokens = 0;   // all ranks
-  double mlm_loss = 0, nsp_loss = 0, mlm_accuracy = 0, nsp_accuracy = 0;  // all ranks
-  double seconds = 0;                                                     // of the step
-  double data_seconds = 0;                                                // waiting for batches
+  int64_t samples = 0;          // consumed since the beginning of the run
+  int64_t step_samples = 0;     // of this step, all ranks
+  int64_t step_tokens = 0;      // all ranks
+  double loss = 0;              // all ranks
+  std::vector<Figure> figures;  // of the task, all ranks: mlm_loss, ...
+  double seconds = 0;           // of the step
+  double data_seconds = 0;      // waiting for batches
   double forward_seconds = 0, backward_seconds = 0;
 };
 
@@ -40,11 +48,15 @@ class TrainingLog {
 
   void step(const StepRecord& record);
   void held_out(int64_t step, int64_t samples, const HeldOutResult& result);
+  // Of any task: `figures` go into metrics.jsonl under `key` and to TensorBoard as
+  // Validation/<name>, `line` is shown.
+  void evaluated(int64_t step, int64_t samples, const std::string& key,
+                 const std::vector<Figure>& figures, const std::string& line);
   // A line that stays above the progress line.
   void note(const std::string& line);
   const TrainingTotals& totals() const { return totals_; }
-  // Training and held-out MLM loss of this session against the step, drawn for a terminal; empty on
-  // other ranks.
+  // Pre-training: training and held-out MLM loss of this session against the step, drawn for a
+  // terminal; empty on other ranks.
   std::string curves() const;
   // Ends the progress line and flushes the files.
   void finish();

@@ -10,6 +10,7 @@
 #include "onebit/tasks/fill_mask.h"
 #include "onebit/tasks/inspect.h"
 #include "onebit/tasks/pretraining_run.h"
+#include "tests/tasks/metrics_lines.h"
 #include "tests/tasks/small_corpus.h"
 
 namespace onebit::tasks {
@@ -46,17 +47,8 @@ class PretrainingTest : public testing::Test {
     });
   }
 
-  // Loss of every step in metrics.jsonl.
   std::vector<double> losses(const std::string& name) const {
-    std::vector<double> found;
-    const std::string text = read_file(corpus_.folder(name) / "metrics.jsonl");
-    for (size_t begin = 0; begin < text.size();) {
-      const size_t end = text.find('\n', begin);
-      const Json line = Json::parse(text.substr(begin, end - begin));
-      if (line.contains("loss")) found.push_back(line.at("loss").get<double>());
-      begin = end + 1;
-    }
-    return found;
+    return losses_in(corpus_.folder(name));
   }
 
   SmallCorpus corpus_;
@@ -157,7 +149,7 @@ TEST_F(PretrainingTest, SaysWhatIsNotAsItWas) {
   const auto decided = [&] {
     PretrainingRun run(context, given, *communicator);
     std::string all;
-    for (const std::string& line : run.decisions()) all += line + "\n";
+    for (const std::string& line : run.facts().decisions) all += line + "\n";
     return all;
   };
   EXPECT_EQ(decided().find("not as it was"), std::string::npos) << decided();

@@ -1,0 +1,190 @@
+// A fine-tuning step (forward, backward, clipping, Adam; dropout on) of a question-answering model
+// with the real lengths of a SQuAD file, and with every window padded to the longest allowed, by
+// the engine as `onebit squad train` runs it:
+//   squad_bench --data xquad.en.json --vocab vocab.txt [--preset bert-base] [--layers N] [--batch
+//   8]
+//               [--micro 8] [--max-length 384] [--threads 2] [--compute bf16] [--steps 4]
+//               [--rounds 2] [--padded] [--lengths]
+// Rates are windows a second over all steps of the best round. --padded measures padding too;
+// --lengths prints the windows' lengths and ends.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/parallel_for.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/data/span_stream.h"
+#include "onebit/engine/engine.h"
+#include "onebit/model/question_answering_model.h"
+#include "onebit/tasks/device_batch.h"
+
+namespace {
+
+using namespace onebit;
+
+struct Settings {
+  std::string data, vocabulary, preset = "bert-base", compute = "bf16";
+  int64_t batch = 8, micro = 8, max_length = 384, layers = 0, steps = 4, rounds = 2;
+  int threads = available_threads();
+  bool padded = false, lengths = false;
+};
+
+engine::EngineConfig engine_config(const Settings& settings) {
+  engine::EngineConfig config;
+  config.batch = {.train = settings.batch, .micro = settings.micro};
+  require(settings.compute == "f32" || settings.compute == "bf16",
+          "--compute is f32 or bf16, not {}", settings.compute);
+  config.compute = settings.compute == "f32" ? DType::kF32 : DType::kBF16;
+  config.gradient_clipping = 1;
+  config.optimizer = parse_json(R"({"type": "Adam", "params": {"lr": 3e-5}})", "bench");
+  config.run.steps = int64_t{1} << 40;
+  config.place = "bench";
+  return config;
+}
+
+// [PAD] up to `length`, read and answered like any token: what padding costs.
+void pad(data::SpanBatch& batch, int64_t length) {
+  data::SpanBatch padded;
+  padded.spans = batch.spans;
+  padded.windows = batch.windows;
+  for (size_t i = 0; i < batch.samples.size(); ++i) {
+    const auto first = batch.tokens.begin() + batch.sequence_starts[i];
+    const int64_t before = padded.rows();
+    padded.tokens.insert(padded.tokens.end(), first,
+                         batch.tokens.begin() + batch.sequence_starts[i + 1]);
+    padded.tokens.resize(static_cast<size_t>(before + length), 0);
+    padded.segments.resize(padded.tokens.size(), 0);
+    padded.end_sequence(before, batch.samples[i]);
+  }
+  batch = std::move(padded);
+}
+
+class Bench {
+ public:
+  Bench(Context& context, const Settings& settings, const data::SquadFeatures& features)
+      : context_(context),
+        settings_(settings),
+        stream_(features, {.seed = 1,
+                           .micro_batch = settings.micro,
+                           .accumulation = settings.batch / settings.micro}),
+        model_(config_of(settings, features), table_),
+        communicator_(comm::make_single_rank()),
+        buffer_(context.device(), stream_.bounds()) {
+    const engine::EngineConfig config = engine_config(settings);
+    table_.allocate(context.device(), config.compute);
+    table_.initialize(1);
+    engine_ = std::make_unique<engine::Engine>(context, table_, config, *communicator_);
+    engine_->broadcast_values();
+    model_.plan(context, tasks::limits_of(stream_.bounds()), {}, true);
+  }
+
+  // Windows a second.
+  double rate(bool padded) {
+    double tokens = 0;
+    const Stopwatch watch;
+    for (int64_t step = 0; step < settings_.steps; ++step) tokens += run(step, padded);
+    const double windows = static_cast<double>(settings_.steps * settings_.batch);
+    tokens_a_window = tokens / windows;
+    return windows / watch.seconds();
+  }
+
+  double tokens_a_window = 0;
+
+ private:
+  static model::BertConfig config_of(const Settings& settings,
+                                     const data::SquadFeatures& features) {
+    model::BertConfig config = model::preset(settings.preset);
+    config.vocab_size = features.vocabulary().size();
+    if (settings.layers > 0) config.layers = settings.layers;
+    return config;
+  }
+
+  double run(int64_t step, bool padded) {
+    double tokens = 0;
+    for (int64_t micro_step = 0; micro_step < settings_.batch / settings_.micro; ++micro_step) {
+      stream_.build(static_cast<uint64_t>(step * settings_.batch), micro_step, batch_);
+      if (padded) pad(batch_, settings_.max_length);
+      tokens += static_cast<double>(batch_.rows());
+      engine_->backward([&](const engine::BackwardInput& input) {
+        model_.forward_backward(context_, buffer_.upload(batch_),
+                                1.0 / static_cast<double>(settings_.batch),
+                                {.dropout_seed = 1,
+                                 .loss_scale = input.loss_scale,
+                                 .gradients_ready = input.gradients_ready});
+      });
+    }
+    engine_->step();
+    return tokens;
+  }
+
+  Context& context_;
+  const Settings& settings_;
+  data::SpanStream stream_;
+  params::Table table_;
+  model::QuestionAnsweringModel model_;
+  std::unique_ptr<comm::Communicator> communicator_;
+  tasks::DeviceBatchBuffer buffer_;
+  std::unique_ptr<engine::Engine> engine_;
+  data::SpanBatch batch_;
+};
+
+void run(const Settings& settings) {
+  require(settings.micro >= 1 && settings.batch % settings.micro == 0,
+          "--batch {} must be a multiple of --micro {}", settings.batch, settings.micro);
+  const auto vocabulary =
+      std::make_shared<text::Vocabulary>(text::Vocabulary::load(settings.vocabulary));
+  const data::SquadDataset dataset = data::read_squad(settings.data, data::SquadUse::kTrain);
+  const data::SquadFeatures features(
+      dataset, vocabulary, text::Casing::kUncased,
+      {.max_sequence_length = settings.max_length, .threads = settings.threads});
+  if (settings.lengths) {
+    for (const auto& window : features.windows()) {
+      std::printf("%lld\n", static_cast<long long>(features.length(window)));
+    }
+    return;
+  }
+  Context context = Context::cpu(settings.threads);
+  Bench bench(context, settings, features);
+  bench.rate(settings.padded);
+  double packed = 0, padded = 0;
+  for (int64_t round = 0; round < settings.rounds; ++round) {
+    if (settings.padded) padded = std::max(padded, bench.rate(true));
+    packed = std::max(packed, bench.rate(false));
+  }
+  std::printf("packed: %.3f windows/s, %.1f tokens a window\n", packed, bench.tokens_a_window);
+  if (settings.padded) {
+    std::printf("padded to %lld: %.3f windows/s; packed is %.2f times as fast\n",
+                static_cast<long long>(settings.max_length), padded, packed / padded);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("The fine-tuning step of SQuAD, packed and padded");
+  app.add_option("--data", settings.data, "SQuAD file")->required();
+  app.add_option("--vocab", settings.vocabulary, "vocab.txt")->required();
+  app.add_option("--preset", settings.preset)->capture_default_str();
+  app.add_option("--layers", settings.layers, "instead of the preset's");
+  app.add_option("--batch", settings.batch)->capture_default_str();
+  app.add_option("--micro", settings.micro)->capture_default_str();
+  app.add_option("--max-length", settings.max_length)->capture_default_str();
+  app.add_option("--threads", settings.threads)->capture_default_str();
+  app.add_option("--compute", settings.compute)->capture_default_str();
+  app.add_option("--steps", settings.steps)->capture_default_str();
+  app.add_option("--rounds", settings.rounds)->capture_default_str();
+  app.add_flag("--padded", settings.padded, "measure padding too");
+  app.add_flag("--lengths", settings.lengths, "print the windows' lengths and end");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    run(settings);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,32 @@
+// What every training command takes, and running on all ranks.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/cli/device_option.h"
+#include "onebit/comm/communicator.h"
+
+namespace onebit::cli {
+
+struct RecipeOptions {
+  std::string recipe, output;
+  std::vector<std::string> overrides;
+  bool resume = false;
+  DeviceOptions device;
+
+  // The recipe with its overrides.
+  Json resolved() const;
+};
+
+// --recipe, --output, --resume, --set, --device, --threads.
+void add_recipe_options(CLI::App& command, RecipeOptions& options);
+
+// Calls `body` on this process's rank of the world it was started in, with the transport that
+// `recipe` (may be empty) and the device ask for.
+int run_on_ranks(const DeviceOptions& device, const Json& recipe,
+                 const std::function<void(Context&, comm::Communicator&)>& body);
+
+}  // namespace onebit::cli

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "onebit/cli/device_option.h"
+#include "onebit/cli/squad_command.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::string model, context, question;
+  tasks::PredictionOptions prediction;
+  int64_t top = 3;
+  bool json = false;
+  DeviceOptions device;
+};
+
+std::string text_of(const std::string& path) {
+  if (path != "-") return read_file(path);
+  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+}
+
+int run(const Arguments& given) {
+  Context context = make_context(given.device, 0, 1);
+  tasks::SquadPredictor predictor(context, given.model);
+  const data::DecodedAnswer answer =
+      predictor.ask(text_of(given.context), given.question, given.prediction);
+  const size_t shown = std::min(answer.best.size(), static_cast<size_t>(given.top));
+  if (given.json) {
+    Json all = Json::array();
+    for (size_t i = 0; i < shown; ++i) {
+      all.push_back({{"text", answer.best[i].text}, {"probability", answer.best[i].probability}});
+    }
+    fmt::print("{}\n", all.dump());
+    return 0;
+  }
+  for (size_t i = 0; i < shown; ++i) {
+    fmt::print("  {:5.1f} %  {}\n", 100 * answer.best[i].probability,
+               answer.best[i].text.empty() ? "(no answer)" : answer.best[i].text);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_squad_ask(CLI::App& squad, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = squad.add_subcommand("ask", "Answer one question on a text");
+  command->add_option("question", given->question, "The question")->required();
+  command->add_option("--model,-m", given->model, "Fine-tuned model: a run or a model folder")
+      ->required();
+  command->add_option("--context,-c", given->context, "File of the text; - for standard input")
+      ->required();
+  command->add_option("--top", given->top, "Answers to show")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--unanswerable", given->prediction.decode.may_be_unanswerable,
+                    "The text may hold no answer (a model fine-tuned on version 2.0)");
+  command->add_flag("--json", given->json, "Print one JSON array");
+  add_window_options(*command, given->prediction.features);
+  add_answer_options(*command, given->prediction.decode);
+  add_device_options(*command, given->device);
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,50 @@
+#include "onebit/cli/squad_command.h"
+
+namespace onebit::cli {
+
+void add_squad(CLI::App& program, Action& chosen) {
+  CLI::App* squad = program.add_subcommand(
+      "squad", "Answer questions on a text: fine-tune, predict, score, ask (SQuAD 1.1 and 2.0)");
+  squad->require_subcommand(1);
+  add_squad_train(*squad, chosen);
+  add_squad_predict(*squad, chosen);
+  add_squad_evaluate(*squad, chosen);
+  add_squad_ask(*squad, chosen);
+  add_squad_windows(*squad, chosen);
+}
+
+void add_window_options(CLI::App& command, data::SquadFeatureOptions& options) {
+  command
+      .add_option("--max-sequence-length", options.max_sequence_length,
+                  "Tokens of a window, question and special tokens included")
+      ->capture_default_str();
+  command
+      .add_option("--doc-stride", options.doc_stride,
+                  "Tokens from the begin of a window to that of the next")
+      ->capture_default_str();
+  command
+      .add_option("--max-question-length", options.max_question_length,
+                  "Tokens of a question; longer ones are cut")
+      ->capture_default_str();
+}
+
+void add_answer_options(CLI::App& command, data::DecodeOptions& options) {
+  command
+      .add_option("--n-best", options.n_best,
+                  "Candidates kept, and starts and ends tried in each window")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--max-answer-length", options.max_answer_length, "Tokens of an answer")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      .add_option("--null-threshold", options.null_threshold,
+                  "Version 2.0: no answer where null score - best answer's score is above this")
+      ->capture_default_str();
+  command.add_flag_callback(
+      "--projection", [&options] { options.text = data::AnswerText::kProjection; },
+      "Find the text of an answer as the published programs do, by aligning words, instead of by "
+      "the places of its tokens");
+}
+
+}  // namespace onebit::cli

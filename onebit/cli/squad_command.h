@@ -1,0 +1,20 @@
+// The parts of `onebit squad`, one file each.
+#pragma once
+
+#include "onebit/cli/command.h"
+#include "onebit/tasks/squad_prediction.h"
+
+namespace onebit::cli {
+
+void add_squad_train(CLI::App& squad, Action& chosen);
+void add_squad_predict(CLI::App& squad, Action& chosen);
+void add_squad_evaluate(CLI::App& squad, Action& chosen);
+void add_squad_ask(CLI::App& squad, Action& chosen);
+void add_squad_windows(CLI::App& squad, Action& chosen);
+
+// --max-sequence-length, --doc-stride, --max-question-length.
+void add_window_options(CLI::App& command, data::SquadFeatureOptions& options);
+// --n-best, --max-answer-length, --null-threshold, --projection.
+void add_answer_options(CLI::App& command, data::DecodeOptions& options);
+
+}  // namespace onebit::cli

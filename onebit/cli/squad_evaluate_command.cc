@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "onebit/base/log.h"
+#include "onebit/cli/squad_command.h"
+#include "onebit/data/python_json.h"
+#include "onebit/data/squad_score.h"
+
+namespace onebit::cli {
+namespace {
+
+constexpr size_t kMissingTold = 5;
+
+struct Arguments {
+  std::string data, predictions, null_odds, rules = "auto";
+  double threshold = 1.0;
+  bool json = false;
+};
+
+data::ScoreRules chosen_rules(const Arguments& given, const data::SquadDataset& dataset) {
+  if (given.rules == "auto") return data::rules_for(dataset);
+  return given.rules == "1.1" ? data::ScoreRules::kVersion1 : data::ScoreRules::kVersion2;
+}
+
+void tell_missing(const data::SquadScore& score) {
+  if (score.missing.empty()) return;
+  const auto told = score.missing.begin() +
+                    static_cast<std::ptrdiff_t>(std::min(score.missing.size(), kMissingTold));
+  log_warning("{} questions have no prediction and {}: {}{}", score.missing.size(),
+              score.rules == data::ScoreRules::kVersion1
+                  ? "count 0"
+                  : "are left out, as the official script of version 2.0 does",
+              fmt::join(score.missing.begin(), told, ", "),
+              score.missing.size() > kMissingTold ? ", ..." : "");
+}
+
+void print_part(const char* name, const data::SquadScore::Part& part) {
+  fmt::print("{:<10} {:>6.2f}  {:>6.2f}  {:>9}\n", name, part.exact, part.f1, part.total);
+}
+
+void print_score(const data::SquadScore& score) {
+  fmt::print("{:<10} {:>6}  {:>6}  {:>9}\n", "", "EM", "F1", "questions");
+  print_part("all", score.all);
+  if (score.has_answer) print_part("answerable", *score.has_answer);
+  if (score.no_answer) print_part("not", *score.no_answer);
+  if (score.best_exact && score.best_f1) {
+    fmt::print("best       {:>6.2f}  {:>6.2f}  at thresholds {:.4g} and {:.4g}\n",
+               score.best_exact->score, score.best_f1->score, score.best_exact->threshold,
+               score.best_f1->threshold);
+  }
+}
+
+int run(const Arguments& given) {
+  const data::SquadDataset dataset = data::read_squad(given.data, data::SquadUse::kScore);
+  const data::Predictions predictions = data::read_predictions(given.predictions);
+  data::NullOdds null_odds;
+  if (!given.null_odds.empty()) null_odds = data::read_null_odds(given.null_odds);
+  const data::SquadScore score =
+      data::score_squad(dataset, predictions, chosen_rules(given, dataset),
+                        given.null_odds.empty() ? nullptr : &null_odds, given.threshold);
+  tell_missing(score);
+  if (given.json) {
+    const int indent = score.rules == data::ScoreRules::kVersion1 ? 0 : 2;
+    fmt::print("{}\n", data::python_json(data::official_json(score), indent));
+  } else {
+    print_score(score);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_squad_evaluate(CLI::App& squad, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = squad.add_subcommand(
+      "evaluate", "Score predictions: EM and F1, equal to the official scripts in every digit");
+  command->add_option("data", given->data, "SQuAD file (JSON, plain, .gz or .xz)")->required();
+  command->add_option("predictions", given->predictions, "predictions.json: {\"id\": \"answer\"}")
+      ->required();
+  command->add_option("--na-probs,-n", given->null_odds,
+                      "Version 2.0: {\"id\": number}, higher speaks for no answer; adds the best "
+                      "thresholds");
+  command
+      ->add_option("--na-prob-thresh,-t", given->threshold,
+                   "Take a question for unanswered if its number in --na-probs is above this")
+      ->capture_default_str();
+  command->add_option("--rules", given->rules, "Of version 1.1 or 2.0; auto looks at the file")
+      ->check(CLI::IsMember({"auto", "1.1", "2.0"}))
+      ->capture_default_str();
+  command->add_flag("--json", given->json, "Print what the official script prints");
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "onebit/base/log.h"
+#include "onebit/cli/recipe_options.h"
+#include "onebit/cli/squad_command.h"
+#include "onebit/data/answer_files.h"
+#include "onebit/data/python_json.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::string model, input, output, n_best, null_odds, logits, rules = "auto";
+  tasks::PredictionOptions prediction;
+  DeviceOptions device;
+};
+
+// A file beside `output`.
+Path beside(const std::string& given, const Path& output, const char* name) {
+  return given.empty() ? output.parent_path() / name : Path(given);
+}
+
+// A line a window: {"id", "window", "start", "end"}.
+void write_logits(const Path& path, const tasks::SquadPredictor::Computed& computed) {
+  FileWriter writer(path);
+  const data::SquadFeatures& features = *computed.features;
+  for (size_t i = 0; i < features.windows().size(); ++i) {
+    const size_t question = features.windows()[i].question;
+    const auto values = computed.logits.of(i);
+    Json start = Json::array(), end = Json::array();
+    for (size_t at = 0; at < values.size(); at += 2) {
+      start.push_back(static_cast<double>(values[at]));
+      end.push_back(static_cast<double>(values[at + 1]));
+    }
+    const Json line = {{"id", features.dataset().questions[question].id},
+                       {"window", i - features.first_window(question)},
+                       {"start", std::move(start)},
+                       {"end", std::move(end)}};
+    writer.write(data::python_json(line, 0) + "\n");
+  }
+  writer.finish();
+}
+
+bool is_version2(const Arguments& given, const data::SquadDataset& dataset) {
+  return given.rules == "auto" ? tasks::has_unanswerable(dataset) : given.rules == "2.0";
+}
+
+void predict(const Arguments& given, Context& context, comm::Communicator& communicator) {
+  const data::SquadDataset dataset = data::read_squad(given.input, data::SquadUse::kPredict);
+  tasks::SquadPredictor predictor(context, given.model);
+  const auto computed = predictor.compute(dataset, given.prediction, communicator);
+  if (communicator.rank() != 0) return;
+  const std::string problems = data::problem_summary(dataset);
+  if (!problems.empty()) log_warning("{}: {}", given.input, problems);
+  if (!given.logits.empty()) write_logits(given.logits, computed);
+  data::DecodeOptions decode = given.prediction.decode;
+  decode.may_be_unanswerable = is_version2(given, dataset);
+  const auto answers =
+      data::decode_answers(*computed.features, computed.logits, decode, context.threads());
+  const Path output = given.output;
+  data::write_answers(
+      {.predictions = output,
+       .n_best = beside(given.n_best, output, "nbest_predictions.json"),
+       .null_odds =
+           decode.may_be_unanswerable ? beside(given.null_odds, output, "null_odds.json") : Path()},
+      dataset, answers);
+  fmt::print("{}: {} answers from {} windows\n", given.output, answers.size(),
+             computed.features->windows().size());
+}
+
+int run(const Arguments& given) {
+  return run_on_ranks(given.device, Json::object(),
+                      [&](Context& context, comm::Communicator& communicator) {
+                        predict(given, context, communicator);
+                      });
+}
+
+}  // namespace
+
+void add_squad_predict(CLI::App& squad, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command =
+      squad.add_subcommand("predict", "Answer the questions of a file; under mpirun, on all ranks");
+  command->add_option("--model,-m", given->model, "Fine-tuned model: a run or a model folder")
+      ->required();
+  command->add_option("--input,-i", given->input, "SQuAD file (JSON, plain, .gz or .xz)")
+      ->required();
+  command->add_option("--output,-o", given->output, "predictions.json to write")->required();
+  command->add_option("--n-best-output", given->n_best,
+                      "The best candidates; default: nbest_predictions.json beside --output");
+  command->add_option("--null-odds", given->null_odds,
+                      "Version 2.0: what speaks for no answer; default: null_odds.json beside "
+                      "--output");
+  command->add_option("--logits", given->logits,
+                      "Also write the logits of every window, a line of JSON each");
+  command
+      ->add_option("--rules", given->rules,
+                   "Of version 1.1 or 2.0 (a question may have no answer); auto looks at the file")
+      ->check(CLI::IsMember({"auto", "1.1", "2.0"}))
+      ->capture_default_str();
+  command->add_option("--batch", given->prediction.batch, "Windows of a batch")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  add_window_options(*command, given->prediction.features);
+  add_answer_options(*command, given->prediction.decode);
+  add_device_options(*command, given->device);
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,49 @@
+#include <memory>
+
+#include "onebit/cli/recipe_options.h"
+#include "onebit/cli/squad_command.h"
+#include "onebit/tasks/squad_training.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  RecipeOptions recipe;
+  std::string model, train, dev;
+};
+
+int run(const Arguments& given) {
+  tasks::SquadTrainingOptions options;
+  options.recipe = given.recipe.resolved();
+  options.recipe_place = given.recipe.recipe;
+  options.model = given.model;
+  options.train = given.train;
+  if (!given.dev.empty()) options.dev = given.dev;
+  options.output = given.recipe.output;
+  options.resume = given.recipe.resume;
+  return run_on_ranks(given.recipe.device, options.recipe,
+                      [&](Context& context, comm::Communicator& communicator) {
+                        tasks::run_squad_training(context, options, communicator);
+                      });
+}
+
+}  // namespace
+
+void add_squad_train(CLI::App& squad, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = squad.add_subcommand(
+      "train",
+      "Fine-tune a BERT on questions; under mpirun, data parallel on all ranks. Leaves in --output "
+      "the best model by F1 as a Hugging Face folder, and its answers to --dev");
+  command
+      ->add_option("--model,-m", given->model,
+                   "Pre-trained BERT: model folder, checkpoint or run (onebit convert makes a "
+                   "folder of any other checkpoint)")
+      ->required();
+  command->add_option("--train", given->train, "SQuAD file (JSON, plain, .gz or .xz)")->required();
+  command->add_option("--dev", given->dev, "SQuAD file to evaluate on at the end of each epoch");
+  add_recipe_options(*command, given->recipe);
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/base/log.h"
+#include "onebit/base/parallel_for.h"
+#include "onebit/cli/squad_command.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::string model, input;
+  data::SquadFeatureOptions features;
+  bool training = false;
+};
+
+// {"id", "window", "tokens", "max_context", "label"} of one window.
+Json line_of(const data::SquadFeatures& features, size_t index, data::SpanBatch& rows) {
+  const data::SquadWindow& window = features.windows()[index];
+  rows.clear();
+  features.append(window, 0, rows);
+  std::string contexts;
+  for (int64_t at = 0; at < features.length(window); ++at) {
+    contexts += features.has_max_context(window, at) ? '1' : '0';
+  }
+  Json line = {{"id", features.dataset().questions[window.question].id},
+               {"window", index - features.first_window(window.question)},
+               {"tokens", rows.tokens},
+               {"max_context", contexts}};
+  if (features.options().use == data::SquadUse::kTrain) {
+    line["label"] = Json::array({window.start, window.end});
+  }
+  return line;
+}
+
+int run(const Arguments& given) {
+  const tasks::ModelDescription model =
+      tasks::read_model_description(tasks::find_model_folder(given.model));
+  data::SquadFeatureOptions options = given.features;
+  options.use = given.training ? data::SquadUse::kTrain : data::SquadUse::kPredict;
+  options.without_answer = data::WindowsWithoutAnswer::kToCls;
+  options.threads = available_threads();
+  const data::SquadDataset dataset = data::read_squad(given.input, options.use);
+  const std::string problems = data::problem_summary(dataset);
+  if (!problems.empty()) log_warning("{}: {}", given.input, problems);
+  const data::SquadFeatures features(dataset, model.vocabulary, model.casing, options);
+  data::SpanBatch rows;
+  for (size_t i = 0; i < features.windows().size(); ++i) {
+    fmt::print("{}\n", line_of(features, i, rows).dump());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_squad_windows(CLI::App& squad, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = squad.add_subcommand(
+      "windows", "Print what a model reads: a line of JSON for each window of each question");
+  command->add_option("input", given->input, "SQuAD file (JSON, plain, .gz or .xz)")->required();
+  command->add_option("--model,-m", given->model, "Model folder: its vocabulary and casing")
+      ->required();
+  command->add_flag("--training", given->training,
+                    "With the answer's first and last position; 0 and 0 where it is not inside");
+  add_window_options(*command, given->features);
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,50 @@
+#include "onebit/tasks/end_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "onebit/metrics/human.h"
+#include "onebit/metrics/text_table.h"
+
+namespace onebit::tasks {
+
+void print_rows(const Rows& rows) {
+  metrics::TextTable table;
+  for (const auto& [name, value] : rows) table.add_row({name, value});
+  fmt::print(stderr, "{}\n", table.text(2));
+}
+
+Rows end_table(const TrainingTotals& totals, int64_t steps, int64_t samples, const Rows& results) {
+  using metrics::human_bytes;
+  using metrics::human_duration;
+  const double seconds = std::max(totals.seconds, 1e-9);
+  Rows rows = {
+      {"steps", std::to_string(steps)},
+      {"samples",
+       fmt::format("{} ({:.1f}/s)", samples, static_cast<double>(totals.samples) / seconds)},
+      {"training time",
+       fmt::format("{}: forward and backward {}, waiting for data {}, compressing and "
+                   "reducing {}, waiting for the network {}, optimizer {}",
+                   human_duration(totals.seconds),
+                   human_duration(totals.forward_seconds + totals.backward_seconds),
+                   human_duration(totals.data_seconds), human_duration(totals.compress_seconds),
+                   human_duration(totals.wait_seconds), human_duration(totals.optimizer_seconds))}};
+  rows.insert(rows.end(), results.begin(), results.end());
+  if (totals.wire_bytes_dense16 > 0) {
+    rows.push_back({"bytes sent a rank",
+                    fmt::format("{}; a 16-bit all-reduce: {}",
+                                human_bytes(static_cast<double>(totals.wire_bytes)),
+                                human_bytes(static_cast<double>(totals.wire_bytes_dense16)))});
+  }
+  if (totals.compressed_steps > 0 && totals.compressed_wire_bytes > 0) {
+    rows.push_back(
+        {"compressed phase",
+         fmt::format("{} steps, 1/{:.2f} of a 16-bit all-reduce", totals.compressed_steps,
+                     static_cast<double>(totals.compressed_dense16) /
+                         static_cast<double>(totals.compressed_wire_bytes))});
+  }
+  return rows;
+}
+
+}  // namespace onebit::tasks

@@ -1,0 +1,39 @@
+// The folder of a run: checkpoints, metrics.jsonl, TensorBoard events, the resolved recipe.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/engine/checkpoint.h"
+#include "onebit/tasks/model_folder.h"
+
+namespace onebit::tasks {
+
+// Errors: a file is there; a run is there and `resume` is false.
+void check_run_folder(const Path& output, bool resume);
+// Makes the folder and writes recipe.json.
+void write_run_recipe(const Path& output, const Json& recipe);
+
+// Saves engine and values; `client_state` gets the vocabulary's checksum added. The files are
+// written beside the training.
+void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
+              const params::Table& table, const ModelDescription& description, Json client_state);
+
+// Brings values and engine back; returns what there is to tell. Collective. Errors: another shape
+// of model or vocabulary than `description`'s.
+std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
+                                     const ModelDescription& description, params::Table& table,
+                                     engine::Engine& engine, int world_size);
+
+// Calls `read`, which takes what it needs out of a checkpoint's client state. Error: it is not
+// there.
+void read_client_state(const Path& output, const std::function<void()>& read);
+
+// Error: the models differ in a size; `place` names where `found` is from.
+void require_same_shape(const model::BertConfig& wanted, const model::BertConfig& found,
+                        const std::string& place);
+
+}  // namespace onebit::tasks

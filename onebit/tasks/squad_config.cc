@@ -1,0 +1,71 @@
+#include "onebit/tasks/squad_config.h"
+
+namespace onebit::tasks {
+namespace {
+
+void parse_data(JsonReader section, SquadConfig& config) {
+  data::SquadFeatureOptions& features = config.features;
+  features.max_sequence_length =
+      section.integer("max_sequence_length", features.max_sequence_length);
+  features.doc_stride = section.integer("doc_stride", features.doc_stride);
+  features.max_question_length =
+      section.integer("max_question_length", features.max_question_length);
+  const std::string windows =
+      section.choice("windows_without_answer", "auto", {"auto", "drop", "cls"});
+  if (windows == "drop") config.without_answer = data::WindowsWithoutAnswer::kDrop;
+  if (windows == "cls") config.without_answer = data::WindowsWithoutAnswer::kToCls;
+  require(!section.has("epochs") || config.engine.run.steps == 0,
+          "{}: give it or run.steps, not both", section.place("epochs"));
+  config.epochs = section.number("epochs", config.epochs);
+  require(config.epochs > 0, "{} must be above 0", section.place("epochs"));
+  config.prediction_batch = section.integer("prediction_batch", config.prediction_batch);
+  require(config.prediction_batch >= 1, "{} must be at least 1", section.place("prediction_batch"));
+  section.finish();
+}
+
+void parse_answers(JsonReader section, data::DecodeOptions& decode) {
+  decode.n_best = section.integer("n_best_size", decode.n_best);
+  decode.max_answer_length = section.integer("max_answer_length", decode.max_answer_length);
+  decode.null_threshold = section.number("null_score_diff_threshold", decode.null_threshold);
+  const std::string text = section.choice("text", "offsets", {"offsets", "projection"});
+  if (text == "projection") decode.text = data::AnswerText::kProjection;
+  require(decode.n_best >= 1, "{} must be at least 1", section.place("n_best_size"));
+  require(decode.max_answer_length >= 1, "{} must be at least 1",
+          section.place("max_answer_length"));
+  section.finish();
+}
+
+std::optional<double> read_dropout(JsonReader& section, const char* key) {
+  if (!section.has(key)) return std::nullopt;
+  return section.number(key, 0);
+}
+
+}  // namespace
+
+SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
+  JsonReader reader(recipe, place, "");
+  SquadConfig config;
+  config.engine = engine::parse_engine_config(reader, place);
+  JsonReader model = reader.object("model");
+  config.memory = model::read_memory_options(model);
+  config.hidden_dropout = read_dropout(model, "hidden_dropout_prob");
+  config.attention_dropout = read_dropout(model, "attention_probs_dropout_prob");
+  model.finish();
+  parse_data(reader.object("data"), config);
+  parse_answers(reader.object("answers"), config.decode);
+  reader.accept("comment");
+  reader.finish();
+  return config;
+}
+
+model::BertConfig squad_model(const SquadConfig& config, model::BertConfig checkpoint) {
+  if (config.hidden_dropout) checkpoint.hidden_dropout = *config.hidden_dropout;
+  if (config.attention_dropout) checkpoint.attention_dropout = *config.attention_dropout;
+  model::validate(checkpoint, config.engine.place + ": model");
+  require(config.features.max_sequence_length <= checkpoint.max_positions,
+          "{}: `data.max_sequence_length` is {}, the model has {} positions", config.engine.place,
+          config.features.max_sequence_length, checkpoint.max_positions);
+  return checkpoint;
+}
+
+}  // namespace onebit::tasks

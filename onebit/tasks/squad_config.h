@@ -1,0 +1,33 @@
+// A SQuAD recipe: the engine's keys (engine/config.h) and the sections `model`, `data`, `answers`.
+#pragma once
+
+#include <optional>
+
+#include "onebit/data/answer_decoder.h"
+#include "onebit/data/squad_features.h"
+#include "onebit/engine/config.h"
+#include "onebit/model/config.h"
+#include "onebit/model/memory_plan.h"
+
+namespace onebit::tasks {
+
+struct SquadConfig {
+  engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
+  model::MemoryOptions memory;
+  // `model`: instead of the checkpoint's.
+  std::optional<double> hidden_dropout, attention_dropout;
+  data::SquadFeatureOptions features;
+  // Absent: to [CLS] where the training file has unanswerable questions, else dropped.
+  std::optional<data::WindowsWithoutAnswer> without_answer;
+  double epochs = 2;  // unless run.steps is given
+  int64_t prediction_batch = 32;
+  data::DecodeOptions decode;
+};
+
+// Errors: unknown keys, values out of range, run.steps and data.epochs both given.
+SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place);
+
+// The configuration with the recipe's dropout. Error: fewer positions than max_sequence_length.
+model::BertConfig squad_model(const SquadConfig& config, model::BertConfig checkpoint);
+
+}  // namespace onebit::tasks

@@ -1,0 +1,78 @@
+#include "onebit/tasks/squad_prediction.h"
+
+#include <algorithm>
+
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/tasks/squad_model.h"
+
+namespace onebit::tasks {
+
+data::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
+                                const data::SquadFeatures& features, int64_t batch,
+                                DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
+  data::SpanLogits logits(features);
+  const data::SpanSweep sweep(features, batch, communicator.world_size(), communicator.rank());
+  data::SpanBatch rows;
+  for (int64_t index = 0; index < sweep.batches(); ++index) {
+    sweep.build(index, rows);
+    const Tensor scores = model.predict(context, buffer.upload(rows));
+    for (size_t i = 0; i < rows.windows.size(); ++i) {
+      const std::span<float> to = logits.of(rows.windows[i]);
+      std::copy_n(scores.data<float>() + 2 * rows.sequence_starts[i], to.size(), to.begin());
+    }
+  }
+  // Every logit was computed by one rank and is zero on the others.
+  if (communicator.world_size() > 1) {
+    communicator.all_reduce(logits.all(), comm::Reduction::kSum);
+  }
+  return logits;
+}
+
+bool has_unanswerable(const data::SquadDataset& dataset) {
+  return dataset.version.starts_with("v2") || dataset.version.starts_with("2") ||
+         std::any_of(dataset.questions.begin(), dataset.questions.end(),
+                     [](const data::SquadQuestion& question) { return question.impossible; });
+}
+
+SquadPredictor::SquadPredictor(Context& context, const Path& path)
+    : context_(context),
+      description_(read_model_description(find_model_folder(path))),
+      model_(description_.config, table_) {
+  table_.allocate(context.device(), DType::kF32);
+  load_values(table_, find_model_folder(path), {.may_lack = {}, .may_ignore = kNotForSquad});
+}
+
+SquadPredictor::Computed SquadPredictor::compute(const data::SquadDataset& dataset,
+                                                 const PredictionOptions& options,
+                                                 comm::Communicator& communicator) {
+  data::SquadFeatureOptions wanted = options.features;
+  wanted.use = data::SquadUse::kPredict;
+  wanted.threads = context_.threads();
+  require(wanted.max_sequence_length <= description_.config.max_positions,
+          "a sequence length of {} was asked for, the model has {} positions",
+          wanted.max_sequence_length, description_.config.max_positions);
+  auto features = std::make_unique<data::SquadFeatures>(dataset, description_.vocabulary,
+                                                        description_.casing, wanted);
+  const data::SpanSweep sweep(*features, options.batch, 1, 0);
+  model_.plan(context_, limits_of(sweep.bounds()), {}, false);
+  DeviceBatchBuffer buffer(context_.device(), sweep.bounds());
+  data::SpanLogits logits =
+      predict_logits(context_, model_, *features, options.batch, buffer, communicator);
+  return {std::move(features), std::move(logits)};
+}
+
+data::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_view question,
+                                        const PredictionOptions& options) {
+  data::SquadDataset dataset;
+  dataset.source = "the question";
+  dataset.paragraphs.push_back({"", std::string(context)});
+  dataset.questions.push_back({.id = "asked", .text = std::string(question)});
+  PredictionOptions one = options;
+  one.batch = 1;
+  const auto communicator = comm::make_single_rank();
+  const Computed computed = compute(dataset, one, *communicator);
+  require(!computed.features->windows().empty(), "the context is empty: there is nothing to read");
+  return data::decode_answer(*computed.features, computed.logits, 0, options.decode);
+}
+
+}  // namespace onebit::tasks

@@ -1,0 +1,256 @@
+#include "onebit/tasks/squad_run.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/log.h"
+#include "onebit/tasks/squad_model.h"
+
+namespace onebit::tasks {
+namespace {
+
+ModelDescription describe_model(const Path& model, const SquadConfig& config) {
+  ModelDescription description = read_model_description(find_model_folder(model));
+  description.config = squad_model(config, description.config);
+  description.architecture = kSquadArchitecture;
+  return description;
+}
+
+// The update in which sample number `sample` (from 1) is used up.
+int64_t update_of(int64_t sample, int64_t batch) {
+  return (sample + batch - 1) / batch;
+}
+
+}  // namespace
+
+SquadRun::SquadRun(Context& context, const SquadTrainingOptions& options,
+                   comm::Communicator& communicator)
+    : context_(context),
+      communicator_(communicator),
+      recipe_(options.recipe),
+      output_(options.output),
+      config_(parse_squad_recipe(options.recipe, options.recipe_place)),
+      description_(describe_model(options.model, config_)),
+      checkpoints_(communicator, options.output, config_.engine.run.keep_last) {
+  open_data(options);
+  choose_steps();
+  model_ = std::make_unique<model::QuestionAnsweringModel>(description_.config, table_);
+  table_.allocate(context.device(), config_.engine.compute);
+  engine_ = std::make_unique<engine::Engine>(context, table_, config_.engine, communicator);
+  stream_ = std::make_unique<data::SpanStream>(
+      *train_features_, data::SpanStreamOptions{.seed = config_.engine.run.seed,
+                                                .world_size = communicator.world_size(),
+                                                .rank = communicator.rank(),
+                                                .micro_batch = engine_->batch().micro,
+                                                .accumulation = engine_->batch().accumulation});
+  plan_memory();
+  restore(options);
+}
+
+void SquadRun::open_data(const SquadTrainingOptions& options) {
+  const auto tell = [&](const data::SquadDataset& dataset) {
+    const std::string problems = data::problem_summary(dataset);
+    if (!problems.empty() && communicator_.rank() == 0) {
+      log_warning("{}: {}", dataset.source, problems);
+    }
+  };
+  train_data_ = data::read_squad(options.train, data::SquadUse::kTrain);
+  tell(train_data_);
+  data::SquadFeatureOptions features = config_.features;
+  features.use = data::SquadUse::kTrain;
+  features.threads = context_.threads();
+  using data::WindowsWithoutAnswer;
+  features.without_answer = config_.without_answer.value_or(
+      has_unanswerable(train_data_) ? WindowsWithoutAnswer::kToCls : WindowsWithoutAnswer::kDrop);
+  train_features_ = std::make_unique<data::SquadFeatures>(train_data_, description_.vocabulary,
+                                                          description_.casing, features);
+  decisions_.push_back(fmt::format(
+      "{} windows of {} questions; {} windows without their answer {}; {} questions cut",
+      train_features_->windows().size(), train_data_.questions.size(),
+      train_features_->windows_dropped(),
+      features.without_answer == WindowsWithoutAnswer::kDrop ? "left out" : "(they point to [CLS])",
+      train_features_->questions_cut()));
+  if (!options.dev) return;
+  dev_ = std::make_unique<SquadDev>(*options.dev, description_, config_.features, config_.decode,
+                                    config_.prediction_batch, context_.threads());
+  tell(dev_->dataset());
+}
+
+void SquadRun::choose_steps() {
+  engine::RunConfig& run = config_.engine.run;
+  if (run.steps > 0) return;
+  const engine::BatchSizes batch = engine::solve_batch_sizes(
+      config_.engine.batch, communicator_.world_size(), config_.engine.place);
+  const double windows = config_.epochs * static_cast<double>(train_features_->windows().size());
+  run.steps =
+      std::max<int64_t>(1, update_of(static_cast<int64_t>(std::ceil(windows)), batch.train));
+  decisions_.push_back(fmt::format("{} epochs are {} steps", config_.epochs, run.steps));
+}
+
+void SquadRun::plan_memory() {
+  data::BatchBounds bounds = stream_->bounds();
+  if (dev_) {
+    bounds = {.sequences = std::max(bounds.sequences, dev_->bounds().sequences),
+              .rows = std::max(bounds.rows, dev_->bounds().rows)};
+  }
+  buffer_.emplace(context_.device(), bounds);
+  limits_ = limits_of(bounds);
+  model_->plan(context_, limits_, config_.memory, true);
+  batch_.reserve(bounds);
+}
+
+void SquadRun::restore(const SquadTrainingOptions& options) {
+  if (options.resume) {
+    if (const auto saved = checkpoints_.open()) {
+      read_client_state(output_, [&] { resume(*saved); });
+      return;
+    }
+    decisions_.push_back("no checkpoint yet, starting from the beginning");
+  }
+  table_.initialize(config_.engine.run.seed);
+  load_values(table_, find_model_folder(options.model),
+              {.may_lack = {kSquadHead}, .may_ignore = kNotForSquad});
+  engine_->broadcast_values();
+}
+
+void SquadRun::resume(const engine::SavedCheckpoint& saved) {
+  for (auto& line :
+       restore_run(saved, description_, table_, *engine_, communicator_.world_size())) {
+    decisions_.push_back(std::move(line));
+  }
+  const Json& state = saved.client_state;
+  require(state.value("windows", uint64_t{0}) == train_features_->windows().size(),
+          "{}: the run was started on other training data or with other windows ({} of them, now "
+          "{})",
+          saved.model_folder.string(), state.value("windows", uint64_t{0}),
+          train_features_->windows().size());
+  samples_ = state.at("samples").get<int64_t>();
+  if (state.contains("best")) {
+    const Json& best = state.at("best");
+    best_ = BestSquadModel{.exact = best.at("exact"),
+                           .f1 = best.at("f1"),
+                           .questions = best.at("questions"),
+                           .step = best.at("step")};
+  }
+  resumed_ = true;
+}
+
+RunFacts SquadRun::facts() {
+  return {.model = description_.config,
+          .memory = config_.memory,
+          .limits = limits_,
+          .table = table_,
+          .sequences = fmt::format("windows of at most {} tokens, without padding",
+                                   config_.features.max_sequence_length),
+          .decisions = decisions_,
+          .measure_compute_seconds = [this] { return measure_compute_seconds(); }};
+}
+
+double SquadRun::measure_compute_seconds() {
+  stream_->build(static_cast<uint64_t>(samples_), 0, batch_);
+  const auto pass = [&] {
+    const Stopwatch watch;
+    model_->forward_backward(context_, buffer_->upload(batch_), 1.0,
+                             {.dropout_seed = config_.engine.run.seed});
+    context_.synchronize();
+    return watch.seconds();
+  };
+  pass();  // the first one makes the library's kernels
+  return pass() * static_cast<double>(engine_->batch().accumulation);
+}
+
+StepRecord SquadRun::train_step() {
+  const Stopwatch watch;
+  const engine::BatchSizes& sizes = engine_->batch();
+  const double weight =
+      static_cast<double>(communicator_.world_size()) / static_cast<double>(sizes.train);
+  StepRecord record;
+  double loss = 0, tokens = 0;
+  for (int64_t micro_step = 0; micro_step < sizes.accumulation; ++micro_step) {
+    Stopwatch data;
+    stream_->build(static_cast<uint64_t>(samples_), micro_step, batch_);
+    record.data_seconds += data.seconds();
+    tokens += static_cast<double>(batch_.rows());
+    engine_->backward([&](const engine::BackwardInput& input) {
+      Stopwatch pass;
+      const auto forward_done = [&] { record.forward_seconds += pass.restart(); };
+      loss += model_
+                  ->forward_backward(context_, buffer_->upload(batch_), weight,
+                                     {.dropout_seed = config_.engine.run.seed,
+                                      .loss_scale = input.loss_scale,
+                                      .gradients_ready = input.gradients_ready,
+                                      .forward_done = forward_done})
+                  .loss_sum;
+      record.backward_seconds += pass.seconds();
+    });
+  }
+  std::array<double, 2> totals = {loss, tokens};
+  comm::Request totals_ready =
+      communicator_.start_all_reduce(std::span<double>(totals), comm::Reduction::kSum);
+  record.outcome = engine_->step().value();
+  totals_ready.wait();
+  samples_ += sizes.train;
+  record.samples = samples_;
+  record.step_samples = sizes.train;
+  record.step_tokens = static_cast<int64_t>(totals[1]);
+  record.loss = totals[0] / static_cast<double>(sizes.train);
+  record.figures = {
+      {"epoch", static_cast<double>(samples_) / static_cast<double>(stream_->samples_per_epoch())}};
+  record.seconds = watch.seconds();
+  return record;
+}
+
+bool SquadRun::evaluation_is_due(int64_t step) const {
+  if (!dev_) return false;
+  if (step == config_.engine.run.steps) return true;
+  const auto epoch = static_cast<int64_t>(stream_->samples_per_epoch());
+  return samples_ / epoch > (samples_ - engine_->batch().train) / epoch;
+}
+
+void SquadRun::evaluate_into(TrainingLog& log) {
+  const Stopwatch watch;
+  BestSquadModel now = dev_->evaluate(context_, *model_, *buffer_, communicator_);
+  now.step = engine_->completed_steps();
+  const bool better = !best_ || now.f1 > best_->f1;
+  log.evaluated(now.step, samples_, "squad",
+                {{"exact_match", now.exact},
+                 {"f1", now.f1},
+                 {"questions", static_cast<double>(now.questions)},
+                 {"seconds", watch.seconds()}},
+                fmt::format("EM {:.2f}, F1 {:.2f}{}", now.exact, now.f1,
+                            better ? ", the best so far: kept" : ""));
+  if (!better) return;
+  best_ = now;
+  if (communicator_.rank() == 0) {
+    keep_model();
+    dev_->write_answers(output_);
+  }
+}
+
+void SquadRun::keep_model() {
+  const Path beside = output_ / "next-model";
+  std::filesystem::remove_all(beside);
+  std::filesystem::create_directories(beside);
+  ValueSnapshot(table_).write(beside, description_);
+  const std::filesystem::directory_iterator files(beside);
+  const std::vector<std::filesystem::directory_entry> written(begin(files), end(files));
+  for (const auto& file : written) rename_durably(file.path(), output_ / file.path().filename());
+  std::filesystem::remove(beside);
+}
+
+void SquadRun::save_checkpoint() {
+  Json state = {
+      {"samples", samples_}, {"windows", train_features_->windows().size()}, {"recipe", recipe_}};
+  if (best_) {
+    state["best"] = {{"exact", best_->exact},
+                     {"f1", best_->f1},
+                     {"questions", best_->questions},
+                     {"step", best_->step}};
+  }
+  save_run(checkpoints_, *engine_, table_, description_, std::move(state));
+  if (!dev_ && finished() && communicator_.rank() == 0) keep_model();
+}
+
+}  // namespace onebit::tasks

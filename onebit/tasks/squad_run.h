@@ -1,0 +1,70 @@
+// One SQuAD run in memory: data, model, engine and checkpoints, a step at a time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/data/span_stream.h"
+#include "onebit/engine/checkpoint.h"
+#include "onebit/tasks/run_folder.h"
+#include "onebit/tasks/squad_config.h"
+#include "onebit/tasks/squad_dev.h"
+#include "onebit/tasks/squad_training.h"
+#include "onebit/tasks/training_loop.h"
+
+namespace onebit::tasks {
+
+class SquadRun : public TrainingRun {
+ public:
+  SquadRun(Context& context, const SquadTrainingOptions& options, comm::Communicator& communicator);
+
+  engine::Engine& engine() override { return *engine_; }
+  RunFacts facts() override;
+  StepRecord train_step() override;
+  // At the end of each epoch.
+  bool evaluation_is_due(int64_t step) const override;
+  void evaluate_into(TrainingLog& log) override;
+  void save_checkpoint() override;
+  void wait_for_checkpoint() override { checkpoints_.wait(); }
+
+  bool resumed() const { return resumed_; }
+  // Windows consumed by all ranks since the beginning of the run.
+  int64_t samples() const { return samples_; }
+  const std::optional<BestSquadModel>& best() const { return best_; }
+
+ private:
+  void open_data(const SquadTrainingOptions& options);
+  void choose_steps();
+  void plan_memory();
+  void restore(const SquadTrainingOptions& options);
+  void resume(const engine::SavedCheckpoint& saved);
+  double measure_compute_seconds();
+  // Writes the model into the run's folder; rank 0 alone.
+  void keep_model();
+
+  Context& context_;
+  comm::Communicator& communicator_;
+  Json recipe_;
+  Path output_;
+  SquadConfig config_;
+  ModelDescription description_;
+  data::SquadDataset train_data_;
+  std::unique_ptr<data::SquadFeatures> train_features_;
+  std::unique_ptr<SquadDev> dev_;
+  params::Table table_;
+  std::unique_ptr<model::QuestionAnsweringModel> model_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<data::SpanStream> stream_;
+  std::optional<DeviceBatchBuffer> buffer_;
+  engine::Checkpoints checkpoints_;
+  model::BatchLimits limits_;
+  data::SpanBatch batch_;
+  int64_t samples_ = 0;
+  bool resumed_ = false;
+  std::optional<BestSquadModel> best_;
+  std::vector<std::string> decisions_;
+};
+
+}  // namespace onebit::tasks
