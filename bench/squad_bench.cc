@@ -48,6 +48,7 @@ engine::EngineConfig engine_config(const Settings& settings) {
 // [PAD] up to `length`, read and answered like any token: what padding costs.
 void pad(data::SpanBatch& batch, int64_t length) {
   data::SpanBatch padded;
+  padded.clear();
   padded.spans = batch.spans;
   padded.windows = batch.windows;
   for (size_t i = 0; i < batch.samples.size(); ++i) {
