@@ -1,23 +1,16 @@
-#include <fmt/format.h>
-
 #include <memory>
 
-#include "onebit/base/log.h"
 #include "onebit/cli/command.h"
-#include "onebit/cli/device_option.h"
-#include "onebit/cli/transport_choice.h"
-#include "onebit/comm/launch.h"
-#include "onebit/engine/recipe.h"
+#include "onebit/cli/recipe_options.h"
 #include "onebit/tasks/pretraining.h"
 
 namespace onebit::cli {
 namespace {
 
 struct Arguments {
-  std::string recipe, valid, output, initialize_from;
-  std::vector<std::string> data, overrides;
-  bool resume = false;
-  DeviceOptions device;
+  RecipeOptions recipe;
+  std::string valid, initialize_from;
+  std::vector<std::string> data;
 };
 
 // "folder" or "folder=weight".
@@ -32,32 +25,19 @@ std::pair<Path, double> parse_store(const std::string& text) {
   return {text.substr(0, equals), weight};
 }
 
-tasks::PretrainingOptions to_options(const Arguments& given) {
+int run(const Arguments& given) {
   tasks::PretrainingOptions options;
-  options.recipe = engine::load_recipe(given.recipe, given.overrides);
-  options.recipe_place = given.recipe;
+  options.recipe = given.recipe.resolved();
+  options.recipe_place = given.recipe.recipe;
   for (const auto& store : given.data) options.data.push_back(parse_store(store));
   if (!given.valid.empty()) options.valid = given.valid;
-  options.output = given.output;
-  options.resume = given.resume;
+  options.output = given.recipe.output;
+  options.resume = given.recipe.resume;
   if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
-  return options;
-}
-
-int run(const Arguments& given) {
-  comm::World world;
-  comm::Communicator& communicator = world.communicator();
-  set_log_rank(communicator.rank());
-  comm::run_rank(communicator, [&] {
-    int64_t local_ranks = communicator.local_rank() + 1;
-    communicator.all_reduce(std::span(&local_ranks, 1), comm::Reduction::kMax);
-    Context context =
-        make_context(given.device, communicator.local_rank(), static_cast<int>(local_ranks));
-    const tasks::PretrainingOptions options = to_options(given);
-    choose_transport(world, context, options.recipe, static_cast<int>(local_ranks));
-    tasks::run_pretraining(context, options, world.communicator());
-  });
-  return 0;
+  return run_on_ranks(given.recipe.device, options.recipe,
+                      [&](Context& context, comm::Communicator& communicator) {
+                        tasks::run_pretraining(context, options, communicator);
+                      });
 }
 
 }  // namespace
@@ -66,24 +46,16 @@ void add_pretrain(CLI::App& program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   CLI::App* command = program.add_subcommand(
       "pretrain", "Pre-train a BERT encoder; under mpirun, data parallel on all ranks");
-  command->add_option("--recipe,-r", given->recipe, "Recipe (JSON; recipes/ has some)")
-      ->required()
-      ->check(CLI::ExistingFile);
   command
       ->add_option("--data,-d", given->data,
                    "Token store to train on; several may be given, folder=weight mixes them by "
                    "weight")
       ->required();
   command->add_option("--valid", given->valid, "Token store of held-out text");
-  command->add_option("--output,-o", given->output, "Folder of the run")->required();
-  command->add_flag("--resume", given->resume,
-                    "Go on exactly from the latest checkpoint in --output, if there is one");
   command->add_option("--initialize-from", given->initialize_from,
                       "Model, checkpoint or run whose values are the first ones (phase 2 of a "
                       "recipe: the run of phase 1)");
-  command->add_option("--set", given->overrides,
-                      "Change the recipe: --set optimizer.params.lr=1e-4 (repeatable)");
-  add_device_options(*command, given->device);
+  add_recipe_options(*command, given->recipe);
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

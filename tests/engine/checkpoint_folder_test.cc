@@ -52,13 +52,19 @@ TEST_F(CheckpointFolderTest, SameTagIsReplacedWhole) {
 }
 
 TEST_F(CheckpointFolderTest, PruneKeepsTheNewestAndTheLatest) {
-  for (const int step : {9, 10, 100, 20}) publish(tag_of_step(step), "x");
+  for (const int step : {9, 10, 20, 100}) publish(tag_of_step(step), "x");
   folder_.prune(2);
   EXPECT_EQ(folder_.tags(), (std::vector<std::string>{"global_step20", "global_step100"}));
+}
+
+TEST_F(CheckpointFolderTest, PruneGivesUpAFutureThatTheRunWasTakenBackFrom) {
+  for (const int step : {10, 20, 100, 30}) publish(tag_of_step(step), "x");
+  folder_.prune(3);
+  EXPECT_EQ(folder_.tags(),
+            (std::vector<std::string>{"global_step10", "global_step20", "global_step30"}));
   publish(tag_of_step(5), "resumed from an early one");
-  folder_.prune(2);
-  EXPECT_EQ(folder_.latest(), "global_step5");
-  EXPECT_TRUE(std::filesystem::exists(root_ / "global_step5"));
+  folder_.prune(1);
+  EXPECT_EQ(folder_.tags(), (std::vector<std::string>{"global_step5"}));
 }
 
 TEST_F(CheckpointFolderTest, LatestThatNamesNothingIsAnError) {
