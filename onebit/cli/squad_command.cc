@@ -1,5 +1,7 @@
 #include "onebit/cli/squad_command.h"
 
+#include "onebit/tasks/squad_config.h"
+
 namespace onebit::cli {
 
 void add_squad(CLI::App& program, Action& chosen) {
@@ -15,8 +17,10 @@ void add_squad(CLI::App& program, Action& chosen) {
 
 void add_window_options(CLI::App& command, data::SquadFeatureOptions& options) {
   command
-      .add_option("--max-sequence-length", options.max_sequence_length,
-                  "Tokens of a window, question and special tokens included")
+      .add_option(
+          "--max-sequence-length", options.max_sequence_length,
+          "Tokens of a window, question and special tokens included (this and what follows: where "
+          "the model is that of a run, the default is the run's)")
       ->capture_default_str();
   command
       .add_option("--doc-stride", options.doc_stride,
@@ -45,6 +49,22 @@ void add_answer_options(CLI::App& command, data::DecodeOptions& options) {
       "--projection", [&options] { options.text = data::AnswerText::kProjection; },
       "Find the text of an answer as the published programs do, by aligning words, instead of by "
       "the places of its tokens");
+}
+
+void take_from_run(const CLI::App& command, const Path& model, tasks::PredictionOptions& options) {
+  const std::optional<tasks::SquadConfig> run = tasks::squad_config_of_run(model);
+  if (!run) return;
+  const auto take = [&](const char* option, auto& to, const auto& from) {
+    if (command.count(option) == 0) to = from;
+  };
+  data::SquadFeatureOptions& features = options.features;
+  take("--max-sequence-length", features.max_sequence_length, run->features.max_sequence_length);
+  take("--doc-stride", features.doc_stride, run->features.doc_stride);
+  take("--max-question-length", features.max_question_length, run->features.max_question_length);
+  take("--n-best", options.decode.n_best, run->decode.n_best);
+  take("--max-answer-length", options.decode.max_answer_length, run->decode.max_answer_length);
+  take("--null-threshold", options.decode.null_threshold, run->decode.null_threshold);
+  take("--projection", options.decode.text, run->decode.text);
 }
 
 }  // namespace onebit::cli

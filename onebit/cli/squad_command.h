@@ -17,4 +17,8 @@ void add_window_options(CLI::App& command, data::SquadFeatureOptions& options);
 // --n-best, --max-answer-length, --null-threshold, --projection.
 void add_answer_options(CLI::App& command, data::DecodeOptions& options);
 
+// What the command line does not give becomes what the run that made the model used, where the
+// model lies in a run or a checkpoint.
+void take_from_run(const CLI::App& command, const Path& model, tasks::PredictionOptions& options);
+
 }  // namespace onebit::cli

@@ -107,7 +107,12 @@ void add_squad_predict(CLI::App& squad, Action& chosen) {
   add_window_options(*command, given->prediction.features);
   add_answer_options(*command, given->prediction.decode);
   add_device_options(*command, given->device);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+  command->callback([given, command, &chosen] {
+    chosen = [given, command] {
+      take_from_run(*command, given->model, given->prediction);
+      return run(*given);
+    };
+  });
 }
 
 }  // namespace onebit::cli

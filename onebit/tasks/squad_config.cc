@@ -58,6 +58,23 @@ SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
   return config;
 }
 
+std::optional<SquadConfig> squad_config_of_run(const Path& model) {
+  const Path of_run = model / "recipe.json", of_checkpoint = model / "state.json";
+  Json recipe;
+  std::string place = of_run.string();
+  if (std::filesystem::exists(of_run)) {
+    recipe = read_json(of_run);
+  } else if (std::filesystem::exists(of_checkpoint)) {
+    place = of_checkpoint.string();
+    recipe = read_json(of_checkpoint).value("/client_state/recipe"_json_pointer, Json());
+  }
+  // Another kind of run says itself, when it is opened, that it holds no answers.
+  const bool is_squad =
+      recipe.is_object() && recipe.contains("/data/max_sequence_length"_json_pointer);
+  if (!is_squad && !(recipe.is_object() && recipe.contains("answers"))) return std::nullopt;
+  return parse_squad_recipe(recipe, place);
+}
+
 model::BertConfig squad_model(const SquadConfig& config, model::BertConfig checkpoint) {
   if (config.hidden_dropout) checkpoint.hidden_dropout = *config.hidden_dropout;
   if (config.attention_dropout) checkpoint.attention_dropout = *config.attention_dropout;

@@ -27,6 +27,10 @@ struct SquadConfig {
 // Errors: unknown keys, values out of range, run.steps and data.epochs both given.
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place);
 
+// The recipe of the run or checkpoint that `model` names; empty where it is a model folder by
+// itself.
+std::optional<SquadConfig> squad_config_of_run(const Path& model);
+
 // The configuration with the recipe's dropout. Error: fewer positions than max_sequence_length.
 model::BertConfig squad_model(const SquadConfig& config, model::BertConfig checkpoint);
 

@@ -4,6 +4,7 @@
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/tasks/squad_prediction.h"
+#include "onebit/tasks/squad_config.h"
 #include "onebit/tasks/squad_training.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
@@ -123,7 +124,11 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   const auto communicator = comm::make_single_rank();
   const data::SquadDataset dataset = data::read_squad(*given.dev, data::SquadUse::kPredict);
   PredictionOptions prediction;
-  prediction.features = {.max_sequence_length = 128, .doc_stride = 16, .max_question_length = 10};
+  EXPECT_FALSE(squad_config_of_run(given.model).has_value());
+  const auto recipe = squad_config_of_run(given.output);
+  ASSERT_TRUE(recipe.has_value());
+  EXPECT_EQ(recipe->features.max_sequence_length, 128);
+  prediction.features = recipe->features;
   const auto computed = predictor.compute(dataset, prediction, *communicator);
   const Json predictions = read_json(given.output / "predictions.json");
   const auto answers = data::decode_answers(*computed.features, computed.logits, {}, 1);
