@@ -48,11 +48,15 @@ std::string written(std::array<int, 2> ends, double every_seconds, Action action
     ProgressLine line(ends[1], every_seconds);
     action(line);
   }
-  std::array<char, 4096> buffer{};
-  const ssize_t size = ::read(ends[0], buffer.data(), buffer.size());
   ::close(ends[1]);
+  // A terminal hands its text over in pieces; its end is an error, a pipe's an empty read.
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (ssize_t size; (size = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {
+    text.append(buffer.data(), static_cast<size_t>(size));
+  }
   ::close(ends[0]);
-  return {buffer.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))};
+  return text;
 }
 
 TEST(ProgressLine, ToAFileOneLineNowAndThenAndTheLast) {
