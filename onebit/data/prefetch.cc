@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "onebit/base/clock.h"
 #include "onebit/base/error.h"
 
 namespace onebit::data {
@@ -63,14 +62,8 @@ const Batch* Prefetcher::next() {
     }
   }
   Slot& wanted = slot(next_to_hand_out_);
-  const auto filled = [&wanted] {
-    return wanted.state != State::kEmpty && wanted.state != State::kFilling;
-  };
-  if (!filled()) {
-    const Stopwatch watch;
-    filled_.wait(lock, filled);
-    if (next_to_hand_out_ > 0) seconds_waited_ += watch.seconds();
-  }
+  filled_.wait(
+      lock, [&wanted] { return wanted.state != State::kEmpty && wanted.state != State::kFilling; });
   if (wanted.state == State::kFailed) std::rethrow_exception(wanted.error);
   if (wanted.state == State::kEnd) return nullptr;
   ++next_to_hand_out_;

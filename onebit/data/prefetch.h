@@ -33,8 +33,6 @@ class Prefetcher {
   // The next batch, valid until the following call; null at the end. Rethrows what `build` threw
   // for this batch.
   const Batch* next();
-  // How long next() has waited for batches that were not ready, the very first excepted.
-  double seconds_waited() const { return seconds_waited_; }
 
  private:
   enum class State { kEmpty, kFilling, kReady, kEnd, kFailed };
@@ -54,7 +52,6 @@ class Prefetcher {
   int64_t next_to_fill_ = 0;
   int64_t next_to_hand_out_ = 0;
   bool stopping_ = false;
-  double seconds_waited_ = 0;
   std::vector<std::thread> threads_;
 };
 

@@ -98,30 +98,6 @@ TEST(Prefetcher, StopsAtAnyTime) {
   }
 }
 
-TEST(Prefetcher, MeasuresHowLongTheConsumerWaits) {
-  Prefetcher slow(
-      [](int64_t ticket, Batch& batch) {
-        std::this_thread::sleep_for(10ms);
-        fill(batch, ticket);
-        return true;
-      },
-      kBounds, {.threads = 1, .depth = 1});
-  for (int i = 0; i < 6; ++i) slow.next();
-  // Five waits of 10 ms, less what was built before the consumer asked.
-  EXPECT_GT(slow.seconds_waited(), 0.03);
-  Prefetcher fast(
-      [](int64_t ticket, Batch& batch) {
-        fill(batch, ticket);
-        return true;
-      },
-      kBounds, {.threads = 1, .depth = 4});
-  for (int i = 0; i < 3; ++i) {
-    std::this_thread::sleep_for(20ms);
-    fast.next();
-  }
-  EXPECT_LT(fast.seconds_waited(), 0.02);
-}
-
 TEST(Prefetcher, GivesWhatTheStreamBuilds) {
   const TemporaryFolder folder;
   const auto store = make_store(folder / "store", sample_documents(20, 31));
