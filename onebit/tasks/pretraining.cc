@@ -33,7 +33,8 @@ PretrainingSummary run_to_the_end(Context& context, const PretrainingOptions& op
   summary.steps = run.engine().completed_steps();
   summary.samples = run.samples();
   if (run.finished()) summary.after = run.evaluate();
-  if (summary.after) log.held_out(summary.steps, summary.samples, *summary.after);
+  const bool anything_new = log.totals().steps > 0;  // else the log has it already
+  if (summary.after && anything_new) log.held_out(summary.steps, summary.samples, *summary.after);
   log.finish();
   if (first && !options.quiet) {
     fmt::print(stderr, "\n{}\n", log.curves());

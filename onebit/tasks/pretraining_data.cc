@@ -13,6 +13,17 @@ Stores open_stores(const std::vector<std::pair<Path, double>>& folders) {
   return stores;
 }
 
+Json stores_to_json(const Stores& stores) {
+  Json list = Json::array();
+  for (const data::WeightedStore& entry : stores) {
+    const data::StoreManifest& manifest = entry.store->manifest();
+    list.push_back({{"tokens", manifest.tokens},
+                    {"checksum", manifest.file(data::kTokensName).crc32},
+                    {"weight", entry.weight}});
+  }
+  return list;
+}
+
 data::BatchStreamOptions stream_options(const PretrainingConfig& config,
                                         const engine::BatchSizes& batch,
                                         const comm::Communicator& communicator, int threads) {

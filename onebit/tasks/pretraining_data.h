@@ -18,6 +18,9 @@ using Stores = std::vector<data::WeightedStore>;
 // Opens every folder. Error: none given; a store that is damaged or of another vocabulary.
 Stores open_stores(const std::vector<std::pair<Path, double>>& folders);
 
+// What tells token stores apart: tokens, their checksum and the weight of each.
+Json stores_to_json(const Stores& stores);
+
 data::BatchStreamOptions stream_options(const PretrainingConfig& config,
                                         const engine::BatchSizes& batch,
                                         const comm::Communicator& communicator, int threads);

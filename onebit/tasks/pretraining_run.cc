@@ -5,7 +5,6 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
-#include "onebit/tasks/resume_differences.h"
 
 namespace onebit::tasks {
 namespace {
@@ -86,13 +85,14 @@ void PretrainingRun::restore(const PretrainingOptions& options) {
 void PretrainingRun::resume(const engine::SavedCheckpoint& saved,
                             const PretrainingOptions& options) {
   for (auto& line :
-       restore_run(saved, description_, table_, *engine_, communicator_.world_size())) {
+       restore_run(saved, description_, recipe_, table_, *engine_, communicator_.world_size())) {
     decisions_.push_back(std::move(line));
   }
   samples_ = saved.client_state.at("samples").get<int64_t>();
   resumed_ = true;
-  for (std::string& line : resume_differences(saved.client_state, recipe_, stores_)) {
-    decisions_.push_back(std::move(line));
+  if (saved.client_state.value("stores", Json()) != stores_to_json(stores_)) {
+    decisions_.push_back(
+        "not as it was: --data names other token stores or weights; sample numbers go on in them");
   }
   if (options.initialize_from) {
     decisions_.push_back("--initialize-from is for the first start: not used");
@@ -211,8 +211,8 @@ RunFacts PretrainingRun::facts() {
 }
 
 void PretrainingRun::save_checkpoint() {
-  save_run(checkpoints_, *engine_, table_, description_,
-           {{"samples", samples_}, {"stores", stores_to_json(stores_)}, {"recipe", recipe_}});
+  save_run(checkpoints_, *engine_, table_, description_, recipe_,
+           {{"samples", samples_}, {"stores", stores_to_json(stores_)}});
 }
 
 }  // namespace onebit::tasks

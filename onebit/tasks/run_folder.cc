@@ -2,6 +2,8 @@
 
 #include <tuple>
 
+#include "onebit/tasks/recipe_differences.h"
+
 namespace onebit::tasks {
 
 void check_run_folder(const Path& output, bool resume) {
@@ -20,7 +22,9 @@ void write_run_recipe(const Path& output, const Json& recipe) {
 }
 
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
-              const params::Table& table, const ModelDescription& description, Json client_state) {
+              const params::Table& table, const ModelDescription& description, const Json& recipe,
+              Json client_state) {
+  client_state["recipe"] = recipe;
   client_state["vocabulary_checksum"] = description.vocabulary->checksum();
   std::function<void(const Path&)> write_model;
   if (checkpoints.writes_model()) {
@@ -31,8 +35,8 @@ void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
 }
 
 std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
-                                     const ModelDescription& description, params::Table& table,
-                                     engine::Engine& engine, int world_size) {
+                                     const ModelDescription& description, const Json& recipe,
+                                     params::Table& table, engine::Engine& engine, int world_size) {
   const std::string place = saved.model_folder.string();
   require_same_shape(description.config, read_model_description(saved.model_folder).config, place);
   const auto checksum = saved.client_state.value("vocabulary_checksum", int64_t{-1});
@@ -45,6 +49,10 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
   engine.broadcast_values();
   std::vector<std::string> told = {
       fmt::format("resumed from {} at step {}", saved.tag, saved.step)};
+  for (auto& line :
+       recipe_differences(saved.client_state.value("recipe", Json::object()), recipe)) {
+    told.push_back(std::move(line));
+  }
   if (saved.world_size != world_size) {
     told.push_back(
         fmt::format("written by {} ranks, read by {}: error feedback is re-distributed, so losses "

@@ -1,4 +1,4 @@
-// The folder of a run: checkpoints, metrics.jsonl, TensorBoard events, the resolved recipe.
+// The folder of a run: checkpoints, metrics.jsonl, TensorBoard events, the recipe as used.
 #pragma once
 
 #include <functional>
@@ -17,16 +17,17 @@ void check_run_folder(const Path& output, bool resume);
 // Makes the folder and writes recipe.json.
 void write_run_recipe(const Path& output, const Json& recipe);
 
-// Saves engine and values; `client_state` gets the vocabulary's checksum added. The files are
-// written beside the training.
+// Saves engine and values; `client_state` gets the recipe and the vocabulary's checksum added. The
+// files are written beside the training.
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
-              const params::Table& table, const ModelDescription& description, Json client_state);
+              const params::Table& table, const ModelDescription& description, const Json& recipe,
+              Json client_state);
 
-// Brings values and engine back; returns what there is to tell. Collective. Errors: another shape
-// of model or vocabulary than `description`'s.
+// Brings values and engine back; returns what there is to tell, among it every key of `recipe` that
+// is not as it was. Collective. Errors: another shape of model or vocabulary than `description`'s.
 std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
-                                     const ModelDescription& description, params::Table& table,
-                                     engine::Engine& engine, int world_size);
+                                     const ModelDescription& description, const Json& recipe,
+                                     params::Table& table, engine::Engine& engine, int world_size);
 
 // Calls `read`, which takes what it needs out of a checkpoint's client state. Error: it is not
 // there.

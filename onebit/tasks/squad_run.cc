@@ -117,7 +117,7 @@ void SquadRun::restore(const SquadTrainingOptions& options) {
 
 void SquadRun::resume(const engine::SavedCheckpoint& saved) {
   for (auto& line :
-       restore_run(saved, description_, table_, *engine_, communicator_.world_size())) {
+       restore_run(saved, description_, recipe_, table_, *engine_, communicator_.world_size())) {
     decisions_.push_back(std::move(line));
   }
   const Json& state = saved.client_state;
@@ -217,7 +217,7 @@ void SquadRun::evaluate_into(TrainingLog& log) {
   log.evaluated(now.step, samples_, "squad",
                 {{"exact_match", now.exact},
                  {"f1", now.f1},
-                 {"questions", static_cast<double>(now.questions)},
+                 {"questions", static_cast<double>(now.questions), true},
                  {"seconds", watch.seconds()}},
                 fmt::format("EM {:.2f}, F1 {:.2f}{}", now.exact, now.f1,
                             better ? ", the best so far: kept" : ""));
@@ -241,15 +241,14 @@ void SquadRun::keep_model() {
 }
 
 void SquadRun::save_checkpoint() {
-  Json state = {
-      {"samples", samples_}, {"windows", train_features_->windows().size()}, {"recipe", recipe_}};
+  Json state = {{"samples", samples_}, {"windows", train_features_->windows().size()}};
   if (best_) {
     state["best"] = {{"exact", best_->exact},
                      {"f1", best_->f1},
                      {"questions", best_->questions},
                      {"step", best_->step}};
   }
-  save_run(checkpoints_, *engine_, table_, description_, std::move(state));
+  save_run(checkpoints_, *engine_, table_, description_, recipe_, std::move(state));
   if (!dev_ && finished() && communicator_.rank() == 0) keep_model();
 }
 

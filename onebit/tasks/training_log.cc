@@ -177,7 +177,7 @@ void TrainingLog::held_out(int64_t step, int64_t samples, const HeldOutResult& r
              {"mlm_accuracy", result.mlm_accuracy},
              {"nsp_loss", result.nsp_loss},
              {"nsp_accuracy", result.nsp_accuracy},
-             {"samples", static_cast<double>(result.samples)}},
+             {"samples", static_cast<double>(result.samples), true}},
             fmt::format("held-out MLM loss {:.4f}, accuracy {:.2f} %; NSP loss {:.4f}, accuracy "
                         "{:.2f} %",
                         result.mlm_loss, 100 * result.mlm_accuracy, result.nsp_loss,
@@ -190,8 +190,12 @@ void TrainingLog::evaluated(int64_t step, int64_t samples, const std::string& ke
   Json json;
   std::vector<metrics::Scalar> scalars;
   for (const Figure& figure : figures) {
-    json[figure.name] = figure.value;
-    scalars.push_back({"Validation/" + figure.name, figure.value});
+    if (figure.is_count) {
+      json[figure.name] = static_cast<int64_t>(figure.value);
+    } else {
+      json[figure.name] = figure.value;
+      scalars.push_back({"Validation/" + figure.name, figure.value});
+    }
   }
   files_->lines.write({{"step", step}, {"samples", samples}, {key, json}});
   if (files_->events) files_->events->scalars(step, scalars);

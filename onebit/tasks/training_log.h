@@ -15,6 +15,7 @@ namespace onebit::tasks {
 struct Figure {
   std::string name;
   double value = 0;
+  bool is_count = false;  // a whole number, of no use as a curve
 };
 
 // One step, over all ranks where it says so.

@@ -97,6 +97,9 @@ TEST_F(PretrainingTest, ResumesBitForBit) {
     rest.resume = true;
     train(rest, world);
     EXPECT_EQ(losses(broken), losses(whole)) << world << " ranks";
+    const std::string told = read_file(rest.output / "metrics.jsonl");
+    train(rest, world);  // has nothing left to do, and nothing to add
+    EXPECT_EQ(read_file(rest.output / "metrics.jsonl"), told);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "onebit/tasks/resume_differences.h"
+#include "onebit/tasks/recipe_differences.h"
 
 #include <algorithm>
 #include <set>
@@ -25,25 +25,9 @@ std::string dotted(const std::string& pointer) {
 
 }  // namespace
 
-Json stores_to_json(const Stores& stores) {
-  Json list = Json::array();
-  for (const data::WeightedStore& entry : stores) {
-    const data::StoreManifest& manifest = entry.store->manifest();
-    list.push_back({{"tokens", manifest.tokens},
-                    {"checksum", manifest.file(data::kTokensName).crc32},
-                    {"weight", entry.weight}});
-  }
-  return list;
-}
-
-std::vector<std::string> resume_differences(const Json& client_state, const Json& recipe,
-                                            const Stores& stores) {
+std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& new_recipe) {
   std::vector<std::string> lines;
-  if (client_state.value("stores", Json()) != stores_to_json(stores)) {
-    lines.push_back(
-        "not as it was: --data names other token stores or weights; sample numbers go on in them");
-  }
-  const Json was = client_state.value("recipe", Json::object()).flatten(), is = recipe.flatten();
+  const Json was = old_recipe.flatten(), is = new_recipe.flatten();
   std::set<std::string> keys;
   for (const auto& [key, value] : was.items()) keys.insert(key);
   for (const auto& [key, value] : is.items()) keys.insert(key);
