@@ -63,6 +63,7 @@ class Job {
   // Prints, tells the others, gives them a moment to wind down and ends the job.
   [[noreturn]] void end(const std::string& message) {
     const std::string text = message.substr(0, kLongestMessage);
+    await_same_failure();
     {
       const std::lock_guard lock(mutex_);
       if (!failed_) receive_failure();
@@ -93,6 +94,21 @@ class Job {
 
  private:
   static constexpr double kGraceSeconds = 1;
+  static constexpr double kDeferSeconds = 0.3;
+
+  // What is wrong with a recipe or a file fails every rank alike: rank 0 speaks for them, the
+  // others wait a moment for it.
+  void await_same_failure() {
+    const Stopwatch stopwatch;
+    while (rank_ > 0 && stopwatch.seconds() < kDeferSeconds) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (!failed_) receive_failure();
+        if (failed_) return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
 
   void receive_failure() {
     int found = 0;

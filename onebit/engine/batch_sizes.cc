@@ -7,6 +7,19 @@ constexpr const char* kFix =
     "train_batch_size must equal train_micro_batch_size_per_gpu x gradient_accumulation_steps x "
     "ranks; give any two of the three";
 
+// What the recipe says; what it leaves out is not made up.
+std::string describe(const BatchSizes& given, int64_t world) {
+  std::string text;
+  const std::pair<const char*, int64_t> keys[] = {
+      {"train_batch_size", given.train},
+      {"train_micro_batch_size_per_gpu", given.micro},
+      {"gradient_accumulation_steps", given.accumulation}};
+  for (const auto& [key, value] : keys) {
+    if (value > 0) text += fmt::format("{} {}, ", key, value);
+  }
+  return text + fmt::format("{} rank{}", world, world == 1 ? "" : "s");
+}
+
 }  // namespace
 
 BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string& place) {
@@ -25,10 +38,7 @@ BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string
   if (solved.micro == 0) solved.micro = solved.train / (solved.accumulation * world);
   require(solved.micro > 0 && solved.accumulation > 0 &&
               solved.train == solved.micro * solved.accumulation * world,
-          "{}: the batch does not divide: train_batch_size {}, micro-batch {}, accumulation {}, "
-          "{} rank{}. {}",
-          place, solved.train, solved.micro, solved.accumulation, world, world == 1 ? "" : "s",
-          kFix);
+          "{}: the batch does not divide: {}. {}", place, describe(given, world), kFix);
   return solved;
 }
 

@@ -6,23 +6,18 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/base/json.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
 #include "onebit/tasks/held_out.h"
+#include "onebit/tasks/run_options.h"
 
 namespace onebit::tasks {
 
-struct PretrainingOptions {
-  Json recipe;
-  std::string recipe_place;  // its path, for errors
+struct PretrainingOptions : RunOptions {
   // Token stores and their weights in the mixture (all 0: by size).
   std::vector<std::pair<Path, double>> data;
   std::optional<Path> valid;
-  Path output;
-  bool resume = false;                  // go on from `latest` in `output`
   std::optional<Path> initialize_from;  // a model whose values are the first ones
-  bool quiet = false;                   // no start-up table
 };
 
 struct PretrainingSummary {

@@ -15,6 +15,12 @@ data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b
           .masked_rows = std::max(a.masked_rows, b.masked_rows)};
 }
 
+std::string describe(const HeldOutResult& result) {
+  return fmt::format("MLM loss {:.4f}, {:.2f} % of masked words right; NSP loss {:.4f}, {:.2f} %",
+                     result.mlm_loss, 100 * result.mlm_accuracy, result.nsp_loss,
+                     100 * result.nsp_accuracy);
+}
+
 }  // namespace
 
 PretrainingRun::PretrainingRun(Context& context, const PretrainingOptions& options,
@@ -198,6 +204,26 @@ bool PretrainingRun::evaluation_is_due(int64_t step) const {
 
 void PretrainingRun::evaluate_into(TrainingLog& log) {
   if (const auto result = evaluate()) log.held_out(engine_->completed_steps(), samples_, *result);
+}
+
+void PretrainingRun::before_training(TrainingLog& log) {
+  if (resumed_) return;
+  before_ = evaluate();
+  if (before_) log.held_out(0, 0, *before_);
+}
+
+void PretrainingRun::after_training(TrainingLog& log) {
+  if (!finished()) return;
+  after_ = evaluate();
+  const bool anything_new = log.totals().steps > 0;  // else the log has it already
+  if (after_ && anything_new) log.held_out(engine_->completed_steps(), samples_, *after_);
+}
+
+Rows PretrainingRun::results() const {
+  Rows rows;
+  if (before_) rows.push_back({"held out, before", describe(*before_)});
+  if (after_) rows.push_back({"held out, after", describe(*after_)});
+  return rows;
 }
 
 RunFacts PretrainingRun::facts() {

@@ -22,15 +22,19 @@ class PretrainingRun : public TrainingRun {
   const PretrainingConfig& config() const { return config_; }
   engine::Engine& engine() override { return *engine_; }
   RunFacts facts() override;
-  // Samples consumed by all ranks since the beginning of the run.
-  int64_t samples() const { return samples_; }
-  bool resumed() const { return resumed_; }
+  bool resumed() const override { return resumed_; }
+  int64_t samples() const override { return samples_; }
+  // Of the first values and of the last; empty without held-out data, in a resumed run and in one
+  // that was asked to end.
+  const std::optional<HeldOutResult>& before() const { return before_; }
+  const std::optional<HeldOutResult>& after() const { return after_; }
 
   StepRecord train_step() override;
   bool evaluation_is_due(int64_t step) const override;
   void evaluate_into(TrainingLog& log) override;
-  // Empty without held-out data. Collective.
-  std::optional<HeldOutResult> evaluate();
+  void before_training(TrainingLog& log) override;
+  void after_training(TrainingLog& log) override;
+  Rows results() const override;
   void save_checkpoint() override;
   void wait_for_checkpoint() override { checkpoints_.wait(); }
 
@@ -40,6 +44,8 @@ class PretrainingRun : public TrainingRun {
   void restore(const PretrainingOptions& options);
   void resume(const engine::SavedCheckpoint& saved, const PretrainingOptions& options);
   double measure_compute_seconds();
+  // Empty without held-out data. Collective.
+  std::optional<HeldOutResult> evaluate();
   void start_prefetch();
   // Fills step_batches_; returns the masked tokens of this step over all ranks.
   int64_t fetch_step();
@@ -61,6 +67,7 @@ class PretrainingRun : public TrainingRun {
   int64_t samples_ = 0;
   bool resumed_ = false;
   double data_seconds_ = 0;
+  std::optional<HeldOutResult> before_, after_;
   std::vector<std::string> decisions_;
   std::vector<data::Batch> step_batches_;         // [accumulation]
   std::unique_ptr<data::Prefetcher> prefetcher_;  // last: it uses the stream

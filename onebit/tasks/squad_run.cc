@@ -229,6 +229,12 @@ void SquadRun::evaluate_into(TrainingLog& log) {
   }
 }
 
+Rows SquadRun::results() const {
+  if (!best_) return {};
+  return {{"best model", fmt::format("EM {:.2f}, F1 {:.2f} on {} questions, step {}", best_->exact,
+                                     best_->f1, best_->questions, best_->step)}};
+}
+
 void SquadRun::keep_model() {
   const Path beside = output_ / "next-model";
   std::filesystem::remove_all(beside);

@@ -29,9 +29,10 @@ class SquadRun : public TrainingRun {
   void save_checkpoint() override;
   void wait_for_checkpoint() override { checkpoints_.wait(); }
 
-  bool resumed() const { return resumed_; }
-  // Windows consumed by all ranks since the beginning of the run.
-  int64_t samples() const { return samples_; }
+  bool resumed() const override { return resumed_; }
+  // Windows.
+  int64_t samples() const override { return samples_; }
+  Rows results() const override;
   const std::optional<BestSquadModel>& best() const { return best_; }
 
  private:

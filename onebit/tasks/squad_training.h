@@ -3,22 +3,17 @@
 
 #include <optional>
 
-#include "onebit/base/json.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/data/squad_score.h"
 #include "onebit/device/context.h"
+#include "onebit/tasks/run_options.h"
 
 namespace onebit::tasks {
 
-struct SquadTrainingOptions {
-  Json recipe;
-  std::string recipe_place;  // its path, for errors
-  Path model;                // as find_model_folder() takes it
+struct SquadTrainingOptions : RunOptions {
+  Path model;  // as find_model_folder() takes it
   Path train;
   std::optional<Path> dev;  // evaluated at the end of each epoch
-  Path output;
-  bool resume = false;  // go on from `latest` in `output`
-  bool quiet = false;   // no tables
 };
 
 struct SquadSummary {

@@ -1,15 +1,9 @@
 // What a run is about to do, told once before the first step.
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "onebit/tasks/training_loop.h"
 
 namespace onebit::tasks {
-
-using Rows = std::vector<std::pair<std::string, std::string>>;
 
 // Model, parameters, memory, ranks, data, what was chosen automatically, and the expected time of a
 // step with and without compression, from a short measurement of link and compute. Collective.

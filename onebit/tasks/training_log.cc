@@ -135,14 +135,17 @@ void TrainingLog::step(const StepRecord& record) {
     files_->progress.note(fmt::format(
         "step {}: the warm-up has ended, gradients are compressed from here on", outcome.step));
   }
-  files_->training.points.emplace_back(outcome.step, figure_of(record, "mlm_loss"));
+  const double mlm_loss = figure_of(record, "mlm_loss");
+  if (std::isnan(mlm_loss)) files_->training.name = "training loss";
+  files_->training.points.emplace_back(outcome.step, std::isnan(mlm_loss) ? record.loss : mlm_loss);
   print(record);
 }
 
 std::string TrainingLog::curves() const {
-  if (!files_) return "";
-  const metrics::Curve both[] = {files_->training, files_->validation};
-  return metrics::draw_curves(both, {.color = isatty(STDERR_FILENO) != 0});
+  if (!files_ || files_->training.points.empty()) return "";
+  std::vector<metrics::Curve> curves = {files_->training};
+  if (!files_->validation.points.empty()) curves.push_back(files_->validation);
+  return metrics::draw_curves(curves, {.color = isatty(STDERR_FILENO) != 0});
 }
 
 void TrainingLog::print(const StepRecord& record) {

@@ -56,8 +56,8 @@ class TrainingLog {
   // A line that stays above the progress line.
   void note(const std::string& line);
   const TrainingTotals& totals() const { return totals_; }
-  // Pre-training: training and held-out MLM loss of this session against the step, drawn for a
-  // terminal; empty on other ranks.
+  // Training and held-out loss of this session (in pre-training the MLM loss) against the step,
+  // drawn for a terminal; empty on other ranks and where no step was made.
   std::string curves() const;
   // Ends the progress line and flushes the files.
   void finish();

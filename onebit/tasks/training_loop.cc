@@ -1,7 +1,12 @@
 #include "onebit/tasks/training_loop.h"
 
+#include <fmt/format.h>
+
 #include "onebit/base/log.h"
+#include "onebit/tasks/end_table.h"
 #include "onebit/tasks/interruption.h"
+#include "onebit/tasks/run_folder.h"
+#include "onebit/tasks/start_table.h"
 
 namespace onebit::tasks {
 namespace {
@@ -16,8 +21,6 @@ void require_agreement(TrainingRun& run, int64_t step) {
           "network or of onebit. Resume from the last checkpoint",
           step);
 }
-
-}  // namespace
 
 void train(TrainingRun& run, TrainingLog& log, comm::Communicator& communicator) {
   const engine::RunConfig& schedule = run.engine().config().run;
@@ -42,6 +45,36 @@ void train(TrainingRun& run, TrainingLog& log, comm::Communicator& communicator)
     log.finish();
     log_info("asked to end: saved at step {}; add --resume to go on", saved_step);
   }
+}
+
+void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& options,
+                    comm::Communicator& communicator) {
+  const bool first = communicator.rank() == 0;
+  communicator.barrier();  // every rank has looked at the folder before it is written to
+  if (first) write_run_recipe(options.output, options.recipe);
+  if (!options.quiet) {
+    const Rows rows = start_table(context, run, communicator);
+    if (first) print_rows(rows);
+  }
+  TrainingLog log(options.output, run.engine().config(), communicator.rank(),
+                  run.resumed() ? run.engine().completed_steps() : -1);
+  run.before_training(log);
+  train(run, log, communicator);
+  run.after_training(log);
+  log.finish();
+  if (!first || options.quiet) return;
+  if (const std::string curves = log.curves(); !curves.empty())
+    fmt::print(stderr, "\n{}\n", curves);
+  print_rows(end_table(log.totals(), run.engine().completed_steps(), run.samples(), run.results()));
+}
+
+}  // namespace
+
+void run_training(Context& context, TrainingRun& run, const RunOptions& options,
+                  comm::Communicator& communicator) {
+  // Here, so that the other ranks hear of an error before this one has waited for its threads (a
+  // checkpoint may be in the middle of being written).
+  comm::run_rank(communicator, [&] { run_to_the_end(context, run, options, communicator); });
 }
 
 }  // namespace onebit::tasks

@@ -1,14 +1,19 @@
-// The loop that every training task shares: steps, evaluations, checkpoints, being asked to end.
+// What every training task shares: the tables, the steps, evaluations, checkpoints, being asked to
+// end.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onebit/model/memory_plan.h"
+#include "onebit/tasks/run_options.h"
 #include "onebit/tasks/training_log.h"
 
 namespace onebit::tasks {
+
+using Rows = std::vector<std::pair<std::string, std::string>>;  // of a table
 
 // What the start-up table tells about a run.
 struct RunFacts {
@@ -30,6 +35,9 @@ class TrainingRun {
 
   virtual engine::Engine& engine() = 0;
   virtual RunFacts facts() = 0;
+  virtual bool resumed() const = 0;
+  // Consumed by all ranks since the beginning of the run.
+  virtual int64_t samples() const = 0;
   // One update on all ranks.
   virtual StepRecord train_step() = 0;
   // Whether an evaluation belongs behind update `step`, which has just been made.
@@ -39,11 +47,19 @@ class TrainingRun {
   // Returns when the last checkpoint is on the disk.
   virtual void wait_for_checkpoint() = 0;
 
+  // Around all steps.
+  virtual void before_training(TrainingLog&) {}
+  virtual void after_training(TrainingLog&) {}
+  // What came of it, for the table at the end.
+  virtual Rows results() const { return {}; }
+
   bool finished() { return engine().completed_steps() >= engine().config().run.steps; }
 };
 
 // Trains until the last step or until the process is asked to end (then a checkpoint is written and
-// the log says so).
-void train(TrainingRun& run, TrainingLog& log, comm::Communicator& communicator);
+// the log says so), and leaves metrics.jsonl, TensorBoard events and recipe.json in the folder of
+// the run. An error of one rank is told to the others before it leaves here. Collective.
+void run_training(Context& context, TrainingRun& run, const RunOptions& options,
+                  comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

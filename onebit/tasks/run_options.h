@@ -1,0 +1,18 @@
+// What every training task is asked for.
+#pragma once
+
+#include <string>
+
+#include "onebit/base/json.h"
+
+namespace onebit::tasks {
+
+struct RunOptions {
+  Json recipe;
+  std::string recipe_place;  // its path, for errors
+  Path output;               // the folder of the run
+  bool resume = false;       // go on from `latest` in `output`
+  bool quiet = false;        // no tables
+};
+
+}  // namespace onebit::tasks
