@@ -26,7 +26,8 @@ def runs_of(steps):
     return {
         "adam": ADAM,
         "live-10%": onebit(tenth),
-        "auto": onebit("auto"),
+        # The default window of 1,000 steps is for long runs.
+        "auto": onebit("auto", freeze_window=min(1000, steps // 20)),
         "frozen-10%": onebit(tenth, variance="frozen"),
         "deepspeed-10%": onebit(tenth, parity="deepspeed"),
         "adam-high-rate": {**ADAM, "rate": 3},

@@ -4,6 +4,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/data/byte_stream.h"
+#include "onebit/data/checksum.h"
 #include "onebit/data/context_words.h"
 #include "onebit/text/utf8.h"
 
@@ -172,6 +173,27 @@ SquadDataset squad_from_json(const Json& json, const std::string& source, SquadU
 
 SquadDataset read_squad(const Path& path, SquadUse use) {
   return squad_from_json(parse_json(read_whole(path), path.string()), path.string(), use);
+}
+
+uint32_t checksum(const SquadDataset& dataset) {
+  uint32_t crc = 0;
+  // With the size before it, so that nothing moves from one text into the next unseen.
+  const auto add_text = [&](const std::string& text) {
+    const uint64_t size = text.size();
+    crc = crc32_of(&size, sizeof(size), crc);
+    crc = crc32_of(text.data(), text.size(), crc);
+  };
+  for (const SquadParagraph& paragraph : dataset.paragraphs) add_text(paragraph.context);
+  for (const SquadQuestion& question : dataset.questions) {
+    add_text(question.text);
+    const uint64_t place[] = {question.paragraph, question.impossible ? 1U : 0U};
+    crc = crc32_of(place, sizeof(place), crc);
+    for (const SquadAnswer& answer : question.answers) {
+      add_text(answer.text);
+      crc = crc32_of(&answer.start, sizeof(answer.start), crc);
+    }
+  }
+  return crc;
 }
 
 std::string problem_summary(const SquadDataset& dataset) {

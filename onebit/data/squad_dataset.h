@@ -59,6 +59,9 @@ struct SquadDataset {
 SquadDataset read_squad(const Path& path, SquadUse use);
 SquadDataset squad_from_json(const Json& json, const std::string& source, SquadUse use);
 
+// Of what training sees: questions, passages and answers.
+uint32_t checksum(const SquadDataset& dataset);
+
 // "3 of 100 questions were left out: ID: reason; ..." with the first few, empty when there is none.
 std::string problem_summary(const SquadDataset& dataset);
 

@@ -1,12 +1,11 @@
 #include "onebit/data/vocabulary_choice.h"
 
-#include <algorithm>
-
 #include "onebit/base/error.h"
 #include "onebit/data/ordered_pipeline.h"
 #include "onebit/data/progress_meter.h"
 #include "onebit/data/sentence_reader.h"
 #include "onebit/data/text_source.h"
+#include "onebit/text/vocabulary_casing.h"
 #include "onebit/text/vocabulary_trainer.h"
 
 namespace onebit::data {
@@ -16,22 +15,19 @@ const char* name(text::Casing casing) {
   return casing == text::Casing::kCased ? "cased" : "uncased";
 }
 
-bool has_capital(const std::string& token) {
-  return !token.starts_with('[') &&
-         std::any_of(token.begin(), token.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-}
-
 ChosenVocabulary load_vocabulary(const PrepareOptions& options) {
   ChosenVocabulary chosen;
   chosen.vocabulary =
       std::make_shared<const text::Vocabulary>(text::Vocabulary::load(*options.vocabulary));
-  const text::Casing found = casing_of(*chosen.vocabulary);
+  const text::Casing found = text::casing_of(*chosen.vocabulary) == text::CasingEvidence::kCased
+                                 ? text::Casing::kCased
+                                 : text::Casing::kUncased;
   const std::string path = options.vocabulary->string();
   if (!options.casing) {
     chosen.casing = found;
-    chosen.decisions.push_back(fmt::format("casing: {}, as {} has {}words with capitals",
-                                           name(found), path,
-                                           found == text::Casing::kCased ? "" : "no "));
+    chosen.decisions.push_back(
+        fmt::format("casing: {}, as {} words in {} have capitals", name(found),
+                    found == text::Casing::kCased ? "many" : "few or no", path));
     return chosen;
   }
   // The other way round is sound: an uncased vocabulary may be all that cased text has.
@@ -77,12 +73,6 @@ std::vector<std::string> learn_tokens(const PrepareOptions& options, text::Casin
 }
 
 }  // namespace
-
-text::Casing casing_of(const text::Vocabulary& vocabulary) {
-  int64_t capitals = 0;
-  for (int32_t id = 0; id < vocabulary.size(); ++id) capitals += has_capital(vocabulary.token(id));
-  return capitals * 100 > vocabulary.size() ? text::Casing::kCased : text::Casing::kUncased;
-}
 
 ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
                                    const std::vector<InputFile>& files) {

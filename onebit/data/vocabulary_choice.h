@@ -18,10 +18,6 @@ struct ChosenVocabulary {
   std::vector<std::string> decisions;  // for the user to read
 };
 
-// The casing a vocabulary was made for: cased when more than one in a hundred of its tokens hold a
-// capital letter, special tokens apart.
-text::Casing casing_of(const text::Vocabulary& vocabulary);
-
 // options.threads is at least 1. Errors: as prepare() lists them.
 ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
                                    const std::vector<InputFile>& files);

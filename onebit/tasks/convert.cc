@@ -17,17 +17,6 @@ namespace {
 namespace files = std::filesystem;
 using formats::NamePlan;
 
-// A run of onebit has DeepSpeed's layout around model folders of its own.
-Path model_inside(const Path& path) {
-  const bool is_checkpoint = files::exists(path / "model" / "config.json");
-  if (is_checkpoint) return path / "model";
-  if (!files::exists(path / "latest") || files::exists(path / "config.json")) return path;
-  std::string tag = read_file(path / "latest");
-  while (!tag.empty() && (tag.back() == '\n' || tag.back() == '\r')) tag.pop_back();
-  const Path model = path / tag / "model";
-  return !tag.empty() && files::exists(model / "config.json") ? model : path;
-}
-
 // "f32", or "197 f32, 2 f16" where types are mixed.
 std::string describe_types(const formats::TensorSource& source) {
   std::map<std::string_view, int> counts;
@@ -105,7 +94,7 @@ class Conversion {
  private:
   void open() {
     const Path input = files::is_directory(options_.input) && !options_.from
-                           ? model_inside(options_.input)
+                           ? model_folder_in(options_.input).value_or(options_.input)
                            : options_.input;
     opened_ = formats::open_checkpoint(input, options_.from);
     source_.place = opened_.tensors->place();

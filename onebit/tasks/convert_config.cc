@@ -2,15 +2,14 @@
 
 #include <initializer_list>
 
-#include "onebit/formats/vocabulary_casing.h"
-#include "onebit/text/vocabulary.h"
+#include "onebit/text/vocabulary_casing.h"
 
 namespace onebit::tasks {
 namespace {
 
 using formats::BertConfigFile;
-using formats::CasingEvidence;
 using formats::GeluForm;
+using text::CasingEvidence;
 
 // Programs pad vocabularies to multiples of 8 or 64.
 constexpr int64_t kMostPadding = 64;
@@ -179,7 +178,7 @@ formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
       formats::TokenizerConfigFile{.model_max_length = model.config.max_position_embeddings});
   model.tokenizer->lower_case =
       decide_lower_case(options, tokenizer ? std::optional(tokenizer->lower_case) : std::nullopt,
-                        *path, formats::casing_of(model.vocabulary), lines);
+                        *path, text::casing_of(vocabulary), lines);
   lines.push_back(fmt::format("vocabulary: {}, {} words, {}", path->string(), vocabulary.size(),
                               model.tokenizer->lower_case ? "uncased" : "cased"));
   return model;

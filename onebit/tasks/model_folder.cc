@@ -53,16 +53,25 @@ model::BertConfig model_config(const formats::BertConfigFile& file) {
   return config;
 }
 
-Path find_model_folder(const Path& path) {
-  if (std::filesystem::exists(path / "config.json")) return path;
-  if (std::filesystem::exists(path / "model" / "config.json")) return path / "model";
+std::optional<Path> model_folder_in(const Path& path) {
+  const auto holds_model = [](const Path& folder) {
+    return std::filesystem::exists(folder / "config.json");
+  };
+  if (holds_model(path)) return path;
+  if (holds_model(path / "model")) return path / "model";
   const engine::CheckpointFolder run(path);
   const auto tag = run.latest();
-  require(tag.has_value(),
+  if (tag && holds_model(run.folder(*tag) / "model")) return run.folder(*tag) / "model";
+  return std::nullopt;
+}
+
+Path find_model_folder(const Path& path) {
+  const auto found = model_folder_in(path);
+  require(found.has_value(),
           "{}: neither a model folder (config.json), nor a checkpoint (model/config.json), nor a "
-          "run's folder (latest)",
+          "run's folder (whose latest checkpoint has one)",
           path.string());
-  return run.folder(*tag) / "model";
+  return *found;
 }
 
 ModelDescription read_model_description(const Path& model_folder) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,9 @@ struct ModelDescription {
 model::BertConfig model_config(const formats::BertConfigFile& file);
 
 // A model folder, a checkpoint (its model/ is meant) or a run's folder (the model of its `latest`
-// checkpoint is meant). Error: none of these.
+// checkpoint is meant); empty when `path` is none of these.
+std::optional<Path> model_folder_in(const Path& path);
+// The same; none of these is an error.
 Path find_model_folder(const Path& path);
 
 // Errors: see formats::read_hugging_face_folder; a vocabulary without special tokens.

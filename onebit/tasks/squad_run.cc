@@ -121,6 +121,9 @@ void SquadRun::resume(const engine::SavedCheckpoint& saved) {
     decisions_.push_back(std::move(line));
   }
   const Json& state = saved.client_state;
+  if (state.value("data", uint32_t{0}) != data::checksum(train_data_)) {
+    decisions_.push_back("not as it was: --train holds other questions or passages");
+  }
   require(state.value("windows", uint64_t{0}) == train_features_->windows().size(),
           "{}: the run was started on other training data or with other windows ({} of them, now "
           "{})",
@@ -247,7 +250,9 @@ void SquadRun::keep_model() {
 }
 
 void SquadRun::save_checkpoint() {
-  Json state = {{"samples", samples_}, {"windows", train_features_->windows().size()}};
+  Json state = {{"samples", samples_},
+                {"windows", train_features_->windows().size()},
+                {"data", data::checksum(train_data_)}};
   if (best_) {
     state["best"] = {{"exact", best_->exact},
                      {"f1", best_->f1},

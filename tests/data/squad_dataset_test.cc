@@ -52,6 +52,15 @@ TEST(SquadDataset, TakesTheFirstAnswerThatStandsAtItsPlace) {
   EXPECT_EQ(data.questions[0].answers[0].text, "Paris");
 }
 
+TEST(SquadDataset, ChecksumSeesWhatTrainingSees) {
+  const uint32_t sum =
+      checksum(read({question("a", {{"1895", 10}}), question("b", {{"gone", 43}})}));
+  EXPECT_EQ(sum, checksum(read({question("c", {{"1895", 10}}), question("d", {{"gone", 43}})})))
+      << "ids are not seen";
+  EXPECT_NE(sum, checksum(read({question("b", {{"gone", 43}}), question("a", {{"1895", 10}})})));
+  EXPECT_NE(sum, checksum(read({question("a", {{"1895", 10}}), question("b", {{"Paris", 30}})})));
+}
+
 TEST(SquadDataset, LeavesBadQuestionsOutAndTellsThem) {
   std::vector<Json> questions = {
       question("good", {{"Paris", 30}}),    question("elsewhere", {{"Rome", 30}}),

@@ -1,8 +1,8 @@
-#include "onebit/formats/vocabulary_casing.h"
+#include "onebit/text/vocabulary_casing.h"
 
 #include <algorithm>
 
-namespace onebit::formats {
+namespace onebit::text {
 namespace {
 
 bool has_letter(const std::string& token, char first, char last) {
@@ -16,9 +16,10 @@ bool in_brackets(const std::string& token) {
 
 }  // namespace
 
-CasingEvidence casing_of(const std::vector<std::string>& vocabulary) {
+CasingEvidence casing_of(const Vocabulary& vocabulary) {
   size_t with_capital = 0, latin = 0;
-  for (const std::string& token : vocabulary) {
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string& token = vocabulary.token(id);
     if (in_brackets(token)) continue;
     const bool capital = has_letter(token, 'A', 'Z');
     with_capital += capital ? 1 : 0;
@@ -29,4 +30,4 @@ CasingEvidence casing_of(const std::vector<std::string>& vocabulary) {
   return with_capital * 100 >= latin ? CasingEvidence::kCased : CasingEvidence::kUnclear;
 }
 
-}  // namespace onebit::formats
+}  // namespace onebit::text

@@ -1,11 +1,9 @@
 // What a vocabulary shows about the text it was learnt from.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
+#include "onebit/text/vocabulary.h"
 
-namespace onebit::formats {
+namespace onebit::text {
 
 enum class CasingEvidence {
   kCased,    // at least one word of a hundred has a capital: text was not lower-cased
@@ -14,6 +12,6 @@ enum class CasingEvidence {
 };
 
 // Looks at ASCII letters; tokens in brackets ("[CLS]", "[unused1]") say nothing.
-CasingEvidence casing_of(const std::vector<std::string>& vocabulary);
+CasingEvidence casing_of(const Vocabulary& vocabulary);
 
-}  // namespace onebit::formats
+}  // namespace onebit::text
