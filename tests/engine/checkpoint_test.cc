@@ -5,6 +5,7 @@
 
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/formats/safetensors_writer.h"
+#include "tests/base/message_of.h"
 #include "tests/engine/toy_model.h"
 
 namespace onebit::engine {
@@ -112,6 +113,52 @@ TEST_F(CheckpointTest, FailedWriteIsOneErrorOnEveryRankAndLeavesNothing) {
   });
   EXPECT_EQ(failures, 2);
   EXPECT_TRUE(std::filesystem::is_empty(root_));
+}
+
+// A rank's files after `steps` steps, one checkpoint.
+void save_once(const Path& root, int steps) {
+  comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+    ToyRun run(toy_config(kOneBit, 12, 2), communicator);
+    Checkpoints checkpoints(communicator, root, 2);
+    for (int step = 0; step < steps; ++step) run.step();
+    checkpoints.save(run.engine(), {}, [](const Path&) {});
+    checkpoints.wait();
+  });
+}
+
+std::string error_of_opening(const Path& root) {
+  const auto one = comm::make_single_rank();
+  return message_of([&] { Checkpoints(*one, root, 2).open(); });
+}
+
+TEST_F(CheckpointTest, WhatAKilledWriteLeftIsNotSeenAndNotInTheWay) {
+  save_once(root_, 3);
+  std::filesystem::create_directories(root_ / "global_step6.partial" / "model");
+  write_file_atomically(root_ / "global_step6.partial" / "state.json", "{\"form");
+  const auto one = comm::make_single_rank();
+  EXPECT_EQ(Checkpoints(*one, root_, 2).open()->tag, "global_step3");
+  save_once(root_, 6);
+  EXPECT_EQ(Checkpoints(*one, root_, 2).open()->tag, "global_step6");
+  EXPECT_FALSE(std::filesystem::exists(root_ / "global_step6.partial"));
+}
+
+TEST_F(CheckpointTest, DamageIsNamed) {
+  save_once(root_, 10);
+  const Path folder = root_ / "global_step10";
+  const Path shard = folder / "optimizer-00001-of-00002.safetensors";
+  std::filesystem::resize_file(shard, std::filesystem::file_size(shard) / 2);
+  EXPECT_NE(error_of_opening(root_).find("optimizer-00001-of-00002.safetensors"),
+            std::string::npos);
+  std::filesystem::remove(shard);
+  EXPECT_NE(error_of_opening(root_).find("optimizer-00001-of-00002.safetensors"),
+            std::string::npos);
+  write_file_atomically(folder / "state.json", "{");
+  EXPECT_NE(error_of_opening(root_).find("state.json:1:"), std::string::npos);
+  write_file_atomically(root_ / "latest", "global_step11");
+  const std::string absent = error_of_opening(root_);
+  EXPECT_NE(absent.find("latest: names the checkpoint \"global_step11\", which is not there"),
+            std::string::npos)
+      << absent;
 }
 
 }  // namespace
