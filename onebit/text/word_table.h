@@ -23,7 +23,7 @@ class WordTable {
   PackedIds find(const Key& key) const {
     for (size_t i = slot(key);; i = (i + 1) & mask_) {
       const Entry& entry = entries_[i];
-      if (entry.key == key || !entry.ids.present()) return entry.ids;
+      if (same(entry.key, key) || !entry.ids.present()) return entry.ids;
     }
   }
 
@@ -44,6 +44,12 @@ class WordTable {
     PackedIds ids;
   };
 
+  // std::array's own comparison calls memcmp, which took a third of the time of tokenizing.
+  static bool same(const Key& a, const Key& b) {
+    uint64_t difference = 0;
+    for (size_t half = 0; half < kHalves; ++half) difference |= a[half] ^ b[half];
+    return difference == 0;
+  }
   size_t slot(const Key& key) const {
     const uint64_t hash = hash_short_word(key[0], kHalves > 1 ? key[kHalves - 1] : 0);
     return static_cast<size_t>(hash >> shift_);
