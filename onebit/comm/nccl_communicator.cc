@@ -5,6 +5,7 @@
 #include <nccl.h>
 
 #include <chrono>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -30,6 +31,8 @@ struct Link {
   int rank = 0;
 
   ~Link() {
+    // Both calls below wait for the other ranks, who hear of an error only after this unwinding.
+    if (std::uncaught_exceptions() > 0) return;
     // A communicator that was interrupted has work that never ends.
     if (comm != nullptr && interrupted) {
       ncclCommAbort(comm);
@@ -56,7 +59,10 @@ class NcclState final : public Request::State {
     check_nccl(ncclCommGetAsyncError(link_->comm, &status), link_->comm, "ncclCommGetAsyncError");
     check_nccl(status, link_->comm, "NCCL");
     const cudaError_t reached = cudaEventQuery(event_);
-    if (reached == cudaErrorNotReady) return false;
+    if (reached == cudaErrorNotReady) {
+      cudaGetLastError();  // or the next kernel's launch would be blamed for it
+      return false;
+    }
     check_cuda(reached, "cudaEventQuery");
     return true;
   }
