@@ -95,6 +95,10 @@ cublasLtMatmulAlgo_t choose(CudaStream& door, const Matmul& call, const void* bi
           "cublasLtMatmulPreferenceSetAttribute");
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{CudaStream::kWorkspaceBytes});
+  // Where k is cut into parts, their sums stay f32 and are added in one order. The other schemes
+  // round them to the result's type, or add them as they come.
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+         uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_bytes(call.b));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_bytes(call.a));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_bytes(call.c));
@@ -120,7 +124,7 @@ CudaStream::ProductKey key_of(const Matmul& call, const void* bias) {
           like.a_transposed,
           like.b_transposed,
           like.accumulate,
-          bias != nullptr,
+          alignment_bytes(bias),  // 0 without
           alignment_bytes(like.a),
           alignment_bytes(like.b),
           alignment_bytes(like.c)};
