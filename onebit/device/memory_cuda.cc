@@ -1,4 +1,5 @@
 // Memory of CUDA devices. Copies and fills run on the legacy default stream: see cuda_stream.h.
+// They are waited for, since there are streams beside it: those of transports.
 #include "onebit/base/error.h"
 #include "onebit/device/cuda_check.h"
 #include "onebit/device/memory.h"
@@ -28,6 +29,7 @@ void cuda_release(std::byte* data) noexcept {
 
 void cuda_fill_zero(void* data, int64_t size_bytes) {
   check_cuda(cudaMemset(data, 0, static_cast<size_t>(size_bytes)), "cudaMemset");
+  check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");
 }
 
 void cuda_copy(void* to, const void* from, int64_t size_bytes) {
