@@ -31,7 +31,11 @@ void Scratch::give_back(int64_t size_bytes) {
   if (taken_bytes_ > 0 || overflow_.empty()) return;
   overflow_.clear();
   main_ = Buffer();
-  main_ = Buffer(device_, peak_bytes_);
+  try {
+    main_ = Buffer(device_, peak_bytes_);
+  } catch (const Error&) {
+    // An error may be unwinding, and must not end the process; take() says what is wrong.
+  }
 }
 
 }  // namespace onebit
