@@ -25,14 +25,15 @@ def runs_of(steps):
     tenth = steps // 10
     return {
         "adam": ADAM,
-        "live-10%": onebit(tenth),
+        "local-10%": onebit(tenth),
         # The default window of 1,000 steps is for long runs.
         "auto": onebit("auto", freeze_window=min(1000, steps // 20)),
+        "live-level-10%": onebit(tenth, variance="live_level"),
         "frozen-10%": onebit(tenth, variance="frozen"),
         "deepspeed-10%": onebit(tenth, parity="deepspeed"),
         "adam-high-rate": {**ADAM, "rate": 3},
         "frozen-5%-high-rate": onebit(steps // 20, rate=3, variance="frozen"),
-        "live-5%-high-rate": onebit(steps // 20, rate=3),
+        "local-5%-high-rate": onebit(steps // 20, rate=3),
     }
 
 

@@ -49,11 +49,15 @@ enum BlockFlag : uint8_t {
 // Before the exchange, for the blocks of [begin, end) as above, with
 // g = gradient_scale * gradient (+ weight_decay * value, only if `ranges` are given):
 //   x = beta1 x + (1 - beta1) g / d     preconditioned; else beta1 x + (1 - beta1) g
-// and x = 0 for still entries. In a block with a result that is not finite the gradient is taken as
-// zero.
+// and x = 0 for still entries. With `block_ratio` d goes on first, with this rank's gradient:
+//   d^2 = beta2 d^2 + (1 - beta2) g^2 / ratio,  d at least epsilon
+// where the ratio of a block says how much larger the gradients of one rank are, squared, than
+// those that d is made of. In a block with a result that is not finite the gradient is taken as
+// zero and d stays as it was.
 struct OnebitMomentum {
   View momentum;                        // f32 [elements]  updated
-  ConstView inverse;                    // f32 [elements]
+  View inverse;                         // f32 [elements]  updated with block_ratio
+  ConstView block_ratio;                // f32 [blocks]; empty: d is held
   ConstView gradient;                   // f32 [elements]
   ConstView value;                      // f32 [elements], read only with ranges
   std::span<const UpdateRange> ranges;  // from 0 to elements, or empty: no decay in the gradient
@@ -61,7 +65,7 @@ struct OnebitMomentum {
   View block_square;                    // f64 [blocks]  overwritten: sum of g^2
   View block_flags;                     // u8 [blocks]  overwritten
   int64_t begin = 0, end = 0;
-  double gradient_scale = 1, beta1 = 0.9;
+  double gradient_scale = 1, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool preconditioned = true;
 };
 void onebit_momentum(Context&, const OnebitMomentum&);

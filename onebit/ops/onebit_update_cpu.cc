@@ -76,21 +76,34 @@ struct MomentumSums {
   bool finite = true, still_moved = false;
 };
 
-// Elements [begin, end) that share one gradient decay. `before` holds x as it was.
-template <bool kGradient>  // false: the gradient is zero
+// A block as it was, should its gradient turn out not to be finite; it stays in the cache.
+struct BlockBefore {
+  HWY_ALIGN float momentum[kUpdateBlockElements];
+  HWY_ALIGN float inverse[kUpdateBlockElements];
+};
+
+// Elements [begin, end) that share one gradient decay; `before` from `offset` on.
+template <bool kGradient, bool kMoving>  // the gradient is not zero; d goes on
 void momentum_span(const OnebitMomentum& args, int64_t begin, int64_t end, double decay,
-                   const float* before, MomentumSums& sums) {
+                   const BlockBefore& before, int64_t offset, MomentumSums& sums) {
   const Vector scale = constant(args.gradient_scale), decays = constant(decay);
   const Vector beta = constant(args.beta1), rest = constant(1 - args.beta1);
   const Vector largest = constant(kLargestFinite);
   const float* gradients = args.gradient.data<float>() + begin;
-  const float* inverses = args.inverse.data<float>() + begin;
+  float* inverses = args.inverse.data<float>() + begin;
+  const float* old_momenta = before.momentum + offset;
+  const float* old_inverses = before.inverse + offset;
+  const Vector beta2 = constant(args.beta2), largest_inverse = constant(1 / args.epsilon);
+  const Vector rest2 = kMoving
+                           ? constant((1 - args.beta2) /
+                                      args.block_ratio.data<float>()[begin / kUpdateBlockElements])
+                           : zero();
   const float* values = decay == 0 ? nullptr : args.value.data<float>() + begin;
   float* momenta = args.momentum.data<float>() + begin;
   Vector energy = zero(), square = zero();
   auto finite = hn::Eq(zero(), zero()), moved = hn::Ne(zero(), zero());
   for_lanes(end - begin, [&](int64_t i, auto step) {
-    const Vector inverse = load(inverses + i, step);
+    Vector inverse = load(old_inverses + i, step);
     const auto moves = hn::Gt(inverse, zero());
     Vector gradient = zero();
     if constexpr (kGradient) {
@@ -100,11 +113,17 @@ void momentum_span(const OnebitMomentum& args, int64_t begin, int64_t end, doubl
       if (values != nullptr) gradient = hn::MulAdd(decays, load(values + i, step), gradient);
       square = hn::MulAdd(gradient, gradient, square);
     }
-    const Vector ratio = hn::Mul(gradient, inverse);
+    Vector ratio = hn::Mul(gradient, inverse);
+    if constexpr (kMoving && kGradient) {
+      const Vector growth = hn::Sqrt(hn::MulAdd(rest2, hn::Mul(ratio, ratio), beta2));
+      inverse = hn::Min(hn::Div(inverse, growth), largest_inverse);
+      ratio = hn::Mul(gradient, inverse);
+    }
+    if constexpr (kMoving) store(inverse, inverses + i, step);
     energy = hn::MulAdd(ratio, ratio, energy);
     sums.live += static_cast<int64_t>(hn::CountTrue(F32(), moves));
     const Vector change = args.preconditioned ? ratio : gradient;
-    const Vector x = hn::MulAdd(beta, load(before + i, step), hn::Mul(rest, change));
+    const Vector x = hn::MulAdd(beta, load(old_momenta + i, step), hn::Mul(rest, change));
     finite =
         hn::And(finite, hn::And(hn::Le(hn::Abs(x), largest), hn::Le(hn::Abs(gradient), largest)));
     store(hn::IfThenElseZero(moves, x), momenta + i, step);
@@ -129,23 +148,28 @@ void for_decays(std::span<const UpdateRange> ranges, int64_t begin, int64_t end,
 
 template <bool kGradient>
 MomentumSums momentum_sweep(const OnebitMomentum& args, int64_t begin, int64_t end,
-                            const float* before) {
+                            const BlockBefore& before) {
   MomentumSums sums;
+  const auto span = [&](int64_t first, int64_t last, double decay) {
+    if (args.block_ratio.empty()) {
+      momentum_span<kGradient, false>(args, first, last, decay, before, first - begin, sums);
+    } else {
+      momentum_span<kGradient, true>(args, first, last, decay, before, first - begin, sums);
+    }
+  };
   if (args.ranges.empty()) {
-    momentum_span<kGradient>(args, begin, end, 0, before, sums);
+    span(begin, end, 0);
   } else {
-    for_decays(args.ranges, begin, end, [&](int64_t first, int64_t last, double decay) {
-      momentum_span<kGradient>(args, first, last, decay, before + (first - begin), sums);
-    });
+    for_decays(args.ranges, begin, end, span);
   }
   return sums;
 }
 
 void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
-  // The block as it was, should its gradient turn out not to be finite; it stays in the cache.
-  HWY_ALIGN float before[kUpdateBlockElements];
-  std::memcpy(before, args.momentum.data<float>() + begin,
-              static_cast<size_t>(end - begin) * sizeof(float));
+  BlockBefore before;
+  const size_t size_bytes = static_cast<size_t>(end - begin) * sizeof(float);
+  std::memcpy(before.momentum, args.momentum.data<float>() + begin, size_bytes);
+  std::memcpy(before.inverse, args.inverse.data<float>() + begin, size_bytes);
   MomentumSums sums = momentum_sweep<true>(args, begin, end, before);
   uint8_t flags = 0;
   if (sums.still_moved) flags = kBlockStillMoved;

@@ -52,13 +52,15 @@ __global__ void energy(const float* gradient, const float* variance, float* bloc
 }
 
 struct Momentum {
-  float* momentum;
-  const float *inverse, *gradient, *value;
+  float *momentum, *inverse;
+  const float *gradient, *value;
+  const float* block_ratio;  // null: d is held
   float* block_energy;
   double* block_square;
   uint8_t* block_flags;
   int64_t begin, end;
-  float scale, beta, rest;
+  float scale, beta, rest, beta2, largest_inverse;
+  double rest2;
   bool preconditioned;
 };
 
@@ -67,10 +69,10 @@ struct MomentumSums {
   bool finite = true, still_moved = false;
 };
 
-// One thread's elements, with the gradient or with zero in its place.
-__device__ Eight advance(const Momentum& a, const Eight& before, const Eight& inverse,
-                         const Eight& gradient, const Eight& value, float decay, bool zero,
-                         MomentumSums& sums) {
+// One thread's elements, with the gradient or with zero in its place; `rest2` is 0 where d is held.
+__device__ Eight advance(const Momentum& a, const Eight& before, Eight& inverse,
+                         const Eight& gradient, const Eight& value, float decay, float rest2,
+                         bool zero, MomentumSums& sums) {
   Eight result;
   const float largest = static_cast<float>(kLargestFinite);
   for (int i = 0; i < kEight; ++i) {
@@ -82,7 +84,11 @@ __device__ Eight advance(const Momentum& a, const Eight& before, const Eight& in
       if (decay != 0.0f) g = fmaf(decay, value.lane[i], g);
       sums.square = fmaf(g, g, sums.square);
     }
-    const float ratio = g * inverse.lane[i];
+    float ratio = g * inverse.lane[i];
+    if (rest2 != 0.0f && !zero) {
+      inverse.lane[i] = moved_inverse(inverse.lane[i], ratio, a.beta2, rest2, a.largest_inverse);
+      ratio = g * inverse.lane[i];
+    }
     sums.energy = fmaf(ratio, ratio, sums.energy);
     sums.live += moves ? 1.0f : 0.0f;
     const float x = fmaf(a.beta, before.lane[i], a.rest * (a.preconditioned ? ratio : g));
@@ -97,23 +103,28 @@ __global__ void momentum(Momentum a, const UpdateRange* ranges, int range_count)
   const int64_t at = first + int64_t{threadIdx.x} * kEight;
   const bool here = at < a.end;
   Eight before, inverse, gradient, value, x;
-  float decay = 0;
+  float decay = 0, rest2 = 0;
   MomentumSums sums;
+  if (a.block_ratio != nullptr) {
+    rest2 = static_cast<float>(a.rest2 / double{a.block_ratio[first / kUpdateBlockElements]});
+  }
   if (here) {
     before = load_eight(a.momentum + at, kEight);
     inverse = load_eight(a.inverse + at, kEight);
     gradient = load_eight(a.gradient + at, kEight);
     decay = decay_at(ranges, range_count, at);
     if (decay != 0.0f) value = load_eight(a.value + at, kEight);
-    x = advance(a, before, inverse, gradient, value, decay, false, sums);
+    x = advance(a, before, inverse, gradient, value, decay, rest2, false, sums);
   }
   const bool moved = __syncthreads_or(sums.still_moved) != 0;
   const bool finite = __syncthreads_and(sums.finite) != 0;
   if (!finite && here) {
     sums = {};
-    x = advance(a, before, inverse, gradient, value, decay, true, sums);
+    inverse = load_eight(a.inverse + at, kEight);
+    x = advance(a, before, inverse, gradient, value, decay, rest2, true, sums);
   }
   if (here) store_eight(x, a.momentum + at, kEight);
+  if (here && rest2 != 0.0f) store_eight(inverse, a.inverse + at, kEight);
   const Sums totals = block_sums({sums.energy, sums.square});
   const float live = block_sum(sums.live);
   if (threadIdx.x != 0) return;
@@ -183,6 +194,7 @@ void onebit_momentum(Context& context, const OnebitMomentum& a) {
                       .inverse = a.inverse.data<float>(),
                       .gradient = a.gradient.data<float>(),
                       .value = a.ranges.empty() ? nullptr : a.value.data<float>(),
+                      .block_ratio = a.block_ratio.empty() ? nullptr : a.block_ratio.data<float>(),
                       .block_energy = a.block_energy.data<float>(),
                       .block_square = a.block_square.data<double>(),
                       .block_flags = a.block_flags.data<uint8_t>(),
@@ -191,6 +203,9 @@ void onebit_momentum(Context& context, const OnebitMomentum& a) {
                       .scale = static_cast<float>(a.gradient_scale),
                       .beta = static_cast<float>(a.beta1),
                       .rest = static_cast<float>(1 - a.beta1),
+                      .beta2 = static_cast<float>(a.beta2),
+                      .largest_inverse = static_cast<float>(1 / a.epsilon),
+                      .rest2 = 1 - a.beta2,
                       .preconditioned = a.preconditioned};
   momentum<<<update_blocks(a.end - a.begin), kThreads, 0, door.stream()>>>(call, ranges.data(),
                                                                            ranges.count());

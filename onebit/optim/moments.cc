@@ -1,5 +1,7 @@
 #include "onebit/optim/moments.h"
 
+#include <cmath>
+
 namespace onebit::optim {
 
 std::vector<ops::UpdateRange> update_ranges(const params::Table& table, double weight_decay) {
@@ -19,7 +21,7 @@ void Moments::step(Context& context, params::Table& table, const OptimizerConfig
                    const StepInput& input) {
   const double beta1 = input.beta1.value_or(config.beta1);
   advance_momentum_weight(beta1);
-  variance_weight_ = config.beta2 * variance_weight_ + (1 - config.beta2);
+  advance_variance_weight(config.beta2);
   const bool copies = table.compute_type() != DType::kF32;
   ops::adam_update(context, {.value = table.values(),
                              .compute_value = copies ? table.compute_values() : View(),
@@ -49,18 +51,66 @@ void Moments::advance_momentum_weight(double beta1) {
   momentum_weight_ = beta1 * momentum_weight_ + (1 - beta1);
 }
 
-void Moments::save(params::StateWriter& writer) const {
+void Moments::advance_variance_weight(double beta2) {
+  variance_weight_ = beta2 * variance_weight_ + (1 - beta2);
+}
+
+double Moments::next_variance_weight(const OptimizerConfig& config) const {
+  return config.bias_correction ? config.beta2 * variance_weight_ + (1 - config.beta2) : 1;
+}
+
+void Moments::save_momentum(params::StateWriter& writer) const {
   writer.scalar("momentum_weight", momentum_weight_);
   writer.scalar("variance_weight", variance_weight_);
   writer.replicated("momentum", momentum());
+}
+
+void Moments::load_momentum(const params::StateReader& reader) {
+  momentum_weight_ = reader.scalar("momentum_weight").get<double>();
+  variance_weight_ = reader.scalar("variance_weight").get<double>();
+  reader.replicated("momentum", momentum());
+}
+
+void Moments::save(params::StateWriter& writer) const {
+  save_momentum(writer);
   writer.replicated("variance", variance());
 }
 
 void Moments::load(const params::StateReader& reader) {
-  momentum_weight_ = reader.scalar("momentum_weight").get<double>();
-  variance_weight_ = reader.scalar("variance_weight").get<double>();
-  reader.replicated("momentum", momentum());
+  load_momentum(reader);
   reader.replicated("variance", variance());
+}
+
+void Moments::save_own_inverse(params::StateWriter& writer) const {
+  save_momentum(writer);
+  writer.own("inverse", variance());
+}
+
+void Moments::load_own_inverse(const params::StateReader& reader, int rank, int world_size) {
+  load_momentum(reader);
+  const int saved = reader.saved_world_size();
+  const auto elements = static_cast<size_t>(variance().elements());
+  const auto inverse_of = [&](int from) {
+    std::vector<float> inverse = reader.own_of("inverse", from);
+    require(inverse.size() == elements,
+            "the checkpoint's inverse has {} elements, the model needs {}: it is of another model",
+            inverse.size(), elements);
+    return inverse;
+  };
+  std::vector<float> inverse;
+  if (saved == world_size) {
+    inverse = inverse_of(rank);
+  } else {
+    std::vector<double> square(elements, 0.0);  // infinite where entries are still
+    for (int from = 0; from < saved; ++from) {
+      const std::vector<float> one = inverse_of(from);
+      for (size_t i = 0; i < elements; ++i) square[i] += 1 / (double{one[i]} * one[i]);
+    }
+    for (const double sum : square) {
+      inverse.push_back(static_cast<float>(1 / std::sqrt(sum / saved)));
+    }
+  }
+  copy(variance(), ConstView::of(inverse.data(), {static_cast<int64_t>(elements)}));
 }
 
 int64_t Moments::size_bytes() const {

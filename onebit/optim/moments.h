@@ -29,14 +29,24 @@ class Moments {
   double momentum_weight(const OptimizerConfig&) const;
   double variance_weight(const OptimizerConfig&) const;
   void advance_momentum_weight(double beta1);
+  void advance_variance_weight(double beta2);
+  // What variance_weight() will be after the next update.
+  double next_variance_weight(const OptimizerConfig&) const;
 
   std::span<const ops::UpdateRange> ranges() const { return ranges_; }
 
   void save(params::StateWriter&) const;
   void load(const params::StateReader&);
+  // The same but for what stands in variance(): 1 / d of 1-bit Adam, each rank's own. Other ranks
+  // than saved it start from the mean of d^2.
+  void save_own_inverse(params::StateWriter&) const;
+  void load_own_inverse(const params::StateReader&, int rank, int world_size);
   int64_t size_bytes() const;
 
  private:
+  void save_momentum(params::StateWriter&) const;
+  void load_momentum(const params::StateReader&);
+
   Tensor momentum_, variance_;
   double momentum_weight_ = 0, variance_weight_ = 0;
   std::vector<ops::UpdateRange> ranges_;

@@ -25,13 +25,16 @@ OneBitAdam::OneBitAdam(const OptimizerConfig& config, const params::Table& table
       moments_(table, config.weight_decay),
       freeze_rule_(config, run),
       level_(comm::blocks_in(table.size_elements())),
+      noise_(comm::blocks_in(table.size_elements())),
       still_(table, config.moving_rows) {
+  ONEBIT_INVARIANT(preconditioned() || !is_local());
   const int64_t blocks = comm::blocks_in(table.size_elements());
   const auto count = static_cast<size_t>(blocks);
   energy_ = Tensor::zeros(table.device(), DType::kF32, {blocks});
   square_ = Tensor::zeros(table.device(), DType::kF64, {blocks});
   flags_ = Tensor::zeros(table.device(), DType::kU8, {blocks});
   factor_ = Tensor::zeros(table.device(), DType::kF32, {blocks});
+  ratio_ = Tensor::zeros(table.device(), DType::kF32, {is_local() ? blocks : 0});
   host_energy_.resize(count);
   host_factor_.resize(count);
   host_square_.resize(count);
@@ -48,7 +51,7 @@ bool OneBitAdam::observes_local_gradients() const {
 
 void OneBitAdam::observe_local_gradients(Context& context, const params::Table& table,
                                          params::Range range) {
-  if (!has_level() || updates_ < LiveLevel::kLeastUpdates) return;
+  if (config_.variance == Variance::kFrozen || updates_ < LiveLevel::kLeastUpdates) return;
   ops::onebit_energy(context, {.gradient = table.gradients(),
                                .variance = moments_.variance(),
                                .block_energy = energy_.view(),
@@ -72,13 +75,7 @@ StepReport OneBitAdam::step(Context& context, params::Table& table, const StepIn
 StepReport OneBitAdam::warmup_step(Context& context, params::Table& table, const StepInput& input) {
   StepReport report;
   const Stopwatch watch;
-  if (observed_) {
-    read_into(host_energy_, energy_.view());
-    const double square = input.gradient_scale * input.gradient_scale;
-    for (float& energy : host_energy_) energy = static_cast<float>(energy * square);
-    level_.observe(host_energy_);
-    observed_ = false;
-  }
+  if (observed_) observe_warmup(context, table, input);
   moments_.step(context, table, config_, input);
   ++updates_;
   if (freeze_rule_.freezes_after(context, communicator_, updates_, moments_.variance(),
@@ -91,6 +88,23 @@ StepReport OneBitAdam::warmup_step(Context& context, params::Table& table, const
   return report;
 }
 
+void OneBitAdam::observe_warmup(Context& context, const params::Table& table,
+                                const StepInput& input) {
+  observed_ = false;
+  const auto energies = [&] {
+    read_into(host_energy_, energy_.view());
+    const double square = input.gradient_scale * input.gradient_scale;
+    for (float& energy : host_energy_) energy = static_cast<float>(energy * square);
+  };
+  energies();
+  if (has_level()) return level_.observe(host_energy_);
+  const std::vector<float> own = host_energy_;
+  observe_local_gradients(context, table, {0, table.size_elements()});  // averaged by now
+  observed_ = false;
+  energies();
+  noise_.observe(own, host_energy_);
+}
+
 void OneBitAdam::freeze(Context& context, params::Table& table) {
   ops::onebit_freeze(context, {.momentum = momentum(),
                                .variance = inverse(),
@@ -101,6 +115,7 @@ void OneBitAdam::freeze(Context& context, params::Table& table) {
   still_.hold(momentum(), inverse());
   still_.refresh();
   if (has_level()) level_.start(communicator_);
+  if (is_local()) noise_.settle(communicator_);
   phase_ = Phase::kCompressed;
   make_exchange(table);
   if (communicator_.rank() == 0) {
@@ -110,6 +125,10 @@ void OneBitAdam::freeze(Context& context, params::Table& table) {
 }
 
 void OneBitAdam::make_exchange(const params::Table& table) {
+  if (is_local()) {
+    const std::vector<float> ratios = noise_.ratios(communicator_.world_size());
+    copy(ratio_.view(), ConstView::of(ratios.data(), energy_.shape()));
+  }
   const compress::CompressionOptions options{
       .scale = config_.scale == ScaleRule::kMeanAbsolute ? compress::ScaleKind::kMeanAbsolute
                                                          : compress::ScaleKind::kRootMeanSquare,
@@ -141,6 +160,7 @@ void OneBitAdam::prepare(Context& context, const params::Table& table, const Ste
       context,
       {.momentum = momentum(),
        .inverse = inverse(),
+       .block_ratio = is_local() ? ConstView(ratio_.view()) : ConstView(),
        .gradient = table.gradients(),
        .value = table.values(),
        .ranges = config_.decoupled_decay ? std::span<const ops::UpdateRange>() : moments_.ranges(),
@@ -151,6 +171,8 @@ void OneBitAdam::prepare(Context& context, const params::Table& table, const Ste
        .end = range.end,
        .gradient_scale = input.gradient_scale,
        .beta1 = input.beta1.value_or(config_.beta1),
+       .beta2 = 1 - (1 - config_.beta2) / moments_.next_variance_weight(config_),
+       .epsilon = config_.epsilon,
        .preconditioned = preconditioned()});
 }
 
@@ -167,6 +189,7 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
   report.compress_seconds = exchange_->compress_seconds();
   report.wait_seconds = exchange_->wait_seconds();
   moments_.advance_momentum_weight(input.beta1.value_or(config_.beta1));
+  if (is_local()) moments_.advance_variance_weight(config_.beta2);
 
   std::vector<uint8_t> touched;
   const Agreement agreement = agree(table, touched);

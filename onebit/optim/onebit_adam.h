@@ -7,8 +7,11 @@
 //   x = beta1 x + (1 - beta1) g / d;  x = average over ranks at one bit an element
 //   value -= lr (x / cm * brake + weight_decay value),  cm going on as in the warm-up
 // Since x / cm = (m / cm) / d, a step without compression is Adam's with the variance held: the
-// switch has no seam. `brake` is 1 / sqrt(max(level, 0.1)) of the block (live_level.h), or 1.
-// With coordinates "momentum", m travels and is divided by d afterwards.
+// switch has no seam. d is not needed after the exchange, so every rank may have its own: with a
+// "local" variance it goes on as Adam's, from this rank's gradients, with the next cv:
+//   d^2 = d^2 + (1 - beta2) / cv (g^2 / ratio - d^2)             ratio: noise_share.h
+// With "live_level" and "frozen" d is held; `brake` is 1 / sqrt(max(level, 0.1)) of the block
+// (live_level.h), else 1. With coordinates "momentum", m travels and is divided by d afterwards.
 #pragma once
 
 #include <memory>
@@ -19,6 +22,7 @@
 #include "onebit/optim/make_optimizer.h"
 #include "onebit/optim/moments.h"
 #include "onebit/optim/momentum_exchange.h"
+#include "onebit/optim/noise_share.h"
 #include "onebit/optim/still_entries.h"
 
 namespace onebit::optim {
@@ -55,8 +59,10 @@ class OneBitAdam : public Optimizer {
 
   bool preconditioned() const { return config_.coordinates == Coordinates::kPreconditioned; }
   bool has_level() const { return config_.variance == Variance::kLiveLevel; }
+  bool is_local() const { return config_.variance == Variance::kLocal; }
   StepReport warmup_step(Context&, params::Table&, const StepInput&);
   StepReport compressed_step(Context&, params::Table&, const StepInput&);
+  void observe_warmup(Context&, const params::Table&, const StepInput&);
   void freeze(Context&, params::Table&);
   void make_exchange(const params::Table&);
   void prepare(Context&, const params::Table&, const StepInput&, params::Range);
@@ -72,10 +78,12 @@ class OneBitAdam : public Optimizer {
   Moments moments_;  // compressed phase: x and 1 / d
   FreezeRule freeze_rule_;
   LiveLevel level_;
+  NoiseShare noise_;
   StillEntries still_;
   bool observed_ = false;
   // Of every block: mean of (g / d)^2, sum of g^2, flags, what multiplies x; and their host copies.
   Tensor energy_, square_, flags_, factor_;
+  Tensor ratio_;  // f32 [blocks]  local variance: noise_share.h
   std::vector<float> host_energy_, host_factor_;
   std::vector<double> host_square_;
   std::vector<uint8_t> host_flags_;

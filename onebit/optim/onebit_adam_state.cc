@@ -10,6 +10,18 @@ std::string coordinates_name(Coordinates coordinates) {
   return coordinates == Coordinates::kPreconditioned ? "preconditioned" : "momentum";
 }
 
+std::string variance_name(Variance variance) {
+  switch (variance) {
+    case Variance::kLocal:
+      return "local";
+    case Variance::kLiveLevel:
+      return "live_level";
+    case Variance::kFrozen:
+      break;
+  }
+  return "frozen";
+}
+
 }  // namespace
 
 void OneBitAdam::save(params::StateWriter& writer) const {
@@ -20,9 +32,15 @@ void OneBitAdam::save(params::StateWriter& writer) const {
   writer.scalar("updates", updates_);
   writer.scalar("coordinates", coordinates_name(config_.coordinates));
   writer.scalar("exp_avg_mask", Json(config_.moving_rows));
-  moments_.save(writer);
+  writer.scalar("variance_kind", variance_name(config_.variance));
+  if (compressed && is_local()) {
+    moments_.save_own_inverse(writer);
+  } else {
+    moments_.save(writer);
+  }
   freeze_rule_.save(writer);
   if (has_level()) level_.save(writer, compressed);
+  if (is_local()) noise_.save(writer, compressed);
   if (compressed) exchange_->save(writer);
 }
 
@@ -39,16 +57,22 @@ void OneBitAdam::load(Context&, params::Table& table, const params::StateReader&
       "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: which rows are "
       "held cannot change after the freeze",
       Json(config_.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
+  const std::string kind = reader.scalar("variance_kind").get<std::string>();
   require(
-      !has_level() || !reader.scalar("level_observations").is_null(),
-      "optimizer.params.variance is \"live_level\", but the checkpoint was made with \"frozen\" "
-      "and holds no level; set \"variance\": \"frozen\"");
+      kind == variance_name(config_.variance),
+      "optimizer.params.variance is \"{}\", but the checkpoint was made with \"{}\": use that, or "
+      "start a new run with --initialize-from",
+      variance_name(config_.variance), kind);
   updates_ = reader.scalar("updates").get<int64_t>();
-  moments_.load(reader);
-  freeze_rule_.load(reader);
-  if (has_level()) {
-    level_.load(reader, compressed, communicator_.rank(), communicator_.world_size());
+  const int rank = communicator_.rank(), world_size = communicator_.world_size();
+  if (compressed && is_local()) {
+    moments_.load_own_inverse(reader, rank, world_size);
+  } else {
+    moments_.load(reader);
   }
+  freeze_rule_.load(reader);
+  if (has_level()) level_.load(reader, compressed, rank, world_size);
+  if (is_local()) noise_.load(reader, compressed, rank, world_size);
   observed_ = begun_ = false;
   phase_ = compressed ? Phase::kCompressed : Phase::kWarmup;
   exchange_.reset();
@@ -60,7 +84,7 @@ void OneBitAdam::load(Context&, params::Table& table, const params::StateReader&
 
 int64_t OneBitAdam::state_bytes() const {
   int64_t bytes = moments_.size_bytes() + still_.bitmap().size_bytes();
-  for (const Tensor* tensor : {&energy_, &square_, &flags_, &factor_}) {
+  for (const Tensor* tensor : {&energy_, &square_, &flags_, &factor_, &ratio_}) {
     bytes += tensor->view().size_bytes();
   }
   return exchange_ ? bytes + exchange_->size_bytes() : bytes;

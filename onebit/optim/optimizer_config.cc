@@ -137,9 +137,15 @@ void read_compression(JsonReader& params, OptimizerConfig& config) {
         "momentum") {
       config.coordinates = Coordinates::kMomentum;
     }
-    if (params.choice("variance", "live_level", {"live_level", "frozen"}) == "frozen") {
-      config.variance = Variance::kFrozen;
-    }
+    const bool one_divisor = config.coordinates == Coordinates::kMomentum;
+    const std::string variance = params.choice("variance", one_divisor ? "live_level" : "local",
+                                               {"local", "live_level", "frozen"});
+    require(!one_divisor || variance != "local",
+            "{}: with coordinates \"momentum\" all ranks divide by the same variance; use "
+            "\"live_level\", or leave coordinates \"preconditioned\"",
+            params.place("variance"));
+    if (variance == "frozen") config.variance = Variance::kFrozen;
+    if (variance == "live_level") config.variance = Variance::kLiveLevel;
     if (params.choice("scale", "mean_abs", {"mean_abs", "rms"}) == "rms") {
       config.scale = ScaleRule::kRootMeanSquare;
     }

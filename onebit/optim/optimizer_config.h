@@ -14,9 +14,10 @@ enum class OptimizerType { kAdam, kOneBitAdam };
 
 // What travels in the compressed phase: m / d, or m itself (DeepSpeed).
 enum class Coordinates { kPreconditioned, kMomentum };
-// What the freeze does to the variance: fixes its shape while the level of a block stays alive, or
-// fixes all of it (DeepSpeed).
-enum class Variance { kLiveLevel, kFrozen };
+// What becomes of the variance at the freeze, when it is no longer exchanged: every rank goes on
+// with one of its own gradients; its shape is fixed while the level of a block stays alive; or all
+// of it is fixed (DeepSpeed).
+enum class Variance { kLocal, kLiveLevel, kFrozen };
 enum class ScaleRule { kMeanAbsolute, kRootMeanSquare };
 // kDeepSpeed: its arithmetic and counters, for comparisons.
 enum class Parity { kNone, kDeepSpeed };
@@ -33,7 +34,7 @@ struct OptimizerConfig {
   std::optional<int64_t> freeze_step = 100000;  // updates of warm-up; empty: "auto"
   int64_t freeze_window = 0;                    // of "auto", in steps; 0: 1 / (1 - beta2)
   Coordinates coordinates = Coordinates::kPreconditioned;
-  Variance variance = Variance::kLiveLevel;
+  Variance variance = Variance::kLocal;
   ScaleRule scale = ScaleRule::kMeanAbsolute;
   Parity parity = Parity::kNone;
   bool scale_per_tensor = true;  // parity: one scale a tensor (DeepSpeed's f32), or one a group

@@ -40,7 +40,7 @@ bool bit_of(const std::vector<uint8_t>& bitmap, size_t i) {
 struct State {
   Values value = random_values(1, 2), gradient = random_values(2, 1);
   Values momentum = random_values(3, 0.1), inverse = random_values(4, 5);
-  Values energy = Values(kBlocks), factor = {0.5f, 2, 1};
+  Values energy = Values(kBlocks), factor = {0.5f, 2, 1}, ratio = {1, 1.5f, 4};
   std::vector<double> square = std::vector<double>(kBlocks);
   std::vector<uint8_t> flags = std::vector<uint8_t>(kBlocks), still;
 
@@ -90,6 +90,7 @@ class OnebitUpdateTest : public MirrorTest {
     a.inverse = mirror(a.inverse);
     a.gradient = mirror(a.gradient);
     a.value = mirror(a.value);
+    a.block_ratio = mirror(a.block_ratio);
     a.block_energy = mirror(a.block_energy);
     a.block_square = mirror(a.block_square);
     a.block_flags = mirror(a.block_flags);
@@ -195,6 +196,51 @@ TEST_P(OnebitUpdateTest, Momentum) {
       }
     }
   }
+}
+
+TEST_P(OnebitUpdateTest, MomentumWithADivisorThatGoesOn) {
+  const std::vector<UpdateRange> ranges{{0, 2064, 0.1}, {2064, kElements, 0}};
+  for (const bool decays : {true, false}) {
+    State state;
+    const State before = state;
+    OnebitMomentum args = state.momentum_arguments();
+    args.block_ratio = view_of(state.ratio);
+    args.beta2 = 0.9;
+    args.epsilon = 0.2;  // reached by some
+    if (decays) args.ranges = ranges;
+    momentum(args);
+    int at_least = 0;
+    for (size_t i = 0; i < state.momentum.size(); ++i) {
+      if (stands_still(i)) {
+        ASSERT_EQ(state.inverse[i], 0) << i;
+        ASSERT_EQ(state.momentum[i], 0) << i;
+        continue;
+      }
+      const double decay = decays && i < 2064 ? 0.1 : 0;
+      const double g = 0.25 * before.gradient[i] + decay * before.value[i];
+      const double d = 1 / double{before.inverse[i]};
+      const double ratio = before.ratio[i / kUpdateBlockElements];
+      const double next = std::max(std::sqrt(0.9 * d * d + (1 - 0.9) * g * g / ratio), 0.2);
+      at_least += next == 0.2 ? 1 : 0;
+      ASSERT_NEAR(state.inverse[i], 1 / next, 8 * 0x1p-24 / next) << i;
+      ASSERT_NEAR(state.momentum[i], 0.9 * before.momentum[i] + 0.1 * g / next, 8 * 0x1p-24) << i;
+    }
+    EXPECT_GT(at_least, 0);
+  }
+}
+
+TEST_P(OnebitUpdateTest, NotFiniteLeavesTheDivisor) {
+  State state;
+  state.gradient[2500] = std::numeric_limits<float>::quiet_NaN();
+  const State before = state;
+  OnebitMomentum args = state.momentum_arguments();
+  args.block_ratio = view_of(state.ratio);
+  momentum(args);
+  for (size_t i = 2048; i < 4096; ++i) {
+    ASSERT_EQ(state.inverse[i], before.inverse[i]) << i;
+    ASSERT_NEAR(state.momentum[i], 0.9 * before.momentum[i], 0x1p-26) << i;
+  }
+  EXPECT_NE(state.inverse[0], before.inverse[0]);
 }
 
 TEST_P(OnebitUpdateTest, OnlyTheBlocksOfTheRange) {

@@ -99,12 +99,18 @@ double final_distance(const char* recipe) {
   return result;
 }
 
-TEST(GrowingGradients, LiveLevelSurvivesAnEarlyFreeze) {
+TEST(GrowingGradients, LivingVariancesSurviveAnEarlyFreeze) {
   const double start = 0.5;  // the mean of cos^2
   const double adam = final_distance(R"({"type": "Adam"})");
-  const double live = final_distance(R"({"type": "OneBitAdam", "params": {"freeze_step": 50}})");
   EXPECT_LT(adam, 1e-3 * start);
-  EXPECT_LT(live, 1e-2 * start);
+  for (const char* variance : {"local", "live_level"}) {
+    const double end =
+        final_distance(fmt::format(R"({{"type": "OneBitAdam", "params": {{"freeze_step": 50,
+                        "variance": "{}"}}}})",
+                                   variance)
+                           .c_str());
+    EXPECT_LT(end, 1e-2 * start) << variance;
+  }
 }
 
 TEST(GrowingGradients, FrozenVarianceDiverges) {

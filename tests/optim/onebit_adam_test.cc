@@ -31,19 +31,27 @@ std::vector<OptimizerConfig> variants() {
     }
   }
   all.push_back(onebit_config());
+  ONEBIT_INVARIANT(all.back().variance == Variance::kLocal);
+  all.push_back(onebit_config());
   all.back().decoupled_decay = false;
   return all;
 }
 
-// With one rank nothing is compressed: Adam whose (bias-corrected) variance is held after the
-// freeze, in double precision.
+// With one rank nothing is compressed: Adam, in double precision, whose (bias-corrected) variance
+// is held after the freeze; or which, where it is local, divides each gradient when it comes.
 TEST(OneBitAdam, SwitchesWithoutASeam) {
+  const std::pair<Coordinates, Variance> kinds[] = {
+      {Coordinates::kPreconditioned, Variance::kFrozen},
+      {Coordinates::kMomentum, Variance::kFrozen},
+      {Coordinates::kPreconditioned, Variance::kLocal}};
   for (const bool correction : {true, false}) {
-    for (const Coordinates coordinates : {Coordinates::kPreconditioned, Coordinates::kMomentum}) {
+    for (const auto& [coordinates, variance] : kinds) {
       TrialOptions options{.optimizer = onebit_config()};
-      options.optimizer.variance = Variance::kFrozen;
+      options.optimizer.variance = variance;
       options.optimizer.coordinates = coordinates;
       options.optimizer.bias_correction = correction;
+      // Inside a d that goes on it fades.
+      if (variance == Variance::kLocal) options.optimizer.epsilon = 1e-20;
       const OptimizerConfig& config = options.optimizer;
       const auto world = comm::make_single_rank();
       Trial trial(*world, options);
@@ -56,19 +64,21 @@ TEST(OneBitAdam, SwitchesWithoutASeam) {
         const auto i = static_cast<size_t>(place);
         double value = start[i], m = 0, v = 0, c1 = 0, c2 = 0, d = 0;
         for (int64_t step = 1; step <= kSteps; ++step) {
-          const double g = noisy_gradient(0, step, place);
-          m = 0.9 * m + 0.1 * g;
+          const double g = noisy_gradient(0, step, place), d_before = d;
           c1 = 0.9 * c1 + 0.1;
-          if (step <= kFreeze) {
+          if (step <= kFreeze || variance == Variance::kLocal) {
             v = 0.999 * v + 0.001 * g * g;
             c2 = 0.999 * c2 + 0.001;
             d = std::sqrt(v / (correction ? c2 : 1)) + config.epsilon;
           }
+          m = 0.9 * m * (step > kFreeze ? d / d_before : 1) + 0.1 * g;
           const double decay = *trial.table().name_at(place) == "bias" ? 0 : 0.01;
           value -= 1e-3 * (m / (correction ? c1 : 1) / d + decay * value);
         }
-        // Rounding of the value (up to 4) and of updates of at most 32 rates, each step.
-        const double tolerance = kSteps * 0x1p-24 * (4 + 64 * 32 * 1e-3);
+        // Rounding of the value (up to 4) and of updates of at most 32 rates, each step; a d that
+        // goes on carries three roundings of each of up to 12 steps.
+        const double roundings = variance == Variance::kLocal ? 64 + 36 : 64;
+        const double tolerance = kSteps * 0x1p-24 * (4 + roundings * 32 * 1e-3);
         ASSERT_NEAR(found[i], value, tolerance) << "element " << i;
       }
     }
@@ -140,9 +150,9 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
   };
   add_server(false, 1);
   add_server(true, -1);
-  const auto& inverse = states[0].first.replicated_buffers.at("variance");
   for (int rank = 0; rank < kWorld; ++rank) {
     const auto& [before, after] = states[static_cast<size_t>(rank)];
+    const auto& inverse = after.own_buffers.at("inverse");
     for (size_t i = 0; i < elements; ++i) {
       const double x = before.replicated_buffers.at("momentum")[i];
       const double g = inverse[i] == 0 ? 0 : noisy_gradient(rank, step, static_cast<int64_t>(i));
@@ -207,6 +217,20 @@ TEST(OneBitAdam, ResumesOnOtherRanks) {
     });
     for (const auto& one : values) EXPECT_EQ(one, values[0]);
     EXPECT_NE(values[0], saved[0].second);
+  }
+  // Ranks that are others start from the same d.
+  const auto inverses = on_ranks(3, options, [&](Trial& trial) {
+    trial.load(states, saved[0].second, kFreeze + 5);
+    return trial.save().own_buffers.at("inverse");
+  });
+  const auto& first = states[0].own_buffers.at("inverse");
+  const auto& second = states[1].own_buffers.at("inverse");
+  EXPECT_NE(first, second);
+  for (size_t i = 0; i < first.size(); ++i) {
+    const double mean = (1 / std::pow(first[i], 2) + 1 / std::pow(second[i], 2)) / 2;
+    for (const auto& inverse : inverses) {
+      ASSERT_NEAR(inverse[i], 1 / std::sqrt(mean), 4 * 0x1p-24 * inverse[i]) << i;
+    }
   }
   // With one rank nothing is owed any more: it has been paid into the momentum.
   const auto paid = on_ranks(1, options, [&](Trial& trial) {
@@ -287,8 +311,8 @@ TEST(OneBitAdam, WritesTheComputeCopy) {
 }
 
 // Gradients grow tenfold after the freeze: a frozen variance lets the updates grow with them, a
-// live level brings them back.
-TEST(OneBitAdam, LiveLevelBrakesGrowingGradients) {
+// live level and a local variance bring them back.
+TEST(OneBitAdam, GrowingGradientsAreBraked) {
   constexpr int64_t kLaterFreeze = 40;
   const Gradient growing = [](int rank, int64_t step, int64_t place) {
     return noisy_gradient(rank, step, place) * (step > kLaterFreeze ? 10.0f : 1.0f);
@@ -315,6 +339,7 @@ TEST(OneBitAdam, LiveLevelBrakesGrowingGradients) {
   // The level settles near 100 (to within what 400 steps at 0.99 leave), the updates near a tenth.
   EXPECT_GT(frozen, 2);
   EXPECT_NEAR(live, frozen / 10, frozen / 10 * 0.5);
+  EXPECT_NEAR(last_update(Variance::kLocal), live, live * 0.5);
 }
 
 TEST(OneBitAdam, ObservesTheLastWarmupSteps) {

@@ -22,7 +22,7 @@ TEST(OptimizerConfig, DeepSpeedRecipeLoads) {
   EXPECT_EQ(config.beta2, 0.99);
   EXPECT_EQ(config.epsilon, 1e-6);
   EXPECT_EQ(config.coordinates, Coordinates::kPreconditioned);
-  EXPECT_EQ(config.variance, Variance::kLiveLevel);
+  EXPECT_EQ(config.variance, Variance::kLocal);
   EXPECT_EQ(config.scale, ScaleRule::kMeanAbsolute);
 }
 

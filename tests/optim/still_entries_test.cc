@@ -14,10 +14,12 @@ namespace {
 constexpr int64_t kFreeze = 8, kColumns = 96;
 
 OptimizerConfig onebit_config(Coordinates coordinates = Coordinates::kPreconditioned) {
-  return {.type = OptimizerType::kOneBitAdam,
-          .weight_decay = 0.1,
-          .freeze_step = kFreeze,
-          .coordinates = coordinates};
+  return {
+      .type = OptimizerType::kOneBitAdam,
+      .weight_decay = 0.1,
+      .freeze_step = kFreeze,
+      .coordinates = coordinates,
+      .variance = coordinates == Coordinates::kMomentum ? Variance::kLiveLevel : Variance::kLocal};
 }
 
 // "words" stands first: rows from 20 on have no gradient, but row 30 on the last rank alone from
