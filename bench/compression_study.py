@@ -26,8 +26,7 @@ def runs_of(steps):
     return {
         "adam": ADAM,
         "local-10%": onebit(tenth),
-        # The default window of 1,000 steps is for long runs.
-        "auto": onebit("auto", freeze_window=min(1000, steps // 20)),
+        "auto": onebit("auto"),
         "live-level-10%": onebit(tenth, variance="live_level"),
         "frozen-10%": onebit(tenth, variance="frozen"),
         "deepspeed-10%": onebit(tenth, parity="deepspeed"),

@@ -17,11 +17,11 @@ void add_device_options(CLI::App& command, DeviceOptions& options) {
   command
       .add_option("--threads", options.threads,
                   "Threads of each rank; 0 shares the processors among the ranks of a machine")
+      ->check(CLI::Range(0, kMostThreads))
       ->capture_default_str();
 }
 
 Context make_context(const DeviceOptions& options, int local_rank, int local_ranks) {
-  require(options.threads >= 0, "--threads {}: must not be negative", options.threads);
   const int devices = options.device == "cpu" ? 0 : memory::cuda_device_count();
   if (options.device == "cuda" || devices > 0) {
     return Context::cuda(devices > 0 ? local_rank % devices : 0);

@@ -13,6 +13,9 @@ struct DeviceOptions {
   int threads = 0;
 };
 
+// Each thread has memory of its own: a mistyped number must not take the machine's.
+inline constexpr int kMostThreads = 1024;
+
 void add_device_options(CLI::App& command, DeviceOptions& options);
 
 // The context these ask for. `local_rank` of `local_ranks` on this machine chooses the CUDA device,

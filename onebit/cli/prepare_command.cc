@@ -5,6 +5,7 @@
 
 #include "onebit/base/log.h"
 #include "onebit/cli/command.h"
+#include "onebit/cli/device_option.h"
 #include "onebit/data/prepare.h"
 
 namespace onebit::cli {
@@ -90,7 +91,9 @@ void add_prepare(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   command->add_option("--locale", given->locale, "Language of sentence splitting")
       ->capture_default_str();
-  command->add_option("--threads", given->threads, "0: all processors")->capture_default_str();
+  command->add_option("--threads", given->threads, "0: all processors")
+      ->check(CLI::Range(0, kMostThreads))
+      ->capture_default_str();
   command->add_flag("--overwrite", given->overwrite, "Replace a finished store");
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -16,7 +16,8 @@ OptimizerConfig automatic(int64_t window) {
   return {.type = OptimizerType::kOneBitAdam,
           .beta2 = 0.99,
           .freeze_step = std::nullopt,
-          .freeze_window = window};
+          .freeze_window = window,
+          .variance = Variance::kLiveLevel};
 }
 
 // Feeds variances of a given norm until the rule freezes; the update, or 0 after `updates`.
@@ -67,6 +68,15 @@ TEST(FreezeRule, NeverBeforeAWholeWindow) {
   FreezeRule rule(automatic(0), {});
   EXPECT_GE(frozen_after(rule, 1, 1000, [](int64_t) { return 1; }),
             100 + FreezeRule::kObservedUpdates);
+}
+
+TEST(FreezeRule, ATenthOfTheWindowWhereTheVarianceGoesOn) {
+  OptimizerConfig config = automatic(0);
+  config.variance = Variance::kLocal;
+  FreezeRule rule(config, {});
+  const int64_t frozen = frozen_after(rule, 1, 1000, [](int64_t) { return 1; });
+  EXPECT_GE(frozen, 10 + FreezeRule::kObservedUpdates);
+  EXPECT_LE(frozen, 12 + FreezeRule::kObservedUpdates);
 }
 
 TEST(FreezeRule, NothingLearnedIsNotSettled) {
