@@ -116,6 +116,7 @@ void momentum_span(const OnebitMomentum& args, int64_t begin, int64_t end, doubl
     Vector ratio = hn::Mul(gradient, inverse);
     if constexpr (kMoving && kGradient) {
       const Vector growth = hn::Sqrt(hn::MulAdd(rest2, hn::Mul(ratio, ratio), beta2));
+      finite = hn::And(finite, hn::Le(growth, largest));
       inverse = hn::Min(hn::Div(inverse, growth), largest_inverse);
       ratio = hn::Mul(gradient, inverse);
     }

@@ -86,7 +86,9 @@ __device__ Eight advance(const Momentum& a, const Eight& before, Eight& inverse,
     }
     float ratio = g * inverse.lane[i];
     if (rest2 != 0.0f && !zero) {
-      inverse.lane[i] = moved_inverse(inverse.lane[i], ratio, a.beta2, rest2, a.largest_inverse);
+      const float growth = divisor_growth(ratio, a.beta2, rest2);
+      sums.finite = sums.finite && growth <= largest;
+      inverse.lane[i] = fminf(inverse.lane[i] / growth, a.largest_inverse);
       ratio = g * inverse.lane[i];
     }
     sums.energy = fmaf(ratio, ratio, sums.energy);

@@ -48,10 +48,9 @@ ONEBIT_HOST_DEVICE inline float frozen_inverse(float variance, float factor, flo
   return variance > 0.0f ? 1.0f / (sqrtf(factor * variance) + epsilon) : 0.0f;
 }
 
-// 1 / d after d^2 = beta2 d^2 + rest2 g^2, with ratio = g / d.
-ONEBIT_HOST_DEVICE inline float moved_inverse(float inverse, float ratio, float beta2, float rest2,
-                                              float largest) {
-  return fminf(inverse / sqrtf(fmaf(rest2, ratio * ratio, beta2)), largest);
+// What d grows by in d^2 = beta2 d^2 + rest2 g^2, with ratio = g / d; infinite beyond f32.
+ONEBIT_HOST_DEVICE inline float divisor_growth(float ratio, float beta2, float rest2) {
+  return sqrtf(fmaf(rest2, ratio * ratio, beta2));
 }
 
 // One element of onebit_step, for entries that move.
