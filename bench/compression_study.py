@@ -104,7 +104,8 @@ def table(results):
         half = f"{losses[last // 2]:.4f}" if last // 2 in losses else "-"
         end = f"diverged after step {last}: " if result["diverged"] else ""
         rival = "adam-high-rate" if "high-rate" in name else "adam"
-        base = [r for (n, _), r in results.items() if n == rival and last in r["held_out"]]
+        base = [r for (n, _), r in sorted(results.items(), key=lambda item: item[0][1] != ranks)
+                if n == rival and last in r["held_out"]]
         gap = f"{100 * (losses[last] / base[0]['held_out'][last] - 1):+.2f} %" if base else "-"
         rows.append(f"| {name} | {ranks} | {result['freeze'] or '-'} | {half} | "
                     f"{end}{losses[last]:.4f} | {gap} | {result['update']:.3g} | {result['key_bias']:.3g} | "
