@@ -5,13 +5,14 @@
 #include "onebit/base/error.h"
 #include "onebit/cli/command.h"
 #include "onebit/text/tokenize_stream.h"
+#include "onebit/text/vocabulary_casing.h"
 
 namespace onebit::cli {
 namespace {
 
 struct Arguments {
   std::string vocabulary, input = "-";
-  bool cased = false, pieces = false, offsets = false, explain = false;
+  bool cased = false, uncased = false, pieces = false, offsets = false, explain = false;
 };
 
 text::TokenizeFormat format_of(const Arguments& given) {
@@ -21,10 +22,16 @@ text::TokenizeFormat format_of(const Arguments& given) {
   return text::TokenizeFormat::kIds;
 }
 
+text::Casing casing_of(const Arguments& given, const text::Vocabulary& vocabulary) {
+  if (given.cased) return text::Casing::kCased;
+  if (given.uncased) return text::Casing::kUncased;
+  return text::casing_of(vocabulary) == text::CasingEvidence::kCased ? text::Casing::kCased
+                                                                     : text::Casing::kUncased;
+}
+
 int run(const Arguments& given) {
   auto vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::load(given.vocabulary));
-  text::Tokenizer tokenizer(vocabulary,
-                            given.cased ? text::Casing::kCased : text::Casing::kUncased);
+  text::Tokenizer tokenizer(vocabulary, casing_of(given, *vocabulary));
   std::ios::sync_with_stdio(false);
   if (given.input == "-") {
     text::tokenize_stream(std::cin, std::cout, tokenizer, format_of(given), "standard input");
@@ -44,7 +51,9 @@ void add_tokenize(CLI::App& program, Action& chosen) {
   command->add_option("--vocab", given->vocabulary, "vocab.txt")->required();
   command->add_option("input", given->input, "File of text; - for standard input")
       ->capture_default_str();
-  command->add_flag("--cased", given->cased, "Keep capitals and accents");
+  auto* cased = command->add_flag("--cased", given->cased,
+                                  "Keep capitals and accents; default: as the vocabulary has them");
+  command->add_flag("--uncased", given->uncased, "Lower-case and strip accents")->excludes(cased);
   auto* pieces = command->add_flag("--pieces", given->pieces, "Print pieces instead of ids");
   auto* offsets =
       command->add_flag("--offsets", given->offsets, "Print id:begin:end, bytes of the line");

@@ -32,7 +32,7 @@ ChosenVocabulary load_vocabulary(const PrepareOptions& options) {
   }
   // The other way round is sound: an uncased vocabulary may be all that cased text has.
   require(!(found == text::Casing::kCased && options.casing == text::Casing::kUncased),
-          "{}: has words with capitals, which uncased text never holds: give --casing cased or "
+          "{}: has words with capitals, which uncased text never holds: give --cased or "
           "another vocabulary",
           path);
   chosen.casing = *options.casing;

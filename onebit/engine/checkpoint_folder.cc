@@ -33,7 +33,11 @@ std::string tag_of_step(int64_t step) {
 
 std::optional<std::string> CheckpointFolder::latest() const {
   const Path file = root_ / "latest";
-  if (!std::filesystem::exists(file)) return std::nullopt;
+  if (!std::filesystem::exists(file)) {
+    // A folder under its own name is whole: the process may have ended before `latest` was written.
+    const std::vector<std::string> whole = tags();
+    return whole.empty() ? std::nullopt : std::optional(whole.back());
+  }
   std::string tag = read_file(file);
   while (!tag.empty() && (tag.back() == '\n' || tag.back() == ' ' || tag.back() == '\r')) {
     tag.pop_back();

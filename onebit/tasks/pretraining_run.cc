@@ -49,7 +49,12 @@ PretrainingRun::PretrainingRun(Context& context, const PretrainingOptions& optio
 void PretrainingRun::open_data(const PretrainingOptions& options) {
   const auto stream = stream_options(config_, engine_->batch(), communicator_, context_.threads());
   stream_ = std::make_unique<data::BatchStream>(stores_, stream);
-  if (!options.valid) return;
+  if (!options.valid) {
+    if (config_.engine.run.evaluate_every > 0) {
+      decisions_.push_back("no held-out losses (run.evaluate_every): --valid names no token store");
+    }
+    return;
+  }
   data::EvaluationOptions held_out = held_out_options(communicator_, context_.threads());
   held_out.batch = config_.data.evaluation_batch;
   held_out.max_samples = config_.data.evaluation_samples;

@@ -6,14 +6,32 @@
 
 namespace onebit::tasks {
 
+namespace {
+
+// What a run that ended before its first step may have left.
+void refuse_other_files(const Path& output) {
+  if (!std::filesystem::exists(output)) return;
+  for (const auto& file : std::filesystem::directory_iterator(output)) {
+    const std::string name = file.path().filename().string();
+    const bool ours = name == "recipe.json" || name == "tensorboard" || name == "lock" ||
+                      name.ends_with(".partial");
+    require(ours || name == "lost+found",
+            "{}: holds other files ({}): choose a new or empty folder as --output", output.string(),
+            name);
+  }
+}
+
+}  // namespace
+
 void check_run_folder(const Path& output, bool resume) {
   require(!std::filesystem::exists(output) || std::filesystem::is_directory(output),
           "{}: --output must be a folder, a file of this name is there", output.string());
   const bool holds_run = std::filesystem::exists(output / "metrics.jsonl") ||
-                         std::filesystem::exists(output / "latest");
+                         engine::CheckpointFolder(output).latest().has_value();
   require(resume || !holds_run,
           "{}: holds a run already; add --resume to go on with it, or choose another --output",
           output.string());
+  if (!holds_run) refuse_other_files(output);
 }
 
 void write_run_recipe(const Path& output, const Json& recipe) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
+#include "onebit/base/folder_lock.h"
 #include "onebit/base/log.h"
 #include "onebit/tasks/end_table.h"
 #include "onebit/tasks/interruption.h"
@@ -51,7 +54,16 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
                     comm::Communicator& communicator) {
   const bool first = communicator.rank() == 0;
   communicator.barrier();  // every rank has looked at the folder before it is written to
-  if (first) write_run_recipe(options.output, options.recipe);
+  const int64_t steps = run.engine().config().run.steps;
+  require(run.engine().completed_steps() <= steps,
+          "{}: has made {} steps already, run.steps is {}: raise it, or choose another --output",
+          options.output.string(), run.engine().completed_steps(), steps);
+  std::optional<FolderLock> lock;
+  if (first) {
+    std::filesystem::create_directories(options.output);
+    lock.emplace(options.output);
+    write_run_recipe(options.output, options.recipe);
+  }
   if (!options.quiet) {
     const Rows rows = start_table(context, run, communicator);
     if (first) print_rows(rows);

@@ -142,6 +142,14 @@ TEST_F(CheckpointTest, WhatAKilledWriteLeftIsNotSeenAndNotInTheWay) {
   EXPECT_FALSE(std::filesystem::exists(root_ / "global_step6.partial"));
 }
 
+TEST_F(CheckpointTest, WithoutLatestTheNewestIsMeant) {
+  save_once(root_, 3);
+  save_once(root_, 6);
+  std::filesystem::remove(root_ / "latest");
+  const auto one = comm::make_single_rank();
+  EXPECT_EQ(Checkpoints(*one, root_, 2).open()->tag, "global_step6");
+}
+
 TEST_F(CheckpointTest, DamageIsNamed) {
   save_once(root_, 10);
   const Path folder = root_ / "global_step10";

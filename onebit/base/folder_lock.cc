@@ -1,0 +1,40 @@
+#include "onebit/base/folder_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/error.h"
+
+namespace onebit {
+namespace {
+
+constexpr double kPatienceSeconds = 3;
+
+}  // namespace
+
+FolderLock::FolderLock(const Path& folder) {
+  const Path path = folder / "lock";
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  require(file_ >= 0, "{}: cannot create: {}", path.string(), std::strerror(errno));
+  // A process that was killed a moment ago may still be on its way out.
+  for (const Stopwatch waited; waited.seconds() < kPatienceSeconds;) {
+    if (::flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  ::close(file_);
+  fail("{}: another process is writing to this folder: let it end, or choose another --output",
+       folder.string());
+}
+
+FolderLock::~FolderLock() {
+  ::close(file_);
+}
+
+}  // namespace onebit

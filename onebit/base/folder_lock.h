@@ -1,0 +1,22 @@
+// A folder that one process at a time may write to.
+#pragma once
+
+#include "onebit/base/file.h"
+
+namespace onebit {
+
+// Held until destruction, or until the process ends however it does. The file `lock` stays in the
+// folder. Errors: another process holds it for some seconds (of this machine; whether another
+// machine's is seen depends on the shared file system).
+class FolderLock {
+ public:
+  explicit FolderLock(const Path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
+}  // namespace onebit

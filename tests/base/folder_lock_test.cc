@@ -1,0 +1,29 @@
+#include "onebit/base/folder_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit {
+namespace {
+
+TEST(FolderLock, OneAtATime) {
+  const TemporaryFolder folder;
+  {
+    const FolderLock held(folder.path());
+    EXPECT_THAT(message_of([&] { FolderLock(folder.path()); }),
+                testing::HasSubstr("another process is writing to this folder"));
+  }
+  EXPECT_EQ(message_of([&] { FolderLock(folder.path()); }), "(no error)");
+}
+
+TEST(FolderLock, WithoutTheFolder) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(message_of([&] { FolderLock(folder.path() / "absent"); }),
+              testing::HasSubstr("cannot create"));
+}
+
+}  // namespace
+}  // namespace onebit
