@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "onebit/base/folder_lock.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/device/memory.h"
 #include "onebit/tasks/evaluation.h"
@@ -195,6 +196,18 @@ TEST_F(PretrainingTest, RefusesWhatCannotWorkAndTouchesNothing) {
   other.resume = true;
   other.recipe["model"]["intermediate_size"] = 96;
   EXPECT_NE(error_of(other).find("intermediate_size"), std::string::npos);
+  other = options("run", 4);
+  other.resume = true;
+  EXPECT_NE(error_of(other).find("has made 12 steps already"), std::string::npos);
+  {
+    const FolderLock held(corpus_.folder("run"));
+    other = options("run", 14);
+    other.resume = true;
+    EXPECT_NE(error_of(other).find("another process"), std::string::npos);
+  }
+  bad = options("bad");
+  bad.output = corpus_.train();
+  EXPECT_NE(error_of(bad).find("holds other files"), std::string::npos);
 }
 
 }  // namespace
