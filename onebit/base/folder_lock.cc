@@ -25,7 +25,8 @@ FolderLock::FolderLock(const Path& folder) {
   require(file_ >= 0, "{}: cannot create: {}", path.string(), std::strerror(errno));
   // A process that was killed a moment ago may still be on its way out.
   for (const Stopwatch waited; waited.seconds() < kPatienceSeconds;) {
-    if (::flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    // Other errors: a file system without locks.
+    if (::flock(file_, LOCK_EX | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EINTR)) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   ::close(file_);

@@ -19,8 +19,8 @@ class CheckpointFolder {
   Path folder(const std::string& tag) const { return root_ / tag; }
   Path partial_folder(const std::string& tag) const { return root_ / (tag + ".partial"); }
 
-  // The tag in `latest`; empty when there is no such file. Errors: it names a folder that is
-  // absent.
+  // The tag in `latest`; without that file the newest tag, empty when there is none. Errors: it
+  // names a folder that is absent.
   std::optional<std::string> latest() const;
   // Finished tags, oldest step first.
   std::vector<std::string> tags() const;

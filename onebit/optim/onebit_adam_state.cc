@@ -57,7 +57,10 @@ void OneBitAdam::load(Context&, params::Table& table, const params::StateReader&
       "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: which rows are "
       "held cannot change after the freeze",
       Json(config_.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
-  const std::string kind = reader.scalar("variance_kind").get<std::string>();
+  // Without the key the checkpoint is older than local variances.
+  const std::string older = reader.scalar("level_observations").is_null() ? "frozen" : "live_level";
+  const Json named = reader.scalar("variance_kind");
+  const std::string kind = named.is_null() ? older : named.get<std::string>();
   require(
       kind == variance_name(config_.variance),
       "optimizer.params.variance is \"{}\", but the checkpoint was made with \"{}\": use that, or "

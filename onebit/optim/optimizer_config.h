@@ -32,7 +32,7 @@ struct OptimizerConfig {
 
   // 1-bit Adam
   std::optional<int64_t> freeze_step = 100000;  // updates of warm-up; empty: "auto"
-  int64_t freeze_window = 0;                    // of "auto", in steps; 0: 1 / (1 - beta2)
+  int64_t freeze_window = 0;                    // of "auto", in updates; 0: see freeze_rule.h
   Coordinates coordinates = Coordinates::kPreconditioned;
   Variance variance = Variance::kLocal;
   ScaleRule scale = ScaleRule::kMeanAbsolute;

@@ -19,7 +19,6 @@ class PretrainingRun : public TrainingRun {
   PretrainingRun(Context& context, const PretrainingOptions& options,
                  comm::Communicator& communicator);
 
-  const PretrainingConfig& config() const { return config_; }
   engine::Engine& engine() override { return *engine_; }
   RunFacts facts() override;
   bool resumed() const override { return resumed_; }
