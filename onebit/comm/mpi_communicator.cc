@@ -82,8 +82,10 @@ class Job {
         }
       }
     }
+    // One rank aborts: Open MPI's mpirun can hang while it shuts down when a second one asks as well.
+    const double patience_seconds = kGraceSeconds + (failed_rank_ == rank_ ? 0 : kYieldSeconds);
     const Stopwatch stopwatch;
-    while (stopwatch.seconds() < kGraceSeconds) {
+    while (stopwatch.seconds() < patience_seconds) {
       int told = 0;
       MPI_Testall(static_cast<int>(telling_.size()), telling_.data(), &told, MPI_STATUSES_IGNORE);
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -95,6 +97,7 @@ class Job {
  private:
   static constexpr double kGraceSeconds = 1;
   static constexpr double kDeferSeconds = 0.3;
+  static constexpr double kYieldSeconds = 10;
 
   // What is wrong with a recipe or a file fails every rank alike: rank 0 speaks for them, the
   // others wait a moment for it.
@@ -317,7 +320,7 @@ MpiEnvironment::~MpiEnvironment() {
     return;
   }
   // The rank that failed first ends the job; only if it does not, this one does.
-  std::this_thread::sleep_for(std::chrono::seconds(3));
+  std::this_thread::sleep_for(std::chrono::seconds(10));
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

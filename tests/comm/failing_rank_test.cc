@@ -154,7 +154,8 @@ TEST(FailingRank, EndsProcessesWhenOneIsKilled) {
 }
 
 TEST(FailingProcess, DISABLED_ByASignal) {
-  Communicator& world = *testing::mpi_world();
+  const std::unique_ptr<World> mpi = testing::take_mpi_world();
+  Communicator& world = mpi->communicator();
   world.barrier();
   if (world.rank() == 1) raise(SIGKILL);
   run_rank(world, [&] { world.barrier(); });
@@ -162,7 +163,8 @@ TEST(FailingProcess, DISABLED_ByASignal) {
 }
 
 TEST(FailingProcess, DISABLED_WhileOthersWait) {
-  Communicator& world = *testing::mpi_world();
+  const std::unique_ptr<World> mpi = testing::take_mpi_world();
+  Communicator& world = mpi->communicator();
   run_rank(world, [&] {
     world.barrier();
     if (world.rank() == 1) fail("{}", kMessage);
@@ -178,7 +180,8 @@ TEST(FailingProcess, DISABLED_WhileOthersWait) {
 }
 
 TEST(FailingProcess, DISABLED_WhileOthersCompute) {
-  Communicator& world = *testing::mpi_world();
+  const std::unique_ptr<World> mpi = testing::take_mpi_world();
+  Communicator& world = mpi->communicator();
   run_rank(world, [&] {
     world.barrier();
     if (world.rank() == 1) fail("{}", kMessage);

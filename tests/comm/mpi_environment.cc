@@ -1,8 +1,6 @@
 #include "tests/comm/mpi_environment.h"
 
-#include <memory>
-
-#include "onebit/comm/launch.h"
+#include <utility>
 
 namespace onebit::testing {
 namespace {
@@ -24,6 +22,10 @@ class MpiTestEnvironment : public ::testing::Environment {
 
 comm::Communicator* mpi_world() {
   return world == nullptr ? nullptr : &world->communicator();
+}
+
+std::unique_ptr<comm::World> take_mpi_world() {
+  return std::move(world);
 }
 
 }  // namespace onebit::testing

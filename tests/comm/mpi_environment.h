@@ -4,12 +4,19 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "onebit/comm/communicator.h"
+#include "onebit/comm/launch.h"
 
 namespace onebit::testing {
 
 // Null unless this process was started by mpirun.
 comm::Communicator* mpi_world();
+
+// The same as a local of the test, so that it sees errors unwind, as in the program: the end of the
+// test program is not an error, and finalizing MPI while another rank aborts can hang mpirun.
+std::unique_ptr<comm::World> take_mpi_world();
 
 }  // namespace onebit::testing
 
