@@ -31,9 +31,9 @@ OptimizerType read_type(JsonReader& reader) {
   const std::string given = reader.text("type", "");
   require(!given.empty(), "{} is missing; known optimizers: Adam, AdamW, OneBitAdam",
           reader.place("type"));
-  std::vector<std::string> names;
+  std::vector<std::string> names;  // only what can be asked for is suggested
   for (const KnownType& known : kTypes) {
-    names.emplace_back(known.name);
+    if (known.type.has_value()) names.emplace_back(known.name);
     if (lower(given) != lower(known.name)) continue;
     require(known.type.has_value(),
             "{} is \"{}\", which onebit does not have yet; use OneBitAdam for compressed exchange, "
@@ -118,7 +118,11 @@ void read_compression(JsonReader& params, OptimizerConfig& config) {
     config.coordinates = Coordinates::kMomentum;
     config.variance = Variance::kFrozen;
     config.scale = ScaleRule::kRootMeanSquare;
-    config.bias_correction = false;  // accepted and ignored there
+    require(!params.boolean("bias_correction", false),
+            "{}: DeepSpeed's 1-bit Adam accepts it and corrects nothing, and parity \"deepspeed\" "
+            "keeps to that; set it to false or leave it out",
+            params.place("bias_correction"));
+    config.bias_correction = false;
     require(config.decoupled_decay, "{}: DeepSpeed's 1-bit Adam only knows decoupled decay",
             params.place("adam_w_mode"));
     require(config.freeze_step.has_value() && *config.freeze_step >= 2,

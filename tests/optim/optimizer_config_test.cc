@@ -45,7 +45,8 @@ TEST(OptimizerConfig, Choices) {
   EXPECT_EQ(automatic.scale, ScaleRule::kRootMeanSquare);
   EXPECT_EQ(automatic.moving_rows.at("positions"), 128);
   const OptimizerConfig parity = parse(R"({"type": "OneBitAdam", "params": {
-      "parity": "deepspeed", "scale_of": "group", "freeze_step": 10}})");
+      "parity": "deepspeed", "scale_of": "group", "freeze_step": 10,
+      "bias_correction": false}})");
   EXPECT_EQ(parity.parity, Parity::kDeepSpeed);
   EXPECT_FALSE(parity.scale_per_tensor);
   EXPECT_FALSE(parity.bias_correction);
@@ -75,9 +76,30 @@ TEST(OptimizerConfig, Errors) {
   expect_error(R"({"type": "OneBitAdam", "params": {"eps_inside_sqrt": true}})", "eps");
   expect_error(R"({"type": "OneBitAdam", "params": {"parity": "deepspeed", "scale": "rms"}})",
                "scale");
+  expect_error(
+      R"({"type": "OneBitAdam", "params": {"parity": "deepspeed", "bias_correction": true}})",
+      "bias_correction");
   expect_error(R"({"type": "OneBitAdam", "params": {"betas": [0.9, 1.0]}})", "betas");
   expect_error(R"({"type": "OneBitAdam", "params": {"betas": 0.9}})", "two numbers");
   expect_error(R"({"type": "Adam", "params": {"amsgrad": true}})", "AMSGrad");
+}
+
+TEST(OptimizerConfig, SuggestsOnlyWhatThereIs) {
+  for (const char* typo : {"Lam", "Lambb", "OneBitLam", "ZeroOneAdm"}) {
+    const std::string text = fmt::format(R"({{"type": "{}"}})", typo);
+    try {
+      parse(text.c_str());
+      ADD_FAILURE() << typo << " was accepted";
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find("must be one of Adam, AdamW, OneBitAdam"), std::string::npos)
+          << message;
+      for (const char* absent : {"Lamb,", "OneBitLamb", "ZeroOneAdam", "\"Lamb\""}) {
+        EXPECT_EQ(message.find(absent), std::string::npos) << message;
+      }
+    }
+  }
+  expect_error(R"({"type": "OneBitLamb"})", "does not have yet");
 }
 
 }  // namespace
