@@ -69,7 +69,7 @@ void Engine::backward(const std::function<void(const BackwardInput&)>& run) {
   const bool last = micro_step_ + 1 == batch_.accumulation;
   if (last) prepare_last_micro_step(input);
   run(input);
-  if (last && !input.gradients_ready && path_ == Path::kAveraged && exchange_) {
+  if (last && !input.gradients_ready && route_ == GradientRoute::kAveraged && exchange_) {
     exchange_->ready(context_, {0, table_.size_elements()});
   }
   ++micro_step_;
@@ -77,7 +77,7 @@ void Engine::backward(const std::function<void(const BackwardInput&)>& run) {
 
 void Engine::prepare_last_micro_step(BackwardInput& input) {
   if (optimizer_->gradient_need() == optim::GradientNeed::kAveragedOverRanks) {
-    path_ = Path::kAveraged;
+    route_ = GradientRoute::kAveraged;
     if (!exchange_) return;
     exchange_->begin(
         [this](Context& context, params::Range range) { show_local_gradients(context, range); });
@@ -87,8 +87,9 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
     return;
   }
   const bool scale_is_known = config_.gradient_clipping == 0 && config_.compute != DType::kF16;
-  path_ = scale_is_known && config_.run.overlap ? Path::kLocalEarly : Path::kLocalLate;
-  if (path_ == Path::kLocalEarly) {
+  route_ = scale_is_known && config_.run.overlap ? GradientRoute::kLocalEarly
+                                                 : GradientRoute::kLocalLate;
+  if (route_ == GradientRoute::kLocalEarly) {
     optimizer_->begin_step(context_, table_, step_input(1));
     input.gradients_ready = [this](params::Range range) { optimizer_->gradients_ready(range); };
   }
@@ -113,7 +114,7 @@ optim::StepInput Engine::step_input(double gradient_scale) const {
 std::optional<StepOutcome> Engine::step() {
   if (micro_step_ < batch_.accumulation) return std::nullopt;
   micro_step_ = 0;
-  if (path_ == Path::kAveraged) {
+  if (route_ == GradientRoute::kAveraged) {
     if (exchange_) {
       exchange_->finish();
     } else {
@@ -140,9 +141,9 @@ std::optional<StepOutcome> Engine::step() {
   return outcome;
 }
 
-// In the early path the exchange has taken the decision into itself: the report tells.
+// On the early route the exchange has taken the decision into itself: the report tells.
 optim::GradientNorm Engine::decide() {
-  if (path_ == Path::kLocalEarly) return {};
+  if (route_ == GradientRoute::kLocalEarly) return {};
   return clipper_.agree(context_, communicator_, table_.gradients(), optimizer_->gradient_need(),
                         1 / scaler_.scale());
 }
@@ -169,7 +170,7 @@ void Engine::update(const optim::GradientNorm& norm, StepOutcome& outcome) {
   outcome.compress_seconds = report.compress_seconds;
   outcome.wait_seconds = report.wait_seconds;
   outcome.optimizer_seconds = report.update_seconds;
-  if (path_ == Path::kLocalEarly) {
+  if (route_ == GradientRoute::kLocalEarly) {
     outcome.gradient_norm = clipper_.ratio() * std::sqrt(report.local_gradient_square);
   }
 }
@@ -211,7 +212,7 @@ void Engine::count_skip(const optim::GradientNorm& norm) {
 
 // Every rank ends with the diagnosis of the first rank whose own gradient was bad.
 void Engine::stop_not_finite(const optim::GradientNorm& norm) {
-  const bool averaged = path_ == Path::kAveraged && exchange_ != nullptr;
+  const bool averaged = route_ == GradientRoute::kAveraged && exchange_ != nullptr;
   const bool bad = averaged ? !exchange_->local().finite : !optim::first_non_finite(table_).empty();
   int64_t first_bad = bad ? communicator_.rank() : communicator_.world_size();
   communicator_.all_reduce(std::span(&first_bad, 1), comm::Reduction::kMin);

@@ -83,7 +83,9 @@ class Engine {
   void load(const params::StateReader& reader);
 
  private:
-  enum class Path { kAveraged, kLocalEarly, kLocalLate };
+  // How the gradients of an update reach the optimizer: averaged over ranks; this rank's own,
+  // bucket by bucket during the backward pass; this rank's own, after it.
+  enum class GradientRoute { kAveraged, kLocalEarly, kLocalLate };
 
   void begin_update();
   void prepare_last_micro_step(BackwardInput& input);
@@ -107,7 +109,7 @@ class Engine {
   optim::GradientClipper clipper_;
   optim::LossScaler scaler_;
   std::unique_ptr<GradientExchange> exchange_;  // absent with one rank
-  Path path_ = Path::kAveraged;
+  GradientRoute route_ = GradientRoute::kAveraged;
   std::unique_ptr<UpdateWatch> watch_;  // rank 0, when asked for
   int64_t micro_step_ = 0;
   int64_t completed_steps_ = 0, skipped_steps_ = 0, skipped_in_a_row_ = 0;

@@ -56,7 +56,7 @@ void onebit_momentum(Context& context, const OnebitMomentum& a) {
   check.view("inverse", a.inverse, DType::kF32, {elements});
   check.view("gradient", a.gradient, DType::kF32, {elements});
   check.optional("block_ratio", a.block_ratio, DType::kF32, blocks_of(elements));
-  check.view("block_energy", a.block_energy, DType::kF32, blocks_of(elements));
+  check.optional("block_energy", a.block_energy, DType::kF32, blocks_of(elements));
   check.view("block_square", a.block_square, DType::kF64, blocks_of(elements));
   check.view("block_flags", a.block_flags, DType::kU8, blocks_of(elements));
   check_blocks(check, a.begin, a.end, elements);

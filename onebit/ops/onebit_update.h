@@ -61,9 +61,9 @@ struct OnebitMomentum {
   ConstView gradient;                   // f32 [elements]
   ConstView value;                      // f32 [elements], read only with ranges
   std::span<const UpdateRange> ranges;  // from 0 to elements, or empty: no decay in the gradient
-  View block_energy;                    // f32 [blocks]  overwritten: mean of (g / d)^2, not still
-  View block_square;                    // f64 [blocks]  overwritten: sum of g^2
-  View block_flags;                     // u8 [blocks]  overwritten
+  View block_energy;  // f32 [blocks]  overwritten: mean of (g / d)^2, not still; empty: not wanted
+  View block_square;  // f64 [blocks]  overwritten: sum of g^2
+  View block_flags;   // u8 [blocks]  overwritten
   int64_t begin = 0, end = 0;
   double gradient_scale = 1, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool preconditioned = true;

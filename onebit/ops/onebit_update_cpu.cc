@@ -83,7 +83,8 @@ struct BlockBefore {
 };
 
 // Elements [begin, end) that share one gradient decay; `before` from `offset` on.
-template <bool kGradient, bool kMoving>  // the gradient is not zero; d goes on
+// The gradient is not zero; d goes on; the energy is wanted.
+template <bool kGradient, bool kMoving, bool kEnergy>
 void momentum_span(const OnebitMomentum& args, int64_t begin, int64_t end, double decay,
                    const BlockBefore& before, int64_t offset, MomentumSums& sums) {
   const Vector scale = constant(args.gradient_scale), decays = constant(decay);
@@ -121,15 +122,17 @@ void momentum_span(const OnebitMomentum& args, int64_t begin, int64_t end, doubl
       ratio = hn::Mul(gradient, inverse);
     }
     if constexpr (kMoving) store(inverse, inverses + i, step);
-    energy = hn::MulAdd(ratio, ratio, energy);
-    sums.live += static_cast<int64_t>(hn::CountTrue(F32(), moves));
+    if constexpr (kEnergy) {
+      energy = hn::MulAdd(ratio, ratio, energy);
+      sums.live += static_cast<int64_t>(hn::CountTrue(F32(), moves));
+    }
     const Vector change = args.preconditioned ? ratio : gradient;
     const Vector x = hn::MulAdd(beta, load(old_momenta + i, step), hn::Mul(rest, change));
     finite =
         hn::And(finite, hn::And(hn::Le(hn::Abs(x), largest), hn::Le(hn::Abs(gradient), largest)));
     store(hn::IfThenElseZero(moves, x), momenta + i, step);
   });
-  sums.energy += total(energy);
+  if constexpr (kEnergy) sums.energy += total(energy);
   sums.square += total(square);
   sums.finite = sums.finite && hn::AllTrue(F32(), finite);
   sums.still_moved = sums.still_moved || !hn::AllFalse(F32(), moved);
@@ -147,16 +150,13 @@ void for_decays(std::span<const UpdateRange> ranges, int64_t begin, int64_t end,
   }
 }
 
-template <bool kGradient>
+template <bool kGradient, bool kMoving, bool kEnergy>
 MomentumSums momentum_sweep(const OnebitMomentum& args, int64_t begin, int64_t end,
                             const BlockBefore& before) {
   MomentumSums sums;
   const auto span = [&](int64_t first, int64_t last, double decay) {
-    if (args.block_ratio.empty()) {
-      momentum_span<kGradient, false>(args, first, last, decay, before, first - begin, sums);
-    } else {
-      momentum_span<kGradient, true>(args, first, last, decay, before, first - begin, sums);
-    }
+    momentum_span<kGradient, kMoving, kEnergy>(args, first, last, decay, before, first - begin,
+                                               sums);
   };
   if (args.ranges.empty()) {
     span(begin, end, 0);
@@ -166,22 +166,35 @@ MomentumSums momentum_sweep(const OnebitMomentum& args, int64_t begin, int64_t e
   return sums;
 }
 
-void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
+template <bool kMoving, bool kEnergy>
+void momentum_block_as(const OnebitMomentum& args, int64_t begin, int64_t end) {
   BlockBefore before;
   const size_t size_bytes = static_cast<size_t>(end - begin) * sizeof(float);
   std::memcpy(before.momentum, args.momentum.data<float>() + begin, size_bytes);
   std::memcpy(before.inverse, args.inverse.data<float>() + begin, size_bytes);
-  MomentumSums sums = momentum_sweep<true>(args, begin, end, before);
+  MomentumSums sums = momentum_sweep<true, kMoving, kEnergy>(args, begin, end, before);
   uint8_t flags = 0;
   if (sums.still_moved) flags = kBlockStillMoved;
   if (!sums.finite) {
-    sums = momentum_sweep<false>(args, begin, end, before);
+    sums = momentum_sweep<false, kMoving, kEnergy>(args, begin, end, before);
     flags = kBlockNotFinite;
   }
   const int64_t block = begin / kUpdateBlockElements;
-  args.block_energy.data<float>()[block] = mean_energy(sums.energy, sums.live);
+  if constexpr (kEnergy) {
+    args.block_energy.data<float>()[block] = mean_energy(sums.energy, sums.live);
+  }
   args.block_square.data<double>()[block] = sums.square;
   args.block_flags.data<uint8_t>()[block] = flags;
+}
+
+void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
+  const bool energy = !args.block_energy.empty();
+  if (args.block_ratio.empty()) {
+    return energy ? momentum_block_as<false, true>(args, begin, end)
+                  : momentum_block_as<false, false>(args, begin, end);
+  }
+  return energy ? momentum_block_as<true, true>(args, begin, end)
+                : momentum_block_as<true, false>(args, begin, end);
 }
 
 int64_t lanes_of(All) {

@@ -55,7 +55,7 @@ struct Momentum {
   float *momentum, *inverse;
   const float *gradient, *value;
   const float* block_ratio;  // null: d is held
-  float* block_energy;
+  float* block_energy;       // null: not wanted
   double* block_square;
   uint8_t* block_flags;
   int64_t begin, end;
@@ -91,8 +91,10 @@ __device__ Eight advance(const Momentum& a, const Eight& before, Eight& inverse,
       inverse.lane[i] = fminf(inverse.lane[i] / growth, a.largest_inverse);
       ratio = g * inverse.lane[i];
     }
-    sums.energy = fmaf(ratio, ratio, sums.energy);
-    sums.live += moves ? 1.0f : 0.0f;
+    if (a.block_energy != nullptr) {
+      sums.energy = fmaf(ratio, ratio, sums.energy);
+      sums.live += moves ? 1.0f : 0.0f;
+    }
     const float x = fmaf(a.beta, before.lane[i], a.rest * (a.preconditioned ? ratio : g));
     sums.finite = sums.finite && fabsf(x) <= largest && fabsf(g) <= largest;
     result.lane[i] = moves ? x : 0.0f;
@@ -128,10 +130,10 @@ __global__ void momentum(Momentum a, const UpdateRange* ranges, int range_count)
   if (here) store_eight(x, a.momentum + at, kEight);
   if (here && rest2 != 0.0f) store_eight(inverse, a.inverse + at, kEight);
   const Sums totals = block_sums({sums.energy, sums.square});
-  const float live = block_sum(sums.live);
+  const float live = a.block_energy == nullptr ? 0 : block_sum(sums.live);
   if (threadIdx.x != 0) return;
   const int64_t block = first / kUpdateBlockElements;
-  a.block_energy[block] = mean_energy(totals.first, live);
+  if (a.block_energy != nullptr) a.block_energy[block] = mean_energy(totals.first, live);
   a.block_square[block] = double{totals.second};
   a.block_flags[block] = !finite ? kBlockNotFinite : moved ? kBlockStillMoved : 0;
 }
@@ -192,23 +194,24 @@ void onebit_momentum(Context& context, const OnebitMomentum& a) {
   if (a.begin == a.end) return;
   CudaStream& door = CudaStream::of(context);
   const DeviceRanges ranges(door, a.ranges);
-  const Momentum call{.momentum = a.momentum.data<float>(),
-                      .inverse = a.inverse.data<float>(),
-                      .gradient = a.gradient.data<float>(),
-                      .value = a.ranges.empty() ? nullptr : a.value.data<float>(),
-                      .block_ratio = a.block_ratio.empty() ? nullptr : a.block_ratio.data<float>(),
-                      .block_energy = a.block_energy.data<float>(),
-                      .block_square = a.block_square.data<double>(),
-                      .block_flags = a.block_flags.data<uint8_t>(),
-                      .begin = a.begin,
-                      .end = a.end,
-                      .scale = static_cast<float>(a.gradient_scale),
-                      .beta = static_cast<float>(a.beta1),
-                      .rest = static_cast<float>(1 - a.beta1),
-                      .beta2 = static_cast<float>(a.beta2),
-                      .largest_inverse = static_cast<float>(1 / a.epsilon),
-                      .rest2 = 1 - a.beta2,
-                      .preconditioned = a.preconditioned};
+  const Momentum call{
+      .momentum = a.momentum.data<float>(),
+      .inverse = a.inverse.data<float>(),
+      .gradient = a.gradient.data<float>(),
+      .value = a.ranges.empty() ? nullptr : a.value.data<float>(),
+      .block_ratio = a.block_ratio.empty() ? nullptr : a.block_ratio.data<float>(),
+      .block_energy = a.block_energy.empty() ? nullptr : a.block_energy.data<float>(),
+      .block_square = a.block_square.data<double>(),
+      .block_flags = a.block_flags.data<uint8_t>(),
+      .begin = a.begin,
+      .end = a.end,
+      .scale = static_cast<float>(a.gradient_scale),
+      .beta = static_cast<float>(a.beta1),
+      .rest = static_cast<float>(1 - a.beta1),
+      .beta2 = static_cast<float>(a.beta2),
+      .largest_inverse = static_cast<float>(1 / a.epsilon),
+      .rest2 = 1 - a.beta2,
+      .preconditioned = a.preconditioned};
   momentum<<<update_blocks(a.end - a.begin), kThreads, 0, door.stream()>>>(call, ranges.data(),
                                                                            ranges.count());
   check_launch("onebit_momentum");

@@ -30,12 +30,14 @@ OneBitAdam::OneBitAdam(const OptimizerConfig& config, const params::Table& table
   ONEBIT_INVARIANT(preconditioned() || !is_local());
   const int64_t blocks = comm::blocks_in(table.size_elements());
   const auto count = static_cast<size_t>(blocks);
-  energy_ = Tensor::zeros(table.device(), DType::kF32, {blocks});
+  // Nobody asks for it where the variance is frozen.
+  const bool has_energy = config.variance != Variance::kFrozen;
+  energy_ = Tensor::zeros(table.device(), DType::kF32, {has_energy ? blocks : 0});
   square_ = Tensor::zeros(table.device(), DType::kF64, {blocks});
   flags_ = Tensor::zeros(table.device(), DType::kU8, {blocks});
   factor_ = Tensor::zeros(table.device(), DType::kF32, {blocks});
   ratio_ = Tensor::zeros(table.device(), DType::kF32, {is_local() ? blocks : 0});
-  host_energy_.resize(count);
+  host_energy_.resize(has_energy ? count : 0);
   host_factor_.resize(count);
   host_square_.resize(count);
   host_flags_.resize(count);
@@ -51,7 +53,14 @@ bool OneBitAdam::observes_local_gradients() const {
 
 void OneBitAdam::observe_local_gradients(Context& context, const params::Table& table,
                                          params::Range range) {
-  if (config_.variance == Variance::kFrozen || updates_ < LiveLevel::kLeastUpdates) return;
+  // One rank's gradients are the average: there is no noise to tell from it.
+  const bool of_use = has_level() || (is_local() && communicator_.world_size() > 1);
+  if (!of_use || updates_ < LiveLevel::kLeastUpdates) return;
+  measure_energy(context, table, range);
+  observed_ = true;
+}
+
+void OneBitAdam::measure_energy(Context& context, const params::Table& table, params::Range range) {
   ops::onebit_energy(context, {.gradient = table.gradients(),
                                .variance = moments_.variance(),
                                .block_energy = energy_.view(),
@@ -59,7 +68,6 @@ void OneBitAdam::observe_local_gradients(Context& context, const params::Table& 
                                .end = range.end,
                                .epsilon = config_.epsilon,
                                .variance_factor = 1 / moments_.variance_weight(config_)});
-  observed_ = true;
 }
 
 void OneBitAdam::skip_step() {
@@ -91,17 +99,16 @@ StepReport OneBitAdam::warmup_step(Context& context, params::Table& table, const
 void OneBitAdam::observe_warmup(Context& context, const params::Table& table,
                                 const StepInput& input) {
   observed_ = false;
-  const auto energies = [&] {
+  const auto read_energy = [&] {
     read_into(host_energy_, energy_.view());
     const double square = input.gradient_scale * input.gradient_scale;
     for (float& energy : host_energy_) energy = static_cast<float>(energy * square);
   };
-  energies();
+  read_energy();
   if (has_level()) return level_.observe(host_energy_);
   const std::vector<float> own = host_energy_;
-  observe_local_gradients(context, table, {0, table.size_elements()});  // averaged by now
-  observed_ = false;
-  energies();
+  measure_energy(context, table, {0, table.size_elements()});  // of the average by now
+  read_energy();
   noise_.observe(own, host_energy_);
 }
 
@@ -127,7 +134,7 @@ void OneBitAdam::freeze(Context& context, params::Table& table) {
 void OneBitAdam::make_exchange(const params::Table& table) {
   if (is_local()) {
     const std::vector<float> ratios = noise_.ratios(communicator_.world_size());
-    copy(ratio_.view(), ConstView::of(ratios.data(), energy_.shape()));
+    copy(ratio_.view(), ConstView::of(ratios.data(), ratio_.shape()));
   }
   const compress::CompressionOptions options{
       .scale = config_.scale == ScaleRule::kMeanAbsolute ? compress::ScaleKind::kMeanAbsolute
@@ -164,7 +171,7 @@ void OneBitAdam::prepare(Context& context, const params::Table& table, const Ste
        .gradient = table.gradients(),
        .value = table.values(),
        .ranges = config_.decoupled_decay ? std::span<const ops::UpdateRange>() : moments_.ranges(),
-       .block_energy = energy_.view(),
+       .block_energy = has_level() ? energy_.view() : View(),
        .block_square = square_.view(),
        .block_flags = flags_.view(),
        .begin = range.begin,

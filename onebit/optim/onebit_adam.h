@@ -62,6 +62,8 @@ class OneBitAdam : public Optimizer {
   bool is_local() const { return config_.variance == Variance::kLocal; }
   StepReport warmup_step(Context&, params::Table&, const StepInput&);
   StepReport compressed_step(Context&, params::Table&, const StepInput&);
+  // Into energy_, of the gradients that the table holds now.
+  void measure_energy(Context&, const params::Table&, params::Range);
   void observe_warmup(Context&, const params::Table&, const StepInput&);
   void freeze(Context&, params::Table&);
   void make_exchange(const params::Table&);
@@ -81,7 +83,8 @@ class OneBitAdam : public Optimizer {
   NoiseShare noise_;
   StillEntries still_;
   bool observed_ = false;
-  // Of every block: mean of (g / d)^2, sum of g^2, flags, what multiplies x; and their host copies.
+  // Of every block: mean of (g / d)^2 (empty where the variance is frozen), sum of g^2, flags, what
+  // multiplies x; and their host copies.
   Tensor energy_, square_, flags_, factor_;
   Tensor ratio_;  // f32 [blocks]  local variance: noise_share.h
   std::vector<float> host_energy_, host_factor_;

@@ -198,6 +198,25 @@ TEST_P(OnebitUpdateTest, Momentum) {
   }
 }
 
+TEST_P(OnebitUpdateTest, WithoutTheEnergyAllElseIsTheSame) {
+  for (const bool moving : {true, false}) {
+    State with, without;
+    with.gradient[2500] = without.gradient[2500] = std::numeric_limits<float>::infinity();
+    OnebitMomentum args = with.momentum_arguments(), bare = without.momentum_arguments();
+    if (moving) args.block_ratio = view_of(with.ratio);
+    if (moving) bare.block_ratio = view_of(without.ratio);
+    bare.block_energy = View();
+    momentum(args);
+    momentum(bare);
+    EXPECT_GT(with.energy[0], 0);
+    EXPECT_EQ(without.energy, Values(kBlocks));
+    EXPECT_EQ(without.momentum, with.momentum);
+    EXPECT_EQ(without.inverse, with.inverse);
+    EXPECT_EQ(without.square, with.square);
+    EXPECT_EQ(without.flags, with.flags);
+  }
+}
+
 TEST_P(OnebitUpdateTest, MomentumWithADivisorThatGoesOn) {
   const std::vector<UpdateRange> ranges{{0, 2064, 0.1}, {2064, kElements, 0}};
   for (const bool decays : {true, false}) {

@@ -46,6 +46,11 @@ class Trial {
   params::Table& table() { return table_; }
   Optimizer& optimizer() { return *optimizer_; }
   Context& context() { return context_; }
+  comm::Communicator& communicator() { return communicator_; }
+  // From here on, instead of the one that make_optimizer() made.
+  void replace_optimizer(std::unique_ptr<Optimizer> optimizer) {
+    optimizer_ = std::move(optimizer);
+  }
   int64_t next_step() const { return next_step_; }
   // Every element of the flat buffer that belongs to a parameter.
   const std::vector<int64_t>& places() const { return places_; }
