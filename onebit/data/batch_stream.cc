@@ -35,7 +35,8 @@ std::vector<double> weights_of(const std::vector<WeightedStore>& stores,
           "{} of {} stores have a weight: give one to all or to none", given, stores.size());
   std::vector<double> weights;
   for (size_t i = 0; i < stores.size(); ++i) {
-    weights.push_back(given > 0 ? stores[i].weight : static_cast<double>(sources[i]->examples(0)));
+    weights.push_back(given > 0 ? stores[i].weight
+                                : static_cast<double>(sources[i]->first_epoch_examples()));
   }
   return weights;
 }
@@ -43,15 +44,17 @@ std::vector<double> weights_of(const std::vector<WeightedStore>& stores,
 }  // namespace
 
 BatchStream::BatchStream(const std::vector<WeightedStore>& stores,
-                         const BatchStreamOptions& options)
+                         const BatchStreamOptions& options, const std::vector<EpochMark>& marks)
     : options_(options) {
   check_options(options);
   require(!stores.empty(), "no token store was given");
+  ONEBIT_INVARIANT(marks.empty() || marks.size() == stores.size());
   for (size_t i = 0; i < stores.size(); ++i) {
     check_same_vocabulary(*stores[0].store, *stores[i].store);
     sources_.push_back(std::make_unique<PairSource>(
         stores[i].store, options.pairs, options.masks,
         derived_seed(options.seed, RandomStream::kSource, i), options.threads));
+    if (!marks.empty()) sources_.back()->recall(marks[i]);
   }
   mixture_ = Mixture(weights_of(stores, sources_));
   const uint64_t samples = first_epoch_examples();
@@ -86,7 +89,21 @@ BatchBounds BatchStream::bounds() const {
 
 uint64_t BatchStream::first_epoch_examples() {
   uint64_t sum = 0;
-  for (const auto& source : sources_) sum += source->examples(0);
+  for (const auto& source : sources_) sum += source->first_epoch_examples();
+  return sum;
+}
+
+std::vector<EpochMark> BatchStream::marks(uint64_t samples) {
+  std::vector<EpochMark> found;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    found.push_back(sources_[i]->mark(mixture_.count(i, samples)));
+  }
+  return found;
+}
+
+int64_t BatchStream::indexes_built() const {
+  int64_t sum = 0;
+  for (const auto& source : sources_) sum += source->indexes_built();
   return sum;
 }
 

@@ -36,7 +36,10 @@ class BatchStream {
  public:
   // Errors: no store, stores of different vocabularies or casings, weights partly given, more ranks
   // than samples, an option out of range.
-  BatchStream(const std::vector<WeightedStore>& stores, const BatchStreamOptions& options);
+  // `marks`: those of a stream of the same stores, seed and pair options, at the samples to go on
+  // from, so that no epoch before is cut again; empty: all are, with the same batches.
+  BatchStream(const std::vector<WeightedStore>& stores, const BatchStreamOptions& options,
+              const std::vector<EpochMark>& marks = {});
 
   // micro_batch * accumulation * world_size.
   uint64_t samples_per_step() const;
@@ -51,6 +54,10 @@ class BatchStream {
   uint64_t first_epoch_examples();
   // For each store the epoch and index of its next example once `samples` were consumed.
   std::vector<DataPosition> positions(uint64_t samples);
+  // One a store, to go on once `samples` were consumed.
+  std::vector<EpochMark> marks(uint64_t samples);
+  // Over all stores: PairSource::indexes_built().
+  int64_t indexes_built() const;
   const BatchStreamOptions& options() const { return options_; }
 
  private:

@@ -16,7 +16,7 @@ EvaluationStream::EvaluationStream(std::shared_ptr<const TokenStore> store,
   require(options.batch >= 1, "the evaluation batch is {}: it must be at least 1", options.batch);
   require(options.max_samples >= 0, "max_samples is {}: it must be 0 (all) or more",
           options.max_samples);
-  samples_ = source_.examples(0);
+  samples_ = source_.first_epoch_examples();
   if (options.max_samples > 0) {
     samples_ = std::min(samples_, static_cast<uint64_t>(options.max_samples));
   }

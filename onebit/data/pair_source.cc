@@ -1,7 +1,5 @@
 #include "onebit/data/pair_source.h"
 
-#include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "onebit/base/error.h"
@@ -17,7 +15,7 @@ PairSource::PairSource(std::shared_ptr<const TokenStore> store, const PairOption
       masker_(*store_->vocabulary(), masks),
       seed_(seed),
       threads_(threads),
-      epoch_begin_{0} {
+      epoch_at_{{0, 0}} {
   check(pairs);
 }
 
@@ -25,7 +23,8 @@ PairSource::~PairSource() {
   if (ahead_.valid()) ahead_.wait();
 }
 
-std::shared_ptr<const EpochIndex> PairSource::build(uint64_t epoch, int threads) const {
+std::shared_ptr<const EpochIndex> PairSource::build(uint64_t epoch, int threads) {
+  ++indexes_built_;
   const PairWalkOptions options{.pairs = pairs_,
                                 .epoch_seed = derived_seed(seed_, RandomStream::kEpoch, epoch)};
   return std::make_shared<const EpochIndex>(*store_, options, threads);
@@ -58,19 +57,46 @@ void PairSource::build_ahead(uint64_t epoch) {
   ahead_ = std::async(std::launch::async, [this, epoch] { return build(epoch, 1); });
 }
 
-uint64_t PairSource::examples(uint64_t epoch) {
+void PairSource::recall(const EpochMark& mark) {
+  const auto [first, epoch, begin] = mark;
+  const bool possible = epoch == 0 ? begin == 0 : epoch == 1 ? begin == first : begin > first;
+  require(
+      first > 0 && possible,
+      "the position in the data cannot be: epoch {} at example {}, where the first epoch has {}",
+      epoch, begin, first);
   const std::lock_guard lock(mutex_);
-  return index(epoch)->examples();
+  epoch_at_.emplace(first, 1);
+  epoch_at_.emplace(begin, epoch);
+}
+
+// With mutex_ held: where `epoch` ends, which begins at `begin`.
+uint64_t PairSource::end_of(uint64_t begin, uint64_t epoch) {
+  const auto known = epoch_at_.upper_bound(begin);
+  if (known != epoch_at_.end() && known->second == epoch + 1) return known->first;
+  const uint64_t end = begin + index(epoch)->examples();
+  epoch_at_.emplace(end, epoch + 1);
+  return end;
+}
+
+uint64_t PairSource::first_epoch_examples() {
+  const std::lock_guard lock(mutex_);
+  return end_of(0, 0);
 }
 
 DataPosition PairSource::locate(uint64_t counter) {
   const std::lock_guard lock(mutex_);
-  while (counter >= epoch_begin_.back()) {
-    epoch_begin_.push_back(epoch_begin_.back() + index(epoch_begin_.size() - 1)->examples());
+  const auto before = std::prev(epoch_at_.upper_bound(counter));
+  uint64_t begin = before->first, epoch = before->second;
+  for (uint64_t end = end_of(begin, epoch); counter >= end; end = end_of(begin, epoch)) {
+    begin = end;
+    ++epoch;
   }
-  const auto after = std::upper_bound(epoch_begin_.begin(), epoch_begin_.end(), counter);
-  const auto epoch = static_cast<size_t>(after - epoch_begin_.begin()) - 1;
-  return {epoch, counter - epoch_begin_[epoch]};
+  return {epoch, counter - begin};
+}
+
+EpochMark PairSource::mark(uint64_t counter) {
+  const DataPosition position = locate(counter);
+  return {first_epoch_examples(), position.epoch, counter - position.index};
 }
 
 void PairSource::append(DataPosition position, uint64_t sample, Batch& batch) {

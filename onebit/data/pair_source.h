@@ -3,12 +3,12 @@
 // it. Every epoch cuts the documents anew, visits each of its examples once and in another order.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <future>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "onebit/data/batch.h"
 #include "onebit/data/epoch_index.h"
@@ -26,6 +26,16 @@ struct DataPosition {
   bool operator==(const DataPosition&) const = default;
 };
 
+// Where the epochs of a source lie, as far as going on needs it: with it no earlier epoch has to be
+// cut again only to learn how many examples it had.
+struct EpochMark {
+  uint64_t first_examples = 0;  // in epoch 0
+  uint64_t epoch = 0;           // the current one
+  uint64_t begin = 0;           // counter of its first example
+
+  bool operator==(const EpochMark&) const = default;
+};
+
 // Usable from any number of threads.
 class PairSource {
  public:
@@ -37,16 +47,23 @@ class PairSource {
   PairSource& operator=(const PairSource&) = delete;
 
   const TokenStore& store() const { return *store_; }
-  // Examples in an epoch; differs a little between epochs.
-  uint64_t examples(uint64_t epoch);
+  // A mark of a source of the same store, seed and pair options. Error: it contradicts itself.
+  void recall(const EpochMark& mark);
+  // The mark to recall in order to go on at example `counter`.
+  EpochMark mark(uint64_t counter);
+  // Later epochs have a few more or less.
+  uint64_t first_epoch_examples();
   // Where the `counter`-th example since the start of epoch 0 stands.
   DataPosition locate(uint64_t counter);
   // Appends the masked example at `position` as sequence of global number `sample`.
   void append(DataPosition position, uint64_t sample, Batch& batch);
+  // How many epochs were cut so far: each costs a pass over all sentences.
+  int64_t indexes_built() const { return indexes_built_; }
 
  private:
   std::shared_ptr<const EpochIndex> index(uint64_t epoch);
-  std::shared_ptr<const EpochIndex> build(uint64_t epoch, int threads) const;
+  std::shared_ptr<const EpochIndex> build(uint64_t epoch, int threads);
+  uint64_t end_of(uint64_t begin, uint64_t epoch);
   void build_ahead(uint64_t epoch);
 
   std::shared_ptr<const TokenStore> store_;
@@ -54,10 +71,11 @@ class PairSource {
   Masker masker_;
   uint64_t seed_;
   int threads_;
+  std::atomic<int64_t> indexes_built_ = 0;
 
   std::mutex mutex_;  // guards what follows
   std::map<uint64_t, std::shared_ptr<const EpochIndex>> indexes_;
-  std::vector<uint64_t> epoch_begin_;  // [known epochs + 1] counter of their first example
+  std::map<uint64_t, uint64_t> epoch_at_;  // counter of an epoch's first example -> the epoch
   uint64_t ahead_epoch_ = 0;
   std::future<std::shared_ptr<const EpochIndex>> ahead_;
 };

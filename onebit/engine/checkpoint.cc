@@ -11,11 +11,13 @@ constexpr int64_t kFormatVersion = 1;
 constexpr int64_t kLargestWorld = 1 << 20;
 constexpr size_t kLongestTag = 255;
 
-std::optional<std::string> agreed_latest(comm::Communicator& communicator,
-                                         const CheckpointFolder& folder) {
+// What rank 0 sees.
+std::optional<std::string> agreed_tag(comm::Communicator& communicator,
+                                      const CheckpointFolder& folder, const std::string& wanted) {
   std::array<char, kLongestTag + 1> text{};
   if (communicator.rank() == 0) {
-    const std::string tag = folder.latest().value_or("");
+    if (!wanted.empty()) folder.require_present(wanted);
+    const std::string tag = wanted.empty() ? folder.latest().value_or("") : wanted;
     require(tag.size() <= kLongestTag, "{}: names a checkpoint of {} characters",
             (folder.root() / "latest").string(), tag.size());
     std::copy(tag.begin(), tag.end(), text.begin());
@@ -43,8 +45,8 @@ void Checkpoints::save(const Engine& engine, const Json& client_state,
                  .keep_last = keep_last_});
 }
 
-std::optional<SavedCheckpoint> Checkpoints::open() const {
-  const std::optional<std::string> found = agreed_latest(communicator_, folder_);
+std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
+  const std::optional<std::string> found = agreed_tag(communicator_, folder_, tag);
   if (!found) return std::nullopt;
   const Path folder = folder_.folder(*found);
   const std::string place = (folder / "state.json").string();

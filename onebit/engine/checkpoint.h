@@ -1,6 +1,6 @@
 // Saving and restoring a run. A checkpoint is the folder <run>/<tag>/ with
 //   model/                            a Hugging Face folder, written by the caller
-//   state.json                        counters, configuration, the caller's client state
+//   state.json                        counters, scalars of the state, the caller's client state
 //   optimizer-RRRRR-of-WWWWW.safetensors   moments (a part a rank) and residuals of rank R
 #pragma once
 
@@ -43,11 +43,10 @@ class Checkpoints {
   // Returns when all is on the disk. Errors of the last write.
   void wait() { writer_.wait(); }
 
-  // The checkpoint that `latest` names to rank 0 (a shared file system may show ranks different
-  // ones); empty when there is none. Collective. Errors: damaged or incomplete, written by another
-  // version.
-  std::optional<SavedCheckpoint> open() const;
-  const Path& folder() const { return folder_.root(); }
+  // The checkpoint `tag`; without one that which `latest` names to rank 0 (a shared file system may
+  // show ranks different ones), and nothing when there is none. Collective. Errors: no such tag,
+  // with those there are; damaged or incomplete; written by another version.
+  std::optional<SavedCheckpoint> open(const std::string& tag = "") const;
   // Whether save() calls `write_model` on this rank.
   bool writes_model() const { return rank_ == 0; }
 

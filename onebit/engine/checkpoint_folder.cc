@@ -63,6 +63,14 @@ std::vector<std::string> CheckpointFolder::tags() const {
   return found;
 }
 
+void CheckpointFolder::require_present(const std::string& tag) const {
+  const bool plain = Path(tag).filename() == Path(tag) && !is_left_over(tag);
+  if (plain && std::filesystem::is_regular_file(folder(tag) / "state.json")) return;
+  const std::vector<std::string> known = tags();
+  fail("{}: holds no checkpoint \"{}\"; {}", root_.string(), tag,
+       known.empty() ? "it holds none at all" : fmt::format("it holds {}", fmt::join(known, ", ")));
+}
+
 void CheckpointFolder::begin(const std::string& tag) const {
   std::filesystem::create_directories(root_);
   for (const auto& item : std::filesystem::directory_iterator(root_)) {
@@ -76,6 +84,10 @@ void CheckpointFolder::begin(const std::string& tag) const {
 void CheckpointFolder::publish(const std::string& tag) const {
   sync_tree(partial_folder(tag));
   replace_folder(partial_folder(tag), folder(tag));
+  point_latest_at(tag);
+}
+
+void CheckpointFolder::point_latest_at(const std::string& tag) const {
   write_file_atomically(root_ / "latest", tag);
 }
 

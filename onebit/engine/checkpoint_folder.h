@@ -24,6 +24,8 @@ class CheckpointFolder {
   std::optional<std::string> latest() const;
   // Finished tags, oldest step first.
   std::vector<std::string> tags() const;
+  // Error: no checkpoint stands under this name; lists those that do.
+  void require_present(const std::string& tag) const;
 
   // The following are for rank 0 alone.
   // Makes an empty partial folder; removes what interrupted writes left behind.
@@ -31,6 +33,8 @@ class CheckpointFolder {
   // Renames the partial folder into place (replacing a finished one of the same tag atomically) and
   // points `latest` at it.
   void publish(const std::string& tag) const;
+  // Takes the run back to a finished tag, or forward.
+  void point_latest_at(const std::string& tag) const;
   // Keeps the newest `keep_last` tags and always the one `latest` names; tags of later steps than
   // that one (the run was taken back to it) go first.
   void prune(int64_t keep_last) const;

@@ -187,6 +187,45 @@ TEST_F(BatchStreamTest, ResumesAtAnySample) {
   }
 }
 
+TEST_F(BatchStreamTest, GoesOnLateWithoutCuttingEarlierEpochsAgain) {
+  const auto small = make_store(folder_ / "small", sample_documents(5, 12), 40000);
+  const std::vector<WeightedStore> by_size = {{store_}, {small}},
+                                   weighted = {{store_, 1}, {small, 3}};
+  const BatchStreamOptions options{.seed = 9, .micro_batch = 5};
+  for (const auto& stores : {by_size, weighted}) {
+    BatchStream unbroken(stores, options);
+    const uint64_t epoch = unbroken.first_epoch_examples();
+    for (const uint64_t samples : {uint64_t{0}, uint64_t{3}, epoch, epoch + 1, 6 * epoch + 20}) {
+      const std::vector<EpochMark> marks = unbroken.marks(samples);
+      BatchStream resumed(stores, options, marks), rebuilt(stores, options);
+      EXPECT_EQ(resumed.first_epoch_examples(), epoch);
+      EXPECT_EQ(resumed.indexes_built(), 0);
+      EXPECT_EQ(resumed.positions(samples), rebuilt.positions(samples));
+      EXPECT_EQ(resumed.marks(samples), marks);
+      EXPECT_LE(resumed.indexes_built(), 2);  // the current epoch of each store
+      EXPECT_GE(rebuilt.indexes_built(), samples > 6 * epoch ? 10 : 2);
+      Batch one, other;
+      for (uint64_t step = 0; step < epoch / 5; ++step) {
+        unbroken.build(samples + 5 * step, 0, one);
+        resumed.build(samples + 5 * step, 0, other);
+        ASSERT_EQ(sequences_of(other), sequences_of(one)) << samples << " " << step;
+      }
+      // Before the mark too, by cutting again what it spared.
+      unbroken.build(samples / 3, 0, one);
+      resumed.build(samples / 3, 0, other);
+      ASSERT_EQ(sequences_of(other), sequences_of(one)) << samples;
+    }
+  }
+}
+
+TEST_F(BatchStreamTest, RefusesMarksThatCannotBe) {
+  for (const EpochMark& mark :
+       {EpochMark{0, 0, 0}, EpochMark{5, 0, 1}, EpochMark{5, 1, 6}, EpochMark{5, 2, 5}}) {
+    EXPECT_THAT(message_of([&] { BatchStream stream({{store_}}, {}, {mark}); }),
+                HasSubstr("the position in the data cannot be"));
+  }
+}
+
 TEST_F(BatchStreamTest, EveryEpochVisitsEveryExampleOnceInAnotherOrder) {
   const BatchStreamOptions options{.seed = 5, .micro_batch = 1};
   BatchStream stream({{store_}}, options);

@@ -150,6 +150,27 @@ TEST_F(CheckpointTest, WithoutLatestTheNewestIsMeant) {
   EXPECT_EQ(Checkpoints(*one, root_, 2).open()->tag, "global_step6");
 }
 
+TEST_F(CheckpointTest, OpensTheTagThatIsAskedFor) {
+  const auto one = comm::make_single_rank();
+  const auto error_of = [&](const std::string& tag) {
+    return message_of([&] { Checkpoints(*one, root_, 2).open(tag); });
+  };
+  EXPECT_NE(error_of("global_step3").find("it holds none at all"), std::string::npos);
+  save_once(root_, 3);
+  save_once(root_, 6);
+  EXPECT_EQ(Checkpoints(*one, root_, 2).open("global_step3")->step, 3);
+  EXPECT_EQ(Checkpoints(*one, root_, 2).open()->step, 6);
+  std::filesystem::create_directories(root_ / "global_step9.partial");
+  write_file_atomically(root_ / "global_step9.partial" / "state.json", "{}");
+  for (const char* tag : {"global_step4", "global_step9.partial", "../run", ".", "latest"}) {
+    const std::string message = error_of(tag);
+    EXPECT_NE(message.find(std::string("holds no checkpoint \"") + tag +
+                           "\"; it holds global_step3, global_step6"),
+              std::string::npos)
+        << message;
+  }
+}
+
 TEST_F(CheckpointTest, DamageIsNamed) {
   save_once(root_, 10);
   const Path folder = root_ / "global_step10";
