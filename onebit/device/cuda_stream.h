@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "onebit/device/context.h"
 #include "onebit/device/cuda_door.h"
@@ -23,9 +24,6 @@ class CudaStream final : public CudaDoor {
  public:
   // What tells one matrix product from another; its meaning is the caller's.
   using ProductKey = std::array<int64_t, 12>;
-  struct Product {
-    cublasLtMatmulAlgo_t algorithm;
-  };
   // NVIDIA's advice for Hopper.
   static constexpr int64_t kWorkspaceBytes = int64_t{32} << 20;
   static constexpr int64_t kStagingBytes = 4096;
@@ -45,7 +43,8 @@ class CudaStream final : public CudaDoor {
   cudaStream_t stream() const { return stream_; }
   cublasLtHandle_t cublas() const { return cublas_; }
   void* workspace() const { return workspace_.data(); }
-  std::map<ProductKey, Product>& products() { return products_; }
+  // How cuBLASLt makes each product met so far; none where it cannot.
+  std::map<ProductKey, std::optional<cublasLtMatmulAlgo_t>>& products() { return products_; }
   // Device memory that later work on this stream may use again.
   Scratch& scratch() { return scratch_; }
   // Page-locked host memory for small results.
@@ -62,7 +61,7 @@ class CudaStream final : public CudaDoor {
   std::byte* staging_ = nullptr;
   Buffer workspace_;
   Scratch scratch_;
-  std::map<ProductKey, Product> products_;
+  std::map<ProductKey, std::optional<cublasLtMatmulAlgo_t>> products_;
 };
 
 }  // namespace onebit

@@ -1,6 +1,6 @@
 // The only place that owns oneDNN's objects: an engine, a stream, the primitives made so far and
 // the scratch memory of one thread of control. How products are described to oneDNN stands in
-// onebit/ops/matmul_cpu.cc.
+// onebit/ops/linear_cpu.cc.
 #pragma once
 
 #include <array>

@@ -11,11 +11,12 @@ void EncoderLayer::feed_forward_forward(Context& context, const LayerPass& pass)
   const View pre_activation = rows_of(saved.pre_activation, rows);
   const View activated =
       rows_of(saved.activated.empty() ? pass.scratch->activated : saved.activated, rows);
-  ops::linear(context, {.x = rows_of(saved.attention_norm.y, rows),
-                        .weight = table_->compute_value(intermediate_.weight),
-                        .bias = table_->value(intermediate_.bias),
-                        .y = pre_activation});
-  ops::activation(context, {.kind = config_.activation, .x = pre_activation, .y = activated});
+  ops::linear_activation(context, {.kind = config_.activation,
+                                   .x = rows_of(saved.attention_norm.y, rows),
+                                   .weight = table_->compute_value(intermediate_.weight),
+                                   .bias = table_->value(intermediate_.bias),
+                                   .pre_activation = pre_activation,
+                                   .y = activated});
   ops::linear(context, {.x = activated,
                         .weight = table_->compute_value(output_.weight),
                         .bias = table_->value(output_.bias),
@@ -42,14 +43,12 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
       context,
       {.grad_y = grad_branch, .x = activated, .grad_weight = table_->gradient(output_.weight)});
   const View grad_wide = matrix_of(scratch.grad_wide, rows, config_.intermediate_size);
-  ops::linear_backward_input(context, {.grad_y = grad_branch,
-                                       .weight = table_->compute_value(output_.weight),
-                                       .grad_x = grad_wide});
-  ops::activation_backward(context, {.kind = config_.activation,
-                                     .grad_y = grad_wide,
-                                     .saved = pre_activation,
-                                     .grad_x = grad_wide,
-                                     .grad_bias = table_->gradient(intermediate_.bias)});
+  ops::linear_backward_activation(context, {.kind = config_.activation,
+                                            .grad_y = grad_branch,
+                                            .weight = table_->compute_value(output_.weight),
+                                            .saved = pre_activation,
+                                            .grad_x = grad_wide,
+                                            .grad_bias = table_->gradient(intermediate_.bias)});
   ops::linear_backward_weight(context, {.grad_y = grad_wide,
                                         .x = rows_of(saved.attention_norm.y, rows),
                                         .grad_weight = table_->gradient(intermediate_.weight)});

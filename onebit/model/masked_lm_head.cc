@@ -41,13 +41,12 @@ void MaskedLmHead::book(MemoryPlan& memory, int64_t masked, bool training, DType
 
 void MaskedLmHead::transform(Context& context, ConstView hidden) const {
   const int64_t rows = hidden.extent(0);
-  ops::linear(context, {.x = hidden,
-                        .weight = table_->compute_value(dense_.weight),
-                        .bias = table_->value(dense_.bias),
-                        .y = rows_of(pre_activation_, rows)});
-  ops::activation(context, {.kind = config_.activation,
-                            .x = rows_of(pre_activation_, rows),
-                            .y = rows_of(activated_, rows)});
+  ops::linear_activation(context, {.kind = config_.activation,
+                                   .x = hidden,
+                                   .weight = table_->compute_value(dense_.weight),
+                                   .bias = table_->value(dense_.bias),
+                                   .pre_activation = rows_of(pre_activation_, rows),
+                                   .y = rows_of(activated_, rows)});
   ops::layer_norm(context, {.x = rows_of(activated_, rows),
                             .gamma = table_->value(norm_.gamma),
                             .beta = table_->value(norm_.beta),

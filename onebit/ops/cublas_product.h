@@ -1,15 +1,19 @@
-// One matrix product through cuBLASLt: its descriptors, and the choice of an algorithm.
+// One matrix product through cuBLASLt, its epilogue included. Which algorithm makes it is found
+// once for each kind of product (cublas_choice.h) and kept by the stream.
 #pragma once
 
+#include <cstdint>
+
 #include "onebit/device/cuda_stream.h"
-#include "onebit/ops/matmul_cuda.h"
+#include "onebit/ops/matrix_product.h"
 
 namespace onebit::ops::cuda {
 
 // Whether cuBLASLt takes this product: rows and pointers are multiples of 16 bytes.
-bool suits_cublas(const Matmul& call);
+bool suits_cublas(const MatrixProduct& product);
 
-// `bias` is of the result's type, or null.
-void cublas_product(CudaStream& door, const Matmul& call, const void* bias);
+// `vector` is the bias in c's type, or for kRowSums f32 [m], overwritten; otherwise null. Returns
+// false, with nothing done, where cuBLASLt has no algorithm for it.
+bool cublas_product(CudaStream& door, const MatrixProduct& product, void* vector);
 
 }  // namespace onebit::ops::cuda

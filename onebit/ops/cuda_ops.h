@@ -11,6 +11,7 @@
 #include "onebit/ops/embedding.h"
 #include "onebit/ops/layer_norm.h"
 #include "onebit/ops/linear.h"
+#include "onebit/ops/matrix_product.h"
 #include "onebit/ops/onebit_update.h"
 #include "onebit/ops/reduce.h"
 #include "onebit/ops/residual_norm.h"
@@ -21,9 +22,9 @@ namespace onebit::ops::cuda {
 
 void dropout(Context&, const DropoutForward&);
 
-void linear(Context&, const Linear&);
-void linear_backward_input(Context&, const LinearBackwardInput&);
-void linear_backward_weight(Context&, const LinearBackwardWeight&);
+// Returns whether the product was made: false, and nothing was done, where its epilogue cannot be
+// part of it. Without an epilogue and with a bias it is always made.
+bool matrix_product(Context&, const MatrixProduct&);
 bool bf16_is_native(Context&);
 
 void activation(Context&, const Activation&);

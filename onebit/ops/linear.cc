@@ -2,8 +2,27 @@
 
 #include "onebit/ops/argument_check.h"
 #include "onebit/ops/dispatch.h"
+#include "onebit/ops/matrix_product.h"
+#include "onebit/ops/reduce.h"
 
 namespace onebit::ops {
+namespace {
+
+// See cpu_ops.h.
+bool make(Context& context, const MatrixProduct& product) {
+  return run_on_device(context, &cpu::matrix_product, &cuda::matrix_product, product);
+}
+
+MatrixProduct forward_product(ConstView x, ConstView weight, ConstView bias, View y) {
+  return {.a = x,
+          .b = weight,
+          .b_transposed = true,
+          .c = y,
+          .epilogue = bias.empty() ? Epilogue::kNone : Epilogue::kBias,
+          .bias = bias};
+}
+
+}  // namespace
 
 void linear(Context& context, const Linear& a) {
   const ArgumentCheck check(context, "linear");
@@ -14,7 +33,27 @@ void linear(Context& context, const Linear& a) {
   check.view("weight", a.weight, dtype, {out, in});
   check.optional("bias", a.bias, DType::kF32, {out});
   check.view("y", a.y, dtype, {rows, out});
-  run_on_device(context, &cpu::linear, &cuda::linear, a);
+  make(context, forward_product(a.x, a.weight, a.bias, a.y));
+}
+
+void linear_activation(Context& context, const LinearActivation& a) {
+  const ArgumentCheck check(context, "linear_activation");
+  check.leading("x", a.x, 2);
+  check.leading("weight", a.weight, 2);
+  const DType dtype = a.x.dtype();
+  const int64_t rows = a.x.extent(0), in = a.x.extent(1), out = a.weight.extent(0);
+  check.view("weight", a.weight, dtype, {out, in});
+  check.view("bias", a.bias, DType::kF32, {out});
+  check.view("pre_activation", a.pre_activation, dtype, {rows, out});
+  check.view("y", a.y, dtype, {rows, out});
+  if (a.kind == ActivationKind::kGeluTanh) {
+    MatrixProduct whole = forward_product(a.x, a.weight, a.bias, a.y);
+    whole.epilogue = Epilogue::kBiasGeluTanh;
+    whole.pre_activation = a.pre_activation;
+    if (make(context, whole)) return;
+  }
+  make(context, forward_product(a.x, a.weight, a.bias, a.pre_activation));
+  activation(context, {.kind = a.kind, .x = a.pre_activation, .y = a.y});
 }
 
 void linear_backward_input(Context& context, const LinearBackwardInput& a) {
@@ -25,7 +64,35 @@ void linear_backward_input(Context& context, const LinearBackwardInput& a) {
   const int64_t rows = a.grad_y.extent(0), out = a.grad_y.extent(1), in = a.weight.extent(1);
   check.view("weight", a.weight, dtype, {out, in});
   check.view("grad_x", a.grad_x, dtype, {rows, in});
-  run_on_device(context, &cpu::linear_backward_input, &cuda::linear_backward_input, a);
+  make(context, {.a = a.grad_y, .b = a.weight, .c = a.grad_x, .accumulate = a.add});
+}
+
+void linear_backward_activation(Context& context, const LinearBackwardActivation& a) {
+  const ArgumentCheck check(context, "linear_backward_activation");
+  check.leading("grad_y", a.grad_y, 2);
+  check.leading("weight", a.weight, 2);
+  const DType dtype = a.grad_y.dtype();
+  const int64_t rows = a.grad_y.extent(0), out = a.grad_y.extent(1), in = a.weight.extent(1);
+  check.view("weight", a.weight, dtype, {out, in});
+  check.view("saved", a.saved, dtype, {rows, in});
+  check.view("grad_x", a.grad_x, dtype, {rows, in});
+  check.optional("grad_bias", a.grad_bias, DType::kF32, {in});
+  const MatrixProduct product{.a = a.grad_y, .b = a.weight, .c = a.grad_x};
+  if (a.kind == ActivationKind::kGeluTanh) {
+    MatrixProduct whole = product;
+    whole.epilogue = Epilogue::kGeluTanhGradient;
+    whole.saved = a.saved;
+    if (make(context, whole)) {
+      if (!a.grad_bias.empty()) column_sum(context, {.x = a.grad_x, .sum = a.grad_bias});
+      return;
+    }
+  }
+  make(context, product);
+  activation_backward(context, {.kind = a.kind,
+                                .grad_y = a.grad_x,
+                                .saved = a.saved,
+                                .grad_x = a.grad_x,
+                                .grad_bias = a.grad_bias});
 }
 
 void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
@@ -36,7 +103,17 @@ void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
   check.view("x", a.x, a.grad_y.dtype(), {rows, in});
   check.view("grad_weight", a.grad_weight, DType::kF32, {out, in});
   check.optional("grad_bias", a.grad_bias, DType::kF32, {out});
-  run_on_device(context, &cpu::linear_backward_weight, &cuda::linear_backward_weight, a);
+  if (rows == 0) return;
+  const MatrixProduct product{
+      .a = a.grad_y, .a_transposed = true, .b = a.x, .c = a.grad_weight, .accumulate = true};
+  if (!a.grad_bias.empty()) {
+    MatrixProduct whole = product;
+    whole.epilogue = Epilogue::kRowSums;
+    whole.row_sums = a.grad_bias;
+    if (make(context, whole)) return;
+    column_sum(context, {.x = a.grad_y, .sum = a.grad_bias});
+  }
+  make(context, product);
 }
 
 bool bf16_is_native(Context& context) {

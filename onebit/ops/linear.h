@@ -3,6 +3,7 @@
 #pragma once
 
 #include "onebit/device/context.h"
+#include "onebit/ops/activation.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::ops {
@@ -16,6 +17,20 @@ struct Linear {
 };
 void linear(Context&, const Linear&);
 
+// pre_activation = x . weight^T + bias;  y = activation(pre_activation)
+//
+// On CUDA devices tanh-GELU in 16-bit types is part of the product, and then sees the sum before it
+// is rounded to pre_activation; its tanh is exact to 2^-11.
+struct LinearActivation {
+  ActivationKind kind;
+  ConstView x;          // [rows, in]
+  ConstView weight;     // [out, in]
+  ConstView bias;       // f32 [out]
+  View pre_activation;  // [rows, out]  overwritten
+  View y;               // [rows, out]  overwritten; other memory than pre_activation
+};
+void linear_activation(Context&, const LinearActivation&);
+
 // grad_x = grad_y . weight
 struct LinearBackwardInput {
   ConstView grad_y;  // [rows, out]
@@ -24,6 +39,18 @@ struct LinearBackwardInput {
   bool add = false;
 };
 void linear_backward_input(Context&, const LinearBackwardInput&);
+
+// Through the layer and the activation before it:
+// grad_x = (grad_y . weight) activation'(saved);  grad_bias += column sums of grad_x
+struct LinearBackwardActivation {
+  ActivationKind kind;
+  ConstView grad_y;  // [rows, out]
+  ConstView weight;  // [out, in]
+  ConstView saved;   // [rows, in]  what activation_backward reads
+  View grad_x;       // [rows, in]  overwritten
+  View grad_bias;    // f32 [in]    added to; empty when not wanted
+};
+void linear_backward_activation(Context&, const LinearBackwardActivation&);
 
 // grad_weight += grad_y^T . x;  grad_bias += column sums of grad_y
 struct LinearBackwardWeight {

@@ -1,54 +1,124 @@
+// Matrix products through oneDNN, in plain layouts: packed ones and inner-product primitives were
+// measured to be no faster (bench/ops_bench.cc).
+#include "onebit/base/error.h"
 #include "onebit/device/onednn_door.h"
 #include "onebit/ops/cpu_ops.h"
-#include "onebit/ops/matmul_cpu.h"
 
 namespace onebit::ops::cpu {
+namespace {
 
-void linear(Context& context, const Linear& a) {
-  matmul(context, {.m = a.x.extent(0),
-                   .n = a.weight.extent(0),
-                   .k = a.x.extent(1),
-                   .operands = a.x.dtype(),
-                   .a = a.x.raw(),
-                   .a_transposed = false,
-                   .b = a.weight.raw(),
-                   .b_transposed = true,
-                   .bias = a.bias.empty() ? nullptr : a.bias.data<float>(),
-                   .result = a.y.dtype(),
-                   .c = a.y.raw(),
-                   .accumulate = false});
+using dnnl::memory;
+
+memory::data_type onednn_type(DType dtype) {
+  return dtype == DType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
-void linear_backward_input(Context& context, const LinearBackwardInput& a) {
-  matmul(context, {.m = a.grad_y.extent(0),
-                   .n = a.weight.extent(1),
-                   .k = a.weight.extent(0),
-                   .operands = a.grad_y.dtype(),
-                   .a = a.grad_y.raw(),
-                   .a_transposed = false,
-                   .b = a.weight.raw(),
-                   .b_transposed = false,
-                   .bias = nullptr,
-                   .result = a.grad_x.dtype(),
-                   .c = a.grad_x.raw(),
-                   .accumulate = a.add});
+memory::desc matrix(int64_t rows, int64_t columns, DType dtype, bool transposed) {
+  using tag = memory::format_tag;
+  return {{rows, columns}, onednn_type(dtype), transposed ? tag::ba : tag::ab};
 }
 
-void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
-  if (a.x.extent(0) == 0) return;
-  matmul(context, {.m = a.grad_weight.extent(0),
-                   .n = a.grad_weight.extent(1),
-                   .k = a.x.extent(0),
-                   .operands = a.x.dtype(),
-                   .a = a.grad_y.raw(),
-                   .a_transposed = true,
-                   .b = a.x.raw(),
-                   .b_transposed = false,
-                   .bias = nullptr,
-                   .result = DType::kF32,
-                   .c = a.grad_weight.raw(),
-                   .accumulate = true});
-  if (!a.grad_bias.empty()) column_sum(context, {.x = a.grad_y, .sum = a.grad_bias});
+OnednnDoor::PrimitiveKey key_of(const MatrixProduct& p) {
+  const int64_t options =
+      p.a_transposed | p.b_transposed << 1 | !p.bias.empty() << 2 | p.accumulate << 3;
+  return {p.m(),
+          p.n(),
+          p.k(),
+          options,
+          static_cast<int64_t>(p.a.dtype()),
+          static_cast<int64_t>(p.c.dtype())};
+}
+
+PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p) {
+  const auto source = matrix(p.m(), p.k(), p.a.dtype(), p.a_transposed);
+  const auto weights = matrix(p.k(), p.n(), p.b.dtype(), p.b_transposed);
+  const auto destination = matrix(p.m(), p.n(), p.c.dtype(), false);
+  const auto bias = matrix(1, p.n(), DType::kF32, false);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (p.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attributes.set_post_ops(sum);
+  }
+  const auto description = !p.bias.empty() ? dnnl::matmul::desc(source, weights, bias, destination)
+                                           : dnnl::matmul::desc(source, weights, destination);
+  const dnnl::matmul::primitive_desc plan(description, attributes, engine);
+  PreparedPrimitive prepared;
+  prepared.primitive = dnnl::matmul(plan);
+  const auto without_memory = [&](const memory::desc& desc) {
+    return memory(desc, engine, DNNL_MEMORY_NONE);
+  };
+  prepared.arguments = {{DNNL_ARG_SRC, without_memory(source)},
+                        {DNNL_ARG_WEIGHTS, without_memory(weights)},
+                        {DNNL_ARG_DST, without_memory(destination)},
+                        {DNNL_ARG_SCRATCHPAD, without_memory(plan.scratchpad_desc())}};
+  if (!p.bias.empty()) prepared.arguments.emplace(DNNL_ARG_BIAS, without_memory(bias));
+  prepared.scratchpad_bytes = static_cast<int64_t>(plan.scratchpad_desc().get_size());
+  return prepared;
+}
+
+void run(OnednnDoor& door, const MatrixProduct& p) {
+  PreparedPrimitive* prepared = door.find_primitive(key_of(p));
+  if (prepared == nullptr) {
+    prepared = &door.keep_primitive(key_of(p), prepare(door.engine(), p));
+  }
+  const auto scratchpad = door.scratch().take(prepared->scratchpad_bytes);
+  const auto give = [&](int argument, const void* data) {
+    prepared->arguments.at(argument).set_data_handle(const_cast<void*>(data));
+  };
+  give(DNNL_ARG_SRC, p.a.raw());
+  give(DNNL_ARG_WEIGHTS, p.b.raw());
+  give(DNNL_ARG_DST, p.c.raw());
+  give(DNNL_ARG_SCRATCHPAD, scratchpad.data());
+  if (!p.bias.empty()) give(DNNL_ARG_BIAS, p.bias.raw());
+  prepared->primitive.execute(door.stream(), prepared->arguments);
+  door.stream().wait();
+}
+
+// Operands this processor cannot multiply (see bf16_is_native) are widened into f32 scratch, the
+// result is rounded after.
+void widen_and_run(Context& context, const MatrixProduct& p) {
+  Scratch& scratch = context.onednn().scratch();
+  const bool rounds = p.c.dtype() != DType::kF32;
+  const auto wide_a = scratch.take(p.a.elements() * 4);
+  const auto wide_b = scratch.take(p.b.elements() * 4);
+  const auto wide_c = scratch.take(rounds ? p.c.elements() * 4 : 0);
+  const auto widened = [](const Scratch::Block& to, const ConstView& from) {
+    return View(to.data(), DType::kF32, from.shape(), Device{});
+  };
+  MatrixProduct wide = p;
+  const auto widen = [&](const Scratch::Block& block, const ConstView& from) {
+    const View to = widened(block, from);
+    cast(context, {.from = from, .to = to});
+    return to;
+  };
+  wide.a = widen(wide_a, p.a);
+  wide.b = widen(wide_b, p.b);
+  if (rounds) wide.c = p.accumulate ? widen(wide_c, p.c) : widened(wide_c, p.c);
+  run(context.onednn(), wide);
+  if (rounds) cast(context, {.from = wide.c, .to = p.c});
+}
+
+}  // namespace
+
+bool matrix_product(Context& context, const MatrixProduct& p) {
+  if (p.epilogue != Epilogue::kNone && p.epilogue != Epilogue::kBias) return false;
+  if (p.m() == 0 || p.n() == 0) return true;
+  const DType operands = p.a.dtype();
+  const bool native =
+      operands == DType::kF32 || (operands == DType::kBF16 && context.onednn().has_native_bf16());
+  try {
+    if (native) {
+      run(context.onednn(), p);
+    } else {
+      widen_and_run(context, p);
+    }
+  } catch (const dnnl::error& error) {
+    fail("oneDNN cannot multiply [{}, {}] by [{}, {}] in {}: {}", p.m(), p.k(), p.k(), p.n(),
+         name_of(operands), error.message);
+  }
+  return true;
 }
 
 bool bf16_is_native(Context& context) {

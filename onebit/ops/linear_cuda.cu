@@ -1,56 +1,105 @@
+// Matrix products: cuBLASLt where rows are whole multiples of 16 bytes, a plain kernel of ours for
+// the small odd shapes that are not (a classifier of two labels).
+#include "onebit/ops/cublas_product.h"
 #include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/matmul_cuda.h"
+#include "onebit/ops/kernel_cuda.h"
 
 namespace onebit::ops::cuda {
+namespace {
 
-void linear(Context& context, const Linear& a) {
-  matmul(context, {.m = a.x.extent(0),
-                   .n = a.weight.extent(0),
-                   .k = a.x.extent(1),
-                   .rows = Matmul::Rows::kM,
-                   .operands = a.x.dtype(),
-                   .a = a.x.raw(),
-                   .a_transposed = false,
-                   .b = a.weight.raw(),
-                   .b_transposed = true,
-                   .bias = a.bias.empty() ? nullptr : a.bias.data<float>(),
-                   .result = a.y.dtype(),
-                   .c = a.y.raw(),
-                   .accumulate = false});
+constexpr int kTile = 16;
+
+// How a row-major operand is walked: element (i, p) is data[i * row + p * step].
+template <typename T>
+struct Operand {
+  const T* data;
+  int64_t row, step;
+};
+
+// A block makes a tile of c, a thread an element; sums run over k in order.
+template <typename T, typename Result>
+__global__ void plain_product(Operand<T> a, Operand<T> b, const float* bias, int64_t m, int64_t n,
+                              int64_t k, bool accumulate, Result* c) {
+  __shared__ float left[kTile][kTile + 1], right[kTile][kTile + 1];
+  const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
+  const int64_t row = int64_t{blockIdx.y} * kTile + y, column = int64_t{blockIdx.x} * kTile + x;
+  float sum = 0;
+  for (int64_t p = 0; p < k; p += kTile) {
+    left[y][x] = row < m && p + x < k ? widen(a.data[row * a.row + (p + x) * a.step]) : 0.0f;
+    right[y][x] = column < n && p + y < k ? widen(b.data[(p + y) * b.row + column * b.step]) : 0.0f;
+    __syncthreads();
+    for (int i = 0; i < kTile; ++i) sum = fmaf(left[y][i], right[i][x], sum);
+    __syncthreads();
+  }
+  if (row >= m || column >= n) return;
+  if (bias != nullptr) sum += bias[column];
+  if (accumulate) sum += widen(c[row * n + column]);
+  c[row * n + column] = narrow<Result>(sum);
 }
 
-void linear_backward_input(Context& context, const LinearBackwardInput& a) {
-  matmul(context, {.m = a.grad_y.extent(0),
-                   .n = a.weight.extent(1),
-                   .k = a.weight.extent(0),
-                   .rows = Matmul::Rows::kM,
-                   .operands = a.grad_y.dtype(),
-                   .a = a.grad_y.raw(),
-                   .a_transposed = false,
-                   .b = a.weight.raw(),
-                   .b_transposed = false,
-                   .bias = nullptr,
-                   .result = a.grad_x.dtype(),
-                   .c = a.grad_x.raw(),
-                   .accumulate = a.add});
+template <typename T, typename Result>
+void run_plain(CudaStream& door, const MatrixProduct& p) {
+  const int64_t m = p.m(), n = p.n(), k = p.k();
+  const Operand<T> a{pointer<T>(p.a), p.a_transposed ? 1 : k, p.a_transposed ? m : 1};
+  const Operand<T> b{pointer<T>(p.b), p.b_transposed ? 1 : n, p.b_transposed ? k : 1};
+  const dim3 grid(blocks_of(n, kTile), blocks_of(m, kTile));
+  plain_product<T, Result><<<grid, dim3(kTile, kTile), 0, door.stream()>>>(
+      a, b, p.bias.data<float>(), m, n, k, p.accumulate, pointer<Result>(p.c));
+  check_launch("plain_product");
 }
 
-void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
-  if (a.x.extent(0) == 0) return;
-  matmul(context, {.m = a.grad_weight.extent(0),
-                   .n = a.grad_weight.extent(1),
-                   .k = a.x.extent(0),
-                   .rows = Matmul::Rows::kK,
-                   .operands = a.x.dtype(),
-                   .a = a.grad_y.raw(),
-                   .a_transposed = true,
-                   .b = a.x.raw(),
-                   .b_transposed = false,
-                   .bias = nullptr,
-                   .result = DType::kF32,
-                   .c = a.grad_weight.raw(),
-                   .accumulate = true});
-  if (!a.grad_bias.empty()) column_sum(context, {.x = a.grad_y, .sum = a.grad_bias});
+// The bias in c's type, as cuBLASLt reads it. `memory` holds what had to be rounded.
+View bias_for_cublas(Context& context, const MatrixProduct& p, const Scratch::Block& memory) {
+  const View rounded(memory.data(), p.c.dtype(), {p.n()}, context.device());
+  cast(context, {.from = p.bias, .to = rounded});
+  return rounded;
+}
+
+bool run_on_cublas(Context& context, const MatrixProduct& p) {
+  CudaStream& door = CudaStream::of(context);
+  if (p.epilogue == Epilogue::kRowSums) {  // cuBLASLt overwrites them
+    const auto memory = door.scratch().take(p.row_sums.size_bytes());
+    const View sums(memory.data(), DType::kF32, p.row_sums.shape(), context.device());
+    if (!cublas_product(door, p, sums.raw())) return false;
+    add(context, {.x = sums, .y = p.row_sums});
+    return true;
+  }
+  if (p.bias.empty() || p.c.dtype() == DType::kF32) {
+    return cublas_product(door, p, const_cast<void*>(p.bias.raw()));
+  }
+  const auto memory = door.scratch().take(p.n() * size_bytes_of(p.c.dtype()));
+  return cublas_product(door, p, bias_for_cublas(context, p, memory).raw());
+}
+
+// What cuBLASLt has an epilogue for. Its tanh is a fast one, which f32 would show.
+bool suits_epilogue(const MatrixProduct& p) {
+  const bool gelu =
+      p.epilogue == Epilogue::kBiasGeluTanh || p.epilogue == Epilogue::kGeluTanhGradient;
+  return !gelu || p.c.dtype() != DType::kF32;
+}
+
+}  // namespace
+
+bool matrix_product(Context& context, const MatrixProduct& p) {
+  const bool plain = p.epilogue == Epilogue::kNone || p.epilogue == Epilogue::kBias;
+  const bool nothing = p.m() * p.n() == 0 || (p.k() == 0 && p.accumulate);
+  if (nothing) return plain;
+  if (p.k() > 0 && suits_cublas(p)) {
+    const bool done = suits_epilogue(p) && run_on_cublas(context, p);
+    require(done || !plain, "cuBLASLt has no algorithm for {} [{} x {}] . [{} x {}]",
+            name_of(p.a.dtype()), p.m(), p.k(), p.k(), p.n());
+    return done;
+  }
+  if (!plain) return false;
+  with_device_type(p.a.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    if (p.c.dtype() == DType::kF32) {
+      run_plain<T, float>(CudaStream::of(context), p);
+    } else {
+      run_plain<T, T>(CudaStream::of(context), p);
+    }
+  });
+  return true;
 }
 
 // Every device the machine code is for multiplies bf16 itself.

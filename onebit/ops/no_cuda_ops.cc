@@ -18,14 +18,8 @@ namespace {
 void dropout(Context&, const DropoutForward&) {
   absent("dropout");
 }
-void linear(Context&, const Linear&) {
-  absent("linear");
-}
-void linear_backward_input(Context&, const LinearBackwardInput&) {
-  absent("linear_backward_input");
-}
-void linear_backward_weight(Context&, const LinearBackwardWeight&) {
-  absent("linear_backward_weight");
+bool matrix_product(Context&, const MatrixProduct&) {
+  absent("matrix_product");
 }
 bool bf16_is_native(Context&) {
   absent("bf16_is_native");

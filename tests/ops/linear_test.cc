@@ -1,7 +1,10 @@
 #include "onebit/ops/linear.h"
 
+#include <numbers>
+
 #include "onebit/ops/reduce.h"
 #include "tests/ops/backend_test.h"
+#include "tests/reference/activation.h"
 
 namespace onebit::ops {
 namespace {
@@ -11,19 +14,50 @@ using reference::Matrix;
 struct Size {
   int64_t rows, in, out;
 };
-constexpr Size kSizes[] = {{1, 1, 1},     {5, 3, 7},       {33, 96, 2},
-                           {130, 65, 48}, {257, 128, 200}, {96, 256, 64}};
+// The last two are large enough for CUDA devices to measure algorithms.
+constexpr Size kSizes[] = {{1, 1, 1},       {5, 3, 7},     {33, 96, 2},     {130, 65, 48},
+                           {257, 128, 200}, {96, 256, 64}, {261, 256, 256}, {40, 768, 768}};
+
+constexpr ActivationKind kKinds[] = {ActivationKind::kGeluErf, ActivationKind::kGeluTanh,
+                                     ActivationKind::kRelu};
+// Of an activation's value or slope, as in activation_test.cc.
+constexpr double kArithmetic = 16 * 0x1p-24;
+
+// How far tanh-GELU's slope moves when its tanh does.
+double slope_by_tanh(double x) {
+  const double argument = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+  const double by_x = std::sqrt(2 / std::numbers::pi) * (1 + 3 * 0.044715 * x * x);
+  return 0.5 + std::abs(x * std::tanh(argument) * by_x);
+}
 
 class LinearTest : public BackendTest {
  protected:
+  bool on_cuda() const { return GetParam().device == DeviceType::kCuda; }
+  double error_of_sums(const Matrix& a, const Matrix& b) const {
+    return static_cast<double>(a.columns + 2) * 0x1p-24 *
+           reference::largest(product(absolute(a), absolute(b)));
+  }
+  // CUDA devices round the bias, of at most 2, to the type.
+  double error_of_bias() const { return on_cuda() ? 2 * epsilon() : 0; }
+  // Where tanh-GELU is part of the product.
+  double error_of_tanh() const { return on_cuda() && dtype() != DType::kF32 ? 0x1p-11 : 0; }
+
+  static void expect_within(const Tensor& got, const Matrix& wanted, const Matrix& tolerance,
+                            const std::string& what) {
+    const Tensor host = to_cpu_f32(got.view());
+    ASSERT_EQ(host.view().elements(), static_cast<int64_t>(wanted.data.size())) << what;
+    for (size_t i = 0; i < wanted.data.size(); ++i) {
+      const double value = host.data<float>()[i];
+      ASSERT_LE(std::abs(value - wanted.data[i]), tolerance.data[i])
+          << what << " at " << i << ": got " << value << ", wanted " << wanted.data[i];
+    }
+  }
+
   // A sum of n products of f32 numbers is off by at most n u sum |a b|; the result is then rounded
   // to the type. 16-bit operands are exact in f32.
   void expect_product(const Tensor& got, const Matrix& wanted, const Matrix& a, const Matrix& b,
                       DType type, const std::string& what, double more = 0) {
-    const Matrix bound = product(absolute(a), absolute(b));
-    const double error =
-        static_cast<double>(a.columns + 2) * 0x1p-24 * reference::largest(bound) + more;
-    expect_near(got, wanted, roundoff(type), error, what);
+    expect_near(got, wanted, roundoff(type), error_of_sums(a, b) + more, what);
   }
 };
 
@@ -42,24 +76,132 @@ TEST_P(LinearTest, ForwardAndBackward) {
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < out; ++j) wanted(i, j) += bias(0, j);
     }
-    // CUDA devices round the bias, of at most 2, to the type.
-    const double of_bias = GetParam().device == DeviceType::kCuda ? 2 * roundoff(dtype()) : 0;
-    expect_product(y, wanted, x, transposed(weight), dtype(), "with bias", of_bias);
+    expect_product(y, wanted, x, transposed(weight), dtype(), "with bias", error_of_bias());
 
     linear_backward_input(
         context(), {.grad_y = on_grad.view(), .weight = on_weight.view(), .grad_x = grad_x.view()});
     expect_product(grad_x, product(grad, weight), grad, weight, dtype(), "grad_x");
 
     const Matrix before = random_f32(out, in, 5);
-    const Tensor grad_weight = upload(before, DType::kF32, {out, in}), grad_bias = zeros_f32({out});
+    const Matrix bias_before = random_f32(1, out, 6);
+    const Tensor grad_weight = upload(before, DType::kF32, {out, in});
+    const Tensor grad_bias = upload_vector(bias_before);
     linear_backward_weight(context(), {.grad_y = on_grad.view(),
                                        .x = on_x.view(),
                                        .grad_weight = grad_weight.view(),
                                        .grad_bias = grad_bias.view()});
     expect_product(grad_weight, sum(before, product(transposed(grad), x)), transposed(grad), x,
                    DType::kF32, "grad_weight");
-    expect_near(grad_bias, column_sum(grad), 0x1p-23, static_cast<double>(rows) * 0x1p-23,
-                "grad_bias");
+    expect_near(grad_bias, sum(bias_before, column_sum(grad)), 0x1p-23,
+                static_cast<double>(rows + 1) * 0x1p-22, "grad_bias");
+  }
+}
+
+TEST_P(LinearTest, ActivationForward) {
+  for (const auto& [rows, in, out] : kSizes) {
+    const Matrix x = random(rows, in, 1), weight = random(out, in, 2, 0.125);
+    const Matrix bias = random_f32(1, out, 4);
+    Matrix sums = product(x, transposed(weight)), sum_tolerance = sums;
+    const double of_sum = error_of_sums(x, transposed(weight)) + error_of_bias();
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < out; ++j) {
+        sums(i, j) += bias(0, j);
+        sum_tolerance(i, j) = epsilon() * std::abs(sums(i, j)) + of_sum;
+      }
+    }
+    const Tensor on_x = upload(x), on_weight = upload(weight), on_bias = upload_vector(bias);
+    for (const ActivationKind kind : kKinds) {
+      SCOPED_TRACE(testing::Message()
+                   << static_cast<int>(kind) << ": " << rows << " x " << in << " x " << out);
+      const Tensor pre_activation = zeros({rows, out}), y = zeros({rows, out});
+      linear_activation(context(), {.kind = kind,
+                                    .x = on_x.view(),
+                                    .weight = on_weight.view(),
+                                    .bias = on_bias.view(),
+                                    .pre_activation = pre_activation.view(),
+                                    .y = y.view()});
+      Matrix wanted = sums, tolerance = sums;
+      for (size_t i = 0; i < sums.data.size(); ++i) {
+        const double at = sums.data[i];
+        wanted.data[i] = reference::activation(kind, at);
+        // y is rounded, and may have been made from the rounded sum. No slope is above 1.13.
+        tolerance.data[i] = epsilon() * std::abs(wanted.data[i]) + 1.13 * sum_tolerance.data[i] +
+                            (kArithmetic + error_of_tanh() / 2) * std::abs(at);
+      }
+      expect_within(pre_activation, sums, sum_tolerance, "pre_activation");
+      expect_within(y, wanted, tolerance, "y");
+    }
+  }
+}
+
+TEST_P(LinearTest, ActivationBackward) {
+  for (const auto& [rows, in, out] : kSizes) {
+    const Matrix grad = random(rows, out, 1), weight = random(out, in, 2, 0.125);
+    const Matrix saved = random(rows, in, 3, 2), bias_before = random_f32(1, in, 4);
+    const Matrix through = product(grad, weight);
+    const double of_sum = error_of_sums(grad, weight);
+    const Tensor on_grad = upload(grad), on_weight = upload(weight), on_saved = upload(saved);
+    for (const ActivationKind kind : kKinds) {
+      SCOPED_TRACE(testing::Message()
+                   << static_cast<int>(kind) << ": " << rows << " x " << in << " x " << out);
+      const Tensor grad_x = zeros({rows, in}), grad_bias = upload_vector(bias_before);
+      linear_backward_activation(context(), {.kind = kind,
+                                             .grad_y = on_grad.view(),
+                                             .weight = on_weight.view(),
+                                             .saved = on_saved.view(),
+                                             .grad_x = grad_x.view(),
+                                             .grad_bias = grad_bias.view()});
+      Matrix wanted = through, tolerance = through, bias_tolerance(1, in);
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < in; ++j) {
+          const double at = saved(i, j);
+          wanted(i, j) *= reference::activation_slope(kind, at);
+          // The sum may have been rounded before and after the slope was applied.
+          tolerance(i, j) =
+              2.01 * epsilon() * std::abs(wanted(i, j)) + 1.13 * of_sum +
+              std::abs(through(i, j)) * (12 * kArithmetic + error_of_tanh() * slope_by_tanh(at));
+          bias_tolerance(0, j) +=
+              tolerance(i, j) + static_cast<double>(rows) * 0x1p-24 * std::abs(wanted(i, j));
+        }
+      }
+      for (double& value : bias_tolerance.data) value += 0x1p-22;
+      expect_within(grad_x, wanted, tolerance, "grad_x");
+      expect_within(grad_bias, sum(bias_before, column_sum(wanted)), bias_tolerance, "grad_bias");
+    }
+  }
+}
+
+// Which algorithm is fastest is measured, and no measurement comes out twice the same.
+TEST_P(LinearTest, AnotherContextGivesTheSameBits) {
+  const int64_t rows = 261, in = 256, out = 264;
+  const Tensor x = upload(random(rows, in, 1)), weight = upload(random(out, in, 2));
+  const Tensor grad = upload(random(rows, out, 3)), bias = upload_vector(random_f32(1, out, 4));
+  const auto run = [&](Context& given) {
+    const Tensor y = zeros({rows, out}), activated = zeros({rows, out}), grad_x = zeros({rows, in});
+    const Tensor grad_weight = zeros_f32({out, in}), grad_bias = zeros_f32({out});
+    linear_activation(given, {.kind = ActivationKind::kGeluTanh,
+                              .x = x.view(),
+                              .weight = weight.view(),
+                              .bias = bias.view(),
+                              .pre_activation = y.view(),
+                              .y = activated.view()});
+    linear_backward_input(
+        given, {.grad_y = grad.view(), .weight = weight.view(), .grad_x = grad_x.view()});
+    linear_backward_weight(given, {.grad_y = grad.view(),
+                                   .x = x.view(),
+                                   .grad_weight = grad_weight.view(),
+                                   .grad_bias = grad_bias.view()});
+    given.synchronize();
+    std::vector<std::vector<char>> all;
+    for (const Tensor* made : {&y, &activated, &grad_x, &grad_weight, &grad_bias}) {
+      all.push_back(bytes(*made));
+    }
+    return all;
+  };
+  const auto first = run(context());
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    Context another = open(GetParam().device, 2);
+    EXPECT_EQ(run(another), first);
   }
 }
 

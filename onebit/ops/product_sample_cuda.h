@@ -1,0 +1,35 @@
+// A matrix product to measure on: operands whose sums are exactly zero. The second half of a's k is
+// the first half negated, b's halves are equal, so that what is left in the result is the rounding
+// errors of the order in which the products were added, and nothing else.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/device/buffer.h"
+#include "onebit/device/cuda_stream.h"
+#include "onebit/ops/matrix_product.h"
+
+namespace onebit::ops::cuda {
+
+class ProductSample {
+ public:
+  // Whether there is memory for one beside what has been booked.
+  static bool fits(const MatrixProduct& like);
+  // Of the shape, types and epilogue of `like`. The bias is zero, as is what c is added to and what
+  // the activation's gradient is taken at.
+  ProductSample(CudaStream& door, const MatrixProduct& like);
+
+  const MatrixProduct& product() const { return product_; }
+  void* vector() const { return vector_.data(); }
+  // Clears what the product writes, and what it adds to.
+  void clear();
+  // A number that differs, but for one time in 2^64, where any written bit does. Waits for it.
+  uint64_t fingerprint();
+
+ private:
+  CudaStream& door_;
+  MatrixProduct product_;
+  Buffer a_, b_, c_, beside_, vector_, sum_;
+};
+
+}  // namespace onebit::ops::cuda
