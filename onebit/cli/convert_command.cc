@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "onebit/cli/command.h"
+#include "onebit/cli/usage.h"
 #include "onebit/tasks/convert.h"
 
 namespace onebit::cli {
@@ -57,17 +58,13 @@ int run(const Arguments& given) {
 }
 
 void add_model_options(CLI::App& command, Arguments& given) {
-  command
-      .add_option("--config", given.config,
-                  "config.json, bert_config.json or the experiment file of DeepSpeed's BERT; "
-                  "default: what stands beside the input")
-      ->check(CLI::ExistingFile);
-  command
-      .add_option("--vocab", given.vocabulary,
-                  "vocab.txt or tokenizer.json; default: what stands beside the input")
-      ->check(CLI::ExistingFile);
+  command.add_option("--config", given.config,
+                     "config.json, bert_config.json or the experiment file of DeepSpeed's BERT; "
+                     "default: what stands beside the input");
+  command.add_option("--vocab", given.vocabulary,
+                     "vocab.txt or tokenizer.json; default: what stands beside the input");
   command.add_option("--heads", given.heads, "Attention heads, where no config says it")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command
       .add_option("--hidden-act", given.activation,
                   "gelu (erf) or gelu_new (tanh); default: as the config says, without one gelu, "

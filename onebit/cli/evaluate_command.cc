@@ -6,6 +6,7 @@
 #include "onebit/base/json.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
+#include "onebit/cli/usage.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/tasks/evaluation.h"
 
@@ -60,12 +61,19 @@ void add_evaluate(CLI::App& program, Action& chosen) {
       program.add_subcommand("evaluate", "Held-out masked-word and next-sentence loss of a model");
   command->add_option("model", given->model, "Run, checkpoint or model folder")->required();
   command->add_option("--data,-d", given->data, "Token store of held-out text")->required();
-  command->add_option("--sequence-length", given->sequence_length,
-                      "Tokens of a sequence; default: as the run that made the model, else 128");
-  command->add_option("--max-predictions", given->max_predictions,
-                      "Masked words of a sequence at most; default: as the run, else 20");
-  command->add_option("--batch", given->batch, "Sequences of a batch")->capture_default_str();
+  command
+      ->add_option("--sequence-length", given->sequence_length,
+                   "Tokens of a sequence; default: as the run that made the model, else 128")
+      ->check(at_least(1));
+  command
+      ->add_option("--max-predictions", given->max_predictions,
+                   "Masked words of a sequence at most; default: as the run, else 20")
+      ->check(at_least(1));
+  command->add_option("--batch", given->batch, "Sequences of a batch")
+      ->check(at_least(1))
+      ->capture_default_str();
   command->add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
+      ->check(at_least(0))
       ->capture_default_str();
   command->add_flag("--json", given->json, "Print one JSON object");
   add_device_options(*command, given->device);

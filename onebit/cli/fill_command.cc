@@ -5,6 +5,7 @@
 #include "onebit/base/json.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
+#include "onebit/cli/usage.h"
 #include "onebit/tasks/fill_mask.h"
 
 namespace onebit::cli {
@@ -58,7 +59,7 @@ void add_fill(CLI::App& program, Action& chosen) {
   command->add_option("model", given->model, "Run, checkpoint or model folder")->required();
   command->add_option("text", given->text, "Text with one or more [MASK]")->required();
   command->add_option("--top", given->top, "Candidates for each mask")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command->add_flag("--json", given->json, "Print one JSON array, an array of candidates a mask");
   add_device_options(*command, given->device);

@@ -3,6 +3,7 @@
 
 #include "onebit/base/log.h"
 #include "onebit/cli/command.h"
+#include "onebit/cli/usage.h"
 
 namespace {
 
@@ -30,9 +31,9 @@ int main(int argc, char** argv) {
     program.parse(argc, argv);
     return chosen();
   } catch (const CLI::ParseError& error) {
-    return program.exit(error);
+    return onebit::cli::end_of_parsing(program, error);
   } catch (const std::exception& error) {
     onebit::log_error("{}", error.what());
-    return 1;
+    return onebit::cli::kFailure;
   }
 }

@@ -6,6 +6,7 @@
 #include "onebit/base/log.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
+#include "onebit/cli/usage.h"
 #include "onebit/data/prepare.h"
 
 namespace onebit::cli {
@@ -37,9 +38,10 @@ data::PrepareOptions to_options(const Arguments& given) {
   options.output = given.output;
   if (!given.vocabulary.empty()) options.vocabulary = given.vocabulary;
   if (given.vocabulary_size > 0) options.vocabulary_size = given.vocabulary_size;
-  require(
-      options.vocabulary.has_value() != options.vocabulary_size.has_value(),
-      "give either --vocab-size (a vocabulary is learnt from the text) or --vocab (a vocab.txt)");
+  if (options.vocabulary.has_value() == options.vocabulary_size.has_value()) {
+    throw UsageError(
+        "give either --vocab-size (a vocabulary is learnt from the text) or --vocab (a vocab.txt)");
+  }
   if (given.cased) options.casing = text::Casing::kCased;
   if (given.uncased) options.casing = text::Casing::kUncased;
   options.format = data::text_format_from_name(given.format);
@@ -76,8 +78,10 @@ void add_prepare(CLI::App& program, Action& chosen) {
       ->required();
   command->add_option("--output,-o", given->output, "Folder of the token store to make")
       ->required();
-  command->add_option("--vocab-size", given->vocabulary_size,
-                      "Learn a WordPiece vocabulary of this size from the text, e.g. 30522");
+  command
+      ->add_option("--vocab-size", given->vocabulary_size,
+                   "Learn a WordPiece vocabulary of this size from the text, e.g. 30522")
+      ->check(at_least(1));
   command->add_option("--vocab", given->vocabulary, "Use this vocab.txt");
   auto* cased = command->add_flag("--cased", given->cased, "Keep capitals and accents");
   command
@@ -88,6 +92,7 @@ void add_prepare(CLI::App& program, Action& chosen) {
       ->add_option("--format", given->format,
                    "lines (a sentence a line, blank line between documents), prose (to be split "
                    "into sentences), jsonl (a document a line in \"text\") or auto")
+      ->check(CLI::IsMember({"auto", "lines", "prose", "jsonl"}))
       ->capture_default_str();
   command->add_option("--locale", given->locale, "Language of sentence splitting")
       ->capture_default_str();

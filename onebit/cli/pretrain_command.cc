@@ -1,7 +1,9 @@
+#include <cmath>
 #include <memory>
 
 #include "onebit/cli/command.h"
 #include "onebit/cli/recipe_options.h"
+#include "onebit/cli/usage.h"
 #include "onebit/tasks/pretraining.h"
 
 namespace onebit::cli {
@@ -20,24 +22,25 @@ std::pair<Path, double> parse_store(const std::string& text) {
   const std::string number = text.substr(equals + 1);
   char* end = nullptr;
   const double weight = std::strtod(number.c_str(), &end);
-  require(!number.empty() && *end == '\0' && weight > 0,
-          "--data {}: the weight after = must be a number above 0", text);
+  if (number.empty() || *end != '\0' || !(weight > 0) || !std::isfinite(weight)) {
+    throw UsageError(fmt::format("--data {}: the weight after = must be a number above 0", text));
+  }
   return {text.substr(0, equals), weight};
 }
 
 int run(const Arguments& given) {
   tasks::PretrainingOptions options;
-  options.recipe = given.recipe.resolved();
   options.recipe_place = given.recipe.recipe;
   for (const auto& store : given.data) options.data.push_back(parse_store(store));
   if (!given.valid.empty()) options.valid = given.valid;
   options.output = given.recipe.output;
   options.resume = given.recipe.resume;
   if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
-  return run_on_ranks(given.recipe.device, options.recipe,
-                      [&](Context& context, comm::Communicator& communicator) {
-                        tasks::run_pretraining(context, options, communicator);
-                      });
+  return run_on_ranks(
+      given.recipe.device, [&] { return options.recipe = given.recipe.resolved(); },
+      [&](Context& context, comm::Communicator& communicator) {
+        tasks::run_pretraining(context, options, communicator);
+      });
 }
 
 }  // namespace

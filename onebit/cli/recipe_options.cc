@@ -2,33 +2,49 @@
 
 #include "onebit/base/log.h"
 #include "onebit/cli/transport_choice.h"
+#include "onebit/cli/usage.h"
 #include "onebit/comm/launch.h"
 #include "onebit/engine/recipe.h"
 
 namespace onebit::cli {
+
+namespace {
+
+CLI::Validator is_assignment() {
+  return {[](const std::string& text) -> std::string {
+            const size_t equals = text.find('=');
+            if (equals != std::string::npos && equals > 0) return "";
+            return fmt::format("expected key=value, e.g. --set optimizer.params.lr=1e-4, got {}",
+                               text);
+          },
+          "KEY=VALUE"};
+}
+
+}  // namespace
 
 Json RecipeOptions::resolved() const {
   return engine::load_recipe(recipe, overrides);
 }
 
 void add_recipe_options(CLI::App& command, RecipeOptions& options) {
-  command.add_option("--recipe,-r", options.recipe, "Recipe (JSON; recipes/ has some)")
-      ->required()
-      ->check(CLI::ExistingFile);
+  command.add_option("--recipe,-r", options.recipe, "Recipe (JSON; recipes/ has some)")->required();
   command.add_option("--output,-o", options.output, "Folder of the run")->required();
   command.add_flag("--resume", options.resume,
                    "Go on exactly from the latest checkpoint in --output, if there is one");
-  command.add_option("--set", options.overrides,
-                     "Change the recipe: --set optimizer.params.lr=1e-4 (repeatable)");
+  command
+      .add_option("--set", options.overrides,
+                  "Change the recipe: --set optimizer.params.lr=1e-4 (repeatable)")
+      ->check(is_assignment());
   add_device_options(command, options.device);
 }
 
-int run_on_ranks(const DeviceOptions& device, const Json& recipe,
+int run_on_ranks(const DeviceOptions& device, const std::function<Json()>& read_recipe,
                  const std::function<void(Context&, comm::Communicator&)>& body) {
   comm::World world;
   comm::Communicator& communicator = world.communicator();
   set_log_rank(communicator.rank());
   comm::run_rank(communicator, [&] {
+    const Json recipe = read_recipe();
     int64_t local_ranks = communicator.local_rank() + 1;
     communicator.all_reduce(std::span(&local_ranks, 1), comm::Reduction::kMax);
     Context context =
@@ -36,7 +52,7 @@ int run_on_ranks(const DeviceOptions& device, const Json& recipe,
     choose_transport(world, context, recipe, static_cast<int>(local_ranks));
     body(context, world.communicator());
   });
-  return 0;
+  return kSuccess;
 }
 
 }  // namespace onebit::cli

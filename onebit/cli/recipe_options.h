@@ -24,9 +24,10 @@ struct RecipeOptions {
 // --recipe, --output, --resume, --set, --device, --threads.
 void add_recipe_options(CLI::App& command, RecipeOptions& options);
 
-// Calls `body` on this process's rank of the world it was started in, with the transport that
-// `recipe` (may be empty) and the device ask for.
-int run_on_ranks(const DeviceOptions& device, const Json& recipe,
+// Calls `body` on this process's rank of the world it was started in, with the transport that the
+// device and the recipe ask for. `read_recipe` reads the recipe (may be empty) and whatever else
+// can be wrong on all ranks alike: of an error in it rank 0 alone speaks.
+int run_on_ranks(const DeviceOptions& device, const std::function<Json()>& read_recipe,
                  const std::function<void(Context&, comm::Communicator&)>& body);
 
 }  // namespace onebit::cli

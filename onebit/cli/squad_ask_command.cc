@@ -55,7 +55,7 @@ void add_squad_ask(CLI::App& squad, Action& chosen) {
   command->add_option("--context,-c", given->context, "File of the text; - for standard input")
       ->required();
   command->add_option("--top", given->top, "Answers to show")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command->add_flag("--unanswerable", given->prediction.decode.may_be_unanswerable,
                     "The text may hold no answer (a model fine-tuned on version 2.0)");

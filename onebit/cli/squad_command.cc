@@ -21,14 +21,17 @@ void add_window_options(CLI::App& command, data::SquadFeatureOptions& options) {
           "--max-sequence-length", options.max_sequence_length,
           "Tokens of a window, question and special tokens included (this and what follows: where "
           "the model is that of a run, the default is the run's)")
+      ->check(at_least(1))
       ->capture_default_str();
   command
       .add_option("--doc-stride", options.doc_stride,
                   "Tokens from the begin of a window to that of the next")
+      ->check(at_least(1))
       ->capture_default_str();
   command
       .add_option("--max-question-length", options.max_question_length,
                   "Tokens of a question; longer ones are cut")
+      ->check(at_least(1))
       ->capture_default_str();
 }
 
@@ -36,10 +39,10 @@ void add_answer_options(CLI::App& command, data::DecodeOptions& options) {
   command
       .add_option("--n-best", options.n_best,
                   "Candidates kept, and starts and ends tried in each window")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command.add_option("--max-answer-length", options.max_answer_length, "Tokens of an answer")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command
       .add_option("--null-threshold", options.null_threshold,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "onebit/cli/command.h"
+#include "onebit/cli/usage.h"
 #include "onebit/tasks/squad_prediction.h"
 
 namespace onebit::cli {

@@ -79,12 +79,13 @@ void add_squad_evaluate(CLI::App& squad, Action& chosen) {
   command->add_option("data", given->data, "SQuAD file (JSON, plain, .gz or .xz)")->required();
   command->add_option("predictions", given->predictions, "predictions.json: {\"id\": \"answer\"}")
       ->required();
-  command->add_option("--na-probs,-n", given->null_odds,
-                      "Version 2.0: {\"id\": number}, higher speaks for no answer; adds the best "
-                      "thresholds");
+  auto* null_odds = command->add_option(
+      "--na-probs,-n", given->null_odds,
+      "Version 2.0: {\"id\": number}, higher speaks for no answer; adds the best thresholds");
   command
       ->add_option("--na-prob-thresh,-t", given->threshold,
                    "Take a question for unanswered if its number in --na-probs is above this")
+      ->needs(null_odds)
       ->capture_default_str();
   command->add_option("--rules", given->rules, "Of version 1.1 or 2.0; auto looks at the file")
       ->check(CLI::IsMember({"auto", "1.1", "2.0"}))

@@ -71,8 +71,12 @@ void predict(const Arguments& given, Context& context, comm::Communicator& commu
              computed.features->windows().size());
 }
 
-int run(const Arguments& given) {
-  return run_on_ranks(given.device, Json::object(),
+int run(const CLI::App& command, Arguments& given) {
+  const auto read_recipe = [&] {
+    take_from_run(command, given.model, given.prediction);
+    return Json::object();
+  };
+  return run_on_ranks(given.device, read_recipe,
                       [&](Context& context, comm::Communicator& communicator) {
                         predict(given, context, communicator);
                       });
@@ -102,17 +106,13 @@ void add_squad_predict(CLI::App& squad, Action& chosen) {
       ->check(CLI::IsMember({"auto", "1.1", "2.0"}))
       ->capture_default_str();
   command->add_option("--batch", given->prediction.batch, "Windows of a batch")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   add_window_options(*command, given->prediction.features);
   add_answer_options(*command, given->prediction.decode);
   add_device_options(*command, given->device);
-  command->callback([given, command, &chosen] {
-    chosen = [given, command] {
-      take_from_run(*command, given->model, given->prediction);
-      return run(*given);
-    };
-  });
+  command->callback(
+      [given, command, &chosen] { chosen = [given, command] { return run(*command, *given); }; });
 }
 
 }  // namespace onebit::cli

@@ -14,17 +14,17 @@ struct Arguments {
 
 int run(const Arguments& given) {
   tasks::SquadTrainingOptions options;
-  options.recipe = given.recipe.resolved();
   options.recipe_place = given.recipe.recipe;
   options.model = given.model;
   options.train = given.train;
   if (!given.dev.empty()) options.dev = given.dev;
   options.output = given.recipe.output;
   options.resume = given.recipe.resume;
-  return run_on_ranks(given.recipe.device, options.recipe,
-                      [&](Context& context, comm::Communicator& communicator) {
-                        tasks::run_squad_training(context, options, communicator);
-                      });
+  return run_on_ranks(
+      given.recipe.device, [&] { return options.recipe = given.recipe.resolved(); },
+      [&](Context& context, comm::Communicator& communicator) {
+        tasks::run_squad_training(context, options, communicator);
+      });
 }
 
 }  // namespace

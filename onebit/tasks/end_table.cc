@@ -19,11 +19,19 @@ Rows end_table(const TrainingTotals& totals, int64_t steps, int64_t samples, con
   using metrics::human_bytes;
   using metrics::human_duration;
   const double seconds = std::max(totals.seconds, 1e-9);
+  // Figures of this process; of the whole run where it was not resumed.
+  const bool resumed = totals.steps < steps;
+  const auto since = [&](const char* name) {
+    return resumed ? fmt::format("{} since the resume", name) : std::string(name);
+  };
+  const double rate = static_cast<double>(totals.samples) / seconds;
   Rows rows = {
-      {"steps", std::to_string(steps)},
-      {"samples",
-       fmt::format("{} ({:.1f}/s)", samples, static_cast<double>(totals.samples) / seconds)},
-      {"training time",
+      {"steps", resumed ? fmt::format("{} in all, {} since the resume", steps, totals.steps)
+                        : std::to_string(steps)},
+      {"samples", resumed ? fmt::format("{} in all, {} since the resume ({:.1f}/s)", samples,
+                                        totals.samples, rate)
+                          : fmt::format("{} ({:.1f}/s)", samples, rate)},
+      {since("training time"),
        fmt::format("{}: forward and backward {}, waiting for data {}, compressing and "
                    "reducing {}, waiting for the network {}, optimizer {}",
                    human_duration(totals.seconds),
@@ -32,14 +40,14 @@ Rows end_table(const TrainingTotals& totals, int64_t steps, int64_t samples, con
                    human_duration(totals.wait_seconds), human_duration(totals.optimizer_seconds))}};
   rows.insert(rows.end(), results.begin(), results.end());
   if (totals.wire_bytes_dense16 > 0) {
-    rows.push_back({"bytes sent a rank",
+    rows.push_back({since("bytes sent a rank"),
                     fmt::format("{}; a 16-bit all-reduce: {}",
                                 human_bytes(static_cast<double>(totals.wire_bytes)),
                                 human_bytes(static_cast<double>(totals.wire_bytes_dense16)))});
   }
   if (totals.compressed_steps > 0 && totals.compressed_wire_bytes > 0) {
     rows.push_back(
-        {"compressed phase",
+        {since("compressed phase"),
          fmt::format("{} steps, 1/{:.2f} of a 16-bit all-reduce", totals.compressed_steps,
                      static_cast<double>(totals.compressed_dense16) /
                          static_cast<double>(totals.compressed_wire_bytes))});

@@ -6,7 +6,9 @@
 
 namespace onebit::tasks {
 
-// Steps, time and where it went, `results` of the task, bytes sent.
+// Steps, time and where it went, `results` of the task, bytes sent. `steps` and `samples` are those
+// of the whole run; `totals` those since this process began: where the run was resumed, each row
+// says which.
 Rows end_table(const TrainingTotals& totals, int64_t steps, int64_t samples, const Rows& results);
 
 // To standard error.

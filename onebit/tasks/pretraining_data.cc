@@ -13,6 +13,26 @@ Stores open_stores(const std::vector<std::pair<Path, double>>& folders) {
   return stores;
 }
 
+std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& stores) {
+  double all_weights = 0;
+  for (const data::WeightedStore& entry : stores) all_weights += entry.weight;
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const data::WeightedStore& entry : stores) {
+    const data::TokenStore& store = *entry.store;
+    std::string text =
+        fmt::format("{}: {} tokens, {} sentences, {} documents", store.folder().string(),
+                    store.tokens(), store.sentences(), store.documents());
+    if (all_weights > 0) {
+      text += fmt::format("; weight {:g}, {:.1f} % of the samples", entry.weight,
+                          100 * entry.weight / all_weights);
+    } else if (stores.size() > 1) {
+      text += "; weighted by its number of examples";
+    }
+    rows.emplace_back("training data", std::move(text));
+  }
+  return rows;
+}
+
 Json stores_to_json(const Stores& stores) {
   Json list = Json::array();
   for (const data::WeightedStore& entry : stores) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,9 @@ using Stores = std::vector<data::WeightedStore>;
 
 // Opens every folder. Error: none given; a store that is damaged or of another vocabulary.
 Stores open_stores(const std::vector<std::pair<Path, double>>& folders);
+
+// Rows of the table at the start: path and size of each store, and its weight.
+std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& stores);
 
 // What tells token stores apart: tokens, their checksum and the weight of each.
 Json stores_to_json(const Stores& stores);

@@ -49,6 +49,7 @@ PretrainingRun::PretrainingRun(Context& context, const PretrainingOptions& optio
 void PretrainingRun::open_data(const PretrainingOptions& options) {
   const auto stream = stream_options(config_, engine_->batch(), communicator_, context_.threads());
   stream_ = std::make_unique<data::BatchStream>(stores_, stream);
+  data_rows_ = describe_stores(stores_);
   if (!options.valid) {
     if (config_.engine.run.evaluate_every > 0) {
       decisions_.push_back("no held-out losses (run.evaluate_every): --valid names no token store");
@@ -61,6 +62,8 @@ void PretrainingRun::open_data(const PretrainingOptions& options) {
   held_out.pairs = config_.data.pairs;
   held_out.masks = config_.data.masks;
   held_out_ = open_held_out(*options.valid, *description_.vocabulary, held_out);
+  data_rows_.push_back({"held-out data", fmt::format("{}: {} sequences", options.valid->string(),
+                                                     held_out_->samples())});
 }
 
 void PretrainingRun::plan_memory() {
@@ -83,12 +86,13 @@ void PretrainingRun::restore(const PretrainingOptions& options) {
     decisions_.push_back("no checkpoint yet, starting from the beginning");
   }
   table_.initialize(config_.engine.run.seed);
+  initial_values_ = fmt::format("fresh, seed {}", config_.engine.run.seed);
   if (options.initialize_from) {
     const Path folder = find_model_folder(*options.initialize_from);
     require_same_shape(config_.model, read_model_description(folder).config, folder.string());
     load_values(table_, folder,
                 {.may_lack = {"cls."}, .may_ignore = {"qa_outputs.", "classifier."}});
-    decisions_.push_back(fmt::format("first values from {}", folder.string()));
+    initial_values_ = folder.string();
   }
   engine_->broadcast_values();
 }
@@ -101,6 +105,7 @@ void PretrainingRun::resume(const engine::SavedCheckpoint& saved,
   }
   samples_ = saved.client_state.at("samples").get<int64_t>();
   resumed_ = true;
+  initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
   if (saved.client_state.value("stores", Json()) != stores_to_json(stores_)) {
     decisions_.push_back(
         "not as it was: --data names other token stores or weights; sample numbers go on in them");
@@ -180,21 +185,17 @@ StepRecord PretrainingRun::train_step() {
   return record;
 }
 
-double PretrainingRun::measure_compute_seconds() {
-  data::Batch batch;
-  batch.reserve(stream_->bounds());
-  stream_->build(static_cast<uint64_t>(samples_), 0, batch);
-  const auto pass = [&] {
-    const Stopwatch watch;
-    model_->forward_backward(context_, buffer_->upload(batch),
-                             {.masked_lm = 1.0 / static_cast<double>(batch.masked()),
-                              .next_sentence = 1.0 / static_cast<double>(batch.sequences())},
+std::function<void()> PretrainingRun::measured_pass() {
+  auto batch = std::make_shared<data::Batch>();
+  batch->reserve(stream_->bounds());
+  stream_->build(static_cast<uint64_t>(samples_), 0, *batch);
+  return [this, batch] {
+    model_->forward_backward(context_, buffer_->upload(*batch),
+                             {.masked_lm = 1.0 / static_cast<double>(batch->masked()),
+                              .next_sentence = 1.0 / static_cast<double>(batch->sequences())},
                              {.dropout_seed = config_.engine.run.seed});
     context_.synchronize();
-    return watch.seconds();
   };
-  pass();  // the first one makes the library's kernels
-  return pass() * static_cast<double>(engine_->batch().accumulation);
 }
 
 std::optional<HeldOutResult> PretrainingRun::evaluate() {
@@ -237,8 +238,10 @@ RunFacts PretrainingRun::facts() {
           .limits = limits_,
           .table = table_,
           .sequences = fmt::format("sequences of {}", config_.data.pairs.sequence_length),
+          .data = data_rows_,
+          .initial_values = initial_values_,
           .decisions = decisions_,
-          .measure_compute_seconds = [this] { return measure_compute_seconds(); }};
+          .pass = measured_pass()};
 }
 
 void PretrainingRun::save_checkpoint() {

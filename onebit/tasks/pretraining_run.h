@@ -42,7 +42,7 @@ class PretrainingRun : public TrainingRun {
   void plan_memory();
   void restore(const PretrainingOptions& options);
   void resume(const engine::SavedCheckpoint& saved, const PretrainingOptions& options);
-  double measure_compute_seconds();
+  std::function<void()> measured_pass();
   // Empty without held-out data. Collective.
   std::optional<HeldOutResult> evaluate();
   void start_prefetch();
@@ -65,9 +65,11 @@ class PretrainingRun : public TrainingRun {
   model::BatchLimits limits_;
   int64_t samples_ = 0;
   bool resumed_ = false;
+  std::string initial_values_;
   double data_seconds_ = 0;
   std::optional<HeldOutResult> before_, after_;
   std::vector<std::string> decisions_;
+  Rows data_rows_;
   std::vector<data::Batch> step_batches_;         // [accumulation]
   std::unique_ptr<data::Prefetcher> prefetcher_;  // last: it uses the stream
 };

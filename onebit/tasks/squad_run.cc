@@ -66,6 +66,10 @@ void SquadRun::open_data(const SquadTrainingOptions& options) {
       has_unanswerable(train_data_) ? WindowsWithoutAnswer::kToCls : WindowsWithoutAnswer::kDrop);
   train_features_ = std::make_unique<data::SquadFeatures>(train_data_, description_.vocabulary,
                                                           description_.casing, features);
+  data_rows_.push_back(
+      {"training data",
+       fmt::format("{}: {} questions, {} windows", options.train.string(),
+                   train_data_.questions.size(), train_features_->windows().size())});
   decisions_.push_back(fmt::format(
       "{} windows of {} questions; {} windows without their answer {}; {} questions cut",
       train_features_->windows().size(), train_data_.questions.size(),
@@ -76,6 +80,8 @@ void SquadRun::open_data(const SquadTrainingOptions& options) {
   dev_ = std::make_unique<SquadDev>(*options.dev, description_, config_.features, config_.decode,
                                     config_.prediction_batch, context_.threads());
   tell(dev_->dataset());
+  data_rows_.push_back({"judged on", fmt::format("{}: {} questions", options.dev->string(),
+                                                 dev_->dataset().questions.size())});
 }
 
 void SquadRun::choose_steps() {
@@ -110,8 +116,10 @@ void SquadRun::restore(const SquadTrainingOptions& options) {
     decisions_.push_back("no checkpoint yet, starting from the beginning");
   }
   table_.initialize(config_.engine.run.seed);
-  load_values(table_, find_model_folder(options.model),
-              {.may_lack = {kSquadHead}, .may_ignore = kNotForSquad});
+  const Path folder = find_model_folder(options.model);
+  load_values(table_, folder, {.may_lack = {kSquadHead}, .may_ignore = kNotForSquad});
+  initial_values_ = fmt::format("{}; what it has not, fresh with seed {}", folder.string(),
+                                config_.engine.run.seed);
   engine_->broadcast_values();
 }
 
@@ -138,6 +146,7 @@ void SquadRun::resume(const engine::SavedCheckpoint& saved) {
                            .step = best.at("step")};
   }
   resumed_ = true;
+  initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
 }
 
 RunFacts SquadRun::facts() {
@@ -147,21 +156,19 @@ RunFacts SquadRun::facts() {
           .table = table_,
           .sequences = fmt::format("windows of at most {} tokens, without padding",
                                    config_.features.max_sequence_length),
+          .data = data_rows_,
+          .initial_values = initial_values_,
           .decisions = decisions_,
-          .measure_compute_seconds = [this] { return measure_compute_seconds(); }};
+          .pass = measured_pass()};
 }
 
-double SquadRun::measure_compute_seconds() {
+std::function<void()> SquadRun::measured_pass() {
   stream_->build(static_cast<uint64_t>(samples_), 0, batch_);
-  const auto pass = [&] {
-    const Stopwatch watch;
+  return [this] {
     model_->forward_backward(context_, buffer_->upload(batch_), 1.0,
                              {.dropout_seed = config_.engine.run.seed});
     context_.synchronize();
-    return watch.seconds();
   };
-  pass();  // the first one makes the library's kernels
-  return pass() * static_cast<double>(engine_->batch().accumulation);
 }
 
 StepRecord SquadRun::train_step() {

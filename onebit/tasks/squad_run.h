@@ -41,7 +41,7 @@ class SquadRun : public TrainingRun {
   void plan_memory();
   void restore(const SquadTrainingOptions& options);
   void resume(const engine::SavedCheckpoint& saved);
-  double measure_compute_seconds();
+  std::function<void()> measured_pass();
   // Writes the model into the run's folder; rank 0 alone.
   void keep_model();
 
@@ -65,6 +65,8 @@ class SquadRun : public TrainingRun {
   int64_t samples_ = 0;
   bool resumed_ = false;
   std::optional<BestSquadModel> best_;
+  std::string initial_values_;
+  Rows data_rows_;
   std::vector<std::string> decisions_;
 };
 

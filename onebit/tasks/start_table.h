@@ -5,8 +5,9 @@
 
 namespace onebit::tasks {
 
-// Model, parameters, memory, ranks, data, what was chosen automatically, and the expected time of a
-// step with and without compression, from a short measurement of link and compute. Collective.
+// Model, parameters, memory, first values, data, ranks, optimizer and rate, what was chosen
+// automatically, and the expected time of a step with and without compression, from short
+// measurements of link and compute. Nothing is decided from these. Collective.
 Rows start_table(Context& context, TrainingRun& run, comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

@@ -16,44 +16,6 @@ namespace {
 constexpr double kSecondsBetweenLines = 10;
 constexpr size_t kStepsInRate = 20;
 
-Json json_of(const StepRecord& record) {
-  const engine::StepOutcome& outcome = record.outcome;
-  const double seconds = std::max(record.seconds, 1e-9);
-  Json json = {{"step", outcome.step}, {"samples", record.samples}, {"loss", record.loss}};
-  for (const Figure& figure : record.figures) json[figure.name] = figure.value;
-  json.update({{"learning_rate", outcome.learning_rate},
-               {"gradient_norm", outcome.gradient_norm},
-               {"clip_coefficient", outcome.clip_coefficient},
-               {"samples_per_second", static_cast<double>(record.step_samples) / seconds},
-               {"tokens_per_second", static_cast<double>(record.step_tokens) / seconds},
-               {"phase", optim::name_of(outcome.phase)},
-               {"skipped_steps", outcome.skipped_steps},
-               {"loss_scale", outcome.loss_scale},
-               {"wire_bytes", outcome.wire_bytes},
-               {"wire_bytes_dense16", outcome.wire_bytes_dense16}});
-  if (outcome.phase == optim::Phase::kCompressed) {
-    json["momentum_norm"] = outcome.momentum_norm;
-    json["residual_over_momentum"] =
-        outcome.momentum_norm > 0 ? outcome.residual_norm / outcome.momentum_norm : 0.0;
-    json["still_elements"] = outcome.still_elements;
-    json["woken_elements"] = outcome.woken_elements;
-  }
-  if (outcome.watch) {
-    json["watch"] = {{"largest_update_over_rate", outcome.watch->largest_update},
-                     {"updated_tensor", outcome.watch->updated_tensor},
-                     {"largest_value", outcome.watch->largest_value},
-                     {"largest_tensor", outcome.watch->largest_tensor}};
-  }
-  json["seconds"] = {{"step", record.seconds},
-                     {"data", record.data_seconds},
-                     {"forward", record.forward_seconds},
-                     {"backward", record.backward_seconds},
-                     {"compress", outcome.compress_seconds},
-                     {"wait", outcome.wait_seconds},
-                     {"optimizer", outcome.optimizer_seconds}};
-  return json;
-}
-
 std::vector<metrics::Scalar> scalars_of(const StepRecord& record) {
   const engine::StepOutcome& outcome = record.outcome;
   std::vector<metrics::Scalar> scalars = {
@@ -94,8 +56,8 @@ struct TrainingLog::Files {
 };
 
 TrainingLog::TrainingLog(const Path& output, const engine::EngineConfig& config, int rank,
-                         int64_t resumed_step)
-    : total_steps_(config.run.steps) {
+                         int world_size, int64_t resumed_step)
+    : total_steps_(config.run.steps), alone_(world_size == 1) {
   if (rank != 0) return;
   files_.reset(new Files{.lines = {output / "metrics.jsonl", resumed_step}, .events = nullptr});
   if (!config.tensorboard.enabled) return;
@@ -106,6 +68,49 @@ TrainingLog::TrainingLog(const Path& output, const engine::EngineConfig& config,
 
 TrainingLog::~TrainingLog() = default;
 
+std::string_view TrainingLog::name_of(optim::Phase phase) const {
+  const bool sends_nothing = alone_ && phase == optim::Phase::kCompressed;
+  return sends_nothing ? "uncompressed" : optim::name_of(phase);
+}
+
+Json TrainingLog::json_of(const StepRecord& record) const {
+  const engine::StepOutcome& outcome = record.outcome;
+  const double seconds = std::max(record.seconds, 1e-9);
+  Json json = {{"step", outcome.step}, {"samples", record.samples}, {"loss", record.loss}};
+  for (const Figure& figure : record.figures) json[figure.name] = figure.value;
+  json.update({{"learning_rate", outcome.learning_rate},
+               {"gradient_norm", outcome.gradient_norm},
+               {"clip_coefficient", outcome.clip_coefficient},
+               {"samples_per_second", static_cast<double>(record.step_samples) / seconds},
+               {"tokens_per_second", static_cast<double>(record.step_tokens) / seconds},
+               {"phase", name_of(outcome.phase)},
+               {"skipped_steps", outcome.skipped_steps},
+               {"loss_scale", outcome.loss_scale},
+               {"wire_bytes", outcome.wire_bytes},
+               {"wire_bytes_dense16", outcome.wire_bytes_dense16}});
+  if (outcome.phase == optim::Phase::kCompressed) {
+    json["momentum_norm"] = outcome.momentum_norm;
+    json["residual_over_momentum"] =
+        outcome.momentum_norm > 0 ? outcome.residual_norm / outcome.momentum_norm : 0.0;
+    json["still_elements"] = outcome.still_elements;
+    json["woken_elements"] = outcome.woken_elements;
+  }
+  if (outcome.watch) {
+    json["watch"] = {{"largest_update_over_rate", outcome.watch->largest_update},
+                     {"updated_tensor", outcome.watch->updated_tensor},
+                     {"largest_value", outcome.watch->largest_value},
+                     {"largest_tensor", outcome.watch->largest_tensor}};
+  }
+  json["seconds"] = {{"step", record.seconds},
+                     {"data", record.data_seconds},
+                     {"forward", record.forward_seconds},
+                     {"backward", record.backward_seconds},
+                     {"compress", outcome.compress_seconds},
+                     {"wait", outcome.wait_seconds},
+                     {"optimizer", outcome.optimizer_seconds}};
+  return json;
+}
+
 void TrainingLog::step(const StepRecord& record) {
   const engine::StepOutcome& outcome = record.outcome;
   totals_.steps += 1;
@@ -113,7 +118,7 @@ void TrainingLog::step(const StepRecord& record) {
   totals_.tokens += record.step_tokens;
   totals_.wire_bytes += outcome.wire_bytes;
   totals_.wire_bytes_dense16 += outcome.wire_bytes_dense16;
-  if (outcome.phase == optim::Phase::kCompressed) {
+  if (outcome.phase == optim::Phase::kCompressed && !alone_) {
     totals_.compressed_steps += 1;
     totals_.compressed_wire_bytes += outcome.wire_bytes;
     totals_.compressed_dense16 += outcome.wire_bytes_dense16;
@@ -132,8 +137,9 @@ void TrainingLog::step(const StepRecord& record) {
     if (files_->events) files_->events->scalars(outcome.step, scalars_of(record));
   }
   if (outcome.froze_now) {
-    files_->progress.note(fmt::format(
-        "step {}: the warm-up has ended, gradients are compressed from here on", outcome.step));
+    files_->progress.note(fmt::format("step {}: the warm-up has ended, {}", outcome.step,
+                                      alone_ ? "one rank has nothing to send and compresses nothing"
+                                             : "gradients are compressed from here on"));
   }
   const double mlm_loss = figure_of(record, "mlm_loss");
   if (std::isnan(mlm_loss)) files_->training.name = "training loss";
@@ -168,7 +174,7 @@ void TrainingLog::print(const StepRecord& record) {
                          .tokens_per_second = files.tokens.per_second(),
                          .seconds_left = static_cast<double>(total_steps_ - outcome.step) /
                                          std::max(files.steps.per_second(), 1e-9),
-                         .phase = optim::name_of(outcome.phase)});
+                         .phase = name_of(outcome.phase)});
 }
 
 void TrainingLog::held_out(int64_t step, int64_t samples, const HeldOutResult& result) {

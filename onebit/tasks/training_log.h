@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "onebit/engine/engine.h"
@@ -43,7 +44,7 @@ struct TrainingTotals {
 class TrainingLog {
  public:
   // Appends to the files in `output`; lines and events of steps after `resumed_step` are dropped.
-  TrainingLog(const Path& output, const engine::EngineConfig& config, int rank,
+  TrainingLog(const Path& output, const engine::EngineConfig& config, int rank, int world_size,
               int64_t resumed_step);
   ~TrainingLog();
 
@@ -68,7 +69,12 @@ class TrainingLog {
   void print(const StepRecord& record);
 
   std::unique_ptr<Files> files_;  // rank 0 alone
+  // "warmup", "compressed"; "uncompressed" after the freeze where no other rank is there.
+  std::string_view name_of(optim::Phase phase) const;
+  Json json_of(const StepRecord& record) const;
+
   int64_t total_steps_;
+  bool alone_;  // one rank: nothing is sent
   TrainingTotals totals_;
 };
 

@@ -69,7 +69,7 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
     if (first) print_rows(rows);
   }
   TrainingLog log(options.output, run.engine().config(), communicator.rank(),
-                  run.resumed() ? run.engine().completed_steps() : -1);
+                  communicator.world_size(), run.resumed() ? run.engine().completed_steps() : -1);
   run.before_training(log);
   train(run, log, communicator);
   run.after_training(log);

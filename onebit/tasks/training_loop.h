@@ -21,11 +21,13 @@ struct RunFacts {
   const model::MemoryOptions& memory;
   model::BatchLimits limits;  // the largest micro-batch the model is planned for
   const params::Table& table;
-  std::string sequences;  // "sequences of 128"
+  std::string sequences;       // "sequences of 128"
+  Rows data;                   // what is trained and judged on
+  std::string initial_values;  // where they come from
   const std::vector<std::string>& decisions;
-  // How long the forward and backward passes of one step take here, from one micro-batch. Touches
-  // the gradients, nothing else.
-  std::function<double()> measure_compute_seconds;
+  // Makes one forward and backward pass over a micro-batch and returns when it is done. Touches the
+  // gradients, nothing else.
+  std::function<void()> pass;
 };
 
 // One run in memory, a step at a time. All calls are collective.

@@ -1,0 +1,89 @@
+#include "onebit/cli/usage.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+#include "onebit/base/json.h"
+#include "onebit/base/log.h"
+#include "onebit/comm/launch.h"
+
+namespace onebit::cli {
+namespace {
+
+constexpr auto kTimeForRankZero = std::chrono::seconds(1);
+
+// The innermost command that the line names.
+const CLI::App& chosen_command(const CLI::App& program) {
+  const CLI::App* command = &program;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
+}
+
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
+}
+
+std::string guess(const std::string& word, const std::vector<std::string>& known) {
+  const std::string near = nearest_word(word, known);
+  return near.empty() ? "" : fmt::format("; did you mean {}?", near);
+}
+
+std::string missing_command(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(one->get_name());
+  }
+  const std::vector<std::string> left = command.remaining();
+  if (left.empty()) return fmt::format("name a command: {}", fmt::join(names, ", "));
+  return fmt::format("{} is not a command: there are {}{}", left.front(), fmt::join(names, ", "),
+                     guess(left.front(), names));
+}
+
+std::string unexpected(const CLI::App& command) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  const std::vector<std::string> left = command.remaining();
+  if (left.empty()) return "too many words";
+  return fmt::format("{} is not expected{}", left.front(), guess(left.front(), known));
+}
+
+std::string words(const CLI::App& command, const CLI::ParseError& error) {
+  const bool wants_command = command.get_require_subcommand_min() > 0;
+  if (wants_command && command.get_subcommands().empty()) return missing_command(command);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(command);
+  return error.what();
+}
+
+}  // namespace
+
+CLI::Validator at_least(int64_t least) {
+  return {[least](const std::string& text) -> std::string {
+            int64_t value = 0;
+            const char* end = text.data() + text.size();
+            const auto [stop, failure] = std::from_chars(text.data(), end, value);
+            if (failure == std::errc() && stop == end && value >= least) return "";
+            return fmt::format("must be a whole number of at least {}, got {}", least, text);
+          },
+          fmt::format(">={}", least)};
+}
+
+int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {
+  if (error.get_exit_code() == kSuccess) return program.exit(error);
+  if (comm::detect_launch().rank > 0) {
+    std::this_thread::sleep_for(kTimeForRankZero);
+    return kUsageError;
+  }
+  const CLI::App& command = chosen_command(program);
+  const std::string name = full_name(command);
+  log_error("{}: {}", name, words(command, error));
+  fmt::print(stderr, "{} --help tells what it takes.\n", name);
+  return kUsageError;
+}
+
+}  // namespace onebit::cli

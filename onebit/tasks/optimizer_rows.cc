@@ -1,0 +1,90 @@
+#include "onebit/tasks/optimizer_rows.h"
+
+#include "onebit/optim/optimizer_config.h"
+
+namespace onebit::tasks {
+namespace {
+
+using optim::OptimizerConfig;
+
+std::string describe(const OptimizerConfig& optimizer, const engine::EngineConfig& config) {
+  std::string text = fmt::format(
+      "{}, lr {:g}, betas {:g} {:g}, eps {:g}, {} {:g}",
+      config.optimizer.at("type").get<std::string>(), optimizer.learning_rate, optimizer.beta1,
+      optimizer.beta2, optimizer.epsilon,
+      optimizer.decoupled_decay ? "decay" : "decay through the gradients", optimizer.weight_decay);
+  if (!optimizer.bias_correction) text += ", no bias correction";
+  if (config.gradient_clipping > 0) {
+    text += fmt::format(", gradients clipped at {:g}", config.gradient_clipping);
+  }
+  return text;
+}
+
+std::string describe(const optim::Schedule& schedule, const engine::EngineConfig& config) {
+  const int64_t warmup = schedule.warmup_updates(), steps = config.run.steps;
+  std::string text = fmt::format(
+      "{}: {:g} at update 1",
+      config.scheduler.is_object() ? config.scheduler.value("type", "constant") : "constant",
+      schedule.at(1).learning_rate);
+  if (warmup > 0 && warmup + 1 < steps) {
+    text += fmt::format(", {:g} at update {} (the warm-up has ended)",
+                        schedule.at(warmup + 1).learning_rate, warmup + 1);
+  }
+  if (steps > 1)
+    text += fmt::format(", {:g} at update {}", schedule.at(steps).learning_rate, steps);
+  return text;
+}
+
+std::string describe_variance(optim::Variance variance) {
+  switch (variance) {
+    case optim::Variance::kLocal:
+      return "local: lives on, on each rank its own";
+    case optim::Variance::kLiveLevel:
+      return "live_level: its shape fixed, its level alive";
+    case optim::Variance::kFrozen:
+      break;
+  }
+  return "frozen: fixed";
+}
+
+std::string describe_freeze(const OptimizerConfig& optimizer, const optim::Schedule& schedule,
+                            int64_t steps) {
+  if (!optimizer.freeze_step) {
+    return fmt::format("when the variance has settled (auto), not before update {}",
+                       schedule.warmup_updates() + 1);
+  }
+  const bool late = optimizer.freeze_step >= steps;
+  return fmt::format("after update {} of {}{}",
+                     *optimizer.freeze_step - (optimizer.parity == optim::Parity::kDeepSpeed),
+                     steps, late ? ": not in this run" : "");
+}
+
+std::string describe_one_bit(const OptimizerConfig& optimizer, const optim::Schedule& schedule,
+                             int64_t steps, int world_size) {
+  const std::string variance = describe_variance(optimizer.variance);
+  const std::string when = describe_freeze(optimizer, schedule, steps);
+  if (world_size == 1) {
+    return fmt::format("nothing to send on one rank; freeze {}; variance {}", when, variance);
+  }
+  return fmt::format(
+      "{}{}; {} at one bit an element, scale {}; variance {}", when,
+      optimizer.parity == optim::Parity::kDeepSpeed ? " (parity deepspeed)" : "",
+      optimizer.coordinates == optim::Coordinates::kPreconditioned ? "momentum / sqrt(variance)"
+                                                                   : "momentum",
+      optimizer.scale == optim::ScaleRule::kMeanAbsolute ? "mean_abs" : "rms", variance);
+}
+
+}  // namespace
+
+Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& schedule,
+                    int world_size) {
+  const OptimizerConfig optimizer = optim::parse_optimizer_config(config.optimizer, config.place);
+  Rows rows = {{"optimizer", describe(optimizer, config)}, {"rate", describe(schedule, config)}};
+  if (optimizer.type == optim::OptimizerType::kOneBitAdam) {
+    rows.push_back(
+        {"1-bit phase", describe_one_bit(optimizer, schedule, config.run.steps, world_size)});
+  }
+  return rows;
+}
+
+}  // namespace onebit::tasks
