@@ -2,9 +2,7 @@
 
 #include <memory>
 
-#include "onebit/base/json.h"
 #include "onebit/cli/command.h"
-#include "onebit/metrics/text_table.h"
 #include "onebit/tasks/inspect.h"
 
 namespace onebit::cli {
@@ -16,20 +14,11 @@ struct Arguments {
 };
 
 int run(const Arguments& given) {
-  const auto parts = tasks::inspect(given.path, given.verify);
+  const Json inspected = tasks::inspect(given.path, given.verify);
   if (given.json) {
-    Json all = Json::object();
-    for (const auto& part : parts) {
-      for (const auto& [name, value] : part.rows) all[part.title][name] = value;
-    }
-    fmt::print("{}\n", all.dump(2));
-    return 0;
-  }
-  for (const auto& part : parts) {
-    metrics::TextTable table;
-    table.add_title(part.title);
-    for (const auto& [name, value] : part.rows) table.add_row({name, value});
-    fmt::print("{}\n", table.text());
+    fmt::print("{}\n", inspected.dump(2));
+  } else {
+    fmt::print("{}", tasks::inspection_text(inspected));
   }
   return 0;
 }
@@ -42,7 +31,10 @@ void add_inspect(CLI::App& program, Action& chosen) {
       "inspect", "Tell what a token store, recipe, model, checkpoint or run is");
   command->add_option("path", given->path, "File or folder")->required();
   command->add_flag("--verify", given->verify, "Compare a token store with its checksums");
-  command->add_flag("--json", given->json, "Print one JSON object");
+  command->add_flag(
+      "--json", given->json,
+      "Print one JSON object: its key kind is token_store, recipe, model, checkpoint or "
+      "run; docs/inspect.md lists the others");
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -2,20 +2,18 @@
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "onebit/base/file.h"
+#include "onebit/base/json.h"
 
 namespace onebit::tasks {
 
-// A titled list of names and values.
-struct InspectedPart {
-  std::string title;
-  std::vector<std::pair<std::string, std::string>> rows;
-};
+// An object with the keys `kind` and `path`, then what the kind has (docs/inspect.md lists them):
+// numbers as numbers, sizes in bytes, absent things as null. Errors: nothing there, or none of
+// these; `verify` also reads a token store against its checksums.
+Json inspect(const Path& path, bool verify);
 
-// Errors: nothing there, or none of these; `verify` also reads a token store against its checksums.
-std::vector<InspectedPart> inspect(const Path& path, bool verify);
+// The same as tables for a terminal, with sizes and counts as people read them.
+std::string inspection_text(const Json& inspected);
 
 }  // namespace onebit::tasks

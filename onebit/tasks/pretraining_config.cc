@@ -29,7 +29,8 @@ PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string
   PretrainingConfig config;
   config.engine = engine::parse_engine_config(reader, place);
   require(config.engine.run.steps > 0,
-          "{}: `run.steps` is missing: give the number of optimizer steps of the whole run", place);
+          "{} is {}: give the number of optimizer steps of the whole run, at least 1",
+          reader.object("run").place("steps"), reader.object("run").has("steps") ? "0" : "missing");
   JsonReader model = reader.object("model");
   config.model = model::read_config(model, vocabulary_size);
   config.memory = model::read_memory_options(model);

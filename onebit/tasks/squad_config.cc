@@ -42,10 +42,20 @@ std::optional<double> read_dropout(JsonReader& section, const char* key) {
 
 }  // namespace
 
+bool is_squad_recipe(const Json& recipe) {
+  if (!recipe.is_object()) return false;
+  const Json data = recipe.value("data", Json());
+  return recipe.contains("answers") ||
+         (data.is_object() && (data.contains("max_sequence_length") || data.contains("epochs")));
+}
+
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
   JsonReader reader(recipe, place, "");
   SquadConfig config;
   config.engine = engine::parse_engine_config(reader, place);
+  require(config.engine.run.steps > 0 || !reader.object("run").has("steps"),
+          "{} is 0; it must be at least 1, or left out: then data.epochs decides",
+          reader.object("run").place("steps"));
   JsonReader model = reader.object("model");
   config.memory = model::read_memory_options(model);
   config.hidden_dropout = read_dropout(model, "hidden_dropout_prob");
@@ -69,9 +79,7 @@ std::optional<SquadConfig> squad_config_of_run(const Path& model) {
     recipe = read_json(of_checkpoint).value("/client_state/recipe"_json_pointer, Json());
   }
   // Another kind of run says itself, when it is opened, that it holds no answers.
-  const bool is_squad =
-      recipe.is_object() && recipe.contains("/data/max_sequence_length"_json_pointer);
-  if (!is_squad && !(recipe.is_object() && recipe.contains("answers"))) return std::nullopt;
+  if (!is_squad_recipe(recipe)) return std::nullopt;
   return parse_squad_recipe(recipe, place);
 }
 

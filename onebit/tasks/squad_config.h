@@ -24,6 +24,9 @@ struct SquadConfig {
   data::DecodeOptions decode;
 };
 
+// Whether a recipe is one for SQuAD: it has a section or a key that only these have.
+bool is_squad_recipe(const Json& recipe);
+
 // Errors: unknown keys, values out of range, run.steps and data.epochs both given.
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place);
 
