@@ -43,7 +43,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
   schedule_ = optim::make_schedule(config.scheduler, optimizer.learning_rate, config.run.steps,
                                    config.place);
   optimizer_communicator_ = communicator.duplicate();
-  optimizer_ = optim::make_optimizer(optimizer, context, table, *optimizer_communicator_,
+  optimizer_ = optim::make_optimizer(optimizer, table, *optimizer_communicator_,
                                      {.total_steps = config.run.steps,
                                       .schedule_warmup = schedule_->warmup_updates(),
                                       .bucket_bytes = config.run.bucket_bytes});

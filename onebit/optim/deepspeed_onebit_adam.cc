@@ -7,6 +7,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/ops/reduce.h"
+#include "onebit/optim/own_buffer.h"
 #include "onebit/optim/state_name.h"
 #include "onebit/optim/still_entries.h"
 
@@ -191,10 +192,7 @@ void DeepSpeedOneBitAdam::load(Context&, params::Table&, const params::StateRead
   for (size_t group = 0; group < exchanges_.size(); ++group) {
     const auto restore = [&](const char* side, std::span<float> to) {
       const std::vector<float> saved =
-          reader.own_of(residual_name(side, group), communicator_.rank());
-      require(saved.size() == to.size(),
-              "the checkpoint's {} has {} elements, the model needs {}: it is of another model",
-              residual_name(side, group), saved.size(), to.size());
+          own_buffer(reader, residual_name(side, group), communicator_.rank(), to.size());
       std::copy(saved.begin(), saved.end(), to.begin());
     };
     restore("worker", exchanges_[group]->worker_residual());

@@ -4,8 +4,8 @@
 // the variance has settled, i.e. the L1 norm of the bias-corrected variance is at least 0.96 of
 // what it was one window of 1 / (1 - beta2) updates before (Tang et al., arXiv 2102.02888; over a
 // shorter window, as a tenth of that where the variance goes on after the freeze, the same pace:
-// 0.96^(window share)). Either way the last kObservedUpdates updates
-// of the warm-up are for observing local gradients, so "auto" freezes that long after its decision.
+// 0.96^(window share)). Either way the last kObservedUpdates updates of the warm-up are for
+// observing local gradients, so "auto" freezes that long after its decision.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,6 @@ class FreezeRule {
   // `factor` to correct its bias. Collective; the same answer on every rank.
   bool freezes_after(Context&, comm::Communicator&, int64_t update, ConstView variance,
                      double factor);
-  // The last update of the warm-up; empty while "auto" has not decided.
-  std::optional<int64_t> last_warmup_update() const { return last_; }
 
   void save(params::StateWriter&) const;
   void load(const params::StateReader&);
@@ -46,7 +44,7 @@ class FreezeRule {
   };
 
   bool automatic_;
-  std::optional<int64_t> last_;
+  std::optional<int64_t> last_;  // update of the warm-up; empty while "auto" has not decided
   int64_t schedule_warmup_, window_, stride_;
   double settled_;
   std::deque<Sample> samples_;  // one every stride_ updates, over one window

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/optim/own_buffer.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::optim {
@@ -86,15 +87,6 @@ void LiveLevel::save(params::StateWriter& writer, bool started) const {
   }
 }
 
-std::vector<float> LiveLevel::level_of(const params::StateReader& reader, int rank) const {
-  std::vector<float> saved = reader.own_of("level_reference", rank);
-  require(
-      saved.size() == reference_.size(),
-      "the checkpoint's level_reference has {} blocks, the model needs {}: it is of another model",
-      saved.size(), reference_.size());
-  return saved;
-}
-
 void LiveLevel::load(const params::StateReader& reader, bool started, int rank, int world_size) {
   observations_ = reader.scalar("level_observations").get<int64_t>();
   if (started) {
@@ -104,14 +96,17 @@ void LiveLevel::load(const params::StateReader& reader, bool started, int rank, 
   }
   std::fill(reference_.begin(), reference_.end(), 0.0f);
   if (observations_ == 0) return;
+  const auto reference_of = [&](int from) {
+    return own_buffer(reader, "level_reference", from, reference_.size());
+  };
   const int saved = reader.saved_world_size();
   if (saved == world_size) {
-    reference_ = level_of(reader, rank);
+    reference_ = reference_of(rank);
     return;
   }
   // The average over ranks is what counts in the end.
   for (int from = 0; from < saved; ++from) {
-    const std::vector<float> one = level_of(reader, from);
+    const std::vector<float> one = reference_of(from);
     for (size_t block = 0; block < one.size(); ++block) {
       reference_[block] += one[block] / static_cast<float>(saved);
     }

@@ -50,7 +50,6 @@ class LiveLevel {
 
  private:
   double mean_reference() const;
-  std::vector<float> level_of(const params::StateReader& reader, int rank) const;
 
   std::vector<float> level_, reference_;
   int64_t observations_ = 0;

@@ -6,12 +6,7 @@
 
 namespace onebit::optim {
 
-std::string_view name_of(Phase phase) {
-  return phase == Phase::kWarmup ? "warmup" : "compressed";
-}
-
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, Context&,
-                                          const params::Table& table,
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, const params::Table& table,
                                           comm::Communicator& communicator, const RunFacts& run) {
   if (config.type == OptimizerType::kAdam) return std::make_unique<Adam>(config, table);
   if (config.parity == Parity::kDeepSpeed) {

@@ -20,7 +20,7 @@ struct RunFacts {
 
 // Books the state for `table`, which must be allocated and outlives the optimizer, as does the
 // communicator.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig&, Context&, const params::Table&,
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig&, const params::Table&,
                                           comm::Communicator&, const RunFacts&);
 
 }  // namespace onebit::optim

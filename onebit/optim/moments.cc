@@ -2,8 +2,13 @@
 
 #include <cmath>
 
+#include "onebit/optim/own_buffer.h"
+
 namespace onebit::optim {
 
+namespace {
+
+// The ranges of the table with the decay that applies to each.
 std::vector<ops::UpdateRange> update_ranges(const params::Table& table, double weight_decay) {
   std::vector<ops::UpdateRange> ranges;
   for (const auto& [range, decay] : table.decay_ranges()) {
@@ -11,6 +16,8 @@ std::vector<ops::UpdateRange> update_ranges(const params::Table& table, double w
   }
   return ranges;
 }
+
+}  // namespace
 
 Moments::Moments(const params::Table& table, double weight_decay)
     : momentum_(Tensor::zeros(table.device(), DType::kF32, {table.size_elements()})),
@@ -90,13 +97,7 @@ void Moments::load_own_inverse(const params::StateReader& reader, int rank, int 
   load_momentum(reader);
   const int saved = reader.saved_world_size();
   const auto elements = static_cast<size_t>(variance().elements());
-  const auto inverse_of = [&](int from) {
-    std::vector<float> inverse = reader.own_of("inverse", from);
-    require(inverse.size() == elements,
-            "the checkpoint's inverse has {} elements, the model needs {}: it is of another model",
-            inverse.size(), elements);
-    return inverse;
-  };
+  const auto inverse_of = [&](int from) { return own_buffer(reader, "inverse", from, elements); };
   std::vector<float> inverse;
   if (saved == world_size) {
     inverse = inverse_of(rank);

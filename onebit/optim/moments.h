@@ -12,9 +12,6 @@
 
 namespace onebit::optim {
 
-// The ranges of the table with the decay that applies to each.
-std::vector<ops::UpdateRange> update_ranges(const params::Table& table, double weight_decay);
-
 class Moments {
  public:
   Moments(const params::Table& table, double weight_decay);

@@ -3,6 +3,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/compress/residual_state.h"
+#include "onebit/optim/own_buffer.h"
 
 namespace onebit::optim {
 namespace {
@@ -41,11 +42,11 @@ void MomentumExchange::ready(params::Range range) {
   if (!thread_) return;
   for (const int64_t bucket : ready_.ready({range.begin, range.end})) {
     overlaps_ = true;
-    thread_->submit([this, bucket, made = computing_->milestone()](Context& context,
-                                                                   comm::Communicator&) {
-      context.wait_for(made);
-      send(context, bucket);
-    });
+    thread_->submit(
+        [this, bucket, made = computing_->milestone()](Context& context, comm::Communicator&) {
+          context.wait_for(made);
+          send(context, bucket);
+        });
   }
 }
 
@@ -111,11 +112,14 @@ void MomentumExchange::load(const params::StateReader& reader) {
              communicator_.world_size());
     return load_other_cut(reader, bucket_bytes);
   }
-  std::vector<float> worker = reader.own_of("worker_residual", communicator_.rank());
-  copy(all_reduce_->worker_residual(), view_of(worker));
-  if (all_reduce_->server_residual().elements() == 0) return;
-  std::vector<float> server = reader.own_of("server_residual", communicator_.rank());
-  copy(all_reduce_->server_residual(), view_of(server));
+  const auto restore = [&](const char* name, View residual) {
+    if (residual.elements() == 0) return;
+    std::vector<float> values =
+        own_buffer(reader, name, communicator_.rank(), static_cast<size_t>(residual.elements()));
+    copy(residual, view_of(values));
+  };
+  restore("worker_residual", all_reduce_->worker_residual());
+  restore("server_residual", all_reduce_->server_residual());
 }
 
 void MomentumExchange::load_other_cut(const params::StateReader& reader, int64_t bucket_bytes) {

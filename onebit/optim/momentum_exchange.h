@@ -40,7 +40,6 @@ class MomentumExchange {
   double wait_seconds() const { return wait_seconds_; }
   int64_t wire_bytes_sent() const;
   int64_t size_bytes() const;
-  compress::CompressedAllReduce& all_reduce() { return *all_reduce_; }
 
   void save(params::StateWriter&) const;
   // Residuals of a run with other ranks or buckets are re-distributed; with one rank now, where

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onebit/optim/own_buffer.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::optim {
@@ -65,14 +66,6 @@ void NoiseShare::save(params::StateWriter& writer, bool settled) const {
   }
 }
 
-std::vector<float> NoiseShare::own_of(const params::StateReader& reader, int rank) const {
-  std::vector<float> saved = reader.own_of("noise_own", rank);
-  require(saved.size() == own_.size(),
-          "the checkpoint's noise_own has {} blocks, the model needs {}: it is of another model",
-          saved.size(), own_.size());
-  return saved;
-}
-
 void NoiseShare::load(const params::StateReader& reader, bool settled, int rank, int world_size) {
   observed_ = reader.scalar("noise_observed").get<bool>();
   std::fill(own_.begin(), own_.end(), 0.0f);
@@ -84,7 +77,7 @@ void NoiseShare::load(const params::StateReader& reader, bool settled, int rank,
   // At another number of ranks what was observed says nothing about theirs: it begins again.
   observed_ = observed_ && reader.saved_world_size() == world_size;
   if (!observed_) return;
-  own_ = own_of(reader, rank);
+  own_ = own_buffer(reader, "noise_own", rank, own_.size());
   reader.replicated("noise_averaged", View::of(averaged_.data(), shape_of(averaged_)));
 }
 

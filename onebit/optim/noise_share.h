@@ -38,8 +38,6 @@ class NoiseShare {
   void load(const params::StateReader&, bool settled, int rank, int world_size);
 
  private:
-  std::vector<float> own_of(const params::StateReader& reader, int rank) const;
-
   std::vector<float> own_, averaged_, share_;
   bool observed_ = false;
 };

@@ -42,7 +42,6 @@ class StillEntries {
 
   // Still elements of parameters.
   int64_t count() const { return count_; }
-  int64_t live_in_block(int64_t block) const;
 
   // Marks (one a row that may wake) of the rows whose still entries have a gradient on this rank,
   // looking only at flagged blocks; empty when there are none.
@@ -69,6 +68,7 @@ class StillEntries {
     return (bits_[static_cast<size_t>(element / 8)] >> (element % 8) & 1) != 0;
   }
   int64_t still_between(int64_t begin, int64_t end) const;
+  int64_t live_in_block(int64_t block) const;
   void set_still(int64_t element, bool still);
   void add_rows(const params::Parameter& parameter);
   // Indices into rows_.

@@ -82,7 +82,7 @@ double final_distance(const char* recipe) {
     Regression regression(table);
     table.allocate(Device{}, DType::kF32);
     const OptimizerConfig config = parse_optimizer_config(parse_json(recipe, "test"), "test");
-    const auto optimizer = make_optimizer(config, context, table, communicator, {});
+    const auto optimizer = make_optimizer(config, table, communicator, {});
     for (int64_t step = 1; step <= kSteps; ++step) {
       regression.make_gradient(communicator.rank(), step);
       if (optimizer->gradient_need() == GradientNeed::kAveragedOverRanks) {
