@@ -35,6 +35,7 @@ int run(const Arguments& given) {
   if (!given.valid.empty()) options.valid = given.valid;
   options.output = given.recipe.output;
   options.resume = given.recipe.resume;
+  options.tag = given.recipe.tag;
   if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
   return run_on_ranks(
       given.recipe.device, [&] { return options.recipe = given.recipe.resolved(); },

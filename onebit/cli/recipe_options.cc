@@ -29,8 +29,18 @@ Json RecipeOptions::resolved() const {
 void add_recipe_options(CLI::App& command, RecipeOptions& options) {
   command.add_option("--recipe,-r", options.recipe, "Recipe (JSON; recipes/ has some)")->required();
   command.add_option("--output,-o", options.output, "Folder of the run")->required();
-  command.add_flag("--resume", options.resume,
-                   "Go on exactly from the latest checkpoint in --output, if there is one");
+  const auto resume = [&options](const std::string& tag) {
+    options.resume = true;
+    if (tag != "latest") options.tag = tag;
+  };
+  command
+      .add_option_function<std::string>("--resume", resume,
+                                        "Go on exactly from the latest checkpoint in --output, if "
+                                        "there is one, or back from that "
+                                        "of a tag (--resume global_step2000)")
+      ->expected(0, 1)
+      ->type_name("[TAG]")
+      ->default_str("latest");
   command
       .add_option("--set", options.overrides,
                   "Change the recipe: --set optimizer.params.lr=1e-4 (repeatable)")

@@ -15,6 +15,7 @@ struct RecipeOptions {
   std::string recipe, output;
   std::vector<std::string> overrides;
   bool resume = false;
+  std::string tag;  // to resume from; empty: the latest
   DeviceOptions device;
 
   // The recipe with its overrides.

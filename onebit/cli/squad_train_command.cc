@@ -20,6 +20,7 @@ int run(const Arguments& given) {
   if (!given.dev.empty()) options.dev = given.dev;
   options.output = given.recipe.output;
   options.resume = given.recipe.resume;
+  options.tag = given.recipe.tag;
   return run_on_ranks(
       given.recipe.device, [&] { return options.recipe = given.recipe.resolved(); },
       [&](Context& context, comm::Communicator& communicator) {

@@ -1,6 +1,16 @@
 #include "onebit/tasks/pretraining_data.h"
 
 namespace onebit::tasks {
+namespace {
+
+// What the epochs of a store depend on beside the store.
+Json cut_of(const data::BatchStreamOptions& options) {
+  return {{"seed", options.seed},
+          {"sequence_length", options.pairs.sequence_length},
+          {"short_sequence_probability", options.pairs.short_sequence_probability}};
+}
+
+}  // namespace
 
 Stores open_stores(const std::vector<std::pair<Path, double>>& folders) {
   require(!folders.empty(),
@@ -42,6 +52,33 @@ Json stores_to_json(const Stores& stores) {
                     {"weight", entry.weight}});
   }
   return list;
+}
+
+Json marks_to_json(const std::vector<data::EpochMark>& marks,
+                   const data::BatchStreamOptions& options) {
+  Json list = Json::array();
+  for (const data::EpochMark& mark : marks) {
+    list.push_back({{"first_epoch_examples", mark.first_examples},
+                    {"epoch", mark.epoch},
+                    {"epoch_begin", mark.begin}});
+  }
+  return {{"cut", cut_of(options)}, {"stores", list}};
+}
+
+std::vector<data::EpochMark> marks_of(const Json& client_state, const Stores& stores,
+                                      const data::BatchStreamOptions& options) {
+  const Json epochs = client_state.value("epochs", Json::object());
+  if (epochs.value("cut", Json()) != cut_of(options)) return {};
+  if (client_state.value("stores", Json()) != stores_to_json(stores)) return {};
+  std::vector<data::EpochMark> marks;
+  for (const Json& mark : epochs.at("stores")) {
+    marks.push_back({.first_examples = mark.at("first_epoch_examples"),
+                     .epoch = mark.at("epoch"),
+                     .begin = mark.at("epoch_begin")});
+  }
+  require(marks.size() == stores.size(), "{} stores were read, {} places in them are told",
+          stores.size(), marks.size());
+  return marks;
 }
 
 data::BatchStreamOptions stream_options(const PretrainingConfig& config,

@@ -25,6 +25,14 @@ std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& s
 // What tells token stores apart: tokens, their checksum and the weight of each.
 Json stores_to_json(const Stores& stores);
 
+// The marks of a stream with `options`, for the client state; and back. Without any in it (it is
+// older), or of other stores, seed or pairs: none, and the stream finds its place by cutting every
+// epoch again.
+Json marks_to_json(const std::vector<data::EpochMark>& marks,
+                   const data::BatchStreamOptions& options);
+std::vector<data::EpochMark> marks_of(const Json& client_state, const Stores& stores,
+                                      const data::BatchStreamOptions& options);
+
 data::BatchStreamOptions stream_options(const PretrainingConfig& config,
                                         const engine::BatchSizes& batch,
                                         const comm::Communicator& communicator, int threads);

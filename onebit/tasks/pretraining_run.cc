@@ -40,15 +40,23 @@ PretrainingRun::PretrainingRun(Context& context, const PretrainingOptions& optio
   model_ = std::make_unique<model::PreTrainingModel>(config_.model, table_);
   table_.allocate(context.device(), config_.engine.compute);
   engine_ = std::make_unique<engine::Engine>(context, table_, config_.engine, communicator);
-  open_data(options);
+  std::optional<engine::SavedCheckpoint> saved;
+  if (options.resume) saved = checkpoints_.open(options.tag);
+  open_data(options, saved ? &*saved : nullptr);
   plan_memory();
-  restore(options);
+  restore(options, saved ? &*saved : nullptr);
   start_prefetch();
 }
 
-void PretrainingRun::open_data(const PretrainingOptions& options) {
+void PretrainingRun::open_data(const PretrainingOptions& options,
+                               const engine::SavedCheckpoint* saved) {
   const auto stream = stream_options(config_, engine_->batch(), communicator_, context_.threads());
-  stream_ = std::make_unique<data::BatchStream>(stores_, stream);
+  std::vector<data::EpochMark> marks;
+  if (saved != nullptr) {
+    read_client_state(options.output,
+                      [&] { marks = marks_of(saved->client_state, stores_, stream); });
+  }
+  stream_ = std::make_unique<data::BatchStream>(stores_, stream, marks);
   data_rows_ = describe_stores(stores_);
   if (!options.valid) {
     if (config_.engine.run.evaluate_every > 0) {
@@ -76,15 +84,13 @@ void PretrainingRun::plan_memory() {
   for (auto& batch : step_batches_) batch.reserve(stream_->bounds());
 }
 
-void PretrainingRun::restore(const PretrainingOptions& options) {
-  if (options.resume) {
-    const auto saved = checkpoints_.open();
-    if (saved) {
-      read_client_state(options.output, [&] { resume(*saved, options); });
-      return;
-    }
-    decisions_.push_back("no checkpoint yet, starting from the beginning");
+void PretrainingRun::restore(const PretrainingOptions& options,
+                             const engine::SavedCheckpoint* saved) {
+  if (saved != nullptr) {
+    read_client_state(options.output, [&] { resume(*saved, options); });
+    return;
   }
+  if (options.resume) decisions_.push_back("no checkpoint yet, starting from the beginning");
   table_.initialize(config_.engine.run.seed);
   initial_values_ = fmt::format("fresh, seed {}", config_.engine.run.seed);
   if (options.initialize_from) {
@@ -246,7 +252,10 @@ RunFacts PretrainingRun::facts() {
 
 void PretrainingRun::save_checkpoint() {
   save_run(checkpoints_, *engine_, table_, description_, recipe_,
-           {{"samples", samples_}, {"stores", stores_to_json(stores_)}});
+           {{"samples", samples_},
+            {"stores", stores_to_json(stores_)},
+            {"epochs",
+             marks_to_json(stream_->marks(static_cast<uint64_t>(samples_)), stream_->options())}});
 }
 
 }  // namespace onebit::tasks

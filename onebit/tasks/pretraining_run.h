@@ -38,9 +38,9 @@ class PretrainingRun : public TrainingRun {
   void wait_for_checkpoint() override { checkpoints_.wait(); }
 
  private:
-  void open_data(const PretrainingOptions& options);
+  void open_data(const PretrainingOptions& options, const engine::SavedCheckpoint* saved);
   void plan_memory();
-  void restore(const PretrainingOptions& options);
+  void restore(const PretrainingOptions& options, const engine::SavedCheckpoint* saved);
   void resume(const engine::SavedCheckpoint& saved, const PretrainingOptions& options);
   std::function<void()> measured_pass();
   // Empty without held-out data. Collective.

@@ -11,7 +11,8 @@ struct RunOptions {
   Json recipe;
   std::string recipe_place;  // its path, for errors
   Path output;               // the folder of the run
-  bool resume = false;       // go on from `latest` in `output`
+  bool resume = false;       // go on from a checkpoint in `output`
+  std::string tag;           // that one; empty: the one `latest` names
   bool quiet = false;        // no tables
 };
 

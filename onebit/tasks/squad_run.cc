@@ -109,7 +109,7 @@ void SquadRun::plan_memory() {
 
 void SquadRun::restore(const SquadTrainingOptions& options) {
   if (options.resume) {
-    if (const auto saved = checkpoints_.open()) {
+    if (const auto saved = checkpoints_.open(options.tag)) {
       read_client_state(output_, [&] { resume(*saved); });
       return;
     }

@@ -63,6 +63,8 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
     std::filesystem::create_directories(options.output);
     lock.emplace(options.output);
     write_run_recipe(options.output, options.recipe);
+    // What the run made beyond it is given up.
+    if (!options.tag.empty()) engine::CheckpointFolder(options.output).point_latest_at(options.tag);
   }
   if (!options.quiet) {
     const Rows rows = start_table(context, run, communicator);

@@ -104,6 +104,62 @@ TEST_F(PretrainingTest, ResumesBitForBit) {
   }
 }
 
+TEST_F(PretrainingTest, GoesBackToATag) {
+  PretrainingOptions given = options("run");
+  train(given, 1);  // checkpoints at 5, 10 and 12
+  const auto whole = losses("run");
+  given.resume = true;
+  given.tag = "global_step7";
+  try {
+    train(given, 1);
+    FAIL() << "a tag that is not there";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("global_step5, global_step10, global_step12"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(read_file(given.output / "latest"), "global_step12");
+  given.tag = "global_step5";
+  given.recipe["run"]["steps"] = 5;  // nothing to do there: what is beyond is given up all the same
+  train(given, 1);
+  EXPECT_EQ(read_file(given.output / "latest"), "global_step5");
+  EXPECT_EQ(losses("run").size(), 5u);
+  given = options("run");
+  given.resume = true;
+  train(given, 1);
+  EXPECT_EQ(losses("run"), whole);
+}
+
+// What resuming late needs of the epochs before; older checkpoints do without.
+TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
+  PretrainingOptions given = options("whole", 60);
+  given.recipe["run"]["checkpoint_every"] = 50;
+  train(given, 1);
+  const Path folder = given.output / "global_step50";
+  Json state = read_json(folder / "state.json");
+  const Json epochs = state.at("client_state").at("epochs");
+  ASSERT_GT(epochs.at("stores").at(0).at("epoch").get<int>(), 1);  // else the case says little
+  const auto whole = losses("whole");
+  given.resume = true;
+  given.tag = "global_step50";
+  train(given, 1);
+  EXPECT_EQ(losses("whole"), whole);
+  state["client_state"].erase("epochs");
+  write_file_atomically(folder / "state.json", state.dump());
+  train(given, 1);
+  EXPECT_EQ(losses("whole"), whole);
+
+  const auto store = std::make_shared<data::TokenStore>(corpus_.train());
+  data::BatchStreamOptions stream{.seed = 3};
+  stream.pairs.sequence_length = 32;
+  state["client_state"]["epochs"] = epochs;
+  const Json& client = state["client_state"];
+  EXPECT_EQ(marks_of(client, {{store}}, stream).size(), 1u);
+  EXPECT_TRUE(marks_of(client, {{store}, {store}}, stream).empty());
+  stream.seed = 4;
+  EXPECT_TRUE(marks_of(client, {{store}}, stream).empty());
+}
+
 TEST_F(PretrainingTest, TwoRanksSeeWhatOneRankSees) {
   PretrainingOptions adam = options("one");
   adam.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
