@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int64_t kMostBlocks = 1024;
+constexpr int64_t kShuffle = 1000003;  // prime
 constexpr int64_t kSpareBytes = int64_t{256} << 20;
 
 __device__ uint64_t mixed(uint64_t x) {
@@ -25,8 +26,8 @@ __device__ float random_value(uint64_t bits) {
   return (bits & 8) != 0 ? -size : size;
 }
 
-// An operand [outer, inner] of which one extent is k. Element p and p + k / 2 along k are equal, or
-// opposite; the last one of an odd k is zero.
+// An operand [outer, inner] of which one extent is k. Along k the second half is the first one, or
+// its opposite, in another order; the last element of an odd k is zero.
 template <typename T>
 __global__ void fill_operand(T* to, int64_t outer, int64_t inner, bool k_is_inner, bool opposite,
                              uint64_t seed) {
@@ -36,7 +37,8 @@ __global__ void fill_operand(T* to, int64_t outer, int64_t inner, bool k_is_inne
   const int64_t other = k_is_inner ? at / inner : at % inner;
   const int64_t half = (k_is_inner ? inner : outer) / 2;
   const bool second = p >= half;
-  const auto number = static_cast<uint64_t>(other * half + (second ? p - half : p));
+  const int64_t twin = second ? (p - half) * kShuffle % half : p;
+  const auto number = static_cast<uint64_t>(other * half + twin);
   const float value = random_value(mixed(mixed(number + seed)));
   to[at] = narrow<T>(p >= 2 * half ? 0.0f : second && opposite ? -value : value);
 }

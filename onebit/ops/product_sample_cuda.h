@@ -1,6 +1,7 @@
-// A matrix product to measure on: operands whose sums are exactly zero. The second half of a's k is
-// the first half negated, b's halves are equal, so that what is left in the result is the rounding
-// errors of the order in which the products were added, and nothing else.
+// A matrix product to measure on: operands whose sums are exactly zero. Along k the second half of
+// a is the first one negated and shuffled, that of b shuffled alike, so that what is left in the
+// result is the rounding errors of the order in which the products were added, and nothing else.
+// Shuffled, since an algorithm that adds the halves apart must not cancel its own errors.
 #pragma once
 
 #include <cstdint>
