@@ -39,7 +39,7 @@ engine::EngineConfig engine_config(const Settings& settings) {
           "--compute is f32 or bf16, not {}", settings.compute);
   config.compute = settings.compute == "f32" ? DType::kF32 : DType::kBF16;
   config.gradient_clipping = 1;
-  config.optimizer = parse_json(R"({"type": "Adam", "params": {"lr": 3e-5}})", "bench");
+  config.optimizer.learning_rate = 3e-5;
   config.run.steps = int64_t{1} << 40;
   config.place = "bench";
   return config;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 // an error, so a mistyped key never passes silently.
 class JsonReader {
  public:
+  JsonReader();  // of an empty object
   // `source` and `path` ("optimizer.params") place errors.
   JsonReader(const Json& object, std::string source, std::string path);
 
@@ -37,6 +39,8 @@ class JsonReader {
   double number(const std::string& key, double fallback);
   int64_t integer(const std::string& key, int64_t fallback);
   bool boolean(const std::string& key, bool fallback);
+  // As many as `fallback` has.
+  std::vector<double> numbers(const std::string& key, const std::vector<double>& fallback);
   // One of `choices`; error lists them.
   std::string choice(const std::string& key, const std::string& fallback,
                      const std::vector<std::string>& choices);
@@ -49,15 +53,26 @@ class JsonReader {
   // Errors: keys never asked for, with a suggestion.
   void finish() const;
 
+  // The object as it was given.
+  const Json& given() const { return object_; }
+  // What was read so far through this reader, its copies and the readers of its inner objects:
+  // every key asked for with the value that was returned, given or not.
+  Json resolved() const;
+
   // "source: key `path.key`", for callers' own messages.
   std::string place(const std::string& key) const;
 
  private:
   const Json* find(const std::string& key);
+  // Records a value for resolved(), and returns it.
+  template <typename T>
+  T keep(const std::string& key, T value);
 
   Json object_;
   std::string source_, path_;
   std::vector<std::string> known_;
+  std::shared_ptr<Json> record_;     // of the outermost object
+  std::vector<std::string> inside_;  // the keys that lead from there to this object
 };
 
 }  // namespace onebit

@@ -85,7 +85,7 @@ void accept_without_effect(JsonReader& recipe, EngineConfig& config) {
   const std::pair<const char*, const char*> keys[] = {
       {"zero_allow_untested_optimizer", "there is no ZeRO here"},
       {"disable_allgather", "exchanges are always all-to-all and all-gather"},
-      {"dump_state", "the recipe as used is always kept beside the run"},
+      {"dump_state", "recipe.resolved.json in the run's folder has every value used"},
       {"memory_breakdown", "the memory table is always printed"},
       {"dataloader_drop_last", "every example is used"},
       {"vocabulary_size", "the vocabulary is padded internally"},
@@ -137,15 +137,15 @@ EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
           recipe.place("gradient_clipping"));
   parse_precision(recipe, config);
   config.wire = parse_communication_type(recipe);
-  config.optimizer = recipe.raw("optimizer");
-  require(config.optimizer.is_object(),
-          "{} is missing: give {{\"type\": \"AdamW\", \"params\": ...}}",
+  require(recipe.has("optimizer"), "{} is missing: give {{\"type\": \"AdamW\", \"params\": ...}}",
           recipe.place("optimizer"));
-  config.scheduler = recipe.raw("scheduler");
+  config.optimizer = optim::parse_optimizer_config(recipe.object("optimizer"));
+  config.scheduler = recipe.object("scheduler");
   parse_tensorboard(recipe.object("tensorboard"), config.tensorboard);
   parse_run(recipe.object("run"), config.run);
   accept_without_effect(recipe, config);
   refuse_unsupported(recipe);
+  config.recipe = recipe;
   return config;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onebit/base/json.h"
+#include "onebit/optim/optimizer_config.h"
 #include "onebit/tensor/dtype.h"
 
 namespace onebit::engine {
@@ -59,10 +60,11 @@ struct EngineConfig {
   DType wire = DType::kF32;  // communication_data_type of dense exchanges
   double gradient_clipping = 0;
   LossScaleConfig loss_scale;  // used when compute is f16
-  Json optimizer;
-  Json scheduler;
+  optim::OptimizerConfig optimizer;
+  JsonReader scheduler;
   TensorBoardConfig tensorboard;
   RunConfig run;
+  JsonReader recipe;                 // all of it, to tell what was read from it
   std::string place;                 // the recipe's path, for errors
   std::vector<std::string> notices;  // keys accepted without effect, and why
 };

@@ -38,12 +38,10 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
       batch_(solve_batch_sizes(config.batch, communicator.world_size(), config.place)),
       clipper_(config.gradient_clipping),
       scaler_(scaler_options(config)) {
-  const optim::OptimizerConfig optimizer =
-      optim::parse_optimizer_config(config.optimizer, config.place);
-  schedule_ = optim::make_schedule(config.scheduler, optimizer.learning_rate, config.run.steps,
-                                   config.place);
+  schedule_ =
+      optim::make_schedule(config.scheduler, config.optimizer.learning_rate, config.run.steps);
   optimizer_communicator_ = communicator.duplicate();
-  optimizer_ = optim::make_optimizer(optimizer, table, *optimizer_communicator_,
+  optimizer_ = optim::make_optimizer(config.optimizer, table, *optimizer_communicator_,
                                      {.total_steps = config.run.steps,
                                       .schedule_warmup = schedule_->warmup_updates(),
                                       .bucket_bytes = config.run.bucket_bytes});

@@ -61,6 +61,9 @@ class Engine {
 
   const BatchSizes& batch() const { return batch_; }
   const EngineConfig& config() const { return config_; }
+  // Every key of the recipe that was read, with the value the run goes by: defaults and the solved
+  // batch sizes included.
+  Json resolved_recipe() const;
   int64_t completed_steps() const { return completed_steps_; }
   optim::Optimizer& optimizer() { return *optimizer_; }
   const optim::Schedule& schedule() const { return *schedule_; }

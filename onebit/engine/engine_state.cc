@@ -19,6 +19,14 @@ void Engine::broadcast_values() {
   }
 }
 
+Json Engine::resolved_recipe() const {
+  Json recipe = config_.recipe.resolved();
+  recipe["train_batch_size"] = batch_.train;
+  recipe["train_micro_batch_size_per_gpu"] = batch_.micro;
+  recipe["gradient_accumulation_steps"] = batch_.accumulation;
+  return recipe;
+}
+
 bool Engine::replicas_agree() {
   const Tensor staged = to_cpu_f32(table_.values());
   const auto* words = reinterpret_cast<const uint32_t*>(staged.data<float>());

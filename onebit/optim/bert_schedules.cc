@@ -19,16 +19,17 @@ Progress progress_of(const ScheduleInput& input, double default_proportion) {
   JsonReader& params = input.params;
   Progress progress;
   progress.total = static_cast<double>(total_steps_of(input));
-  const double proportion = params.number("warmup_proportion", default_proportion);
-  require(proportion >= 0 && proportion <= 1, "{} is {}; it is a share of the run, 0 to 1",
-          params.place("warmup_proportion"), proportion);
-  progress.warmup = proportion * progress.total;
   if (params.has("warmup_num_steps")) {
     require(!params.has("warmup_proportion"), "{}: give it or warmup_proportion, not both",
             params.place("warmup_num_steps"));
     progress.warmup = static_cast<double>(params.integer("warmup_num_steps", 0));
     require(progress.warmup >= 0, "{} is negative", params.place("warmup_num_steps"));
+    return progress;
   }
+  const double proportion = params.number("warmup_proportion", default_proportion);
+  require(proportion >= 0 && proportion <= 1, "{} is {}; it is a share of the run, 0 to 1",
+          params.place("warmup_proportion"), proportion);
+  progress.warmup = proportion * progress.total;
   return progress;
 }
 

@@ -47,13 +47,9 @@ OptimizerType read_type(JsonReader& reader) {
 }
 
 void read_betas(JsonReader& params, OptimizerConfig& config) {
-  const Json& betas = params.raw("betas");
-  if (!betas.is_null()) {
-    require(betas.is_array() && betas.size() == 2 && betas[0].is_number() && betas[1].is_number(),
-            "{} must be two numbers, got {}", params.place("betas"), betas.dump());
-    config.beta1 = betas[0].get<double>();
-    config.beta2 = betas[1].get<double>();
-  }
+  const std::vector<double> betas = params.numbers("betas", {config.beta1, config.beta2});
+  config.beta1 = betas[0];
+  config.beta2 = betas[1];
   for (const double beta : {config.beta1, config.beta2}) {
     require(beta >= 0 && beta < 1, "{}: {} must be at least 0 and below 1", params.place("betas"),
             beta);
@@ -132,10 +128,11 @@ void read_compression(JsonReader& params, OptimizerConfig& config) {
       require(!params.has(key), "{} cannot be chosen with parity \"deepspeed\"", params.place(key));
     }
   }
-  const std::string granularity = params.choice("scale_of", "tensor", {"tensor", "group"});
   require(deepspeed || !params.has("scale_of"), "{} is only for parity \"deepspeed\"",
           params.place("scale_of"));
-  config.scale_per_tensor = granularity == "tensor";
+  if (deepspeed) {
+    config.scale_per_tensor = params.choice("scale_of", "tensor", {"tensor", "group"}) == "tensor";
+  }
   if (!deepspeed) {
     if (params.choice("coordinates", "preconditioned", {"preconditioned", "momentum"}) ==
         "momentum") {
@@ -163,9 +160,7 @@ void read_compression(JsonReader& params, OptimizerConfig& config) {
 
 }  // namespace
 
-OptimizerConfig parse_optimizer_config(const Json& section, const std::string& source,
-                                       const std::string& path) {
-  JsonReader reader(section, source, path);
+OptimizerConfig parse_optimizer_config(JsonReader reader) {
   OptimizerConfig config;
   config.type = read_type(reader);
   JsonReader params = reader.object("params");

@@ -42,9 +42,8 @@ struct OptimizerConfig {
   std::map<std::string, int64_t> moving_rows;
 };
 
-// Reads {"type": ..., "params": {...}}; `source` names the recipe in errors and `path` the section.
-// Errors: an unknown type or key (with the nearest known one), a value out of range.
-OptimizerConfig parse_optimizer_config(const Json& section, const std::string& source,
-                                       const std::string& path = "optimizer");
+// Reads {"type": ..., "params": {...}}. Errors: an unknown type or key (with the nearest known
+// one), a value out of range.
+OptimizerConfig parse_optimizer_config(JsonReader section);
 
 }  // namespace onebit::optim

@@ -56,10 +56,8 @@ double rate_of(JsonReader& params, const std::string& key, double fallback) {
   return rate;
 }
 
-std::unique_ptr<Schedule> make_schedule(const Json& section, double base_rate,
-                                        int64_t total_updates, const std::string& source,
-                                        const std::string& path) {
-  JsonReader reader(section, source, path);
+std::unique_ptr<Schedule> make_schedule(JsonReader reader, double base_rate,
+                                        int64_t total_updates) {
   if (!reader.has("type")) {
     reader.finish();
     return constant_schedule(base_rate);

@@ -30,11 +30,10 @@ class Schedule {
   virtual int64_t warmup_updates() const = 0;
 };
 
-// Reads {"type": ..., "params": {...}}; a null section is a constant rate. `base_rate` is the
+// Reads {"type": ..., "params": {...}}; an empty section is a constant rate. `base_rate` is the
 // optimizer's lr. `total_updates` (the run's, 0: not known) stands in for an absent
 // total_num_steps. Errors: unknown type or key (with the nearest known one), values out of range.
-std::unique_ptr<Schedule> make_schedule(const Json& section, double base_rate,
-                                        int64_t total_updates, const std::string& source,
-                                        const std::string& path = "scheduler");
+std::unique_ptr<Schedule> make_schedule(JsonReader section, double base_rate,
+                                        int64_t total_updates);
 
 }  // namespace onebit::optim

@@ -158,8 +158,8 @@ Json engine_part(const engine::EngineConfig& config, const Path& path, const cha
            {{"train", batch.train}, {"micro", batch.micro}, {"accumulation", batch.accumulation}}},
           {"steps", config.run.steps > 0 ? Json(config.run.steps) : Json()},
           {"compute", std::string(onebit::name_of(config.compute))},
-          {"optimizer", config.optimizer},
-          {"scheduler", config.scheduler},
+          {"optimizer", config.recipe.given().at("optimizer")},
+          {"scheduler", config.scheduler.given()},
           {"notices", config.notices}};
 }
 

@@ -10,8 +10,8 @@ using optim::OptimizerConfig;
 std::string describe(const OptimizerConfig& optimizer, const engine::EngineConfig& config) {
   std::string text = fmt::format(
       "{}, lr {:g}, betas {:g} {:g}, eps {:g}, {} {:g}",
-      config.optimizer.at("type").get<std::string>(), optimizer.learning_rate, optimizer.beta1,
-      optimizer.beta2, optimizer.epsilon,
+      config.recipe.given().at("optimizer").at("type").get<std::string>(), optimizer.learning_rate,
+      optimizer.beta1, optimizer.beta2, optimizer.epsilon,
       optimizer.decoupled_decay ? "decay" : "decay through the gradients", optimizer.weight_decay);
   if (!optimizer.bias_correction) text += ", no bias correction";
   if (config.gradient_clipping > 0) {
@@ -22,10 +22,9 @@ std::string describe(const OptimizerConfig& optimizer, const engine::EngineConfi
 
 std::string describe(const optim::Schedule& schedule, const engine::EngineConfig& config) {
   const int64_t warmup = schedule.warmup_updates(), steps = config.run.steps;
-  std::string text = fmt::format(
-      "{}: {:g} at update 1",
-      config.scheduler.is_object() ? config.scheduler.value("type", "constant") : "constant",
-      schedule.at(1).learning_rate);
+  std::string text =
+      fmt::format("{}: {:g} at update 1", config.scheduler.given().value("type", "constant"),
+                  schedule.at(1).learning_rate);
   if (warmup > 0 && warmup + 1 < steps) {
     text += fmt::format(", {:g} at update {} (the warm-up has ended)",
                         schedule.at(warmup + 1).learning_rate, warmup + 1);
@@ -78,7 +77,7 @@ std::string describe_one_bit(const OptimizerConfig& optimizer, const optim::Sche
 
 Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& schedule,
                     int world_size) {
-  const OptimizerConfig optimizer = optim::parse_optimizer_config(config.optimizer, config.place);
+  const OptimizerConfig& optimizer = config.optimizer;
   Rows rows = {{"optimizer", describe(optimizer, config)}, {"rate", describe(schedule, config)}};
   if (optimizer.type == optim::OptimizerType::kOneBitAdam) {
     rows.push_back(

@@ -8,13 +8,15 @@ namespace onebit::tasks {
 
 namespace {
 
+constexpr const char* kResolved = "recipe.resolved.json";
+
 // What a run that ended before its first step may have left.
 void refuse_other_files(const Path& output) {
   if (!std::filesystem::exists(output)) return;
   for (const auto& file : std::filesystem::directory_iterator(output)) {
     const std::string name = file.path().filename().string();
-    const bool ours = name == "recipe.json" || name == "tensorboard" || name == "lock" ||
-                      name.ends_with(".partial");
+    const bool ours = name == "recipe.json" || name == kResolved || name == "tensorboard" ||
+                      name == "lock" || name.ends_with(".partial");
     require(ours || name == "lost+found",
             "{}: holds other files ({}): choose a new or empty folder as --output", output.string(),
             name);
@@ -34,9 +36,10 @@ void check_run_folder(const Path& output, bool resume) {
   if (!holds_run) refuse_other_files(output);
 }
 
-void write_run_recipe(const Path& output, const Json& recipe) {
+void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved) {
   std::filesystem::create_directories(output);
   write_file_atomically(output / "recipe.json", recipe.dump(2) + "\n");
+  write_file_atomically(output / kResolved, resolved.dump(2) + "\n");
 }
 
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,

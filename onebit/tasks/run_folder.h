@@ -14,8 +14,8 @@ namespace onebit::tasks {
 
 // Errors: a file is there; a run is there and `resume` is false.
 void check_run_folder(const Path& output, bool resume);
-// Makes the folder and writes recipe.json.
-void write_run_recipe(const Path& output, const Json& recipe);
+// Makes the folder and writes recipe.json, and recipe.resolved.json: the same with every default.
+void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved);
 
 // Saves engine and values; `client_state` gets the recipe and the vocabulary's checksum added. The
 // files are written beside the training.

@@ -62,7 +62,7 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
   if (first) {
     std::filesystem::create_directories(options.output);
     lock.emplace(options.output);
-    write_run_recipe(options.output, options.recipe);
+    write_run_recipes(options.output, options.recipe, run.engine().resolved_recipe());
     // What the run made beyond it is given up.
     if (!options.tag.empty()) engine::CheckpointFolder(options.output).point_latest_at(options.tag);
   }

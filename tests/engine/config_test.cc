@@ -82,6 +82,19 @@ TEST(EngineConfig, ReadsDeepSpeedConfigUnchanged) {
   EXPECT_FALSE(config.notices.empty());
 }
 
+TEST(EngineConfig, WhatItWentByReadsTheSame) {
+  for (const char* optimizer :
+       {R"({"type": "AdamW"})", R"({"type": "OneBitAdam", "params": {"freeze_step": "auto"}})",
+        R"({"type": "OneBitAdam", "params": {"parity": "deepspeed", "freeze_step": 9}})"}) {
+    const EngineConfig config = parse(fmt::format(
+        R"({{"train_batch_size": 8, "run": {{"steps": 5}}, "optimizer": {}}})", optimizer));
+    const Json resolved = config.recipe.resolved();
+    EXPECT_EQ(resolved["optimizer"]["params"]["betas"], Json({0.9, 0.999}));
+    EXPECT_EQ(resolved["run"]["keep_last"], 3);
+    EXPECT_EQ(parse(resolved.dump()).recipe.resolved(), resolved) << resolved.dump(2);
+  }
+}
+
 TEST(EngineConfig, UnknownKeySuggestsTheNearest) {
   const std::string error = error_of(with_optimizer(R"("gradient_cliping": 1.0)"));
   EXPECT_NE(error.find("gradient_clipping"), std::string::npos) << error;

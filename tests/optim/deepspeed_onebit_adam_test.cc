@@ -34,12 +34,12 @@ constexpr Row kTrace[5] = {
      {0.0068357203, 0.0068357203, -0.0068357203, 0.0068357203}}};
 
 OptimizerConfig golden_config(bool per_tensor) {
-  return parse_optimizer_config(
+  return parse_optimizer_config(JsonReader(
       parse_json(fmt::format(R"({{"type": "OneBitAdam", "params": {{"parity": "deepspeed",
                  "lr": 1e-2, "weight_decay": 0.01, "freeze_step": 3, "scale_of": "{}"}}}})",
                              per_tensor ? "tensor" : "group"),
                  "golden"),
-      "golden");
+      "golden", "optimizer"));
 }
 
 class GoldenRank {

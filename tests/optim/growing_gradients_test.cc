@@ -81,7 +81,8 @@ double final_distance(const char* recipe) {
     params::Table table;
     Regression regression(table);
     table.allocate(Device{}, DType::kF32);
-    const OptimizerConfig config = parse_optimizer_config(parse_json(recipe, "test"), "test");
+    const OptimizerConfig config =
+        parse_optimizer_config(JsonReader(parse_json(recipe, "test"), "test", "optimizer"));
     const auto optimizer = make_optimizer(config, table, communicator, {});
     for (int64_t step = 1; step <= kSteps; ++step) {
       regression.make_gradient(communicator.rank(), step);

@@ -6,7 +6,8 @@ namespace onebit::optim {
 namespace {
 
 OptimizerConfig parse(const char* text) {
-  return parse_optimizer_config(parse_json(text, "recipe.json"), "recipe.json");
+  return parse_optimizer_config(
+      JsonReader(parse_json(text, "recipe.json"), "recipe.json", "optimizer"));
 }
 
 TEST(OptimizerConfig, DeepSpeedRecipeLoads) {
@@ -80,7 +81,7 @@ TEST(OptimizerConfig, Errors) {
       R"({"type": "OneBitAdam", "params": {"parity": "deepspeed", "bias_correction": true}})",
       "bias_correction");
   expect_error(R"({"type": "OneBitAdam", "params": {"betas": [0.9, 1.0]}})", "betas");
-  expect_error(R"({"type": "OneBitAdam", "params": {"betas": 0.9}})", "two numbers");
+  expect_error(R"({"type": "OneBitAdam", "params": {"betas": 0.9}})", "list of 2 numbers");
   expect_error(R"({"type": "Adam", "params": {"amsgrad": true}})", "AMSGrad");
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 std::unique_ptr<Schedule> schedule_from(const char* text, double base_rate = 1e-3,
                                         int64_t total = 0) {
-  return make_schedule(parse_json(text, "test"), base_rate, total, "test");
+  return make_schedule(JsonReader(parse_json(text, "test"), "test", "scheduler"), base_rate, total);
 }
 
 struct Golden {
@@ -160,7 +160,7 @@ TEST(Schedule, Ours) {
   const auto square =
       schedule_from(R"({"type": "polynomial", "params": {"power": 2, "end_ratio": 0.5}})", 1, 100);
   expect_factors(*square, {{0, 1}, {50, 0.625}, {100, 0.5}});
-  const auto constant = make_schedule(Json(), 0.25, 0, "test");
+  const auto constant = make_schedule(JsonReader(), 0.25, 0);
   expect_factors(*constant, {{0, 0.25}, {1000000, 0.25}});
   EXPECT_EQ(constant->warmup_updates(), 0);
 }

@@ -55,6 +55,18 @@ class PretrainingTest : public testing::Test {
   SmallCorpus corpus_;
 };
 
+TEST_F(PretrainingTest, TheResolvedRecipeIsTheSameRun) {
+  train(options("given"), 2);
+  PretrainingOptions again = options("resolved");
+  again.recipe = read_json(corpus_.folder("given") / "recipe.resolved.json");
+  EXPECT_EQ(again.recipe["gradient_accumulation_steps"], 2);
+  EXPECT_EQ(again.recipe["data"]["masked_lm_probability"], 0.15);
+  EXPECT_EQ(again.recipe["scheduler"]["params"]["warmup_type"], "log");
+  train(again, 2);
+  EXPECT_EQ(losses("resolved"), losses("given"));
+  EXPECT_EQ(read_json(corpus_.folder("resolved") / "recipe.resolved.json"), again.recipe);
+}
+
 TEST_F(PretrainingTest, LearnsAndLeavesAModelBehind) {
   train(options("run", 60), 2);
   const auto all = losses("run");
