@@ -82,7 +82,8 @@ class Job {
         }
       }
     }
-    // One rank aborts: Open MPI's mpirun can hang while it shuts down when a second one asks as well.
+    // One rank aborts: Open MPI's mpirun can hang while it shuts down when a second one asks as
+    // well.
     const double patience_seconds = kGraceSeconds + (failed_rank_ == rank_ ? 0 : kYieldSeconds);
     const Stopwatch stopwatch;
     while (stopwatch.seconds() < patience_seconds) {

@@ -20,11 +20,11 @@ void GradientExchange::begin(BeforeSend before_send) {
 
 void GradientExchange::ready(const Context& computing, params::Range range) {
   for (const int64_t bucket : ready_.ready({range.begin, range.end})) {
-    thread_->submit([this, bucket, made = computing.milestone()](Context& context,
-                                                                 comm::Communicator&) {
-      context.wait_for(made);
-      send(context, bucket);
-    });
+    thread_->submit(
+        [this, bucket, made = computing.milestone()](Context& context, comm::Communicator&) {
+          context.wait_for(made);
+          send(context, bucket);
+        });
   }
 }
 
