@@ -82,8 +82,7 @@ class Job {
         }
       }
     }
-    // One rank aborts: Open MPI's mpirun can hang while it shuts down when a second one asks as
-    // well.
+    // The rank that failed aborts for all; the others only if it does not come to it.
     const double patience_seconds = kGraceSeconds + (failed_rank_ == rank_ ? 0 : kYieldSeconds);
     const Stopwatch stopwatch;
     while (stopwatch.seconds() < patience_seconds) {
