@@ -60,6 +60,14 @@ std::string words(const CLI::App& command, const CLI::ParseError& error) {
   return error.what();
 }
 
+bool launched_above_rank_zero() {
+  try {
+    return comm::detect_launch().rank > 0;
+  } catch (const Error&) {  // the launcher's variables make no sense: the usage error comes first
+    return false;
+  }
+}
+
 }  // namespace
 
 CLI::Validator at_least(int64_t least) {
@@ -75,7 +83,7 @@ CLI::Validator at_least(int64_t least) {
 
 int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {
   if (error.get_exit_code() == kSuccess) return program.exit(error);
-  if (comm::detect_launch().rank > 0) {
+  if (launched_above_rank_zero()) {
     std::this_thread::sleep_for(kTimeForRankZero);
     return kUsageError;
   }

@@ -49,7 +49,7 @@ void parse_precision(JsonReader& recipe, EngineConfig& config) {
 }
 
 void parse_run(JsonReader run, RunConfig& config) {
-  config.steps = run.integer("steps", 0);
+  if (run.has("steps")) config.steps = run.integer("steps", 0);
   config.checkpoint_every = run.integer("checkpoint_every", 0);
   config.evaluate_every = run.integer("evaluate_every", 0);
   config.keep_last = run.integer("keep_last", config.keep_last);
@@ -63,9 +63,14 @@ void parse_run(JsonReader run, RunConfig& config) {
   require(megabytes > 0 && megabytes <= 4096, "{} must lie between 0 and 4096",
           run.place("bucket_mb"));
   config.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
-  for (const char* key :
-       {"steps", "checkpoint_every", "evaluate_every", "check_replicas_every", "watch_every"}) {
-    require(run.integer(key, 0) >= 0, "{} must not be negative", run.place(key));
+  const std::pair<const char*, int64_t> counts[] = {
+      {"steps", config.steps},
+      {"checkpoint_every", config.checkpoint_every},
+      {"evaluate_every", config.evaluate_every},
+      {"check_replicas_every", config.check_replicas_every},
+      {"watch_every", config.watch_every}};
+  for (const auto& [key, count] : counts) {
+    require(count >= 0, "{} must not be negative", run.place(key));
   }
   require(config.keep_last >= 1, "{} must be at least 1", run.place("keep_last"));
   require(config.max_skipped_steps >= 1, "{} must be at least 1", run.place("max_skipped_steps"));

@@ -107,6 +107,7 @@ class Engine {
   comm::Communicator& communicator_;
   BatchSizes batch_;
   std::unique_ptr<optim::Schedule> schedule_;
+  Json resolved_scheduler_;
   std::unique_ptr<comm::Communicator> optimizer_communicator_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   optim::GradientClipper clipper_;

@@ -21,6 +21,7 @@ void Engine::broadcast_values() {
 
 Json Engine::resolved_recipe() const {
   Json recipe = config_.recipe.resolved();
+  if (!resolved_scheduler_.empty()) recipe["scheduler"] = resolved_scheduler_;
   recipe["train_batch_size"] = batch_.train;
   recipe["train_micro_batch_size_per_gpu"] = batch_.micro;
   recipe["gradient_accumulation_steps"] = batch_.accumulation;

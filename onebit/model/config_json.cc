@@ -34,8 +34,7 @@ void read_keys(JsonReader& section, BertConfig& config) {
 BertConfig read_config(JsonReader& section, int64_t vocab_size) {
   BertConfig config = preset(section.choice("preset", "bert-base", preset_names()));
   read_keys(section, config);
-  const int64_t asked = section.integer("vocab_size", 0);
-  config.vocab_size = asked != 0 ? asked : vocab_size;
+  config.vocab_size = section.integer("vocab_size", vocab_size);
   validate(config, section.place("*"));
   return config;
 }

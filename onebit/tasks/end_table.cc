@@ -15,12 +15,13 @@ void print_rows(const Rows& rows) {
   fmt::print(stderr, "{}\n", table.text(2));
 }
 
-Rows end_table(const TrainingTotals& totals, int64_t steps, int64_t samples, const Rows& results) {
+Rows end_table(const TrainingTotals& totals, TrainingRun& run) {
   using metrics::human_bytes;
   using metrics::human_duration;
   const double seconds = std::max(totals.seconds, 1e-9);
   // Figures of this process; of the whole run where it was not resumed.
-  const bool resumed = totals.steps < steps;
+  const bool resumed = run.resumed();
+  const int64_t steps = run.engine().completed_steps(), samples = run.samples();
   const auto since = [&](const char* name) {
     return resumed ? fmt::format("{} since the resume", name) : std::string(name);
   };
@@ -38,7 +39,7 @@ Rows end_table(const TrainingTotals& totals, int64_t steps, int64_t samples, con
                    human_duration(totals.forward_seconds + totals.backward_seconds),
                    human_duration(totals.data_seconds), human_duration(totals.compress_seconds),
                    human_duration(totals.wait_seconds), human_duration(totals.optimizer_seconds))}};
-  rows.insert(rows.end(), results.begin(), results.end());
+  for (auto& row : run.results()) rows.push_back(std::move(row));
   if (totals.wire_bytes_dense16 > 0) {
     rows.push_back({since("bytes sent a rank"),
                     fmt::format("{}; a 16-bit all-reduce: {}",

@@ -3,13 +3,13 @@
 
 #include "onebit/tasks/start_table.h"
 #include "onebit/tasks/training_log.h"
+#include "onebit/tasks/training_loop.h"
 
 namespace onebit::tasks {
 
-// Steps, time and where it went, `results` of the task, bytes sent. `steps` and `samples` are those
-// of the whole run; `totals` those since this process began: where the run was resumed, each row
-// says which.
-Rows end_table(const TrainingTotals& totals, int64_t steps, int64_t samples, const Rows& results);
+// Steps, time and where it went, results of the task, bytes sent. `totals` are of this process:
+// where the run was resumed, each row says whether it is of the whole run.
+Rows end_table(const TrainingTotals& totals, TrainingRun& run);
 
 // To standard error.
 void print_rows(const Rows& rows);

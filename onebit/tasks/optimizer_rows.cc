@@ -22,10 +22,11 @@ std::string describe(const OptimizerConfig& optimizer, const engine::EngineConfi
 
 std::string describe(const optim::Schedule& schedule, const engine::EngineConfig& config) {
   const int64_t warmup = schedule.warmup_updates(), steps = config.run.steps;
-  std::string text =
-      fmt::format("{}: {:g} at update 1", config.scheduler.given().value("type", "constant"),
-                  schedule.at(1).learning_rate);
-  if (warmup > 0 && warmup + 1 < steps) {
+  std::string text = fmt::format(
+      "{}: {:g} at update 1",
+      JsonReader(config.scheduler.given(), config.place, "scheduler").text("type", "constant"),
+      schedule.at(1).learning_rate);
+  if (warmup > 0 && warmup < steps - 1) {
     text += fmt::format(", {:g} at update {} (the warm-up has ended)",
                         schedule.at(warmup + 1).learning_rate, warmup + 1);
   }
@@ -49,13 +50,15 @@ std::string describe_variance(optim::Variance variance) {
 std::string describe_freeze(const OptimizerConfig& optimizer, const optim::Schedule& schedule,
                             int64_t steps) {
   if (!optimizer.freeze_step) {
+    if (schedule.warmup_updates() >= steps) return "not in this run: its rate never stops to rise";
     return fmt::format("when the variance has settled (auto), not before update {}",
                        schedule.warmup_updates() + 1);
   }
-  const bool late = optimizer.freeze_step >= steps;
-  return fmt::format("after update {} of {}{}",
-                     *optimizer.freeze_step - (optimizer.parity == optim::Parity::kDeepSpeed),
-                     steps, late ? ": not in this run" : "");
+  // DeepSpeed's counter starts at 1.
+  const int64_t last =
+      *optimizer.freeze_step - (optimizer.parity == optim::Parity::kDeepSpeed ? 1 : 0);
+  return fmt::format("after update {} of {}{}", last, steps,
+                     last >= steps ? ": not in this run" : "");
 }
 
 std::string describe_one_bit(const OptimizerConfig& optimizer, const optim::Schedule& schedule,

@@ -4,10 +4,19 @@ namespace onebit::tasks {
 namespace {
 
 // What the epochs of a store depend on beside the store.
-Json cut_of(const data::BatchStreamOptions& options) {
+// All that the examples of an epoch follow from.
+Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
+  Json checksums = Json::array();
+  for (const data::WeightedStore& entry : stores) {
+    const data::StoreManifest& manifest = entry.store->manifest();
+    for (const char* name : {data::kTokensName, data::kSentencesName, data::kDocumentsName}) {
+      checksums.push_back(manifest.file(name).crc32);
+    }
+  }
   return {{"seed", options.seed},
           {"sequence_length", options.pairs.sequence_length},
-          {"short_sequence_probability", options.pairs.short_sequence_probability}};
+          {"short_sequence_probability", options.pairs.short_sequence_probability},
+          {"checksums", checksums}};
 }
 
 }  // namespace
@@ -54,7 +63,7 @@ Json stores_to_json(const Stores& stores) {
   return list;
 }
 
-Json marks_to_json(const std::vector<data::EpochMark>& marks,
+Json marks_to_json(const std::vector<data::EpochMark>& marks, const Stores& stores,
                    const data::BatchStreamOptions& options) {
   Json list = Json::array();
   for (const data::EpochMark& mark : marks) {
@@ -62,13 +71,13 @@ Json marks_to_json(const std::vector<data::EpochMark>& marks,
                     {"epoch", mark.epoch},
                     {"epoch_begin", mark.begin}});
   }
-  return {{"cut", cut_of(options)}, {"stores", list}};
+  return {{"cut", cut_of(options, stores)}, {"stores", list}};
 }
 
 std::vector<data::EpochMark> marks_of(const Json& client_state, const Stores& stores,
                                       const data::BatchStreamOptions& options) {
   const Json epochs = client_state.value("epochs", Json::object());
-  if (epochs.value("cut", Json()) != cut_of(options)) return {};
+  if (epochs.value("cut", Json()) != cut_of(options, stores)) return {};
   if (client_state.value("stores", Json()) != stores_to_json(stores)) return {};
   std::vector<data::EpochMark> marks;
   for (const Json& mark : epochs.at("stores")) {

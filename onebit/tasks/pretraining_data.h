@@ -28,7 +28,7 @@ Json stores_to_json(const Stores& stores);
 // The marks of a stream with `options`, for the client state; and back. Without any in it (it is
 // older), or of other stores, seed or pairs: none, and the stream finds its place by cutting every
 // epoch again.
-Json marks_to_json(const std::vector<data::EpochMark>& marks,
+Json marks_to_json(const std::vector<data::EpochMark>& marks, const Stores& stores,
                    const data::BatchStreamOptions& options);
 std::vector<data::EpochMark> marks_of(const Json& client_state, const Stores& stores,
                                       const data::BatchStreamOptions& options);

@@ -254,8 +254,8 @@ void PretrainingRun::save_checkpoint() {
   save_run(checkpoints_, *engine_, table_, description_, recipe_,
            {{"samples", samples_},
             {"stores", stores_to_json(stores_)},
-            {"epochs",
-             marks_to_json(stream_->marks(static_cast<uint64_t>(samples_)), stream_->options())}});
+            {"epochs", marks_to_json(stream_->marks(static_cast<uint64_t>(samples_)), stores_,
+                                     stream_->options())}});
 }
 
 }  // namespace onebit::tasks

@@ -88,9 +88,8 @@ void read_client_state(const Path& output, const std::function<void()>& read) {
     read();
   } catch (const Json::exception& error) {
     fail(
-        "{}: the newest checkpoint's state.json is damaged ({}); write the name of an older one "
-        "into {}",
-        output.string(), error.what(), (output / "latest").string());
+        "{}: the checkpoint's state.json is damaged ({}); go on from another one with --resume TAG",
+        output.string(), error.what());
   }
 }
 

@@ -110,7 +110,13 @@ void SquadRun::plan_memory() {
 void SquadRun::restore(const SquadTrainingOptions& options) {
   if (options.resume) {
     if (const auto saved = checkpoints_.open(options.tag)) {
+      // The folder may hold a later model as the best.
+      const bool back = engine::CheckpointFolder(output_).latest() != saved->tag;
       read_client_state(output_, [&] { resume(*saved); });
+      if (back && best_) {
+        best_.reset();
+        decisions_.push_back("went back: the next evaluation counts as the best so far");
+      }
       return;
     }
     decisions_.push_back("no checkpoint yet, starting from the beginning");

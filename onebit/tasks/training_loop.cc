@@ -64,7 +64,8 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
     lock.emplace(options.output);
     write_run_recipes(options.output, options.recipe, run.engine().resolved_recipe());
     // What the run made beyond it is given up.
-    if (!options.tag.empty()) engine::CheckpointFolder(options.output).point_latest_at(options.tag);
+    if (run.resumed() && !options.tag.empty())
+      engine::CheckpointFolder(options.output).point_latest_at(options.tag);
   }
   if (!options.quiet) {
     const Rows rows = start_table(context, run, communicator);
@@ -79,7 +80,7 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
   if (!first || options.quiet) return;
   if (const std::string curves = log.curves(); !curves.empty())
     fmt::print(stderr, "\n{}\n", curves);
-  print_rows(end_table(log.totals(), run.engine().completed_steps(), run.samples(), run.results()));
+  print_rows(end_table(log.totals(), run));
 }
 
 }  // namespace

@@ -179,6 +179,34 @@ TEST_F(SquadTest, ResumesBitForBit) {
   }
 }
 
+// The folder holds a model of a step that the run has given up.
+TEST_F(SquadTest, GoingBackKeepsTheNextModel) {
+  train(options("run"), 1);
+  SquadTrainingOptions back = options("run");
+  back.resume = true;
+  back.tag = "global_step5";
+  back.recipe["run"]["steps"] = 6;
+  const SquadSummary summary = train(back, 1);
+  ASSERT_TRUE(summary.best.has_value());
+  EXPECT_EQ(summary.best_step, 6);
+}
+
+TEST_F(SquadTest, TheResolvedRecipeIsTheSameRun) {
+  SquadTrainingOptions by_epochs = options("epochs");
+  by_epochs.recipe["run"].erase("steps");
+  by_epochs.recipe["data"]["epochs"] = 1.5;
+  for (const SquadTrainingOptions& given : {options("steps"), by_epochs}) {
+    train(given, 1);
+    SquadTrainingOptions again = given;
+    again.output += "-again";
+    again.recipe = read_json(given.output / "recipe.resolved.json");
+    train(again, 1);
+    EXPECT_EQ(losses_in(again.output), losses_in(given.output));
+    EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe);
+    EXPECT_EQ(again.recipe["run"].contains("steps"), given.recipe["run"].contains("steps"));
+  }
+}
+
 TEST_F(SquadTest, TwoRanksSeeWhatOneRankSees) {
   SquadTrainingOptions one = options("one"), two = options("two");
   use_adam(one);
