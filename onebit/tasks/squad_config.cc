@@ -15,7 +15,8 @@ void parse_data(JsonReader section, SquadConfig& config) {
   if (windows == "drop") config.without_answer = data::WindowsWithoutAnswer::kDrop;
   if (windows == "cls") config.without_answer = data::WindowsWithoutAnswer::kToCls;
   require(!section.has("epochs") || config.engine.run.steps == 0,
-          "{}: give it or run.steps, not both", section.place("epochs"));
+          "{}: give it or run.steps, not both; --set data.epochs=null leaves it out",
+          section.place("epochs"));
   if (config.engine.run.steps == 0) config.epochs = section.number("epochs", config.epochs);
   require(config.epochs > 0, "{} must be above 0", section.place("epochs"));
   config.prediction_batch = section.integer("prediction_batch", config.prediction_batch);
