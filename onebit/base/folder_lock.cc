@@ -11,6 +11,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/error.h"
+#include "onebit/base/log.h"
 
 namespace onebit {
 namespace {
@@ -25,8 +26,13 @@ FolderLock::FolderLock(const Path& folder) {
   require(file_ >= 0, "{}: cannot create: {}", path.string(), std::strerror(errno));
   // A process that was killed a moment ago may still be on its way out.
   for (const Stopwatch waited; waited.seconds() < kPatienceSeconds;) {
-    // Other errors: a file system without locks.
-    if (::flock(file_, LOCK_EX | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EINTR)) return;
+    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      log_warning(
+          "{}: cannot be locked ({}): see to it that no other process writes to this folder",
+          path.string(), std::strerror(errno));
+      return;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   ::close(file_);

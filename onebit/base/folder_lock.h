@@ -7,7 +7,7 @@ namespace onebit {
 
 // Held until destruction, or until the process ends however it does. The file `lock` stays in the
 // folder. Errors: another process holds it for some seconds (of this machine; whether another
-// machine's is seen depends on the shared file system).
+// machine's is seen depends on the shared file system). A file system without locks: a warning.
 class FolderLock {
  public:
   explicit FolderLock(const Path& folder);

@@ -38,7 +38,7 @@ int run(const Arguments& given) {
   options.tag = given.recipe.tag;
   if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
   return run_on_ranks(
-      given.recipe.device, [&] { return options.recipe = given.recipe.resolved(); },
+      given.recipe.device, [&] { return options.recipe = given.recipe.load(); },
       [&](Context& context, comm::Communicator& communicator) {
         tasks::run_pretraining(context, options, communicator);
       });

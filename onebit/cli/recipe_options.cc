@@ -22,7 +22,7 @@ CLI::Validator is_assignment() {
 
 }  // namespace
 
-Json RecipeOptions::resolved() const {
+Json RecipeOptions::load() const {
   return engine::load_recipe(recipe, overrides);
 }
 

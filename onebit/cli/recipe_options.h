@@ -19,7 +19,7 @@ struct RecipeOptions {
   DeviceOptions device;
 
   // The recipe with its overrides.
-  Json resolved() const;
+  Json load() const;
 };
 
 // --recipe, --output, --resume, --set, --device, --threads.

@@ -22,7 +22,7 @@ int run(const Arguments& given) {
   options.resume = given.recipe.resume;
   options.tag = given.recipe.tag;
   return run_on_ranks(
-      given.recipe.device, [&] { return options.recipe = given.recipe.resolved(); },
+      given.recipe.device, [&] { return options.recipe = given.recipe.load(); },
       [&](Context& context, comm::Communicator& communicator) {
         tasks::run_squad_training(context, options, communicator);
       });

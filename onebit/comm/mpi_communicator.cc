@@ -25,6 +25,8 @@ using Requests = std::vector<MPI_Request>;
 constexpr int kDataTag = 1, kFailureTag = 2;
 constexpr size_t kLargestPieceBytes = size_t{1} << 30;  // MPI counts are int
 constexpr size_t kLongestMessage = 4096;
+// How long a rank that did not fail leaves the end of the job to the one that did.
+constexpr double kYieldSeconds = 10;
 
 void check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
@@ -97,7 +99,6 @@ class Job {
  private:
   static constexpr double kGraceSeconds = 1;
   static constexpr double kDeferSeconds = 0.3;
-  static constexpr double kYieldSeconds = 10;
 
   // What is wrong with a recipe or a file fails every rank alike: rank 0 speaks for them, the
   // others wait a moment for it.
@@ -320,7 +321,7 @@ MpiEnvironment::~MpiEnvironment() {
     return;
   }
   // The rank that failed first ends the job; only if it does not, this one does.
-  std::this_thread::sleep_for(std::chrono::seconds(10));
+  std::this_thread::sleep_for(std::chrono::duration<double>(kYieldSeconds));
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -145,7 +145,7 @@ EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
   require(recipe.has("optimizer"), "{} is missing: give {{\"type\": \"AdamW\", \"params\": ...}}",
           recipe.place("optimizer"));
   config.optimizer = optim::parse_optimizer_config(recipe.object("optimizer"));
-  config.scheduler = recipe.object("scheduler");
+  config.scheduler = recipe.raw("scheduler");
   parse_tensorboard(recipe.object("tensorboard"), config.tensorboard);
   parse_run(recipe.object("run"), config.run);
   accept_without_effect(recipe, config);

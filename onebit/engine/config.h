@@ -61,7 +61,7 @@ struct EngineConfig {
   double gradient_clipping = 0;
   LossScaleConfig loss_scale;  // used when compute is f16
   optim::OptimizerConfig optimizer;
-  JsonReader scheduler;
+  Json scheduler;
   TensorBoardConfig tensorboard;
   RunConfig run;
   JsonReader recipe;                 // all of it, to tell what was read from it

@@ -38,8 +38,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
       batch_(solve_batch_sizes(config.batch, communicator.world_size(), config.place)),
       clipper_(config.gradient_clipping),
       scaler_(scaler_options(config)) {
-  // Of its own: a config may be shared by ranks that are threads, and reading is recorded.
-  const JsonReader scheduler(config.scheduler.given(), config.place, "scheduler");
+  const JsonReader scheduler(config.scheduler, config.place, "scheduler");
   schedule_ = optim::make_schedule(scheduler, config.optimizer.learning_rate, config.run.steps);
   resolved_scheduler_ = scheduler.resolved();
   optimizer_communicator_ = communicator.duplicate();

@@ -9,8 +9,35 @@ namespace onebit::ops {
 namespace {
 
 // See cpu_ops.h.
-bool make(Context& context, const MatrixProduct& product) {
+bool can_make(Context& context, const MatrixProduct& product) {
   return run_on_device(context, &cpu::matrix_product, &cuda::matrix_product, product);
+}
+
+// Without an epilogue beyond a bias.
+void make(Context& context, const MatrixProduct& product) {
+  ONEBIT_INVARIANT(can_make(context, product));
+}
+
+struct Sizes {
+  int64_t rows, in, out;
+};
+
+// Of y = x . weight^T.
+Sizes forward_sizes(const ArgumentCheck& check, ConstView x, ConstView weight) {
+  check.leading("x", x, 2);
+  check.leading("weight", weight, 2);
+  const Sizes sizes{.rows = x.extent(0), .in = x.extent(1), .out = weight.extent(0)};
+  check.view("weight", weight, x.dtype(), {sizes.out, sizes.in});
+  return sizes;
+}
+
+// Of grad_x = grad_y . weight.
+Sizes backward_sizes(const ArgumentCheck& check, ConstView grad_y, ConstView weight) {
+  check.leading("grad_y", grad_y, 2);
+  check.leading("weight", weight, 2);
+  const Sizes sizes{.rows = grad_y.extent(0), .in = weight.extent(1), .out = grad_y.extent(1)};
+  check.view("weight", weight, grad_y.dtype(), {sizes.out, sizes.in});
+  return sizes;
 }
 
 MatrixProduct forward_product(ConstView x, ConstView weight, ConstView bias, View y) {
@@ -26,31 +53,23 @@ MatrixProduct forward_product(ConstView x, ConstView weight, ConstView bias, Vie
 
 void linear(Context& context, const Linear& a) {
   const ArgumentCheck check(context, "linear");
-  check.leading("x", a.x, 2);
-  check.leading("weight", a.weight, 2);
-  const DType dtype = a.x.dtype();
-  const int64_t rows = a.x.extent(0), in = a.x.extent(1), out = a.weight.extent(0);
-  check.view("weight", a.weight, dtype, {out, in});
+  const auto [rows, in, out] = forward_sizes(check, a.x, a.weight);
   check.optional("bias", a.bias, DType::kF32, {out});
-  check.view("y", a.y, dtype, {rows, out});
+  check.view("y", a.y, a.x.dtype(), {rows, out});
   make(context, forward_product(a.x, a.weight, a.bias, a.y));
 }
 
 void linear_activation(Context& context, const LinearActivation& a) {
   const ArgumentCheck check(context, "linear_activation");
-  check.leading("x", a.x, 2);
-  check.leading("weight", a.weight, 2);
-  const DType dtype = a.x.dtype();
-  const int64_t rows = a.x.extent(0), in = a.x.extent(1), out = a.weight.extent(0);
-  check.view("weight", a.weight, dtype, {out, in});
+  const auto [rows, in, out] = forward_sizes(check, a.x, a.weight);
   check.view("bias", a.bias, DType::kF32, {out});
-  check.view("pre_activation", a.pre_activation, dtype, {rows, out});
-  check.view("y", a.y, dtype, {rows, out});
+  check.view("pre_activation", a.pre_activation, a.x.dtype(), {rows, out});
+  check.view("y", a.y, a.x.dtype(), {rows, out});
   if (a.kind == ActivationKind::kGeluTanh) {
     MatrixProduct whole = forward_product(a.x, a.weight, a.bias, a.y);
     whole.epilogue = Epilogue::kBiasGeluTanh;
     whole.pre_activation = a.pre_activation;
-    if (make(context, whole)) return;
+    if (can_make(context, whole)) return;
   }
   make(context, forward_product(a.x, a.weight, a.bias, a.pre_activation));
   activation(context, {.kind = a.kind, .x = a.pre_activation, .y = a.y});
@@ -58,31 +77,23 @@ void linear_activation(Context& context, const LinearActivation& a) {
 
 void linear_backward_input(Context& context, const LinearBackwardInput& a) {
   const ArgumentCheck check(context, "linear_backward_input");
-  check.leading("grad_y", a.grad_y, 2);
-  check.leading("weight", a.weight, 2);
-  const DType dtype = a.grad_y.dtype();
-  const int64_t rows = a.grad_y.extent(0), out = a.grad_y.extent(1), in = a.weight.extent(1);
-  check.view("weight", a.weight, dtype, {out, in});
-  check.view("grad_x", a.grad_x, dtype, {rows, in});
+  const auto [rows, in, out] = backward_sizes(check, a.grad_y, a.weight);
+  check.view("grad_x", a.grad_x, a.grad_y.dtype(), {rows, in});
   make(context, {.a = a.grad_y, .b = a.weight, .c = a.grad_x, .accumulate = a.add});
 }
 
 void linear_backward_activation(Context& context, const LinearBackwardActivation& a) {
   const ArgumentCheck check(context, "linear_backward_activation");
-  check.leading("grad_y", a.grad_y, 2);
-  check.leading("weight", a.weight, 2);
-  const DType dtype = a.grad_y.dtype();
-  const int64_t rows = a.grad_y.extent(0), out = a.grad_y.extent(1), in = a.weight.extent(1);
-  check.view("weight", a.weight, dtype, {out, in});
-  check.view("saved", a.saved, dtype, {rows, in});
-  check.view("grad_x", a.grad_x, dtype, {rows, in});
+  const auto [rows, in, out] = backward_sizes(check, a.grad_y, a.weight);
+  check.view("saved", a.saved, a.grad_y.dtype(), {rows, in});
+  check.view("grad_x", a.grad_x, a.grad_y.dtype(), {rows, in});
   check.optional("grad_bias", a.grad_bias, DType::kF32, {in});
   const MatrixProduct product{.a = a.grad_y, .b = a.weight, .c = a.grad_x};
   if (a.kind == ActivationKind::kGeluTanh) {
     MatrixProduct whole = product;
     whole.epilogue = Epilogue::kGeluTanhGradient;
     whole.saved = a.saved;
-    if (make(context, whole)) {
+    if (can_make(context, whole)) {
       if (!a.grad_bias.empty()) column_sum(context, {.x = a.grad_x, .sum = a.grad_bias});
       return;
     }
@@ -110,7 +121,7 @@ void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
     MatrixProduct whole = product;
     whole.epilogue = Epilogue::kRowSums;
     whole.row_sums = a.grad_bias;
-    if (make(context, whole)) return;
+    if (can_make(context, whole)) return;
     column_sum(context, {.x = a.grad_y, .sum = a.grad_bias});
   }
   make(context, product);

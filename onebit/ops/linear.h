@@ -1,5 +1,5 @@
-// Dense layers. Activations and weights share one type (f32, bf16, f16); sums are f32. On CUDA
-// devices the bias is rounded to that type before it is added.
+// Dense layers. Activations and weights share one type (f32, bf16, f16); sums are f32. cuBLASLt
+// rounds a bias to that type before it adds it.
 #pragma once
 
 #include "onebit/device/context.h"

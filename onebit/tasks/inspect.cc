@@ -159,7 +159,7 @@ Json engine_part(const engine::EngineConfig& config, const Path& path, const cha
           {"steps", config.run.steps > 0 ? Json(config.run.steps) : Json()},
           {"compute", std::string(onebit::name_of(config.compute))},
           {"optimizer", config.recipe.given().at("optimizer")},
-          {"scheduler", config.scheduler.given().empty() ? Json() : config.scheduler.given()},
+          {"scheduler", config.scheduler},
           {"notices", config.notices}};
 }
 

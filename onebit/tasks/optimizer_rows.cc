@@ -22,10 +22,10 @@ std::string describe(const OptimizerConfig& optimizer, const engine::EngineConfi
 
 std::string describe(const optim::Schedule& schedule, const engine::EngineConfig& config) {
   const int64_t warmup = schedule.warmup_updates(), steps = config.run.steps;
-  std::string text = fmt::format(
-      "{}: {:g} at update 1",
-      JsonReader(config.scheduler.given(), config.place, "scheduler").text("type", "constant"),
-      schedule.at(1).learning_rate);
+  std::string text =
+      fmt::format("{}: {:g} at update 1",
+                  JsonReader(config.scheduler, config.place, "scheduler").text("type", "constant"),
+                  schedule.at(1).learning_rate);
   if (warmup > 0 && warmup < steps - 1) {
     text += fmt::format(", {:g} at update {} (the warm-up has ended)",
                         schedule.at(warmup + 1).learning_rate, warmup + 1);

@@ -3,7 +3,6 @@
 namespace onebit::tasks {
 namespace {
 
-// What the epochs of a store depend on beside the store.
 // All that the examples of an epoch follow from.
 Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
   Json checksums = Json::array();

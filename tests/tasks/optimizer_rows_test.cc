@@ -19,7 +19,8 @@ std::string rows_of(const std::string& params, const std::string& scheduler, int
                  "recipe");
   JsonReader reader(recipe, "recipe", "");
   const engine::EngineConfig config = engine::parse_engine_config(reader, "recipe");
-  const auto schedule = optim::make_schedule(config.scheduler, 1e-3, config.run.steps);
+  const auto schedule = optim::make_schedule(JsonReader(config.scheduler, "recipe", "scheduler"),
+                                             1e-3, config.run.steps);
   std::string text;
   for (const auto& [name, value] : optimizer_rows(config, *schedule, world_size)) {
     text += name + ": " + value + "\n";

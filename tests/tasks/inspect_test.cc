@@ -1,0 +1,148 @@
+#include "onebit/tasks/inspect.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/tasks/pretraining_run.h"
+#include "tests/tasks/small_corpus.h"
+
+namespace onebit::tasks {
+namespace {
+
+using Keys = std::set<std::string>;
+
+// What docs/inspect.md promises.
+const Keys kStoreKeys = {
+    "kind",  "path",       "version", "documents",        "sentences",    "tokens",  "vocabulary",
+    "files", "text_bytes", "format",  "token_size_bytes", "source_count", "sources", "verified"};
+const Keys kModelKeys = {"kind",
+                         "path",
+                         "architecture",
+                         "casing",
+                         "layers",
+                         "hidden_size",
+                         "heads",
+                         "max_positions",
+                         "vocab_size",
+                         "pre_layer_norm",
+                         "intermediate_size",
+                         "parameters",
+                         "tensors"};
+const Keys kCheckpointKeys = {"kind", "path", "step", "ranks", "samples", "state", "model"};
+const Keys kRunKeys = {"kind", "path", "checkpoints", "latest", "model"};
+const Keys kRecipeKeys = {"kind",   "path",    "task",      "batch_on_one_rank",
+                          "steps",  "compute", "optimizer", "scheduler",
+                          "notices"};
+
+Keys keys_of(const Json& object) {
+  Keys keys;
+  for (const auto& [key, value] : object.items()) keys.insert(key);
+  return keys;
+}
+
+Keys with(Keys keys, const Keys& more) {
+  keys.insert(more.begin(), more.end());
+  return keys;
+}
+
+class InspectTest : public testing::Test {
+ protected:
+  Path written(const std::string& name, const Json& recipe) const {
+    const Path path = corpus_.folder(name);
+    write_file_atomically(path, recipe.dump());
+    return path;
+  }
+
+  SmallCorpus corpus_;
+};
+
+const Json kRecipe = {{"train_batch_size", 4},
+                      {"optimizer", {{"type", "Adam"}, {"params", {{"lr", 1e-3}}}}},
+                      {"scheduler", {{"type", "WarmupLR"}, {"params", {{"warmup_num_steps", 4}}}}},
+                      {"model",
+                       {{"hidden_size", 32},
+                        {"num_hidden_layers", 2},
+                        {"num_attention_heads", 2},
+                        {"intermediate_size", 64},
+                        {"max_position_embeddings", 32}}},
+                      {"data", {{"sequence_length", 32}, {"max_predictions_per_sequence", 5}}},
+                      {"run", {{"steps", 2}}}};
+
+TEST_F(InspectTest, ATokenStore) {
+  const Json store = inspect(corpus_.train(), false);
+  EXPECT_EQ(keys_of(store), kStoreKeys);
+  EXPECT_EQ(store["kind"], "token_store");
+  EXPECT_EQ(store["documents"], 40);
+  EXPECT_EQ(store["sentences"], 40 * 12);
+  EXPECT_EQ(keys_of(store["vocabulary"]), (Keys{"size", "casing", "checksum"}));
+  EXPECT_EQ(keys_of(store["files"].at(0)), (Keys{"name", "size_bytes", "crc32"}));
+  EXPECT_EQ(store["verified"], false);
+  EXPECT_EQ(inspect(corpus_.train(), true)["verified"], true);
+  EXPECT_NE(inspection_text(store).find("480"), std::string::npos);
+}
+
+TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
+  PretrainingOptions options;
+  options.recipe = kRecipe;
+  options.recipe_place = "recipe";
+  options.data = {{corpus_.train(), 0.0}};
+  options.output = corpus_.folder("run");
+  options.quiet = true;
+  Context context = Context::cpu(1);
+  run_pretraining(context, options, *comm::make_single_rank());
+
+  const Json run = inspect(options.output, false);
+  EXPECT_EQ(keys_of(run), kRunKeys);
+  EXPECT_EQ(run["kind"], "run");
+  EXPECT_EQ(run["latest"], run["checkpoints"].back());
+  EXPECT_EQ(keys_of(run["model"]), kModelKeys);
+
+  const Json checkpoint = inspect(options.output / run["latest"].get<std::string>(), false);
+  EXPECT_EQ(keys_of(checkpoint), kCheckpointKeys);
+  EXPECT_EQ(checkpoint["kind"], "checkpoint");
+  EXPECT_EQ(checkpoint["step"], 2);
+  EXPECT_EQ(checkpoint["ranks"], 1);
+  EXPECT_EQ(checkpoint["samples"], 8);
+  EXPECT_EQ(keys_of(checkpoint["state"].at(0)),
+            (Keys{"name", "type", "shape", "size_bytes", "file"}));
+
+  const Json model = inspect(Path(checkpoint["model"]["path"].get<std::string>()), false);
+  EXPECT_EQ(model, checkpoint["model"]);
+  EXPECT_EQ(model["layers"], 2);
+  EXPECT_EQ(model["hidden_size"], 32);
+  EXPECT_EQ(keys_of(model["tensors"]), (Keys{"count", "size_bytes"}));
+  for (const Json& json : {run, checkpoint, model}) {
+    EXPECT_NE(inspection_text(json).find("vocab"), std::string::npos);
+  }
+}
+
+TEST_F(InspectTest, RecipesOfBothTasks) {
+  const Json pretraining = inspect(written("recipe.json", kRecipe), false);
+  EXPECT_EQ(keys_of(pretraining), with(kRecipeKeys, {"sequence_length", "gigaflop_a_full_sequence",
+                                                     "model", "memory_without_optimizer"}));
+  EXPECT_EQ(pretraining["task"], "pretrain");
+  EXPECT_EQ(pretraining["batch_on_one_rank"],
+            (Json{{"train", 4}, {"micro", 4}, {"accumulation", 1}}));
+  EXPECT_EQ(pretraining["steps"], 2);
+  EXPECT_EQ(pretraining["scheduler"], kRecipe["scheduler"]);
+  const Json& memory = pretraining["memory_without_optimizer"];
+  ASSERT_EQ(memory.size(), 5u);
+  EXPECT_LT(memory.at(4)["total_bytes"], memory.at(0)["total_bytes"]);
+  EXPECT_NE(inspection_text(pretraining).find("full_recomputation"), std::string::npos);
+
+  Json recipe = kRecipe;
+  recipe.erase("model");
+  recipe.erase("run");
+  recipe["data"] = {{"epochs", 3}, {"doc_stride", 64}};
+  const Json squad = inspect(written("squad.json", recipe), false);
+  EXPECT_EQ(keys_of(squad), with(kRecipeKeys, {"epochs", "max_sequence_length", "doc_stride"}));
+  EXPECT_EQ(squad["task"], "squad");
+  EXPECT_EQ(squad["epochs"], 3);
+  EXPECT_TRUE(squad["steps"].is_null());
+  EXPECT_NE(inspection_text(squad).find("64"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace onebit::tasks
