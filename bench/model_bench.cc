@@ -1,21 +1,26 @@
 // A whole training step (forward, backward, AdamW; dropout on; the decoder on masked rows only)
 // beside the matrix products it is made of, in one run:
 //   model_bench [--preset bert-base] [--batch 32] [--tokens 128] [--masked 20] [--threads 2]
-//               [--compute f32] [--layers N] [--steps 3] [--rounds 3]
-// Rates are the best of the rounds. On a machine that others use too, run one thread and read the
-// rates by processor time.
+//               [--compute f32] [--device cpu] [--layers N] [--steps 3] [--rounds 3]
+// Rates are the best of the rounds, and the median of all steps. On a machine that others use too,
+// run one thread and read the rates by processor time. On a CUDA device the step alone is measured:
+// cuda_bench has the products there.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
 #include <functional>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "bench/device_choice.h"
 #include "onebit/base/clock.h"
 #include "onebit/base/parallel_for.h"
 #include "onebit/base/philox.h"
+#include "onebit/device/memory.h"
 #include "onebit/device/onednn_door.h"
 #include "onebit/model/memory_report.h"
 #include "onebit/model/pretraining_model.h"
@@ -29,7 +34,7 @@ using namespace onebit;
 using model::BertConfig;
 
 struct Settings {
-  std::string preset = "bert-base", compute = "f32";
+  std::string preset = "bert-base", compute = "f32", device = "cpu";
   int64_t batch = 32, tokens = 128, masked = 20, layers = 0;  // 0: the preset's
   int threads = available_threads(), steps = 3, rounds = 3;
   model::MemoryOptions memory;
@@ -40,10 +45,11 @@ struct Seconds {
   double wall = 0, processor = 0;
 };
 
-Seconds time_of(const std::function<void()>& work) {
+Seconds time_of(const Context& context, const std::function<void()>& work) {
   const std::clock_t start = std::clock();
   const Stopwatch watch;
   work();
+  context.synchronize();
   return {watch.seconds(), static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC};
 }
 
@@ -59,15 +65,16 @@ DType compute_type(const std::string& name) {
   fail("--compute is f32 or bf16, not {}", name);
 }
 
-struct HostBatch {
-  std::vector<int32_t> tokens, segments, positions, starts{0}, rows, targets, next;
-  std::vector<uint64_t> keys;
-
-  explicit HostBatch(const Settings& settings, int64_t vocab) {
+// Words, classes and masked places of a micro-batch of full sequences, on the model's device.
+class StepBatch {
+ public:
+  StepBatch(Device device, const Settings& settings, int64_t vocab) {
     RandomSequence random(1, 2, 3);
     const auto below = [&](int64_t bound) {
       return static_cast<int32_t>(random.below(static_cast<uint32_t>(bound)));
     };
+    std::vector<int32_t> tokens, segments, positions, rows, targets, next;
+    std::vector<uint64_t> keys;
     for (int64_t s = 0; s < settings.batch; ++s) {
       for (int32_t position = 0; position < settings.tokens; ++position) {
         keys.push_back(keys.size());
@@ -80,26 +87,35 @@ struct HostBatch {
         rows.push_back(static_cast<int32_t>(s * settings.tokens + at));
         targets.push_back(below(vocab));
       }
-      starts.push_back(static_cast<int32_t>(tokens.size()));
+      starts_.push_back(static_cast<int32_t>(tokens.size()));
       next.push_back(below(2));
     }
+    view_ = {.tokens = place(device, tokens),
+             .segments = place(device, segments),
+             .positions = place(device, positions),
+             .row_keys = place(device, keys),
+             .sequence_starts = {.device = place(device, starts_), .host = starts_},
+             .masked_rows = place(device, rows),
+             .masked_targets = place(device, targets),
+             .next_sentence = place(device, next),
+             .spans = {},
+             .classes = {}};
   }
 
-  model::DeviceBatch view() const {
-    const auto flat = [](const std::vector<int32_t>& values) {
-      return ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
-    };
-    return {.tokens = flat(tokens),
-            .segments = flat(segments),
-            .positions = flat(positions),
-            .row_keys = ConstView::of(keys.data(), {static_cast<int64_t>(keys.size())}),
-            .sequence_starts = {.device = flat(starts), .host = starts},
-            .masked_rows = flat(rows),
-            .masked_targets = flat(targets),
-            .next_sentence = flat(next),
-            .spans = {},
-            .classes = {}};
+  const model::DeviceBatch& view() const { return view_; }
+
+ private:
+  template <typename T>
+  ConstView place(Device device, const std::vector<T>& values) {
+    const Shape shape{static_cast<int64_t>(values.size())};
+    placed_.emplace_back(device, DTypeOf<T>::value, shape);
+    copy(placed_.back().view(), ConstView::of(values.data(), shape));
+    return placed_.back().view();
   }
+
+  std::vector<int32_t> starts_{0};
+  std::vector<Tensor> placed_;
+  model::DeviceBatch view_;
 };
 
 // One matrix product as a layer does it: [rows, in] . [in, out], or one of its two gradients.
@@ -163,7 +179,7 @@ class Products {
         (products_[product].*kCalls[call])(context);
         for (int repeat = 0; repeat < repeats; ++repeat) {
           const auto work = [&] { (products_[product].*kCalls[call])(context); };
-          best_[product][call] = best_of(best_[product][call], time_of(work));
+          best_[product][call] = best_of(best_[product][call], time_of(context, work));
         }
       }
     }
@@ -214,12 +230,12 @@ class Products {
 
 class TrainingStep {
  public:
-  TrainingStep(const Settings& settings, const BertConfig& config)
-      : settings_(settings), batch_(settings, config.vocab_size), model_(config, table_) {
-    table_.allocate(Device{}, compute_type(settings.compute));
+  TrainingStep(Device device, const Settings& settings, const BertConfig& config)
+      : settings_(settings), batch_(device, settings, config.vocab_size), model_(config, table_) {
+    table_.allocate(device, compute_type(settings.compute));
     table_.initialize(1);
-    momentum_ = Tensor::zeros({}, DType::kF32, {table_.size_elements()});
-    variance_ = Tensor::zeros({}, DType::kF32, {table_.size_elements()});
+    momentum_ = Tensor::zeros(device, DType::kF32, {table_.size_elements()});
+    variance_ = Tensor::zeros(device, DType::kF32, {table_.size_elements()});
     for (const auto& [range, decay] : table_.decay_ranges()) {
       ranges_.push_back({range.begin, range.end, decay ? 0.01 : 0});
     }
@@ -276,7 +292,7 @@ class TrainingStep {
   }
 
   Settings settings_;
-  HostBatch batch_;
+  StepBatch batch_;
   params::Table table_;
   model::PreTrainingModel model_;
   Tensor momentum_, variance_;
@@ -297,36 +313,57 @@ void print_parts(const std::vector<double>& parts) {
   }
 }
 
-void compare(const Settings& settings, const BertConfig& config) {
-  Context context = Context::cpu(settings.threads);
-  std::printf(
-      "%s",
-      fmt::format("{}, {} layers, {}, batch {} x {} tokens, {} masked, {} threads, oneDNN "
-                  "on {}\n",
-                  settings.preset, config.layers, settings.compute, settings.batch, settings.tokens,
-                  settings.masked, settings.threads, OnednnDoor::instruction_set())
-          .c_str());
-  TrainingStep step(settings, config);
-  Products products(settings, config);
-  step.plan(context);
-  step.run(context);
-  Seconds best = kNever;
+// Seconds of the steps, the products measured between the rounds where they are wanted.
+std::vector<Seconds> measure(Context& context, const Settings& settings, TrainingStep& step,
+                             Products* products) {
+  std::vector<Seconds> steps;
+  for (int warmup = 0; warmup < (products ? 1 : 3); ++warmup) step.run(context);
+  context.synchronize();
   for (int round = 0; round < settings.rounds; ++round) {
-    products.measure(context, 3);
+    if (products) products->measure(context, 3);
     for (int i = 0; i < settings.steps; ++i) {
-      best = best_of(best, time_of([&] { step.run(context); }));
+      steps.push_back(time_of(context, [&] { step.run(context); }));
     }
   }
-  products.print();
+  return steps;
+}
+
+double median_wall(std::vector<Seconds> steps) {
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end(),
+                   [](const Seconds& a, const Seconds& b) { return a.wall < b.wall; });
+  return middle->wall;
+}
+
+void compare(const Settings& settings, const BertConfig& config) {
+  require(settings.steps >= 1 && settings.rounds >= 1, "--steps and --rounds must be at least 1");
+  Context context = context_on(settings.device, settings.threads);
+  const bool on_cpu = context.device().is_cpu();
+  const std::string place = on_cpu ? fmt::format("{} threads, oneDNN on {}", settings.threads,
+                                                 OnednnDoor::instruction_set())
+                                   : memory::describe_cuda_device(context.device().index);
+  fmt::print("{}, {} layers, {}, batch {} x {} tokens, {} masked, {}\n", settings.preset,
+             config.layers, settings.compute, settings.batch, settings.tokens, settings.masked,
+             place);
+  TrainingStep step(context.device(), settings, config);
+  std::optional<Products> products;
+  if (on_cpu) products.emplace(settings, config);
+  step.plan(context);
+  const std::vector<Seconds> steps =
+      measure(context, settings, step, products ? &*products : nullptr);
+  const Seconds best = std::accumulate(steps.begin(), steps.end(), kNever, best_of);
+  if (products) products->print();
   const double samples = static_cast<double>(settings.batch);
   const double flops = model::training_flops(config, settings.tokens, settings.masked);
   const Rates rate = rates(samples * flops, best);
   std::printf("step: %.2f samples/s by wall clock, %.2f a processor second; loss %.4f\n",
               samples / best.wall, samples / best.processor, step.loss);
+  std::printf("median of %zu steps: %.2f samples/s\n", steps.size(), samples / median_wall(steps));
   std::printf("  %.1f GFLOP a sample, %.1f GFLOP/s by wall clock, %.1f by processor time\n",
               flops * 1e-9, rate.wall * 1e-9, rate.processor * 1e-9);
-  report("the fastest product", rate, products.fastest());
-  report("a layer's products", rate, products.all_together());
+  if (!products) return;
+  report("the fastest product", rate, products->fastest());
+  report("a layer's products", rate, products->all_together());
   print_parts(step.parts);
 }
 
@@ -337,6 +374,7 @@ int main(int argc, char** argv) {
   CLI::App app("A training step beside its matrix products");
   app.add_option("--preset", settings.preset);
   app.add_option("--compute", settings.compute, "f32 or bf16");
+  app.add_option("--device", settings.device, "cpu or cuda");
   app.add_option("--layers", settings.layers, "fewer layers, for a quick look");
   app.add_option("--batch", settings.batch, "sequences");
   app.add_option("--tokens", settings.tokens, "a sequence");

@@ -1,11 +1,16 @@
 # ./run bundle: one folder that runs on another Linux machine with an NVIDIA driver and the CUDA
-# libraries: program, GPU tests, bench, recipes and the shared libraries they need.
+# libraries: program, GPU tests, benches, the comparison with PyTorch, recipes and the shared
+# libraries they need.
 # shellcheck shell=bash
 
 # shellcheck source=/dev/null
 source tools/shell/gpu_check.sh
 
 BUNDLE_LIMIT_BYTES=60000000
+GPU_BENCHES=(cuda_bench model_bench squad_bench)
+# The comparison with PyTorch and what it imports and reads.
+COMPARISON_FILES=(compare_cuda_pytorch.py pytorch_trials.py pytorch_bert.py bert_shapes.py
+  bench_programs.py window_batches.py xquad_windows.txt)
 # What the machine has: the driver's and the CUDA toolkit's libraries.
 BUNDLE_LEFT_OUT='^(libcuda|libcudart|libcublas|libcublasLt|libnccl|libnvidia|libcudnn)'
 
@@ -13,7 +18,7 @@ run_bundle() {
   [ $# -eq 0 ] || die "bundle: unknown option \"$1\"; see ./run help"
   install_packages tools/debian_packages.txt
   configure release -DONEBIT_CUDA=ON
-  local -a targets=(onebit_program cuda_bench)
+  local -a targets=(onebit_program "${GPU_BENCHES[@]}")
   local name
   for name in "${GPU_TESTS[@]}"; do targets+=("test_$name"); done
   build release "${targets[@]}"
@@ -23,23 +28,25 @@ run_bundle() {
 run_gpu_check() {
   install_packages tools/debian_packages.txt
   configure release -DONEBIT_CUDA=ON
-  local -a targets=(cuda_bench)
+  local -a targets=("${GPU_BENCHES[@]}")
   local name
   for name in "${GPU_TESTS[@]}"; do targets+=("test_$name"); done
   build release "${targets[@]}"
-  gpu_check "$PWD/build/tests/@/test_@" "$PWD/build/bench/cuda_bench" build/gpu-check "$@"
+  gpu_check "$PWD/build/tests/@/test_@" "$PWD/build/bench/cuda_bench" \
+    "$PWD/bench/compare_cuda_pytorch.py" build/gpu-check "$@"
 }
 
 # make_bundle BUILD_FOLDER BUNDLE
 make_bundle() {
   local from="$1" to="$2" name
   rm -rf "$to"
-  mkdir -p "$to/bin" "$to/lib"
-  cp "$from/onebit" "$from/bench/cuda_bench" "$to/bin/"
+  mkdir -p "$to/bin" "$to/lib" "$to/bench"
+  cp "$from/onebit" "${GPU_BENCHES[@]/#/$from/bench/}" "$to/bin/"
   for name in "${GPU_TESTS[@]}"; do cp "$from/tests/$name/test_$name" "$to/bin/"; done
   strip "$to"/bin/*
   copy_libraries "$to"
   cp -r recipes "$to/recipes"
+  cp "${COMPARISON_FILES[@]/#/bench/}" "$to/bench/"
   cp tools/shell/gpu_check.sh "$to/lib/gpu_check.sh"
   getconf GNU_LIBC_VERSION >"$to/lib/libc_version"
   write_starters "$to"
@@ -89,7 +96,8 @@ exec "$(dirname "${BASH_SOURCE[0]}")/start" onebit "$@"
 STARTER
   cat >"$to/gpu-check" <<'STARTER'
 #!/usr/bin/env bash
-# Every CUDA test and bench in one table. gpu-check [RESULTS_FOLDER] [--no-sanitizer] [--no-bench]
+# Every CUDA test and bench in one table, and the comparison with PyTorch:
+#   gpu-check [RESULTS_FOLDER] [--no-sanitizer] [--no-bench] [--no-compare]
 set -uo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 results="$here/results"
@@ -102,9 +110,17 @@ mkdir -p "$here/bin/links"
 for name in "${GPU_TESTS[@]}"; do
   printf '#!/bin/sh\nexec "%s/start" test_%s "$@"\n' "$here" "$name" >"$here/bin/links/$name"
 done
-printf '#!/bin/sh\nexec "%s/start" cuda_bench "$@"\n' "$here" >"$here/bin/links/bench"
 chmod +x "$here"/bin/links/*
-gpu_check "$here/bin/links/@" "$here/bin/links/bench" "$results" "$@"
+gpu_check "$here/bin/links/@" "$here/bench/cuda_bench" "$here/bench/compare_cuda_pytorch.py" \
+  "$results" "$@"
 STARTER
+  local bench
+  for bench in "${GPU_BENCHES[@]}"; do
+    cat >"$to/bench/$bench" <<'STARTER'
+#!/bin/sh
+exec "$(dirname "$0")/../start" "$(basename "$0")" "$@"
+STARTER
+    chmod +x "$to/bench/$bench"
+  done
   chmod +x "$to/start" "$to/onebit" "$to/gpu-check"
 }

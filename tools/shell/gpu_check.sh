@@ -1,19 +1,23 @@
-# Every CUDA test and the CUDA bench of a build or a bundle, in one table. Sourced by ./run and by
-# the bundle's gpu-check; needs the CUDA libraries and nothing of the build machine.
+# Every CUDA test and the CUDA bench of a build or a bundle, in one table, and the comparison with
+# PyTorch where there is one. Sourced by ./run and by the bundle's gpu-check; needs the CUDA libraries
+# and nothing of the build machine.
 # shellcheck shell=bash
 
 GPU_TESTS=(device ops comm compress model)
 GPU_FILTER='*uda*:*CUDA*:*Nccl*:*Staged*'
 
-# gpu_check TEST_PREFIX BENCH RESULTS_FOLDER [--no-sanitizer] [--no-bench]
-# Programs are TEST_PREFIX<name>, with every "@" in it replaced by the name.
+# gpu_check TEST_PREFIX BENCH COMPARISON RESULTS_FOLDER [--no-sanitizer] [--no-bench] [--no-compare]
+# Programs are TEST_PREFIX<name>, with every "@" in it replaced by the name; COMPARISON is
+# compare_cuda_pytorch.py.
 gpu_check() {
-  local prefix="$1" bench="$2" results="$3" sanitizer=1 measure=1 name option
-  shift 3
+  local prefix="$1" bench="$2" comparison="$3" results="$4" name option
+  local sanitizer=1 measure=1 compare=1
+  shift 4
   for option in "$@"; do
     case "$option" in
       --no-sanitizer) sanitizer=0 ;;
       --no-bench) measure=0 ;;
+      --no-compare) compare=0 ;;
       *) printf 'gpu-check: unknown option "%s"\n' "$option" >&2 && return 2 ;;
     esac
   done
@@ -42,9 +46,22 @@ gpu_check() {
     gpu_step "bench" "$results/bench.log" "$bench"
     sed -n '/^cuda:0/,$p' "$results/bench.log"
   fi
+  [ "$compare" = 0 ] || gpu_compare "$comparison" "$results"
   printf '\n%-32s %-8s %8s  %s\n' what result seconds 'passed, failed, skipped'
   printf '%s\n' "${rows[@]}"
   return "$failed"
+}
+
+# gpu_compare COMPARISON RESULTS_FOLDER
+gpu_compare() {
+  local comparison="$1" results="$2"
+  if ! python3 -c 'import torch, transformers' 2>/dev/null; then
+    printf 'the comparison with PyTorch was left out: python3 has no torch and transformers here\n'
+    return
+  fi
+  gpu_step "against PyTorch" "$results/comparison.log" \
+    python3 "$comparison" --output "$results/comparison.json"
+  sed -n -e '/^no CUDA/p' -e '/^bert-/,$p' "$results/comparison.log"
 }
 
 # gpu_step NAME LOG COMMAND...: adds to rows and failed of the caller.

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""PyTorch's side of compare_cuda_pytorch.py: one case, in a process that may die of it.
+
+Finds the best micro-batch of a training step by trial until the memory is full, then tries the
+whole model compiled as one. Prints a JSON object a line as soon as it knows it, so that what is
+measured outlives a crash or the end of the time:
+    {"what": "machine", ...}, {"what": "ceiling", "tflops": ...},
+    {"what": "trial", "case": ..., "micro": ..., "compiled": ..., "rate": ... or "failed": ...}
+
+What is chosen for PyTorch's good:
+- bf16 weights beside f32 masters (pytorch_bert.py) rather than autocast, AdamW fused;
+- TF32 where anything is left in f32 (set_float32_matmul_precision);
+- torch.compile with static shapes (dynamic=False) where all batches have one; where they differ,
+  PyTorch's own default: one static, then one for all lengths; lengths are multiples of 8 then,
+  which its attention kernels want;
+- the layer compiled once and used for all of them, which costs seconds and loses only what a fusion
+  across layers would give; the whole model compiled as one is tried as well if time is left, and the
+  faster counts. Mode "default": at these sizes a step is bound by the GPU, so CUDA graphs
+  ("reduce-overhead") save nothing, and "max-autotune-no-cudagraphs" takes longer to choose among
+  kernels than a comparison lasts; --mode has them;
+- inputs stay on the device, the number of masked rows is fixed, nothing is read back in a step;
+- memory in segments that can grow, so that fragments do not make the micro-batch smaller.
+"""
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import time
+
+os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
+
+import torch  # noqa: E402
+
+ROUND_SECONDS = 0.5
+
+
+def tell(what, **facts):
+    print(json.dumps({"what": what, **facts}), flush=True)
+
+
+class Timer:
+    """Seconds of calls on a device, by its own clock where it has one."""
+
+    def __init__(self, device):
+        self.on_gpu = device == "cuda"
+
+    def seconds(self, work, calls=1):
+        if not self.on_gpu:
+            began = time.perf_counter()
+            for _ in range(calls):
+                work()
+            return time.perf_counter() - began
+        began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        began.record()
+        for _ in range(calls):
+            work()
+        ended.record()
+        torch.cuda.synchronize()
+        return began.elapsed_time(ended) / 1e3
+
+    def median(self, work, rounds):
+        """Of a call, over rounds long enough to be read; the caller has warmed up."""
+        calls = max(1, round(ROUND_SECONDS / max(1e-6, self.seconds(work)))) if self.on_gpu else 1
+        return statistics.median(self.seconds(work, calls) / calls for _ in range(rounds))
+
+
+def measure_ceiling(options, timer):
+    """The products' rate: random numbers, since zeros take less power and so run faster."""
+    side = 8192 if options.device == "cuda" else 512
+    dtype = torch.float32 if options.compute == "f32" else torch.bfloat16
+    a, b = (torch.randn(side, side, device=options.device, dtype=dtype) for _ in range(2))
+    out = torch.empty_like(a)
+    for _ in range(3):
+        torch.matmul(a, b, out=out)
+    seconds = timer.median(lambda: torch.matmul(a, b, out=out), options.rounds)
+    tell("ceiling", tflops=2 * side ** 3 / seconds / 1e12, side=side)
+
+
+class Trials:
+    """The trials of one case: its steps are made by `make`, a round's inputs by `inputs_of`."""
+
+    def __init__(self, options, timer, case, make, inputs_of, varied=False):
+        self.options, self.timer, self.case = options, timer, case
+        self.make, self.inputs_of, self.varied = make, inputs_of, varied
+        self.ends = time.monotonic() + options.seconds
+        self.best, self.longest = None, 0.0
+
+    def seconds_left(self):
+        return self.ends - time.monotonic()
+
+    def compile(self, step, how):
+        kind = dict(dynamic=None if self.varied else False, mode=self.options.mode)
+        torch.compiler.reset()
+        if how == "whole":
+            step.loss_of = torch.compile(step.loss, **kind)
+        if how == "layers":
+            for part in (step.model.bert.embeddings, *step.model.bert.encoder.layer):
+                part.compile(**kind)
+            if hasattr(step, "heads"):
+                step.heads = torch.compile(step.head_losses, **kind)
+
+    def measure(self, step, micro):
+        """Sequences a second."""
+        inputs = self.inputs_of(step, micro)
+
+        def work():
+            for one in inputs:
+                step.run(one)
+
+        # The first call compiles; of inputs that vary, every shape must have been seen.
+        for _ in range(2 if len(inputs) > 1 else 3):
+            work()
+        return micro * len(inputs) / self.timer.median(work, self.options.rounds)
+
+    def attempt(self, step, micro, how):
+        """Whether the trial came to a rate; tells it either way."""
+        began = time.monotonic()
+        if step.device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        facts = dict(case=self.case, micro=micro, compiled=how)
+        try:
+            rate = self.measure(step, micro)
+        except torch.OutOfMemoryError:
+            facts["failed"] = "out of memory"
+        except Exception as error:  # whatever a compiler throws must not end the comparison
+            said = (str(error).strip() or type(error).__name__).splitlines()[0]
+            facts["failed"] = f"{type(error).__name__}: {said}"[:300]
+        else:
+            facts["rate"] = rate
+            if self.best is None or rate > self.best["rate"]:
+                self.best = dict(facts)
+        if step.device == "cuda":
+            facts["memory_bytes"] = torch.cuda.max_memory_reserved()
+        facts["seconds"] = time.monotonic() - began
+        self.longest = max(self.longest, facts["seconds"])
+        tell("trial", **facts)
+        return "rate" in facts, facts.get("failed") == "out of memory"
+
+    def made(self, how):
+        """A step newly made and compiled; the memory of the one before is free by then."""
+        gc.collect()
+        if self.options.device == "cuda":
+            torch.cuda.empty_cache()
+        step = self.make()
+        self.compile(step, how)
+        return step
+
+    def search(self, micros, how):
+        """Until the memory is full, the time is up, or nothing compiles: then without compiling."""
+        step = self.made(how)
+        for micro in micros:
+            if self.best and self.seconds_left() < 1.5 * self.longest:
+                return tell("note", case=self.case, note=f"no time to try {micro}")
+            worked, full = self.attempt(step, micro, how)
+            gc.collect()
+            if self.options.device == "cuda":
+                torch.cuda.empty_cache()
+            if full:
+                return None
+            if not worked:
+                break
+        else:
+            return None
+        if how != "none" and self.best is None:
+            del step
+            self.search(micros, "none")
+        return None
+
+    def whole(self):
+        """The best micro-batch again, with the whole model compiled as one."""
+        # Tracing 24 layers takes some times as long as tracing one.
+        if self.best is None or self.seconds_left() < 45:
+            return tell("note", case=self.case, note="no time to compile the whole model as one")
+        self.attempt(self.made("whole"), self.best["micro"], "whole")
+        return None
+
+
+def squad_cases(options, timer, precision):
+    """(name, Trials) of the windows, padded to the longest allowed and grouped by length."""
+    from pytorch_bert import QuestionAnsweringStep
+    from window_batches import read_lengths, window_batches
+    lengths = read_lengths(options.windows)
+
+    def make():
+        return QuestionAnsweringStep(options.preset, precision, options.device)
+
+    def inputs_of(grouped):
+        return lambda step, micro: [
+            step.inputs(*one) for one in window_batches(lengths, micro, options.steps,
+                                                        options.tokens, grouped, multiple=8)]
+
+    return [Trials(options, timer, name, make, inputs_of(name == "grouped"), name == "grouped")
+            for name in ("padded", "grouped")]
+
+
+def pretraining_case(options, timer, precision):
+    from pytorch_bert import PretrainingStep
+
+    def make():
+        return PretrainingStep(options.preset, precision, options.device)
+
+    return Trials(options, timer, "pretraining", make,
+                  lambda step, micro: [step.inputs(micro, options.tokens, options.masked)])
+
+
+def run_case(options, timer):
+    precision = "f32" if options.compute == "f32" else options.precision
+    how = options.compile if options.compile in ("none", "layers") else "layers"
+    if not options.windows:
+        trials = pretraining_case(options, timer, precision)
+        trials.search(options.micro, how)
+        if options.compile == "all":
+            trials.whole()
+        return
+    padded, grouped = squad_cases(options, timer, precision)
+    # Half of the time each; grouped, the longest batch takes the memory that all take padded.
+    padded.ends -= options.seconds / 2
+    padded.search(options.micro, how)
+    grouped.search([padded.best["micro"] if padded.best else options.micro[0]], how)
+    if options.compile == "all":
+        padded.ends = grouped.ends
+        padded.whole()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--preset", required=True)
+    parser.add_argument("--device", required=True, choices=("cpu", "cuda"))
+    parser.add_argument("--compute", required=True, choices=("f32", "bf16"))
+    parser.add_argument("--precision", required=True, choices=("bf16", "autocast"))
+    parser.add_argument("--compile", required=True, choices=("none", "layers", "all"))
+    parser.add_argument("--mode", required=True)
+    parser.add_argument("--tokens", type=int, required=True)
+    parser.add_argument("--masked", type=int, default=0)
+    parser.add_argument("--windows", help="lengths: SQuAD, with --tokens at most in a window")
+    parser.add_argument("--micro", type=int, nargs="+", required=True, help="to be tried, in order")
+    parser.add_argument("--steps", type=int, default=0, help="of windows, a round; 0: an epoch")
+    parser.add_argument("--threads", type=int, required=True, help="of the CPU")
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--seconds", type=float, required=True)
+    options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        return tell("machine", torch=torch.__version__, device=None)
+    device = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
+    tell("machine", torch=torch.__version__, device=device)
+    if options.device == "cpu":
+        torch.set_num_threads(options.threads)
+    torch.set_float32_matmul_precision("high")
+    # A static shape for every micro-batch tried counts as a recompilation of the same code.
+    torch._dynamo.config.recompile_limit = 64
+    timer = Timer(options.device)
+    measure_ceiling(options, timer)
+    run_case(options, timer)
+    return None
+
+
+if __name__ == "__main__":
+    main()
