@@ -119,10 +119,15 @@ def pytorch_command(case, options, seconds):
 def run_pytorch(case, options, ends):
     """What pytorch_trials.py told until it ended, or was ended with the time."""
     seconds = max(30.0, ends - time.monotonic())
-    with tempfile.TemporaryFile("w+") as told, tempfile.TemporaryFile("w+") as errors:
+    # What it compiles lies in a folder of its own: a process that was ended leaves half a file behind,
+    # and the next one would fail on it.
+    with tempfile.TemporaryFile("w+") as told, tempfile.TemporaryFile("w+") as errors, \
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
+        caches = {"TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": f"{cache}/triton"}
         # A session of its own: torch.compile's workers end with it.
         process = subprocess.Popen(pytorch_command(case, options, 0.85 * seconds), stdout=told,
-                                   stderr=errors, start_new_session=True)
+                                   stderr=errors, start_new_session=True,
+                                   env={**os.environ, **caches})
         try:
             status = process.wait(seconds)
         except subprocess.TimeoutExpired:
