@@ -116,7 +116,7 @@ class Bench {
       if (padded) pad(batch_, settings_.max_length);
       tokens += static_cast<double>(batch_.rows());
       engine_->backward([&](const engine::BackwardInput& input) {
-        model_.forward_backward(context_, buffer_.upload(batch_),
+        model_.forward_backward(context_, buffer_.upload(context_, batch_),
                                 1.0 / static_cast<double>(settings_.batch),
                                 {.dropout_seed = 1,
                                  .loss_scale = input.loss_scale,

@@ -60,7 +60,7 @@ Tensor hidden_states(Context& context, const tasks::ModelDescription& descriptio
   model::MemoryPlan memory(context.device());
   encoder.book(memory, {.limits = tasks::limits_of(bounds_of(batch))});
   tasks::DeviceBatchBuffer buffer(context.device(), bounds_of(batch));
-  const View hidden = encoder.forward(context, buffer.upload(batch), {}, nullptr);
+  const View hidden = encoder.forward(context, buffer.upload(context, batch), {}, nullptr);
   Tensor result(Device{}, DType::kF32, hidden.shape());
   copy(result.view(), hidden);
   return result;
@@ -75,7 +75,7 @@ Tensor answer_scores(Context& context, const tasks::ModelDescription& descriptio
                      {.may_lack = {}, .may_ignore = {"bert.pooler.", "cls.", "classifier."}});
   answerer.plan(context, tasks::limits_of(bounds_of(batch)), {}, false);
   tasks::DeviceBatchBuffer buffer(context.device(), bounds_of(batch));
-  return answerer.predict(context, buffer.upload(batch));
+  return answerer.predict(context, buffer.upload(context, batch));
 }
 
 void run(const Path& path, const Path& output) {

@@ -145,7 +145,25 @@ void FileWriter::finish() {
   fail("{}: cannot close: {}", path_.string(), reason);
 }
 
-void write_file_atomically(const Path& path, std::string_view content) {
+namespace {
+
+// A pipe, a terminal, /dev/null: there is nothing to put in their place.
+void write_into(const Path& path, std::string_view content) {
+  const Descriptor descriptor(path, O_WRONLY, "open");
+  write_all(descriptor.get(), content.data(), content.size(), path);
+}
+
+}  // namespace
+
+void write_file_atomically(const Path& given, std::string_view content) {
+  namespace files = std::filesystem;
+  std::error_code ignored;
+  const files::file_status status = files::status(given, ignored);
+  require(given.has_filename() && !files::is_directory(status),
+          "\"{}\": is no name of a file to write{}", given.string(),
+          files::is_directory(status) ? ": a folder has it" : "");
+  if (files::exists(status) && !files::is_regular_file(status)) return write_into(given, content);
+  const Path path = files::is_symlink(given, ignored) ? files::weakly_canonical(given) : given;
   Path temporary = path;
   temporary += ".partial";
   FileWriter writer(temporary);
@@ -167,8 +185,10 @@ void sync_folder(const Path& folder) {
 }
 
 void rename_durably(const Path& from, const Path& to) {
-  require(::rename(from.c_str(), to.c_str()) == 0, "{}: cannot rename to {}: {}", from.string(),
-          to.string(), system_reason());
+  const bool renamed = ::rename(from.c_str(), to.c_str()) == 0;
+  const int reason = errno;  // before the words of the message are made
+  require(renamed, "{}: cannot rename to {}: {}", from.string(), to.string(),
+          std::strerror(reason));
   sync_folder(to.parent_path());
 }
 

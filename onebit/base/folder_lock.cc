@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,19 +19,34 @@ namespace {
 
 constexpr double kPatienceSeconds = 3;
 
+int open_file(const Path& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  require(file >= 0, "{}: cannot create: {}", path.string(), std::strerror(errno));
+  return file;
+}
+
+// Whether the file that was locked still has the name: its holder may have removed it meanwhile.
+bool has_name(int file, const Path& path) {
+  struct stat locked = {}, named = {};
+  return ::fstat(file, &locked) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         locked.st_ino == named.st_ino && locked.st_dev == named.st_dev;
+}
+
 }  // namespace
 
-FolderLock::FolderLock(const Path& folder) {
-  const Path path = folder / "lock";
-  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  require(file_ >= 0, "{}: cannot create: {}", path.string(), std::strerror(errno));
+FolderLock::FolderLock(const Path& folder) : path_(folder / "lock"), file_(open_file(path_)) {
   // A process that was killed a moment ago may still be on its way out.
   for (const Stopwatch waited; waited.seconds() < kPatienceSeconds;) {
-    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) {
+      if (has_name(file_, path_)) return;
+      ::close(file_);
+      file_ = open_file(path_);
+      continue;
+    }
     if (errno != EWOULDBLOCK && errno != EINTR) {
       log_warning(
           "{}: cannot be locked ({}): see to it that no other process writes to this folder",
-          path.string(), std::strerror(errno));
+          path_.string(), std::strerror(errno));
       return;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -42,6 +58,11 @@ FolderLock::FolderLock(const Path& folder) {
 
 FolderLock::~FolderLock() {
   ::close(file_);
+}
+
+void FolderLock::remove_file() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
 }
 
 }  // namespace onebit

@@ -57,6 +57,11 @@ Json parse_json(std::string_view text, const std::string& source) {
     const auto [line, column] = place_of(text, zero);
     fail("{}:{}:{}: not valid JSON: a zero byte", source, line, column);
   }
+  // Before it is parsed: the parser itself copies values.
+  if (const auto deep = find_deeper_nesting(text, kMostNesting)) {
+    const auto [line, column] = place_of(text, *deep);
+    fail("{}:{}:{}: more than {} brackets inside each other", source, line, column, kMostNesting);
+  }
   Json result;
   try {
     result = Json::parse(text, nullptr, true, true);
@@ -65,10 +70,6 @@ Json parse_json(std::string_view text, const std::string& source) {
     fail("{}:{}:{}: not valid JSON: {}", source, line, column, reason_of(error.what()));
   } catch (const Json::exception& error) {  // a number beyond every type
     fail("{}: not valid JSON: {}", source, reason_of_other(error.what()));
-  }
-  if (const auto deep = find_deeper_nesting(text, kMostNesting)) {
-    const auto [line, column] = place_of(text, *deep);
-    fail("{}:{}:{}: more than {} brackets inside each other", source, line, column, kMostNesting);
   }
   if (const auto duplicate = find_duplicate_key(text)) {
     const auto [line, column] = place_of(text, duplicate->offset);

@@ -8,16 +8,16 @@
 namespace onebit {
 namespace {
 
-// The offset after the string whose opening quote stands at `begin`.
+// The offset after the string whose opening quote stands at `begin`, or that of the text's end.
 size_t end_of_string(std::string_view text, size_t begin) {
   size_t at = begin + 1;
-  while (text[at] != '"') at += text[at] == '\\' ? 2 : 1;
-  return at + 1;
+  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+  return std::min(at + 1, text.size());
 }
 
 // The offset after the comment that begins at `begin`.
 size_t end_of_comment(std::string_view text, size_t begin) {
-  const bool to_line_end = text[begin + 1] == '/';
+  const bool to_line_end = text.substr(begin, 2) == "//";
   const size_t end = text.find(to_line_end ? "\n" : "*/", begin + 2);
   return end == std::string_view::npos ? text.size() : end + (to_line_end ? 1 : 2);
 }
@@ -41,7 +41,7 @@ std::optional<size_t> find_deeper_nesting(std::string_view text, size_t most) {
       continue;
     }
     if (text[at] == '{' || text[at] == '[') ++depth;
-    if (text[at] == '}' || text[at] == ']') --depth;
+    if ((text[at] == '}' || text[at] == ']') && depth > 0) --depth;
     if (depth > most) return at;
     ++at;
   }

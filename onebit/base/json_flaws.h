@@ -1,5 +1,4 @@
-// What JSON parsers let pass and we do not. Texts must already have been parsed as JSON, comments
-// allowed.
+// What JSON parsers let pass and we do not. Comments are allowed.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +13,10 @@ struct DuplicateKey {
   size_t offset;  // of the second one's opening quote, in bytes
 };
 
-// A key given twice in one object.
+// A key given twice in one object. The text must already have been parsed.
 std::optional<DuplicateKey> find_duplicate_key(std::string_view text);
 
-// The offset of a bracket that opens more than `most` levels.
+// The offset of a bracket that opens more than `most` levels. Of any text: it is asked first.
 std::optional<size_t> find_deeper_nesting(std::string_view text, size_t most);
 
 }  // namespace onebit

@@ -53,7 +53,7 @@ void set_log_rank(int rank) {
 
 void log_line(LogLevel level, std::string_view text) {
   const int rank = log_rank;
-  if (rank != 0 && level < LogLevel::kWarning) return;
+  if (rank != 0 && level < LogLevel::kError) return;
   if (rank != 0) {
     logger().log(to_spdlog(level), "[rank {}] {}{}", rank, prefix(level), text);
   } else {

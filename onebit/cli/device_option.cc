@@ -22,12 +22,13 @@ void add_device_options(CLI::App& command, DeviceOptions& options) {
 }
 
 Context make_context(const DeviceOptions& options, int local_rank, int local_ranks) {
+  const int share = std::max(1, available_threads() / std::max(1, local_ranks));
+  const int threads = options.threads > 0 ? options.threads : share;
   const int devices = options.device == "cpu" ? 0 : memory::cuda_device_count();
   if (options.device == "cuda" || devices > 0) {
-    return Context::cuda(devices > 0 ? local_rank % devices : 0);
+    return Context::cuda(devices > 0 ? local_rank % devices : 0, threads);
   }
-  const int share = std::max(1, available_threads() / std::max(1, local_ranks));
-  return Context::cpu(options.threads > 0 ? options.threads : share);
+  return Context::cpu(threads);
 }
 
 }  // namespace onebit::cli

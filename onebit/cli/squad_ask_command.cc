@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -26,8 +27,11 @@ std::string text_of(const std::string& path) {
 int run(const Arguments& given) {
   Context context = make_context(given.device, 0, 1);
   tasks::SquadPredictor predictor(context, given.model);
-  const data::DecodedAnswer answer =
+  data::DecodedAnswer answer =
       predictor.ask(text_of(given.context), given.question, given.prediction);
+  // First what is answered: --null-threshold may choose another than the most probable.
+  std::stable_partition(answer.best.begin(), answer.best.end(),
+                        [&](const auto& candidate) { return candidate.text == answer.text; });
   const size_t shown = std::min(answer.best.size(), static_cast<size_t>(given.top));
   if (given.json) {
     Json all = Json::array();

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
+#include "onebit/base/error.h"
 #include "onebit/base/log.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/squad_command.h"
 #include "onebit/data/answer_files.h"
 #include "onebit/data/python_json.h"
+#include "onebit/tasks/model_folder.h"
 
 namespace onebit::cli {
 namespace {
@@ -23,9 +26,55 @@ Path beside(const std::string& given, const Path& output, const char* name) {
   return given.empty() ? output.parent_path() / name : Path(given);
 }
 
+// Every file that will be written. Errors: one has another's name, that of the input or that of a
+// file of the model which no prediction has written.
+struct Outputs {
+  Path predictions, n_best, null_odds, logits;
+
+  explicit Outputs(const Arguments& given)
+      : predictions(given.output),
+        n_best(beside(given.n_best, predictions, kNBestName)),
+        null_odds(beside(given.null_odds, predictions, kNullOddsName)),
+        logits(given.logits) {
+    std::vector<Path> taken = {given.input};
+    for (const auto& file : std::filesystem::directory_iterator(find_folder(given.model))) {
+      const Path name = file.path().filename();
+      if (name != kPredictionsName && name != kNBestName && name != kNullOddsName) {
+        taken.push_back(file.path());
+      }
+    }
+    for (const Path& output : {predictions, n_best, null_odds, logits}) {
+      if (output.empty() || is_device(output)) continue;
+      for (const Path& other : taken) {
+        require(!same_file(output, other), "{}: would be written over {}; choose another name",
+                output.string(), other.string());
+      }
+      taken.push_back(output);
+    }
+  }
+
+ private:
+  static constexpr const char* kPredictionsName = "predictions.json";
+  static constexpr const char* kNBestName = "nbest_predictions.json";
+  static constexpr const char* kNullOddsName = "null_odds.json";
+
+  static Path find_folder(const Path& model) { return tasks::find_model_folder(model); }
+  static bool is_device(const Path& path) {
+    std::error_code ignored;
+    return std::filesystem::is_other(std::filesystem::status(path, ignored));
+  }
+  static bool same_file(const Path& one, const Path& other) {
+    std::error_code ignored;
+    return std::filesystem::weakly_canonical(one, ignored) ==
+           std::filesystem::weakly_canonical(other, ignored);
+  }
+};
+
 // A line a window: {"id", "window", "start", "end"}.
 void write_logits(const Path& path, const tasks::SquadPredictor::Computed& computed) {
-  FileWriter writer(path);
+  Path partial = path;
+  partial += ".partial";
+  FileWriter writer(partial);
   const data::SquadFeatures& features = *computed.features;
   for (size_t i = 0; i < features.windows().size(); ++i) {
     const size_t question = features.windows()[i].question;
@@ -42,6 +91,7 @@ void write_logits(const Path& path, const tasks::SquadPredictor::Computed& compu
     writer.write(data::python_json(line, 0) + "\n");
   }
   writer.finish();
+  rename_durably(partial, path);
 }
 
 bool is_version2(const Arguments& given, const data::SquadDataset& dataset) {
@@ -49,24 +99,22 @@ bool is_version2(const Arguments& given, const data::SquadDataset& dataset) {
 }
 
 void predict(const Arguments& given, Context& context, comm::Communicator& communicator) {
+  const Outputs outputs(given);
   const data::SquadDataset dataset = data::read_squad(given.input, data::SquadUse::kPredict);
   tasks::SquadPredictor predictor(context, given.model);
   const auto computed = predictor.compute(dataset, given.prediction, communicator);
   if (communicator.rank() != 0) return;
   const std::string problems = data::problem_summary(dataset);
   if (!problems.empty()) log_warning("{}: {}", given.input, problems);
-  if (!given.logits.empty()) write_logits(given.logits, computed);
+  if (!outputs.logits.empty()) write_logits(outputs.logits, computed);
   data::DecodeOptions decode = given.prediction.decode;
   decode.may_be_unanswerable = is_version2(given, dataset);
   const auto answers =
       data::decode_answers(*computed.features, computed.logits, decode, context.threads());
-  const Path output = given.output;
-  data::write_answers(
-      {.predictions = output,
-       .n_best = beside(given.n_best, output, "nbest_predictions.json"),
-       .null_odds =
-           decode.may_be_unanswerable ? beside(given.null_odds, output, "null_odds.json") : Path()},
-      dataset, answers);
+  data::write_answers({.predictions = outputs.predictions,
+                       .n_best = outputs.n_best,
+                       .null_odds = decode.may_be_unanswerable ? outputs.null_odds : Path()},
+                      dataset, answers);
   fmt::print("{}: {} answers from {} windows\n", given.output, answers.size(),
              computed.features->windows().size());
 }

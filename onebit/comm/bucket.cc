@@ -89,4 +89,13 @@ std::vector<int64_t> ReadyBuckets::ready(Range range) {
   return leaving;
 }
 
+void ReadyBuckets::require_all() const {
+  if (all_left()) return;
+  const Range waiting = buckets_.range(next_);
+  fail(
+      "gradients_ready was not called for all of the gradient: {} elements of [{}, {}) are waited "
+      "for; call it with every range, from the end of the buffer to its beginning",
+      missing_elements_[static_cast<size_t>(next_)], waiting.begin, waiting.end);
+}
+
 }  // namespace onebit::comm

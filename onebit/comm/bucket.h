@@ -63,6 +63,8 @@ class ReadyBuckets {
   // Error: elements became ready twice, or outside the buffer.
   std::vector<int64_t> ready(Range range);
   bool all_left() const { return next_ == buckets_.count(); }
+  // Error: a backward pass has left out a range; says which elements are waited for.
+  void require_all() const;
   // For the next pass.
   void restart();
 

@@ -1,5 +1,6 @@
 #include "onebit/data/squad_dataset.h"
 
+#include <cmath>
 #include <unordered_set>
 
 #include "onebit/base/error.h"
@@ -12,6 +13,8 @@ namespace onebit::data {
 namespace {
 
 constexpr size_t kProblemsTold = 5;
+// A value takes some times its text in memory, and a few packed bytes may stand for any size.
+constexpr size_t kMostBytes = size_t{512} << 20;
 
 // A value and its place in the file, for errors: "dev.json: data[3].paragraphs[0].qas[1].id".
 class Place {
@@ -21,7 +24,8 @@ class Place {
   const Json& value() const { return value_; }
 
   Place member(const char* key) const {
-    require(value_.is_object(), "{}: an object was expected", path_);
+    require(value_.is_object(), "{}{}an object was expected", path_,
+            path_.ends_with(": ") ? "" : ": ");
     const std::string path = fmt::format("{}{}{}", path_, path_.ends_with(": ") ? "" : ".", key);
     const auto found = value_.find(key);
     require(found != value_.end(), "{}: is missing; is this a SQuAD file?", path);
@@ -34,8 +38,14 @@ class Place {
     return value_.get_ref<const std::string&>();
   }
   int64_t integer() const {
-    require(value_.is_number_integer(), "{}: a whole number was expected", path_);
-    return value_.get<int64_t>();
+    // 16.0 is what some writers make of 16.
+    const bool whole =
+        value_.is_number_float() && std::floor(value_.get<double>()) == value_.get<double>();
+    require(value_.is_number_integer() || whole, "{}: a whole number was expected", path_);
+    constexpr double kLimit = 9e18;  // beyond every text; not beyond the type
+    const double size = value_.get<double>();
+    if (std::abs(size) > kLimit) return static_cast<int64_t>(std::copysign(kLimit, size));
+    return whole ? static_cast<int64_t>(size) : value_.get<int64_t>();
   }
   bool boolean() const {
     require(value_.is_boolean(), "{}: true or false was expected", path_);
@@ -61,7 +71,8 @@ class Reader {
 
   SquadDataset read(const Json& json) {
     const Place root(json, dataset_.source + ": ");
-    if (root.has("version")) dataset_.version = root.member("version").text();
+    if (root.has("version") && !root.member("version").value().is_null())
+      dataset_.version = root.member("version").text();
     root.member("data").for_each([&](const Place& article) {
       const std::string title = article.has("title") ? article.member("title").text() : "";
       article.member("paragraphs").for_each([&](const Place& paragraph) {
@@ -109,7 +120,9 @@ class Reader {
   std::string reason_against(SquadQuestion& question, const ContextWords& words) {
     if (use_ == SquadUse::kScore) return "";
     if (!ids_.insert(question.id).second) return "its id was given before";
-    if (words.size() == 0) return "its context is empty";
+    if (with_single_spaces(dataset_.paragraphs.back().context).empty()) {
+      return "its context is empty";
+    }
     if (with_single_spaces(question.text).empty()) return "the question is empty";
     if (use_ == SquadUse::kPredict || question.impossible) return "";
     if (question.answers.empty()) return "it has no answer";
@@ -161,6 +174,10 @@ std::string read_whole(const Path& path) {
   for (;;) {
     const size_t got = stream->read(buffer.data(), buffer.size());
     if (got == 0) return text;
+    require(
+        text.size() + got <= kMostBytes,
+        "{}: holds more than {} MiB (unpacked): no SQuAD file is so large; split it if it is one",
+        path.string(), kMostBytes >> 20);
     text.append(buffer.data(), got);
   }
 }

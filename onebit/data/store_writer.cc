@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "onebit/base/error.h"
-#include "onebit/base/folder.h"
 #include "onebit/base/json.h"
 #include "onebit/data/checksum.h"
 #include "onebit/data/token_store.h"
@@ -76,30 +75,21 @@ class StoreWriter::File {
   uint32_t crc32_ = 0;
 };
 
-StoreWriter::StoreWriter(const Path& output, bool overwrite) : output_(output) {
-  if (!output_.has_filename()) output_ = output_.parent_path();
-  require(!output_.empty(), "no output folder was given");
-  check_output(output_, overwrite);
-  partial_ = output_;
-  partial_ += ".partial";
-  std::error_code error;
-  fs::remove_all(partial_, error);
-  fs::create_directories(partial_, error);
-  require(!error, "{}: cannot make the folder: {}", partial_.string(), error.message());
-  tokens_ = std::make_unique<File>(partial_ / kTokensName);
-  sentences_ = std::make_unique<File>(partial_ / kSentencesName);
-  documents_ = std::make_unique<File>(partial_ / kDocumentsName);
+StoreWriter::StoreWriter(const Path& output, bool overwrite) {
+  check_output(output, overwrite);
+  folder_.emplace(output, Existing::kReplace);
+  tokens_ = std::make_unique<File>(partial_folder() / kTokensName);
+  sentences_ = std::make_unique<File>(partial_folder() / kSentencesName);
+  documents_ = std::make_unique<File>(partial_folder() / kDocumentsName);
   sentences_->write({0});
   documents_->write({0});
 }
 
+// The files before their folder.
 StoreWriter::~StoreWriter() {
-  if (finished_) return;
   tokens_.reset();
   sentences_.reset();
   documents_.reset();
-  std::error_code ignored;
-  fs::remove_all(partial_, ignored);
 }
 
 void StoreWriter::set_vocabulary(const text::Vocabulary& vocabulary, text::Casing casing) {
@@ -107,7 +97,7 @@ void StoreWriter::set_vocabulary(const text::Vocabulary& vocabulary, text::Casin
   manifest_.vocabulary_size = vocabulary.size();
   manifest_.vocabulary_checksum = vocabulary.checksum();
   manifest_.token_size_bytes = vocabulary.size() <= kLargestShortVocabulary ? 2 : 4;
-  vocabulary.save(partial_ / kVocabularyName);
+  vocabulary.save(partial_folder() / kVocabularyName);
 }
 
 void StoreWriter::add(const TokenizedBlock& block) {
@@ -146,12 +136,12 @@ StoreManifest StoreWriter::finish(uint64_t text_bytes, const std::string& format
   for (File* file : {tokens_.get(), sentences_.get(), documents_.get()}) {
     manifest_.files.push_back(file->finish());
   }
-  const std::string vocabulary = read_file(partial_ / kVocabularyName);
+  const std::string vocabulary = read_file(partial_folder() / kVocabularyName);
   manifest_.files.push_back(
       {kVocabularyName, vocabulary.size(), crc32_of(vocabulary.data(), vocabulary.size())});
-  write_file_atomically(partial_ / kManifestName, manifest_to_json(manifest_).dump(2) + "\n");
-  replace_folder(partial_, output_);
-  finished_ = true;
+  write_file_atomically(partial_folder() / kManifestName,
+                        manifest_to_json(manifest_).dump(2) + "\n");
+  folder_->finish();
   return manifest_;
 }
 

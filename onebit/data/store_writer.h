@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "onebit/base/file.h"
+#include "onebit/base/partial_folder.h"
 #include "onebit/data/store_manifest.h"
 #include "onebit/text/vocabulary.h"
 
@@ -35,15 +36,15 @@ class TokenizedBlock {
 
 class StoreWriter {
  public:
-  // Makes the folder `<output>.partial`, emptied if a killed run left one. Errors: `output` is a
-  // store and `overwrite` is false, or is something else that is no empty folder.
+  // Makes the folder `<output>.partial` (base/partial_folder.h). Errors: `output` is a store and
+  // `overwrite` is false, or is something else that is no empty folder; another process writes it.
   StoreWriter(const Path& output, bool overwrite);
   // Removes the folder unless finish() was reached.
   ~StoreWriter();
   StoreWriter(const StoreWriter&) = delete;
   StoreWriter& operator=(const StoreWriter&) = delete;
 
-  const Path& partial_folder() const { return partial_; }
+  const Path& partial_folder() const { return folder_->path(); }
   // To be called once, before the first block.
   void set_vocabulary(const text::Vocabulary& vocabulary, text::Casing casing);
   int token_size_bytes() const { return manifest_.token_size_bytes; }
@@ -56,8 +57,7 @@ class StoreWriter {
  private:
   class File;
 
-  Path output_, partial_;
-  bool finished_ = false;
+  std::optional<PartialFolder> folder_;
   StoreManifest manifest_;
   std::unique_ptr<File> tokens_, sentences_, documents_;
   uint64_t document_end_ = 0;  // sentences in finished documents

@@ -53,16 +53,6 @@ void check_offsets(std::span<const uint64_t> offsets, uint64_t end, const Path& 
           path.string());
 }
 
-std::string with_thousands(uint64_t value) {
-  const std::string digits = fmt::format("{}", value);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
 }  // namespace
 
 TokenStore::TokenStore(const Path& folder) : folder_(folder), manifest_(read_manifest(folder)) {
@@ -121,32 +111,6 @@ void TokenStore::verify() const {
             "damaged; copy or prepare it again",
             mapped.path().string(), found, file.crc32);
   }
-}
-
-std::vector<std::pair<std::string, std::string>> TokenStore::describe() const {
-  const auto ratio = [](uint64_t a, uint64_t b) {
-    return fmt::format("{:.1f}", static_cast<double>(a) / static_cast<double>(b));
-  };
-  const bool cased = manifest_.casing == text::Casing::kCased;
-  std::vector<std::pair<std::string, std::string>> rows = {
-      {"kind", fmt::format("token store, version {}", kStoreVersion)},
-      {"documents", with_thousands(documents())},
-      {"sentences", with_thousands(sentences())},
-      {"tokens", with_thousands(tokens())},
-      {"sentences a document", ratio(sentences(), documents())},
-      {"tokens a sentence", ratio(tokens(), sentences())},
-      {"vocabulary", fmt::format("{} tokens, {}, checksum {:08x}",
-                                 with_thousands(static_cast<uint64_t>(vocabulary_->size())),
-                                 cased ? "cased" : "uncased", manifest_.vocabulary_checksum)},
-      {"token type", manifest_.token_size_bytes == 2 ? "u16" : "u32"},
-      {"text",
-       fmt::format("{} bytes read as {}", with_thousands(manifest_.text_bytes), manifest_.format)},
-      {"sources", with_thousands(manifest_.source_count)}};
-  for (const StoreFile& file : manifest_.files) {
-    rows.emplace_back(file.name, fmt::format("{} bytes, crc32 {:08x}",
-                                             with_thousands(file.size_bytes), file.crc32));
-  }
-  return rows;
 }
 
 bool is_token_store(const Path& folder) {

@@ -52,9 +52,6 @@ class TokenStore {
   // differs.
   void verify() const;
 
-  // Rows (name, value) for `onebit inspect`.
-  std::vector<std::pair<std::string, std::string>> describe() const;
-
  private:
   Path folder_;
   StoreManifest manifest_;

@@ -21,10 +21,11 @@ Context Context::cpu(int threads) {
   return context;
 }
 
-Context Context::cuda(int index) {
+Context Context::cuda(int index, int threads) {
+  require(threads >= 1, "a context needs at least one thread, {} were asked for", threads);
   Context context;
   context.device_ = {DeviceType::kCuda, index};
-  context.threads_ = 1;
+  context.threads_ = threads;
   context.cuda_ = CudaDoor::open(index);
   return context;
 }

@@ -29,8 +29,9 @@ class Context {
  public:
   // A CPU context for the calling thread; library calls made from it use `threads` threads.
   static Context cpu(int threads);
-  // A context on CUDA device `index`. Error: not built, or no such device.
-  static Context cuda(int index);
+  // A context on CUDA device `index`, whose work on the host uses `threads` threads. Error: not
+  // built, or no such device.
+  static Context cuda(int index, int threads = 1);
 
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;

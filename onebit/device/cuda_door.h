@@ -1,6 +1,7 @@
 // The door to the CUDA libraries: one stream and its handles. cuda_stream.cc, or no_cuda_door.cc.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 namespace onebit {
@@ -14,6 +15,11 @@ class CudaDoor {
   // An event after all work given so far, and making work given from now on wait for one.
   virtual std::shared_ptr<void> record() = 0;
   virtual void wait_for(const std::shared_ptr<void>& event) = 0;
+  // Returns when what the event stands behind has been done.
+  virtual void await(const std::shared_ptr<void>& event) = 0;
+  // Copies in the order of the work given, to or from memory of the device; with page-locked memory
+  // on the other side it returns at once.
+  virtual void copy(void* to, const void* from, int64_t size_bytes) = 0;
 };
 
 }  // namespace onebit

@@ -22,18 +22,15 @@ CudaStream::CudaStream(int device_index)
     : device_index_(device_index), scratch_(Device{DeviceType::kCuda, device_index}) {
   check_cuda(cudaSetDevice(device_index), "cudaSetDevice");
   check_cuda(cudaStreamCreate(&stream_), "cudaStreamCreate");
-  const cublasStatus_t status = cublasLtCreate(&cublas_);
-  require(status == CUBLAS_STATUS_SUCCESS, "cublasLtCreate: {}", cublasLtGetStatusString(status));
   void* staging = nullptr;
   check_cuda(cudaMallocHost(&staging, kStagingBytes), "cudaMallocHost");
   staging_ = static_cast<std::byte*>(staging);
-  workspace_ = Buffer(Device{DeviceType::kCuda, device_index}, kWorkspaceBytes);
 }
 
 CudaStream::~CudaStream() {
   cudaSetDevice(device_index_);
   cudaStreamSynchronize(stream_);
-  cublasLtDestroy(cublas_);
+  if (cublas_ != nullptr) cublasLtDestroy(cublas_);
   cudaFreeHost(staging_);
   cudaStreamDestroy(stream_);
 }
@@ -62,6 +59,31 @@ void CudaStream::wait_for(const std::shared_ptr<void>& event) {
   check_cuda(cudaSetDevice(device_index_), "cudaSetDevice");
   check_cuda(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(event.get()), 0),
              "cudaStreamWaitEvent");
+}
+
+void CudaStream::await(const std::shared_ptr<void>& event) {
+  check_cuda(cudaEventSynchronize(static_cast<cudaEvent_t>(event.get())), "cudaEventSynchronize");
+}
+
+void CudaStream::copy(void* to, const void* from, int64_t size_bytes) {
+  if (size_bytes == 0) return;
+  check_cuda(cudaSetDevice(device_index_), "cudaSetDevice");
+  check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(size_bytes), cudaMemcpyDefault, stream_),
+             "cudaMemcpyAsync");
+}
+
+cublasLtHandle_t CudaStream::cublas() {
+  if (cublas_ != nullptr) return cublas_;
+  const cublasStatus_t status = cublasLtCreate(&cublas_);
+  require(status == CUBLAS_STATUS_SUCCESS, "cublasLtCreate: {}", cublasLtGetStatusString(status));
+  return cublas_;
+}
+
+void* CudaStream::workspace() {
+  if (workspace_.size_bytes() == 0) {
+    workspace_ = Buffer(Device{DeviceType::kCuda, device_index_}, kWorkspaceBytes);
+  }
+  return workspace_.data();
 }
 
 // From pageable memory the runtime stages the bytes before it returns.

@@ -39,17 +39,21 @@ class CudaStream final : public CudaDoor {
   void synchronize() override;
   std::shared_ptr<void> record() override;
   void wait_for(const std::shared_ptr<void>& event) override;
+  void await(const std::shared_ptr<void>& event) override;
+  void copy(void* to, const void* from, int64_t size_bytes) override;
 
   cudaStream_t stream() const { return stream_; }
-  cublasLtHandle_t cublas() const { return cublas_; }
-  void* workspace() const { return workspace_.data(); }
+  // Opened and booked when first asked for: a stream that only copies needs neither.
+  cublasLtHandle_t cublas();
+  void* workspace();
   // How cuBLASLt makes each product met so far; none where it cannot.
   std::map<ProductKey, std::optional<cublasLtMatmulAlgo_t>>& products() { return products_; }
   // Device memory that later work on this stream may use again.
   Scratch& scratch() { return scratch_; }
   // Page-locked host memory for small results.
   std::byte* staging() const { return staging_; }
-  // Copies small host memory to the device in stream order; `from` may be reused on return.
+  // Copies small pageable host memory to the device in stream order; `from` may be reused on
+  // return.
   void upload(void* to, const void* from, int64_t size_bytes);
   // Copies at most kStagingBytes of device memory to the host and waits for them.
   void download(void* to, const void* from, int64_t size_bytes);

@@ -1,4 +1,6 @@
-#include "onebit/engine/config.h"
+#include "onebit/engine/batch_sizes.h"
+
+#include "onebit/base/error.h"
 
 namespace onebit::engine {
 namespace {

@@ -27,6 +27,25 @@ std::optional<std::string> agreed_tag(comm::Communicator& communicator,
   return std::string(text.data());
 }
 
+SavedCheckpoint read_checkpoint(const Path& folder, const std::string& tag) {
+  const std::string place = (folder / "state.json").string();
+  const Json state = read_json(place);
+  JsonReader reader(state, place, "");
+  const int64_t version = reader.integer("format", 0);
+  require(version == kFormatVersion, "{}: checkpoint format {}, this onebit reads format {}", place,
+          version, kFormatVersion);
+  const int64_t world_size = reader.integer("world_size", 0);
+  require(world_size >= 1 && world_size <= kLargestWorld,
+          "{}: `world_size` is {}: it must lie between 1 and {}", place, world_size, kLargestWorld);
+  return SavedCheckpoint{
+      .tag = tag,
+      .model_folder = folder / "model",
+      .step = reader.integer("step", 0),
+      .world_size = static_cast<int>(world_size),
+      .client_state = reader.raw("client_state"),
+      .shards = StateShards(folder, static_cast<int>(world_size), reader.raw("state"))};
+}
+
 }  // namespace
 
 void Checkpoints::save(const Engine& engine, const Json& client_state,
@@ -48,23 +67,15 @@ void Checkpoints::save(const Engine& engine, const Json& client_state,
 std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
   const std::optional<std::string> found = agreed_tag(communicator_, folder_, tag);
   if (!found) return std::nullopt;
-  const Path folder = folder_.folder(*found);
-  const std::string place = (folder / "state.json").string();
-  const Json state = read_json(place);
-  JsonReader reader(state, place, "");
-  const int64_t version = reader.integer("format", 0);
-  require(version == kFormatVersion, "{}: checkpoint format {}, this onebit reads format {}", place,
-          version, kFormatVersion);
-  const int64_t world_size = reader.integer("world_size", 0);
-  require(world_size >= 1 && world_size <= kLargestWorld,
-          "{}: `world_size` is {}: it must lie between 1 and {}", place, world_size, kLargestWorld);
-  return SavedCheckpoint{
-      .tag = *found,
-      .model_folder = folder / "model",
-      .step = reader.integer("step", 0),
-      .world_size = static_cast<int>(world_size),
-      .client_state = reader.raw("client_state"),
-      .shards = StateShards(folder, static_cast<int>(world_size), reader.raw("state"))};
+  try {
+    return read_checkpoint(folder_.folder(*found), *found);
+  } catch (const Error& error) {
+    std::vector<std::string> others = folder_.tags();
+    std::erase(others, *found);
+    if (others.empty()) throw;
+    fail("{}; go on from another checkpoint: --resume {}", error.what(),
+         fmt::join(others, " or --resume "));
+  }
 }
 
 }  // namespace onebit::engine

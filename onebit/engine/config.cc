@@ -21,6 +21,7 @@ LossScaleConfig parse_loss_scale(JsonReader& fp16) {
   config.min_scale = fp16.number("min_loss_scale", 1);
   require(config.static_scale >= 0, "{} must not be negative; 0 means dynamic",
           fp16.place("loss_scale"));
+  require(config.min_scale > 0, "{} must be positive", fp16.place("min_loss_scale"));
   require(config.window >= 1, "{} must be at least 1", fp16.place("loss_scale_window"));
   require(config.initial_scale_power >= 0 && config.initial_scale_power <= 30,
           "{} must lie in 0..30", fp16.place("initial_scale_power"));
@@ -121,8 +122,9 @@ void refuse_unsupported(JsonReader& recipe) {
           recipe.place("sparse_gradients"));
   for (const char* key : {"amp", "wandb", "comet", "progressive_layer_drop"}) {
     const Json& section = recipe.raw(key);
-    const bool on = section.is_object() && section.value("enabled", false);
-    require(!on, "{} is not supported: remove it or set enabled to false", recipe.place(key));
+    const Json enabled = section.is_object() ? section.value("enabled", Json(false)) : section;
+    require(enabled == false || enabled.is_null(),
+            "{} is not supported: remove it or set enabled to false", recipe.place(key));
   }
   JsonReader types = recipe.object("data_types");
   types.choice("grad_accum_dtype", "fp32", {"fp32"});
@@ -134,9 +136,15 @@ void refuse_unsupported(JsonReader& recipe) {
 EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
   EngineConfig config;
   config.place = place;
-  config.batch.train = recipe.integer("train_batch_size", 0);
-  config.batch.micro = recipe.integer("train_micro_batch_size_per_gpu", 0);
-  config.batch.accumulation = recipe.integer("gradient_accumulation_steps", 0);
+  const auto batch_size = [&](const char* key) {
+    const int64_t size = recipe.integer(key, 0);
+    require(!recipe.has(key) || size > 0, "{} is {}; batch sizes must be positive",
+            recipe.place(key), size);
+    return size;
+  };
+  config.batch.train = batch_size("train_batch_size");
+  config.batch.micro = batch_size("train_micro_batch_size_per_gpu");
+  config.batch.accumulation = batch_size("gradient_accumulation_steps");
   config.gradient_clipping = recipe.number("gradient_clipping", 0);
   require(config.gradient_clipping >= 0, "{} must not be negative; 0 means off",
           recipe.place("gradient_clipping"));

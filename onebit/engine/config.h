@@ -8,22 +8,11 @@
 #include <vector>
 
 #include "onebit/base/json.h"
+#include "onebit/engine/batch_sizes.h"
 #include "onebit/optim/optimizer_config.h"
 #include "onebit/tensor/dtype.h"
 
 namespace onebit::engine {
-
-// train = micro * accumulation * world_size. In samples (sequences).
-struct BatchSizes {
-  int64_t train = 0;
-  int64_t micro = 0;
-  int64_t accumulation = 0;
-};
-
-// Any two of train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps (0:
-// absent) give the third; with one, accumulation is 1. Errors: none given, a remainder, three that
-// disagree; each with the values and the fix. `place` names the recipe.
-BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string& place);
 
 struct LossScaleConfig {
   double static_scale = 0;  // 0: dynamic

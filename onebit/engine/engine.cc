@@ -62,7 +62,9 @@ void Engine::begin_update() {
 }
 
 void Engine::backward(const std::function<void(const BackwardInput&)>& run) {
-  ONEBIT_INVARIANT(micro_step_ < batch_.accumulation);
+  require(micro_step_ < batch_.accumulation,
+          "backward() was called more than gradient_accumulation_steps ({}) times without step()",
+          batch_.accumulation);
   if (micro_step_ == 0) begin_update();
   BackwardInput input{.loss_scale = scaler_.scale(), .gradients_ready = {}};
   const bool last = micro_step_ + 1 == batch_.accumulation;
@@ -97,9 +99,7 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
 void Engine::show_local_gradients(Context& context, params::Range range) {
   if (!optimizer_->observes_local_gradients()) return;
   optimizer_->observe_local_gradients(context, table_, range);
-  if (config_.gradient_clipping > 0) {
-    clipper_.observe_local_gradients(context, table_.gradients().rows(range.begin, range.end));
-  }
+  clipper_.observe_local_gradients(context, table_.gradients().rows(range.begin, range.end));
 }
 
 optim::StepInput Engine::step_input(double gradient_scale) const {

@@ -38,7 +38,7 @@ struct StepOutcome {
   int64_t step = 0;           // updates completed, this one included if it was applied
   int64_t skipped_steps = 0;  // since the beginning of the run
   bool applied = true;        // false: some gradient was not finite; no value has moved on any rank
-  optim::Phase phase = optim::Phase::kWarmup;
+  optim::Phase phase = optim::Phase::kDense;
   bool froze_now = false;
   double learning_rate = 0;
   double gradient_norm = 0;  // of the average over ranks (an estimate in the compressed phase)

@@ -55,7 +55,7 @@ void GradientExchange::finish() {
     context.synchronize();
   });
   thread_->wait();
-  ONEBIT_INVARIANT(ready_.all_left());
+  ready_.require_all();
 }
 
 }  // namespace onebit::engine

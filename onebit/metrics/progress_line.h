@@ -18,7 +18,7 @@ struct ProgressFigures {
   double learning_rate = 0;
   double samples_per_second = 0, tokens_per_second = 0;
   double seconds_left = 0;
-  std::string_view phase = {};  // "warmup", "compressed", "uncompressed", or empty
+  std::string_view phase = {};  // "dense", "warmup", "compressed", "uncompressed", or empty
 };
 
 // "step 120/2000 6%  loss 7.301  mlm 6.61  nsp 0.69  lr 1.0e-04  84.2 samples/s  10.8k tokens/s

@@ -23,8 +23,8 @@ ClassificationModel::ClassificationModel(const BertConfig& config, int64_t class
   head_range_.end = table.size_elements();
 }
 
-void ClassificationModel::plan(Context& context, const BatchLimits& limits,
-                               const MemoryOptions& memory, bool training) {
+MemoryPlan ClassificationModel::plan(Context& context, const BatchLimits& limits,
+                                     const MemoryOptions& memory, bool training) {
   const DType compute = bert_.table().compute_type();
   MemoryPlan booked(context.device());
   bert_.book(booked, {.limits = limits,
@@ -41,7 +41,8 @@ void ClassificationModel::plan(Context& context, const BatchLimits& limits,
     grad_pooled_ =
         booked.book(MemoryKind::kHead, compute, {limits.sequences, config().hidden_size});
   }
-  counter_.book(limits.sequences);
+  counter_.book(context.device(), limits.sequences);
+  return booked;
 }
 
 ops::Dropout ClassificationModel::dropout(Context& context, const DeviceBatch& batch,
@@ -69,13 +70,15 @@ ClassificationModel::Result ClassificationModel::run(Context& context, const Dev
                              .dropout = dropout(context, batch, pass),
                              .gradient_scale = static_cast<float>(scale),
                              .grad_pooled = grad_pooled});
+  counter_.start(context, classifier_.losses(sequences), classifier_.correct(sequences),
+                 batch.classes);
   if (pass != nullptr) {
+    if (pass->forward_done) pass->forward_done();
     pooler_.backward(context, hidden, grad_pooled, bert_.output_gradient());
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
     bert_.backward(context, batch, output_rows, *pass);
   }
-  const LabelSums sums =
-      counter_.sum(classifier_.losses(sequences), classifier_.correct(sequences), batch.classes);
+  const LabelSums sums = counter_.sums();
   return {.loss_sum = sums.loss, .sequences = sums.items, .correct = sums.correct};
 }
 

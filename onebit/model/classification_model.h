@@ -19,8 +19,8 @@ class ClassificationModel {
   int64_t classes() const { return classes_; }
 
   // As in PreTrainingModel.
-  void plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
-            bool training);
+  MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
+                  bool training);
 
   struct Result {
     double loss_sum = 0;

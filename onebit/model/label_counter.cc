@@ -1,24 +1,38 @@
 #include "onebit/model/label_counter.h"
 
 namespace onebit::model {
+namespace {
 
-void LabelCounter::book(int64_t items) {
-  losses_ = Tensor(Device{}, DType::kF32, {items});
-  correct_ = Tensor(Device{}, DType::kU8, {items});
-  targets_ = Tensor(Device{}, DType::kI32, {items});
+void fetch(const Context& context, Staging& to, const ConstView& from) {
+  to.download(context, from.raw(), from.size_bytes());
 }
 
-LabelSums LabelCounter::sum(ConstView losses, ConstView correct, ConstView targets) const {
-  const int64_t items = targets.elements();
+}  // namespace
+
+void LabelCounter::book(Device device, int64_t items) {
+  losses_ = Staging(device, items * size_bytes_of(DType::kF32));
+  correct_ = Staging(device, items * size_bytes_of(DType::kU8));
+  targets_ = Staging(device, items * size_bytes_of(DType::kI32));
+}
+
+void LabelCounter::start(const Context& context, ConstView losses, ConstView correct,
+                         ConstView targets) {
+  items_ = targets.elements();
+  fetch(context, losses_, losses);
+  fetch(context, correct_, correct);
+  fetch(context, targets_, targets);
+}
+
+LabelSums LabelCounter::sums() {
+  for (Staging* memory : {&losses_, &correct_, &targets_}) memory->wait();
+  const auto* losses = reinterpret_cast<const float*>(losses_.data());
+  const auto* correct = reinterpret_cast<const uint8_t*>(correct_.data());
+  const auto* targets = reinterpret_cast<const int32_t*>(targets_.data());
   LabelSums sums;
-  if (items == 0) return sums;
-  copy(losses_.first_rows(items), losses);
-  copy(correct_.first_rows(items), correct);
-  copy(targets_.first_rows(items), targets);
-  for (int64_t item = 0; item < items; ++item) {
-    if (targets_.data<int32_t>()[item] < 0) continue;
-    sums.loss += static_cast<double>(losses_.data<float>()[item]);
-    sums.correct += correct_.data<uint8_t>()[item];
+  for (int64_t item = 0; item < items_; ++item) {
+    if (targets[item] < 0) continue;
+    sums.loss += static_cast<double>(losses[item]);
+    sums.correct += correct[item];
     ++sums.items;
   }
   return sums;

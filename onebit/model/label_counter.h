@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "onebit/model/memory_plan.h"
-#include "onebit/tensor/tensor.h"
+#include "onebit/device/staging.h"
+#include "onebit/tensor/view.h"
 
 namespace onebit::model {
 
@@ -16,13 +16,17 @@ struct LabelSums {
 
 class LabelCounter {
  public:
-  // Host staging for up to `items` items.
-  void book(int64_t items);
-  // losses f32, correct u8, targets i32, all [items] on any device. Waits for the device.
-  LabelSums sum(ConstView losses, ConstView correct, ConstView targets) const;
+  // Host memory for up to `items` items of a model on `device`.
+  void book(Device device, int64_t items);
+  // Losses f32, correct u8, targets i32, all [items] on that device, as the work given so far
+  // leaves them. Waits for nothing.
+  void start(const Context&, ConstView losses, ConstView correct, ConstView targets);
+  // Of the items of the last start(). Waits for the work before it, not for any after it.
+  LabelSums sums();
 
  private:
-  Tensor losses_, correct_, targets_;
+  Staging losses_, correct_, targets_;
+  int64_t items_ = 0;
 };
 
 }  // namespace onebit::model

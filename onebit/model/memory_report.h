@@ -8,6 +8,7 @@
 #include "onebit/model/batch.h"
 #include "onebit/model/config.h"
 #include "onebit/model/memory_plan.h"
+#include "onebit/params/table.h"
 
 namespace onebit::model {
 
@@ -16,6 +17,9 @@ struct MemoryRow {
   int64_t bytes = 0;
 };
 
+// Of a model's table and what its plan() has booked.
+std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& booked,
+                                     DType compute);
 // A pre-training model at one setting of the options.
 std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
                                      const MemoryOptions& options, DType compute);

@@ -46,12 +46,13 @@ void PreTrainingModel::book(MemoryPlan& memory, const BatchLimits& limits,
                : Tensor();
 }
 
-void PreTrainingModel::plan(Context& context, const BatchLimits& limits,
-                            const MemoryOptions& memory, bool training) {
+MemoryPlan PreTrainingModel::plan(Context& context, const BatchLimits& limits,
+                                  const MemoryOptions& memory, bool training) {
   MemoryPlan booked(context.device());
   book(booked, limits, memory, training, bert_.table().compute_type());
-  masked_counter_.book(limits.masked);
-  sequence_counter_.book(limits.sequences);
+  masked_counter_.book(context.device(), limits.masked);
+  sequence_counter_.book(context.device(), limits.sequences);
+  return booked;
 }
 
 void PreTrainingModel::check(int64_t masked) const {
@@ -84,21 +85,17 @@ PreTrainingModel::Result PreTrainingModel::run(Context& context, const DeviceBat
                                 .dropout = {},
                                 .gradient_scale = scale_of(weights.next_sentence, pass),
                                 .grad_pooled = pass == nullptr ? View() : grad_pooled});
+  masked_counter_.start(context, masked_lm_.losses(masked), masked_lm_.correct(masked),
+                        batch.masked_targets);
+  sequence_counter_.start(context, next_sentence_.losses(sequences),
+                          next_sentence_.correct(sequences), batch.next_sentence);
   if (pass != nullptr) {
     if (pass->forward_done) pass->forward_done();
     pooler_.backward(context, first_hidden, grad_pooled, grad_first);
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
     bert_.backward(context, batch, output_rows, *pass);
   }
-  return collect(batch);
-}
-
-PreTrainingModel::Result PreTrainingModel::collect(const DeviceBatch& batch) const {
-  const int64_t masked = batch.masked_rows.elements(), sequences = batch.sequences();
-  const LabelSums words = masked_counter_.sum(masked_lm_.losses(masked), masked_lm_.correct(masked),
-                                              batch.masked_targets);
-  const LabelSums pairs = sequence_counter_.sum(
-      next_sentence_.losses(sequences), next_sentence_.correct(sequences), batch.next_sentence);
+  const LabelSums words = masked_counter_.sums(), pairs = sequence_counter_.sums();
   return {.mlm_loss_sum = words.loss,
           .nsp_loss_sum = pairs.loss,
           .masked = words.items,

@@ -20,9 +20,10 @@ class PreTrainingModel {
   const BertConfig& config() const { return bert_.config(); }
 
   // Books everything for micro-batches up to `limits` on the table's device and in its compute
-  // type: no pass allocates afterwards. With `training` false only evaluation is possible.
-  void plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
-            bool training);
+  // type: no pass allocates afterwards. With `training` false only evaluation is possible. Returns
+  // what was booked.
+  MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
+                  bool training);
   // What plan() books, for reports.
   void book(MemoryPlan& memory, const BatchLimits& limits, const MemoryOptions& options,
             bool training, DType compute);
@@ -55,7 +56,6 @@ class PreTrainingModel {
  private:
   Result run(Context& context, const DeviceBatch& batch, const LossWeights& weights,
              const TrainingPass* pass);
-  Result collect(const DeviceBatch& batch) const;
   void check(int64_t masked) const;
 
   BatchLimits limits_;

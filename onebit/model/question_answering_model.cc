@@ -19,8 +19,8 @@ QuestionAnsweringModel::QuestionAnsweringModel(const BertConfig& config, params:
   head_range_.end = table.size_elements();
 }
 
-void QuestionAnsweringModel::plan(Context& context, const BatchLimits& limits,
-                                  const MemoryOptions& memory, bool training) {
+MemoryPlan QuestionAnsweringModel::plan(Context& context, const BatchLimits& limits,
+                                        const MemoryOptions& memory, bool training) {
   const DType compute = bert_.table().compute_type();
   MemoryPlan booked(context.device());
   bert_.book(booked, {.limits = limits,
@@ -30,8 +30,9 @@ void QuestionAnsweringModel::plan(Context& context, const BatchLimits& limits,
                       .compute = compute});
   logits_ = booked.book(MemoryKind::kHead, compute, {limits.rows, 2});
   losses_ = booked.book(MemoryKind::kHead, DType::kF32, {2 * limits.sequences});
-  host_losses_ = Tensor(Device{}, DType::kF32, {2 * limits.sequences});
-  host_spans_ = Tensor(Device{}, DType::kI32, {2 * limits.sequences});
+  host_losses_ = Staging(context.device(), 2 * limits.sequences * size_bytes_of(DType::kF32));
+  host_spans_ = Staging(context.device(), 2 * limits.sequences * size_bytes_of(DType::kI32));
+  return booked;
 }
 
 View QuestionAnsweringModel::logits(Context& context, ConstView hidden) const {
@@ -57,7 +58,11 @@ QuestionAnsweringModel::Result QuestionAnsweringModel::run(Context& context,
                                     .write_gradient = pass != nullptr,
                                     .gradient_scale = static_cast<float>(scale),
                                     .losses = matrix_of(losses_, 2, sequences)});
+  host_losses_.download(context, losses_.view().raw(),
+                        losses_.first_rows(2 * sequences).size_bytes());
+  host_spans_.download(context, batch.spans.raw(), batch.spans.size_bytes());
   if (pass != nullptr) {
+    if (pass->forward_done) pass->forward_done();
     ops::linear_backward_weight(context, {.grad_y = scores,
                                           .x = hidden,
                                           .grad_weight = table.gradient(outputs_.weight),
@@ -68,15 +73,14 @@ QuestionAnsweringModel::Result QuestionAnsweringModel::run(Context& context,
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
     bert_.backward(context, batch, {}, *pass);
   }
-  return collect(sequences, batch.spans);
+  return sums(sequences);
 }
 
-QuestionAnsweringModel::Result QuestionAnsweringModel::collect(int64_t sequences,
-                                                               ConstView spans) const {
-  copy(host_losses_.first_rows(2 * sequences), losses_.first_rows(2 * sequences));
-  copy(host_spans_.first_rows(2 * sequences), spans.reshaped({2 * sequences}));
-  const float* losses = host_losses_.data<float>();
-  const int32_t* targets = host_spans_.data<int32_t>();
+QuestionAnsweringModel::Result QuestionAnsweringModel::sums(int64_t sequences) {
+  host_losses_.wait();
+  host_spans_.wait();
+  const auto* losses = reinterpret_cast<const float*>(host_losses_.data());
+  const auto* targets = reinterpret_cast<const int32_t*>(host_spans_.data());
   Result result;
   for (int64_t sequence = 0; sequence < sequences; ++sequence) {
     const int64_t end = sequences + sequence;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "onebit/device/staging.h"
 #include "onebit/model/bert.h"
 
 namespace onebit::model {
@@ -15,8 +16,8 @@ class QuestionAnsweringModel {
   const BertConfig& config() const { return bert_.config(); }
 
   // As in PreTrainingModel.
-  void plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
-            bool training);
+  MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
+                  bool training);
 
   struct Result {
     double loss_sum = 0;    // over sequences: (start loss + end loss) / 2
@@ -36,14 +37,14 @@ class QuestionAnsweringModel {
   Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
 
   View logits(Context& context, ConstView hidden) const;
-  Result collect(int64_t sequences, ConstView spans) const;
+  Result sums(int64_t sequences);
 
   Bert bert_;
   params::Range head_range_;
   LinearParameters outputs_;
-  Tensor logits_;                    // [rows, 2]
-  Tensor losses_;                    // f32 [2 * sequences]
-  Tensor host_losses_, host_spans_;  // on the CPU
+  Tensor logits_;  // [rows, 2]
+  Tensor losses_;  // f32 [2 * sequences]
+  Staging host_losses_, host_spans_;
 };
 
 }  // namespace onebit::model

@@ -78,12 +78,12 @@ bool cuts_k(const Algorithm& algorithm) {
   check_cublas(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
                                                     &parts, sizeof parts, nullptr),
                "cublasLtMatmulAlgoConfigGetAttribute");
-  return parts > 1;
+  return parts != 0 && parts != 1;
 }
 
-class Stopwatch {
+class EventTimer {
  public:
-  explicit Stopwatch(CudaStream& door) : door_(door), begin_(make()), end_(make()) {}
+  explicit EventTimer(CudaStream& door) : door_(door), begin_(make()), end_(make()) {}
 
   // Milliseconds of one of `kRuns` calls.
   template <typename Work>
@@ -135,7 +135,7 @@ std::vector<Measured> measure(CudaStream& door, const MatrixProduct& like,
                               const std::vector<Algorithm>& candidates) {
   ProductSample sample(door, like);
   const CublasProblem problem(sample.product(), sample.vector());
-  Stopwatch watch(door);
+  EventTimer timer(door);
   std::vector<Measured> equals;
   uint64_t wanted = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -148,7 +148,7 @@ std::vector<Measured> measure(CudaStream& door, const MatrixProduct& like,
     const uint64_t bits = sample.fingerprint();
     if (i == 0) wanted = bits;
     if (bits != wanted) continue;
-    equals.push_back({i, watch.time([&] { check_cublas(run(), "cublasLtMatmul"); })});
+    equals.push_back({i, timer.time([&] { check_cublas(run(), "cublasLtMatmul"); })});
   }
   std::stable_sort(equals.begin(), equals.end(), [](const Measured& x, const Measured& y) {
     return x.milliseconds < y.milliseconds;

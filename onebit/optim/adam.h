@@ -11,7 +11,7 @@ class Adam : public Optimizer {
   Adam(const OptimizerConfig& config, const params::Table& table);
 
   GradientNeed gradient_need() const override { return GradientNeed::kAveragedOverRanks; }
-  Phase phase() const override { return Phase::kWarmup; }
+  Phase phase() const override { return Phase::kDense; }
   StepReport step(Context&, params::Table&, const StepInput&) override;
   void save(params::StateWriter&) const override;
   void load(Context&, params::Table&, const params::StateReader&) override;

@@ -88,7 +88,7 @@ StepReport DeepSpeedOneBitAdam::step(Context& context, params::Table& table,
   const Stopwatch watch;
   moments_.step(context, table, config_, input);
   ++counter_;
-  StepReport report;
+  StepReport report{.phase = Phase::kWarmup};
   if (counter_ >= *config_.freeze_step) {
     phase_ = Phase::kCompressed;
     make_exchanges();

@@ -30,6 +30,13 @@ FreezeRule::FreezeRule(const OptimizerConfig& config, const RunFacts& run)
         "will be compressed; lower it, or use \"auto\"",
         *last_, run.total_steps);
   }
+  const int64_t earliest = std::max(schedule_warmup_, window_) + kObservedUpdates;
+  if (automatic_ && run.total_steps > 0 && earliest >= run.total_steps) {
+    log_warning(
+        "optimizer.params.freeze_step \"auto\" cannot decide before update {}, and the run ends "
+        "after {}: nothing will be compressed; give a number, or a smaller freeze_window",
+        earliest, run.total_steps);
+  }
 }
 
 bool FreezeRule::observes(int64_t update) const {
@@ -51,10 +58,11 @@ bool FreezeRule::freezes_after(Context& context, comm::Communicator& communicato
   }
   if (norm < settled_ * before.norm) return false;
   last_ = update + kObservedUpdates;
-  log_info(
-      "update {}: the variance has settled ({:.4f} of its L1 norm {} updates ago); freezing "
-      "after update {}",
-      update, norm / before.norm, update - before.update, *last_);
+  if (communicator.rank() == 0)
+    log_info(
+        "update {}: the variance has settled ({:.4f} of its L1 norm {} updates ago); freezing "
+        "after update {}",
+        update, norm / before.norm, update - before.update, *last_);
   samples_.clear();
   return false;
 }

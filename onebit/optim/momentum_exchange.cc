@@ -69,7 +69,7 @@ void MomentumExchange::send(Context& context, int64_t bucket) {
 void MomentumExchange::finish(Context& context) {
   const Stopwatch watch;
   if (overlaps_) {
-    ONEBIT_INVARIANT(ready_.all_left());
+    ready_.require_all();
     thread_->submit([this](Context& own, comm::Communicator&) {
       all_reduce_->finish(own);
       own.synchronize();
@@ -108,8 +108,10 @@ void MomentumExchange::load(const params::StateReader& reader) {
   all_reduce_->clear_residuals();
   if (saved == 1) return;
   if (saved != communicator_.world_size() || bucket_bytes != bucket_bytes_) {
-    log_info("error feedback of {} ranks is re-distributed over {}", saved,
-             communicator_.world_size());
+    if (communicator_.rank() == 0) {
+      log_info("error feedback of {} ranks is re-distributed over {}", saved,
+               communicator_.world_size());
+    }
     return load_other_cut(reader, bucket_bytes);
   }
   const auto restore = [&](const char* name, View residual) {

@@ -81,7 +81,7 @@ StepReport OneBitAdam::step(Context& context, params::Table& table, const StepIn
 }
 
 StepReport OneBitAdam::warmup_step(Context& context, params::Table& table, const StepInput& input) {
-  StepReport report;
+  StepReport report{.phase = Phase::kWarmup};
   const Stopwatch watch;
   if (observed_) observe_warmup(context, table, input);
   moments_.step(context, table, config_, input);

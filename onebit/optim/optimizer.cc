@@ -3,7 +3,8 @@
 namespace onebit::optim {
 
 std::string_view name_of(Phase phase) {
-  return phase == Phase::kWarmup ? "warmup" : "compressed";
+  constexpr std::string_view kNames[] = {"dense", "warmup", "compressed"};
+  return kNames[static_cast<size_t>(phase)];
 }
 
 }  // namespace onebit::optim

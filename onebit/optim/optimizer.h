@@ -38,8 +38,12 @@ enum class GradientNeed {
   kLocalOnly           // this rank's own
 };
 
-enum class Phase { kWarmup, kCompressed };
-std::string_view name_of(Phase phase);  // "warmup", "compressed"
+enum class Phase {
+  kDense,      // an optimizer that never compresses
+  kWarmup,     // of one that will
+  kCompressed  // of one that does
+};
+std::string_view name_of(Phase phase);  // "dense", "warmup", "compressed"
 
 struct StepInput {
   int64_t step = 0;  // number of this update, from 1; skipped steps do not count
@@ -51,7 +55,7 @@ struct StepInput {
 };
 
 struct StepReport {
-  Phase phase = Phase::kWarmup;
+  Phase phase = Phase::kDense;
   bool applied = true;     // false: the gradient of some rank was not finite; no value has moved
   bool froze_now = false;  // this step was the last of the warm-up
   // Of the whole flat buffer, this rank's; only in the compressed phase. Both are in the

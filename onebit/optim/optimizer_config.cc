@@ -154,8 +154,12 @@ void read_compression(JsonReader& params, OptimizerConfig& config) {
   read_moving_rows(params, config);
   require(!params.boolean("eps_inside_sqrt", false), "{}: eps stands outside the root; remove it",
           params.place("eps_inside_sqrt"));
-  params.accept("cuda_aware");         // the communicator knows
-  params.accept("comm_backend_name");  // the transport is chosen by how the program was launched
+  // For CUDA devices: cli/transport_choice.h goes by them. On CPUs what the program was launched
+  // with decides.
+  params.boolean("cuda_aware", false);
+  if (params.has("comm_backend_name")) {
+    params.choice("comm_backend_name", "nccl", {"nccl", "mpi"});
+  }
 }
 
 }  // namespace

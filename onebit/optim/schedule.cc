@@ -42,15 +42,13 @@ int64_t total_steps_of(const ScheduleInput& input) {
 
 double rate_of(JsonReader& params, const std::string& key, double fallback) {
   const Json& value = params.raw(key);
-  if (value.is_array() && !value.empty()) {
-    for (const Json& one : value) {
-      require(one.is_number() && one == value[0],
-              "{}: all parameters share one rate here, so the list must repeat one number, got {}",
-              params.place(key), value.dump());
-    }
-    return value[0].get<double>();
+  const bool is_list = value.is_array() && !value.empty();
+  for (const Json& one : is_list ? value : Json::array()) {
+    require(one.is_number() && one == value[0],
+            "{}: all parameters share one rate here, so the list must repeat one number, got {}",
+            params.place(key), value.dump());
   }
-  const double rate = params.number(key, fallback);
+  const double rate = is_list ? value[0].get<double>() : params.number(key, fallback);
   require(rate >= 0 && std::isfinite(rate), "{} is {}; a rate is not negative", params.place(key),
           rate);
   return rate;

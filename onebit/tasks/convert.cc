@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "onebit/formats/folder_writer.h"
+#include "onebit/base/partial_folder.h"
 #include "onebit/formats/mapped_source.h"
 #include "onebit/metrics/human.h"
 #include "onebit/tasks/convert_config.h"
@@ -79,7 +79,7 @@ class Conversion {
   explicit Conversion(const ConvertOptions& options) : options_(options) {}
 
   std::vector<std::string> run() {
-    formats::FolderWriter output(options_.output);
+    PartialFolder output(options_.output, Existing::kRefuse);
     open();
     formats::HuggingFaceFolder model = describe_model(options_, source_, lines_);
     formats::cut_vocabulary(plan_, model.config.vocab_size);
@@ -136,7 +136,7 @@ class Conversion {
     return is_half ? *types.begin() : DType::kF32;
   }
 
-  void write(formats::FolderWriter& output, const formats::HuggingFaceFolder& model,
+  void write(PartialFolder& output, const formats::HuggingFaceFolder& model,
              std::shared_ptr<const formats::TensorSource> tensors) {
     if (options_.naming != formats::Naming::kHuggingFace) {
       NamePlan plan = formats::plan_from_ours(tensors->entries(), options_.naming, source_.place);

@@ -1,56 +1,90 @@
 #include "onebit/tasks/device_batch.h"
 
+#include <cstring>
+
 namespace onebit::tasks {
+namespace {
+
+constexpr int64_t kAlignmentBytes = 256;
+constexpr int64_t kArrays = 9;  // at most, in a batch of any task
+
+int64_t aligned(int64_t size_bytes) {
+  return (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+}
+
+int64_t block_bytes(const data::BatchBounds& bounds) {
+  const int64_t rows = bounds.rows * (3 * size_bytes_of(DType::kI32) + size_bytes_of(DType::kU64));
+  const int64_t masked = bounds.masked_rows * 2 * size_bytes_of(DType::kI32);
+  const int64_t sequences = (4 * bounds.sequences + 1) * size_bytes_of(DType::kI32);
+  return rows + masked + sequences + kArrays * kAlignmentBytes;
+}
+
+}  // namespace
 
 DeviceBatchBuffer::DeviceBatchBuffer(Device device, const data::BatchBounds& bounds)
     : device_(device) {
   if (device.is_cpu()) return;
-  const auto book = [&](DType dtype, int64_t elements) {
-    return Tensor(device, dtype, {elements});
-  };
-  tokens_ = book(DType::kI32, bounds.rows);
-  segments_ = book(DType::kI32, bounds.rows);
-  positions_ = book(DType::kI32, bounds.rows);
-  row_keys_ = book(DType::kU64, bounds.rows);
-  sequence_starts_ = book(DType::kI32, bounds.sequences + 1);
-  masked_rows_ = book(DType::kI32, bounds.masked_rows);
-  masked_targets_ = book(DType::kI32, bounds.masked_rows);
-  next_sentence_ = book(DType::kI32, bounds.sequences);
-  spans_ = book(DType::kI32, 2 * bounds.sequences);
+  copies_ = Context::cuda(device.index);
+  for (Slot& slot : slots_) {
+    slot.host = Staging(device, block_bytes(bounds));
+    slot.device = Buffer(device, block_bytes(bounds));
+  }
+}
+
+void DeviceBatchBuffer::begin(Context& context) {
+  used_bytes_ = 0;
+  if (device_.is_cpu()) return;
+  // By now all work on the batch before has been given to the context.
+  slots_[1 - turn_].read = context.milestone();
+  slots_[turn_].host.wait();
 }
 
 template <typename T>
-ConstView DeviceBatchBuffer::place(Tensor& buffer, const std::vector<T>& values) {
-  const int64_t count = static_cast<int64_t>(values.size());
-  const ConstView host = ConstView::of(values.data(), {count});
+ConstView DeviceBatchBuffer::place(const std::vector<T>& values) {
+  const ConstView host = ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
   if (device_.is_cpu()) return host;
-  const View on_device = buffer.first_rows(count);
-  copy(on_device, host);
-  return on_device;
+  const Slot& slot = slots_[turn_];
+  const int64_t at = used_bytes_;
+  used_bytes_ += aligned(host.size_bytes());
+  ONEBIT_INVARIANT(used_bytes_ <= slot.host.size_bytes());
+  std::memcpy(slot.host.data() + at, values.data(), static_cast<size_t>(host.size_bytes()));
+  return {slot.device.data() + at, host.dtype(), host.shape(), device_};
 }
 
-model::DeviceBatch DeviceBatchBuffer::upload_rows(const data::PackedRows& batch) {
+void DeviceBatchBuffer::send(Context& context) {
+  if (device_.is_cpu()) return;
+  Slot& slot = slots_[turn_];
+  copies_->wait_for(slot.read);
+  slot.host.upload(*copies_, slot.device.data(), used_bytes_);
+  context.wait_for(copies_->milestone());
+  turn_ = 1 - turn_;
+}
+
+model::DeviceBatch DeviceBatchBuffer::place_rows(const data::PackedRows& batch) {
   model::DeviceBatch placed;
-  placed.tokens = place(tokens_, batch.tokens);
-  placed.segments = place(segments_, batch.segments);
-  placed.positions = place(positions_, batch.positions);
-  placed.row_keys = place(row_keys_, batch.row_keys);
-  placed.sequence_starts = {.device = place(sequence_starts_, batch.sequence_starts),
-                            .host = batch.sequence_starts};
+  placed.tokens = place(batch.tokens);
+  placed.segments = place(batch.segments);
+  placed.positions = place(batch.positions);
+  placed.row_keys = place(batch.row_keys);
+  placed.sequence_starts = {.device = place(batch.sequence_starts), .host = batch.sequence_starts};
   return placed;
 }
 
-model::DeviceBatch DeviceBatchBuffer::upload(const data::SpanBatch& batch) {
-  model::DeviceBatch placed = upload_rows(batch);
-  placed.spans = place(spans_, batch.spans).reshaped({2, batch.sequences()});
+model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const data::SpanBatch& batch) {
+  begin(context);
+  model::DeviceBatch placed = place_rows(batch);
+  placed.spans = place(batch.spans).reshaped({2, batch.sequences()});
+  send(context);
   return placed;
 }
 
-model::DeviceBatch DeviceBatchBuffer::upload(const data::Batch& batch) {
-  model::DeviceBatch placed = upload_rows(batch);
-  placed.masked_rows = place(masked_rows_, batch.masked_rows);
-  placed.masked_targets = place(masked_targets_, batch.masked_targets);
-  placed.next_sentence = place(next_sentence_, batch.next_sentence);
+model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const data::Batch& batch) {
+  begin(context);
+  model::DeviceBatch placed = place_rows(batch);
+  placed.masked_rows = place(batch.masked_rows);
+  placed.masked_targets = place(batch.masked_targets);
+  placed.next_sentence = place(batch.next_sentence);
+  send(context);
   return placed;
 }
 

@@ -1,31 +1,47 @@
 // Batches on the model's device.
 #pragma once
 
+#include <array>
+#include <optional>
+
 #include "onebit/data/batch.h"
 #include "onebit/data/span_stream.h"
+#include "onebit/device/buffer.h"
+#include "onebit/device/staging.h"
 #include "onebit/model/batch.h"
-#include "onebit/tensor/tensor.h"
 
 namespace onebit::tasks {
 
-// On the CPU the views show the batch's own vectors; on a CUDA device its memory is booked once for
-// the largest batch and filled by upload().
+// On the CPU the views show the batch's own vectors. For a CUDA device a batch is packed into one
+// block of page-locked memory and copied on a stream of its own, while the work on the batch before
+// it still runs; memory for two batches is booked once, for the largest.
 class DeviceBatchBuffer {
  public:
   DeviceBatchBuffer(Device device, const data::BatchBounds& bounds);
 
-  // Valid until the next upload() and while `batch` lives unchanged.
-  model::DeviceBatch upload(const data::Batch& batch);
-  model::DeviceBatch upload(const data::SpanBatch& batch);
+  // For work given to `context` before the next upload(), and while `batch` lives unchanged. Waits
+  // for neither the copy nor the work.
+  model::DeviceBatch upload(Context& context, const data::Batch& batch);
+  model::DeviceBatch upload(Context& context, const data::SpanBatch& batch);
 
  private:
-  model::DeviceBatch upload_rows(const data::PackedRows& rows);
+  struct Slot {
+    Staging host;
+    Buffer device;
+    Milestone read;  // after the work that reads it
+  };
+
+  void begin(Context& context);
+  model::DeviceBatch place_rows(const data::PackedRows& rows);
   template <typename T>
-  ConstView place(Tensor& buffer, const std::vector<T>& values);
+  ConstView place(const std::vector<T>& values);
+  void send(Context& context);
 
   Device device_;
-  Tensor tokens_, segments_, positions_, row_keys_, sequence_starts_;
-  Tensor masked_rows_, masked_targets_, next_sentence_, spans_;
+  std::optional<Context> copies_;  // the stream of its own
+  std::array<Slot, 2> slots_;
+  size_t turn_ = 0;         // the slot of the next batch
+  int64_t used_bytes_ = 0;  // of that slot
 };
 
 model::BatchLimits limits_of(const data::BatchBounds& bounds);

@@ -2,6 +2,7 @@
 
 #include "onebit/tasks/model_folder.h"
 #include "onebit/tasks/pretraining_data.h"
+#include "onebit/tasks/task_heads.h"
 
 namespace onebit::tasks {
 
@@ -11,10 +12,8 @@ namespace {
 PretrainingData data_of_run(const Path& model_folder) {
   const Path state = model_folder.parent_path() / "state.json";
   if (!std::filesystem::exists(state)) return {};
-  const Json saved = read_json(state);
-  const Json& recipe = saved.value("/client_state/recipe"_json_pointer, Json::object());
-  JsonReader reader(recipe, state.string(), "client_state.recipe");
-  return parse_pretraining_data(reader.object("data"));
+  JsonReader saved(read_json(state), state.string(), "");
+  return parse_pretraining_data(saved.object("client_state").object("recipe").object("data"));
 }
 
 }  // namespace
@@ -34,7 +33,7 @@ HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
   params::Table table;
   model::PreTrainingModel model(description.config, table);
   table.allocate(context.device(), DType::kF32);
-  load_values(table, folder, {.may_lack = {}, .may_ignore = {"qa_outputs.", "classifier."}});
+  load_values(table, folder, {.may_lack = {}, .may_ignore = kNotForPretraining});
   data::EvaluationOptions options = held_out_options(communicator, context.threads());
   options.batch = task.batch;
   options.max_samples = task.max_samples;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "onebit/tasks/device_batch.h"
+#include "onebit/tasks/task_heads.h"
 
 namespace onebit::tasks {
 namespace {
@@ -60,7 +61,7 @@ MaskFiller::MaskFiller(Context& context, const Path& path)
       model_(description_.config, table_),
       tokenizer_(description_.vocabulary, description_.casing) {
   table_.allocate(context.device(), DType::kF32);
-  load_values(table_, find_model_folder(path), {.may_lack = {}, .may_ignore = {"qa_outputs."}});
+  load_values(table_, find_model_folder(path), {.may_lack = {}, .may_ignore = kNotForPretraining});
 }
 
 std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidates) {
@@ -76,7 +77,7 @@ std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidat
       .sequences = 1, .rows = batch.rows(), .masked_rows = batch.masked()};
   model_.plan(context_, limits_of(bounds), {}, false);
   DeviceBatchBuffer buffer(context_.device(), bounds);
-  const Tensor logits = model_.predict_masked(context_, buffer.upload(batch));
+  const Tensor logits = model_.predict_masked(context_, buffer.upload(context_, batch));
   std::vector<FilledMask> filled;
   for (int64_t mask = 0; mask < batch.masked(); ++mask) {
     filled.push_back(best_of(logits.data<float>() + mask * description_.config.vocab_size,

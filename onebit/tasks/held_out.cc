@@ -15,7 +15,7 @@ HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model
   batch.reserve(stream.bounds());
   for (int64_t index = 0; index < stream.batches(); ++index) {
     stream.build(index, batch);
-    sums += model.evaluate(context, buffer.upload(batch));
+    sums += model.evaluate(context, buffer.upload(context, batch));
   }
   std::array<double, 6> totals = {sums.mlm_loss_sum,
                                   static_cast<double>(sums.masked_correct),

@@ -150,11 +150,18 @@ Json inspect_memory(const PretrainingConfig& config, int64_t micro_batch) {
 
 // What recipes of all tasks share.
 Json engine_part(const engine::EngineConfig& config, const Path& path, const char* task) {
-  const engine::BatchSizes batch = engine::solve_batch_sizes(config.batch, 1, path.string());
+  // A recipe whose three sizes belong to more ranks (a run's resolved one) is shown for these.
+  const engine::BatchSizes& given = config.batch;
+  const int64_t of_one_rank = given.micro * given.accumulation;
+  const bool is_whole = given.train > 0 && of_one_rank > 0 && given.train % of_one_rank == 0;
+  const int64_t ranks = is_whole ? given.train / of_one_rank : 1;
+  const engine::BatchSizes batch =
+      engine::solve_batch_sizes(given, static_cast<int>(ranks), path.string());
   return {{"kind", "recipe"},
           {"path", path.string()},
           {"task", task},
-          {"batch_on_one_rank",
+          {"ranks", ranks},
+          {"batch",
            {{"train", batch.train}, {"micro", batch.micro}, {"accumulation", batch.accumulation}}},
           {"steps", config.run.steps > 0 ? Json(config.run.steps) : Json()},
           {"compute", std::string(onebit::name_of(config.compute))},
@@ -184,7 +191,7 @@ Json inspect_recipe(const Path& path) {
       1e-9 * model::training_flops(config.model, config.data.pairs.sequence_length,
                                    config.data.masks.max_predictions);
   json["model"] = shape_of(config.model);
-  const int64_t micro = json["batch_on_one_rank"]["micro"].get<int64_t>();
+  const int64_t micro = json["batch"]["micro"].get<int64_t>();
   json["memory_without_optimizer"] = inspect_memory(config, micro);
   return json;
 }
@@ -193,8 +200,17 @@ Json inspect_recipe(const Path& path) {
 
 Json inspect(const Path& path, bool verify) {
   require(std::filesystem::exists(path), "{}: nothing is there", path.string());
-  if (std::filesystem::is_regular_file(path)) return inspect_recipe(path);
-  if (data::is_token_store(path)) return inspect_store(path, verify);
+  const bool looks_like_store = data::is_token_store(path) ||
+                                std::filesystem::exists(path / "tokens.bin") ||
+                                std::filesystem::exists(path / "manifest.json");
+  if (looks_like_store) return inspect_store(path, verify);
+  require(!verify, "{}: only token stores have checksums that could be verified", path.string());
+  if (std::filesystem::is_regular_file(path)) {
+    require(path.extension() == ".json",
+            "{}: of files only recipes (.json) are told about; give the folder it lies in",
+            path.string());
+    return inspect_recipe(path);
+  }
   if (std::filesystem::exists(path / "state.json")) return inspect_checkpoint(path);
   if (engine::CheckpointFolder(path).latest()) return inspect_run(path);
   return inspect_model(find_model_folder(path));

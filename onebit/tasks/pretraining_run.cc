@@ -5,6 +5,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
+#include "onebit/tasks/task_heads.h"
 
 namespace onebit::tasks {
 namespace {
@@ -78,8 +79,8 @@ void PretrainingRun::plan_memory() {
   data::BatchBounds bounds = stream_->bounds();
   if (held_out_) bounds = largest(bounds, held_out_->bounds());
   buffer_.emplace(context_.device(), bounds);
-  limits_ = limits_of(bounds);
-  model_->plan(context_, limits_, config_.memory, true);
+  const model::MemoryPlan booked = model_->plan(context_, limits_of(bounds), config_.memory, true);
+  memory_ = model::memory_report(table_, booked, config_.engine.compute);
   step_batches_.resize(static_cast<size_t>(engine_->batch().accumulation));
   for (auto& batch : step_batches_) batch.reserve(stream_->bounds());
 }
@@ -96,8 +97,7 @@ void PretrainingRun::restore(const PretrainingOptions& options,
   if (options.initialize_from) {
     const Path folder = find_model_folder(*options.initialize_from);
     require_same_shape(config_.model, read_model_description(folder).config, folder.string());
-    load_values(table_, folder,
-                {.may_lack = {"cls."}, .may_ignore = {"qa_outputs.", "classifier."}});
+    load_values(table_, folder, {.may_lack = {"cls."}, .may_ignore = kNotForPretraining});
     initial_values_ = folder.string();
   }
   engine_->broadcast_values();
@@ -160,7 +160,7 @@ StepRecord PretrainingRun::train_step() {
     engine_->backward([&](const engine::BackwardInput& input) {
       Stopwatch pass;
       const auto forward_done = [&] { record.forward_seconds += pass.restart(); };
-      sums += model_->forward_backward(context_, buffer_->upload(batch), weights,
+      sums += model_->forward_backward(context_, buffer_->upload(context_, batch), weights,
                                        {.dropout_seed = config_.engine.run.seed,
                                         .loss_scale = input.loss_scale,
                                         .gradients_ready = input.gradients_ready,
@@ -196,7 +196,7 @@ std::function<void()> PretrainingRun::measured_pass() {
   batch->reserve(stream_->bounds());
   stream_->build(static_cast<uint64_t>(samples_), 0, *batch);
   return [this, batch] {
-    model_->forward_backward(context_, buffer_->upload(*batch),
+    model_->forward_backward(context_, buffer_->upload(context_, *batch),
                              {.masked_lm = 1.0 / static_cast<double>(batch->masked()),
                               .next_sentence = 1.0 / static_cast<double>(batch->sequences())},
                              {.dropout_seed = config_.engine.run.seed});
@@ -238,10 +238,9 @@ Rows PretrainingRun::results() const {
   return rows;
 }
 
-RunFacts PretrainingRun::facts() {
+StartFacts PretrainingRun::facts() {
   return {.model = config_.model,
-          .memory = config_.memory,
-          .limits = limits_,
+          .memory = memory_,
           .table = table_,
           .sequences = fmt::format("sequences of {}", config_.data.pairs.sequence_length),
           .data = data_rows_,

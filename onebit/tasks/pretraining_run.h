@@ -20,7 +20,7 @@ class PretrainingRun : public TrainingRun {
                  comm::Communicator& communicator);
 
   engine::Engine& engine() override { return *engine_; }
-  RunFacts facts() override;
+  StartFacts facts() override;
   bool resumed() const override { return resumed_; }
   int64_t samples() const override { return samples_; }
   // Of the first values and of the last; empty without held-out data, in a resumed run and in one
@@ -62,7 +62,7 @@ class PretrainingRun : public TrainingRun {
   std::unique_ptr<data::EvaluationStream> held_out_;
   std::optional<DeviceBatchBuffer> buffer_;
   engine::Checkpoints checkpoints_;
-  model::BatchLimits limits_;
+  std::vector<model::MemoryRow> memory_;
   int64_t samples_ = 0;
   bool resumed_ = false;
   std::string initial_values_;

@@ -27,7 +27,7 @@ SquadDev::SquadDev(const Path& path, const ModelDescription& description,
       threads_(threads),
       features_(predict_, description.vocabulary, description.casing,
                 for_prediction(features, threads)) {
-  decode_.may_be_unanswerable = data::rules_for(score_) == data::ScoreRules::kVersion2;
+  decode_.may_be_unanswerable = has_unanswerable(predict_);
 }
 
 BestSquadModel SquadDev::evaluate(Context& context, model::QuestionAnsweringModel& model,

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "onebit/comm/thread_communicator.h"
-#include "onebit/tasks/squad_model.h"
+#include "onebit/tasks/task_heads.h"
+#include "onebit/text/utf8.h"
 
 namespace onebit::tasks {
 
@@ -15,7 +16,7 @@ data::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel&
   data::SpanBatch rows;
   for (int64_t index = 0; index < sweep.batches(); ++index) {
     sweep.build(index, rows);
-    const Tensor scores = model.predict(context, buffer.upload(rows));
+    const Tensor scores = model.predict(context, buffer.upload(context, rows));
     for (size_t i = 0; i < rows.windows.size(); ++i) {
       const std::span<float> to = logits.of(rows.windows[i]);
       std::copy_n(scores.data<float>() + 2 * rows.sequence_starts[i], to.size(), to.begin());
@@ -63,6 +64,13 @@ SquadPredictor::Computed SquadPredictor::compute(const data::SquadDataset& datas
 
 data::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_view question,
                                         const PredictionOptions& options) {
+  const auto require_text = [](std::string_view text, const char* name) {
+    const auto invalid = text::first_invalid_utf8(text);
+    require(!invalid, "the {} is not UTF-8 from byte {} on: convert it (iconv)", name, *invalid);
+    require(text.find_first_not_of(" \t\r\n") != std::string_view::npos, "the {} is empty", name);
+  };
+  require_text(context, "context");
+  require_text(question, "question");
   data::SquadDataset dataset;
   dataset.source = "the question";
   dataset.paragraphs.push_back({"", std::string(context)});

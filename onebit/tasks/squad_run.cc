@@ -6,15 +6,23 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
-#include "onebit/tasks/squad_model.h"
+#include "onebit/tasks/task_heads.h"
 
 namespace onebit::tasks {
 namespace {
 
+// What the model in the folder of the run came to when it was kept.
+constexpr const char* kEvaluationFile = "evaluation.json";
+
+Json to_json(const BestSquadModel& best) {
+  return {
+      {"step", best.step}, {"exact", best.exact}, {"f1", best.f1}, {"questions", best.questions}};
+}
+
 ModelDescription describe_model(const Path& model, const SquadConfig& config) {
   ModelDescription description = read_model_description(find_model_folder(model));
   description.config = squad_model(config, description.config);
-  description.architecture = kSquadArchitecture;
+  description.architecture = "BertForQuestionAnswering";
   return description;
 }
 
@@ -102,20 +110,21 @@ void SquadRun::plan_memory() {
               .rows = std::max(bounds.rows, dev_->bounds().rows)};
   }
   buffer_.emplace(context_.device(), bounds);
-  limits_ = limits_of(bounds);
-  model_->plan(context_, limits_, config_.memory, true);
+  const model::MemoryPlan booked = model_->plan(context_, limits_of(bounds), config_.memory, true);
+  memory_ = model::memory_report(table_, booked, config_.engine.compute);
   batch_.reserve(bounds);
 }
 
 void SquadRun::restore(const SquadTrainingOptions& options) {
   if (options.resume) {
     if (const auto saved = checkpoints_.open(options.tag)) {
-      // The folder may hold a later model as the best.
-      const bool back = engine::CheckpointFolder(output_).latest() != saved->tag;
       read_client_state(output_, [&] { resume(*saved); });
-      if (back && best_) {
+      if (best_ && kept_step() != best_->step) {
         best_.reset();
-        decisions_.push_back("went back: the next evaluation counts as the best so far");
+        decisions_.push_back(
+            "went back: the folder holds another model than the best so far, so the next "
+            "evaluation "
+            "counts as the best");
       }
       return;
     }
@@ -123,10 +132,17 @@ void SquadRun::restore(const SquadTrainingOptions& options) {
   }
   table_.initialize(config_.engine.run.seed);
   const Path folder = find_model_folder(options.model);
-  load_values(table_, folder, {.may_lack = {kSquadHead}, .may_ignore = kNotForSquad});
+  load_values(table_, folder, {.may_lack = {"qa_outputs."}, .may_ignore = kNotForSquad});
   initial_values_ = fmt::format("{}; what it has not, fresh with seed {}", folder.string(),
                                 config_.engine.run.seed);
   engine_->broadcast_values();
+}
+
+// The step of the model that the folder holds as the best.
+std::optional<int64_t> SquadRun::kept_step() const {
+  const Path path = output_ / kEvaluationFile;
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return JsonReader(read_json(path), path.string(), "").integer("step", 0);
 }
 
 void SquadRun::resume(const engine::SavedCheckpoint& saved) {
@@ -155,10 +171,9 @@ void SquadRun::resume(const engine::SavedCheckpoint& saved) {
   initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
 }
 
-RunFacts SquadRun::facts() {
+StartFacts SquadRun::facts() {
   return {.model = description_.config,
-          .memory = config_.memory,
-          .limits = limits_,
+          .memory = memory_,
           .table = table_,
           .sequences = fmt::format("windows of at most {} tokens, without padding",
                                    config_.features.max_sequence_length),
@@ -171,7 +186,7 @@ RunFacts SquadRun::facts() {
 std::function<void()> SquadRun::measured_pass() {
   stream_->build(static_cast<uint64_t>(samples_), 0, batch_);
   return [this] {
-    model_->forward_backward(context_, buffer_->upload(batch_), 1.0,
+    model_->forward_backward(context_, buffer_->upload(context_, batch_), 1.0,
                              {.dropout_seed = config_.engine.run.seed});
     context_.synchronize();
   };
@@ -193,7 +208,7 @@ StepRecord SquadRun::train_step() {
       Stopwatch pass;
       const auto forward_done = [&] { record.forward_seconds += pass.restart(); };
       loss += model_
-                  ->forward_backward(context_, buffer_->upload(batch_), weight,
+                  ->forward_backward(context_, buffer_->upload(context_, batch_), weight,
                                      {.dropout_seed = config_.engine.run.seed,
                                       .loss_scale = input.loss_scale,
                                       .gradients_ready = input.gradients_ready,
@@ -258,20 +273,17 @@ void SquadRun::keep_model() {
   ValueSnapshot(table_).write(beside, description_);
   const std::filesystem::directory_iterator files(beside);
   const std::vector<std::filesystem::directory_entry> written(begin(files), end(files));
+  std::filesystem::remove(output_ / kEvaluationFile);
   for (const auto& file : written) rename_durably(file.path(), output_ / file.path().filename());
   std::filesystem::remove(beside);
+  if (best_) write_file_atomically(output_ / kEvaluationFile, to_json(*best_).dump(2) + "\n");
 }
 
 void SquadRun::save_checkpoint() {
   Json state = {{"samples", samples_},
                 {"windows", train_features_->windows().size()},
                 {"data", data::checksum(train_data_)}};
-  if (best_) {
-    state["best"] = {{"exact", best_->exact},
-                     {"f1", best_->f1},
-                     {"questions", best_->questions},
-                     {"step", best_->step}};
-  }
+  if (best_) state["best"] = to_json(*best_);
   save_run(checkpoints_, *engine_, table_, description_, recipe_, std::move(state));
   if (!dev_ && finished() && communicator_.rank() == 0) keep_model();
 }

@@ -21,7 +21,7 @@ class SquadRun : public TrainingRun {
   SquadRun(Context& context, const SquadTrainingOptions& options, comm::Communicator& communicator);
 
   engine::Engine& engine() override { return *engine_; }
-  RunFacts facts() override;
+  StartFacts facts() override;
   StepRecord train_step() override;
   // At the end of each epoch.
   bool evaluation_is_due(int64_t step) const override;
@@ -40,6 +40,7 @@ class SquadRun : public TrainingRun {
   void choose_steps();
   void plan_memory();
   void restore(const SquadTrainingOptions& options);
+  std::optional<int64_t> kept_step() const;
   void resume(const engine::SavedCheckpoint& saved);
   std::function<void()> measured_pass();
   // Writes the model into the run's folder; rank 0 alone.
@@ -60,7 +61,7 @@ class SquadRun : public TrainingRun {
   std::unique_ptr<data::SpanStream> stream_;
   std::optional<DeviceBatchBuffer> buffer_;
   engine::Checkpoints checkpoints_;
-  model::BatchLimits limits_;
+  std::vector<model::MemoryRow> memory_;
   data::SpanBatch batch_;
   int64_t samples_ = 0;
   bool resumed_ = false;

@@ -5,7 +5,6 @@
 #include "onebit/base/clock.h"
 #include "onebit/comm/link_probe.h"
 #include "onebit/metrics/human.h"
-#include "onebit/model/memory_report.h"
 #include "onebit/ops/linear.h"
 #include "onebit/tasks/optimizer_rows.h"
 
@@ -31,7 +30,7 @@ std::string describe_compute(Context& context, DType compute) {
   return text;
 }
 
-void add_model(Rows& rows, Context& context, const RunFacts& facts, DType compute) {
+void add_model(Rows& rows, Context& context, const StartFacts& facts, DType compute) {
   const model::BertConfig& shape = facts.model;
   rows.push_back({"model", fmt::format("{} layers, hidden {}, {} heads, {}-LN, vocabulary {}",
                                        shape.layers, shape.hidden_size, shape.heads,
@@ -40,11 +39,10 @@ void add_model(Rows& rows, Context& context, const RunFacts& facts, DType comput
   rows.push_back({"compute", describe_compute(context, compute)});
 }
 
-void add_memory(Rows& rows, const RunFacts& facts, engine::Engine& engine) {
+void add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) {
   int64_t total = engine.optimizer().state_bytes();
   std::string parts = fmt::format("optimizer {}", human_bytes(static_cast<double>(total)));
-  for (const auto& row :
-       model::memory_report(facts.model, facts.limits, facts.memory, engine.config().compute)) {
+  for (const auto& row : facts.memory) {
     total += row.bytes;
     if (row.bytes > 0) {
       parts += fmt::format(", {} {}", row.name, human_bytes(static_cast<double>(row.bytes)));
@@ -92,7 +90,7 @@ double measure_pass(const std::function<void()>& pass, comm::Communicator& commu
 }
 
 // What the exchange adds to the seconds of a step's computation, dense and compressed.
-void add_prediction(Rows& rows, const RunFacts& facts, const engine::EngineConfig& config,
+void add_prediction(Rows& rows, const StartFacts& facts, const engine::EngineConfig& config,
                     double compute, comm::Communicator& communicator) {
   const MeasuredLink measured = measure_link(communicator);
   const comm::LinkSpeed& link = measured.best;
@@ -124,7 +122,7 @@ Rows start_table(Context& context, TrainingRun& run, comm::Communicator& communi
   Rows rows;
   const engine::EngineConfig& config = run.engine().config();
   const engine::BatchSizes& batch = run.engine().batch();
-  const RunFacts facts = run.facts();
+  const StartFacts facts = run.facts();
   add_model(rows, context, facts, config.compute);
   rows.push_back({"first values", facts.initial_values});
   rows.insert(rows.end(), facts.data.begin(), facts.data.end());

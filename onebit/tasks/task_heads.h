@@ -11,6 +11,11 @@
 
 namespace onebit::tasks {
 
+// Prefixes of what a task leaves of a checkpoint: other tasks' heads.
+inline const std::vector<std::string> kNotForPretraining = {"qa_outputs.", "classifier."};
+// The pooler as well, which answers do not use.
+inline const std::vector<std::string> kNotForSquad = {"cls.", "classifier.", "bert.pooler."};
+
 struct TaskHeads {
   std::vector<std::string> lacking;  // prefixes ("qa_outputs.") of parts that are not there at all
   std::string architecture;          // "BertForQuestionAnswering"

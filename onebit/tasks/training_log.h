@@ -69,7 +69,7 @@ class TrainingLog {
   void print(const StepRecord& record);
 
   std::unique_ptr<Files> files_;  // rank 0 alone
-  // "warmup", "compressed"; "uncompressed" after the freeze where no other rank is there.
+  // "dense", "warmup", "compressed"; "uncompressed" after the freeze where no other rank is there.
   std::string_view name_of(optim::Phase phase) const;
   Json json_of(const StepRecord& record) const;
 

@@ -62,7 +62,10 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
   if (first) {
     std::filesystem::create_directories(options.output);
     lock.emplace(options.output);
-    write_run_recipes(options.output, options.recipe, run.engine().resolved_recipe());
+    // Those of a run that has ended tell how it was made.
+    if (!run.resumed() || !run.finished()) {
+      write_run_recipes(options.output, options.recipe, run.engine().resolved_recipe());
+    }
     // What the run made beyond it is given up.
     if (run.resumed() && !options.tag.empty())
       engine::CheckpointFolder(options.output).point_latest_at(options.tag);

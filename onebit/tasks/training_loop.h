@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/model/memory_plan.h"
+#include "onebit/model/memory_report.h"
 #include "onebit/tasks/run_options.h"
 #include "onebit/tasks/training_log.h"
 
@@ -16,10 +16,9 @@ namespace onebit::tasks {
 using Rows = std::vector<std::pair<std::string, std::string>>;  // of a table
 
 // What the start-up table tells about a run.
-struct RunFacts {
+struct StartFacts {
   const model::BertConfig& model;
-  const model::MemoryOptions& memory;
-  model::BatchLimits limits;  // the largest micro-batch the model is planned for
+  std::vector<model::MemoryRow> memory;  // without the optimizer's
   const params::Table& table;
   std::string sequences;       // "sequences of 128"
   Rows data;                   // what is trained and judged on
@@ -36,7 +35,7 @@ class TrainingRun {
   virtual ~TrainingRun() = default;
 
   virtual engine::Engine& engine() = 0;
-  virtual RunFacts facts() = 0;
+  virtual StartFacts facts() = 0;
   virtual bool resumed() const = 0;
   // Consumed by all ranks since the beginning of the run.
   virtual int64_t samples() const = 0;

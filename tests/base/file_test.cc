@@ -1,9 +1,13 @@
 #include "onebit/base/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <fstream>
 
 #include "tests/base/message_of.h"
@@ -158,6 +162,29 @@ TEST(WriteFileAtomically, ReplacesAndLeavesOneFile) {
   EXPECT_EQ(folder.entries(), 1);
 }
 
+TEST(WriteFileAtomically, WritesIntoWhatIsNoFile) {
+  const TemporaryFolder folder;
+  const Path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  write_file_atomically(pipe, "through");
+  std::array<char, 16> read{};
+  EXPECT_EQ(::read(reader, read.data(), read.size()), 7);
+  EXPECT_STREQ(read.data(), "through");
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(WriteFileAtomically, WritesWhereALinkLeads) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "f", "old");
+  std::filesystem::create_symlink("f", folder / "link");
+  write_file_atomically(folder / "link", "new");
+  EXPECT_EQ(read_file(folder / "f"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+}
+
 TEST(WriteFileAtomically, AnOpenReaderKeepsTheOldContent) {
   const TemporaryFolder folder;
   write_file_atomically(folder / "f", "old");
@@ -166,11 +193,13 @@ TEST(WriteFileAtomically, AnOpenReaderKeepsTheOldContent) {
   EXPECT_EQ(text_of(reader), "old");
 }
 
-TEST(WriteFileAtomically, AFailedReplacementLeavesNothing) {
+TEST(WriteFileAtomically, WantsTheNameOfAFileAndElseLeavesNothing) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "f");
   EXPECT_THAT(message_of([&] { write_file_atomically(folder / "f", "x"); }),
-              HasSubstr("cannot rename"));
+              HasSubstr("a folder has it"));
+  EXPECT_THAT(message_of([&] { write_file_atomically("", "x"); }),
+              HasSubstr("is no name of a file"));
   EXPECT_EQ(folder.entries(), 1);
 }
 

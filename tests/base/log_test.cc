@@ -32,14 +32,16 @@ TEST(Log, RankZeroSaysWhatItsLevelAllows) {
   EXPECT_THAT(text, Not(HasSubstr("quiet")));
 }
 
-TEST(Log, OtherRanksKeepWarningsMarkedWithTheRank) {
+TEST(Log, OtherRanksKeepErrorsMarkedWithTheRank) {
   const std::string text = logged([] {
     set_log_rank(3);
     log_info("chatter");
     log_warning("slow");
+    log_error("broken");
   });
-  EXPECT_THAT(text, HasSubstr("[rank 3] warning: slow\n"));
+  EXPECT_THAT(text, HasSubstr("[rank 3] error: broken\n"));
   EXPECT_THAT(text, Not(HasSubstr("chatter")));
+  EXPECT_THAT(text, Not(HasSubstr("slow")));
 }
 
 TEST(Log, TheLevelCanBeLoweredAndRaised) {

@@ -147,6 +147,65 @@ TEST(Program, RankZeroAloneSpeaksForAll) {
   }
 }
 
+// Two processes, error feedback on: taken back to a tag they come to the same values, bit for bit.
+TEST(Program, TrainsAndResumesUnderMpirun) {
+  if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
+  const TemporaryFolder folder;
+  const auto at = [&](const char* name) { return (folder / name).string(); };
+  std::string text;
+  for (const char* word : {"king", "bird", "river", "child", "stone", "cloud"}) {
+    for (int line = 0; line < 8; ++line) text += fmt::format("the {} was here {}\n", word, line);
+    text += "\n";
+  }
+  write_file_atomically(folder / "text.txt", text);
+  write_file_atomically(folder / "recipe.json", R"({
+      "train_batch_size": 4,
+      "optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 3}},
+      "model": {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+                "intermediate_size": 64, "max_position_embeddings": 32},
+      "data": {"sequence_length": 32, "max_predictions_per_sequence": 4},
+      "run": {"steps": 8, "checkpoint_every": 4}})");
+  Outcome outcome = run(fmt::format("prepare --input {} --output {} --vocab-size 80 --format lines",
+                                    at("text.txt"), at("corpus")));
+  ASSERT_EQ(outcome.status, 0) << outcome.output;
+  const auto train = [&](const char* more) {
+    return run(
+        fmt::format("{} --allow-run-as-root --oversubscribe --bind-to none -np 2 ", ONEBIT_MPIRUN),
+        fmt::format("pretrain --recipe {} --data {} --output {} --device cpu --threads 1 {}",
+                    at("recipe.json"), at("corpus"), at("run"), more));
+  };
+  outcome = train("");
+  ASSERT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "2 (mpi)")) << outcome.output;
+  const Path values = folder / "run/global_step8/model/model.safetensors";
+  const std::string first = read_file(values);
+  outcome = train("--resume global_step4");
+  ASSERT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_EQ(read_file(values), first);
+}
+
+TEST(Program, PredictionsReplaceNeitherQuestionsNorModel) {
+  const TemporaryFolder folder;
+  const auto at = [&](const char* name) { return (folder / name).string(); };
+  std::filesystem::create_directory(folder / "model");
+  write_file_atomically(folder / "model/config.json", "{}");
+  write_file_atomically(folder / "in.json", "{}");
+  const std::pair<std::string, std::string> cases[] = {
+      {at("in.json"), ""},
+      {at("model/../in.json"), ""},
+      {at("model/config.json"), ""},
+      {at("p.json"), " --n-best-output " + at("p.json")},
+      {at("p.json"), " --logits " + at("in.json")}};
+  for (const auto& [output, more] : cases) {
+    const Outcome outcome = run(fmt::format("squad predict --model {} --input {} --output {}{}",
+                                            at("model"), at("in.json"), output, more));
+    EXPECT_EQ(outcome.status, 1) << outcome.output;
+    EXPECT_TRUE(contains(outcome.output, "would be written over")) << outcome.output;
+  }
+  EXPECT_EQ(read_file(folder / "in.json"), "{}");
+  EXPECT_EQ(read_file(folder / "model/config.json"), "{}");
+}
+
 TEST(Program, TokenizesAsTheCasingSays) {
   const TemporaryFolder folder;
   write_file_atomically(folder / "vocab.txt",

@@ -110,7 +110,13 @@ TEST(SquadDataset, ErrorsNameThePlaceInTheFile) {
   EXPECT_NE(error_of({{"dat", 1}}).find("f.json: data: is missing"), std::string::npos);
   EXPECT_NE(error_of({{"data", 3}}).find("f.json: data: a list was expected"), std::string::npos);
   Json file = file_of(kContext, {question("a", {{"Paris", 30}})});
-  file["data"][0]["paragraphs"][0]["qas"][0]["answers"][0]["answer_start"] = "x";
+  Json& start = file["data"][0]["paragraphs"][0]["qas"][0]["answers"][0]["answer_start"];
+  const Json right = start;
+  for (const Json& same : {Json(right.get<double>()), right}) {
+    start = same;
+    EXPECT_EQ(error_of(file), "(no error)");
+  }
+  start = "x";
   EXPECT_NE(error_of(file).find("data[0].paragraphs[0].qas[0].answers[0].answer_start: a whole"),
             std::string::npos);
   EXPECT_NE(error_of(file_of(kContext, {question("a", {})})).find("no question that can be used"),

@@ -87,7 +87,9 @@ TEST(EngineConfig, WhatItWentByReadsTheSame) {
        {R"({"type": "AdamW"})", R"({"type": "OneBitAdam", "params": {"freeze_step": "auto"}})",
         R"({"type": "OneBitAdam", "params": {"parity": "deepspeed", "freeze_step": 9}})"}) {
     const EngineConfig config = parse(fmt::format(
-        R"({{"train_batch_size": 8, "run": {{"steps": 5}}, "optimizer": {}}})", optimizer));
+        R"({{"train_batch_size": 8, "train_micro_batch_size_per_gpu": 4,
+            "gradient_accumulation_steps": 2, "run": {{"steps": 5}}, "optimizer": {}}})",
+        optimizer));
     const Json resolved = config.recipe.resolved();
     EXPECT_EQ(resolved["optimizer"]["params"]["betas"], Json({0.9, 0.999}));
     EXPECT_EQ(resolved["run"]["keep_last"], 3);
@@ -112,6 +114,12 @@ TEST(EngineConfig, RefusesWhatItCannotDo) {
   EXPECT_NE(error_of(with_optimizer(R"("gradient_clipping": -1)")).find("negative"),
             std::string::npos);
   EXPECT_NE(error_of(with_optimizer(R"("run": {"keep_last": 0})")).find("keep_last"),
+            std::string::npos);
+  EXPECT_NE(error_of(with_optimizer(R"("train_batch_size": 0)")).find("must be positive"),
+            std::string::npos);
+  EXPECT_NE(error_of(with_optimizer(R"("amp": {"enabled": "yes"})")).find("amp"),
+            std::string::npos);
+  EXPECT_NE(error_of(with_optimizer(R"("fp16": {"min_loss_scale": 0})")).find("min_loss_scale"),
             std::string::npos);
 }
 

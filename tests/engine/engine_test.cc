@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "onebit/comm/thread_communicator.h"
+#include "tests/base/message_of.h"
 #include "tests/engine/toy_model.h"
 
 namespace onebit::engine {
@@ -71,6 +72,42 @@ TEST(Engine, ClipsByTheNormOfTheAverage) {
   const Trace trace = train(toy_config(kAdam, 4, 2, R"(, "gradient_clipping": 0.01)"), 2, 2);
   EXPECT_GT(trace.outcomes[0].gradient_norm, 0.01);
   EXPECT_NEAR(trace.outcomes[0].clip_coefficient * trace.outcomes[0].gradient_norm, 0.01, 1e-6);
+}
+
+// In the compressed phase nobody has the average; what is told of its norm goes on as it was, where
+// the ranks' own norms are nearly twice as large.
+TEST(Engine, TheNormDoesNotJumpAtTheFreeze) {
+  const char* optimizer = R"({"type": "OneBitAdam", "params": {"lr": 1e-5, "freeze_step": 10}})";
+  for (const bool overlap : {true, false}) {
+    EngineConfig config = toy_config(optimizer, 12, 4);
+    config.run.overlap = overlap;
+    const Trace trace = train(config, 3, 13);
+    ASSERT_EQ(trace.outcomes[8].phase, optim::Phase::kWarmup);
+    ASSERT_EQ(trace.outcomes[12].phase, optim::Phase::kCompressed);
+    const double before = trace.outcomes[8].gradient_norm;
+    EXPECT_NEAR(trace.outcomes[12].gradient_norm, before, 0.05 * before) << overlap;
+  }
+}
+
+TEST(Engine, SaysWhichRangesABackwardPassHasLeftOut) {
+  for (const char* optimizer : {kAdam, kOneBit}) {
+    const EngineConfig config = toy_config(optimizer, 2, 1);
+    const int frozen = optimizer == kOneBit ? 10 : 0;
+    std::string message;
+    comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+      ToyRun run(config, communicator);
+      for (int step = 0; step < frozen; ++step) run.step();
+      run.engine().backward([&](const BackwardInput& input) {
+        input.gradients_ready({ToyModel::kInputs, run.table().size_elements()});
+        input.gradients_ready({2048, ToyModel::kInputs});
+      });
+      const std::string own = message_of([&] { run.engine().step(); });
+      if (communicator.rank() == 0) message = own;
+    });
+    EXPECT_NE(message.find("gradients_ready was not called for all of the gradient"),
+              std::string::npos)
+        << message;
+  }
 }
 
 TEST(Engine, WatchesWhatAnUpdateDoesToTheValues) {

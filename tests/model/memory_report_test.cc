@@ -5,6 +5,7 @@
 #include "onebit/device/context.h"
 #include "onebit/device/memory.h"
 #include "onebit/model/pretraining_model.h"
+#include "onebit/model/question_answering_model.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 
@@ -56,6 +57,27 @@ TEST(MemoryReport, ComputeCopyIsThereForHalfPrecisionOnly) {
   int64_t total = 0;
   for (const MemoryRow& row : rows) total += row.bytes;
   EXPECT_EQ(total_bytes(rows), total);
+}
+
+// Answers are read off every row, masked words off a few.
+TEST(MemoryReport, IsOfTheModelThatRuns) {
+  const BertConfig config = tiny_config(false);
+  const BatchLimits limits{.rows = 60, .sequences = 2, .masked = 4};
+  Context context = Context::cpu(1);
+  const auto rows_with = [&](auto make) {
+    params::Table table;
+    auto model = make(table);
+    table.allocate(Device{}, DType::kF32);
+    return memory_report(table, model.plan(context, limits, {}, true), DType::kF32);
+  };
+  const auto words =
+      rows_with([&](params::Table& table) { return PreTrainingModel(config, table); });
+  const auto answers =
+      rows_with([&](params::Table& table) { return QuestionAnsweringModel(config, table); });
+  const auto counted = memory_report(config, limits, {}, DType::kF32);
+  for (const MemoryRow& row : counted) EXPECT_EQ(bytes_of(words, row.name), row.bytes) << row.name;
+  EXPECT_GT(bytes_of(answers, "saved activations"), bytes_of(words, "saved activations"));
+  EXPECT_LT(bytes_of(answers, "values"), bytes_of(words, "values"));
 }
 
 TEST(TrainingFlops, AreTheReferenceFigures) {

@@ -32,9 +32,8 @@ const Keys kModelKeys = {"kind",
                          "tensors"};
 const Keys kCheckpointKeys = {"kind", "path", "step", "ranks", "samples", "state", "model"};
 const Keys kRunKeys = {"kind", "path", "checkpoints", "latest", "model"};
-const Keys kRecipeKeys = {"kind",   "path",    "task",      "batch_on_one_rank",
-                          "steps",  "compute", "optimizer", "scheduler",
-                          "notices"};
+const Keys kRecipeKeys = {"kind",  "path",    "task",      "batch",     "ranks",
+                          "steps", "compute", "optimizer", "scheduler", "notices"};
 
 Keys keys_of(const Json& object) {
   Keys keys;
@@ -123,14 +122,20 @@ TEST_F(InspectTest, RecipesOfBothTasks) {
   EXPECT_EQ(keys_of(pretraining), with(kRecipeKeys, {"sequence_length", "gigaflop_a_full_sequence",
                                                      "model", "memory_without_optimizer"}));
   EXPECT_EQ(pretraining["task"], "pretrain");
-  EXPECT_EQ(pretraining["batch_on_one_rank"],
-            (Json{{"train", 4}, {"micro", 4}, {"accumulation", 1}}));
+  EXPECT_EQ(pretraining["batch"], (Json{{"train", 4}, {"micro", 4}, {"accumulation", 1}}));
   EXPECT_EQ(pretraining["steps"], 2);
   EXPECT_EQ(pretraining["scheduler"], kRecipe["scheduler"]);
   const Json& memory = pretraining["memory_without_optimizer"];
   ASSERT_EQ(memory.size(), 5u);
   EXPECT_LT(memory.at(4)["total_bytes"], memory.at(0)["total_bytes"]);
   EXPECT_NE(inspection_text(pretraining).find("full_recomputation"), std::string::npos);
+
+  Json whole = kRecipe;
+  whole["train_micro_batch_size_per_gpu"] = 1;
+  whole["gradient_accumulation_steps"] = 2;
+  const Json of_two = inspect(written("whole.json", whole), false);
+  EXPECT_EQ(of_two["ranks"], 2);
+  EXPECT_EQ(of_two["batch"], (Json{{"train", 4}, {"micro", 1}, {"accumulation", 2}}));
 
   Json recipe = kRecipe;
   recipe.erase("model");
@@ -142,6 +147,23 @@ TEST_F(InspectTest, RecipesOfBothTasks) {
   EXPECT_EQ(squad["epochs"], 3);
   EXPECT_TRUE(squad["steps"].is_null());
   EXPECT_NE(inspection_text(squad).find("64"), std::string::npos);
+}
+
+TEST_F(InspectTest, SaysWhatIsWrongWithWhatItCannotTellAbout) {
+  const auto error_of = [](const Path& path, bool verify) -> std::string {
+    try {
+      inspect(path, verify);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(error_of(corpus_.train() / "vocab.txt", false).find("recipes (.json)"),
+            std::string::npos);
+  EXPECT_NE(error_of(written("recipe.json", kRecipe), true).find("only token stores"),
+            std::string::npos);
+  std::filesystem::remove(corpus_.valid() / "manifest.json");
+  EXPECT_NE(error_of(corpus_.valid(), false).find("manifest.json"), std::string::npos);
 }
 
 }  // namespace

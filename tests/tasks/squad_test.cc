@@ -191,6 +191,22 @@ TEST_F(SquadTest, GoingBackKeepsTheNextModel) {
   EXPECT_EQ(summary.best_step, 6);
 }
 
+TEST_F(SquadTest, GoingBackKeepsABestThatTheFolderStillHolds) {
+  train(options("run"), 1);
+  SquadTrainingOptions back = options("run");
+  back.resume = true;
+  back.tag = "global_step10";
+  back.recipe["run"]["steps"] = 10;
+  const auto best_if_held = [&](int64_t step) {
+    write_file_atomically(folder_ / "run" / "evaluation.json", Json{{"step", step}}.dump());
+    return train(back, 1).best;
+  };
+  const Json best =
+      read_json(folder_ / "run" / "global_step10" / "state.json").at("client_state").at("best");
+  EXPECT_TRUE(best_if_held(best.at("step").get<int64_t>()).has_value());
+  EXPECT_FALSE(best_if_held(12).has_value());
+}
+
 TEST_F(SquadTest, TheResolvedRecipeIsTheSameRun) {
   SquadTrainingOptions by_epochs = options("epochs");
   by_epochs.recipe["run"].erase("steps");

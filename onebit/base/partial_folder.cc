@@ -1,11 +1,12 @@
-#include "onebit/formats/folder_writer.h"
+#include "onebit/base/partial_folder.h"
 
 #include <system_error>
 #include <utility>
 
 #include "onebit/base/error.h"
+#include "onebit/base/folder.h"
 
-namespace onebit::formats {
+namespace onebit {
 namespace {
 
 namespace files = std::filesystem;
@@ -17,32 +18,47 @@ Path without_last_slash(Path path) {
 
 }  // namespace
 
-FolderWriter::FolderWriter(Path folder)
+PartialFolder::PartialFolder(Path folder, Existing existing)
     : folder_(without_last_slash(std::move(folder))), partial_(folder_) {
   require(!folder_.empty() && folder_ != "." && folder_ != "..",
           "an output folder must have a name of its own");
   std::error_code error;
   const bool is_free = !files::exists(folder_, error) ||
                        (files::is_directory(folder_, error) && files::is_empty(folder_, error));
-  require(is_free && !error,
+  require((is_free || existing == Existing::kReplace) && !error,
           "{}: is there already; give another name or remove it (nothing was written)",
           folder_.string());
   partial_ += ".partial";
-  files::remove_all(partial_, error);
-  files::create_directories(partial_, error);
-  require(!error, "{}: cannot create the folder: {}", partial_.string(), error.message());
+  take_over();
 }
 
-FolderWriter::~FolderWriter() {
+void PartialFolder::take_over() {
+  std::error_code error;
+  const bool strange = files::exists(partial_, error) && !files::exists(partial_ / "lock") &&
+                       !(files::is_directory(partial_, error) && files::is_empty(partial_, error));
+  require(!strange && !error,
+          "{}: is in the way, and not what an interrupted run leaves: remove or rename it (nothing "
+          "was written)",
+          partial_.string());
+  files::create_directories(partial_, error);
+  require(!error, "{}: cannot create the folder: {}", partial_.string(), error.message());
+  lock_.emplace(partial_);
+  for (const auto& item : files::directory_iterator(partial_)) {
+    if (item.path().filename() != "lock") files::remove_all(item.path());
+  }
+}
+
+PartialFolder::~PartialFolder() {
   if (finished_) return;
   std::error_code ignored;
   files::remove_all(partial_, ignored);
 }
 
-void FolderWriter::finish() {
+void PartialFolder::finish() {
+  lock_->remove_file();
   sync_folder(partial_);
-  rename_durably(partial_, folder_);
+  replace_folder(partial_, folder_);
   finished_ = true;
 }
 
-}  // namespace onebit::formats
+}  // namespace onebit
