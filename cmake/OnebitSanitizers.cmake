@@ -1,7 +1,7 @@
 # ONEBIT_SANITIZE: what the sanitizers need of every target, and the tests' environment.
 
 set(ONEBIT_TEST_ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none)
-set(ONEBIT_THREADED_TESTS base comm compress data metrics engine
+set(ONEBIT_THREADED_TESTS base comm compress data metrics optim engine
   CACHE STRING "The tests that a thread sanitizer build has")
 
 if(ONEBIT_SANITIZE)

@@ -35,6 +35,12 @@ void move_aside(const Path& from, const Path& to, const Path& replaced) {
 
 }  // namespace
 
+void make_folder(const Path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  require(!error, "{}: cannot create the folder: {}", folder.string(), error.message());
+}
+
 void sync_tree(const Path& folder) {
   for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) {
     if (item.is_directory()) {

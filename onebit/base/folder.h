@@ -11,6 +11,9 @@ namespace onebit {
 // by an interruption and may be removed.
 inline constexpr std::string_view kReplacedSuffix = ".replaced";
 
+// Makes a folder and those it lies in, as far as they are not there. Error: cannot be made.
+void make_folder(const Path& folder);
+
 // Makes the content of all files below `folder`, and the folders themselves, durable.
 void sync_tree(const Path& folder);
 

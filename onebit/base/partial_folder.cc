@@ -40,8 +40,7 @@ void PartialFolder::take_over() {
           "{}: is in the way, and not what an interrupted run leaves: remove or rename it (nothing "
           "was written)",
           partial_.string());
-  files::create_directories(partial_, error);
-  require(!error, "{}: cannot create the folder: {}", partial_.string(), error.message());
+  make_folder(partial_);
   lock_.emplace(partial_);
   for (const auto& item : files::directory_iterator(partial_)) {
     if (item.path().filename() != "lock") files::remove_all(item.path());

@@ -1,5 +1,7 @@
 #include "onebit/cli/recipe_options.h"
 
+#include <unistd.h>
+
 #include "onebit/base/log.h"
 #include "onebit/cli/transport_choice.h"
 #include "onebit/cli/usage.h"
@@ -18,6 +20,17 @@ CLI::Validator is_assignment() {
                                text);
           },
           "KEY=VALUE"};
+}
+
+// `threads` of all ranks of this machine. Computing threads wait for each other busily. Counted
+// against the machine, not against what this rank is bound to.
+void warn_of_crowding(int64_t threads) {
+  const int64_t processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+  if (threads <= processors) return;
+  log_warning(
+      "{} threads of this machine's ranks share {} processors and will hold each other up: take "
+      "fewer ranks or a smaller --threads",
+      threads, processors);
 }
 
 }  // namespace
@@ -60,6 +73,7 @@ int run_on_ranks(const DeviceOptions& device, const std::function<Json()>& read_
     communicator.all_reduce(std::span(&local_ranks, 1), comm::Reduction::kMax);
     Context context =
         make_context(device, communicator.local_rank(), static_cast<int>(local_ranks));
+    warn_of_crowding(context.threads() * local_ranks);
     choose_transport(world, context, recipe, static_cast<int>(local_ranks));
     body(context, world.communicator());
   });

@@ -72,13 +72,13 @@ void CheckpointFolder::require_present(const std::string& tag) const {
 }
 
 void CheckpointFolder::begin(const std::string& tag) const {
-  std::filesystem::create_directories(root_);
+  make_folder(root_);
   for (const auto& item : std::filesystem::directory_iterator(root_)) {
     if (item.is_directory() && is_left_over(item.path().filename().string())) {
       std::filesystem::remove_all(item.path());
     }
   }
-  std::filesystem::create_directories(partial_folder(tag));
+  make_folder(partial_folder(tag));
 }
 
 void CheckpointFolder::publish(const std::string& tag) const {

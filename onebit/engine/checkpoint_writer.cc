@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "onebit/base/folder.h"
 #include "onebit/base/log.h"
 
 namespace onebit::engine {
@@ -68,7 +69,7 @@ void CheckpointWriter::write(const CheckpointJob& job) {
     run_on_all(*communicator_, [&] {
       job.shard->write(partial);
       if (!first) return;
-      std::filesystem::create_directories(partial / "model");
+      make_folder(partial / "model");
       job.write_model(partial / "model");
       write_file_atomically(partial / "state.json", job.state.dump(2) + "\n");
     });

@@ -92,7 +92,9 @@ const Entry& Table::entry(std::string_view name) const {
   }
   std::vector<std::string> names;
   for (const auto& entry : entries_) names.push_back(entry.name);
-  fail("no parameter is named {}; the nearest is {}", name, nearest_word(name, names));
+  const std::string near = nearest_word(name, names);
+  fail("no parameter is named {}{}", name,
+       near.empty() ? "" : fmt::format("; the nearest is {}", near));
 }
 
 View Table::value_of(const Entry& entry) const {

@@ -6,6 +6,7 @@
 
 #include "onebit/tasks/device_batch.h"
 #include "onebit/tasks/task_heads.h"
+#include "onebit/text/utf8.h"
 
 namespace onebit::tasks {
 namespace {
@@ -65,6 +66,8 @@ MaskFiller::MaskFiller(Context& context, const Path& path)
 }
 
 std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidates) {
+  const auto invalid = text::first_invalid_utf8(text);
+  require(!invalid, "the text is not UTF-8 from byte {} on: convert it (iconv)", *invalid);
   std::vector<int32_t> ids;
   tokenizer_.encode(text, ids);
   const data::Batch batch = batch_of(ids, *description_.vocabulary);

@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "onebit/base/folder.h"
 #include "onebit/tasks/recipe_differences.h"
 
 namespace onebit::tasks {
@@ -37,7 +38,7 @@ void check_run_folder(const Path& output, bool resume) {
 }
 
 void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved) {
-  std::filesystem::create_directories(output);
+  make_folder(output);
   write_file_atomically(output / "recipe.json", recipe.dump(2) + "\n");
   write_file_atomically(output / kResolved, resolved.dump(2) + "\n");
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/folder.h"
 #include "onebit/base/log.h"
 #include "onebit/tasks/task_heads.h"
 
@@ -269,7 +270,7 @@ Rows SquadRun::results() const {
 void SquadRun::keep_model() {
   const Path beside = output_ / "next-model";
   std::filesystem::remove_all(beside);
-  std::filesystem::create_directories(beside);
+  make_folder(beside);
   ValueSnapshot(table_).write(beside, description_);
   const std::filesystem::directory_iterator files(beside);
   const std::vector<std::filesystem::directory_entry> written(begin(files), end(files));

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "onebit/base/folder.h"
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/log.h"
 #include "onebit/tasks/end_table.h"
@@ -60,7 +61,7 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
           options.output.string(), run.engine().completed_steps(), steps);
   std::optional<FolderLock> lock;
   if (first) {
-    std::filesystem::create_directories(options.output);
+    make_folder(options.output);
     lock.emplace(options.output);
     // Those of a run that has ended tell how it was made.
     if (!run.resumed() || !run.finished()) {
