@@ -127,6 +127,17 @@ void SpanSweep::build(int64_t index, SpanBatch& batch) const {
       batch);
 }
 
+std::vector<uint32_t> SpanSweep::windows_of(int rank) const {
+  std::vector<uint32_t> windows;
+  for (size_t begin = static_cast<size_t>(rank * batch_); begin < order_.size();
+       begin += static_cast<size_t>(world_size_ * batch_)) {
+    const size_t end = std::min(order_.size(), begin + static_cast<size_t>(batch_));
+    windows.insert(windows.end(), order_.begin() + static_cast<ptrdiff_t>(begin),
+                   order_.begin() + static_cast<ptrdiff_t>(end));
+  }
+  return windows;
+}
+
 BatchBounds SpanSweep::bounds() const {
   return {.sequences = batch_, .rows = batch_ * features_.options().max_sequence_length};
 }

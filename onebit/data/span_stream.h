@@ -56,6 +56,8 @@ class SpanSweep {
   // Of this rank.
   int64_t batches() const;
   void build(int64_t index, SpanBatch& batch) const;
+  // Numbers of the windows that `rank` predicts, in the order of its batches.
+  std::vector<uint32_t> windows_of(int rank) const;
   BatchBounds bounds() const;
 
  private:

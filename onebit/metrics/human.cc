@@ -57,8 +57,4 @@ std::string human_duration(double seconds) {
   return two_parts(whole / 3600, 24, "d", "h");
 }
 
-std::string human_percent(double share) {
-  return std::isfinite(share) ? fmt::format("{:.1f}%", share * 100) : "-";
-}
-
 }  // namespace onebit::metrics

@@ -1,6 +1,5 @@
 #include "onebit/metrics/meters.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "onebit/base/error.h"
@@ -29,37 +28,6 @@ void Rate::add(double amount, double seconds) {
     amount_ += one_amount;
     seconds_ += one_seconds;
   }
-}
-
-void TimeParts::add(std::string_view name, double seconds) {
-  const auto found = std::find_if(parts_.begin(), parts_.end(),
-                                  [&](const auto& part) { return part.first == name; });
-  if (found != parts_.end()) {
-    found->second += seconds;
-  } else {
-    parts_.emplace_back(name, seconds);
-  }
-}
-
-double TimeParts::seconds(std::string_view name) const {
-  for (const auto& [part, seconds] : parts_) {
-    if (part == name) return seconds;
-  }
-  return 0;
-}
-
-double TimeParts::total_seconds() const {
-  double total = 0;
-  for (const auto& part : parts_) total += part.second;
-  return total;
-}
-
-void TimeParts::add(const TimeParts& other) {
-  for (const auto& [name, seconds] : other.parts_) add(name, seconds);
-}
-
-void TimeParts::reset() {
-  for (auto& part : parts_) part.second = 0;
 }
 
 }  // namespace onebit::metrics

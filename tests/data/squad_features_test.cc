@@ -365,10 +365,13 @@ TEST_F(SpanStreamTest, ASweepSeesEveryWindowOnceOverAllRanks) {
   for (int rank = 0; rank < 3; ++rank) {
     const SpanSweep sweep(features, 4, 3, rank);
     SpanBatch batch;
+    std::vector<uint32_t> own;
     for (int64_t i = 0; i < sweep.batches(); ++i) {
       sweep.build(i, batch);
-      seen.insert(seen.end(), batch.windows.begin(), batch.windows.end());
+      own.insert(own.end(), batch.windows.begin(), batch.windows.end());
     }
+    EXPECT_EQ(sweep.windows_of(rank), own);
+    seen.insert(seen.end(), own.begin(), own.end());
   }
   std::sort(seen.begin(), seen.end());
   std::vector<uint32_t> all(23);

@@ -43,10 +43,5 @@ TEST(Human, Duration) {
   EXPECT_EQ(human_duration(1e300), "-");
 }
 
-TEST(Human, Percent) {
-  EXPECT_EQ(human_percent(0.1234), "12.3%");
-  EXPECT_EQ(human_percent(-1), "-100.0%");
-}
-
 }  // namespace
 }  // namespace onebit::metrics
