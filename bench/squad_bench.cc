@@ -4,10 +4,10 @@
 //   squad_bench --data xquad.en.json --vocab vocab.txt [--preset bert-base] [--layers N]
 //               [--batch 8] [--micro 8] [--max-length 384] [--threads 2] [--compute bf16]
 //               [--device cpu] [--steps 4] [--rounds 2] [--padded] [--lengths]
-//   squad_bench --windows xquad_windows.txt ...
+//   squad_bench [--windows bench/xquad_windows.txt] ...
 // Rates are windows a second over all steps of the best round, and of the median round. --padded
-// measures padding too; --lengths prints the windows' lengths and ends. --windows takes lengths in
-// place of a file and fills the windows with random words.
+// measures padding too; --lengths prints the windows' lengths and ends. Without a file the windows
+// have lengths of a list and random words.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -31,7 +31,8 @@ namespace {
 using namespace onebit;
 
 struct Settings {
-  std::string data, vocabulary, windows, preset = "bert-base", compute = "bf16", device = "cpu";
+  std::string data, vocabulary, windows = "bench/xquad_windows.txt", preset = "bert-base",
+                                compute = "bf16", device = "cpu";
   int64_t batch = 8, micro = 8, max_length = 384, layers = 0, steps = 4, rounds = 2;
   int threads = available_threads();
   bool padded = false, lengths = false;
@@ -209,9 +210,8 @@ void run(const Settings& settings) {
   require(settings.micro >= 1 && settings.batch % settings.micro == 0,
           "--batch {} must be a multiple of --micro {}", settings.batch, settings.micro);
   require(settings.steps >= 1 && settings.rounds >= 1, "--steps and --rounds must be at least 1");
-  const bool real = settings.windows.empty();
-  require(!real || !(settings.data.empty() || settings.vocabulary.empty()),
-          "give --data and --vocab, or --windows");
+  const bool real = !settings.data.empty();
+  require(real != settings.vocabulary.empty(), "--data and --vocab belong together");
   const auto vocabulary = std::make_shared<text::Vocabulary>(
       real ? text::Vocabulary::load(settings.vocabulary) : numbered_words());
   const data::SquadDataset dataset = real ? data::read_squad(settings.data, data::SquadUse::kTrain)
@@ -235,7 +235,8 @@ int main(int argc, char** argv) {
   CLI::App app("The fine-tuning step of SQuAD, packed and padded");
   app.add_option("--data", settings.data, "SQuAD file");
   app.add_option("--vocab", settings.vocabulary, "vocab.txt");
-  app.add_option("--windows", settings.windows, "lengths of windows, in place of a file");
+  app.add_option("--windows", settings.windows, "lengths of windows, in place of a file")
+      ->capture_default_str();
   app.add_option("--device", settings.device, "cpu or cuda")->capture_default_str();
   app.add_option("--preset", settings.preset)->capture_default_str();
   app.add_option("--layers", settings.layers, "instead of the preset's");

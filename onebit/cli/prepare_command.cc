@@ -3,11 +3,13 @@
 
 #include <memory>
 
+#include "onebit/base/error.h"
 #include "onebit/base/log.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/usage.h"
 #include "onebit/data/prepare.h"
+#include "onebit/tasks/interruption.h"
 
 namespace onebit::cli {
 namespace {
@@ -48,12 +50,17 @@ data::PrepareOptions to_options(const Arguments& given) {
   options.locale = given.locale;
   options.threads = given.threads;
   options.overwrite = given.overwrite;
-  options.progress = show_progress;
   return options;
 }
 
 int run(const Arguments& given) {
-  const data::PrepareReport report = data::prepare(to_options(given));
+  data::PrepareOptions options = to_options(given);
+  const tasks::Interruption interruption;
+  options.progress = [&](const data::PrepareProgress& progress) {
+    require(!interruption.asked(), "{}: interrupted: nothing was made", given.output);
+    show_progress(progress);
+  };
+  const data::PrepareReport report = data::prepare(options);
   if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
   for (const auto& decision : report.decisions) log_info("{}", decision);
   const auto& manifest = report.manifest;

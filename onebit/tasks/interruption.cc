@@ -28,10 +28,14 @@ Interruption::~Interruption() {
   sigaction(SIGINT, &before_interrupt_, nullptr);
 }
 
+bool Interruption::asked() const {
+  return asked_to_end != 0;
+}
+
 bool Interruption::agreed(comm::Communicator& communicator) const {
-  int64_t asked = asked_to_end;
-  communicator.all_reduce(std::span(&asked, 1), comm::Reduction::kMax);
-  return asked != 0;
+  int64_t any = asked() ? 1 : 0;
+  communicator.all_reduce(std::span(&any, 1), comm::Reduction::kMax);
+  return any != 0;
 }
 
 }  // namespace onebit::tasks

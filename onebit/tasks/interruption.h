@@ -16,6 +16,8 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
+  // Whether this process has been asked to end.
+  bool asked() const;
   // Whether any rank has been asked to end. Collective.
   bool agreed(comm::Communicator& communicator) const;
 
