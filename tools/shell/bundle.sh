@@ -7,7 +7,7 @@
 source tools/shell/gpu_check.sh
 
 BUNDLE_LIMIT_BYTES=60000000
-GPU_BENCHES=(cuda_bench model_bench squad_bench)
+GPU_BENCHES=(cuda_bench cuda_products_bench model_bench squad_bench)
 # The comparison with PyTorch and what it imports and reads.
 COMPARISON_FILES=(compare_cuda_pytorch.py pytorch_trials.py pytorch_bert.py bert_shapes.py
   bench_programs.py window_batches.py xquad_windows.txt)

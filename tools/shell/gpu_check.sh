@@ -3,7 +3,7 @@
 # and nothing of the build machine.
 # shellcheck shell=bash
 
-GPU_TESTS=(device ops comm compress model)
+GPU_TESTS=(device ops comm compress model tasks)
 GPU_FILTER='*uda*:*CUDA*:*Nccl*:*Staged*'
 
 # gpu_check TEST_PREFIX BENCH COMPARISON RESULTS_FOLDER [--no-sanitizer] [--no-bench] [--no-compare]
@@ -43,6 +43,7 @@ gpu_check() {
     done
   fi
   if [ "$measure" = 1 ]; then
+    gpu_step "matrix products" "$results/products.log" "$(dirname "$bench")/cuda_products_bench"
     gpu_step "bench" "$results/bench.log" "$bench"
     sed -n '/^cuda:0/,$p' "$results/bench.log"
   fi
