@@ -29,7 +29,8 @@ import os
 import statistics
 import time
 
-os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
+for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):  # new and old
+    os.environ.setdefault(name, "expandable_segments:True")
 
 import torch  # noqa: E402
 
@@ -216,10 +217,12 @@ def run_case(options, timer):
             trials.whole()
         return
     padded, grouped = squad_cases(options, timer, precision)
-    # Half of the time each; grouped, the longest batch takes the memory that all take padded.
+    # Half of the time each; grouped, the longest batch takes the memory that all take padded, so that
+    # nothing smaller than the best of those can be better.
     padded.ends -= options.seconds / 2
     padded.search(options.micro, how)
-    grouped.search([padded.best["micro"] if padded.best else options.micro[0]], how)
+    least = padded.best["micro"] if padded.best else options.micro[0]
+    grouped.search([micro for micro in options.micro if micro >= least], how)
     if options.compile == "all":
         padded.ends = grouped.ends
         padded.whole()
@@ -250,7 +253,9 @@ def main():
         torch.set_num_threads(options.threads)
     torch.set_float32_matmul_precision("high")
     # A static shape for every micro-batch tried counts as a recompilation of the same code.
-    torch._dynamo.config.recompile_limit = 64
+    limits = torch._dynamo.config
+    name = "recompile_limit" if hasattr(limits, "recompile_limit") else "cache_size_limit"
+    setattr(limits, name, 64)
     timer = Timer(options.device)
     measure_ceiling(options, timer)
     run_case(options, timer)

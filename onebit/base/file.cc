@@ -147,9 +147,15 @@ void FileWriter::finish() {
 
 namespace {
 
-// A pipe, a terminal, /dev/null: there is nothing to put in their place.
+// A pipe, a terminal, /dev/null, or what /dev/stdout leads to: nothing to put something else in the
+// place of.
+bool is_written_into(const Path& path, const std::filesystem::file_status& status) {
+  return path.string().starts_with("/dev/") ||
+         (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status));
+}
+
 void write_into(const Path& path, std::string_view content) {
-  const Descriptor descriptor(path, O_WRONLY, "open");
+  const Descriptor descriptor(path, O_WRONLY | O_APPEND, "open");
   write_all(descriptor.get(), content.data(), content.size(), path);
 }
 
@@ -162,8 +168,12 @@ void write_file_atomically(const Path& given, std::string_view content) {
   require(given.has_filename() && !files::is_directory(status),
           "\"{}\": is no name of a file to write{}", given.string(),
           files::is_directory(status) ? ": a folder has it" : "");
-  if (files::exists(status) && !files::is_regular_file(status)) return write_into(given, content);
-  const Path path = files::is_symlink(given, ignored) ? files::weakly_canonical(given) : given;
+  if (is_written_into(given, status)) return write_into(given, content);
+  Path path = given;
+  if (files::is_symlink(given, ignored)) {
+    path = files::exists(status) ? files::canonical(given)
+                                 : given.parent_path() / files::read_symlink(given);
+  }
   Path temporary = path;
   temporary += ".partial";
   FileWriter writer(temporary);

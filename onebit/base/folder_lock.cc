@@ -25,7 +25,7 @@ int open_file(const Path& path) {
   return file;
 }
 
-// Whether the file that was locked still has the name: its holder may have removed it meanwhile.
+// Whether the file that was locked still has the name: its holder may have removed or renamed it.
 bool has_name(int file, const Path& path) {
   struct stat locked = {}, named = {};
   return ::fstat(file, &locked) == 0 && ::stat(path.c_str(), &named) == 0 &&
@@ -34,19 +34,21 @@ bool has_name(int file, const Path& path) {
 
 }  // namespace
 
-FolderLock::FolderLock(const Path& folder) : path_(folder / "lock"), file_(open_file(path_)) {
+FolderLock::FolderLock(const Path& folder) {
+  const Path path = folder / "lock";
+  file_ = open_file(path);
   // A process that was killed a moment ago may still be on its way out.
   for (const Stopwatch waited; waited.seconds() < kPatienceSeconds;) {
     if (::flock(file_, LOCK_EX | LOCK_NB) == 0) {
-      if (has_name(file_, path_)) return;
+      if (has_name(file_, path)) return;
       ::close(file_);
-      file_ = open_file(path_);
+      file_ = open_file(path);
       continue;
     }
     if (errno != EWOULDBLOCK && errno != EINTR) {
       log_warning(
           "{}: cannot be locked ({}): see to it that no other process writes to this folder",
-          path_.string(), std::strerror(errno));
+          path.string(), std::strerror(errno));
       return;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -58,11 +60,6 @@ FolderLock::FolderLock(const Path& folder) : path_(folder / "lock"), file_(open_
 
 FolderLock::~FolderLock() {
   ::close(file_);
-}
-
-void FolderLock::remove_file() {
-  std::error_code ignored;
-  std::filesystem::remove(path_, ignored);
 }
 
 }  // namespace onebit

@@ -6,7 +6,7 @@
 namespace onebit {
 
 // Held until destruction, or until the process ends however it does. The file `lock` stays in the
-// folder unless remove_file() is called. Errors: another process holds it for some seconds (of this
+// folder. Errors: another process holds it for some seconds (of this
 // machine; whether another machine's is seen depends on the shared file system). A file system
 // without locks: a warning.
 class FolderLock {
@@ -16,11 +16,7 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  // The folder is about to get its name and keep it: nobody needs to wait for this lock any more.
-  void remove_file();
-
  private:
-  Path path_;
   int file_ = -1;
 };
 

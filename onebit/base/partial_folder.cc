@@ -19,7 +19,7 @@ Path without_last_slash(Path path) {
 }  // namespace
 
 PartialFolder::PartialFolder(Path folder, Existing existing)
-    : folder_(without_last_slash(std::move(folder))), partial_(folder_) {
+    : folder_(without_last_slash(std::move(folder))), partial_(folder_), existing_(existing) {
   require(!folder_.empty() && folder_ != "." && folder_ != "..",
           "an output folder must have a name of its own");
   std::error_code error;
@@ -47,17 +47,26 @@ void PartialFolder::take_over() {
   }
 }
 
+// The lock goes last: without it the folder would look like somebody else's.
 PartialFolder::~PartialFolder() {
   if (finished_) return;
   std::error_code ignored;
+  for (const auto& item : files::directory_iterator(partial_, ignored)) {
+    if (item.path().filename() != "lock") files::remove_all(item.path(), ignored);
+  }
   files::remove_all(partial_, ignored);
 }
 
 void PartialFolder::finish() {
-  lock_->remove_file();
   sync_folder(partial_);
-  replace_folder(partial_, folder_);
+  if (existing_ == Existing::kReplace) {
+    replace_folder(partial_, folder_);
+  } else {
+    rename_durably(partial_, folder_);
+  }
   finished_ = true;
+  std::error_code ignored;
+  files::remove(folder_ / "lock", ignored);
 }
 
 }  // namespace onebit

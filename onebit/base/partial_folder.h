@@ -23,13 +23,15 @@ class PartialFolder {
   PartialFolder& operator=(const PartialFolder&) = delete;
 
   const Path& path() const { return partial_; }
-  // Gives the folder its name, for good. Its files must be synced (FileWriter::finish()).
+  // Gives the folder its name, for good. Its files must be synced (FileWriter::finish()). Error:
+  // what is not to be replaced has come to stand there meanwhile.
   void finish();
 
  private:
   void take_over();
 
   Path folder_, partial_;
+  Existing existing_;
   std::optional<FolderLock> lock_;
   bool finished_ = false;
 };

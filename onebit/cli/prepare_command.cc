@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 
 #include "onebit/base/error.h"
 #include "onebit/base/log.h"
@@ -55,9 +56,12 @@ data::PrepareOptions to_options(const Arguments& given) {
 
 int run(const Arguments& given) {
   data::PrepareOptions options = to_options(given);
-  const tasks::Interruption interruption;
+  // Only where somebody looks: while the vocabulary is learnt a signal ends the process at once.
+  std::optional<tasks::Interruption> interruption;
   options.progress = [&](const data::PrepareProgress& progress) {
-    require(!interruption.asked(), "{}: interrupted: nothing was made", given.output);
+    if (progress.phase == "tokenizing" && !interruption) interruption.emplace();
+    require(!interruption || !interruption->asked(), "{}: interrupted: nothing was made",
+            given.output);
     show_progress(progress);
   };
   const data::PrepareReport report = data::prepare(options);

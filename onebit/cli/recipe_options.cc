@@ -22,15 +22,17 @@ CLI::Validator is_assignment() {
           "KEY=VALUE"};
 }
 
-// `threads` of all ranks of this machine. Computing threads wait for each other busily. Counted
-// against the machine, not against what this rank is bound to.
-void warn_of_crowding(int64_t threads) {
-  const int64_t processors = ::sysconf(_SC_NPROCESSORS_ONLN);
-  if (threads <= processors) return;
+// `threads` of all ranks of this machine, counted against the machine and not against what this
+// rank is bound to. Computing threads wait for each other busily. Collective: rank 0 speaks for the
+// machine that is worst off.
+void warn_of_crowding(comm::Communicator& communicator, int64_t threads) {
+  int64_t surplus = threads - ::sysconf(_SC_NPROCESSORS_ONLN);
+  communicator.all_reduce(std::span(&surplus, 1), comm::Reduction::kMax);
+  if (surplus <= 0) return;
   log_warning(
-      "{} threads of this machine's ranks share {} processors and will hold each other up: take "
-      "fewer ranks or a smaller --threads",
-      threads, processors);
+      "the ranks of a machine have {} threads more than it has processors and will hold each other "
+      "up: take fewer ranks or a smaller --threads",
+      surplus);
 }
 
 }  // namespace
@@ -73,7 +75,7 @@ int run_on_ranks(const DeviceOptions& device, const std::function<Json()>& read_
     communicator.all_reduce(std::span(&local_ranks, 1), comm::Reduction::kMax);
     Context context =
         make_context(device, communicator.local_rank(), static_cast<int>(local_ranks));
-    warn_of_crowding(context.threads() * local_ranks);
+    warn_of_crowding(communicator, context.threads() * local_ranks);
     choose_transport(world, context, recipe, static_cast<int>(local_ranks));
     body(context, world.communicator());
   });

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "onebit/base/error.h"
@@ -26,25 +28,27 @@ Path beside(const std::string& given, const Path& output, const char* name) {
   return given.empty() ? output.parent_path() / name : Path(given);
 }
 
-// Every file that will be written. Errors: one has another's name, that of the input or that of a
-// file of the model which no prediction has written.
+// Every file that will be written. Errors: one has no name or a folder's, another one's, that of
+// the input or that of a file of the model which no prediction has written.
 struct Outputs {
   Path predictions, n_best, null_odds, logits;
 
   explicit Outputs(const Arguments& given)
       : predictions(given.output),
-        n_best(beside(given.n_best, predictions, kNBestName)),
-        null_odds(beside(given.null_odds, predictions, kNullOddsName)),
+        n_best(beside(given.n_best, predictions, "nbest_predictions.json")),
+        null_odds(beside(given.null_odds, predictions, "null_odds.json")),
         logits(given.logits) {
+    require(predictions.has_filename(), "--output \"{}\" is no name of a file", given.output);
     std::vector<Path> taken = {given.input};
-    for (const auto& file : std::filesystem::directory_iterator(find_folder(given.model))) {
-      const Path name = file.path().filename();
-      if (name != kPredictionsName && name != kNBestName && name != kNullOddsName) {
-        taken.push_back(file.path());
+    for (const Path& folder : {Path(given.model), tasks::find_model_folder(given.model)}) {
+      for (const auto& file : std::filesystem::directory_iterator(folder)) {
+        if (is_of_model_or_run(file.path())) taken.push_back(file.path());
       }
     }
     for (const Path& output : {predictions, n_best, null_odds, logits}) {
       if (output.empty() || is_device(output)) continue;
+      require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
+              output.string());
       for (const Path& other : taken) {
         require(!same_file(output, other), "{}: would be written over {}; choose another name",
                 output.string(), other.string());
@@ -54,11 +58,18 @@ struct Outputs {
   }
 
  private:
-  static constexpr const char* kPredictionsName = "predictions.json";
-  static constexpr const char* kNBestName = "nbest_predictions.json";
-  static constexpr const char* kNullOddsName = "null_odds.json";
-
-  static Path find_folder(const Path& model) { return tasks::find_model_folder(model); }
+  // What these folders hold of their own, not what was predicted into them.
+  static bool is_of_model_or_run(const Path& path) {
+    static constexpr std::string_view kNames[] = {"config.json",    "vocab.txt",
+                                                  "tokenizer.json", "tokenizer_config.json",
+                                                  "recipe.json",    "special_tokens_map.json",
+                                                  "latest",         "recipe.resolved.json",
+                                                  "metrics.jsonl",  "evaluation.json",
+                                                  "state.json",     "lock"};
+    const std::string name = path.filename().string();
+    return name.ends_with(".safetensors") || name.ends_with(".bin") ||
+           std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  }
   static bool is_device(const Path& path) {
     std::error_code ignored;
     return std::filesystem::is_other(std::filesystem::status(path, ignored));
@@ -72,9 +83,7 @@ struct Outputs {
 
 // A line a window: {"id", "window", "start", "end"}.
 void write_logits(const Path& path, const tasks::SquadPredictor::Computed& computed) {
-  Path partial = path;
-  partial += ".partial";
-  FileWriter writer(partial);
+  std::string text;
   const data::SquadFeatures& features = *computed.features;
   for (size_t i = 0; i < features.windows().size(); ++i) {
     const size_t question = features.windows()[i].question;
@@ -88,10 +97,9 @@ void write_logits(const Path& path, const tasks::SquadPredictor::Computed& compu
                        {"window", i - features.first_window(question)},
                        {"start", std::move(start)},
                        {"end", std::move(end)}};
-    writer.write(data::python_json(line, 0) + "\n");
+    text += data::python_json(line, 0) + "\n";
   }
-  writer.finish();
-  rename_durably(partial, path);
+  write_file_atomically(path, text);
 }
 
 bool is_version2(const Arguments& given, const data::SquadDataset& dataset) {

@@ -77,7 +77,7 @@ class StoreWriter::File {
 
 StoreWriter::StoreWriter(const Path& output, bool overwrite) {
   check_output(output, overwrite);
-  folder_.emplace(output, Existing::kReplace);
+  folder_.emplace(output, overwrite ? Existing::kReplace : Existing::kRefuse);
   tokens_ = std::make_unique<File>(partial_folder() / kTokensName);
   sentences_ = std::make_unique<File>(partial_folder() / kSentencesName);
   documents_ = std::make_unique<File>(partial_folder() / kDocumentsName);

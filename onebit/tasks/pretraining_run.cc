@@ -165,6 +165,8 @@ StepRecord PretrainingRun::train_step() {
                                         .loss_scale = input.loss_scale,
                                         .gradients_ready = input.gradients_ready,
                                         .forward_done = forward_done});
+      // The host runs ahead of a GPU; where the step goes on it waits for it in any case.
+      if (&batch == &step_batches_.back()) context_.synchronize();
       record.backward_seconds += pass.seconds();
     });
   }

@@ -20,6 +20,13 @@ Json to_json(const BestSquadModel& best) {
       {"step", best.step}, {"exact", best.exact}, {"f1", best.f1}, {"questions", best.questions}};
 }
 
+BestSquadModel best_from(JsonReader json) {
+  return {.exact = json.number("exact", 0),
+          .f1 = json.number("f1", 0),
+          .questions = json.integer("questions", 0),
+          .step = json.integer("step", 0)};
+}
+
 ModelDescription describe_model(const Path& model, const SquadConfig& config) {
   ModelDescription description = read_model_description(find_model_folder(model));
   description.config = squad_model(config, description.config);
@@ -120,13 +127,7 @@ void SquadRun::restore(const SquadTrainingOptions& options) {
   if (options.resume) {
     if (const auto saved = checkpoints_.open(options.tag)) {
       read_client_state(output_, [&] { resume(*saved); });
-      if (best_ && kept_step() != best_->step) {
-        best_.reset();
-        decisions_.push_back(
-            "went back: the folder holds another model than the best so far, so the next "
-            "evaluation "
-            "counts as the best");
-      }
+      choose_best(!options.tag.empty());
       return;
     }
     decisions_.push_back("no checkpoint yet, starting from the beginning");
@@ -139,11 +140,22 @@ void SquadRun::restore(const SquadTrainingOptions& options) {
   engine_->broadcast_values();
 }
 
-// The step of the model that the folder holds as the best.
-std::optional<int64_t> SquadRun::kept_step() const {
+// After a resume: the best so far is that of the model in the folder. A run taken back to an older
+// checkpoint may find one there that it has not made yet.
+void SquadRun::choose_best(bool taken_back) {
+  if (!dev_) return best_.reset();
   const Path path = output_ / kEvaluationFile;
-  if (!std::filesystem::exists(path)) return std::nullopt;
-  return JsonReader(read_json(path), path.string(), "").integer("step", 0);
+  std::optional<BestSquadModel> kept;
+  if (std::filesystem::exists(path))
+    kept = best_from(JsonReader(read_json(path), path.string(), ""));
+  if (!taken_back) {
+    if (kept) best_ = kept;
+  } else if (best_ && (!kept || kept->step != best_->step)) {
+    best_.reset();
+    decisions_.push_back(
+        "went back: the folder holds another model than the best so far, so the next evaluation "
+        "counts as the best");
+  }
 }
 
 void SquadRun::resume(const engine::SavedCheckpoint& saved) {
@@ -161,13 +173,7 @@ void SquadRun::resume(const engine::SavedCheckpoint& saved) {
           saved.model_folder.string(), state.value("windows", uint64_t{0}),
           train_features_->windows().size());
   samples_ = state.at("samples").get<int64_t>();
-  if (state.contains("best")) {
-    const Json& best = state.at("best");
-    best_ = BestSquadModel{.exact = best.at("exact"),
-                           .f1 = best.at("f1"),
-                           .questions = best.at("questions"),
-                           .step = best.at("step")};
-  }
+  if (state.contains("best")) best_ = best_from(JsonReader(state, "state.json", "").object("best"));
   resumed_ = true;
   initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
 }
@@ -215,6 +221,7 @@ StepRecord SquadRun::train_step() {
                                       .gradients_ready = input.gradients_ready,
                                       .forward_done = forward_done})
                   .loss_sum;
+      if (micro_step + 1 == sizes.accumulation) context_.synchronize();
       record.backward_seconds += pass.seconds();
     });
   }

@@ -40,7 +40,7 @@ class SquadRun : public TrainingRun {
   void choose_steps();
   void plan_memory();
   void restore(const SquadTrainingOptions& options);
-  std::optional<int64_t> kept_step() const;
+  void choose_best(bool taken_back);
   void resume(const engine::SavedCheckpoint& saved);
   std::function<void()> measured_pass();
   // Writes the model into the run's folder; rank 0 alone.

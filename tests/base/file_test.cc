@@ -183,6 +183,9 @@ TEST(WriteFileAtomically, WritesWhereALinkLeads) {
   write_file_atomically(folder / "link", "new");
   EXPECT_EQ(read_file(folder / "f"), "new");
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  std::filesystem::remove(folder / "f");
+  write_file_atomically(folder / "link", "again");
+  EXPECT_EQ(read_file(folder / "f"), "again");
 }
 
 TEST(WriteFileAtomically, AnOpenReaderKeepsTheOldContent) {

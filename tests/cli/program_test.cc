@@ -33,6 +33,14 @@ Outcome run(const std::string& arguments) {
   return run("", arguments);
 }
 
+// Open MPI's modules are unloaded before leaks are looked for, so that theirs cannot be told apart.
+std::string mpirun(int ranks) {
+  return fmt::format(
+      "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 {} --allow-run-as-root --oversubscribe "
+      "--bind-to none -np {} ",
+      ONEBIT_MPIRUN, ranks);
+}
+
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
@@ -136,9 +144,7 @@ TEST(Program, RankZeroAloneSpeaksForAll) {
       {"pretrain --output o --data a --recipe /nowhere", "onebit: rank 0 failed: /nowhere"},
       {"pretrain --output o --data a=0 --recipe " + recipe, "error: onebit pretrain: --data a=0"}};
   for (const auto& [arguments, words] : cases) {
-    const Outcome outcome = run(
-        fmt::format("{} --allow-run-as-root --oversubscribe --bind-to none -np 3 ", ONEBIT_MPIRUN),
-        arguments);
+    const Outcome outcome = run(mpirun(3), arguments);
     EXPECT_NE(outcome.status, 0) << outcome.output;
     EXPECT_EQ(count(outcome.output, words), 1) << outcome.output;
     for (const char* other : {"rank 1 failed", "rank 2 failed", "[rank 1]", "[rank 2]"}) {
@@ -169,16 +175,16 @@ TEST(Program, TrainsAndResumesUnderMpirun) {
                                     at("text.txt"), at("corpus")));
   ASSERT_EQ(outcome.status, 0) << outcome.output;
   const auto train = [&](const char* more) {
-    return run(
-        fmt::format("{} --allow-run-as-root --oversubscribe --bind-to none -np 2 ", ONEBIT_MPIRUN),
-        fmt::format("pretrain --recipe {} --data {} --output {} --device cpu --threads 1 {}",
-                    at("recipe.json"), at("corpus"), at("run"), more));
+    return run(mpirun(2),
+               fmt::format("pretrain --recipe {} --data {} --output {} --device cpu --threads 1 {}",
+                           at("recipe.json"), at("corpus"), at("run"), more));
   };
   outcome = train("");
   ASSERT_EQ(outcome.status, 0) << outcome.output;
   EXPECT_TRUE(contains(outcome.output, "2 (mpi)")) << outcome.output;
   const Path values = folder / "run/global_step8/model/model.safetensors";
   const std::string first = read_file(values);
+  std::filesystem::remove(values);
   outcome = train("--resume global_step4");
   ASSERT_EQ(outcome.status, 0) << outcome.output;
   EXPECT_EQ(read_file(values), first);

@@ -25,7 +25,7 @@ class StagingTest : public testing::TestWithParam<DeviceType> {
   }
 };
 
-constexpr int64_t kBytes = 100003;
+constexpr int64_t kBytes = 100003, kBusyBytes = int64_t{64} << 20;
 
 TEST_P(StagingTest, BytesGoThereAndBackInTheOrderOfTheWork) {
   const Context there = context();
@@ -45,9 +45,12 @@ TEST_P(StagingTest, BytesGoThereAndBackInTheOrderOfTheWork) {
 
 TEST_P(StagingTest, OneContextsCopyComesBeforeTheWorkOfAnotherThatWaitsForIt) {
   const Context copies = context(), work = context();
-  const Buffer memory(copies.device(), kBytes);
+  const Buffer memory(copies.device(), kBytes), busy(copies.device(), kBusyBytes);
   Staging from(copies.device(), kBytes), to(copies.device(), kBytes);
+  Staging busy_on_host(copies.device(), kBusyBytes);
   std::memset(from.data(), 7, static_cast<size_t>(kBytes));
+  std::memset(to.data(), 0, static_cast<size_t>(kBytes));
+  busy_on_host.upload(copies, busy.data(), kBusyBytes);  // what comes after it comes late
   from.upload(copies, memory.data(), kBytes);
   work.wait_for(copies.milestone());
   to.download(work, memory.data(), kBytes);
