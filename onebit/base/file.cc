@@ -150,7 +150,8 @@ namespace {
 // A pipe, a terminal, /dev/null, or what /dev/stdout leads to: nothing to put something else in the
 // place of.
 bool is_written_into(const Path& path, const std::filesystem::file_status& status) {
-  return path.string().starts_with("/dev/") ||
+  const Path folder = path.parent_path();  // not /dev/shm, where files are files
+  return folder == "/dev" || folder == "/dev/fd" ||
          (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status));
 }
 

@@ -1,6 +1,7 @@
 #include "onebit/base/file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -174,6 +175,15 @@ TEST(WriteFileAtomically, WritesIntoWhatIsNoFile) {
   ::close(reader);
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(WriteFileAtomically, WritesFilesInSharedMemory) {
+  if (!std::filesystem::is_directory("/dev/shm")) GTEST_SKIP() << "no /dev/shm here";
+  const Path path = fmt::format("/dev/shm/onebit-test-{}", ::getpid());
+  write_file_atomically(path, "old");
+  write_file_atomically(path, "new");
+  EXPECT_EQ(read_file(path), "new");
+  std::filesystem::remove(path);
 }
 
 TEST(WriteFileAtomically, WritesWhereALinkLeads) {
