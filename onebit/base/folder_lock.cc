@@ -35,7 +35,7 @@ bool has_name(int file, const Path& path) {
 }  // namespace
 
 FolderLock::FolderLock(const Path& folder) {
-  const Path path = folder / "lock";
+  const Path path = folder / kLockName;
   file_ = open_file(path);
   // A process that was killed a moment ago may still be on its way out.
   for (const Stopwatch waited; waited.seconds() < kPatienceSeconds;) {

@@ -5,6 +5,8 @@
 
 namespace onebit {
 
+inline constexpr const char* kLockName = "lock";  // of the file in the folder
+
 // Held until destruction, or until the process ends however it does. The file `lock` stays in the
 // folder. Errors: another process holds it for some seconds (of this
 // machine; whether another machine's is seen depends on the shared file system). A file system

@@ -34,7 +34,7 @@ PartialFolder::PartialFolder(Path folder, Existing existing)
 
 void PartialFolder::take_over() {
   std::error_code error;
-  const bool strange = files::exists(partial_, error) && !files::exists(partial_ / "lock") &&
+  const bool strange = files::exists(partial_, error) && !files::exists(partial_ / kLockName) &&
                        !(files::is_directory(partial_, error) && files::is_empty(partial_, error));
   require(!strange && !error,
           "{}: is in the way, and not what an interrupted run leaves: remove or rename it (nothing "
@@ -42,19 +42,23 @@ void PartialFolder::take_over() {
           partial_.string());
   make_folder(partial_);
   lock_.emplace(partial_);
-  for (const auto& item : files::directory_iterator(partial_)) {
-    if (item.path().filename() != "lock") files::remove_all(item.path());
-  }
+  remove_content(error);
+  require(!error, "{}: cannot be emptied: {}", partial_.string(), error.message());
 }
 
 // The lock goes last: without it the folder would look like somebody else's.
+void PartialFolder::remove_content(std::error_code& error) const {
+  for (const auto& item : files::directory_iterator(partial_, error)) {
+    if (item.path().filename() != kLockName) files::remove_all(item.path(), error);
+    if (error) return;
+  }
+}
+
 PartialFolder::~PartialFolder() {
   if (finished_) return;
-  std::error_code ignored;
-  for (const auto& item : files::directory_iterator(partial_, ignored)) {
-    if (item.path().filename() != "lock") files::remove_all(item.path(), ignored);
-  }
-  files::remove_all(partial_, ignored);
+  std::error_code error;
+  remove_content(error);
+  if (!error) files::remove_all(partial_, error);
 }
 
 void PartialFolder::finish() {
@@ -66,7 +70,7 @@ void PartialFolder::finish() {
   }
   finished_ = true;
   std::error_code ignored;
-  files::remove(folder_ / "lock", ignored);
+  files::remove(folder_ / kLockName, ignored);
 }
 
 }  // namespace onebit

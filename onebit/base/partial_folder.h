@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <system_error>
 
 #include "onebit/base/file.h"
 #include "onebit/base/folder_lock.h"
@@ -29,6 +30,7 @@ class PartialFolder {
 
  private:
   void take_over();
+  void remove_content(std::error_code& error) const;
 
   Path folder_, partial_;
   Existing existing_;

@@ -29,7 +29,7 @@ Path beside(const std::string& given, const Path& output, const char* name) {
 }
 
 // Every file that will be written. Errors: one has no name or a folder's, another one's, that of
-// the input or that of a file of the model which no prediction has written.
+// the input or that of a file of the model or its run.
 struct Outputs {
   Path predictions, n_best, null_odds, logits;
 

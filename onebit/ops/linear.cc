@@ -9,13 +9,13 @@ namespace onebit::ops {
 namespace {
 
 // See cpu_ops.h.
-bool can_make(Context& context, const MatrixProduct& product) {
+bool try_make(Context& context, const MatrixProduct& product) {
   return run_on_device(context, &cpu::matrix_product, &cuda::matrix_product, product);
 }
 
 // Without an epilogue beyond a bias.
 void make(Context& context, const MatrixProduct& product) {
-  ONEBIT_INVARIANT(can_make(context, product));
+  ONEBIT_INVARIANT(try_make(context, product));
 }
 
 struct Sizes {
@@ -69,7 +69,7 @@ void linear_activation(Context& context, const LinearActivation& a) {
     MatrixProduct whole = forward_product(a.x, a.weight, a.bias, a.y);
     whole.epilogue = Epilogue::kBiasGeluTanh;
     whole.pre_activation = a.pre_activation;
-    if (can_make(context, whole)) return;
+    if (try_make(context, whole)) return;
   }
   make(context, forward_product(a.x, a.weight, a.bias, a.pre_activation));
   activation(context, {.kind = a.kind, .x = a.pre_activation, .y = a.y});
@@ -93,7 +93,7 @@ void linear_backward_activation(Context& context, const LinearBackwardActivation
     MatrixProduct whole = product;
     whole.epilogue = Epilogue::kGeluTanhGradient;
     whole.saved = a.saved;
-    if (can_make(context, whole)) {
+    if (try_make(context, whole)) {
       if (!a.grad_bias.empty()) column_sum(context, {.x = a.grad_x, .sum = a.grad_bias});
       return;
     }
@@ -121,7 +121,7 @@ void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
     MatrixProduct whole = product;
     whole.epilogue = Epilogue::kRowSums;
     whole.row_sums = a.grad_bias;
-    if (can_make(context, whole)) return;
+    if (try_make(context, whole)) return;
     column_sum(context, {.x = a.grad_y, .sum = a.grad_bias});
   }
   make(context, product);

@@ -201,8 +201,8 @@ Json inspect_recipe(const Path& path) {
 Json inspect(const Path& path, bool verify) {
   require(std::filesystem::exists(path), "{}: nothing is there", path.string());
   const bool looks_like_store = data::is_token_store(path) ||
-                                std::filesystem::exists(path / "tokens.bin") ||
-                                std::filesystem::exists(path / "manifest.json");
+                                std::filesystem::exists(path / data::kTokensName) ||
+                                std::filesystem::exists(path / data::kManifestName);
   if (looks_like_store) return inspect_store(path, verify);
   require(!verify, "{}: only token stores have checksums that could be verified", path.string());
   if (std::filesystem::is_regular_file(path)) {

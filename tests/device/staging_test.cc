@@ -9,21 +9,12 @@
 
 #include "onebit/device/buffer.h"
 #include "onebit/device/memory.h"
+#include "tests/device/device_test.h"
 
 namespace onebit {
 namespace {
 
-class StagingTest : public testing::TestWithParam<DeviceType> {
- protected:
-  void SetUp() override {
-    if (GetParam() == DeviceType::kCuda && memory::cuda_device_count() == 0) {
-      GTEST_SKIP() << "no CUDA device here";
-    }
-  }
-  static Context context() {
-    return GetParam() == DeviceType::kCpu ? Context::cpu(1) : Context::cuda(0);
-  }
-};
+using StagingTest = DeviceTest;
 
 constexpr int64_t kBytes = 100003, kBusyBytes = int64_t{64} << 20;
 
@@ -73,7 +64,7 @@ TEST_P(StagingTest, MovesWithWhatIsUnderWay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, StagingTest, testing::Values(DeviceType::kCpu, DeviceType::kCuda),
-                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+                         name_of_device);
 
 }  // namespace
 }  // namespace onebit

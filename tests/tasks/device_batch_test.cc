@@ -5,23 +5,14 @@
 
 #include "onebit/base/philox.h"
 #include "onebit/device/memory.h"
+#include "tests/device/device_test.h"
 
 namespace onebit::tasks {
 namespace {
 
 constexpr data::BatchBounds kBounds{.sequences = 5, .rows = 5 * 70, .masked_rows = 5 * 9};
 
-class DeviceBatchTest : public testing::TestWithParam<DeviceType> {
- protected:
-  void SetUp() override {
-    if (GetParam() == DeviceType::kCuda && memory::cuda_device_count() == 0) {
-      GTEST_SKIP() << "no CUDA device here";
-    }
-  }
-  static Context context() {
-    return GetParam() == DeviceType::kCpu ? Context::cpu(1) : Context::cuda(0);
-  }
-};
+using DeviceBatchTest = DeviceTest;
 
 std::vector<int32_t> numbers(RandomSequence& random, size_t count) {
   std::vector<int32_t> values(count);
@@ -113,8 +104,7 @@ TEST_P(DeviceBatchTest, LeavesTheBatchesBeforeAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceBatchTest,
-                         testing::Values(DeviceType::kCpu, DeviceType::kCuda),
-                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+                         testing::Values(DeviceType::kCpu, DeviceType::kCuda), name_of_device);
 
 }  // namespace
 }  // namespace onebit::tasks

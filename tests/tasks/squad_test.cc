@@ -83,6 +83,14 @@ class SquadTest : public testing::Test {
     options.quiet = true;
     return options;
   }
+  // The run "run", taken back to the checkpoint of a step and then made up to another one.
+  SquadTrainingOptions back_to(int64_t step, int64_t steps) const {
+    SquadTrainingOptions back = options("run");
+    back.resume = true;
+    back.tag = "global_step" + std::to_string(step);
+    back.recipe["run"]["steps"] = steps;
+    return back;
+  }
   static void use_adam(SquadTrainingOptions& options) {
     options.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
   }
@@ -182,24 +190,16 @@ TEST_F(SquadTest, ResumesBitForBit) {
 // The folder holds a model of a step that the run has given up.
 TEST_F(SquadTest, GoingBackKeepsTheNextModel) {
   train(options("run"), 1);
-  SquadTrainingOptions back = options("run");
-  back.resume = true;
-  back.tag = "global_step5";
-  back.recipe["run"]["steps"] = 6;
-  const SquadSummary summary = train(back, 1);
+  const SquadSummary summary = train(back_to(5, 6), 1);
   ASSERT_TRUE(summary.best.has_value());
   EXPECT_EQ(summary.best_step, 6);
 }
 
 TEST_F(SquadTest, GoingBackKeepsABestThatTheFolderStillHolds) {
   train(options("run"), 1);
-  SquadTrainingOptions back = options("run");
-  back.resume = true;
-  back.tag = "global_step10";
-  back.recipe["run"]["steps"] = 10;
   const auto best_if_held = [&](int64_t step) {
     write_file_atomically(folder_ / "run" / "evaluation.json", Json{{"step", step}}.dump());
-    return train(back, 1).best;
+    return train(back_to(10, 10), 1).best;
   };
   const Json best =
       read_json(folder_ / "run" / "global_step10" / "state.json").at("client_state").at("best");
