@@ -51,7 +51,10 @@ Abbreviations::Abbreviations(const std::string& locale) {
     for (const std::string_view word : kEnglishAdded) words_.emplace(word);
     for (const std::string_view word : kEnglishRemoved) words_.erase(std::string(word));
   }
-  for (const std::string& word : words_) longest_bytes_ = std::max(longest_bytes_, word.size());
+  for (const std::string& word : words_) {
+    longest_bytes_ = std::max(longest_bytes_, word.size());
+    sizes_[last_letter(word)] |= uint64_t{1} << std::min<size_t>(word.size(), 63);
+  }
 }
 
 }  // namespace onebit::text

@@ -1,7 +1,10 @@
 // Abbreviations whose full stop ends no sentence.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -17,7 +20,10 @@ class Abbreviations {
   explicit Abbreviations(const std::string& locale);
 
   // `word` with its full stop.
-  bool contains(std::string_view word) const { return words_.find(word) != words_.end(); }
+  bool contains(std::string_view word) const {
+    return (sizes_[last_letter(word)] >> std::min<size_t>(word.size(), 63) & 1) != 0 &&
+           words_.find(word) != words_.end();
+  }
   size_t longest_bytes() const { return longest_bytes_; }
 
  private:
@@ -25,7 +31,14 @@ class Abbreviations {
     using is_transparent = void;
     size_t operator()(std::string_view word) const { return std::hash<std::string_view>{}(word); }
   };
+  static uint8_t last_letter(std::string_view word) {
+    return word.size() < 2 ? 0 : static_cast<uint8_t>(word[word.size() - 2]);
+  }
+
   std::unordered_set<std::string, Hash, std::equal_to<>> words_;
+  // By the last byte before the stop, a bit for every size in bytes: most words of a text are none
+  // of these, and need no hash.
+  std::array<uint64_t, 256> sizes_{};
   size_t longest_bytes_ = 0;
 };
 

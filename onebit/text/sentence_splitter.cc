@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 
 #include "onebit/base/error.h"
 #include "onebit/text/abbreviations.h"
@@ -31,9 +33,13 @@ class SentenceSplitter::Body {
  public:
   explicit Body(const std::string& locale)
       : classes_(icu::Locale(locale.c_str()).getLanguage()), abbreviations_(locale) {
-    for (char32_t byte = 0; byte < may_end_.size(); ++byte) {
-      const SentenceClass k = classes_.of(byte);
-      may_end_[byte] = byte >= 0x80 || k == SentenceClass::kStop || k == SentenceClass::kEnd;
+    size_t found = 0;
+    for (char32_t byte = 0; byte < 0x80; ++byte) {
+      if (!is_terminator(classes_.of(byte))) continue;
+      ONEBIT_INVARIANT(found < terminators_.size());
+      // A place that is left over looks for the last one again.
+      for (size_t i = found; i < terminators_.size(); ++i) terminators_[i] = kEveryByte * byte;
+      ++found;
     }
   }
 
@@ -43,7 +49,7 @@ class SentenceSplitter::Body {
     size_t begin = 0;
     for (size_t at = skip_plain(0); at < text.size(); at = skip_plain(at)) {
       const Character c = character(at);
-      if (c.kind == SentenceClass::kStop || c.kind == SentenceClass::kEnd) {
+      if (is_terminator(c.kind)) {
         const Decision decision = after_terminator(at, c);
         at = decision.next;
         if (!decision.breaks) continue;
@@ -67,9 +73,29 @@ class SentenceSplitter::Body {
     size_t next;  // where the sentence begins, or where the scan goes on
   };
 
-  // The next byte that may end a sentence: most bytes of a text are passed over here.
+  static bool is_terminator(SentenceClass k) {
+    return k == SentenceClass::kStop || k == SentenceClass::kEnd;
+  }
+
+  // The next byte that may end a sentence, a terminator or one that is not ASCII: most bytes of a
+  // text are passed over here, eight at a time.
   size_t skip_plain(size_t at) const {
-    while (at < text_.size() && !may_end_[static_cast<uint8_t>(text_[at])]) ++at;
+    for (; at + 8 <= text_.size(); at += 8) {
+      uint64_t bytes;
+      std::memcpy(&bytes, text_.data() + at, 8);
+      uint64_t marks = bytes;
+      for (const uint64_t terminator : terminators_) {
+        // Bit 7 of the lowest byte that is 0 here, and of none below it.
+        const uint64_t difference = bytes ^ terminator;
+        marks |= (difference - kEveryByte) & ~difference;
+      }
+      marks &= 0x80 * kEveryByte;
+      if (marks != 0) return at + static_cast<size_t>(std::countr_zero(marks)) / 8;
+    }
+    for (; at < text_.size(); ++at) {
+      const uint8_t byte = static_cast<uint8_t>(text_[at]);
+      if (byte >= 0x80 || is_terminator(classes_.of(byte))) break;
+    }
     return at;
   }
 
@@ -161,8 +187,7 @@ class SentenceSplitter::Body {
     if (at == text_.size()) return {true, at};
     const Character next = character(at);
     if (next.kind == SentenceClass::kSeparator) return {true, next.next};  // SB9 to SB11
-    if (next.kind == SentenceClass::kContinue || next.kind == SentenceClass::kStop ||
-        next.kind == SentenceClass::kEnd) {
+    if (next.kind == SentenceClass::kContinue || is_terminator(next.kind)) {
       return {false, at};  // SB8a
     }
     if (goes_on_in_lower_case(at)) return {false, at};
@@ -182,7 +207,8 @@ class SentenceSplitter::Body {
 
   SentenceClasses classes_;
   Abbreviations abbreviations_;
-  std::array<bool, 256> may_end_{};  // by byte; all that are not ASCII
+  static constexpr uint64_t kEveryByte = 0x0101010101010101u;
+  std::array<uint64_t, 4> terminators_{};  // those of ASCII, in every byte
   std::string_view text_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "onebit/base/philox.h"
 #include "tests/text/small_vocabulary.h"
 
 namespace onebit::text {
@@ -48,6 +49,30 @@ TEST(Tokenizer, AppendsAndAgreesWithItself) {
   Ids expected = once;
   expected.insert(expected.end(), once.begin(), once.end());
   EXPECT_EQ(twice, expected);
+}
+
+// encode looks words up some way behind its scan, encode_with_offsets does not.
+TEST(Tokenizer, WordsThatWaitKeepTheirPlaces) {
+  RandomSequence random(1, 2, 3);
+  Tokenizer tokenizer(small_vocabulary({"a", "##a", "b", "##b", ",", "\u201c"}), Casing::kUncased);
+  for (int words = 0; words < 3000; words += 1 + words / 4) {
+    std::string text;
+    for (int word = 0; word < words; ++word) {
+      const bool accent = random.below(8) == 0;
+      for (uint32_t left = random.below(accent ? 110 : 20); left > 0; --left) {
+        text += random.below(2) == 0 ? "a" : "b";
+        if (accent && left == 1) text += "\u00e1";
+      }
+      text += random.below(4) == 0 ? ", " : random.below(4) == 0 ? " \u201c" : " ";
+    }
+    std::vector<Piece> pieces;
+    tokenizer.encode_with_offsets(text, pieces);
+    Ids expected;
+    for (const Piece& piece : pieces) expected.push_back(piece.id);
+    Tokenizer fresh(tokenizer);
+    EXPECT_EQ(encode(fresh, text), expected) << words << " words";
+    EXPECT_EQ(encode(fresh, text), expected) << words << " words, all known";
+  }
 }
 
 TEST(Tokenizer, LongWordsAreUnknown) {
