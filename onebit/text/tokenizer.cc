@@ -22,72 +22,61 @@ std::string_view special_at(const char* at, const char* end) {
   return special_token_at({at, static_cast<size_t>(end - at)});
 }
 
-// Looks words up some way behind the scan, which finds the next ones while their places in the
-// cache come from memory: with a large vocabulary in use that is half of the time.
+// Ids on their way out are collected here, so that a word costs no growth of the vector.
+using IdBuffer = std::array<int32_t, 1024>;
+
 class IdVisitor {
  public:
-  IdVisitor(WordSplitter& splitter, std::vector<int32_t>& ids) : splitter_(splitter), ids_(ids) {}
+  IdVisitor(WordSplitter& splitter, IdBuffer& buffer, std::vector<int32_t>& ids)
+      : splitter_(splitter), next_(buffer.data()), buffer_(buffer), ids_(ids) {}
 
-  void short_word(const char*, size_t size, ShortWord word) { add(splitter_.seek(size, word)); }
-  // What the splitter gives lasts until words that wait are looked up.
-  void word(std::string_view raw) {
-    if (kMostWaiting - waiting_count_ <= kMaxWordCharacters) flush();
-    for (const int32_t id : splitter_.ids(raw)) add_id(id);
+  void short_word(const char*, size_t size, ShortWord word) {
+    const PackedIds ids = splitter_.short_word(size, word);
+    if (ids.in_arena()) [[unlikely]] {
+      append(splitter_.arena_ids(ids));
+      return;
+    }
+    make_room();
+    ids.unpack(next_);
+    next_ += ids.count();
   }
-  void single(std::string_view raw) { word(raw); }
+  void word(std::string_view raw) { append(splitter_.ids(raw)); }
+  void single(std::string_view raw) { append(splitter_.ids(raw)); }
 
   size_t punctuation(const char* at, const char* end) {
+    make_room();
     const std::string_view special = special_at(at, end);
     if (special.empty()) {
-      add_id(splitter_.model().punctuation_ids[static_cast<uint8_t>(*at)]);
+      *next_++ = splitter_.model().punctuation_ids[static_cast<uint8_t>(*at)];
       return 1;
     }
-    add_id(*splitter_.model().vocabulary->find(special));
+    *next_++ = *splitter_.model().vocabulary->find(special);
     return special.size();
   }
 
   void flush() {
-    std::array<int32_t, kMostWaiting * PackedIds::kInline> found;
-    int32_t* next = found.data();
-    const auto append_found = [&] {
-      ids_.insert(ids_.end(), found.data(), next);
-      next = found.data();
-    };
-    for (size_t i = 0; i < waiting_count_; ++i) {
-      const SoughtWord& sought = waiting_[i];
-      if (sought.size == 0) {
-        *next++ = static_cast<int32_t>(sought.hash);
-        continue;
-      }
-      const PackedIds ids = splitter_.ids(sought);
-      if (ids.in_arena()) [[unlikely]] {
-        append_found();
-        const std::span<const int32_t> many = splitter_.arena_ids(ids);
-        ids_.insert(ids_.end(), many.begin(), many.end());
-        continue;
-      }
-      ids.unpack(next);
-      next += ids.count();
-    }
-    append_found();
-    waiting_count_ = 0;
+    ids_.insert(ids_.end(), buffer_.data(), next_);
+    next_ = buffer_.data();
   }
 
  private:
-  static constexpr size_t kMostWaiting = 128;
-  static_assert(kMostWaiting > kMaxWordCharacters, "a word has at most as many ids");
-
-  // An id that needs no looking up waits for its turn as the hash of an empty word.
-  void add_id(int32_t id) { add({{}, static_cast<uint64_t>(id), 0}); }
-  void add(const SoughtWord& sought) {
-    waiting_[waiting_count_++] = sought;
-    if (waiting_count_ == kMostWaiting) flush();
+  void make_room() {
+    if (buffer_.data() + buffer_.size() - next_ < ptrdiff_t{PackedIds::kInline}) flush();
+  }
+  void append(std::span<const int32_t> ids) {
+    if (ids.size() <= PackedIds::kInline) {
+      make_room();
+      for (const int32_t id : ids) *next_++ = id;
+    } else {
+      flush();
+      ids_.insert(ids_.end(), ids.begin(), ids.end());
+    }
   }
 
   WordSplitter& splitter_;
+  int32_t* next_;
+  IdBuffer& buffer_;
   std::vector<int32_t>& ids_;
-  size_t waiting_count_ = 0;
-  std::array<SoughtWord, kMostWaiting> waiting_;  // those below waiting_count_
 };
 
 class PieceVisitor {
@@ -97,7 +86,7 @@ class PieceVisitor {
 
   // Normalising ASCII keeps every byte's place, so the tokens' lengths are the offsets.
   void short_word(const char* begin, size_t size, ShortWord word) {
-    const PackedIds packed = splitter_.ids(splitter_.seek(size, word));
+    const PackedIds packed = splitter_.short_word(size, word);
     int32_t inline_ids[PackedIds::kInline];
     std::span<const int32_t> ids;
     if (packed.in_arena()) {
@@ -214,6 +203,7 @@ class Tokenizer::Body {
   explicit Body(std::shared_ptr<const SplitterModel> model) : splitter(std::move(model)) {}
 
   WordSplitter splitter;
+  IdBuffer buffer;
 };
 
 Tokenizer::Tokenizer(std::shared_ptr<const Vocabulary> vocabulary, Casing casing)
@@ -226,7 +216,7 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 void Tokenizer::encode(std::string_view utf8, std::vector<int32_t>& ids) {
-  IdVisitor visitor(body_->splitter, ids);
+  IdVisitor visitor(body_->splitter, body_->buffer, ids);
   scan_words(utf8, body_->splitter.model().characters, visitor);
   visitor.flush();
 }

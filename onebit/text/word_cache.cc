@@ -20,10 +20,8 @@ std::array<uint64_t, kHalves> key_of(std::string_view word) {
 }  // namespace
 
 PackedIds WordCache::find(std::string_view word) const {
-  if (word.size() <= 16) {
-    const auto [low, high] = key_of<2>(word);
-    return find({low, high}, hash_short_word(low, high));
-  }
+  if (word.size() <= 8) return short_.find(key_of<1>(word));
+  if (word.size() <= 16) return medium_.find(key_of<2>(word));
   const auto found = long_.find(word);
   return found == long_.end() ? PackedIds() : found->second;
 }

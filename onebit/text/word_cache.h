@@ -11,22 +11,15 @@
 
 #include "onebit/text/packed_ids.h"
 #include "onebit/text/word_hash.h"
-#include "onebit/text/word_scanner.h"
 #include "onebit/text/word_table.h"
 
 namespace onebit::text {
 
 class WordCache {
  public:
-  // Words of up to 16 bytes; `hash` is that of hash_short_word. Prefetched, a word's place is on
-  // its way from memory while the words before it are looked up. Absent ids: not there.
-  void prefetch(ShortWord word, uint64_t hash) const {
-    word.high == 0 ? short_.prefetch(hash) : medium_.prefetch(hash);
-  }
-  PackedIds find(ShortWord word, uint64_t hash) const {
-    return word.high == 0 ? short_.find({word.low}, hash)
-                          : medium_.find({word.low, word.high}, hash);
-  }
+  // Words of up to 8 and up to 16 bytes as little-endian numbers. Absent ids: not there.
+  PackedIds find(uint64_t word) const { return short_.find({word}); }
+  PackedIds find(uint64_t low, uint64_t high) const { return medium_.find({low, high}); }
   // A word of any length, without a zero byte.
   PackedIds find(std::string_view word) const;
 

@@ -28,13 +28,6 @@ struct SplitterModel {
   std::vector<uint32_t> token_bytes;         // by id, without "##"
 };
 
-// A short word as the cache knows it.
-struct SoughtWord {
-  ShortWord word;
-  uint64_t hash;
-  size_t size;
-};
-
 class WordSplitter {
  public:
   explicit WordSplitter(std::shared_ptr<const SplitterModel> model);
@@ -42,18 +35,12 @@ class WordSplitter {
   const SplitterModel& model() const { return *model_; }
   const std::shared_ptr<const SplitterModel>& shared_model() const { return model_; }
 
-  // A short word's ids in two steps, so that its place in the cache comes from memory while the
-  // words before it are looked up. Ids in the arena last until the next call; normalized() and
-  // parts() are undefined after it.
-  SoughtWord seek(size_t size, ShortWord word) const {
+  // A short word's ids, packed; those in the arena last until the next call. Leaves normalized()
+  // and parts() undefined.
+  PackedIds short_word(size_t size, ShortWord word) {
     if (uncased_) word = {lower_case(word.low), lower_case(word.high)};
-    const uint64_t hash = hash_short_word(word.low, word.high);
-    cache_.prefetch(word, hash);
-    return {word, hash, size};
-  }
-  PackedIds ids(const SoughtWord& sought) {
-    const PackedIds ids = cache_.find(sought.word, sought.hash);
-    return ids.present() ? ids : new_short_word(sought.size, sought.word);
+    const PackedIds ids = word.high == 0 ? cache_.find(word.low) : cache_.find(word.low, word.high);
+    return ids.present() ? ids : new_short_word(size, word);
   }
   std::span<const int32_t> arena_ids(PackedIds ids) const { return ids.arena_ids(cache_.arena()); }
 

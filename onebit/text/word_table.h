@@ -19,14 +19,9 @@ class WordTable {
  public:
   using Key = std::array<uint64_t, kHalves>;
 
-  static uint64_t hash(const Key& key) {
-    return hash_short_word(key[0], kHalves > 1 ? key[kHalves - 1] : 0);
-  }
-  void prefetch(uint64_t hash) const { __builtin_prefetch(&entries_[slot(hash)]); }
-
-  // Absent ids where the word is not there. `hash` is hash(key).
-  PackedIds find(const Key& key, uint64_t hash) const {
-    for (size_t i = slot(hash);; i = (i + 1) & mask_) {
+  // Absent ids where the word is not there.
+  PackedIds find(const Key& key) const {
+    for (size_t i = slot(key);; i = (i + 1) & mask_) {
       const Entry& entry = entries_[i];
       if (same(entry.key, key) || !entry.ids.present()) return entry.ids;
     }
@@ -55,17 +50,20 @@ class WordTable {
     for (size_t half = 0; half < kHalves; ++half) difference |= a[half] ^ b[half];
     return difference == 0;
   }
-  size_t slot(uint64_t hash) const { return static_cast<size_t>(hash >> shift_); }
+  size_t slot(const Key& key) const {
+    const uint64_t hash = hash_short_word(key[0], kHalves > 1 ? key[kHalves - 1] : 0);
+    return static_cast<size_t>(hash >> shift_);
+  }
   void place(const Entry& entry) {
-    size_t i = slot(hash(entry.key));
+    size_t i = slot(entry.key);
     while (entries_[i].ids.present()) i = (i + 1) & mask_;
     entries_[i] = entry;
   }
   void grow() {
-    std::vector<Entry> old(4 * entries_.size());
+    std::vector<Entry> old(2 * entries_.size());
     old.swap(entries_);
     mask_ = entries_.size() - 1;
-    shift_ -= 2;
+    shift_ -= 1;
     for (const Entry& entry : old) {
       if (entry.ids.present()) place(entry);
     }

@@ -51,8 +51,7 @@ TEST(Tokenizer, AppendsAndAgreesWithItself) {
   EXPECT_EQ(twice, expected);
 }
 
-// encode looks words up some way behind its scan, encode_with_offsets does not.
-TEST(Tokenizer, WordsThatWaitKeepTheirPlaces) {
+TEST(Tokenizer, IdsAreThoseOfThePieces) {
   RandomSequence random(1, 2, 3);
   Tokenizer tokenizer(small_vocabulary({"a", "##a", "b", "##b", ",", "\u201c"}), Casing::kUncased);
   for (int words = 0; words < 3000; words += 1 + words / 4) {
