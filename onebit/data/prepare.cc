@@ -34,7 +34,8 @@ struct Worker {
 
   Tokenized tokenize(TextBlock& block, int token_size_bytes) {
     check_utf8(block);
-    Tokenized result{.block = TokenizedBlock(token_size_bytes), .text_bytes = block.text.size()};
+    Tokenized result{.block = {token_size_bytes, block.text.size()},
+                     .text_bytes = block.text.size()};
     reader.read(block, {.sentence =
                             [&](std::string_view sentence) {
                               ids.clear();

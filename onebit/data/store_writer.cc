@@ -28,6 +28,12 @@ void check_output(const Path& output, bool overwrite) {
 
 }  // namespace
 
+// A token is made of some four bytes of text.
+TokenizedBlock::TokenizedBlock(int token_size_bytes, size_t text_bytes)
+    : token_size_bytes_(token_size_bytes) {
+  tokens_.reserve(text_bytes / 4 * static_cast<size_t>(token_size_bytes));
+}
+
 void TokenizedBlock::add_sentence(const std::vector<int32_t>& ids) {
   if (ids.empty()) return;
   const size_t used = tokens_.size();

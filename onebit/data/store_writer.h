@@ -16,7 +16,7 @@ namespace onebit::data {
 // Sentences on their way into a store, packed as they will lie on the disk.
 class TokenizedBlock {
  public:
-  explicit TokenizedBlock(int token_size_bytes = 2) : token_size_bytes_(token_size_bytes) {}
+  TokenizedBlock(int token_size_bytes, size_t text_bytes);
 
   // No sentence is made of no tokens.
   void add_sentence(const std::vector<int32_t>& ids);

@@ -133,8 +133,9 @@ bool TextSource::read(TextBlock& block) {
   block.offset_bytes = offset_bytes_;
   block.first_line = line_;
   block.format = file_format_;
-  block.text.assign(pending_, 0, cut);
-  pending_.erase(0, cut);
+  block.text.swap(pending_);
+  pending_.assign(block.text, cut);
+  block.text.resize(cut);
   offset_bytes_ += cut;
   line_ += static_cast<uint64_t>(std::count(block.text.begin(), block.text.end(), '\n'));
   has_text_ = has_text_ || !stripped(block.text).empty();

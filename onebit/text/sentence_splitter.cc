@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 #include "onebit/base/error.h"
 #include "onebit/text/abbreviations.h"
@@ -43,9 +44,10 @@ class SentenceSplitter::Body {
     }
   }
 
-  // Appends the sentences of `text`. The rule numbers are those of Annex 29, section 5.1.
-  void split(std::string_view text, std::vector<std::string_view>& sentences) {
+  // The rule numbers are those of Annex 29, section 5.1.
+  std::span<const std::string_view> split(std::string_view text) {
     text_ = text;
+    sentences_.clear();
     size_t begin = 0;
     for (size_t at = skip_plain(0); at < text.size(); at = skip_plain(at)) {
       const Character c = character(at);
@@ -57,10 +59,11 @@ class SentenceSplitter::Body {
         at = c.next;
         if (c.kind != SentenceClass::kSeparator) continue;  // SB4, SB998
       }
-      add(begin, at, sentences);
+      add(begin, at);
       begin = at;
     }
-    add(begin, text.size(), sentences);
+    add(begin, text.size());
+    return sentences_;
   }
 
  private:
@@ -195,14 +198,14 @@ class SentenceSplitter::Body {
     return {true, at};
   }
 
-  void add(size_t begin, size_t end, std::vector<std::string_view>& sentences) const {
+  void add(size_t begin, size_t end) {
     const auto is_space = [&](size_t at) {
       const SentenceClass k = kind(at);
       return k == SentenceClass::kSpace || k == SentenceClass::kSeparator;
     };
     while (begin < end && is_space(begin)) begin = character(begin).next;
     while (begin < end && is_space(previous(end))) end = previous(end);
-    if (begin < end) sentences.push_back(text_.substr(begin, end - begin));
+    if (begin < end) sentences_.push_back(text_.substr(begin, end - begin));
   }
 
   SentenceClasses classes_;
@@ -210,6 +213,7 @@ class SentenceSplitter::Body {
   static constexpr uint64_t kEveryByte = 0x0101010101010101u;
   std::array<uint64_t, 4> terminators_{};  // those of ASCII, in every byte
   std::string_view text_;
+  std::vector<std::string_view> sentences_;
 };
 
 SentenceSplitter::SentenceSplitter(const std::string& locale)
@@ -218,10 +222,8 @@ SentenceSplitter::~SentenceSplitter() = default;
 SentenceSplitter::SentenceSplitter(SentenceSplitter&&) noexcept = default;
 SentenceSplitter& SentenceSplitter::operator=(SentenceSplitter&&) noexcept = default;
 
-std::vector<std::string_view> SentenceSplitter::split(std::string_view paragraph) {
-  std::vector<std::string_view> sentences;
-  body_->split(paragraph, sentences);
-  return sentences;
+std::span<const std::string_view> SentenceSplitter::split(std::string_view paragraph) {
+  return body_->split(paragraph);
 }
 
 }  // namespace onebit::text

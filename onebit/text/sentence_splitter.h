@@ -5,9 +5,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace onebit::text {
 
@@ -21,8 +21,9 @@ class SentenceSplitter {
   SentenceSplitter& operator=(SentenceSplitter&&) noexcept;
 
   // The sentences of one paragraph in order, without surrounding white space, none empty. They are
-  // views into `paragraph`, which is UTF-8. Line breaks inside it are white space, not ends.
-  std::vector<std::string_view> split(std::string_view paragraph);
+  // views into `paragraph`, which is UTF-8, and last until the next call. Line breaks inside it are
+  // white space, not ends.
+  std::span<const std::string_view> split(std::string_view paragraph);
 
  private:
   class Body;

@@ -55,7 +55,7 @@ inline std::shared_ptr<const TokenStore> make_store(const Path& folder,
   size = std::max(size, least_vocabulary_size);
   StoreWriter writer(folder, false);
   writer.set_vocabulary(sample_vocabulary(size, continuations), text::Casing::kUncased);
-  TokenizedBlock block(writer.token_size_bytes());
+  TokenizedBlock block(writer.token_size_bytes(), 0);
   int32_t next = kFirstWord;
   for (const SampleDocument& document : documents) {
     for (const int tokens : document) {
