@@ -31,7 +31,7 @@ constexpr Table kTable = make_table();
 
 }  // namespace
 
-uint32_t crc32c(const void* data, size_t size_bytes, uint32_t crc) {
+uint32_t crc32c_by_tables(const void* data, size_t size_bytes, uint32_t crc) {
   const auto* bytes = static_cast<const unsigned char*>(data);
   crc = ~crc;
   for (; size_bytes >= 8; bytes += 8, size_bytes -= 8) {

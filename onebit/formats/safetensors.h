@@ -12,7 +12,7 @@ namespace onebit::formats {
 
 class SafetensorsFile : public TensorSource {
  public:
-  // Errors: see safetensors_header.h.
+  // Errors: see safetensors_header.h; data that is not what its checksum says, where there is one.
   explicit SafetensorsFile(const Path& path);
 
   // Where a tensor's elements stand in the file.
@@ -23,6 +23,7 @@ class SafetensorsFile : public TensorSource {
  private:
   std::span<const std::byte> readable_bytes(size_t index,
                                             std::vector<std::byte>& scratch) const override;
+  void verify_checksum() const;
 
   MappedFile file_;
   std::vector<SafetensorsSpan> spans_;

@@ -17,6 +17,9 @@ namespace onebit::formats {
 
 inline constexpr uint64_t kMostSafetensorsHeaderBytes = 100'000'000;
 
+// In "__metadata__" of what we write: the CRC-32C of the data, eight hexadecimal digits.
+inline constexpr const char* kDataChecksumKey = "onebit.crc32c";
+
 struct SafetensorsSpan {
   uint64_t begin = 0, end = 0;  // bytes from the start of the file
 };

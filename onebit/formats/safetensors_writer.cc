@@ -7,8 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "onebit/base/crc32c.h"
 #include "onebit/base/json.h"
 #include "onebit/formats/quote.h"
+#include "onebit/formats/safetensors_header.h"
 
 namespace onebit::formats {
 namespace {
@@ -39,10 +41,13 @@ const char* file_dtype(DType dtype) {
   return "";
 }
 
-// The header with its length before it, padded with spaces so that the data is aligned to 8.
+constexpr const char* kUnknownChecksum = "00000000";
+
+// The header with its length before it, padded with spaces so that the data is aligned to 8; the
+// checksum is known at the end.
 std::string header_of(const std::vector<TensorEntry>& entries, const std::string& place) {
   Json header = Json::object();
-  header["__metadata__"] = {{"format", "pt"}};
+  header["__metadata__"] = {{"format", "pt"}, {kDataChecksumKey, kUnknownChecksum}};
   std::set<std::string> names;
   int64_t begin = 0;
   for (const TensorEntry& entry : entries) {
@@ -115,17 +120,23 @@ SafetensorsWriter::SafetensorsWriter(const Path& path, std::vector<TensorEntry> 
                      size_bytes_of(entries[i].dtype) <= size_bytes_of(entries[i - 1].dtype));
     expected_bytes_ += static_cast<uint64_t>(entries[i].size_bytes());
   }
-  file_.write(header_of(entries, place_));
+  const std::string header = header_of(entries, place_);
+  const std::string before_checksum = fmt::format("\"{}\":\"", kDataChecksumKey);
+  checksum_offset_ = header.find(before_checksum) + before_checksum.size();
+  file_.write(header);
 }
 
 void SafetensorsWriter::write(std::span<const std::byte> bytes) {
   written_bytes_ += bytes.size();
   ONEBIT_INVARIANT(written_bytes_ <= expected_bytes_);
+  crc32c_ = crc32c(bytes.data(), bytes.size(), crc32c_);
   file_.write(bytes.data(), bytes.size());
 }
 
 void SafetensorsWriter::finish() {
   ONEBIT_INVARIANT(written_bytes_ == expected_bytes_);
+  const std::string checksum = fmt::format("{:08x}", crc32c_);
+  file_.write_at(checksum_offset_, checksum.data(), checksum.size());
   file_.finish();
 }
 

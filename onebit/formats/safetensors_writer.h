@@ -1,7 +1,9 @@
 // Writing safetensors, header first, then tensor after tensor: no more than one tensor need be in
-// memory. `__metadata__` is {"format": "pt"}, which transformers asks for.
+// memory. `__metadata__` is {"format": "pt"}, which transformers asks for, and the data's checksum
+// (safetensors_header.h).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,7 +30,8 @@ class SafetensorsWriter {
  private:
   FileWriter file_;
   std::string place_;
-  uint64_t expected_bytes_ = 0, written_bytes_ = 0;
+  uint64_t expected_bytes_ = 0, written_bytes_ = 0, checksum_offset_ = 0;
+  uint32_t crc32c_ = 0;
 };
 
 struct NamedTensor {

@@ -175,6 +175,11 @@ TEST_F(CheckpointTest, DamageIsNamed) {
   save_once(root_, 10);
   const Path folder = root_ / "global_step10";
   const Path shard = folder / "optimizer-00001-of-00002.safetensors";
+  std::string bytes = read_file(shard);
+  bytes[bytes.size() - 5] = static_cast<char>(bytes[bytes.size() - 5] ^ 1);
+  write_file_atomically(shard, bytes);
+  EXPECT_NE(error_of_opening(root_).find("optimizer-00001-of-00002.safetensors: damaged"),
+            std::string::npos);
   std::filesystem::resize_file(shard, std::filesystem::file_size(shard) / 2);
   EXPECT_NE(error_of_opening(root_).find("optimizer-00001-of-00002.safetensors"),
             std::string::npos);

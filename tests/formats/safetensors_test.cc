@@ -44,6 +44,23 @@ std::string header_error(const std::string& header, size_t data_bytes = 0) {
   return error_of(file_of(header, data_bytes));
 }
 
+TEST(Safetensors, NoticesEveryChangedByte) {
+  TemporaryFolder folder;
+  const std::vector<float> values = {1, 2, -3};
+  write_safetensors(folder / "f", {{"a", ConstView::of(values.data(), {3})}});
+  const std::string whole = read_file(folder / "f");
+  for (size_t at = whole.size() - 12; at < whole.size(); ++at) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 0x10);
+    EXPECT_THAT(error_of(changed), HasSubstr("damaged"));
+  }
+  std::string other = whole;
+  other.replace(other.find(kDataChecksumKey), 6, "ONEBIT");  // somebody else's key
+  other.back() = 'x';
+  put(folder / "other", other);
+  EXPECT_EQ(message_of([&] { SafetensorsFile file(folder / "other"); }), "(no error)");
+}
+
 TEST(Safetensors, WritesWhatItReads) {
   TemporaryFolder folder;
   const std::vector<float> matrix = {1, 2, 3, 4, 5, -6.5f};
@@ -62,8 +79,9 @@ TEST(Safetensors, WritesWhatItReads) {
   EXPECT_EQ(values_of(file, "matrix"), matrix);
   EXPECT_EQ(values_of(file, "half"), (std::vector<float>{0.5f, -3.0f, float(bf16(1e30f))}));
   EXPECT_TRUE(values_of(file, "empty").empty());
-  ASSERT_EQ(file.metadata().size(), 1u);
+  ASSERT_EQ(file.metadata().size(), 2u);
   EXPECT_EQ(file.metadata()[0], (std::pair<std::string, std::string>("format", "pt")));
+  EXPECT_EQ(file.metadata()[1].first, kDataChecksumKey);
   std::vector<std::byte> scratch;
   const auto bytes = file.bytes(file.index_of("ids"), scratch);
   EXPECT_TRUE(scratch.empty());
