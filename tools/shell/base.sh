@@ -58,7 +58,8 @@ configure() {
   shift
   local -a launcher=()
   if command -v ccache >/dev/null; then
-    launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    # Without this ccache passes on whatever uses precompiled headers.
+    launcher=("-DCMAKE_CXX_COMPILER_LAUNCHER=env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache")
   fi
   cmake --preset "$preset" --log-level=NOTICE "${launcher[@]}" "$@"
 }
