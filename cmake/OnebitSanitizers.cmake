@@ -1,7 +1,8 @@
 # ONEBIT_SANITIZE: what the sanitizers need of every target, and the tests' environment.
 
 # What calls the floors, the tests' own sources and the command line's, needs half of the time to
-# compile with the checks for undefined behaviour left out. The floors have them all.
+# compile with the checks for undefined behaviour left out. The sources of the floors have them all;
+# what their headers define has them where the floors call it.
 add_library(onebit_caller INTERFACE)
 if(ONEBIT_SANITIZE MATCHES "undefined")
   target_compile_options(onebit_caller INTERFACE -fno-sanitize=undefined)

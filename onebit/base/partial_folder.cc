@@ -48,8 +48,9 @@ void PartialFolder::take_over() {
 
 // The lock goes last: without it the folder would look like somebody else's.
 void PartialFolder::remove_content(std::error_code& error) const {
-  for (const auto& item : files::directory_iterator(partial_, error)) {
-    if (item.path().filename() != kLockName) files::remove_all(item.path(), error);
+  files::directory_iterator item(partial_, error);
+  for (; !error && item != files::directory_iterator(); item.increment(error)) {
+    if (item->path().filename() != kLockName) files::remove_all(item->path(), error);
     if (error) return;
   }
 }

@@ -30,7 +30,9 @@ void add_inspect(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand(
       "inspect", "Tell what a token store, recipe, model, checkpoint or run is");
   command->add_option("path", given->path, "File or folder")->required();
-  command->add_flag("--verify", given->verify, "Compare a token store with its checksums");
+  command->add_flag(
+      "--verify", given->verify,
+      "Compare a token store, a model, a checkpoint or all of a run with its checksums");
   command->add_flag(
       "--json", given->json,
       "Print one JSON object: its key kind is token_store, recipe, model, checkpoint or "

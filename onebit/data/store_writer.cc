@@ -28,9 +28,9 @@ void check_output(const Path& output, bool overwrite) {
 
 }  // namespace
 
-// A token is made of some four bytes of text.
 TokenizedBlock::TokenizedBlock(int token_size_bytes, size_t text_bytes)
     : token_size_bytes_(token_size_bytes) {
+  // Some four bytes of text make a token.
   tokens_.reserve(text_bytes / 4 * static_cast<size_t>(token_size_bytes));
 }
 

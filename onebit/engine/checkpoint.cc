@@ -27,7 +27,7 @@ std::optional<std::string> agreed_tag(comm::Communicator& communicator,
   return std::string(text.data());
 }
 
-SavedCheckpoint read_checkpoint(const Path& folder, const std::string& tag) {
+SavedCheckpoint read_checkpoint(const Path& folder, const std::string& tag, int rank, int ranks) {
   const std::string place = (folder / "state.json").string();
   const Json state = read_json(place);
   JsonReader reader(state, place, "");
@@ -37,13 +37,13 @@ SavedCheckpoint read_checkpoint(const Path& folder, const std::string& tag) {
   const int64_t world_size = reader.integer("world_size", 0);
   require(world_size >= 1 && world_size <= kLargestWorld,
           "{}: `world_size` is {}: it must lie between 1 and {}", place, world_size, kLargestWorld);
-  return SavedCheckpoint{
-      .tag = tag,
-      .model_folder = folder / "model",
-      .step = reader.integer("step", 0),
-      .world_size = static_cast<int>(world_size),
-      .client_state = reader.raw("client_state"),
-      .shards = StateShards(folder, static_cast<int>(world_size), reader.raw("state"))};
+  return SavedCheckpoint{.tag = tag,
+                         .model_folder = folder / "model",
+                         .step = reader.integer("step", 0),
+                         .world_size = static_cast<int>(world_size),
+                         .client_state = reader.raw("client_state"),
+                         .shards = StateShards(folder, static_cast<int>(world_size),
+                                               reader.raw("state"), rank, ranks)};
 }
 
 }  // namespace
@@ -67,15 +67,14 @@ void Checkpoints::save(const Engine& engine, const Json& client_state,
 std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
   const std::optional<std::string> found = agreed_tag(communicator_, folder_, tag);
   if (!found) return std::nullopt;
-  try {
-    return read_checkpoint(folder_.folder(*found), *found);
-  } catch (const Error& error) {
-    std::vector<std::string> others = folder_.tags();
-    std::erase(others, *found);
-    if (others.empty()) throw;
-    fail("{}; go on from another checkpoint: --resume {}", error.what(),
-         fmt::join(others, " or --resume "));
-  }
+  std::vector<std::string> others = folder_.tags();
+  std::erase(others, *found);
+  std::reverse(others.begin(), others.end());
+  return with_way_out(others, [&] {
+    SavedCheckpoint saved = read_checkpoint(folder_.folder(*found), *found, rank_, world_size_);
+    saved.other_tags = others;
+    return saved;
+  });
 }
 
 }  // namespace onebit::engine

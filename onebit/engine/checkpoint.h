@@ -7,7 +7,9 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "onebit/base/error.h"
 #include "onebit/engine/checkpoint_writer.h"
 #include "onebit/engine/engine.h"
 
@@ -21,7 +23,20 @@ struct SavedCheckpoint {
   int world_size = 1;
   Json client_state;
   StateShards shards;
+  std::vector<std::string> other_tags = {};  // of the same run, newest first
 };
+
+// What `read` returns. Its errors, with the checkpoints that could be gone on from instead.
+template <typename Read>
+auto with_way_out(const std::vector<std::string>& other_tags, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (other_tags.empty()) throw;
+    fail("{}; or go on from another checkpoint: --resume {}", error.what(),
+         fmt::join(other_tags, " or --resume "));
+  }
+}
 
 class Checkpoints {
  public:

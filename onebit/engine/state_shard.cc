@@ -42,11 +42,13 @@ void StateShard::write(const Path& folder) const {
   formats::write_safetensors(shard_path(folder, rank_, world_size_), std::move(tensors));
 }
 
-StateShards::StateShards(const Path& folder, int saved_world_size, Json scalars)
+StateShards::StateShards(const Path& folder, int saved_world_size, Json scalars, int rank,
+                         int world_size)
     : scalars_(std::move(scalars)) {
-  for (int rank = 0; rank < saved_world_size; ++rank) {
+  for (int saved = 0; saved < saved_world_size; ++saved) {
     shards_.push_back(
-        std::make_unique<formats::SafetensorsFile>(shard_path(folder, rank, saved_world_size)));
+        std::make_unique<formats::SafetensorsFile>(shard_path(folder, saved, saved_world_size)));
+    if (saved % world_size == rank) shards_.back()->verify_checksum();
   }
 }
 

@@ -40,7 +40,9 @@ class StateShard : public params::StateWriter {
 // All shards of a checkpoint, mapped. Errors: a shard is missing or damaged.
 class StateShards : public params::StateReader {
  public:
-  StateShards(const Path& folder, int saved_world_size, Json scalars);
+  // Compares with their checksums the shards rank, rank + world_size, ...: the ranks together read
+  // each of them once.
+  StateShards(const Path& folder, int saved_world_size, Json scalars, int rank, int world_size);
 
   Json scalar(const std::string& name) const override;
   void replicated(const std::string& name, View flat) const override;

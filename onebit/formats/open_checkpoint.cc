@@ -177,7 +177,11 @@ std::string_view name_of(CheckpointKind kind) {
 }
 
 OpenedCheckpoint open_checkpoint(const Path& path, std::optional<CheckpointKind> wanted) {
-  if (files::is_directory(path)) return open_folder(path, wanted);
+  if (files::is_directory(path)) {
+    OpenedCheckpoint result = open_folder(path, wanted);
+    result.tensors->verify_checksum();
+    return result;
+  }
   const bool is_prefix = !files::exists(path);
   require(!is_prefix || files::exists(with_suffix(path, ".index")),
           "{}: no such file or folder; {}", path.string(), kKnown);
@@ -185,6 +189,7 @@ OpenedCheckpoint open_checkpoint(const Path& path, std::optional<CheckpointKind>
   require(!wanted || is_of_kind(result.kind, *wanted), "{}: this is {}, {} was asked for",
           path.string(), name_of(result.kind), wanted ? name_of(*wanted) : "");
   if (wanted) result.kind = *wanted;
+  result.tensors->verify_checksum();
   return result;
 }
 

@@ -1,9 +1,11 @@
 #include "onebit/formats/safetensors.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "onebit/base/crc32c.h"
 #include "onebit/base/error.h"
+#include "onebit/formats/quote.h"
 
 namespace onebit::formats {
 
@@ -12,21 +14,29 @@ SafetensorsFile::SafetensorsFile(const Path& path) : file_(path) {
   spans_ = std::move(header.spans);
   metadata_ = std::move(header.metadata);
   set_entries(path.string(), std::move(header.entries));
-  verify_checksum();
 }
 
 void SafetensorsFile::verify_checksum() const {
   const auto stated = std::find_if(metadata_.begin(), metadata_.end(),
-                                   [](const auto& item) { return item.first == kDataChecksumKey; });
+                                   [](const auto& item) { return item.first == kChecksumKey; });
   if (stated == metadata_.end()) return;
-  uint64_t data_bytes = 0;
-  for (const SafetensorsSpan& span : spans_) data_bytes += span.end - span.begin;
-  const std::span<const std::byte> data = file_.bytes().last(data_bytes);
-  const std::string found = fmt::format("{:08x}", crc32c(data.data(), data.size()));
-  require(found == stated->second,
-          "{}: damaged: the checksum of its data is {}, {} was written ({} in __metadata__, to be "
-          "left out by a program that changes tensors); take another copy of it",
-          place(), found, stated->second, kDataChecksumKey);
+  const std::span<const std::byte> all = file_.bytes();
+  uint64_t length = 0;
+  std::memcpy(&length, all.data(), sizeof length);
+  const auto header_bytes = static_cast<size_t>(sizeof length + length);
+  std::string header(reinterpret_cast<const char*>(all.data()), header_bytes);
+  const size_t place_of_it = checksum_offset(header);
+  // A header that writes it in another way is not ours.
+  if (place_of_it == std::string::npos) return;
+  header.replace(place_of_it, kUnknownChecksum.size(), kUnknownChecksum);
+  const uint32_t front = crc32c(header.data(), header.size());
+  const std::span<const std::byte> data = all.subspan(header_bytes);
+  const std::string found = fmt::format("{:08x}", crc32c(data.data(), data.size(), front));
+  require(
+      found == stated->second,
+      "{}: damaged: its checksum is {}, {} was written; take another copy of the file (a program "
+      "that changes a tensor must leave {} out of __metadata__)",
+      place(), found, quote(stated->second), kChecksumKey);
 }
 
 std::span<const std::byte> SafetensorsFile::readable_bytes(size_t index,

@@ -129,4 +129,12 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file,
   return header;
 }
 
+size_t checksum_offset(std::string_view header) {
+  const std::string before = fmt::format("\"{}\":\"", kChecksumKey);
+  const size_t at = header.find(before);
+  if (at == std::string_view::npos) return at;
+  const size_t offset = at + before.size();
+  return offset + kUnknownChecksum.size() <= header.size() ? offset : std::string_view::npos;
+}
+
 }  // namespace onebit::formats

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,12 @@ namespace onebit::formats {
 
 inline constexpr uint64_t kMostSafetensorsHeaderBytes = 100'000'000;
 
-// In "__metadata__" of what we write: the CRC-32C of the data, eight hexadecimal digits.
-inline constexpr const char* kDataChecksumKey = "onebit.crc32c";
+// In "__metadata__" of what we write: the CRC-32C of the file, eight hexadecimal digits, computed
+// with zeros in their place.
+inline constexpr const char* kChecksumKey = "onebit.crc32c";
+inline constexpr std::string_view kUnknownChecksum = "00000000";
+// Where those digits stand in a header as we write it; npos: nowhere, or the header ends within.
+size_t checksum_offset(std::string_view header);
 
 struct SafetensorsSpan {
   uint64_t begin = 0, end = 0;  // bytes from the start of the file

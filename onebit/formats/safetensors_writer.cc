@@ -41,13 +41,11 @@ const char* file_dtype(DType dtype) {
   return "";
 }
 
-constexpr const char* kUnknownChecksum = "00000000";
-
 // The header with its length before it, padded with spaces so that the data is aligned to 8; the
 // checksum is known at the end.
 std::string header_of(const std::vector<TensorEntry>& entries, const std::string& place) {
   Json header = Json::object();
-  header["__metadata__"] = {{"format", "pt"}, {kDataChecksumKey, kUnknownChecksum}};
+  header["__metadata__"] = {{"format", "pt"}, {kChecksumKey, kUnknownChecksum}};
   std::set<std::string> names;
   int64_t begin = 0;
   for (const TensorEntry& entry : entries) {
@@ -121,8 +119,8 @@ SafetensorsWriter::SafetensorsWriter(const Path& path, std::vector<TensorEntry> 
     expected_bytes_ += static_cast<uint64_t>(entries[i].size_bytes());
   }
   const std::string header = header_of(entries, place_);
-  const std::string before_checksum = fmt::format("\"{}\":\"", kDataChecksumKey);
-  checksum_offset_ = header.find(before_checksum) + before_checksum.size();
+  checksum_offset_ = checksum_offset(header);
+  crc32c_ = crc32c(header.data(), header.size());
   file_.write(header);
 }
 

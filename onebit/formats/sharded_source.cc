@@ -50,6 +50,10 @@ std::span<const std::byte> ShardedSource::readable_bytes(size_t index,
   return shards_[shard]->bytes(index_in_shard, scratch);
 }
 
+void ShardedSource::verify_checksum() const {
+  for (const auto& shard : shards_) shard->verify_checksum();
+}
+
 std::shared_ptr<const TensorSource> open_sharded_safetensors(const Path& index_path) {
   return std::make_shared<ShardedSource>(
       index_path, [](const Path& path) { return std::make_shared<SafetensorsFile>(path); });

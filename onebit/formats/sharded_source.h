@@ -21,6 +21,7 @@ class ShardedSource : public TensorSource {
   ShardedSource(const Path& index_path, const Opener& open);
 
   size_t shards() const { return shards_.size(); }
+  void verify_checksum() const override;
 
  private:
   std::span<const std::byte> readable_bytes(size_t index,

@@ -43,6 +43,9 @@ class TensorSource {
   // element size. Errors: unreadable entry, damaged data.
   std::span<const std::byte> bytes(size_t index, std::vector<std::byte>& scratch) const;
 
+  // Reads all of it where the format has a checksum of the whole. Error: it differs.
+  virtual void verify_checksum() const {}
+
   // f32, bf16, f16 or f64 elements as f32. Errors: `to` is not as long as the tensor; any other
   // type.
   void read_f32(size_t index, std::span<float> to) const;

@@ -74,7 +74,7 @@ Json tensors_of(const formats::TensorSource& source) {
   return tensors;
 }
 
-Json inspect_model(const Path& folder) {
+Json inspect_model(const Path& folder, bool verify) {
   const ModelDescription description = read_model_description(folder);
   Json json = {{"kind", "model"},
                {"path", folder.string()},
@@ -82,13 +82,15 @@ Json inspect_model(const Path& folder) {
                {"casing", name_of(description.casing)}};
   json.update(shape_of(description.config));
   const auto source = formats::open_hugging_face_tensors(folder);
+  if (verify) source->verify_checksum();
+  json["verified"] = verify;
   int64_t bytes = 0;
   for (const auto& entry : source->entries()) bytes += entry.size_bytes();
   json["tensors"] = {{"count", source->entries().size()}, {"size_bytes", bytes}};
   return json;
 }
 
-Json inspect_checkpoint(const Path& folder) {
+Json inspect_checkpoint(const Path& folder, bool verify) {
   const Json state = read_json(folder / "state.json");
   const Json client = state.value("client_state", Json::object());
   Json json = {{"kind", "checkpoint"},
@@ -103,23 +105,28 @@ Json inspect_checkpoint(const Path& folder) {
   }
   std::sort(shards.begin(), shards.end());
   for (const Path& shard : shards) {
-    for (Json& tensor : tensors_of(formats::SafetensorsFile(shard))) {
+    const formats::SafetensorsFile file(shard);
+    if (verify) file.verify_checksum();
+    for (Json& tensor : tensors_of(file)) {
       tensor["file"] = shard.filename().string();
       json["state"].push_back(std::move(tensor));
     }
   }
-  json["model"] = inspect_model(folder / "model");
+  json["model"] = inspect_model(folder / "model", verify);
   return json;
 }
 
-Json inspect_run(const Path& path) {
+Json inspect_run(const Path& path, bool verify) {
   const engine::CheckpointFolder folder(path);
+  if (verify) {
+    for (const std::string& tag : folder.tags()) inspect_checkpoint(folder.folder(tag), true);
+  }
   const auto latest = folder.latest();
   return {{"kind", "run"},
           {"path", path.string()},
           {"checkpoints", folder.tags()},
           {"latest", latest ? Json(*latest) : Json()},
-          {"model", inspect_model(find_model_folder(path))}};
+          {"model", inspect_model(find_model_folder(path), verify)}};
 }
 
 // What the memory options would save, at the recipe's micro-batch, without the optimizer.
@@ -204,16 +211,16 @@ Json inspect(const Path& path, bool verify) {
                                 std::filesystem::exists(path / data::kTokensName) ||
                                 std::filesystem::exists(path / data::kManifestName);
   if (looks_like_store) return inspect_store(path, verify);
-  require(!verify, "{}: only token stores have checksums that could be verified", path.string());
   if (std::filesystem::is_regular_file(path)) {
+    require(!verify, "{}: a recipe has no checksum that could be verified", path.string());
     require(path.extension() == ".json",
             "{}: of files only recipes (.json) are told about; give the folder it lies in",
             path.string());
     return inspect_recipe(path);
   }
-  if (std::filesystem::exists(path / "state.json")) return inspect_checkpoint(path);
-  if (engine::CheckpointFolder(path).latest()) return inspect_run(path);
-  return inspect_model(find_model_folder(path));
+  if (std::filesystem::exists(path / "state.json")) return inspect_checkpoint(path, verify);
+  if (engine::CheckpointFolder(path).latest()) return inspect_run(path, verify);
+  return inspect_model(find_model_folder(path), verify);
 }
 
 }  // namespace onebit::tasks

@@ -66,7 +66,7 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
           "{}: the run was started with another vocabulary; name the data or the model that it was "
           "started with",
           place);
-  load_values(table, saved.model_folder, {});
+  engine::with_way_out(saved.other_tags, [&] { load_values(table, saved.model_folder, {}); });
   engine.load(saved.shards);
   engine.broadcast_values();
   std::vector<std::string> told = {
