@@ -5,6 +5,7 @@
 
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/formats/safetensors_writer.h"
+#include "tests/base/damage.h"
 #include "tests/base/message_of.h"
 #include "tests/engine/toy_model.h"
 
@@ -175,9 +176,7 @@ TEST_F(CheckpointTest, DamageIsNamed) {
   save_once(root_, 10);
   const Path folder = root_ / "global_step10";
   const Path shard = folder / "optimizer-00001-of-00002.safetensors";
-  std::string bytes = read_file(shard);
-  bytes[bytes.size() - 5] = static_cast<char>(bytes[bytes.size() - 5] ^ 1);
-  write_file_atomically(shard, bytes);
+  change_last_byte(shard);
   EXPECT_NE(error_of_opening(root_).find("optimizer-00001-of-00002.safetensors: damaged"),
             std::string::npos);
   std::filesystem::resize_file(shard, std::filesystem::file_size(shard) / 2);

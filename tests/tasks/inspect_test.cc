@@ -6,6 +6,7 @@
 
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/tasks/pretraining_run.h"
+#include "tests/base/damage.h"
 #include "tests/tasks/small_corpus.h"
 
 namespace onebit::tasks {
@@ -29,7 +30,8 @@ const Keys kModelKeys = {"kind",
                          "pre_layer_norm",
                          "intermediate_size",
                          "parameters",
-                         "tensors"};
+                         "tensors",
+                         "verified"};
 const Keys kCheckpointKeys = {"kind", "path", "step", "ranks", "samples", "state", "model"};
 const Keys kRunKeys = {"kind", "path", "checkpoints", "latest", "model"};
 const Keys kRecipeKeys = {"kind",  "path",    "task",      "batch",     "ranks",
@@ -115,6 +117,14 @@ TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
   for (const Json& json : {run, checkpoint, model}) {
     EXPECT_NE(inspection_text(json).find("vocab"), std::string::npos);
   }
+
+  EXPECT_EQ(model["verified"], false);
+  EXPECT_EQ(inspect(options.output, true)["model"]["verified"], true);
+  const Path folder(checkpoint["path"].get<std::string>());
+  change_last_byte(folder / checkpoint["state"].at(0)["file"].get<std::string>());
+  EXPECT_EQ(inspect(options.output, false), run);
+  EXPECT_THROW(inspect(options.output, true), Error);
+  EXPECT_THROW(inspect(folder, true), Error);
 }
 
 TEST_F(InspectTest, RecipesOfBothTasks) {
@@ -160,7 +170,7 @@ TEST_F(InspectTest, SaysWhatIsWrongWithWhatItCannotTellAbout) {
   };
   EXPECT_NE(error_of(corpus_.train() / "vocab.txt", false).find("recipes (.json)"),
             std::string::npos);
-  EXPECT_NE(error_of(written("recipe.json", kRecipe), true).find("only token stores"),
+  EXPECT_NE(error_of(written("recipe.json", kRecipe), true).find("a recipe has no checksum"),
             std::string::npos);
   std::filesystem::remove(corpus_.valid() / "manifest.json");
   EXPECT_NE(error_of(corpus_.valid(), false).find("manifest.json"), std::string::npos);

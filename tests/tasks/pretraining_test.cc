@@ -10,6 +10,7 @@
 #include "onebit/tasks/evaluation.h"
 #include "onebit/tasks/fill_mask.h"
 #include "onebit/tasks/pretraining_run.h"
+#include "tests/base/damage.h"
 #include "tests/tasks/metrics_lines.h"
 #include "tests/tasks/small_corpus.h"
 
@@ -137,6 +138,22 @@ TEST_F(PretrainingTest, GoesBackToATag) {
   given.resume = true;
   train(given, 1);
   EXPECT_EQ(losses("run"), whole);
+}
+
+TEST_F(PretrainingTest, ADamagedModelNamesTheOtherCheckpoints) {
+  PretrainingOptions given = options("run");
+  train(given, 1);
+  change_last_byte(given.output / "global_step12" / "model" / "model.safetensors");
+  given.resume = true;
+  try {
+    train(given, 1);
+    FAIL() << "a damaged model";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("model.safetensors: damaged"), std::string::npos) << message;
+    EXPECT_NE(message.find("--resume global_step10 or --resume global_step5"), std::string::npos)
+        << message;
+  }
 }
 
 // What resuming late needs of the epochs before; older checkpoints do without.

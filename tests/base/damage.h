@@ -1,0 +1,14 @@
+// Files as a failing disk leaves them.
+#pragma once
+
+#include "onebit/base/file.h"
+
+namespace onebit {
+
+inline void change_last_byte(const Path& path) {
+  std::string bytes = read_file(path);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_file_atomically(path, bytes);
+}
+
+}  // namespace onebit
