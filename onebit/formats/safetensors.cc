@@ -25,17 +25,19 @@ void SafetensorsFile::verify_checksum() const {
   std::memcpy(&length, all.data(), sizeof length);
   const auto header_bytes = static_cast<size_t>(sizeof length + length);
   std::string header(reinterpret_cast<const char*>(all.data()), header_bytes);
-  const size_t place_of_it = checksum_offset(header);
-  // A header that writes it in another way is not ours.
-  if (place_of_it == std::string::npos) return;
-  header.replace(place_of_it, kUnknownChecksum.size(), kUnknownChecksum);
+  const size_t offset = checksum_offset(header);
+  require(offset != std::string::npos,
+          "{}: {} in __metadata__ is {}, not as onebit writes it; a program that "
+          "writes the file anew must leave it out",
+          place(), kChecksumKey, quote(stated->second));
+  header.replace(offset, kUnknownChecksum.size(), kUnknownChecksum);
   const uint32_t front = crc32c(header.data(), header.size());
   const std::span<const std::byte> data = all.subspan(header_bytes);
   const std::string found = fmt::format("{:08x}", crc32c(data.data(), data.size(), front));
   require(
       found == stated->second,
       "{}: damaged: its checksum is {}, {} was written; take another copy of the file (a program "
-      "that changes a tensor must leave {} out of __metadata__)",
+      "that writes it anew must leave {} out of __metadata__)",
       place(), found, quote(stated->second), kChecksumKey);
 }
 

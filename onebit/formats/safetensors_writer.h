@@ -1,5 +1,5 @@
 // Writing safetensors, header first, then tensor after tensor: no more than one tensor need be in
-// memory. `__metadata__` is {"format": "pt"}, which transformers asks for, and the data's checksum
+// memory. `__metadata__` is {"format": "pt"}, which transformers asks for, and the file's checksum
 // (safetensors_header.h).
 #pragma once
 

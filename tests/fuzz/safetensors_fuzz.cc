@@ -1,4 +1,4 @@
-// A safetensors file: its header, then every tensor.
+// A safetensors file: its header, every tensor, its checksum.
 #include "onebit/formats/safetensors.h"
 #include "tests/fuzz/read_tensors.h"
 
@@ -7,7 +7,9 @@ using namespace onebit;
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   expect_error_at_most([&] {
     const MemoryFile file(text_of(data, size));
-    formats::read_tensors(std::make_shared<formats::SafetensorsFile>(file.path()));
+    const auto tensors = std::make_shared<formats::SafetensorsFile>(file.path());
+    formats::read_tensors(tensors);
+    tensors->verify_checksum();
   });
   return 0;
 }
