@@ -1,5 +1,5 @@
-// Dynamic loss scaling: one state machine (DeepSpeed's with hysteresis; its other machine, without,
-// is kept for parity).
+// Dynamic loss scaling: DeepSpeed's state machine with hysteresis. A hysteresis of 1 halves the
+// scale at every overflow.
 #pragma once
 
 #include <cstdint>
