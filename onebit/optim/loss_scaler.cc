@@ -39,15 +39,20 @@ void LossScaler::grow() {
 }
 
 Json LossScaler::save() const {
-  return {{"scale", scale_},
+  return {{"dynamic", options_.static_scale == 0},
+          {"scale", scale_},
           {"iteration", iteration_},
           {"last_overflow", last_overflow_},
           {"hysteresis_left", hysteresis_left_}};
 }
 
 void LossScaler::load(const Json& state) {
-  // A configured static scale wins over what was running.
-  if (options_.static_scale == 0) scale_ = state.at("scale").get<double>();
+  // A configured static scale wins over what was running, and a scale that was static says nothing
+  // about where overflow begins: that of a bf16 or f32 run is 1. Checkpoints without "dynamic" are
+  // older; there 1 was nearly always such a scale.
+  const auto scale = state.at("scale").get<double>();
+  if (options_.static_scale != 0 || !state.value("dynamic", scale != 1)) return;
+  scale_ = scale;
   iteration_ = state.at("iteration").get<int64_t>();
   last_overflow_ = state.at("last_overflow").get<int64_t>();
   hysteresis_left_ = state.at("hysteresis_left").get<int>();

@@ -28,6 +28,7 @@ class LossScaler {
   int hysteresis_left() const { return hysteresis_left_; }
 
   Json save() const;
+  // Goes on from a dynamic scale; a static one, saved or configured, is no place to go on from.
   void load(const Json&);
 
  private:

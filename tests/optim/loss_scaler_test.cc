@@ -61,6 +61,34 @@ TEST(LossScaler, ResumesExactly) {
   EXPECT_EQ(run(second, "...o....oo", true), run(unbroken, "...o....oo", true));
 }
 
+// bf16 and f32 runs have the static scale 1; f16 gradients would vanish under it for thousands of
+// steps.
+TEST(LossScaler, StartsAfreshAfterAStaticScale) {
+  LossScaler plain({.static_scale = 1});
+  for (int step = 0; step < 7; ++step) plain.update(false);
+  const LossScalerOptions options{.initial_scale = 256, .window = 3, .hysteresis = 2};
+  LossScaler resumed(options), fresh(options);
+  resumed.load(plain.save());
+  EXPECT_EQ(resumed.scale(), 256);
+  EXPECT_EQ(run(resumed, "...o..oo", true), run(fresh, "...o..oo", true));
+}
+
+TEST(LossScaler, AStaticScaleWinsOverWhatWasRunning) {
+  LossScaler dynamic({.initial_scale = 256}), fixed({.static_scale = 128});
+  fixed.load(dynamic.save());
+  EXPECT_EQ(fixed.scale(), 128);
+}
+
+TEST(LossScaler, ReadsWhatWasSavedBeforeItSaidWhetherItWasDynamic) {
+  LossScaler running({.initial_scale = 256, .window = 1});
+  running.update(false);
+  Json state = running.save();
+  state.erase("dynamic");
+  LossScaler resumed({});
+  resumed.load(state);
+  EXPECT_EQ(resumed.scale(), running.scale());
+}
+
 TEST(LossScaler, Errors) {
   EXPECT_THROW(LossScaler({.window = 0}), Error);
   EXPECT_THROW(LossScaler({.hysteresis = 0}), Error);
