@@ -30,12 +30,17 @@ FreezeRule::FreezeRule(const OptimizerConfig& config, const RunFacts& run)
         "will be compressed; lower it, or use \"auto\"",
         *last_, run.total_steps);
   }
-  const int64_t earliest = std::max(schedule_warmup_, window_) + kObservedUpdates;
-  if (automatic_ && run.total_steps > 0 && earliest >= run.total_steps) {
+  // A rate that never stops to rise has the longest warm-up there is: nothing may be added to it.
+  const int64_t undecided = std::max(schedule_warmup_, window_);
+  if (automatic_ && run.total_steps > 0 && undecided >= run.total_steps - kObservedUpdates) {
+    const bool never = undecided > INT64_MAX - kObservedUpdates;
     log_warning(
-        "optimizer.params.freeze_step \"auto\" cannot decide before update {}, and the run ends "
-        "after {}: nothing will be compressed; give a number, or a smaller freeze_window",
-        earliest, run.total_steps);
+        "optimizer.params.freeze_step \"auto\" cannot decide {}, and the run ends after {}: "
+        "nothing "
+        "will be compressed; give a number, or a smaller freeze_window",
+        never ? "while the rate rises, which it never stops to"
+              : fmt::format("before update {}", undecided + kObservedUpdates),
+        run.total_steps);
   }
 }
 

@@ -79,6 +79,20 @@ TEST(FreezeRule, ATenthOfTheWindowWhereTheVarianceGoesOn) {
   EXPECT_LE(frozen, 12 + FreezeRule::kObservedUpdates);
 }
 
+// LRRangeTest's warm-up is as long as can be: no number of updates may be added to it.
+TEST(FreezeRule, WarnsWhereTheRateNeverStopsToRise) {
+  const auto warning_of = [](const OptimizerConfig& config, int64_t warmup) {
+    ::testing::internal::CaptureStderr();
+    const FreezeRule rule(config, {.total_steps = 200, .schedule_warmup = warmup});
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_NE(warning_of(automatic(0), INT64_MAX).find("nothing will be compressed"),
+            std::string::npos);
+  EXPECT_NE(warning_of(automatic(0), 170).find("before update 220"), std::string::npos);
+  EXPECT_EQ(warning_of(automatic(0), 10), "");
+  EXPECT_EQ(warning_of({.freeze_step = 20}, INT64_MAX), "");
+}
+
 TEST(FreezeRule, NothingLearnedIsNotSettled) {
   FreezeRule rule(automatic(0), {});
   EXPECT_EQ(frozen_after(rule, 1, 1000, [](int64_t) { return 0; }), 0);
