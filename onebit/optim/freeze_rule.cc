@@ -61,7 +61,7 @@ bool FreezeRule::freezes_after(Context& context, comm::Communicator& communicato
   if (update <= schedule_warmup_ || before.update > update - window_ || !(before.norm > 0)) {
     return false;
   }
-  if (norm < settled_ * before.norm) return false;
+  if (norm < settled_ * before.norm || before.norm < settled_ * norm) return false;
   last_ = update + kObservedUpdates;
   if (communicator.rank() == 0)
     log_info(

@@ -4,8 +4,9 @@
 // the variance has settled, i.e. the L1 norm of the bias-corrected variance is at least 0.96 of
 // what it was one window of 1 / (1 - beta2) updates before (Tang et al., arXiv 2102.02888; over a
 // shorter window, as a tenth of that where the variance goes on after the freeze, the same pace:
-// 0.96^(window share)). Either way the last kObservedUpdates updates of the warm-up are for
-// observing local gradients, so "auto" freezes that long after its decision.
+// 0.96^(window share)) and at most 1 / 0.96 of it: gradients that grow beyond a variance which is
+// fixed make updates that are too large. Either way the last kObservedUpdates updates of the
+// warm-up are for observing local gradients, so "auto" freezes that long after its decision.
 #pragma once
 
 #include <cstdint>

@@ -64,6 +64,19 @@ TEST(FreezeRule, WaitsForTheVariance) {
   }
 }
 
+TEST(FreezeRule, WaitsForAVarianceThatGrows) {
+  // By half a window until update 1000, then stays.
+  const auto norm = [](int64_t update) {
+    return std::pow(1.5, static_cast<double>(std::min<int64_t>(update, 1000)) / 100);
+  };
+  for (const int64_t window : {0, 50}) {
+    FreezeRule rule(automatic(window), {.schedule_warmup = 300});
+    const int64_t frozen = frozen_after(rule, 1, 3000, norm);
+    EXPECT_GT(frozen, 1000);
+    EXPECT_LT(frozen, 1000 + 100 + FreezeRule::kObservedUpdates + 12);
+  }
+}
+
 TEST(FreezeRule, NeverBeforeAWholeWindow) {
   FreezeRule rule(automatic(0), {});
   EXPECT_GE(frozen_after(rule, 1, 1000, [](int64_t) { return 1; }),
