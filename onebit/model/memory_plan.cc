@@ -7,6 +7,10 @@ MemoryOptions read_memory_options(JsonReader& section) {
   options.gelu_checkpoint = section.boolean("gelu_checkpoint", false);
   options.normalize_invertible = section.boolean("normalize_invertible", false);
   options.full_recomputation = section.boolean("full_recomputation", false);
+  require(section.boolean("attn_dropout_checkpoint", true),
+          "{} is false, which would keep the masks of the attention's dropout: they are computed "
+          "again from a counter here and never stored; remove it",
+          section.place("attn_dropout_checkpoint"));
   return options;
 }
 

@@ -25,7 +25,8 @@ struct MemoryOptions {
   bool operator==(const MemoryOptions&) const = default;
 };
 
-// The keys gelu_checkpoint, normalize_invertible and full_recomputation of `section`.
+// The keys gelu_checkpoint, normalize_invertible, full_recomputation and attn_dropout_checkpoint of
+// `section`. Error: the last is false, as masks of dropout are never stored.
 MemoryOptions read_memory_options(JsonReader& section);
 
 enum class MemoryKind : uint8_t {
