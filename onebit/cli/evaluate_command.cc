@@ -67,7 +67,8 @@ void add_evaluate(CLI::App& program, Action& chosen) {
       ->check(at_least(1));
   command
       ->add_option("--max-predictions", given->max_predictions,
-                   "Masked words of a sequence at most; default: as the run, else 20")
+                   "Masked words of a sequence at most; default: as the run, else the share that a "
+                   "recipe masks of a full sequence")
       ->check(at_least(1));
   command->add_option("--batch", given->batch, "Sequences of a batch")
       ->check(at_least(1))

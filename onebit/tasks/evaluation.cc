@@ -8,12 +8,18 @@ namespace onebit::tasks {
 
 namespace {
 
-// The section `data` of the recipe of the checkpoint that holds the model.
-PretrainingData data_of_run(const Path& model_folder) {
+// The section `data` of the recipe of the checkpoint that holds the model, with what the task asks
+// for instead.
+PretrainingData data_of(const EvaluationTask& task, const Path& model_folder) {
   const Path state = model_folder.parent_path() / "state.json";
-  if (!std::filesystem::exists(state)) return {};
-  JsonReader saved(read_json(state), state.string(), "");
-  return parse_pretraining_data(saved.object("client_state").object("recipe").object("data"));
+  Json section = Json::object();
+  if (std::filesystem::exists(state)) {
+    JsonReader saved(read_json(state), state.string(), "");
+    section = saved.object("client_state").object("recipe").object("data").given();
+  }
+  if (task.sequence_length) section["sequence_length"] = *task.sequence_length;
+  if (task.max_predictions) section["max_predictions_per_sequence"] = *task.max_predictions;
+  return parse_pretraining_data(JsonReader(section, state.string(), "data"));
 }
 
 }  // namespace
@@ -22,11 +28,7 @@ HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
                              comm::Communicator& communicator) {
   const Path folder = find_model_folder(task.model);
   const ModelDescription description = read_model_description(folder);
-  PretrainingData data = data_of_run(folder);
-  if (task.sequence_length) data.pairs.sequence_length = *task.sequence_length;
-  if (task.max_predictions) data.masks.max_predictions = *task.max_predictions;
-  data::check(data.pairs);
-  data::check(data.masks);
+  const PretrainingData data = data_of(task, folder);
   require(data.pairs.sequence_length <= description.config.max_positions,
           "{}: the model has {} positions, sequence length {} was asked for", folder.string(),
           description.config.max_positions, data.pairs.sequence_length);

@@ -1,6 +1,20 @@
 #include "onebit/tasks/pretraining_config.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace onebit::tasks {
+namespace {
+
+// Room for the share of a full sequence, so that no length cuts it short. What is out of range is
+// told by check().
+int64_t predictions_of(double probability, int64_t sequence_length) {
+  constexpr double kRounding = 1e-9;  // of the product
+  const double share = std::clamp(probability, 0.0, 1.0) * static_cast<double>(sequence_length);
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(share - kRounding)));
+}
+
+}  // namespace
 
 PretrainingData parse_pretraining_data(JsonReader section) {
   PretrainingData config;
@@ -10,7 +24,9 @@ PretrainingData parse_pretraining_data(JsonReader section) {
   pairs.short_sequence_probability =
       section.number("short_sequence_probability", pairs.short_sequence_probability);
   masks.probability = section.number("masked_lm_probability", masks.probability);
-  masks.max_predictions = section.integer("max_predictions_per_sequence", masks.max_predictions);
+  data::check(pairs);
+  masks.max_predictions = section.integer("max_predictions_per_sequence",
+                                          predictions_of(masks.probability, pairs.sequence_length));
   masks.whole_words = section.boolean("whole_word_masking", masks.whole_words);
   config.evaluation_batch = section.integer("evaluation_batch", config.evaluation_batch);
   config.evaluation_samples = section.integer("evaluation_samples", config.evaluation_samples);
@@ -18,7 +34,6 @@ PretrainingData parse_pretraining_data(JsonReader section) {
   require(config.evaluation_samples >= 0, "{} must not be negative; 0 means all",
           section.place("evaluation_samples"));
   section.finish();
-  data::check(pairs);
   data::check(masks);
   return config;
 }

@@ -23,7 +23,8 @@ struct PretrainingConfig {
   PretrainingData data;
 };
 
-// Errors: unknown keys, values out of range.
+// max_predictions_per_sequence defaults to the share masked_lm_probability of a full sequence,
+// rounded up. Errors: unknown keys, values out of range.
 PretrainingData parse_pretraining_data(JsonReader section);
 
 // `vocabulary_size` is that of the token store; a recipe that names another is an error. Errors:
