@@ -1,5 +1,7 @@
 #include "onebit/engine/config.h"
 
+#include <limits>
+
 namespace onebit::engine {
 namespace {
 
@@ -14,7 +16,7 @@ DType parse_communication_type(JsonReader& recipe) {
 LossScaleConfig parse_loss_scale(JsonReader& fp16) {
   LossScaleConfig config;
   config.static_scale = fp16.number("loss_scale", 0);
-  config.initial_scale_power = static_cast<int>(fp16.integer("initial_scale_power", 16));
+  const int64_t power = fp16.integer("initial_scale_power", 16);
   config.window = fp16.integer("loss_scale_window", 1000);
   config.hysteresis = static_cast<int>(fp16.integer("hysteresis", 2));
   config.consecutive_hysteresis = fp16.boolean("consecutive_hysteresis", false);
@@ -23,8 +25,16 @@ LossScaleConfig parse_loss_scale(JsonReader& fp16) {
           fp16.place("loss_scale"));
   require(config.min_scale > 0, "{} must be positive", fp16.place("min_loss_scale"));
   require(config.window >= 1, "{} must be at least 1", fp16.place("loss_scale_window"));
-  require(config.initial_scale_power >= 0 && config.initial_scale_power <= 30,
-          "{} must lie in 0..30", fp16.place("initial_scale_power"));
+  // Gradients are multiplied by it in f32. Powers that overflow f16 are common in configs and mean
+  // a few skipped steps.
+  constexpr int64_t kLargestPower = std::numeric_limits<float>::max_exponent - 1;
+  require(power >= 0 && power <= kLargestPower, "{} must lie in 0..{}",
+          fp16.place("initial_scale_power"), kLargestPower);
+  config.initial_scale_power = static_cast<int>(power);
+  for (const double scale : {config.static_scale, config.min_scale}) {
+    require(scale <= std::numeric_limits<float>::max(),
+            "{} and min_loss_scale must be finite in f32", fp16.place("loss_scale"));
+  }
   for (const char* key : {"auto_cast", "fp16_master_weights_and_grads"}) {
     require(!fp16.boolean(key, false), "{} is not supported: remove it", fp16.place(key));
   }

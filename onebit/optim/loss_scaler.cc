@@ -1,6 +1,7 @@
 #include "onebit/optim/loss_scaler.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "onebit/base/error.h"
 
@@ -34,7 +35,8 @@ void LossScaler::grow() {
   if (options_.consecutive_hysteresis) hysteresis_left_ = options_.hysteresis;
   if ((iteration_ - last_overflow_) % options_.window == 0) {
     hysteresis_left_ = options_.hysteresis;
-    scale_ *= 2;
+    // Losses are multiplied by it in f32.
+    if (scale_ <= std::numeric_limits<float>::max() / 2) scale_ *= 2;
   }
 }
 

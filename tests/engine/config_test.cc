@@ -123,6 +123,23 @@ TEST(EngineConfig, RefusesWhatItCannotDo) {
             std::string::npos);
 }
 
+// DeepSpeed's documentation shows 32.
+TEST(EngineConfig, TakesEveryInitialScaleThatIsFinite) {
+  const auto with_power = [](int64_t power) {
+    return with_optimizer(
+        fmt::format(R"("fp16": {{"enabled": true, "initial_scale_power": {}}})", power));
+  };
+  for (const int power : {0, 16, 32, 127}) {
+    EXPECT_EQ(parse(with_power(power)).loss_scale.initial_scale_power, power);
+  }
+  for (const int64_t power : {int64_t{-1}, int64_t{128}, int64_t{1} << 32}) {
+    EXPECT_NE(error_of(with_power(power)).find("`fp16.initial_scale_power` must lie in 0..127"),
+              std::string::npos);
+  }
+  EXPECT_NE(error_of(with_optimizer(R"("fp16": {"loss_scale": 1e39})")).find("finite"),
+            std::string::npos);
+}
+
 TEST(Recipe, OverridesReachNestedKeys) {
   Json recipe = parse_json(R"({"optimizer": {"params": {"lr": 1}}})", "r");
   apply_override(recipe, "optimizer.params.lr=1e-4");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string_view>
 #include <vector>
 
@@ -87,6 +88,13 @@ TEST(LossScaler, ReadsWhatWasSavedBeforeItSaidWhetherItWasDynamic) {
   LossScaler resumed({});
   resumed.load(state);
   EXPECT_EQ(resumed.scale(), running.scale());
+}
+
+// Where gradients are zero nothing ever overflows.
+TEST(LossScaler, StaysFiniteInSinglePrecision) {
+  LossScaler scaler({.initial_scale = std::ldexp(1.0, 120), .window = 1});
+  for (int step = 0; step < 20; ++step) scaler.update(false);
+  EXPECT_EQ(scaler.scale(), std::ldexp(1.0, 127));
 }
 
 TEST(LossScaler, Errors) {
