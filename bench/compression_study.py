@@ -43,6 +43,8 @@ def recipe(options, optimizer):
         "train_batch_size": options.batch,
         "gradient_accumulation_steps": 1,
         "bf16": {"enabled": True},
+        # What is compared with exchanges without rounding.
+        "communication_data_type": "fp32",
         "optimizer": {"type": optimizer["type"], "params": params},
         "scheduler": {"type": "linear", "params": {"lr": rate, "warmup_num_steps": options.steps // 20}},
         "model": {"preset": options.model},

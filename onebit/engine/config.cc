@@ -5,9 +5,10 @@
 namespace onebit::engine {
 namespace {
 
-DType parse_communication_type(JsonReader& recipe) {
-  const std::string name =
-      recipe.choice("communication_data_type", "fp32", {"fp32", "fp16", "bf16"});
+// As in DeepSpeed gradients travel as what they were computed in, where nothing else is asked for.
+DType parse_communication_type(JsonReader& recipe, DType compute) {
+  const char* same = compute == DType::kF16 ? "fp16" : compute == DType::kBF16 ? "bf16" : "fp32";
+  const std::string name = recipe.choice("communication_data_type", same, {"fp32", "fp16", "bf16"});
   if (name == "fp16") return DType::kF16;
   if (name == "bf16") return DType::kBF16;
   return DType::kF32;
@@ -159,7 +160,7 @@ EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
   require(config.gradient_clipping >= 0, "{} must not be negative; 0 means off",
           recipe.place("gradient_clipping"));
   parse_precision(recipe, config);
-  config.wire = parse_communication_type(recipe);
+  config.wire = parse_communication_type(recipe, config.compute);
   require(recipe.has("optimizer"), "{} is missing: give {{\"type\": \"AdamW\", \"params\": ...}}",
           recipe.place("optimizer"));
   config.optimizer = optim::parse_optimizer_config(recipe.object("optimizer"));

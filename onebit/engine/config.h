@@ -46,7 +46,7 @@ struct RunConfig {
 struct EngineConfig {
   BatchSizes batch;  // as given; solved against the world size by the engine
   DType compute = DType::kF32;
-  DType wire = DType::kF32;  // communication_data_type of dense exchanges
+  DType wire = DType::kF32;  // communication_data_type: of dense exchanges; default: as compute
   double gradient_clipping = 0;
   LossScaleConfig loss_scale;  // used when compute is f16
   optim::OptimizerConfig optimizer;

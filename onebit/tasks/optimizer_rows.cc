@@ -35,6 +35,15 @@ std::string describe(const optim::Schedule& schedule, const engine::EngineConfig
   return text;
 }
 
+std::string describe_dense_exchange(const engine::EngineConfig& config) {
+  const bool asked = config.recipe.given().contains("communication_data_type");
+  return fmt::format("averaged as {}{}{}", name_of(config.wire),
+                     asked ? "" : ", the type of the computation (communication_data_type)",
+                     config.optimizer.type == optim::OptimizerType::kOneBitAdam
+                         ? "; at one bit an element after the freeze"
+                         : "");
+}
+
 std::string describe_variance(optim::Variance variance) {
   switch (variance) {
     case optim::Variance::kLocal:
@@ -82,6 +91,7 @@ Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& s
                     int world_size) {
   const OptimizerConfig& optimizer = config.optimizer;
   Rows rows = {{"optimizer", describe(optimizer, config)}, {"rate", describe(schedule, config)}};
+  if (world_size > 1) rows.push_back({"gradients", describe_dense_exchange(config)});
   if (optimizer.type == optim::OptimizerType::kOneBitAdam) {
     rows.push_back(
         {"1-bit phase", describe_one_bit(optimizer, schedule, config.run.steps, world_size)});

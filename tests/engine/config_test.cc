@@ -123,6 +123,16 @@ TEST(EngineConfig, RefusesWhatItCannotDo) {
             std::string::npos);
 }
 
+TEST(EngineConfig, GradientsTravelAsTheyWereComputed) {
+  const auto wire_of = [](const std::string& more) { return parse(with_optimizer(more)).wire; };
+  EXPECT_EQ(wire_of(""), DType::kF32);
+  EXPECT_EQ(wire_of(R"("bf16": {"enabled": true})"), DType::kBF16);
+  EXPECT_EQ(wire_of(R"("fp16": {"enabled": true})"), DType::kF16);
+  EXPECT_EQ(wire_of(R"("fp16": {"enabled": true}, "communication_data_type": "fp32")"),
+            DType::kF32);
+  EXPECT_EQ(wire_of(R"("communication_data_type": "bf16")"), DType::kBF16);
+}
+
 // DeepSpeed's documentation shows 32.
 TEST(EngineConfig, TakesEveryInitialScaleThatIsFinite) {
   const auto with_power = [](int64_t power) {

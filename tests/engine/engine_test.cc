@@ -68,6 +68,19 @@ TEST(Engine, CompressedPhaseLearnsOnAFractionOfTheBytes) {
   EXPECT_LT(trace.outcomes[12].wire_bytes, trace.outcomes[12].wire_bytes_dense16 / 5);
 }
 
+TEST(Engine, TheWarmupSendsWhatA16BitAllReduceSends) {
+  const auto bytes_of_a_step = [](const std::string& more) {
+    const Trace trace = train(toy_config(kOneBit, 6, 3, more), 2, 2);
+    EXPECT_TRUE(std::isfinite(trace.losses[1]));
+    return static_cast<double>(trace.outcomes[1].wire_bytes) /
+           static_cast<double>(trace.outcomes[1].wire_bytes_dense16);
+  };
+  // Decisions travel besides.
+  EXPECT_NEAR(bytes_of_a_step(R"(, "bf16": {"enabled": true})"), 1, 0.02);
+  EXPECT_NEAR(bytes_of_a_step(R"(, "bf16": {"enabled": true}, "communication_data_type": "fp32")"),
+              2, 0.02);
+}
+
 TEST(Engine, ClipsByTheNormOfTheAverage) {
   const Trace trace = train(toy_config(kAdam, 4, 2, R"(, "gradient_clipping": 0.01)"), 2, 2);
   EXPECT_GT(trace.outcomes[0].gradient_norm, 0.01);

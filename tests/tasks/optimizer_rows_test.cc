@@ -11,11 +11,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // All rows as one text.
-std::string rows_of(const std::string& params, const std::string& scheduler, int world_size = 2) {
+std::string rows_of(const std::string& params, const std::string& scheduler, int world_size = 2,
+                    const std::string& more = "") {
   const Json recipe =
       parse_json(fmt::format(R"({{"train_batch_size": 8, "run": {{"steps": 100}}, "scheduler": {},
-                      "optimizer": {{"type": "OneBitAdam", "params": {}}}}})",
-                             scheduler, params),
+                      "optimizer": {{"type": "OneBitAdam", "params": {}}}{}}})",
+                             scheduler, params, more),
                  "recipe");
   JsonReader reader(recipe, "recipe", "");
   const engine::EngineConfig config = engine::parse_engine_config(reader, "recipe");
@@ -38,6 +39,17 @@ TEST(OptimizerRows, SayWhenTheCompressedPhaseBegins) {
   // Its counter begins at 1: the last update of 100 is compressed.
   const std::string parity = rows_of(R"({"freeze_step": 100, "parity": "deepspeed"})", linear);
   EXPECT_THAT(parity, HasSubstr("after update 99 of 100 (parity"));
+}
+
+TEST(OptimizerRows, SayHowGradientsTravel) {
+  const auto rows = [](const std::string& more, int world_size = 2) {
+    return rows_of(R"({"freeze_step": 20})", "null", world_size, more);
+  };
+  EXPECT_THAT(rows(""), HasSubstr("gradients: averaged as f32, the type of the computation"));
+  EXPECT_THAT(rows(R"(, "bf16": {"enabled": true})"), HasSubstr("averaged as bf16, the type"));
+  const char* asked = R"(, "bf16": {"enabled": true}, "communication_data_type": "fp32")";
+  EXPECT_THAT(rows(asked), HasSubstr("averaged as f32;"));
+  EXPECT_THAT(rows("", 1), Not(HasSubstr("averaged")));
 }
 
 TEST(OptimizerRows, KnowARateThatNeverStopsToRise) {
