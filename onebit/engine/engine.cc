@@ -47,6 +47,11 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
                                       .schedule_warmup = schedule_->warmup_updates(),
                                       .bucket_bytes = config.run.bucket_bytes});
   if (communicator.world_size() > 1) {
+    if (config.wire == DType::kF16 && config.compute != DType::kF16 && communicator.rank() == 0) {
+      log_warning(
+          "communication_data_type is fp16 without a loss scale: averaged gradients below 3e-8 "
+          "become zero, and what never had another one stays still after the freeze; use bf16");
+    }
     exchange_ = std::make_unique<GradientExchange>(communicator, table, config.run.bucket_bytes,
                                                    config.wire);
   }

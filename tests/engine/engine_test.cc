@@ -81,6 +81,18 @@ TEST(Engine, TheWarmupSendsWhatA16BitAllReduceSends) {
               2, 0.02);
 }
 
+TEST(Engine, WarnsOfF16OnTheWireWithoutALossScale) {
+  const auto warning_of = [](const std::string& more, int world) {
+    testing::internal::CaptureStderr();
+    train(toy_config(kAdam, 2, 1, more), world, 0);
+    return testing::internal::GetCapturedStderr();
+  };
+  const char* half = R"(, "communication_data_type": "fp16")";
+  EXPECT_NE(warning_of(half, 2).find("communication_data_type is fp16"), std::string::npos);
+  EXPECT_EQ(warning_of(half, 1), "");
+  EXPECT_EQ(warning_of(R"(, "fp16": {"enabled": true})", 2), "");
+}
+
 TEST(Engine, ClipsByTheNormOfTheAverage) {
   const Trace trace = train(toy_config(kAdam, 4, 2, R"(, "gradient_clipping": 0.01)"), 2, 2);
   EXPECT_GT(trace.outcomes[0].gradient_norm, 0.01);
