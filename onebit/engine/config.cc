@@ -111,14 +111,27 @@ void accept_without_effect(JsonReader& recipe, EngineConfig& config) {
       {"timers", "throughput is always measured"},
       {"steps_per_print", "the progress line is drawn by the clock"},
       {"wall_clock_breakdown", "the time of each part is always in metrics.jsonl"},
-      {"checkpoint", "tags are always validated"},
       {"activation_checkpointing", "use the model section's memory options"},
-      {"flops_profiler", "the time of each part is in metrics.jsonl"},
-      {"csv_monitor", "metrics.jsonl holds every value"},
   };
   for (const auto& [key, reason] : keys) {
     if (recipe.has(key)) config.notices.push_back(fmt::format("{}: no effect, {}", key, reason));
   }
+}
+
+void refuse_checkpoint_options(JsonReader checkpoint) {
+  // Validation always is as strict as "Fail".
+  checkpoint.accept("tag_validation");
+  checkpoint.accept("parallel_write");
+  require(
+      !checkpoint.boolean("use_node_local_storage", false),
+      "{} is not supported: a checkpoint is one folder that all ranks see; remove it and name a "
+      "shared --output",
+      checkpoint.place("use_node_local_storage"));
+  require(!checkpoint.boolean("load_universal", false),
+          "{} is not supported: DeepSpeed's training state cannot be resumed from, its models are "
+          "read by --initialize-from; remove it",
+          checkpoint.place("load_universal"));
+  checkpoint.finish();
 }
 
 void refuse_unsupported(JsonReader& recipe) {
@@ -131,12 +144,21 @@ void refuse_unsupported(JsonReader& recipe) {
   require(!recipe.boolean("sparse_gradients", false),
           "{} is not supported: remove it, dense exchange of embeddings is compressed anyway",
           recipe.place("sparse_gradients"));
-  for (const char* key : {"amp", "wandb", "comet", "progressive_layer_drop"}) {
+  const std::pair<const char*, const char*> switched[] = {
+      {"amp", "use fp16 or bf16"},
+      {"wandb", "metrics.jsonl and TensorBoard events hold every value"},
+      {"comet", "metrics.jsonl and TensorBoard events hold every value"},
+      {"csv_monitor", "metrics.jsonl and TensorBoard events hold every value"},
+      {"flops_profiler", "the time of each part of a step is in metrics.jsonl"},
+      {"progressive_layer_drop", "every layer is trained in every step"}};
+  for (const auto& [key, instead] : switched) {
     const Json& section = recipe.raw(key);
     const Json enabled = section.is_object() ? section.value("enabled", Json(false)) : section;
     require(enabled == false || enabled.is_null(),
-            "{} is not supported: remove it or set enabled to false", recipe.place(key));
+            "{} is not supported ({}): remove it or set enabled to false", recipe.place(key),
+            instead);
   }
+  refuse_checkpoint_options(recipe.object("checkpoint"));
   JsonReader types = recipe.object("data_types");
   types.choice("grad_accum_dtype", "fp32", {"fp32"});
   types.finish();

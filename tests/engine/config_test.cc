@@ -150,6 +150,32 @@ TEST(EngineConfig, TakesEveryInitialScaleThatIsFinite) {
             std::string::npos);
 }
 
+// What is asked and cannot be done is an error that names the key; what asks for nothing is not.
+TEST(EngineConfig, SectionsThatAskForWhatIsNotThereAreRefused) {
+  for (const char* key :
+       {"amp", "wandb", "comet", "csv_monitor", "flops_profiler", "progressive_layer_drop"}) {
+    const auto with = [&](const char* enabled) {
+      return error_of(
+          with_optimizer(fmt::format(R"("{}": {{"enabled": {}, "x": 1}})", key, enabled)));
+    };
+    EXPECT_NE(with("true").find(fmt::format("`{}` is not supported (", key)), std::string::npos);
+    EXPECT_EQ(with("false"), "");
+    EXPECT_EQ(error_of(with_optimizer(fmt::format(R"("{}": {{}})", key))), "");
+  }
+  for (const char* key : {"use_node_local_storage", "load_universal"}) {
+    const auto with = [&](const char* value) {
+      return error_of(with_optimizer(fmt::format(R"("checkpoint": {{"{}": {}}})", key, value)));
+    };
+    EXPECT_NE(with("true").find(fmt::format("`checkpoint.{}` is not supported", key)),
+              std::string::npos);
+    EXPECT_EQ(with("false"), "");
+  }
+  EXPECT_EQ(error_of(with_optimizer(R"("checkpoint": {"tag_validation": "Warn"})")), "");
+  EXPECT_NE(error_of(with_optimizer(R"("checkpoint": {"tag_validate": "Warn"})"))
+                .find("did you mean \"tag_validation\"?"),
+            std::string::npos);
+}
+
 TEST(Recipe, OverridesReachNestedKeys) {
   Json recipe = parse_json(R"({"optimizer": {"params": {"lr": 1}}})", "r");
   apply_override(recipe, "optimizer.params.lr=1e-4");
