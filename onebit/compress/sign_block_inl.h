@@ -9,9 +9,11 @@
 #define ONEBIT_COMPRESS_SIGN_BLOCK_INL_H_
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -145,7 +147,8 @@ HWY_ATTR Sums compensate(const Source& source, const float* residual, const uint
       squares.add(k, hn::Mul(value, value));
     }
   }
-  return {level.sum(), squares.sum()};
+  // Squares may overflow: an infinite scale would end in values that are not numbers.
+  return {std::min(level.sum(), std::numeric_limits<float>::max()), squares.sum()};
 }
 
 // Pass two: the signs of c, and the residual c - sign(c) * scale, 0 where still. Fetches the memory

@@ -3,6 +3,8 @@
 // and CPU ranks send each other the same bits.
 #include <cuda_bf16.h>
 
+#include <cfloat>
+
 #include "onebit/compress/sign_codec_backend.h"
 #include "onebit/device/cuda_check.h"
 #include "onebit/device/cuda_stream.h"
@@ -131,7 +133,7 @@ __device__ void code_block(const Sink& sink, const Source& source, int64_t block
     level += by_size ? fabsf(c) : c * c;
     squares += value * value;
   }
-  const float total = lane_sum(level);
+  const float total = fminf(lane_sum(level), FLT_MAX);  // as in sign_block_inl.h
   squares = lane_sum(squares);
   counted = static_cast<int>(__reduce_add_sync(kAllLanes, static_cast<unsigned>(counted)));
   float scale = counted > 0 ? total / static_cast<float>(counted) : 0.0f;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -46,7 +47,8 @@ inline Block compress(const std::vector<float>& compensated, const std::vector<u
     ++count;
   }
   Block block;
-  block.scale = count == 0 ? 0.0f : lane_sum(levels) / static_cast<float>(count);
+  const float total = std::min(lane_sum(levels), std::numeric_limits<float>::max());
+  block.scale = count == 0 ? 0.0f : total / static_cast<float>(count);
   if (kind == ScaleKind::kRootMeanSquare) block.scale = std::sqrt(block.scale);
   for (size_t i = 0; i < compensated.size(); ++i) {
     const bool held = is_still(still, first + static_cast<int64_t>(i));

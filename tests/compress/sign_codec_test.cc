@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <hwy/targets.h>
+#include <cmath>
 #include <cstring>
 
 #include "onebit/base/error.h"
@@ -238,6 +239,26 @@ TEST(SignCodecStill, EntriesStayZeroAndOutOfEveryStatistic) {
     const auto at = static_cast<size_t>(i);
     EXPECT_EQ(decoded[at], reference::is_still(still, i) ? 0.0f : 2.0f);
     EXPECT_EQ(encoded.residual[at], 0.0f);
+  }
+}
+
+// Their squares overflow, they do not.
+TEST(SignCodecScale, IsFiniteWhateverTheValues) {
+  for (const ScaleKind scale : {ScaleKind::kMeanAbsolute, ScaleKind::kRootMeanSquare}) {
+    for (const int64_t elements : {kBlockElements, int64_t{100}}) {
+      const auto count = static_cast<size_t>(elements);
+      std::vector<float> values(count, 1e25f);
+      values[3] = -1e30f;
+      const Encoded encoded =
+          encode_all(values, std::vector<float>(count), {}, {}, scale, ExtraType::kNone, 1);
+      const std::vector<float> decoded =
+          decode_all(encoded.chunk, {}, elements, ExtraType::kNone, nullptr);
+      for (size_t i = 0; i < count; ++i) {
+        ASSERT_TRUE(std::isfinite(decoded[i]));
+        ASSERT_GT(decoded[i] * values[i], 0);
+        ASSERT_EQ(encoded.residual[i], values[i] - decoded[i]);
+      }
+    }
   }
 }
 
