@@ -87,7 +87,7 @@ class Communicator {
 
   // Every rank ends with the same bits: the values of all ranks combined in rank order. For small
   // agreements (norms, flags, counts): each rank sends all it has to every other. Long f32 buffers
-  // are averaged by DenseExchange. kMax and kMin of NaN are NaN.
+  // are averaged by DenseExchange, or added by chunked.h. kMax and kMin of NaN are NaN.
   void all_reduce(std::span<float> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
   void all_reduce(std::span<int64_t> values, Reduction reduction);
@@ -105,11 +105,13 @@ class Communicator {
   Request start_all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
                              std::span<const int64_t> sizes_bytes);
 
-  // Rank r ends with what every rank had for r, in rank order.
+  // Rank r ends with what every rank had for r, in rank order. What a rank has for itself may be
+  // where it is to come.
   void all_to_all_v(const AllToAll& chunks);
   Request start_all_to_all_v(const AllToAll& chunks);
 
-  // Every rank ends with the bytes of `root`.
+  // Every rank ends with the bytes of `root`, which sends all of them to each (long buffers:
+  // chunked.h).
   void broadcast(std::span<std::byte> bytes, int root);
   Request start_broadcast(std::span<std::byte> bytes, int root);
 

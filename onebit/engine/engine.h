@@ -74,8 +74,8 @@ class Engine {
   // Errors: max_skipped_steps steps in a row were not finite; names tensor, rank and step.
   std::optional<StepOutcome> step();
 
-  // Makes the values of all ranks those of rank 0 and refreshes the compute copy. After
-  // initialising or loading values by hand.
+  // Makes the values of all ranks those of rank 0, which travel only if some rank has others, and
+  // refreshes the compute copy. After initialising or loading values by hand.
   void broadcast_values();
   // Whether all ranks hold the same values, bit for bit. Collective.
   bool replicas_agree();

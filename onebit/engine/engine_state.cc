@@ -1,17 +1,19 @@
 #include <algorithm>
 #include <vector>
 
+#include "onebit/comm/chunked.h"
 #include "onebit/engine/engine.h"
 #include "onebit/ops/cast.h"
 
 namespace onebit::engine {
 
 void Engine::broadcast_values() {
-  if (communicator_.world_size() > 1) {
+  // Ranks mostly have drawn or read the same values: then nothing travels but a hash.
+  if (communicator_.world_size() > 1 && !replicas_agree()) {
     std::vector<float> values(static_cast<size_t>(table_.size_elements()));
     const View staged = View::of(values.data(), {table_.size_elements()});
     copy(staged, table_.values());
-    communicator_.broadcast(std::as_writable_bytes(std::span(values)), 0);
+    comm::broadcast_in_chunks(communicator_, std::as_writable_bytes(std::span(values)), 0);
     copy(table_.values(), staged);
   }
   if (table_.compute_type() != DType::kF32) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "onebit/comm/chunked.h"
 #include "onebit/comm/device_communicator.h"
 #include "onebit/comm/nccl_communicator.h"
 #include "onebit/comm/thread_communicator.h"
@@ -142,6 +143,36 @@ void check_broadcast(Communicator& world) {
   }
 }
 
+void check_chunked(Communicator& world) {
+  const int ranks = world.world_size();
+  for (const int64_t size : {0, 1, 3, 17, 100'003}) {
+    const auto count = static_cast<size_t>(size);
+    for (const int root : {0, ranks - 1}) {
+      const std::vector<std::byte> told = message(root, 5, size);
+      std::vector<std::byte> bytes = world.rank() == root ? told : std::vector<std::byte>(count);
+      const int64_t before = world.wire_bytes_sent();
+      broadcast_in_chunks(world, bytes, root);
+      EXPECT_EQ(bytes, told);
+      EXPECT_LE(world.wire_bytes_sent() - before, 2 * (size + ranks));
+    }
+    std::vector<float> sums(count), plain(count);
+    std::vector<uint8_t> flags(count), united(count);
+    for (size_t i = 0; i < count; ++i) {
+      // The order of additions shows in the sums.
+      plain[i] = sums[i] = 1.0f / static_cast<float>(3 + 7 * world.rank() + static_cast<int>(i));
+      flags[i] = static_cast<uint8_t>(i % 3 == static_cast<size_t>(world.rank()) ? 1 << i % 8 : 0);
+      united[i] = static_cast<uint8_t>(i % 3 < static_cast<size_t>(ranks) ? 1 << i % 8 : 0);
+    }
+    world.all_reduce(std::span(plain), Reduction::kSum);
+    const int64_t before = world.wire_bytes_sent();
+    sum_in_chunks(world, sums);
+    unite_in_chunks(world, flags);
+    EXPECT_EQ(sums, plain);
+    EXPECT_EQ(flags, united);
+    EXPECT_LE(world.wire_bytes_sent() - before, 2 * 5 * (size + ranks));
+  }
+}
+
 // Two threads of every rank, each with its own communicator.
 void check_duplicate(Communicator& world) {
   const std::unique_ptr<Communicator> other = world.duplicate();
@@ -170,6 +201,7 @@ void check_contract(Communicator& world) {
   check_waits_in_any_order(world);
   check_test_completes(world);
   check_broadcast(world);
+  check_chunked(world);
   world.barrier();
   check_duplicate(world);
 }

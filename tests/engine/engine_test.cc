@@ -151,6 +151,25 @@ TEST(Engine, WatchesWhatAnUpdateDoesToTheValues) {
   EXPECT_NE(watch.largest_tensor.find("weight"), std::string::npos);
 }
 
+TEST(Engine, ValuesTravelOnlyWhereTheyDiffer) {
+  for (const int world : {2, 4}) {
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      ToyRun run(toy_config(kAdam, 4, 1), communicator);
+      const std::vector<float> expected = run.values();
+      const auto bytes = static_cast<int64_t>(expected.size() * sizeof(float));
+      int64_t before = communicator.wire_bytes_sent();
+      run.engine().broadcast_values();
+      EXPECT_LT(communicator.wire_bytes_sent() - before, 16 * world);
+      EXPECT_EQ(run.values(), expected);
+      if (communicator.rank() == world - 1) run.table().values().data<float>()[2100] = 7;
+      before = communicator.wire_bytes_sent();
+      run.engine().broadcast_values();
+      EXPECT_LE(communicator.wire_bytes_sent() - before, 2 * bytes + 16 * world);
+      EXPECT_EQ(run.values(), expected);
+    });
+  }
+}
+
 class NotFinite : public testing::TestWithParam<std::tuple<const char*, int, const char*>> {};
 
 TEST_P(NotFinite, LeavesValuesAloneThenStopsWithADiagnosis) {

@@ -1,0 +1,23 @@
+// Collectives over long buffers in host memory. Every rank deals with one chunk and tells the
+// others what became of it, so each sends about twice the buffer, however many ranks there are;
+// those of Communicator send it once to every other rank.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "onebit/comm/communicator.h"
+
+namespace onebit::comm {
+
+// Every rank ends with the bytes of `root`.
+void broadcast_in_chunks(Communicator& communicator, std::span<std::byte> bytes, int root);
+
+// Every rank ends with the sums over ranks, added in rank order: the bits of all_reduce().
+void sum_in_chunks(Communicator& communicator, std::span<float> values);
+
+// Every rank ends with the bitwise or of what all had.
+void unite_in_chunks(Communicator& communicator, std::span<uint8_t> flags);
+
+}  // namespace onebit::comm
