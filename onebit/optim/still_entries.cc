@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "onebit/comm/chunked.h"
 #include "onebit/ops/onebit_update.h"
 
 namespace onebit::optim {
@@ -132,15 +133,10 @@ std::vector<uint8_t> StillEntries::touched_rows(ConstView gradients,
 std::vector<size_t> StillEntries::agreed_rows(comm::Communicator& communicator,
                                               std::vector<uint8_t> touched) const {
   touched.resize(rows_.size(), 0);
-  const auto world = static_cast<size_t>(communicator.world_size());
-  std::vector<uint8_t> all(touched.size() * world);
-  communicator.all_gather(std::as_bytes(std::span(touched)),
-                          std::as_writable_bytes(std::span(all)));
+  comm::unite_in_chunks(communicator, touched);
   std::vector<size_t> rows;
   for (size_t index = 0; index < rows_.size(); ++index) {
-    bool any = false;
-    for (size_t rank = 0; rank < world; ++rank) any |= all[rank * rows_.size() + index] != 0;
-    if (any) rows.push_back(index);
+    if (touched[index] != 0) rows.push_back(index);
   }
   return rows;
 }
@@ -161,7 +157,7 @@ std::vector<StillEntries::Woken> StillEntries::wake(comm::Communicator& communic
   }
   const double share = args.gradient_scale / communicator.world_size();
   for (float& one : gradient) one = static_cast<float>(one * share);
-  communicator.all_reduce(std::span(gradient), comm::Reduction::kSum);
+  comm::sum_in_chunks(communicator, gradient);
 
   std::vector<size_t> awake;
   size_t at = 0;
