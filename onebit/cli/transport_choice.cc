@@ -30,13 +30,15 @@ Wish wish_of(const Json& recipe) {
 }
 
 DeviceTransport transport_of(const Wish& wish, int local_ranks, int devices) {
+  const auto through_mpi = [&] {
+    return comm::mpi_transport(wish.cuda_aware, comm::mpi_takes_device_memory());
+  };
   if (wish.backend.empty()) {
-    return wish.cuda_aware ? DeviceTransport::kCudaAware
-                           : comm::default_transport(local_ranks, devices);
+    // As in DeepSpeed cuda_aware says nothing to NCCL.
+    const DeviceTransport best = comm::default_transport(local_ranks, devices);
+    return best == DeviceTransport::kStaged ? through_mpi() : best;
   }
-  if (wish.backend == "\"mpi\"") {
-    return wish.cuda_aware ? DeviceTransport::kCudaAware : DeviceTransport::kStaged;
-  }
+  if (wish.backend == "\"mpi\"") return through_mpi();
   require(wish.backend == "\"nccl\"",
           "optimizer.params.comm_backend_name is {}; it must be \"nccl\" or \"mpi\"", wish.backend);
   require(

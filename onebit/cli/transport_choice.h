@@ -8,10 +8,10 @@
 namespace onebit::cli {
 
 // Gives `world` the transport for the context's device: nothing to do on a CPU. The recipe's
-// optimizer.params.comm_backend_name ("nccl", "mpi") and cuda_aware (with "mpi": device pointers go
-// straight to MPI) decide; without them NCCL where every rank has a device of its own, else MPI
-// through host memory. What was decided is logged. Collective. Errors: another name; NCCL where two
-// ranks share a device.
+// optimizer.params.comm_backend_name ("nccl", "mpi") and cuda_aware (device pointers go straight to
+// MPI) decide; without a name NCCL where every rank has a device of its own, else MPI, through host
+// memory unless cuda_aware. What was decided is logged. Collective. Errors: another name; NCCL
+// where two ranks share a device; cuda_aware with an MPI that does not take device pointers.
 void choose_transport(comm::World& world, const Context& context, const Json& recipe,
                       int local_ranks);
 

@@ -46,6 +46,16 @@ DeviceTransport default_transport(int local_ranks, int local_devices) {
   return nccl_is_built() && alone ? DeviceTransport::kNccl : DeviceTransport::kStaged;
 }
 
+DeviceTransport mpi_transport(bool cuda_aware, bool takes_device_memory) {
+  if (!cuda_aware) return DeviceTransport::kStaged;
+  require(
+      takes_device_memory,
+      "optimizer.params.cuda_aware is true, but this MPI does not say that it takes pointers to "
+      "CUDA memory (MPIX_Query_cuda_support): leave the key out to go through host memory, or "
+      "use an MPI that is built with CUDA");
+  return DeviceTransport::kCudaAware;
+}
+
 std::unique_ptr<Communicator> make_device_communicator(std::unique_ptr<Communicator> host,
                                                        Device device, DeviceTransport transport) {
   switch (transport) {

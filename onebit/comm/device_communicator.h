@@ -20,6 +20,10 @@ std::string_view name_of(DeviceTransport transport);
 // machine share one of its `local_devices`, else staged.
 DeviceTransport default_transport(int local_ranks, int local_devices);
 
+// Through MPI: staged, or with `cuda_aware` straight from the device. Error: this MPI does not take
+// pointers to device memory.
+DeviceTransport mpi_transport(bool cuda_aware, bool takes_device_memory);
+
 // Collective. `device` is this rank's. Errors: NCCL is not built in, or refuses (two ranks on one
 // device).
 std::unique_ptr<Communicator> make_device_communicator(std::unique_ptr<Communicator> host,

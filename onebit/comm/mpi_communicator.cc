@@ -2,6 +2,7 @@
 // bytes counted are the bytes sent, and a wait can watch for failed ranks while it polls.
 #include "onebit/comm/mpi_communicator.h"
 
+#include <dlfcn.h>
 #include <mpi.h>
 #include <sched.h>
 
@@ -301,6 +302,14 @@ int rank_on_this_machine() {
 
 bool mpi_is_built() {
   return true;
+}
+
+bool mpi_takes_device_memory() {
+  // An extension that Open MPI, MPICH and MVAPICH have by this name, each in another header;
+  // whether it is there is seen in the library that was loaded.
+  using Query = int (*)();
+  const auto query = reinterpret_cast<Query>(::dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+  return query != nullptr && query() == 1;
 }
 
 MpiEnvironment::MpiEnvironment() : exceptions_at_start_(std::uncaught_exceptions()) {

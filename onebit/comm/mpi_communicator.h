@@ -8,6 +8,9 @@
 namespace onebit::comm {
 
 bool mpi_is_built();
+// Whether pointers to CUDA memory may be given to this MPI, by its own word: one that was not built
+// for them reads them as the host's and crashes. False where it cannot be asked.
+bool mpi_takes_device_memory();
 
 // Owns MPI: initialises it with full thread support and finalises it. One a process, outliving its
 // communicators. Leaving it by an exception ends the whole job. Errors: MPI is not built in, or it

@@ -17,6 +17,10 @@ bool mpi_is_built() {
   return false;
 }
 
+bool mpi_takes_device_memory() {
+  return false;
+}
+
 MpiEnvironment::MpiEnvironment() : exceptions_at_start_(0) {
   fail_without_mpi();
 }
