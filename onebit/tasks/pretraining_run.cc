@@ -211,9 +211,11 @@ std::optional<HeldOutResult> PretrainingRun::evaluate() {
   return evaluate_held_out(context_, *model_, *held_out_, *buffer_, communicator_);
 }
 
-bool PretrainingRun::evaluation_is_due(int64_t step) const {
+bool PretrainingRun::evaluation_is_due(const StepRecord& record) const {
   const engine::RunConfig& run = config_.engine.run;
-  return held_out_ && run.evaluate_every > 0 && step % run.evaluate_every == 0 && step < run.steps;
+  const int64_t step = record.outcome.step;
+  return held_out_ && record.outcome.applied && run.evaluate_every > 0 &&
+         step % run.evaluate_every == 0 && step < run.steps;
 }
 
 void PretrainingRun::evaluate_into(TrainingLog& log) {

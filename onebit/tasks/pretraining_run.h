@@ -29,7 +29,7 @@ class PretrainingRun : public TrainingRun {
   const std::optional<HeldOutResult>& after() const { return after_; }
 
   StepRecord train_step() override;
-  bool evaluation_is_due(int64_t step) const override;
+  bool evaluation_is_due(const StepRecord& record) const override;
   void evaluate_into(TrainingLog& log) override;
   void before_training(TrainingLog& log) override;
   void after_training(TrainingLog& log) override;

@@ -241,17 +241,18 @@ StepRecord SquadRun::train_step() {
   return record;
 }
 
-bool SquadRun::evaluation_is_due(int64_t step) const {
-  if (!dev_) return false;
+bool SquadRun::evaluation_is_due(const StepRecord& record) const {
+  const int64_t step = record.outcome.step;
+  if (!dev_ || step == evaluated_step_) return false;
   if (step == config_.engine.run.steps) return true;
   const auto epoch = static_cast<int64_t>(stream_->samples_per_epoch());
-  return samples_ / epoch > (samples_ - engine_->batch().train) / epoch;
+  return record.samples / epoch > (record.samples - record.step_samples) / epoch;
 }
 
 void SquadRun::evaluate_into(TrainingLog& log) {
   const Stopwatch watch;
   BestSquadModel now = dev_->evaluate(context_, *model_, *buffer_, communicator_);
-  now.step = engine_->completed_steps();
+  now.step = evaluated_step_ = engine_->completed_steps();
   const bool better = !best_ || now.f1 > best_->f1;
   log.evaluated(now.step, samples_, "squad",
                 {{"exact_match", now.exact},

@@ -23,8 +23,8 @@ class SquadRun : public TrainingRun {
   engine::Engine& engine() override { return *engine_; }
   StartFacts facts() override;
   StepRecord train_step() override;
-  // At the end of each epoch.
-  bool evaluation_is_due(int64_t step) const override;
+  // At the end of each epoch, and of the run; not twice for the same values.
+  bool evaluation_is_due(const StepRecord& record) const override;
   void evaluate_into(TrainingLog& log) override;
   void save_checkpoint() override;
   void wait_for_checkpoint() override { checkpoints_.wait(); }
@@ -64,6 +64,7 @@ class SquadRun : public TrainingRun {
   std::vector<model::MemoryRow> memory_;
   data::SpanBatch batch_;
   int64_t samples_ = 0;
+  int64_t evaluated_step_ = 0;
   bool resumed_ = false;
   std::optional<BestSquadModel> best_;
   std::string initial_values_;

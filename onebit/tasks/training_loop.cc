@@ -34,11 +34,13 @@ void train(TrainingRun& run, TrainingLog& log, comm::Communicator& communicator)
     const StepRecord record = run.train_step();
     log.step(record);
     const bool stop = interruption.agreed(communicator);
-    if (!record.outcome.applied && !stop) continue;
+    // A step that was skipped has the number of the one before: nothing is due by it again, but an
+    // epoch may have ended with its samples.
+    const bool applied = record.outcome.applied;
     const int64_t step = record.outcome.step;
-    if (is_due(step, schedule.check_replicas_every)) require_agreement(run, step);
-    if (record.outcome.applied && run.evaluation_is_due(step)) run.evaluate_into(log);
-    if (is_due(step, schedule.checkpoint_every) || run.finished() || stop) {
+    if (applied && is_due(step, schedule.check_replicas_every)) require_agreement(run, step);
+    if (run.evaluation_is_due(record)) run.evaluate_into(log);
+    if ((applied && is_due(step, schedule.checkpoint_every)) || run.finished() || stop) {
       run.save_checkpoint();
       saved_step = step;
     }

@@ -41,8 +41,9 @@ class TrainingRun {
   virtual int64_t samples() const = 0;
   // One update on all ranks.
   virtual StepRecord train_step() = 0;
-  // Whether an evaluation belongs behind update `step`, which has just been made.
-  virtual bool evaluation_is_due(int64_t step) const = 0;
+  // Whether an evaluation belongs behind this step, which has just been made, or was skipped and
+  // consumed its samples only.
+  virtual bool evaluation_is_due(const StepRecord& record) const = 0;
   virtual void evaluate_into(TrainingLog& log) = 0;
   virtual void save_checkpoint() = 0;
   // Returns when the last checkpoint is on the disk.

@@ -9,15 +9,22 @@
 
 namespace onebit::tasks {
 
-// Loss of every step.
-inline std::vector<double> losses_in(const Path& run) {
-  std::vector<double> found;
+inline std::vector<Json> lines_in(const Path& run) {
+  std::vector<Json> lines;
   const std::string text = read_file(run / "metrics.jsonl");
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = text.find('\n', begin);
-    const Json line = Json::parse(text.substr(begin, end - begin));
-    if (line.contains("loss")) found.push_back(line.at("loss").get<double>());
+    lines.push_back(Json::parse(text.substr(begin, end - begin)));
     begin = end + 1;
+  }
+  return lines;
+}
+
+// Loss of every step.
+inline std::vector<double> losses_in(const Path& run) {
+  std::vector<double> found;
+  for (const Json& line : lines_in(run)) {
+    if (line.contains("loss")) found.push_back(line.at("loss").get<double>());
   }
   return found;
 }

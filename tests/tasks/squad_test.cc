@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/model/pretraining_model.h"
@@ -144,6 +146,42 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
     EXPECT_EQ(answers[i].text, predictions.at(dataset.questions[i].id).get<std::string>());
   }
   EXPECT_EQ(predictor.ask(kContext, "Since when?", prediction).text, "1851");
+}
+
+// The loss scale doubles at every update, so that many steps overflow and are skipped; they consume
+// their samples.
+TEST_F(SquadTest, AnEpochThatEndsInASkippedStepIsEvaluated) {
+  SquadTrainingOptions given = options("run");
+  use_adam(given);
+  given.recipe["fp16"] = parse_json(R"({"enabled": true, "initial_scale_power": 20,
+                                        "loss_scale_window": 1, "hysteresis": 1})",
+                                    "fp16");
+  train(given, 1);
+  std::vector<int64_t> evaluated, expected;  // after which updates
+  int64_t step = 0, skipped = 0, samples = 0, ended_in_a_skipped_step = 0;
+  for (const Json& line : lines_in(given.output)) {
+    if (line.contains("squad")) evaluated.push_back(line.at("step").get<int64_t>());
+    if (!line.contains("loss")) continue;
+    const auto now = line.at("samples").get<int64_t>();
+    const auto epoch = std::llround(static_cast<double>(now) / line.at("epoch").get<double>());
+    // The skipped steps since the update before, then the one of this line.
+    for (samples += 8; samples <= now; samples += 8) {
+      const bool is_last = samples == now;
+      const int64_t at = is_last ? line.at("step").get<int64_t>() : step;
+      const bool ends = samples / epoch > (samples - 8) / epoch;
+      const bool is_new = at > (expected.empty() ? 0 : expected.back());
+      if (!is_new || !(ends || at == 12)) continue;
+      expected.push_back(at);
+      if (!is_last) ++ended_in_a_skipped_step;
+    }
+    samples = now;
+    step = line.at("step").get<int64_t>();
+    skipped = line.at("skipped_steps").get<int64_t>();
+  }
+  EXPECT_EQ(step, 12);
+  EXPECT_GT(skipped, 0);
+  EXPECT_GT(ended_in_a_skipped_step, 0);
+  EXPECT_EQ(evaluated, expected);
 }
 
 TEST_F(SquadTest, RanksShareThePrediction) {
