@@ -81,59 +81,6 @@ TEST_P(HuggingFace, GradientsBf16) {
   compare_gradients(DType::kBF16, 2e-2);
 }
 
-// AdamW as PyTorch writes it: decoupled decay before the step, bias correction, eps outside.
-class AdamW {
- public:
-  AdamW(const Json& settings, const params::Table& table)
-      : rate_(settings.at("lr").get<double>()),
-        beta1_(settings.at("betas")[0].get<double>()),
-        beta2_(settings.at("betas")[1].get<double>()),
-        epsilon_(settings.at("eps").get<double>()),
-        decay_(settings.at("weight_decay").get<double>()),
-        momentum_(static_cast<size_t>(table.size_elements())),
-        variance_(momentum_.size()) {}
-
-  void step(const params::Table& table) {
-    ++step_;
-    for (const params::Entry& entry : table.entries()) {
-      float* values = table.value_of(entry).data<float>();
-      const float* gradients = table.gradient_of(entry).data<float>();
-      for (int64_t i = 0; i < entry.shape.elements(); ++i) {
-        const auto at = static_cast<size_t>(entry.offset_elements + i);
-        const double gradient = static_cast<double>(gradients[i]);
-        momentum_[at] = beta1_ * momentum_[at] + (1 - beta1_) * gradient;
-        variance_[at] = beta2_ * variance_[at] + (1 - beta2_) * gradient * gradient;
-        const double mean = momentum_[at] / (1 - std::pow(beta1_, step_));
-        const double square = variance_[at] / (1 - std::pow(beta2_, step_));
-        const double kept =
-            static_cast<double>(values[i]) * (1 - (entry.decay ? rate_ * decay_ : 0));
-        values[i] = static_cast<float>(kept - rate_ * mean / (std::sqrt(square) + epsilon_));
-      }
-    }
-  }
-
- private:
-  double rate_, beta1_, beta2_, epsilon_, decay_;
-  int step_ = 0;
-  std::vector<double> momentum_, variance_;
-};
-
-TEST_P(HuggingFace, TwentyAdamWStepsFollowPyTorch) {
-  params::Table table;
-  PreTrainingModel model(config_, table);
-  fill_by_name(table, DType::kF32);
-  model.plan(context_, limits_, {}, true);
-  AdamW optimizer(golden_.at("adamw"), table);
-  const Json& losses = expected_.at("losses");
-  ASSERT_EQ(losses.size(), 20u);
-  for (size_t step = 0; step < losses.size(); ++step) {
-    clear_gradients(table);
-    const double expected = losses[step].get<double>();
-    EXPECT_NEAR(loss(model, batches_[step % batches_.size()]), expected, 1e-4) << "step " << step;
-    optimizer.step(table);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Model, HuggingFace, ::testing::Values("gelu", "gelu_new"),
                          [](const auto& tested) { return tested.param; });
 
