@@ -1,0 +1,51 @@
+// A whole engine on ranks that are processes gives the bits of ranks that are threads.
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "onebit/comm/thread_communicator.h"
+#include "tests/comm/mpi_environment.h"
+#include "tests/engine/toy_model.h"
+
+namespace onebit::engine {
+namespace {
+
+struct Trace {
+  std::vector<double> losses;
+  std::vector<float> values;
+  bool operator==(const Trace&) const = default;
+};
+
+Trace train(const EngineConfig& config, comm::Communicator& communicator) {
+  ToyRun run(config, communicator);
+  Trace trace;
+  for (int step = 0; step < 18; ++step) trace.losses.push_back(run.step());
+  trace.values = run.values();
+  return trace;
+}
+
+TEST(MpiEngine, TrainsToTheBitsOfThreads) {
+  ONEBIT_SKIP_WITHOUT_MPIRUN();
+  comm::Communicator& world = *testing::mpi_world();
+  const std::string one_bit =
+      R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({"type": "AdamW", "params": {"lr": 1e-3}})", R"(, "communication_data_type": "bf16")"},
+      {one_bit, ""},
+      {one_bit, R"(, "gradient_clipping": 0.1)"}};
+  for (const auto& [optimizer, more] : cases) {
+    const EngineConfig config = toy_config(optimizer, 12, 1, more);
+    const Trace processes = train(config, world);
+    std::mutex mutex;
+    std::vector<Trace> threads;
+    comm::run_thread_world(world.world_size(), [&](comm::Communicator& communicator) {
+      Trace trace = train(config, communicator);
+      const std::lock_guard lock(mutex);
+      threads.push_back(std::move(trace));
+    });
+    for (const Trace& trace : threads) EXPECT_EQ(trace, processes) << optimizer << more;
+  }
+}
+
+}  // namespace
+}  // namespace onebit::engine

@@ -1,0 +1,45 @@
+// Ranks that are processes train to the same bits as ranks that are threads.
+#include <gtest/gtest.h>
+
+#include "tests/comm/mpi_environment.h"
+#include "tests/optim/trial.h"
+
+namespace onebit::optim {
+namespace {
+
+constexpr int64_t kFreeze = 8;
+
+// Rows 20 on of "words" get their first gradient in the compressed phase.
+float late_gradient(int rank, int64_t step, int64_t place) {
+  const int64_t row = place / 96;
+  if (row >= 20 && row < 48 && step < kFreeze + 5) return 0;
+  return noisy_gradient(rank, step, place);
+}
+
+TEST(MpiTraining, GivesTheBitsOfThreads) {
+  ONEBIT_SKIP_WITHOUT_MPIRUN();
+  comm::Communicator& world = *testing::mpi_world();
+  for (const Variance variance : {Variance::kLocal, Variance::kLiveLevel}) {
+    for (const bool overlap : {false, true}) {
+      const TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam,
+                                               .weight_decay = 0.01,
+                                               .freeze_step = kFreeze,
+                                               .variance = variance},
+                                 .gradient = late_gradient,
+                                 .overlap = overlap};
+      const auto train = [](Trial& trial) {
+        trial.steps(kFreeze + 10);
+        return std::pair(trial.values(), trial.save());
+      };
+      Trial mine(world, options);
+      const auto processes = train(mine);
+      const auto threads = on_ranks(world.world_size(), options, train);
+      const auto& same = threads[static_cast<size_t>(world.rank())];
+      EXPECT_EQ(processes.first, same.first);
+      EXPECT_EQ(processes.second, same.second);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onebit::optim
