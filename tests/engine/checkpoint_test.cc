@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/formats/safetensors_writer.h"
 #include "tests/base/damage.h"
@@ -96,6 +98,51 @@ TEST_F(CheckpointTest, ContinuesOnAnotherNumberOfRanks) {
     EXPECT_LT(last, first);
     EXPECT_TRUE(run.engine().replicas_agree());
   });
+}
+
+// What a run goes on from: a checkpoint, or its values alone.
+enum class Kept { kAll, kValues };
+
+double distance(const std::vector<float>& left, const std::vector<float>& right) {
+  double square = 0;
+  for (size_t i = 0; i < left.size(); ++i) square += std::pow(double{left[i]} - right[i], 2);
+  return std::sqrt(square);
+}
+
+TEST_F(CheckpointTest, WhatTheOptimizerKnewCountsOnAnotherNumberOfRanks) {
+  constexpr int kSteps = 4;
+  std::vector<float> unbroken;
+  const auto keep = [](comm::Communicator& communicator, ToyRun& run, std::vector<float>& values) {
+    for (int step = 0; step < kSteps; ++step) run.step();
+    if (communicator.rank() == 0) values = run.values();
+  };
+  comm::run_thread_world(3, [&](comm::Communicator& communicator) {
+    ToyRun run(toy_config(kOneBit, 12, 2), communicator);
+    Checkpoints checkpoints(communicator, root_, 2);
+    for (int step = 0; step < 12; ++step) run.step();
+    save(run, checkpoints);
+    keep(communicator, run, unbroken);
+  });
+  const auto resumed_on = [&](int world, Kept kept) {
+    std::vector<float> values;
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      ToyRun run(toy_config(kOneBit, 12, 2), communicator);
+      Checkpoints checkpoints(communicator, root_, 2);
+      const auto saved = checkpoints.open();
+      restore(run, *saved);
+      if (kept == Kept::kAll) return keep(communicator, run, values);
+      ToyRun fresh(toy_config(kOneBit, 12, 2), communicator);
+      copy(fresh.table().values(), run.table().values());
+      fresh.continue_from(run.samples());
+      keep(communicator, fresh, values);
+    });
+    return values;
+  };
+  for (const int world : {1, 2}) {
+    const double with_state = distance(resumed_on(world, Kept::kAll), unbroken);
+    const double without = distance(resumed_on(world, Kept::kValues), unbroken);
+    EXPECT_LT(with_state, 0.5 * without) << "on " << world << " ranks";
+  }
 }
 
 TEST_F(CheckpointTest, FailedWriteIsOneErrorOnEveryRankAndLeavesNothing) {
