@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "onebit/device/context.h"
@@ -17,8 +18,12 @@ struct UpdateRange {
   double weight_decay = 0;
 };
 
+// Where gradients have ended the momentum would shrink to a few of the least denormal numbers and,
+// by rounding, stay there: processors work on those many times slower, for the rest of the run.
+inline constexpr float kSmallestMomentum = std::numeric_limits<float>::min();
+
 // With g = gradient_scale * gradient (+ weight_decay * value unless `decoupled`):
-//   momentum = beta1 momentum + (1 - beta1) g
+//   momentum = beta1 momentum + (1 - beta1) g, 0 below kSmallestMomentum
 //   variance = beta2 variance + (1 - beta2) g^2
 //   u = momentum_factor momentum / (sqrt(variance_factor variance) + epsilon), 0 where that
 //       denominator is 0

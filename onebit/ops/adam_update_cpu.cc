@@ -24,6 +24,7 @@ void update_span(const AdamUpdate& args, int64_t begin, int64_t end, double deca
   const Vector beta1 = constant(args.beta1), rest1 = constant(1 - args.beta1);
   const Vector beta2 = constant(args.beta2), rest2 = constant(1 - args.beta2);
   const Vector factor1 = constant(args.momentum_factor), factor2 = constant(args.variance_factor);
+  const Vector smallest = set(kSmallestMomentum);
   const Vector epsilon = constant(args.epsilon), rate = constant(args.learning_rate);
   const Vector gradient_decay = constant(args.decoupled ? 0 : decay);
   const Vector value_decay = constant(args.decoupled ? decay : 0);
@@ -35,7 +36,8 @@ void update_span(const AdamUpdate& args, int64_t begin, int64_t end, double deca
     const Vector value = load(values + i, step);
     const Vector gradient =
         hn::MulAdd(gradient_decay, value, hn::Mul(scale, load(gradients + i, step)));
-    const Vector momentum = hn::MulAdd(beta1, load(momenta + i, step), hn::Mul(rest1, gradient));
+    const Vector mean = hn::MulAdd(beta1, load(momenta + i, step), hn::Mul(rest1, gradient));
+    const Vector momentum = hn::IfThenZeroElse(hn::Lt(hn::Abs(mean), smallest), mean);
     const Vector variance =
         hn::MulAdd(beta2, load(variances + i, step), hn::Mul(rest2, hn::Mul(gradient, gradient)));
     store(momentum, momenta + i, step);

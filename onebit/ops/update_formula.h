@@ -35,7 +35,8 @@ ONEBIT_HOST_DEVICE inline AdamElement adam_element(AdamElement old, float gradie
                                                    const AdamFactors& f) {
   const float gradient_decay = f.decoupled ? 0.0f : decay, value_decay = f.decoupled ? decay : 0.0f;
   const float g = fmaf(gradient_decay, old.value, f.scale * gradient);
-  const float momentum = fmaf(f.beta1, old.momentum, f.rest1 * g);
+  const float mean = fmaf(f.beta1, old.momentum, f.rest1 * g);
+  const float momentum = fabsf(mean) < kSmallestMomentum ? 0.0f : mean;
   const float variance = fmaf(f.beta2, old.variance, f.rest2 * (g * g));
   const float denominator = sqrtf(f.factor2 * variance) + f.epsilon;
   const float update = denominator > 0.0f ? (f.factor1 * momentum) / denominator : 0.0f;

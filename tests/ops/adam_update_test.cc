@@ -113,6 +113,22 @@ TEST_P(AdamUpdateTest, ZeroDenominatorMovesNothing) {
   EXPECT_EQ(state.value, before);
 }
 
+// Nine tenths of the least denormal numbers round to themselves: nothing but this ends them.
+TEST_P(AdamUpdateTest, AMomentumWithoutGradientsEndsAtZero) {
+  const std::vector<UpdateRange> ranges{{0, 48, 0}};
+  State state(48);
+  std::fill(state.gradient.begin(), state.gradient.end(), 0.0f);
+  for (size_t i = 0; i < state.momentum.size(); ++i) {
+    const float size = i < 16 ? 4e-45f : i < 32 ? 1.2e-38f : 1e-37f;
+    state.momentum[i] = i % 2 == 0 ? size : -size;
+  }
+  run(state.arguments(ranges));
+  for (size_t i = 0; i < state.momentum.size(); ++i) {
+    const float expected = i < 32 ? 0.0f : i % 2 == 0 ? 0.9f * 1e-37f : -0.9f * 1e-37f;
+    EXPECT_EQ(state.momentum[i], expected) << i;
+  }
+}
+
 TEST_P(AdamUpdateTest, WritesTheComputeCopy) {
   const std::vector<UpdateRange> ranges{{0, 48, 0}};
   State state(48);
