@@ -1,0 +1,388 @@
+#!/usr/bin/env python3
+"""Runs a program on ranks that are joined by slow links, all on this machine.
+
+    tools/network_lab.py --ranks 2 --rate 100mbit -- build/onebit pretrain --recipe ...
+    tools/network_lab.py --ranks 4 --rate 1gbit --delay 2ms --loss 0.01% --pin -- PROGRAM ...
+
+Every rank gets a network namespace with one link, `eth0`, to a switch (a bridge in a namespace of
+its own). The link is shaped in both directions: what the rank sends and what it receives. The
+program is started by Open MPI, whose ranks then have nothing but TCP over these links; with
+--plain every rank is started by itself, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+
+Needs root, iproute2 and Open MPI. Ends with the program's status; with 124 when --timeout has
+passed, and with 77 and one line that says why where such a network cannot be made here. Namespaces
+and processes are removed whatever happens; what a run leaves that was killed together with its
+guard, the next run removes.
+"""
+import argparse
+import contextlib
+import dataclasses
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+CANNOT = 77  # what ctest takes for a test that is skipped
+TIMED_OUT = 124
+PREFIX = "onebit-lab"
+PORT = "eth0"
+PROGRAM_PORT = 29400  # where ranks that are started by themselves meet
+GRACE_SECONDS = 5
+
+
+class CannotRun(Exception):
+    """Such a network cannot be made on this machine; the message is one line."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """What one rank can send, and receive. Rate 0: as fast as the machine copies."""
+    rate_bits: float = 0
+    delay_seconds: float = 0  # from a rank to another one; the way back takes as long
+    loss: float = 0           # share of the packets, from a rank to another one
+
+
+def quantity(text, units, what):
+    match = re.fullmatch(r"([\d.]+)([a-z%]+)", text)
+    if not match or match.group(2) not in units:
+        raise argparse.ArgumentTypeError(
+            f"\"{text}\" is no {what}; one is written like 2.5{next(iter(units))} "
+            f"(units: {', '.join(units)})")
+    return float(match.group(1)) * units[match.group(2)]
+
+
+def rate_of(text):
+    """Bits a second; 0 for "none"."""
+    return 0 if text == "none" else quantity(
+        text, {"mbit": 1e6, "gbit": 1e9, "kbit": 1e3, "bit": 1}, "rate")
+
+
+def delay_of(text):
+    return quantity(text, {"ms": 1e-3, "us": 1e-6, "s": 1}, "delay")
+
+
+def loss_of(text):
+    return quantity(text, {"%": 1e-2}, "loss")
+
+
+def call(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                          check=False)
+    if done.returncode != 0:
+        said = " ".join(done.stderr.split()) or f"ended with status {done.returncode}"
+        raise CannotRun(f"{' '.join(map(str, words))}: {said}")
+    return done.stdout
+
+
+def shape(namespace, device, link, far_end):
+    """What leaves through `device`. Delay and loss are a matter of the far end alone, so that they
+    count once on the way from rank to rank."""
+    parent = ["root"]
+    if far_end and (link.delay_seconds or link.loss):
+        # The queue holds what is on its way; the default of 1000 packets would drop at long delays.
+        words = ["netem", "limit", 100000]
+        if link.delay_seconds:
+            words += ["delay", f"{link.delay_seconds * 1e6:.0f}us"]
+        if link.loss:
+            words += ["loss", f"{link.loss * 100:g}%"]
+        try:
+            call("tc", "-n", namespace, "qdisc", "add", "dev", device, *parent, "handle", "1:",
+                 *words)
+        except CannotRun as error:
+            raise CannotRun(f"delay and loss need the kernel's sch_netem: {error}") from error
+        parent = ["parent", "1:1"]
+    if not link.rate_bits:
+        return
+    rate_bytes = link.rate_bits / 8
+    # A burst is what one timer can be late; it takes a whole segment of 64 KiB at least, which would
+    # be cut into packets otherwise. The queue is a switch port's: some milliseconds.
+    burst = max(128 << 10, rate_bytes * 0.5e-3)
+    queue = max(256 << 10, rate_bytes * 10e-3)
+    call("tc", "-n", namespace, "qdisc", "add", "dev", device, *parent, "handle", "10:", "tbf",
+         "rate", f"{link.rate_bits:.0f}bit", "burst", f"{burst:.0f}", "limit",
+         f"{burst + queue:.0f}")
+
+
+# --- what is left over -------------------------------------------------------------------------
+
+
+def start_time(pid):
+    """Of a process in clock ticks since the machine started; None if there is none."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return stat.rpartition(")")[2].split()[19]
+
+
+def namespaces():
+    return [line.split()[0] for line in call("ip", "netns", "list").splitlines() if line.strip()]
+
+
+def processes_in(namespace):
+    done = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True,
+                          check=False)
+    return [int(pid) for pid in done.stdout.split()]
+
+
+def remove(name):
+    """All of one lab: processes, namespaces (and with them links and shapers), its folder."""
+    own = [namespace for namespace in namespaces() if namespace.startswith(name + "-")]
+    until = time.monotonic() + 2 * GRACE_SECONDS
+    # A process may have forked since it was listed.
+    while (alive := [pid for one in own for pid in processes_in(one)]) and time.monotonic() < until:
+        for pid in alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+    for namespace in own:
+        subprocess.run(["ip", "netns", "delete", namespace], capture_output=True, check=False)
+    shutil.rmtree(pathlib.Path(tempfile.gettempdir()) / name, ignore_errors=True)
+
+
+def remove_leftovers():
+    """Labs whose maker is gone; returns their names."""
+    labs = {re.match(rf"{PREFIX}-(\d+)-(\d+)", name) for name in
+            namespaces() + [path.name for path in
+                            pathlib.Path(tempfile.gettempdir()).glob(f"{PREFIX}-*")]}
+    left = {lab.group() for lab in labs if lab and start_time(lab.group(1)) != lab.group(2)}
+    for name in left:
+        remove(name)
+    return sorted(left)
+
+
+def guard(name):
+    """Removes a lab when its maker has gone: standard input ends with it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    sys.stdin.buffer.read()
+    remove(name)
+
+
+# --- the network and its ranks -----------------------------------------------------------------
+
+
+class NetworkLab:
+    """The network, as a context: `with NetworkLab(2, Link(rate_bits=1e8)) as lab: lab.run([...])`.
+    Error: CannotRun."""
+
+    def __init__(self, ranks, link, pin=False):
+        self.ranks = ranks
+        self.link = link
+        self.pin = pin
+        self.name = f"{PREFIX}-{os.getpid()}-{start_time(os.getpid())}"
+        self.folder = pathlib.Path(tempfile.gettempdir()) / self.name
+        self.guard = None
+        if not 1 <= ranks <= 200:
+            raise CannotRun(f"{ranks} ranks: from 1 to 200 can be joined")
+
+    def __enter__(self):
+        check_machine()
+        remove_leftovers()
+        # Lives on in its own session when the terminal or a kill ends this process.
+        self.guard = subprocess.Popen([sys.executable, "-B", os.path.abspath(__file__), "--guard",
+                                       self.name], stdin=subprocess.PIPE, start_new_session=True)
+        try:
+            self.build()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        with uninterrupted():
+            remove(self.name)
+            if self.guard:
+                self.guard.stdin.close()
+                self.guard.wait()
+                self.guard = None
+
+    def namespace(self, rank):
+        return f"{self.name}-{rank}"
+
+    def address(self, rank):
+        return f"10.77.0.{rank + 1}"
+
+    def core(self, rank):
+        cores = sorted(os.sched_getaffinity(0))
+        return cores[rank % len(cores)]
+
+    @property
+    def switch(self):
+        return f"{self.name}-switch"
+
+    def build(self):
+        self.folder.mkdir(mode=0o700)
+        call("ip", "netns", "add", self.switch)
+        call("ip", "-n", self.switch, "link", "add", "switch", "type", "bridge")
+        # mpirun runs at the switch.
+        call("ip", "-n", self.switch, "address", "add", "10.77.0.254/24", "dev", "switch")
+        for device in ("lo", "switch"):
+            call("ip", "-n", self.switch, "link", "set", device, "up")
+        for rank in range(self.ranks):
+            own, port = self.namespace(rank), f"port{rank}"
+            call("ip", "netns", "add", own)
+            call("ip", "link", "add", PORT, "netns", own, "type", "veth", "peer", "name", port,
+                 "netns", self.switch)
+            call("ip", "-n", self.switch, "link", "set", port, "master", "switch", "up")
+            call("ip", "-n", own, "address", "add", f"{self.address(rank)}/24", "dev", PORT)
+            for device in ("lo", PORT):
+                call("ip", "-n", own, "link", "set", device, "up")
+            shape(own, PORT, self.link, far_end=False)
+            shape(self.switch, port, self.link, far_end=True)
+        self.write_agent()
+
+    def inside(self, rank):
+        """Words that put a command at a rank's place, under a host name of its own: Open MPI takes
+        ranks of one name for neighbours that share memory."""
+        words = ["ip", "netns", "exec", self.namespace(rank), "unshare", "--uts", "sh", "-c",
+                 f"hostname rank{rank}; exec \"$@\"", "sh"]
+        return words + (["taskset", "-c", str(self.core(rank))] if self.pin else [])
+
+    def write_agent(self):
+        """What mpirun starts its daemons with, in place of ssh: HOST WORDS-FOR-A-SHELL..."""
+        cases = "".join(f"  {self.address(rank)}) set -- {shlex.join(self.inside(rank))} "
+                        "sh -c \"$*\" ;;\n" for rank in range(self.ranks))
+        agent = self.folder / "agent"
+        agent.write_text("#!/bin/sh\nhost=\"$1\"\nshift\ncase \"$host\" in\n" + cases +
+                         "  *) echo \"agent: no rank has the address $host\" >&2; exit 1 ;;\n"
+                         "esac\nexec \"$@\"\n", encoding="utf-8")
+        agent.chmod(0o700)
+
+    def mpirun(self, command):
+        hosts = ",".join(f"{self.address(rank)}:1" for rank in range(self.ranks))
+        settings = {"plm": "rsh", "plm_rsh_agent": self.folder / "agent",
+                    "plm_rsh_no_tree_spawn": 1, "orte_tmpdir_base": self.folder, "pml": "ob1",
+                    "btl": "self,tcp", "btl_tcp_if_include": "10.77.0.0/24",
+                    "oob_tcp_if_include": "10.77.0.0/24"}
+        words = ["ip", "netns", "exec", self.switch, "mpirun", "--allow-run-as-root", "--bind-to",
+                 "none", "--host", hosts, "-np", self.ranks]
+        for name, value in settings.items():
+            words += ["--mca", name, value]
+        return [str(word) for word in words + list(command)]
+
+    def run(self, command, timeout=None, **options):
+        """The command on every rank, by mpirun; its status, TIMED_OUT after so many seconds.
+        `options` are those of subprocess.Popen."""
+        return wait_for([subprocess.Popen(self.mpirun(command), start_new_session=True,
+                                          **{"stdin": subprocess.DEVNULL, **options})], timeout)
+
+    def run_plain(self, command, timeout=None, env=None, **options):
+        """The command on every rank without MPI; the first status that is not 0."""
+        started = []
+        for rank in range(self.ranks):
+            own = {**(os.environ if env is None else env), "RANK": str(rank), "LOCAL_RANK": "0",
+                   "WORLD_SIZE": str(self.ranks), "MASTER_ADDR": self.address(0),
+                   "MASTER_PORT": str(PROGRAM_PORT), "GLOO_SOCKET_IFNAME": PORT}
+            started.append(subprocess.Popen(
+                self.inside(rank) + [str(word) for word in command], env=own,
+                start_new_session=True, **{"stdin": subprocess.DEVNULL, **options}))
+        return wait_for(started, timeout)
+
+
+def wait_for(started, timeout):
+    """Until all have ended, or one with a status that is not 0; ends the others then."""
+    until = None if timeout is None else time.monotonic() + timeout
+    try:
+        while True:
+            states = [process.poll() for process in started]
+            bad = [state for state in states if state]
+            if bad:
+                return bad[0] if bad[0] > 0 else 128 - bad[0]
+            if None not in states:
+                return 0
+            if until is not None and time.monotonic() > until:
+                return TIMED_OUT
+            time.sleep(0.05)
+    finally:
+        with uninterrupted():
+            for process in started:
+                if process.poll() is None:
+                    process.terminate()
+            for process in started:
+                try:
+                    process.wait(GRACE_SECONDS)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """A second Ctrl-C must not stop the cleaning up after the first."""
+    before = {number: signal.signal(number, signal.SIG_IGN)
+              for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def check_machine():
+    """Error: CannotRun, where no such network can be made."""
+    if os.geteuid() != 0:
+        raise CannotRun("network namespaces need root")
+    for program, package in (("ip", "iproute2"), ("tc", "iproute2"), ("mpirun", "openmpi-bin"),
+                             ("unshare", "util-linux"), ("taskset", "util-linux"),
+                             ("hostname", "hostname")):
+        if not shutil.which(program):
+            raise CannotRun(f"there is no {program} here: install {package}")
+
+
+def end_by_signal(number, _):
+    raise SystemExit(128 + number)
+
+
+def end_on_signals():
+    """A signal then ends the program as an exception does, through every `finally`."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end_by_signal)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--rate", type=rate_of, default=0, help="e.g. 100mbit, 4gbit; none")
+    parser.add_argument("--delay", type=delay_of, default=0, help="from rank to rank, e.g. 2ms")
+    parser.add_argument("--loss", type=loss_of, default=0, help="from rank to rank, e.g. 0.1%%")
+    parser.add_argument("--pin", action="store_true", help="one core a rank")
+    parser.add_argument("--plain", action="store_true", help="without MPI")
+    parser.add_argument("--timeout", type=float, help="in seconds")
+    parser.add_argument("--clean", action="store_true", help="only remove what is left over")
+    parser.add_argument("--guard", metavar="LAB", help=argparse.SUPPRESS)
+    parser.add_argument("command", nargs="*", help="behind --")
+    options = parser.parse_args()
+    if options.guard:
+        guard(options.guard)
+        return 0
+    end_on_signals()
+    try:
+        if options.clean:
+            check_machine()
+            for name in remove_leftovers():
+                print(f"removed {name}")
+            return 0
+        if not options.command:
+            parser.error("there is no command to run")
+        link = Link(options.rate, options.delay, options.loss)
+        with NetworkLab(options.ranks, link, options.pin) as lab:
+            run = lab.run_plain if options.plain else lab.run
+            return run(options.command, timeout=options.timeout)
+    except CannotRun as error:
+        print(f"network_lab: {error}", file=sys.stderr)
+        return CANNOT
+
+
+if __name__ == "__main__":
+    sys.exit(main())
