@@ -6,60 +6,129 @@
 #include <vector>
 
 #include "onebit/base/clock.h"
+#include "onebit/comm/bucket_exchange.h"
 
 namespace onebit::comm {
 namespace {
 
-// Seconds for `times` all-to-alls of `message_bytes` to every rank; the slowest rank's.
-double time_all_to_all(Communicator& communicator, std::vector<std::byte>& send,
-                       std::vector<std::byte>& receive, int64_t message_bytes, int64_t times) {
-  const auto world = static_cast<size_t>(communicator.world_size());
-  const std::vector<int64_t> sizes_bytes(world, message_bytes);
-  const size_t total = world * static_cast<size_t>(message_bytes);
-  if (send.size() < total) {
-    send.resize(total);
-    receive.resize(total);
+// The bytes of buckets without their meaning: an element is a byte, nothing is packed or reduced.
+class ProbeExchange final : public BucketExchange {
+ public:
+  ProbeExchange(Communicator& communicator, int64_t bucket_bytes)
+      : BucketExchange(communicator, {kSlots * bucket_bytes, bucket_bytes * 4}) {
+    book();
   }
-  communicator.barrier();
-  const Stopwatch stopwatch;
-  for (int64_t i = 0; i < times; ++i) {
-    communicator.all_to_all_v({.send = std::span(send).first(total),
-                               .send_bytes = sizes_bytes,
-                               .receive = std::span(receive).first(total),
-                               .receive_bytes = sizes_bytes});
+
+  // Of one bucket, by each rank: the mean, where blocks do not divide among them.
+  double sent_bytes() const {
+    const double world = communicator().world_size();
+    return 2 * static_cast<double>(buckets().max_elements()) * (world - 1) / world;
   }
-  std::array<double, 1> seconds{stopwatch.seconds()};
-  communicator.all_reduce(std::span<double>(seconds), Reduction::kMax);
-  return seconds[0];
+
+  // Seconds of the slowest rank. Collective.
+  double stream(Context& context, int64_t count) {
+    communicator().barrier();
+    const Stopwatch stopwatch;
+    for (int64_t i = 0; i < count; ++i) advance(context, i % buckets().count());
+    finish(context);
+    std::array<double, 1> seconds{stopwatch.seconds()};
+    communicator().all_reduce(std::span<double>(seconds), Reduction::kMax);
+    return seconds[0];
+  }
+
+ protected:
+  int64_t chunk_bytes(Range chunk) const override { return chunk.elements(); }
+  void pack(Context&, Flight&) override {}
+  void reduce(Context&, Flight&) override {}
+  void unpack(Context&, Flight&) override {}
+};
+
+// Buckets are cut on blocks, and every rank is to own a part.
+int64_t whole_blocks(int64_t bytes, int world_size) {
+  const int64_t least = kBlockElements * world_size;
+  return std::max(least, bytes / kBlockElements * kBlockElements);
+}
+
+struct Trial {
+  int64_t bucket_bytes = 0;  // the largest that does not take too long
+  double spent_seconds = 0;
+};
+
+// Grows the bucket from what even a slow link carries in a moment.
+Trial find_size(Context& context, Communicator& communicator, int64_t wanted_bytes,
+                const ProbeLimits& limits) {
+  constexpr int64_t kFirstBytes = int64_t{1} << 16, kGrowth = 4;
+  const int world = communicator.world_size();
+  Trial trial{.bucket_bytes = whole_blocks(std::min(kFirstBytes, wanted_bytes), world)};
+  while (trial.bucket_bytes < wanted_bytes) {
+    ProbeExchange exchange(communicator, trial.bucket_bytes);
+    const double seconds = exchange.stream(context, 1);
+    trial.spent_seconds += seconds;
+    // Three streams, of seven buckets together, follow.
+    if (7 * kGrowth * seconds > limits.at_most_seconds) break;
+    trial.bucket_bytes = std::min(kGrowth * trial.bucket_bytes, wanted_bytes);
+  }
+  return trial;
 }
 
 }  // namespace
 
-LinkSpeed probe_link(Communicator& communicator, double seconds) {
-  if (communicator.world_size() == 1) return {0, std::numeric_limits<double>::infinity()};
-  std::vector<std::byte> send, receive;
-  LinkSpeed link;
-  // A first round opens connections.
-  double spent = time_all_to_all(communicator, send, receive, 8, 4);
-  const double small = time_all_to_all(communicator, send, receive, 8, 16);
-  link.latency_seconds = small / 16;
-  spent += small;
-  // Larger and larger messages, until one takes a good part of the time.
-  for (int64_t message_bytes = int64_t{1} << 14;; message_bytes *= 4) {
-    const double elapsed = time_all_to_all(communicator, send, receive, message_bytes, 1);
-    spent += elapsed;
-    const double transfer = std::max(elapsed - link.latency_seconds, elapsed * 0.1);
-    const int64_t sent_bytes = message_bytes * (communicator.world_size() - 1);
-    link.bytes_per_second =
-        std::max(link.bytes_per_second, static_cast<double>(sent_bytes) / transfer);
-    if (spent + 4 * elapsed > seconds || message_bytes >= (int64_t{1} << 24)) break;
+double steady_seconds(std::span<const Stream> streams) {
+  constexpr size_t kLast = 3;
+  if (streams.size() > kLast) streams = streams.last(kLast);
+  const Stream& longest = streams.back();
+  const double plain = longest.seconds / longest.buckets;
+  double buckets = 0, seconds = 0, product = 0, square = 0;
+  for (const Stream& stream : streams) {
+    buckets += stream.buckets / static_cast<double>(streams.size());
+    seconds += stream.seconds / static_cast<double>(streams.size());
   }
-  return link;
+  for (const Stream& stream : streams) {
+    product += (stream.buckets - buckets) * (stream.seconds - seconds);
+    square += (stream.buckets - buckets) * (stream.buckets - buckets);
+  }
+  // One stream alone, or a disturbance as large as what is measured.
+  if (square <= 0 || product <= 0) return plain;
+  return product / square;
 }
 
-double predicted_seconds(const LinkSpeed& link, int64_t bytes, int64_t collectives) {
-  return link.latency_seconds * static_cast<double>(collectives) +
-         static_cast<double>(bytes) / link.bytes_per_second;
+StreamSpeed probe_stream(Context& context, Communicator& communicator, int64_t bucket_bytes,
+                         const ProbeLimits& limits) {
+  const int world = communicator.world_size();
+  StreamSpeed speed{.bytes_per_second = std::numeric_limits<double>::infinity()};
+  if (world == 1) return speed;
+  const int64_t wanted_bytes = whole_blocks(bucket_bytes, world);
+  const Trial trial = find_size(context, communicator, wanted_bytes, limits);
+  ProbeExchange exchange(communicator, trial.bucket_bytes);
+  // The first one touches memory for the first time, and takes what a shaper has saved up.
+  double spent = trial.spent_seconds + exchange.stream(context, 1);
+  std::vector<Stream> streams;
+  constexpr int64_t kMostBuckets = int64_t{1} << 20;
+  for (int64_t count = 1; count <= kMostBuckets; count *= 2) {
+    const double seconds = exchange.stream(context, count);
+    spent += seconds;
+    streams.push_back({static_cast<double>(count), seconds});
+    const double limit = streams.size() < 3 ? limits.at_most_seconds : limits.seconds;
+    if (spent + 2 * seconds > limit) break;
+  }
+  const double seconds = steady_seconds(streams);
+  speed.seconds_per_bucket =
+      seconds * static_cast<double>(bucket_bytes) / static_cast<double>(trial.bucket_bytes);
+  speed.bytes_per_second = exchange.sent_bytes() / seconds;
+  speed.sent_bytes = static_cast<int64_t>(exchange.sent_bytes() * streams.back().buckets);
+  speed.seconds = streams.back().seconds;
+  return speed;
+}
+
+double probe_latency(Communicator& communicator) {
+  constexpr int kTimes = 16;
+  if (communicator.world_size() == 1) return 0;
+  for (int i = 0; i < 4; ++i) communicator.barrier();  // connections are opened
+  const Stopwatch stopwatch;
+  for (int i = 0; i < kTimes; ++i) communicator.barrier();
+  std::array<double, 1> seconds{stopwatch.seconds()};
+  communicator.all_reduce(std::span<double>(seconds), Reduction::kMax);
+  return seconds[0] / kTimes;
 }
 
 }  // namespace onebit::comm

@@ -1,23 +1,47 @@
-// A short measurement of what the network between the ranks can do, for the prediction printed at
-// start-up.
+// A measurement of what the network between the ranks can carry, for the prediction printed at
+// start-up. It sends what training sends: buckets, each by its two collectives, pipelined as
+// BucketExchange does it.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "onebit/comm/communicator.h"
+#include "onebit/device/context.h"
 
 namespace onebit::comm {
 
-struct LinkSpeed {
-  double latency_seconds = 0;   // of one small collective
-  double bytes_per_second = 0;  // sent by each rank while all send to all
+// Some buckets sent one behind the other, and how long it took the slowest rank.
+struct Stream {
+  double buckets = 0;
+  double seconds = 0;
 };
 
-// Takes about `seconds`. Collective; every rank ends with the same numbers, those of the slowest
-// rank. A single rank gets latency 0 and infinite speed.
-LinkSpeed probe_link(Communicator& communicator, double seconds = 0.2);
+// Seconds that one more bucket takes in a steady stream: the slope through the last three streams
+// (fewer if there are fewer), each longer than the one before. What comes once, whether it costs
+// (opening, latency) or helps (the burst that a shaper lets through, the buffers of sockets), is in
+// the offset and not in the slope.
+double steady_seconds(std::span<const Stream> streams);
 
-// Time to send `bytes` from each rank in `collectives` collectives.
-double predicted_seconds(const LinkSpeed& link, int64_t bytes, int64_t collectives);
+struct StreamSpeed {
+  double seconds_per_bucket = 0;
+  double bytes_per_second = 0;  // sent by each rank (the mean) while all send to all
+  int64_t sent_bytes = 0;       // by each rank, in the longest stream,
+  double seconds = 0;           // and how long that took
+};
+
+struct ProbeLimits {
+  double seconds = 0.5;        // streams get longer until about this time is spent,
+  double at_most_seconds = 4;  // or this, where a bucket takes long: the slope needs three of them
+};
+
+// A stream of buckets of `bucket_bytes` on the wire, all ranks' chunks together. Where one such
+// bucket would take longer than a good part of the time, smaller ones are sent and the figures
+// scaled. Collective; every rank ends with the same numbers. A single rank takes no time.
+StreamSpeed probe_stream(Context& context, Communicator& communicator, int64_t bucket_bytes,
+                         const ProbeLimits& limits = {});
+
+// Seconds of one small collective; 0 for a single rank. Collective.
+double probe_latency(Communicator& communicator);
 
 }  // namespace onebit::comm

@@ -1,5 +1,6 @@
 #include "onebit/metrics/meters.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "onebit/base/error.h"
@@ -17,6 +18,23 @@ void RunningAverage::add(double value) {
   }
   sum_ = keep_ * sum_ + value;
   weight_ = keep_ * weight_ + 1;
+}
+
+void Median::add(double value) {
+  if (count_++ % every_ != 0) return;
+  kept_.push_back(value);
+  if (kept_.size() < kMost) return;
+  for (size_t i = 0; 2 * i < kept_.size(); ++i) kept_[i] = kept_[2 * i];
+  kept_.resize(kept_.size() / 2);
+  every_ *= 2;
+}
+
+double Median::median() const {
+  if (kept_.empty()) return 0;
+  std::vector<double> values = kept_;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 void Rate::add(double amount, double seconds) {

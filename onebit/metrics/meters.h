@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <utility>
+#include <vector>
 
 namespace onebit::metrics {
 
@@ -36,6 +37,21 @@ class Rate {
   size_t window_;
   std::deque<std::pair<double, double>> last_;
   double amount_ = 0, seconds_ = 0;
+};
+
+// The middle of many values, from a bounded number of them, evenly spread over all.
+class Median {
+ public:
+  void add(double value);
+  int64_t count() const { return count_; }
+  // 0 before the first value.
+  double median() const;
+
+ private:
+  static constexpr size_t kMost = 2048;
+
+  std::vector<double> kept_;
+  int64_t count_ = 0, every_ = 1;  // one of so many is kept
 };
 
 }  // namespace onebit::metrics

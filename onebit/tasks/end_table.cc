@@ -15,7 +15,20 @@ void print_rows(const Rows& rows) {
   fmt::print(stderr, "{}\n", table.text(2));
 }
 
-Rows end_table(const TrainingTotals& totals, TrainingRun& run) {
+Rows step_rows(const TrainingTotals& totals, const StepForecast& expected) {
+  Rows rows;
+  const auto add = [&](const char* name, const metrics::Median& seconds, double forecast) {
+    if (seconds.count() == 0) return;
+    rows.push_back({name, fmt::format("{} (the middle of {}), expected {}",
+                                      metrics::human_duration(seconds.median()), seconds.count(),
+                                      metrics::human_duration(forecast))});
+  };
+  add("step", totals.dense_step, expected.dense.step_seconds);
+  add("step, compressed", totals.compressed_step, expected.compressed.step_seconds);
+  return rows;
+}
+
+Rows end_table(const TrainingTotals& totals, const StepForecast& expected, TrainingRun& run) {
   using metrics::human_bytes;
   using metrics::human_duration;
   const double seconds = std::max(totals.seconds, 1e-9);
@@ -39,6 +52,7 @@ Rows end_table(const TrainingTotals& totals, TrainingRun& run) {
                    human_duration(totals.forward_seconds + totals.backward_seconds),
                    human_duration(totals.data_seconds), human_duration(totals.compress_seconds),
                    human_duration(totals.wait_seconds), human_duration(totals.optimizer_seconds))}};
+  for (auto& row : step_rows(totals, expected)) rows.push_back(std::move(row));
   for (auto& row : run.results()) rows.push_back(std::move(row));
   if (totals.wire_bytes_dense16 > 0) {
     rows.push_back({since("bytes sent a rank"),

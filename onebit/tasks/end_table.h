@@ -7,9 +7,13 @@
 
 namespace onebit::tasks {
 
-// Steps, time and where it went, results of the task, bytes sent. `totals` are of this process:
-// where the run was resumed, each row says whether it is of the whole run.
-Rows end_table(const TrainingTotals& totals, TrainingRun& run);
+// Steps, time and where it went, a step beside what was expected of it, results of the task, bytes
+// sent. `totals` are of this process: where the run was resumed, each row says whether it is of the
+// whole run.
+Rows end_table(const TrainingTotals& totals, const StepForecast& expected, TrainingRun& run);
+
+// "1.23 s (the middle of 40), expected 1.20 s" for each phase that had steps.
+Rows step_rows(const TrainingTotals& totals, const StepForecast& expected);
 
 // To standard error.
 void print_rows(const Rows& rows);

@@ -5,6 +5,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
+#include "onebit/tasks/step_costs.h"
 #include "onebit/tasks/task_heads.h"
 
 namespace onebit::tasks {
@@ -193,16 +194,17 @@ StepRecord PretrainingRun::train_step() {
   return record;
 }
 
-std::function<void()> PretrainingRun::measured_pass() {
+std::function<PassTimes()> PretrainingRun::measured_pass() {
   auto batch = std::make_shared<data::Batch>();
   batch->reserve(stream_->bounds());
   stream_->build(static_cast<uint64_t>(samples_), 0, *batch);
   return [this, batch] {
-    model_->forward_backward(context_, buffer_->upload(context_, *batch),
-                             {.masked_lm = 1.0 / static_cast<double>(batch->masked()),
-                              .next_sentence = 1.0 / static_cast<double>(batch->sequences())},
-                             {.dropout_seed = config_.engine.run.seed});
-    context_.synchronize();
+    return time_pass(context_, config_.engine.run.seed, [&](const model::TrainingPass& pass) {
+      model_->forward_backward(context_, buffer_->upload(context_, *batch),
+                               {.masked_lm = 1.0 / static_cast<double>(batch->masked()),
+                                .next_sentence = 1.0 / static_cast<double>(batch->sequences())},
+                               pass);
+    });
   };
 }
 

@@ -42,7 +42,7 @@ class PretrainingRun : public TrainingRun {
   void plan_memory();
   void restore(const PretrainingOptions& options, const engine::SavedCheckpoint* saved);
   void resume(const engine::SavedCheckpoint& saved, const PretrainingOptions& options);
-  std::function<void()> measured_pass();
+  std::function<PassTimes()> measured_pass();
   // Empty without held-out data. Collective.
   std::optional<HeldOutResult> evaluate();
   void start_prefetch();

@@ -7,6 +7,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/log.h"
+#include "onebit/tasks/step_costs.h"
 #include "onebit/tasks/task_heads.h"
 
 namespace onebit::tasks {
@@ -190,12 +191,12 @@ StartFacts SquadRun::facts() {
           .pass = measured_pass()};
 }
 
-std::function<void()> SquadRun::measured_pass() {
+std::function<PassTimes()> SquadRun::measured_pass() {
   stream_->build(static_cast<uint64_t>(samples_), 0, batch_);
   return [this] {
-    model_->forward_backward(context_, buffer_->upload(context_, batch_), 1.0,
-                             {.dropout_seed = config_.engine.run.seed});
-    context_.synchronize();
+    return time_pass(context_, config_.engine.run.seed, [&](const model::TrainingPass& pass) {
+      model_->forward_backward(context_, buffer_->upload(context_, batch_), 1.0, pass);
+    });
   };
 }
 

@@ -42,7 +42,7 @@ class SquadRun : public TrainingRun {
   void restore(const SquadTrainingOptions& options);
   void choose_best(bool taken_back);
   void resume(const engine::SavedCheckpoint& saved);
-  std::function<void()> measured_pass();
+  std::function<PassTimes()> measured_pass();
   // Writes the model into the run's folder; rank 0 alone.
   void keep_model();
 

@@ -1,9 +1,5 @@
 #include "onebit/tasks/start_table.h"
 
-#include <algorithm>
-
-#include "onebit/base/clock.h"
-#include "onebit/comm/link_probe.h"
 #include "onebit/metrics/human.h"
 #include "onebit/ops/linear.h"
 #include "onebit/tasks/optimizer_rows.h"
@@ -14,8 +10,6 @@ namespace {
 using metrics::human_bytes;
 using metrics::human_count;
 using metrics::human_duration;
-
-constexpr int kMeasurements = 5;
 
 std::string describe_compute(Context& context, DType compute) {
   std::string text(name_of(compute));
@@ -52,74 +46,41 @@ void add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) {
       {"memory a rank", fmt::format("{} ({})", human_bytes(static_cast<double>(total)), parts)});
 }
 
-// The best of several short measurements and how far they lay apart: what else runs on the machine
-// or the network makes a measurement slower, never faster.
-struct MeasuredLink {
-  comm::LinkSpeed best;
-  double slowest_bytes_per_second = 0;
-};
-
-MeasuredLink measure_link(comm::Communicator& communicator) {
-  constexpr double kSeconds = 0.08;
-  MeasuredLink link{.best = comm::probe_link(communicator, kSeconds)};
-  link.slowest_bytes_per_second = link.best.bytes_per_second;
-  for (int again = 1; again < kMeasurements; ++again) {
-    const comm::LinkSpeed speed = comm::probe_link(communicator, kSeconds);
-    link.slowest_bytes_per_second = std::min(link.slowest_bytes_per_second, speed.bytes_per_second);
-    link.best.bytes_per_second = std::max(link.best.bytes_per_second, speed.bytes_per_second);
-    link.best.latency_seconds = std::min(link.best.latency_seconds, speed.latency_seconds);
-  }
-  return link;
-}
-
-// The fastest of a few passes over a micro-batch, of the slowest rank; long ones are measured once.
-// Collective.
-double measure_pass(const std::function<void()>& pass, comm::Communicator& communicator) {
-  constexpr double kLongSeconds = 1;
-  double fastest = 0;
-  pass();  // the first one makes the library's kernels
-  for (int again = 0; again < kMeasurements; ++again) {
-    const Stopwatch watch;
-    pass();
-    double seconds = watch.seconds();
-    communicator.all_reduce(std::span(&seconds, 1), comm::Reduction::kMax);
-    fastest = again == 0 ? seconds : std::min(fastest, seconds);
-    if (seconds > kLongSeconds) break;
-  }
-  return fastest;
-}
-
-// What the exchange adds to the seconds of a step's computation, dense and compressed.
-void add_prediction(Rows& rows, const StartFacts& facts, const engine::EngineConfig& config,
-                    double compute, comm::Communicator& communicator) {
-  const MeasuredLink measured = measure_link(communicator);
-  const comm::LinkSpeed& link = measured.best;
-  const int64_t elements = facts.table.size_elements();
-  const int world = communicator.world_size();
-  const int64_t dense16 = comm::ring_bytes_16bit(elements, world);
-  const int64_t wire_bytes = size_bytes_of(config.wire) / 2 * dense16;
-  const int64_t buckets = elements * 4 / config.run.bucket_bytes + 1;
-  const double dense = comm::predicted_seconds(link, wire_bytes, 2 * buckets);
-  const double compressed = comm::predicted_seconds(link, dense16 / 15, 2 * buckets);
+// What a step is expected to take, dense and compressed, and from which figures.
+void add_forecast(Rows& rows, const StepCosts& costs, const StepForecast& expected,
+                  const engine::BatchSizes& batch, comm::Communicator& communicator) {
   rows.push_back(
-      {"link",
-       fmt::format("measured now over {}: {} latency, {}/s a rank, the best of {} (the slowest "
-                   "{}/s)",
-                   communicator.transport(), human_duration(link.latency_seconds),
-                   human_bytes(link.bytes_per_second), kMeasurements,
-                   human_bytes(measured.slowest_bytes_per_second))});
+      {"link", fmt::format("measured now over {}: {}/s a rank in buckets of gradients ({} in {}), "
+                           "{}/s in buckets at one bit an element, {} latency",
+                           communicator.transport(), human_bytes(costs.dense_link.bytes_per_second),
+                           human_bytes(static_cast<double>(costs.dense_link.sent_bytes)),
+                           human_duration(costs.dense_link.seconds),
+                           human_bytes(costs.compressed_link.bytes_per_second),
+                           human_duration(costs.latency_seconds))});
+  const auto micro_steps = static_cast<double>(batch.accumulation);
   rows.push_back(
-      {"expected step",
-       fmt::format("{} computing; exchange of gradients {} dense, {} at one bit an "
-                   "element: {:.1f} times faster steps, if nothing overlaps",
-                   human_duration(compute), human_duration(dense), human_duration(compressed),
-                   (compute + dense) / (compute + compressed))});
+      {"parts of a step",
+       fmt::format("forward {}, backward {}, optimizer {}; on the wire {} dense, of which {} reach "
+                   "beyond the backward pass, and {} at one bit, of which {} do",
+                   human_duration(micro_steps * costs.pass.forward_seconds),
+                   human_duration(micro_steps * costs.pass.backward_seconds),
+                   human_duration(costs.update_seconds),
+                   human_duration(expected.dense.exchange_seconds),
+                   human_duration(expected.dense.waiting_seconds),
+                   human_duration(expected.compressed.exchange_seconds),
+                   human_duration(expected.compressed.waiting_seconds))});
+  rows.push_back({"expected step",
+                  fmt::format("{} dense, {} at one bit an element: {:.1f} times faster",
+                              human_duration(expected.dense.step_seconds),
+                              human_duration(expected.compressed.step_seconds),
+                              expected.dense.step_seconds / expected.compressed.step_seconds)});
 }
 
 }  // namespace
 
-Rows start_table(Context& context, TrainingRun& run, comm::Communicator& communicator) {
-  Rows rows;
+StartTable start_table(Context& context, TrainingRun& run, comm::Communicator& communicator) {
+  StartTable table;
+  Rows& rows = table.rows;
   const engine::EngineConfig& config = run.engine().config();
   const engine::BatchSizes& batch = run.engine().batch();
   const StartFacts facts = run.facts();
@@ -139,16 +100,17 @@ Rows start_table(Context& context, TrainingRun& run, comm::Communicator& communi
       {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.run.steps)});
   const Rows optimizer = optimizer_rows(config, run.engine().schedule(), communicator.world_size());
   rows.insert(rows.end(), optimizer.begin(), optimizer.end());
-  const double compute =
-      measure_pass(facts.pass, communicator) * static_cast<double>(batch.accumulation);
+  const StepCosts costs =
+      measure_step_costs(context, facts.pass, facts.table, config, communicator);
+  table.expected = forecast(costs, facts.table, config, batch.accumulation);
   if (communicator.world_size() > 1) {
-    add_prediction(rows, facts, config, compute, communicator);
+    add_forecast(rows, costs, table.expected, batch, communicator);
   } else {
-    rows.push_back({"expected step", human_duration(compute)});
+    rows.push_back({"expected step", human_duration(table.expected.dense.step_seconds)});
   }
   for (const auto& decision : facts.decisions) rows.push_back({"decided", decision});
   for (const auto& notice : config.notices) rows.push_back({"recipe", notice});
-  return rows;
+  return table;
 }
 
 }  // namespace onebit::tasks

@@ -1,13 +1,19 @@
 // What a run is about to do, told once before the first step.
 #pragma once
 
+#include "onebit/tasks/step_costs.h"
 #include "onebit/tasks/training_loop.h"
 
 namespace onebit::tasks {
 
+struct StartTable {
+  Rows rows;
+  StepForecast expected;
+};
+
 // Model, parameters, memory, first values, data, ranks, optimizer and rate, what was chosen
 // automatically, and the expected time of a step with and without compression, from short
-// measurements of link and compute. Nothing is decided from these. Collective.
-Rows start_table(Context& context, TrainingRun& run, comm::Communicator& communicator);
+// measurements of link and compute (step_costs.h). Nothing is decided from these. Collective.
+StartTable start_table(Context& context, TrainingRun& run, comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

@@ -113,16 +113,18 @@ Json TrainingLog::json_of(const StepRecord& record) const {
 
 void TrainingLog::step(const StepRecord& record) {
   const engine::StepOutcome& outcome = record.outcome;
+  const bool compressed = outcome.phase == optim::Phase::kCompressed && !alone_;
   totals_.steps += 1;
   totals_.samples += record.step_samples;
   totals_.tokens += record.step_tokens;
   totals_.wire_bytes += outcome.wire_bytes;
   totals_.wire_bytes_dense16 += outcome.wire_bytes_dense16;
-  if (outcome.phase == optim::Phase::kCompressed && !alone_) {
+  if (compressed) {
     totals_.compressed_steps += 1;
     totals_.compressed_wire_bytes += outcome.wire_bytes;
     totals_.compressed_dense16 += outcome.wire_bytes_dense16;
   }
+  (compressed ? totals_.compressed_step : totals_.dense_step).add(record.seconds);
   totals_.seconds += record.seconds;
   totals_.data_seconds += record.data_seconds;
   totals_.forward_seconds += record.forward_seconds;

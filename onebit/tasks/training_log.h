@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onebit/engine/engine.h"
+#include "onebit/metrics/meters.h"
 #include "onebit/tasks/held_out.h"
 
 namespace onebit::tasks {
@@ -39,6 +40,7 @@ struct TrainingTotals {
   int64_t compressed_steps = 0, compressed_wire_bytes = 0, compressed_dense16 = 0;
   double seconds = 0, data_seconds = 0, forward_seconds = 0, backward_seconds = 0;
   double compress_seconds = 0, wait_seconds = 0, optimizer_seconds = 0;
+  metrics::Median dense_step, compressed_step;  // seconds of one
 };
 
 class TrainingLog {

@@ -73,9 +73,11 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
     if (run.resumed() && !options.tag.empty())
       engine::CheckpointFolder(options.output).point_latest_at(options.tag);
   }
+  StepForecast expected;
   if (!options.quiet) {
-    const Rows rows = start_table(context, run, communicator);
-    if (first) print_rows(rows);
+    const StartTable table = start_table(context, run, communicator);
+    expected = table.expected;
+    if (first) print_rows(table.rows);
   }
   TrainingLog log(options.output, run.engine().config(), communicator.rank(),
                   communicator.world_size(), run.resumed() ? run.engine().completed_steps() : -1);
@@ -86,7 +88,7 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
   if (!first || options.quiet) return;
   if (const std::string curves = log.curves(); !curves.empty())
     fmt::print(stderr, "\n{}\n", curves);
-  print_rows(end_table(log.totals(), run));
+  print_rows(end_table(log.totals(), expected, run));
 }
 
 }  // namespace

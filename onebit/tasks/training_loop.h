@@ -9,6 +9,7 @@
 
 #include "onebit/model/memory_report.h"
 #include "onebit/tasks/run_options.h"
+#include "onebit/tasks/step_prediction.h"
 #include "onebit/tasks/training_log.h"
 
 namespace onebit::tasks {
@@ -26,7 +27,7 @@ struct StartFacts {
   const std::vector<std::string>& decisions;
   // Makes one forward and backward pass over a micro-batch and returns when it is done. Touches the
   // gradients, nothing else.
-  std::function<void()> pass;
+  std::function<PassTimes()> pass;
 };
 
 // One run in memory, a step at a time. All calls are collective.

@@ -36,5 +36,20 @@ TEST(Rate, RemembersTheLastAdditionsOnly) {
   EXPECT_DOUBLE_EQ(rate.per_second(), 10);
 }
 
+TEST(Median, IsTheMiddleWhateverLiesFarOff) {
+  Median median;
+  EXPECT_EQ(median.median(), 0);
+  for (const double value : {3.0, 1e9, 1.0, 2.0, 4.0}) median.add(value);
+  EXPECT_EQ(median.median(), 3);
+  EXPECT_EQ(median.count(), 5);
+}
+
+TEST(Median, OfVeryManyValuesComesFromSomeOfAll) {
+  Median median;
+  for (int i = 0; i <= 100000; ++i) median.add(i);
+  EXPECT_NEAR(median.median(), 50000, 200);
+  EXPECT_EQ(median.count(), 100001);
+}
+
 }  // namespace
 }  // namespace onebit::metrics
