@@ -100,9 +100,9 @@ def shape(namespace, device, link, far_end):
     if not link.rate_bits:
         return
     rate_bytes = link.rate_bits / 8
-    # A burst is what one timer can be late; it takes a whole segment of 64 KiB at least, which would
-    # be cut into packets otherwise. A switch's port has a queue of some milliseconds; a machine's own
-    # is so long that it drops nothing, since there TCP itself keeps what waits short.
+    # A burst is what one timer can be late; it takes a whole segment of 64 KiB at least, which
+    # would be cut into packets otherwise. A switch's port has a queue of some milliseconds; a
+    # machine's own is so long that it drops nothing, since there TCP itself keeps it short.
     burst = max(128 << 10, rate_bytes * 0.5e-3)
     queue = max(256 << 10, rate_bytes * 10e-3) if far_end else max(4 << 20, rate_bytes * 50e-3)
     call("tc", "-n", namespace, "qdisc", "add", "dev", device, *parent, "handle", "10:", "tbf",

@@ -1,8 +1,15 @@
-# ./run bench: every benchmark program, one after the other.
+# ./run bench: every benchmark program, one after the other; ./run bench network: training steps over
+# slow links.
 # shellcheck shell=bash
 
 run_bench() {
   local filter=. program
+  if [ "${1:-}" = network ]; then
+    shift
+    build_program
+    python3 -B bench/network.py "$@"
+    return
+  fi
   if [ "${1:-}" = --filter ] && [ $# -eq 2 ]; then
     filter="$2"
   elif [ $# -gt 0 ]; then
