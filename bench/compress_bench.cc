@@ -93,7 +93,7 @@ void encode_signs(benchmark::State& state) {
   Context context = Context::cpu(static_cast<int>(state.range(0)));
   const Tensor values = filled(DType::kF32, {kElements}),
                residual = filled(DType::kF32, {kElements});
-  const Tensor chunk = filled(DType::kU8, {chunk_bytes(kElements, ExtraType::kNone)});
+  const Tensor chunk = filled(DType::kU8, {chunk_bytes(kElements)});
   measure(state, context, 12.125, [&](int64_t window) {
     encode(context, {.values = values.view(),
                      .residual = residual.view(),
@@ -104,7 +104,7 @@ void encode_signs(benchmark::State& state) {
 
 void average_signs(benchmark::State& state) {
   Context context = Context::cpu(static_cast<int>(state.range(0)));
-  const int64_t size_bytes = chunk_bytes(kElements, ExtraType::kNone);
+  const int64_t size_bytes = chunk_bytes(kElements);
   const Tensor chunks = filled(DType::kU8, {kRanks, size_bytes}),
                chunk = filled(DType::kU8, {size_bytes});
   const Tensor residual = filled(DType::kF32, {kElements});
@@ -119,7 +119,7 @@ void average_signs(benchmark::State& state) {
 void decode_signs(benchmark::State& state) {
   Context context = Context::cpu(static_cast<int>(state.range(0)));
   const Tensor values = filled(DType::kF32, {kElements});
-  const Tensor chunk = filled(DType::kU8, {chunk_bytes(kElements, ExtraType::kNone)});
+  const Tensor chunk = filled(DType::kU8, {chunk_bytes(kElements)});
   measure(state, context, 4.125, [&](int64_t window) {
     decode(context,
            {.chunk = chunk.view(), .values = values.view(), .blocks = window_blocks(window)});

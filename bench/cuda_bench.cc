@@ -3,17 +3,14 @@
 //   cuda_bench [--rounds 3] [--steps] [--preset bert-large]
 // Rates are the best of the rounds, in the same run.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "onebit/base/clock.h"
+#include "bench/device_bench.h"
+#include "bench/flat_passes.h"
 #include "onebit/base/philox.h"
-#include "onebit/compress/sign_codec.h"
 #include "onebit/device/memory.h"
-#include "onebit/metrics/text_table.h"
 #include "onebit/model/memory_report.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/ops/activation.h"
@@ -22,72 +19,13 @@
 #include "onebit/ops/cast.h"
 #include "onebit/ops/cross_entropy.h"
 #include "onebit/ops/linear.h"
-#include "onebit/ops/onebit_update.h"
 #include "onebit/ops/residual_norm.h"
 
 namespace {
 
 using namespace onebit;
 
-class Bench {
- public:
-  Bench(Context& context, int rounds) : context_(context), rounds_(rounds) {}
-
-  // Seconds of one call, the best of the rounds.
-  double time(const std::function<void()>& work, int calls = 20) {
-    work();
-    context_.synchronize();
-    double best = 1e30;
-    for (int round = 0; round < rounds_; ++round) {
-      const Stopwatch watch;
-      for (int call = 0; call < calls; ++call) work();
-      context_.synchronize();
-      best = std::min(best, watch.seconds() / calls);
-    }
-    return best;
-  }
-  void bytes(const std::string& name, int64_t moved_bytes, const std::function<void()>& work) {
-    const double seconds = time(work), rate = static_cast<double>(moved_bytes) / seconds;
-    if (copy_rate_ == 0) copy_rate_ = rate;
-    add(name, seconds, fmt::format("{:.0f} GB/s", rate / 1e9),
-        fmt::format("{:.0f} % of a copy", 100 * rate / copy_rate_));
-  }
-  void flops(const std::string& name, double operations, const std::function<void()>& work) {
-    const double seconds = time(work), rate = operations / seconds;
-    if (product_rate_ == 0) product_rate_ = rate;
-    add(name, seconds, fmt::format("{:.1f} TFLOP/s", rate / 1e12),
-        fmt::format("{:.0f} % of the products", 100 * rate / product_rate_));
-  }
-  void add(const std::string& name, double seconds, const std::string& rate,
-           const std::string& share) {
-    table_.add_row({name, fmt::format("{:.3f} ms", 1e3 * seconds), rate, share});
-    std::fprintf(stderr, "%s: %.3f ms, %s, %s\n", name.c_str(), 1e3 * seconds, rate.c_str(),
-                 share.c_str());
-  }
-  Tensor make(DType type, Shape shape) const {
-    Tensor tensor = Tensor::zeros(context_.device(), type, shape);
-    if (type == DType::kF32 || type == DType::kBF16) ops::fill(context_, tensor.view(), 0.01f);
-    return tensor;
-  }
-  template <typename T>
-  Tensor upload(const std::vector<T>& host) const {
-    const Shape shape{static_cast<int64_t>(host.size())};
-    Tensor tensor(context_.device(), DTypeOf<T>::value, shape);
-    copy(tensor.view(), ConstView::of(host.data(), shape));
-    return tensor;
-  }
-  Context& context() { return context_; }
-  std::string text() const { return table_.text(2); }
-  double product_rate() const { return product_rate_; }
-
- private:
-  Context& context_;
-  int rounds_;
-  double copy_rate_ = 0, product_rate_ = 0;
-  metrics::TextTable table_;
-};
-
-void bench_products(Bench& bench, DType type) {
+void bench_products(DeviceBench& bench, DType type) {
   constexpr int64_t kRows = 16384;
   struct Layer {
     const char* name;
@@ -118,7 +56,7 @@ void bench_products(Bench& bench, DType type) {
   }
 }
 
-void bench_attention(Bench& bench, DType type, int64_t length, float probability) {
+void bench_attention(DeviceBench& bench, DType type, int64_t length, float probability) {
   constexpr int64_t kRows = 16384, kHeads = 16, kHidden = 1024;
   std::vector<int32_t> starts;
   for (int64_t at = 0; at <= kRows; at += length) starts.push_back(static_cast<int32_t>(at));
@@ -157,7 +95,7 @@ void bench_attention(Bench& bench, DType type, int64_t length, float probability
   });
 }
 
-void bench_rows(Bench& bench, DType type) {
+void bench_rows(DeviceBench& bench, DType type) {
   constexpr int64_t kRows = 16384, kHidden = 1024, kWide = 4096;
   std::vector<uint64_t> keys(kRows);
   const Tensor on_keys = bench.upload(keys);
@@ -224,66 +162,13 @@ void bench_rows(Bench& bench, DType type) {
   });
 }
 
-// The optimizers' passes and the codec over 336 M elements.
-void bench_flat(Bench& bench) {
-  constexpr int64_t kElements = 336'000'000 / 2048 * 2048, kBlocks = kElements / 2048;
-  const auto flat = [&] { return bench.make(DType::kF32, {kElements}); };
-  const Tensor value = flat(), gradient = flat(), momentum = flat(), variance = flat();
-  const Tensor copied = bench.make(DType::kBF16, {kElements});
-  const Tensor still = Tensor::zeros(bench.context().device(), DType::kU8, {kElements / 8});
-  const Tensor energy = bench.make(DType::kF32, {kBlocks}),
-               squares = bench.make(DType::kF64, {kBlocks, 2});
-  const Tensor flags = bench.make(DType::kU8, {kBlocks});
-  const Tensor chunk =
-      bench.make(DType::kU8, {compress::chunk_bytes(kElements, compress::ExtraType::kNone)});
-  const std::vector<ops::UpdateRange> ranges{{0, kElements, 0.01}};
-  Context& context = bench.context();
-  bench.bytes("adam update", 30 * kElements, [&] {
-    ops::adam_update(context, {.value = value.view(),
-                               .compute_value = copied.view(),
-                               .gradient = gradient.view(),
-                               .momentum = momentum.view(),
-                               .variance = variance.view(),
-                               .ranges = ranges,
-                               .learning_rate = 1e-4});
-  });
-  bench.bytes("1-bit momentum", 16 * kElements, [&] {
-    ops::onebit_momentum(context,
-                         {.momentum = momentum.view(),
-                          .inverse = variance.view(),
-                          .gradient = gradient.view(),
-                          .value = {},
-                          .ranges = {},
-                          .block_energy = energy.view(),
-                          .block_square = squares.view().reshaped({2 * kBlocks}).rows(0, kBlocks),
-                          .block_flags = flags.view(),
-                          .begin = 0,
-                          .end = kElements});
-  });
-  bench.bytes("encode", 12 * kElements + kElements / 8, [&] {
-    compress::encode(context, {.values = momentum.view(),
-                               .residual = variance.view(),
-                               .still = still.view(),
-                               .extras = {},
-                               .chunk = chunk.view(),
-                               .block_squares = squares.view(),
-                               .blocks = {0, kBlocks}});
-  });
-  bench.bytes("decode", 4 * kElements + kElements / 4, [&] {
-    compress::decode(context, {.chunk = chunk.view(),
-                               .still = still.view(),
-                               .values = momentum.view(),
-                               .extras = {},
-                               .blocks = {0, kBlocks}});
-  });
-}
-
 // A micro-batch of sequences of one length, on the device.
 struct StepBatch {
   std::vector<int32_t> starts{0};
   Tensor tokens, segments, positions, on_starts, rows, targets, next, keys;
 
-  StepBatch(const Bench& bench, int64_t sequences, int64_t length, int64_t masked, int64_t vocab) {
+  StepBatch(const DeviceBench& bench, int64_t sequences, int64_t length, int64_t masked,
+            int64_t vocab) {
     RandomSequence random(1, 2, 3);
     std::vector<int32_t> words, places, masks, wanted;
     std::vector<uint64_t> row_keys;
@@ -322,7 +207,7 @@ struct StepBatch {
   }
 };
 
-void bench_step(Bench& bench, const std::string& preset, int64_t sequences, int64_t length,
+void bench_step(DeviceBench& bench, const std::string& preset, int64_t sequences, int64_t length,
                 int64_t masked) {
   Context& context = bench.context();
   const model::BertConfig config = model::preset(preset);
@@ -376,7 +261,7 @@ int main(int count, char** arguments) {
     return 0;
   }
   Context context = Context::cuda(0);
-  Bench bench(context, rounds);
+  DeviceBench bench(context, rounds);
   std::printf("cuda:0: %s\n", memory::describe_cuda_device(0).c_str());
   {
     const Tensor from = bench.make(DType::kF32, {1 << 28}), to = bench.make(DType::kF32, {1 << 28});
@@ -391,7 +276,7 @@ int main(int count, char** arguments) {
       }
     }
     bench_rows(bench, DType::kBF16);
-    bench_flat(bench);
+    bench_flat_passes(bench);
   }
   bench_step(bench, preset, 128, 128, 20);
   bench_step(bench, preset, 32, 512, 77);

@@ -3,8 +3,9 @@
 //
 //   adam        reads value, gradient, two moments; writes value and moments     28
 //   adam_bf16   and the compute copy                                             30
-//   momentum    reads x, 1 / d, gradient; writes x                               16
-//   step        reads value, x; writes value                                     12
+//   normalize   reads gradient, variance; writes variance, normalized gradient   16
+//   momentum    reads momentum, normalized gradient; writes momentum             12
+//   step        reads value, momentum; writes value                              12
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -82,36 +83,65 @@ void adam(benchmark::State& state, bool copies) {
   });
 }
 
-void momentum(benchmark::State& state) {
-  const Tensor x = filled(0), inverse = filled(1), gradient = filled(0.1f);
-  const Tensor energy = Tensor::zeros(Device{}, DType::kF32, {kBlocks});
-  const Tensor square = Tensor::zeros(Device{}, DType::kF64, {kBlocks});
-  const Tensor flags = Tensor::zeros(Device{}, DType::kU8, {kBlocks});
+// Of one of several ranks, or alone.
+void normalize(benchmark::State& state, bool alone) {
+  const auto zeros = [](DType type, int64_t count) { return Tensor::zeros({}, type, {count}); };
+  const int64_t sub_blocks = kBlocks * kUpdateSubBlocks;
+  const Tensor gradient = filled(0.1f), variance = filled(0.01f), normalized = filled(0);
+  const Tensor extra = zeros(DType::kF32, kBlocks), ratio = zeros(DType::kF32, kBlocks);
+  const Tensor own_weight = zeros(DType::kF32, sub_blocks), energy = zeros(DType::kF32, sub_blocks);
+  std::fill_n(ratio.data<float>(), kBlocks, 2.0f);
+  std::fill_n(own_weight.data<float>(), sub_blocks, 1.0f);
+  const Tensor sketch = zeros(DType::kF32, kBlocks), block_energy = zeros(DType::kF32, kBlocks);
+  const Tensor block_variance = zeros(DType::kF32, kBlocks);
+  const Tensor square = zeros(DType::kF64, kBlocks), flags = zeros(DType::kU8, kBlocks);
   measure(state, 16, [&](Context& context) {
+    onebit_normalize(context, {.gradient = gradient.view(),
+                               .value = {},
+                               .ranges = {},
+                               .variance = variance.view(),
+                               .normalized = normalized.view(),
+                               .extra = extra.view(),
+                               .own_weight = own_weight.view(),
+                               .block_ratio = ratio.view(),
+                               .energy = energy.view(),
+                               .sketch = sketch.view(),
+                               .block_energy = block_energy.view(),
+                               .block_variance = block_variance.view(),
+                               .block_square = square.view(),
+                               .block_flags = flags.view(),
+                               .begin = 0,
+                               .end = kElements,
+                               .sketch_key = 1,
+                               .alone = alone});
+  });
+}
+
+// With the energy of a turn.
+void momentum(benchmark::State& state) {
+  const Tensor x = filled(0), variance = filled(0.01f), normalized = filled(0.1f);
+  const Tensor extra = Tensor::zeros(Device{}, DType::kF32, {kBlocks});
+  std::fill_n(extra.data<float>(), kBlocks, 1.0f);
+  measure(state, 12, [&](Context& context) {
     onebit_momentum(context, {.momentum = x.view(),
-                              .inverse = inverse.view(),
-                              .gradient = gradient.view(),
-                              .value = View(),
-                              .block_energy = energy.view(),
-                              .block_square = square.view(),
-                              .block_flags = flags.view(),
+                              .variance = variance.view(),
+                              .normalized = normalized.view(),
+                              .extra = extra.view(),
                               .begin = 0,
-                              .end = kElements});
+                              .end = kElements,
+                              .turn_memory = 0.99});
   });
 }
 
 void step(benchmark::State& state) {
   const Tensor value = filled(1), x = filled(0.1f);
   const Tensor still = Tensor::zeros(Device{}, DType::kU8, {kElements / 8});
-  const Tensor factor = Tensor::zeros(Device{}, DType::kF32, {kBlocks});
   const std::vector<UpdateRange> ranges{{0, kElements, 0.01}};
   measure(state, 12, [&](Context& context) {
     onebit_step(context, {.value = value.view(),
                           .compute_value = View(),
                           .momentum = x.view(),
-                          .inverse = View(),
                           .still = still.view(),
-                          .block_factor = factor.view(),
                           .ranges = ranges,
                           .learning_rate = 1e-6});
   });
@@ -119,6 +149,8 @@ void step(benchmark::State& state) {
 
 BENCHMARK_CAPTURE(adam, f32, false)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
 BENCHMARK_CAPTURE(adam, bf16, true)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
+BENCHMARK_CAPTURE(normalize, ranks, false)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
+BENCHMARK_CAPTURE(normalize, alone, true)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
 BENCHMARK(momentum)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
 BENCHMARK(step)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
 

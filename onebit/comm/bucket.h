@@ -7,7 +7,7 @@
 
 namespace onebit::comm {
 
-// Cuts fall on multiples of this, but for the end of the buffer. A block has one scale.
+// Cuts fall on multiples of this, but for the end of the buffer. A block has one header.
 inline constexpr int64_t kBlockElements = 2048;
 
 struct Range {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "onebit/base/error.h"
 #include "onebit/device/memory.h"
@@ -49,8 +50,8 @@ double norm_of(const Tensor& squares, int64_t column) {
 
 CompressedAllReduce::CompressedAllReduce(comm::Communicator& communicator,
                                          const comm::Buckets& buckets,
-                                         const CompressionOptions& options)
-    : BucketExchange(communicator, buckets), options_(options) {
+                                         const CompressionOptions& options, Received received)
+    : BucketExchange(communicator, buckets), options_(options), received_(std::move(received)) {
   if (bypassed()) return;
   const Device device = communicator.device();
   const int world = communicator.world_size(), self = communicator.rank();
@@ -63,6 +64,7 @@ CompressedAllReduce::CompressedAllReduce(comm::Communicator& communicator,
   }
   worker_residual_ = Tensor::zeros(device, DType::kF32, {buckets.elements()});
   server_residual_ = Tensor::zeros(device, DType::kF32, {owned});
+  owner_momentum_ = Tensor::zeros(device, DType::kF32, {options.owner_momentum ? owned : 0});
   worker_squares_ = Tensor::zeros(device, DType::kF64, {blocks_in(buckets.elements()), 2});
   server_squares_ = Tensor::zeros(device, DType::kF64, {owned_blocks, 2});
   worker_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, worker_squares_.shape());
@@ -75,14 +77,17 @@ bool CompressedAllReduce::bypassed() const {
 }
 
 int64_t CompressedAllReduce::chunk_bytes(comm::Range chunk) const {
-  return compress::chunk_bytes(chunk.elements(), options_.extra);
+  return compress::chunk_bytes(chunk.elements());
 }
 
 void CompressedAllReduce::submit(Context& context, int64_t bucket, const CompressedBucket& data) {
   const int64_t elements = buckets().range(bucket).elements();
   ONEBIT_INVARIANT(data.values.elements() == elements && data.values.shape().rank() == 1);
-  ONEBIT_INVARIANT(data.extras.empty() == (options_.extra == ExtraType::kNone));
-  if (bypassed()) return;
+  ONEBIT_INVARIANT(data.result.empty() || data.result.elements() == elements);
+  if (bypassed()) {
+    if (received_) received_(context, bucket);
+    return;
+  }
   data_[static_cast<size_t>(next_slot())] = data;
   advance(context, bucket);
 }
@@ -104,8 +109,6 @@ void CompressedAllReduce::pack(Context& context, Flight& flight) {
         .extras = part_of(data.extras, place / kBlockElements, blocks),
         .chunk = bytes_view(flight.send.subspan(offset, size_bytes), context.device()),
         .block_squares = part_of(worker_squares_.view(), chunk.begin / kBlockElements, blocks),
-        .scale = options_.scale,
-        .extra = options_.extra,
         .blocks = {}};
     in_pieces(context, elements, [&](BlockRange blocks_now) {
       args.blocks = blocks_now;
@@ -130,8 +133,10 @@ void CompressedAllReduce::reduce(Context& context, Flight& flight) {
       .still = part_of(data.still, place / 8, (elements + 7) / 8),
       .chunk = bytes_view(flight.result, context.device()),
       .block_squares = part_of(server_squares_.view(), owned_block_offsets_[bucket], blocks),
-      .scale = options_.scale,
-      .extra = options_.extra,
+      .momentum = options_.owner_momentum
+                      ? part_of(owner_momentum_.view(), owned_offsets_[bucket], elements)
+                      : View(),
+      .beta = data.beta,
       .blocks = {}};
   in_pieces(context, elements, [&](BlockRange blocks_now) {
     args.blocks = blocks_now;
@@ -149,12 +154,12 @@ void CompressedAllReduce::unpack(Context& context, Flight& flight) {
     const auto size_bytes = static_cast<size_t>(flight.chunk_bytes[static_cast<size_t>(rank)]);
     const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
     if (elements == 0) continue;
-    Decode args{.chunk = bytes_view(flight.gathered.subspan(offset, size_bytes), context.device()),
-                .still = part_of(data.still, place / 8, (elements + 7) / 8),
-                .values = data.values.rows(place, place + elements),
-                .extras = part_of(data.extras, place / kBlockElements, blocks_in(elements)),
-                .extra = options_.extra,
-                .blocks = {}};
+    Decode args{
+        .chunk = bytes_view(flight.gathered.subspan(offset, size_bytes), context.device()),
+        .still = part_of(data.still, place / 8, (elements + 7) / 8),
+        .values = (data.result.empty() ? data.values : data.result).rows(place, place + elements),
+        .extras = part_of(data.extras, place / kBlockElements, blocks_in(elements)),
+        .blocks = {}};
     in_pieces(context, elements, [&](BlockRange blocks_now) {
       args.blocks = blocks_now;
       decode(context, args);
@@ -162,6 +167,7 @@ void CompressedAllReduce::unpack(Context& context, Flight& flight) {
     });
     offset += size_bytes;
   }
+  if (received_) received_(context, flight.bucket);
 }
 
 std::vector<NamedView> CompressedAllReduce::state() {

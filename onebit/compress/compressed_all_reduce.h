@@ -1,6 +1,7 @@
 // The average over ranks at one bit an element, with error feedback on both sides: written once
 // over any communicator. The algorithm of 1-bit Adam (arXiv 2102.02888, algorithm 1; DeepSpeed's
-// compressed_allreduce) with a scale a block instead of a tensor, in buckets, two collectives each.
+// compressed_allreduce) with a scale a sub-block instead of a tensor, in buckets, two collectives
+// each.
 //
 // For every bucket, on rank r of W:
 //   worker  c = x + e_worker; every chunk of sign(c) * scale goes to its owner; e_worker = c - sent
@@ -9,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,18 +22,21 @@
 namespace onebit::compress {
 
 struct CompressionOptions {
-  ScaleKind scale = ScaleKind::kMeanAbsolute;
-  ExtraType extra = ExtraType::kNone;
   // With one rank: leave values and extras as they are instead of compressing them locally twice as
   // the algorithm would.
   bool bypass_single_rank = false;
+  // The owner of a chunk keeps a momentum of it and sends that instead of the average.
+  bool owner_momentum = false;
 };
 
-// One bucket's data; what the views show must live until finish().
+// One bucket's data; what the views show must live until the bucket has been received.
 struct CompressedBucket {
-  View values;      // f32 [elements of the bucket]  in: this rank's x; out: the average
+  View values;      // f32 [elements of the bucket]  in: this rank's x; out: what the owners sent
   ConstView still;  // u8 [ceil(elements / 8)] bitmap as in sign_codec.h, or empty
-  View extras;      // f32 [blocks of the bucket]  in: this rank's; out: average; empty if kNone
+  View extras;      // f32 [blocks of the bucket]  in: this rank's; out: average; or empty
+  View result;      // f32 [elements of the bucket]  where to put the output; empty: in `values`,
+                    // which else are the caller's again when submit() returns
+  double beta = 0;  // of the owners' momentum in this step
 };
 
 // L2 norms of what the last exchange of every bucket saw: this rank's part.
@@ -49,12 +54,24 @@ struct NamedView {
 
 class CompressedAllReduce final : public comm::BucketExchange {
  public:
-  // Residuals start at zero. Books all memory here: a step allocates nothing.
+  // A caller that keeps the values of a bucket in the buffer of its slot (next_slot() before
+  // submit()) needs this many buffers, of the largest bucket each, instead of one of all elements.
+  static constexpr int kBucketsInFlight = kSlots;
+  using BucketExchange::next_slot;
+
+  // Told when the values and extras of a bucket have been decoded, on the thread that called
+  // submit() or finish() and with its context, in whose order of work they are complete. Buckets
+  // come in the order in which they were submitted. When it returns, their memory is the caller's
+  // again: this is the time to use what arrived if another bucket will take its slot.
+  using Received = std::function<void(Context&, int64_t bucket)>;
+
+  // Residuals start at zero. Books all memory here: a step allocates nothing. `received` may be
+  // empty.
   CompressedAllReduce(comm::Communicator& communicator, const comm::Buckets& buckets,
-                      const CompressionOptions& options);
+                      const CompressionOptions& options, Received received = {});
 
   // Compresses a bucket and sends it off. Buckets in the same order on all ranks, each at most once
-  // between two finish(). Values must be finite.
+  // between two finish(). Values must be finite. A bypassed bucket has been received at once.
   void submit(Context& context, int64_t bucket, const CompressedBucket& data);
 
   // What this rank must keep to resume exactly: "worker_residual" f32 [elements] and
@@ -63,6 +80,8 @@ class CompressedAllReduce final : public comm::BucketExchange {
   std::vector<NamedView> state();
   View worker_residual() const { return worker_residual_.view(); }
   View server_residual() const { return server_residual_.view(); }
+  // f32 [owned elements] in the same order; empty without. Starts at zero.
+  View owner_momentum() const { return owner_momentum_.view(); }
   // Forgets what is owed.
   void clear_residuals();
 
@@ -81,7 +100,8 @@ class CompressedAllReduce final : public comm::BucketExchange {
   bool bypassed() const;
 
   CompressionOptions options_;
-  Tensor worker_residual_, server_residual_;
+  Received received_;
+  Tensor worker_residual_, server_residual_, owner_momentum_;
   Tensor worker_squares_on_host_, server_squares_on_host_;
   Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer, of what is owned
   // Where the owned chunk of every bucket begins among the owned ones.

@@ -9,11 +9,8 @@
 #define ONEBIT_COMPRESS_SIGN_BLOCK_INL_H_
 #endif
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -31,6 +28,7 @@ using Mask = hn::Mask<F32>;
 
 constexpr int64_t kBlock = kBlockElements;
 constexpr int64_t kBlockBytes = kBlock / 8;
+constexpr int64_t kSubBlockBytes = kSubBlockElements / 8;
 // Elements handled together: one 32-bit word of signs.
 constexpr int64_t kGroup = 32;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(F32()));
@@ -38,9 +36,21 @@ constexpr int64_t kVectors = kGroup / kLanes;
 
 // What pass one finds in a block.
 struct Sums {
-  float level = 0;    // of |c|, or of c^2
-  float squares = 0;  // of the values before the residual is added
+  float levels[kSubBlocks];  // of |c|
+  float squares;             // of the values before the residual is added
 };
+
+// The sum of lanes, in halves.
+template <class D>
+HWY_INLINE float fold(D, hn::Vec<D> lanes) {
+#if HWY_TARGET != HWY_SCALAR  // whose vectors have no halves
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    return fold(half, hn::Add(hn::LowerHalf(half, lanes), hn::UpperHalf(half, lanes)));
+  }
+#endif
+  return hn::GetLane(lanes);
+}
 
 // One accumulator for every virtual lane.
 struct Accumulator {
@@ -51,12 +61,12 @@ struct Accumulator {
   }
   HWY_INLINE void add(int64_t k, Vector value) { parts[k] = hn::Add(parts[k], value); }
   HWY_INLINE float sum() const {
-    HWY_ALIGN float lanes[kGroup];
-    for (int64_t k = 0; k < kVectors; ++k) hn::Store(parts[k], F32(), lanes + k * kLanes);
-    for (int64_t half = kGroup / 2; half >= 1; half /= 2) {
-      for (int64_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+    Vector folded[kVectors];
+    for (int64_t k = 0; k < kVectors; ++k) folded[k] = parts[k];
+    for (int64_t half = kVectors / 2; half >= 1; half /= 2) {
+      for (int64_t k = 0; k < half; ++k) folded[k] = hn::Add(folded[k], folded[k + half]);
     }
-    return lanes[0];
+    return fold(F32(), folded[0]);
   }
 };
 
@@ -86,11 +96,6 @@ HWY_INLINE uint32_t word_of(Mask mask, int64_t k) {
   return (uint32_t{bytes[0]} | uint32_t{bytes[1]} << 8) << (k * kLanes);
 }
 
-template <ScaleKind kScale>
-HWY_INLINE Vector level_of(Vector value) {
-  return kScale == ScaleKind::kMeanAbsolute ? hn::Abs(value) : hn::Mul(value, value);
-}
-
 // Where pass one takes the values of a group from: this rank's numbers.
 struct GivenValues {
   const float* values;
@@ -102,17 +107,21 @@ struct GivenValues {
   }
 };
 
-// Or the average of the signs of all ranks.
+// Or the average of the signs of all ranks, or a momentum that it moves.
 struct AveragedSigns {
   const uint8_t* bits;  // of rank 0; of rank r at bits + r * stride_bytes
   int64_t stride_bytes;
-  const float* scales;  // [ranks]
+  const float* scales;  // [kSubBlocks, ranks]
   int64_t ranks;
-  float share;  // 1 / ranks
+  float share;           // 1 / ranks
+  float* momentum;       // of the block, or null
+  const uint8_t* still;  // of the block, or null
+  float beta, rest;      // rest: 1 - beta
 
   HWY_INLINE void load(const BitMasks& masks, int64_t element, Vector* group) const {
+    const float* scale_of_rank = scales + element / kSubBlockElements * ranks;
     const auto signed_scale = [&](int64_t rank, int64_t k) HWY_ATTR {
-      const Vector scale = hn::Set(F32(), scales[rank]);
+      const Vector scale = hn::Set(F32(), scale_of_rank[rank]);
       const uint32_t word = load_word(bits + rank * stride_bytes, element);
       return hn::IfThenElse(masks.of(word, k), scale, hn::Neg(scale));
     };
@@ -122,44 +131,65 @@ struct AveragedSigns {
     }
     const Vector factor = hn::Set(F32(), share);
     for (int64_t k = 0; k < kVectors; ++k) group[k] = hn::Mul(group[k], factor);
+    if (momentum != nullptr) move_momentum(masks, element, group);
+  }
+
+  HWY_INLINE void move_momentum(const BitMasks& masks, int64_t element, Vector* group) const {
+    const uint32_t still_word = still == nullptr ? 0 : load_word(still, element);
+    for (int64_t k = 0; k < kVectors; ++k) {
+      float* at = momentum + element + k * kLanes;
+      const Vector before = hn::LoadU(F32(), at);
+      const Vector moved =
+          hn::Add(hn::Mul(hn::Set(F32(), beta), before), hn::Mul(hn::Set(F32(), rest), group[k]));
+      group[k] = hn::IfThenElse(masks.of(still_word, k), before, moved);
+      hn::StoreU(group[k], F32(), at);
+    }
   }
 };
 
 // Pass one: c = value + residual into `compensated` [kBlock], 0 where still, and its sums.
-template <ScaleKind kScale, bool kStill, typename Source>
+template <bool kStill, typename Source>
 HWY_ATTR Sums compensate(const Source& source, const float* residual, const uint8_t* still,
                          float* compensated) {
   const BitMasks masks;
-  Accumulator level, squares;
-  for (int64_t i = 0; i < kBlock; i += kGroup) {
-    const uint32_t still_word = kStill ? load_word(still, i) : 0;
-    Vector group[kVectors];
-    source.load(masks, i, group);
-    for (int64_t k = 0; k < kVectors; ++k) {
-      Vector value = group[k];
-      Vector c = hn::Add(value, hn::LoadU(F32(), residual + i + k * kLanes));
-      if (kStill) {
-        value = hn::IfThenZeroElse(masks.of(still_word, k), value);
-        c = hn::IfThenZeroElse(masks.of(still_word, k), c);
+  Sums sums;
+  Accumulator squares;
+  for (int64_t j = 0; j < kSubBlocks; ++j) {
+    Accumulator level;
+    const int64_t end = (j + 1) * kSubBlockElements;
+    for (int64_t i = j * kSubBlockElements; i < end; i += kGroup) {
+      const uint32_t still_word = kStill ? load_word(still, i) : 0;
+      Vector group[kVectors];
+      source.load(masks, i, group);
+      for (int64_t k = 0; k < kVectors; ++k) {
+        Vector value = group[k];
+        Vector c = hn::Add(value, hn::LoadU(F32(), residual + i + k * kLanes));
+        if (kStill) {
+          value = hn::IfThenZeroElse(masks.of(still_word, k), value);
+          c = hn::IfThenZeroElse(masks.of(still_word, k), c);
+        }
+        hn::Store(c, F32(), compensated + i + k * kLanes);
+        level.add(k, hn::Abs(c));
+        squares.add(k, hn::Mul(value, value));
       }
-      hn::Store(c, F32(), compensated + i + k * kLanes);
-      level.add(k, level_of<kScale>(c));
-      squares.add(k, hn::Mul(value, value));
     }
+    sums.levels[j] = level.sum();
   }
-  // Squares may overflow: an infinite scale would end in values that are not numbers.
-  return {std::min(level.sum(), std::numeric_limits<float>::max()), squares.sum()};
+  sums.squares = squares.sum();
+  return sums;
 }
 
-// Pass two: the signs of c, and the residual c - sign(c) * scale, 0 where still. Fetches the memory
-// the next block will need meanwhile. Returns the sum of squares of the residual.
+// Pass two: the signs of c, and the residual c - sign(c) * scale, 0 where still; scales
+// [kSubBlocks]. Fetches the memory the next block will need meanwhile. Returns the sum of squares
+// of the residual.
 template <bool kStill>
-HWY_ATTR float quantise(const float* compensated, float scale, const uint8_t* still,
+HWY_ATTR float quantise(const float* compensated, const float* scales, const uint8_t* still,
                         float* residual, uint8_t* bits, const float* next_values) {
   const BitMasks masks;
-  const Vector plus = hn::Set(F32(), scale), minus = hn::Neg(plus), zero = hn::Zero(F32());
+  const Vector zero = hn::Zero(F32());
   Accumulator squares;
   for (int64_t i = 0; i < kBlock; i += kGroup) {
+    const Vector plus = hn::Set(F32(), scales[i / kSubBlockElements]), minus = hn::Neg(plus);
     const uint32_t still_word = kStill ? load_word(still, i) : 0;
     uint32_t word = 0;
     hwy::Prefetch(residual + kBlock + i);
@@ -178,20 +208,6 @@ HWY_ATTR float quantise(const float* compensated, float scale, const uint8_t* st
     std::memcpy(bits + i / 8, &word, sizeof word);
   }
   return squares.sum();
-}
-
-template <bool kStill>
-HWY_ATTR void decode_block(const uint8_t* bits, float scale, const uint8_t* still, float* values) {
-  const BitMasks masks;
-  const Vector plus = hn::Set(F32(), scale), minus = hn::Neg(plus);
-  for (int64_t i = 0; i < kBlock; i += kGroup) {
-    const uint32_t word = load_word(bits, i), still_word = kStill ? load_word(still, i) : 0;
-    for (int64_t k = 0; k < kVectors; ++k) {
-      Vector value = hn::IfThenElse(masks.of(word, k), plus, minus);
-      if (kStill) value = hn::IfThenZeroElse(masks.of(still_word, k), value);
-      hn::StoreU(value, F32(), values + i + k * kLanes);
-    }
-  }
 }
 
 }  // namespace onebit::compress::HWY_NAMESPACE

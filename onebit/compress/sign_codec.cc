@@ -6,18 +6,6 @@
 namespace onebit::compress {
 namespace {
 
-int64_t extra_bytes(ExtraType extra) {
-  switch (extra) {
-    case ExtraType::kBF16:
-      return size_bytes_of(DType::kBF16);
-    case ExtraType::kF32:
-      return size_bytes_of(DType::kF32);
-    case ExtraType::kNone:
-      break;
-  }
-  return 0;
-}
-
 void check(const Context& context, ConstView view, DType dtype, int64_t elements) {
   ONEBIT_INVARIANT(view.dtype() == dtype && view.elements() == elements);
   ONEBIT_INVARIANT(elements == 0 || view.device() == context.device());
@@ -31,19 +19,11 @@ void check_blocks(BlockRange part, int64_t elements) {
   ONEBIT_INVARIANT(part.begin >= 0 && part.begin <= part.end && part.end <= blocks_in(elements));
 }
 
-void check_extras(const Context& context, ConstView extras, ExtraType extra, int64_t elements) {
-  if (extra == ExtraType::kNone) {
-    ONEBIT_INVARIANT(extras.empty());
-  } else {
-    check(context, extras, DType::kF32, blocks_in(elements));
-  }
-}
-
 }  // namespace
 
-int64_t chunk_bytes(int64_t elements, ExtraType extra) {
+int64_t chunk_bytes(int64_t elements) {
   const int64_t size_bytes =
-      blocks_in(elements) * (size_bytes_of(DType::kF32) + extra_bytes(extra)) + (elements + 7) / 8;
+      blocks_in(elements) * static_cast<int64_t>(sizeof(BlockHeader)) + (elements + 7) / 8;
   return (size_bytes + 3) / 4 * 4;
 }
 
@@ -51,22 +31,23 @@ void encode(Context& context, const Encode& args) {
   const int64_t elements = args.values.elements();
   check(context, args.values, DType::kF32, elements);
   check(context, args.residual, DType::kF32, elements);
-  check(context, args.chunk, DType::kU8, chunk_bytes(elements, args.extra));
+  check(context, args.chunk, DType::kU8, chunk_bytes(elements));
   check_optional(context, args.still, DType::kU8, (elements + 7) / 8);
   check_optional(context, args.block_squares, DType::kF64, 2 * blocks_in(elements));
-  check_extras(context, args.extras, args.extra, elements);
+  check_optional(context, args.extras, DType::kF32, blocks_in(elements));
   check_blocks(args.blocks, elements);
   return context.device().is_cpu() ? encode_cpu(context, args) : encode_cuda(context, args);
 }
 
 void average(Context& context, const Average& args) {
   const int64_t elements = args.residual.elements();
-  const int64_t size_bytes = chunk_bytes(elements, args.extra);
+  const int64_t size_bytes = chunk_bytes(elements);
   check(context, args.residual, DType::kF32, elements);
   check(context, args.chunk, DType::kU8, size_bytes);
   check(context, args.chunks, DType::kU8, args.chunks.extent(0) * size_bytes);
   check_optional(context, args.still, DType::kU8, (elements + 7) / 8);
   check_optional(context, args.block_squares, DType::kF64, 2 * blocks_in(elements));
+  check_optional(context, args.momentum, DType::kF32, elements);
   check_blocks(args.blocks, elements);
   return context.device().is_cpu() ? average_cpu(context, args) : average_cuda(context, args);
 }
@@ -74,9 +55,9 @@ void average(Context& context, const Average& args) {
 void decode(Context& context, const Decode& args) {
   const int64_t elements = args.values.elements();
   check(context, args.values, DType::kF32, elements);
-  check(context, args.chunk, DType::kU8, chunk_bytes(elements, args.extra));
+  check(context, args.chunk, DType::kU8, chunk_bytes(elements));
   check_optional(context, args.still, DType::kU8, (elements + 7) / 8);
-  check_extras(context, args.extras, args.extra, elements);
+  check_optional(context, args.extras, DType::kF32, blocks_in(elements));
   check_blocks(args.blocks, elements);
   return context.device().is_cpu() ? decode_cpu(context, args) : decode_cuda(context, args);
 }

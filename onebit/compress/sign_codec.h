@@ -1,14 +1,19 @@
-// One bit an element and one scale a block, with error feedback: sign(c) * scale for c = value +
-// residual, and the new residual c - sign(c) * scale (Seide et al. 2014; Tang et al., "1-bit Adam",
-// arXiv 2102.02888; the mean absolute value is the least-squares scale of signs).
+// One bit an element and one scale a sub-block, with error feedback: sign(c) * scale for c = value
+// + residual, and the new residual c - sign(c) * scale (Seide et al. 2014; Tang et al., "1-bit
+// Adam", arXiv 2102.02888; the mean absolute value is the least-squares scale of signs).
 //
-// A block is comm::kBlockElements consecutive elements of the flat buffer; the last block of a
-// buffer counts its true elements. Zero (also -0) is coded as +1. Values must be finite: the caller
-// agrees on that first.
+// A block is comm::kBlockElements consecutive elements of the flat buffer, cut into sub-blocks that
+// are short enough to lie within a row or two of an embedding: the rows of frequent and of rare
+// words differ a thousandfold. Of a sub-block the mean absolute value of the elements that count
+// (the last block of a buffer has its true elements) is sent as a 4-bit code beside the largest of
+// its block (sub_block_scale.h); one too small for any code sends nothing this time, all of it
+// stays in the residual. Zero (also -0) is coded as +1. Values must be finite: the caller agrees on
+// that first.
 //
 // A chunk on the wire, for e elements in b blocks, little-endian:
-//   f32 scale [b] | extra [b] (absent, bf16 or f32) | sign bits [ceil(e / 8)] | zeros to 4 bytes
-// Element i is bit i % 8 (least significant first) of byte i / 8, 1 for +.
+//   header [b] of 8 bytes | sign bits [ceil(e / 8)] | zeros to 4 bytes
+// A header is a BlockHeader. Element i is bit i % 8 (least significant first) of byte i / 8, 1 for
+// +.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +27,18 @@ namespace onebit::compress {
 using comm::blocks_in;
 using comm::kBlockElements;
 
-enum class ScaleKind {
-  kMeanAbsolute,    // least error
-  kRootMeanSquare,  // keeps the norm
+inline constexpr int64_t kSubBlockElements = 256;
+inline constexpr int64_t kSubBlocks = kBlockElements / kSubBlockElements;
+
+// What goes before the signs of a block.
+struct BlockHeader {
+  uint16_t base = 0;   // bf16: the largest scale of the block
+  uint16_t extra = 0;  // bf16: one number of the caller's, averaged over ranks
+  uint32_t codes = 0;  // of sub-block j in bits 4j .. 4j + 3
 };
+static_assert(sizeof(BlockHeader) == 8);
 
-// One number a block that travels beside the scale and is averaged over ranks.
-enum class ExtraType { kNone, kBF16, kF32 };
-
-int64_t chunk_bytes(int64_t elements, ExtraType extra);
+int64_t chunk_bytes(int64_t elements);
 
 // Blocks [begin, end) of a chunk: chunks may be coded in parts, so that the network gets its turn
 // in between. The parts of a chunk may be coded in any order, each once.
@@ -40,32 +48,31 @@ struct BlockRange {
 
 // A bitmap u8 [ceil(elements / 8)] in the bit order of the wire: 1 marks an entry that stays still.
 // Still entries are left out of scales and residuals, their residual becomes 0, and they are
-// decoded as exactly 0. Must be the same on every rank. An empty view: none. A block of still
-// entries alone has scale 0.
+// decoded as exactly 0. Must be the same on every rank. An empty view: none.
 struct Encode {
   ConstView values;    // f32 [elements]
   View residual;       // f32 [elements]  read, then overwritten
   ConstView still;     // bitmap, or empty
-  ConstView extras;    // f32 [blocks], empty for ExtraType::kNone
+  ConstView extras;    // f32 [blocks]; empty: zeros are sent
   View chunk;          // u8 [chunk_bytes]  overwritten
   View block_squares;  // f64 [blocks, 2]  overwritten with the sums of squares of values (not
                        // still) and of the new residual; empty if not wanted
-  ScaleKind scale = ScaleKind::kMeanAbsolute;
-  ExtraType extra = ExtraType::kNone;
-  BlockRange blocks;  // what to do now
+  BlockRange blocks;   // what to do now
 };
 void encode(Context& context, const Encode& args);
 
-// The owner's step: c = (sum over ranks in rank order of what was decoded) / ranks + residual, in
-// f32, then as encode. Extras are averaged in rank order too.
+// The owner's step: a = (sum over ranks in rank order of what was decoded) / ranks, in f32. With a
+// momentum, that becomes momentum = beta momentum + (1 - beta) a and is what the
+// owner sends instead: the noise of the signs is then smoothed before it is coded again. c = a (or
+// momentum) + residual, then as encode. Extras are averaged in rank order too, in f32.
 struct Average {
   ConstView chunks;    // u8 [ranks, chunk_bytes]
   View residual;       // f32 [elements]  read, then overwritten
   ConstView still;     // bitmap, or empty
   View chunk;          // u8 [chunk_bytes]  overwritten
-  View block_squares;  // f64 [blocks, 2]  overwritten: squares of the average and of the residual
-  ScaleKind scale = ScaleKind::kMeanAbsolute;
-  ExtraType extra = ExtraType::kNone;
+  View block_squares;  // f64 [blocks, 2]  overwritten: squares of what is coded and of the residual
+  View momentum;       // f32 [elements]  updated, but for still entries; empty: none
+  double beta = 0;
   BlockRange blocks;  // what to do now
 };
 void average(Context& context, const Average& args);
@@ -74,8 +81,7 @@ struct Decode {
   ConstView chunk;  // u8 [chunk_bytes]
   ConstView still;  // bitmap, or empty
   View values;      // f32 [elements]  overwritten
-  View extras;      // f32 [blocks]  overwritten, empty for ExtraType::kNone
-  ExtraType extra = ExtraType::kNone;
+  View extras;      // f32 [blocks]  overwritten; empty if not wanted
   BlockRange blocks;
 };
 void decode(Context& context, const Decode& args);

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "onebit/compress/sign_block_inl.h"
 #include "onebit/compress/sign_codec_backend.h"
+#include "onebit/compress/sub_block_scale.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::compress::HWY_NAMESPACE {
@@ -18,40 +18,37 @@ namespace onebit::compress::HWY_NAMESPACE {
 // Where the parts of a chunk lie.
 template <typename Byte>
 struct Wire {
-  Byte* scales;
-  Byte* extras;
+  Byte* headers;
   Byte* bits;
 
-  Wire(Byte* chunk, int64_t elements, ExtraType extra)
-      : scales(chunk),
-        extras(chunk + 4 * blocks_in(elements)),
-        bits(extras + extra_width(extra) * blocks_in(elements)) {}
-
-  static int64_t extra_width(ExtraType extra) {
-    return extra == ExtraType::kNone ? 0 : extra == ExtraType::kBF16 ? 2 : 4;
-  }
+  Wire(Byte* chunk, int64_t elements)
+      : headers(chunk),
+        bits(chunk + static_cast<int64_t>(sizeof(BlockHeader)) * blocks_in(elements)) {}
 };
 
-inline float load_scale(const uint8_t* scales, int64_t block) {
-  float scale;
-  std::memcpy(&scale, scales + 4 * block, sizeof scale);
-  return scale;
+// Chunks are aligned to four bytes alone, and bytes are what a chunk is made of: headers are
+// copied.
+inline BlockHeader load_header(const uint8_t* headers, int64_t block) {
+  BlockHeader header;
+  std::memcpy(&header, headers + static_cast<int64_t>(sizeof header) * block, sizeof header);
+  return header;
 }
 
-inline void store_extra(uint8_t* extras, int64_t block, float value, ExtraType extra) {
-  if (extra == ExtraType::kBF16) {
-    const bf16 rounded(value);
-    std::memcpy(extras + 2 * block, &rounded, sizeof rounded);
-  } else if (extra == ExtraType::kF32) {
-    std::memcpy(extras + 4 * block, &value, sizeof value);
-  }
+inline void store_header(uint8_t* headers, int64_t block, const BlockHeader& header) {
+  std::memcpy(headers + static_cast<int64_t>(sizeof header) * block, &header, sizeof header);
 }
 
-inline float load_extra(const uint8_t* extras, int64_t block, ExtraType extra) {
-  if (extra == ExtraType::kF32) return load_scale(extras, block);
+inline float extra_value(const BlockHeader& header) {
   bf16 rounded;
-  std::memcpy(&rounded, extras + 2 * block, sizeof rounded);
+  rounded.bits = header.extra;
   return static_cast<float>(rounded);
+}
+
+inline void scales_of(const BlockHeader& header, float* scales) {
+  const float base = base_value(header.base);
+  for (uint32_t j = 0; j < kSubBlocks; ++j) {
+    scales[j] = base * scale_factor(header.codes >> (4 * j) & 15);
+  }
 }
 
 // One block's memory; whole blocks are worked on in place.
@@ -60,44 +57,62 @@ struct Block {
   const uint8_t* still;  // null: none
   uint8_t* bits;
   const float* next_values;  // for prefetching; any address
-  int64_t elements;          // that count: not padding, not still
+  const float* divisors;     // [kSubBlocks]  elements that are neither padding nor still; or 1
 };
 
 struct Coded {
-  float scale, value_squares, residual_squares;
+  BlockHeader header;
+  float value_squares, residual_squares;
 };
 
-template <ScaleKind kScale, bool kStill, typename Source>
+// The base and the codes for levels [kSubBlocks], which are mean absolute values. Both passes over
+// a block wait for it: loops over sub-blocks are inside, where the compiler makes vectors of them.
+inline BlockHeader header_of(const float* levels) {
+  float largest[kSubBlocks];
+  std::copy_n(levels, kSubBlocks, largest);
+  for (int64_t half = kSubBlocks / 2; half >= 1; half /= 2) {
+    for (int64_t j = 0; j < half; ++j) largest[j] = std::max(largest[j], largest[j + half]);
+  }
+  BlockHeader header;
+  header.base = base_of(largest[0]);
+  const float base = base_value(header.base);
+  uint32_t codes[kSubBlocks] = {};
+  for (uint32_t k = 0; k < kScaleCodes; ++k) {
+    const float limit = base * code_limit(k);
+    for (int64_t j = 0; j < kSubBlocks; ++j) codes[j] += levels[j] < limit ? 1 : 0;
+  }
+  for (int64_t j = 0; j < kSubBlocks; ++j) header.codes |= codes[j] << (4 * j);
+  if (header.base == 0) header.codes = kNothingSentAtAll;
+  return header;
+}
+
+template <bool kStill, typename Source>
 HWY_ATTR Coded code_as(const Source& source, const Block& block) {
   HWY_ALIGN float compensated[kBlock];
-  const Sums sums = compensate<kScale, kStill>(source, block.residual, block.still, compensated);
-  float scale = block.elements > 0 ? sums.level / static_cast<float>(block.elements) : 0.0f;
-  if (kScale == ScaleKind::kRootMeanSquare) scale = std::sqrt(scale);
-  const float left = quantise<kStill>(compensated, scale, block.still, block.residual, block.bits,
+  Sums sums = compensate<kStill>(source, block.residual, block.still, compensated);
+  for (int64_t j = 0; j < kSubBlocks; ++j)
+    sums.levels[j] = sums.levels[j] / block.divisors[j] * kSignGain;
+  const BlockHeader header = header_of(sums.levels);
+  float scales[kSubBlocks];
+  scales_of(header, scales);
+  const float left = quantise<kStill>(compensated, scales, block.still, block.residual, block.bits,
                                       block.next_values);
-  return {scale, sums.squares, left};
+  return {header, sums.squares, left};
 }
 
 template <typename Source>
-Coded code(const Source& source, const Block& block, ScaleKind scale) {
-  if (scale == ScaleKind::kMeanAbsolute) {
-    return block.still != nullptr ? code_as<ScaleKind::kMeanAbsolute, true>(source, block)
-                                  : code_as<ScaleKind::kMeanAbsolute, false>(source, block);
-  }
-  return block.still != nullptr ? code_as<ScaleKind::kRootMeanSquare, true>(source, block)
-                                : code_as<ScaleKind::kRootMeanSquare, false>(source, block);
+Coded code(const Source& source, const Block& block) {
+  return block.still != nullptr ? code_as<true>(source, block) : code_as<false>(source, block);
 }
 
-// Entries of a block marked in a bitmap, of which the block's part begins at `still`.
-inline int64_t count_still(const uint8_t* still, int64_t elements) {
+// Entries marked in `bytes` bytes of a bitmap; `bytes` is a multiple of 8.
+inline int64_t count_still(const uint8_t* still, int64_t bytes) {
   int64_t count = 0;
-  int64_t byte = 0;
-  for (; byte + 8 <= elements / 8; byte += 8) {
+  for (int64_t byte = 0; byte < bytes; byte += 8) {
     uint64_t word;
     std::memcpy(&word, still + byte, sizeof word);
     count += std::popcount(word);
   }
-  for (int64_t i = byte * 8; i < elements; ++i) count += still[i / 8] >> (i % 8) & 1;
   return count;
 }
 
@@ -131,32 +146,42 @@ struct Sink {
   const uint8_t* still;
   Wire<uint8_t> wire;
   double* squares;  // [blocks, 2] or null
-  ScaleKind scale;
 };
+
+// A whole block, its still entries (or none) those of `still`.
+template <typename Source>
+Coded code_whole(const Source& source, float* residual, const uint8_t* still, uint8_t* bits,
+                 const float* next_values) {
+  float divisors[kSubBlocks];
+  int64_t total = 0;
+  for (int64_t j = 0; j < kSubBlocks; ++j) {
+    int64_t counted = kSubBlockElements;
+    if (still != nullptr) counted -= count_still(still + j * kSubBlockBytes, kSubBlockBytes);
+    divisors[j] = static_cast<float>(std::max<int64_t>(counted, 1));  // the sum of none is 0
+    total += counted;
+  }
+  const uint8_t* some_still = total < kBlock ? still : nullptr;
+  return code(source, Block{residual, some_still, bits, next_values, divisors});
+}
 
 // `source(count)` gives the values of the block, of which `count` exist.
 template <typename Source>
-void code_block(const Sink& sink, int64_t block, const float* next_values, const Source& source) {
+void code_block(const Sink& sink, int64_t block, const float* next_values, float extra,
+                const Source& source) {
   const int64_t first = block * kBlock, count = std::min(kBlock, sink.elements - first);
   const uint8_t* still = sink.still == nullptr ? nullptr : sink.still + first / 8;
-  const int64_t still_count = still == nullptr ? 0 : count_still(still, count);
   float* residual = sink.residual + first;
   uint8_t* bits = sink.wire.bits + first / 8;
   Coded coded;
   if (count == kBlock) {
-    coded = code(
-        source(count),
-        Block{residual, still_count > 0 ? still : nullptr, bits, next_values, count - still_count},
-        sink.scale);
+    coded = code_whole(source(count), residual, still, bits, next_values);
   } else {
     PaddedBlock padded(residual, still, count);
-    coded = code(
-        source(count),
-        Block{padded.residual, padded.still, padded.bits, padded.residual, count - still_count},
-        sink.scale);
+    coded = code_whole(source(count), padded.residual, padded.still, padded.bits, padded.residual);
     padded.copy_out(residual, bits, count);
   }
-  std::memcpy(sink.wire.scales + 4 * block, &coded.scale, sizeof coded.scale);
+  coded.header.extra = bf16(extra).bits;
+  store_header(sink.wire.headers, block, coded.header);
   if (sink.squares != nullptr) {
     sink.squares[2 * block] = static_cast<double>(coded.value_squares);
     sink.squares[2 * block + 1] = static_cast<double>(coded.residual_squares);
@@ -165,86 +190,120 @@ void code_block(const Sink& sink, int64_t block, const float* next_values, const
 
 void encode_blocks(const Encode& args, int64_t begin, int64_t end) {
   const int64_t elements = args.values.elements();
-  const Sink sink{elements,
-                  args.residual.data<float>(),
-                  args.still.data<uint8_t>(),
-                  Wire<uint8_t>(args.chunk.data<uint8_t>(), elements, args.extra),
-                  args.block_squares.data<double>(),
-                  args.scale};
+  const Sink sink{elements, args.residual.data<float>(), args.still.data<uint8_t>(),
+                  Wire<uint8_t>(args.chunk.data<uint8_t>(), elements),
+                  args.block_squares.data<double>()};
   const float* values = args.values.data<float>();
   const float* extras = args.extras.data<float>();
   float padded[kBlock];
   for (int64_t block = begin; block < end; ++block) {
     const float* from = values + block * kBlock;
-    code_block(sink, block, from + kBlock, [&](int64_t count) {
+    const float extra = extras == nullptr ? 0.0f : extras[block];
+    code_block(sink, block, from + kBlock, extra, [&](int64_t count) {
       if (count == kBlock) return GivenValues{from};
       std::fill(std::copy_n(from, count, padded), padded + kBlock, 0.0f);
       return GivenValues{padded};
     });
-    if (args.extra != ExtraType::kNone) {
-      store_extra(sink.wire.extras, block, extras[block], args.extra);
-    }
   }
 }
 
 void average_blocks(const Average& args, int64_t begin, int64_t end) {
   const int64_t elements = args.residual.elements();
   const int64_t ranks = args.chunks.extent(0), stride = args.chunk.elements();
-  const Sink sink{elements,
-                  args.residual.data<float>(),
-                  args.still.data<uint8_t>(),
-                  Wire<uint8_t>(args.chunk.data<uint8_t>(), elements, args.extra),
-                  args.block_squares.data<double>(),
-                  args.scale};
-  const Wire<const uint8_t> first(args.chunks.data<uint8_t>(), elements, args.extra);
+  const Sink sink{elements, args.residual.data<float>(), args.still.data<uint8_t>(),
+                  Wire<uint8_t>(args.chunk.data<uint8_t>(), elements),
+                  args.block_squares.data<double>()};
+  const Wire<const uint8_t> first(args.chunks.data<uint8_t>(), elements);
   const float share = 1.0f / static_cast<float>(ranks);
-  std::vector<float> scales(static_cast<size_t>(ranks));
+  std::vector<float> scales(static_cast<size_t>(ranks * kSubBlocks));
   std::vector<uint8_t> padded;
+  float* momenta = args.momentum.data<float>();
+  float padded_momentum[kBlock];
+  uint8_t padded_still[kBlockBytes];
+  const auto beta = static_cast<float>(args.beta), rest = static_cast<float>(1 - args.beta);
   for (int64_t block = begin; block < end; ++block) {
+    float extra = 0;
     for (int64_t rank = 0; rank < ranks; ++rank) {
-      scales[static_cast<size_t>(rank)] = load_scale(first.scales + rank * stride, block);
+      const BlockHeader header = load_header(first.headers + rank * stride, block);
+      float of_rank[kSubBlocks];
+      scales_of(header, of_rank);
+      for (int64_t j = 0; j < kSubBlocks; ++j) {
+        scales[static_cast<size_t>(j * ranks + rank)] = of_rank[j];
+      }
+      extra = rank == 0 ? extra_value(header) : extra + extra_value(header);
     }
     const uint8_t* bits = first.bits + block * kBlockBytes;
-    code_block(sink, block, sink.residual, [&](int64_t count) {
-      if (count == kBlock) return AveragedSigns{bits, stride, scales.data(), ranks, share};
+    float* momentum = momenta == nullptr ? nullptr : momenta + block * kBlock;
+    const uint8_t* still = sink.still == nullptr ? nullptr : sink.still + block * kBlockBytes;
+    const int64_t count = std::min(kBlock, elements - block * kBlock);
+    code_block(sink, block, sink.residual, extra * share, [&](int64_t) {
+      if (count == kBlock) {
+        return AveragedSigns{bits,     stride, scales.data(), ranks, share,
+                             momentum, still,  beta,          rest};
+      }
       padded.assign(static_cast<size_t>(ranks * kBlockBytes), 0);
       for (int64_t rank = 0; rank < ranks; ++rank) {
         std::copy_n(bits + rank * stride, (count + 7) / 8, padded.begin() + rank * kBlockBytes);
       }
-      return AveragedSigns{padded.data(), kBlockBytes, scales.data(), ranks, share};
+      if (momentum != nullptr) {
+        std::fill(std::copy_n(momentum, count, padded_momentum), padded_momentum + kBlock, 0.0f);
+      }
+      if (still != nullptr) {
+        std::fill(std::copy_n(still, (count + 7) / 8, padded_still), padded_still + kBlockBytes,
+                  uint8_t{0});
+      }
+      return AveragedSigns{padded.data(),
+                           kBlockBytes,
+                           scales.data(),
+                           ranks,
+                           share,
+                           momentum == nullptr ? nullptr : padded_momentum,
+                           still == nullptr ? nullptr : padded_still,
+                           beta,
+                           rest};
     });
-    if (args.extra == ExtraType::kNone) continue;
-    float sum = load_extra(first.extras, block, args.extra);
-    for (int64_t rank = 1; rank < ranks; ++rank) {
-      sum += load_extra(first.extras + rank * stride, block, args.extra);
+    if (momentum != nullptr && count < kBlock) std::copy_n(padded_momentum, count, momentum);
+  }
+}
+
+template <bool kStill>
+HWY_ATTR void decode_block(const uint8_t* bits, const float* scales, const uint8_t* still,
+                           float* values) {
+  const BitMasks masks;
+  for (int64_t i = 0; i < kBlock; i += kGroup) {
+    const Vector plus = hn::Set(F32(), scales[i / kSubBlockElements]), minus = hn::Neg(plus);
+    const uint32_t word = load_word(bits, i), still_word = kStill ? load_word(still, i) : 0;
+    for (int64_t k = 0; k < kVectors; ++k) {
+      Vector value = hn::IfThenElse(masks.of(word, k), plus, minus);
+      if (kStill) value = hn::IfThenZeroElse(masks.of(still_word, k), value);
+      hn::StoreU(value, F32(), values + i + k * kLanes);
     }
-    store_extra(sink.wire.extras, block, sum * share, args.extra);
   }
 }
 
 void decode_blocks(const Decode& args, int64_t begin, int64_t end) {
   const int64_t elements = args.values.elements();
-  const Wire<const uint8_t> wire(args.chunk.data<uint8_t>(), elements, args.extra);
+  const Wire<const uint8_t> wire(args.chunk.data<uint8_t>(), elements);
   const uint8_t* all_still = args.still.data<uint8_t>();
+  float* extras = args.extras.data<float>();
   for (int64_t block = begin; block < end; ++block) {
     const int64_t first = block * kBlock, count = std::min(kBlock, elements - first);
     const uint8_t* still = all_still == nullptr ? nullptr : all_still + first / 8;
-    if (still != nullptr && count_still(still, count) == 0) still = nullptr;
-    const float scale = load_scale(wire.scales, block);
+    const BlockHeader header = load_header(wire.headers, block);
+    float scales[kSubBlocks];
+    scales_of(header, scales);
     float* to = args.values.data<float>() + first;
     if (count < kBlock) {
       PaddedBlock padded(to, still, count);
       std::copy_n(wire.bits + first / 8, (count + 7) / 8, padded.bits);
-      decode_block<true>(padded.bits, scale, padded.still, padded.residual);
+      decode_block<true>(padded.bits, scales, padded.still, padded.residual);
       std::copy_n(padded.residual, count, to);
-    } else if (still != nullptr) {
-      decode_block<true>(wire.bits + first / 8, scale, still, to);
+    } else if (still != nullptr && count_still(still, kBlockBytes) > 0) {
+      decode_block<true>(wire.bits + first / 8, scales, still, to);
     } else {
-      decode_block<false>(wire.bits + first / 8, scale, nullptr, to);
+      decode_block<false>(wire.bits + first / 8, scales, nullptr, to);
     }
-    if (args.extra != ExtraType::kNone) {
-      args.extras.data<float>()[block] = load_extra(wire.extras, block, args.extra);
-    }
+    if (extras != nullptr) extras[block] = extra_value(header);
   }
 }
 

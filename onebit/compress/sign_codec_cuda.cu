@@ -3,9 +3,8 @@
 // and CPU ranks send each other the same bits.
 #include <cuda_bf16.h>
 
-#include <cfloat>
-
 #include "onebit/compress/sign_codec_backend.h"
+#include "onebit/compress/sub_block_scale.h"
 #include "onebit/device/cuda_check.h"
 #include "onebit/device/cuda_stream.h"
 
@@ -14,41 +13,41 @@ namespace {
 
 constexpr int kWarp = 32, kWarpsPerBlock = 4;
 constexpr int kGroups = static_cast<int>(kBlockElements) / kWarp;  // of 32 elements
+constexpr int kSubBlockGroups = static_cast<int>(kSubBlockElements) / kWarp;
+constexpr int kSubBlocksOfBlock = static_cast<int>(kSubBlocks);
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
-// Where the parts of a chunk lie; `bits` is aligned to two bytes.
+// Where the parts of a chunk lie; all of them are aligned to four bytes, headers to no more.
 struct Wire {
-  uint8_t *scales, *extras, *bits;
-  ExtraType extra;
+  uint8_t *headers, *bits;
 
-  Wire(const View& chunk, int64_t elements, ExtraType type)
-      : scales(chunk.data<uint8_t>()),
-        extras(scales + 4 * blocks_in(elements)),
-        bits(extras + (type == ExtraType::kNone   ? 0
-                       : type == ExtraType::kBF16 ? 2
-                                                  : 4) *
-                          blocks_in(elements)),
-        extra(type) {}
+  Wire(const View& chunk, int64_t elements)
+      : headers(chunk.data<uint8_t>()),
+        bits(headers + static_cast<int64_t>(sizeof(BlockHeader)) * blocks_in(elements)) {}
 
-  __device__ float* scale(int64_t block, int64_t offset = 0) const {
-    return reinterpret_cast<float*>(scales + offset) + block;
+  // `offset` bytes further in memory.
+  __device__ BlockHeader load_header(int64_t block, int64_t offset = 0) const {
+    const auto* words = reinterpret_cast<const uint32_t*>(headers + offset) + 2 * block;
+    return {static_cast<uint16_t>(words[0]), static_cast<uint16_t>(words[0] >> 16), words[1]};
   }
-  __device__ void store_extra(int64_t block, float value) const {
-    if (extra == ExtraType::kBF16) {
-      reinterpret_cast<__nv_bfloat16*>(extras)[block] = __float2bfloat16_rn(value);
-    } else if (extra == ExtraType::kF32) {
-      memcpy(extras + 4 * block, &value, sizeof value);
-    }
-  }
-  __device__ float load_extra(int64_t block, int64_t offset = 0) const {
-    if (extra == ExtraType::kBF16) {
-      return __bfloat162float(reinterpret_cast<const __nv_bfloat16*>(extras + offset)[block]);
-    }
-    float value;
-    memcpy(&value, extras + offset + 4 * block, sizeof value);
-    return value;
+  __device__ void store_header(int64_t block, const BlockHeader& header) const {
+    auto* words = reinterpret_cast<uint32_t*>(headers) + 2 * block;
+    words[0] = uint32_t{header.base} | uint32_t{header.extra} << 16;
+    words[1] = header.codes;
   }
 };
+
+__device__ uint16_t extra_of(float value) {
+  return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+}
+
+__device__ float extra_value(const BlockHeader& header) {
+  return __bfloat162float(__ushort_as_bfloat16(header.extra));
+}
+
+__device__ float scale_of(const BlockHeader& header, int sub_block) {
+  return base_value(header.base) * scale_factor(header.codes >> (4 * sub_block) & 15);
+}
 
 __device__ bool bit_at(const uint8_t* bits, int64_t element) {
   return (bits[element / 8] >> (element % 8) & 1) != 0;
@@ -68,31 +67,35 @@ struct Sink {
   const uint8_t* still;  // may be null
   Wire wire;
   double* squares;  // [blocks, 2], may be null
-  ScaleKind scale;
 };
 
 // Values as this rank has them.
 struct Given {
   const float* values;
-  __device__ float at(int64_t, int64_t element) const { return values[element]; }
+  __device__ float at(int64_t, int, int64_t element) const { return values[element]; }
 };
 
-// Or the average of the signs of all ranks, in rank order.
+// Or the average of the signs of all ranks, in rank order, or a momentum that it moves.
 struct Averaged {
   Wire first;  // of rank 0; of rank r stride_bytes * r further
   int64_t stride_bytes;
   int ranks;
-  float share;  // 1 / ranks
+  float share;       // 1 / ranks
+  float* momentum;   // may be null
+  float beta, rest;  // rest: 1 - beta
 
-  __device__ float signed_scale(int rank, int64_t block, int64_t element) const {
+  __device__ float signed_scale(int rank, int64_t block, int sub_block, int64_t element) const {
     const int64_t offset = rank * stride_bytes;
-    const float scale = *first.scale(block, offset);
+    const float scale = scale_of(first.load_header(block, offset), sub_block);
     return bit_at(first.bits + offset, element) ? scale : -scale;
   }
-  __device__ float at(int64_t block, int64_t element) const {
-    float sum = signed_scale(0, block, element);
-    for (int rank = 1; rank < ranks; ++rank) sum += signed_scale(rank, block, element);
-    return sum * share;
+  __device__ float at(int64_t block, int sub_block, int64_t element) const {
+    float sum = signed_scale(0, block, sub_block, element);
+    for (int rank = 1; rank < ranks; ++rank) sum += signed_scale(rank, block, sub_block, element);
+    if (momentum == nullptr) return sum * share;
+    const float moved = beta * momentum[element] + rest * (sum * share);
+    momentum[element] = moved;
+    return moved;
   }
 };
 
@@ -100,10 +103,8 @@ struct Averaged {
 __device__ void store_signs(const Sink& sink, int64_t first, int lane, const unsigned (&word)[2]) {
   for (int half = 0; half < 2; ++half) {
     const int64_t element = first + (int64_t{half} * kWarp + lane) * kWarp;
-    auto* to = reinterpret_cast<uint16_t*>(sink.wire.bits + element / 8);
     if (element + kWarp <= sink.elements) {
-      to[0] = static_cast<uint16_t>(word[half]);
-      to[1] = static_cast<uint16_t>(word[half] >> 16);
+      *reinterpret_cast<uint32_t*>(sink.wire.bits + element / 8) = word[half];
     } else {
       for (int byte = 0; element + byte * 8 < sink.elements; ++byte) {
         sink.wire.bits[element / 8 + byte] = static_cast<uint8_t>(word[half] >> (8 * byte));
@@ -112,38 +113,62 @@ __device__ void store_signs(const Sink& sink, int64_t first, int lane, const uns
   }
 }
 
+// The header of a block: lane j < kSubBlocks gives the mean absolute value of sub-block j, the
+// other lanes 0. The largest level is the same in any order.
+__device__ BlockHeader header_of(float level, float extra, int lane) {
+  float largest = level;
+  for (int step = kWarp / 2; step >= 1; step /= 2) {
+    largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, step));
+  }
+  const uint16_t base = base_of(largest);
+  uint32_t code = 0;
+#pragma unroll 1
+  for (uint32_t k = 0; k < kScaleCodes; ++k) {
+    code += level < base_value(base) * code_limit(k) ? 1 : 0;
+  }
+  const uint32_t codes =
+      __reduce_or_sync(kAllLanes, lane < kSubBlocksOfBlock ? code << (4 * lane) : 0);
+  return {base, extra_of(extra), base == 0 ? kNothingSentAtAll : codes};
+}
+
 // c = value + residual; sign(c) * scale goes out, c minus that stays.
 template <class Source>
-__device__ void code_block(const Sink& sink, const Source& source, int64_t block, int lane) {
+__device__ void code_block(const Sink& sink, const Source& source, int64_t block, float extra,
+                           int lane) {
   const int64_t first = block * kBlockElements;
-  const bool by_size = sink.scale == ScaleKind::kMeanAbsolute;
-  float compensated[kGroups], level = 0, squares = 0;
+  float compensated[kGroups], squares = 0, level = 0;
   uint64_t left_out = 0;  // still, or past the end: a bit a group
-  int counted = 0;
 #pragma unroll
-  for (int group = 0; group < kGroups; ++group) {
-    const int64_t element = first + group * kWarp + lane;
-    const bool counts =
-        element < sink.elements && (sink.still == nullptr || !bit_at(sink.still, element));
-    const float value = counts ? source.at(block, element) : 0.0f;
-    const float c = counts ? value + sink.residual[element] : 0.0f;
-    compensated[group] = c;
-    left_out |= uint64_t{!counts} << group;
-    counted += counts ? 1 : 0;
-    level += by_size ? fabsf(c) : c * c;
-    squares += value * value;
+  for (int sub_block = 0; sub_block < kSubBlocksOfBlock; ++sub_block) {
+    float sum = 0;
+    unsigned counted = 0;
+#pragma unroll
+    for (int i = 0; i < kSubBlockGroups; ++i) {
+      const int group = sub_block * kSubBlockGroups + i;
+      const int64_t element = first + group * kWarp + lane;
+      const bool counts =
+          element < sink.elements && (sink.still == nullptr || !bit_at(sink.still, element));
+      const float value = counts ? source.at(block, sub_block, element) : 0.0f;
+      const float c = counts ? value + sink.residual[element] : 0.0f;
+      compensated[group] = c;
+      left_out |= uint64_t{!counts} << group;
+      counted += counts ? 1 : 0;
+      sum += fabsf(c);
+      squares += value * value;
+    }
+    sum = lane_sum(sum);
+    counted = __reduce_add_sync(kAllLanes, counted);
+    if (lane == sub_block)
+      level = counted > 0 ? sum / static_cast<float>(counted) * kSignGain : 0.0f;
   }
-  const float total = fminf(lane_sum(level), FLT_MAX);  // as in sign_block_inl.h
   squares = lane_sum(squares);
-  counted = static_cast<int>(__reduce_add_sync(kAllLanes, static_cast<unsigned>(counted)));
-  float scale = counted > 0 ? total / static_cast<float>(counted) : 0.0f;
-  if (!by_size) scale = sqrtf(scale);
+  const BlockHeader header = header_of(level, extra, lane);
   float residual_squares = 0;
   unsigned word[2] = {0, 0};
 #pragma unroll
   for (int group = 0; group < kGroups; ++group) {
     const int64_t element = first + group * kWarp + lane;
-    const float c = compensated[group];
+    const float c = compensated[group], scale = scale_of(header, group / kSubBlockGroups);
     const bool positive = c >= 0.0f;
     const float left = (left_out >> group & 1) != 0 ? 0.0f : c - (positive ? scale : -scale);
     if (element < sink.elements) sink.residual[element] = left;
@@ -154,7 +179,7 @@ __device__ void code_block(const Sink& sink, const Source& source, int64_t block
   residual_squares = lane_sum(residual_squares);
   store_signs(sink, first, lane, word);
   if (lane != 0) return;
-  *sink.wire.scale(block) = scale;
+  sink.wire.store_header(block, header);
   if (sink.squares != nullptr) {
     sink.squares[2 * block] = double{squares};
     sink.squares[2 * block + 1] = double{residual_squares};
@@ -171,21 +196,18 @@ __global__ void encode_blocks(Sink sink, Given source, const float* extras) {
   const int64_t block = block_of_warp(sink.first_block, sink.block_count);
   if (block < 0) return;
   const int lane = static_cast<int>(threadIdx.x);
-  code_block(sink, source, block, lane);
-  if (lane == 0 && extras != nullptr) sink.wire.store_extra(block, extras[block]);
+  code_block(sink, source, block, extras == nullptr ? 0.0f : extras[block], lane);
 }
 
 __global__ void average_blocks(Sink sink, Averaged source) {
   const int64_t block = block_of_warp(sink.first_block, sink.block_count);
   if (block < 0) return;
   const int lane = static_cast<int>(threadIdx.x);
-  code_block(sink, source, block, lane);
-  if (lane != 0 || sink.wire.extra == ExtraType::kNone) return;
-  float sum = source.first.load_extra(block);
+  float extra = extra_value(source.first.load_header(block));
   for (int rank = 1; rank < source.ranks; ++rank) {
-    sum += source.first.load_extra(block, rank * source.stride_bytes);
+    extra += extra_value(source.first.load_header(block, rank * source.stride_bytes));
   }
-  sink.wire.store_extra(block, sum * source.share);
+  code_block(sink, source, block, extra * source.share, lane);
 }
 
 struct Decoding {
@@ -199,15 +221,16 @@ __global__ void decode_blocks(Decoding a) {
   const int64_t block = block_of_warp(a.first_block, a.block_count);
   if (block < 0) return;
   const int lane = static_cast<int>(threadIdx.x);
-  const float scale = *a.wire.scale(block);
+  const BlockHeader header = a.wire.load_header(block);
   for (int group = 0; group < kGroups; ++group) {
     const int64_t element = block * kBlockElements + group * kWarp + lane;
     if (element >= a.elements) break;
     const bool moves = a.still == nullptr || !bit_at(a.still, element);
+    const float scale = scale_of(header, group / kSubBlockGroups);
     const float value = bit_at(a.wire.bits, element) ? scale : -scale;
     a.values[element] = moves ? value : 0.0f;
   }
-  if (lane == 0 && a.extras != nullptr) a.extras[block] = a.wire.load_extra(block);
+  if (lane == 0 && a.extras != nullptr) a.extras[block] = extra_value(header);
 }
 
 // `args` is Encode or Average.
@@ -219,9 +242,8 @@ Sink sink_of(const Args& args) {
           .block_count = args.blocks.end - args.blocks.begin,
           .residual = args.residual.template data<float>(),
           .still = args.still.template data<uint8_t>(),
-          .wire = Wire(args.chunk, elements, args.extra),
-          .squares = args.block_squares.template data<double>(),
-          .scale = args.scale};
+          .wire = Wire(args.chunk, elements),
+          .squares = args.block_squares.template data<double>()};
 }
 
 unsigned grid_of(int64_t blocks) {
@@ -250,10 +272,13 @@ void average_cuda(Context& context, const Average& args) {
   if (sink.block_count == 0) return;
   const CudaStream& door = CudaStream::of(context);
   const int ranks = static_cast<int>(args.chunks.extent(0));
-  const Averaged source{.first = Wire(writable(args.chunks), sink.elements, args.extra),
+  const Averaged source{.first = Wire(writable(args.chunks), sink.elements),
                         .stride_bytes = args.chunk.elements(),
                         .ranks = ranks,
-                        .share = 1.0f / static_cast<float>(ranks)};
+                        .share = 1.0f / static_cast<float>(ranks),
+                        .momentum = args.momentum.data<float>(),
+                        .beta = static_cast<float>(args.beta),
+                        .rest = static_cast<float>(1 - args.beta)};
   average_blocks<<<grid_of(sink.block_count), kThreads, 0, door.stream()>>>(sink, source);
   check_cuda(cudaGetLastError(), "average_blocks");
 }
@@ -266,7 +291,7 @@ void decode_cuda(Context& context, const Decode& args) {
   const Decoding call{.elements = elements,
                       .first_block = args.blocks.begin,
                       .block_count = count,
-                      .wire = Wire(writable(args.chunk), elements, args.extra),
+                      .wire = Wire(writable(args.chunk), elements),
                       .still = args.still.data<uint8_t>(),
                       .values = args.values.data<float>(),
                       .extras = args.extras.data<float>()};

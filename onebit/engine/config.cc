@@ -70,6 +70,10 @@ void parse_run(JsonReader run, RunConfig& config) {
   config.check_replicas_every = run.integer("check_replicas_every", 0);
   config.watch_every = run.integer("watch_every", 0);
   config.watch_tensors = run.text("watch_tensors", "");
+  config.watch_adam = run.boolean("watch_adam", false);
+  require(!config.watch_adam || config.watch_every > 0,
+          "{} compares over the steps between two looks: say how many with watch_every",
+          run.place("watch_adam"));
   const double megabytes = run.number("bucket_mb", 4);
   config.overlap = run.boolean("overlap", true);
   require(megabytes > 0 && megabytes <= 4096, "{} must lie between 0 and 4096",

@@ -38,6 +38,7 @@ struct RunConfig {
   int64_t max_skipped_steps = 20;  // in a row, before the run stops with a diagnosis
   int64_t check_replicas_every = 0;
   int64_t watch_every = 0;    // measure what an update does to the values (update_watch.h)
+  bool watch_adam = false;    // and compare the updates with Adam's (adam_shadow.h)
   std::string watch_tensors;  // and the magnitude of the tensors whose name contains this
   int64_t bucket_bytes = int64_t{4} << 20;
   bool overlap = true;  // exchange buckets while the backward pass still runs

@@ -58,6 +58,9 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
   if (config.run.watch_every > 0 && communicator.rank() == 0) {
     watch_ = std::make_unique<UpdateWatch>(table, config.run.watch_tensors);
   }
+  if (config.run.watch_adam) {
+    shadow_ = std::make_unique<AdamShadow>(table, config.optimizer, communicator);
+  }
 }
 
 void Engine::begin_update() {
@@ -103,7 +106,6 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
 
 void Engine::show_local_gradients(Context& context, params::Range range) {
   if (!optimizer_->observes_local_gradients()) return;
-  optimizer_->observe_local_gradients(context, table_, range);
   clipper_.observe_local_gradients(context, table_.gradients().rows(range.begin, range.end));
 }
 
@@ -128,10 +130,18 @@ std::optional<StepOutcome> Engine::step() {
   StepOutcome outcome;
   outcome.loss_scale = scaler_.scale();
   const optim::GradientNorm norm = decide();
-  const bool watched = watch_ && (completed_steps_ + 1) % config_.run.watch_every == 0;
+  const int64_t watch_every = config_.run.watch_every;
+  const bool is_watched = watch_every > 0 && (completed_steps_ + 1) % watch_every == 0;
+  const bool watched = watch_ && is_watched;
   if (watched) watch_->before_step();
+  // In the compressed phase the gradients are the rank's own until the next step.
+  const optim::StepInput shadowed = step_input(norm.coefficient / scaler_.scale());
+  const bool shadows = shadow_ && norm.finite;
+  if (shadows) shadow_->before_step(route_ == GradientRoute::kAveraged, shadowed);
   update(norm, outcome);
   if (watched) outcome.watch = watch_->after_step(outcome.learning_rate);
+  if (shadows) shadow_->after_step(shadowed);
+  if (shadows && is_watched) outcome.adam = shadow_->compare();
   if (outcome.applied) {
     ++completed_steps_;
     skipped_in_a_row_ = 0;
@@ -167,13 +177,14 @@ void Engine::update(const optim::GradientNorm& norm, StepOutcome& outcome) {
   outcome.applied = report.applied;
   outcome.phase = report.phase;
   outcome.froze_now = report.froze_now;
-  outcome.momentum_norm = report.momentum_norm;
+  outcome.sent_norm = report.sent_norm;
   outcome.residual_norm = report.residual_norm;
   outcome.still_elements = report.still_elements;
   outcome.woken_elements = report.woken_elements;
   outcome.compress_seconds = report.compress_seconds;
   outcome.wait_seconds = report.wait_seconds;
   outcome.optimizer_seconds = report.update_seconds;
+  clipper_.follow(report.norm_ratio);
   if (route_ == GradientRoute::kLocalEarly) {
     outcome.gradient_norm = clipper_.ratio() * std::sqrt(report.local_gradient_square);
   }

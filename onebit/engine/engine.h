@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "onebit/comm/communicator.h"
+#include "onebit/engine/adam_shadow.h"
 #include "onebit/engine/checkpoint_writer.h"
 #include "onebit/engine/config.h"
 #include "onebit/engine/gradient_exchange.h"
@@ -44,11 +45,12 @@ struct StepOutcome {
   double gradient_norm = 0;  // of the average over ranks (an estimate in the compressed phase)
   double clip_coefficient = 1;
   double loss_scale = 1;
-  double momentum_norm = 0, residual_norm = 0;  // compressed phase only
+  double sent_norm = 0, residual_norm = 0;  // compressed phase only
   int64_t still_elements = 0, woken_elements = 0;
   int64_t wire_bytes = 0;              // sent by this rank in this step, counted at the transport
   int64_t wire_bytes_dense16 = 0;      // what a 16-bit ring all-reduce of the gradients sends
   std::optional<UpdateSummary> watch;  // of rank 0, in the steps that run.watch_every asks for
+  std::optional<AdamComparison> adam;  // in the same steps, of all ranks, with run.watch_adam
   double compress_seconds = 0, wait_seconds = 0, optimizer_seconds = 0;
 };
 
@@ -115,6 +117,7 @@ class Engine {
   std::unique_ptr<GradientExchange> exchange_;  // absent with one rank
   GradientRoute route_ = GradientRoute::kAveraged;
   std::unique_ptr<UpdateWatch> watch_;  // rank 0, when asked for
+  std::unique_ptr<AdamShadow> shadow_;  // when asked for
   int64_t micro_step_ = 0;
   int64_t completed_steps_ = 0, skipped_steps_ = 0, skipped_in_a_row_ = 0;
   int64_t wire_bytes_before_ = 0;

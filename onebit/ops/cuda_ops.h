@@ -64,7 +64,7 @@ void add(Context&, const Add&);
 
 void adam_update(Context&, const AdamUpdate&);
 void onebit_freeze(Context&, const OnebitFreeze&);
-void onebit_energy(Context&, const OnebitEnergy&);
+void onebit_normalize(Context&, const OnebitNormalize&);
 void onebit_momentum(Context&, const OnebitMomentum&);
 void onebit_step(Context&, const OnebitStep&);
 

@@ -108,8 +108,8 @@ void adam_update(Context&, const AdamUpdate&) {
 void onebit_freeze(Context&, const OnebitFreeze&) {
   absent("onebit_freeze");
 }
-void onebit_energy(Context&, const OnebitEnergy&) {
-  absent("onebit_energy");
+void onebit_normalize(Context&, const OnebitNormalize&) {
+  absent("onebit_normalize");
 }
 void onebit_momentum(Context&, const OnebitMomentum&) {
   absent("onebit_momentum");

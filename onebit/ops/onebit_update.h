@@ -1,13 +1,14 @@
-// The passes of 1-bit Adam (Tang et al., arXiv 2102.02888) around its compressed exchange, over
-// flat buffers cut into blocks of 2048 elements. Names: x is what travels, either the momentum
-// divided by d ("preconditioned") or the momentum; inverse = 1 / d, and exactly 0 for entries that
-// stay still; a bitmap is u8 [ceil(elements / 8)], element i in bit i % 8 (least significant
-// first) of byte i / 8.
+// The passes of 1-bit Adam around its compressed exchange, over flat buffers cut into blocks of
+// 2048 elements and sub-blocks of 256 (docs/compression.md has the algorithm). What travels is the
+// normalized gradient g / d with d = sqrt(variance) + epsilon, each rank's own; the momentum is
+// made from its average. Entries whose variance is exactly 0 stay still. A bitmap is u8
+// [ceil(elements / 8)], element i in bit i % 8 (least significant first) of byte i / 8.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
+#include "onebit/base/philox.h"
 #include "onebit/device/context.h"
 #include "onebit/ops/adam_update.h"
 #include "onebit/tensor/view.h"
@@ -15,73 +16,103 @@
 namespace onebit::ops {
 
 inline constexpr int64_t kUpdateBlockElements = 2048;
+inline constexpr int64_t kUpdateSubBlocks = 8;
+inline constexpr int64_t kUpdateSubBlockElements = kUpdateBlockElements / kUpdateSubBlocks;
 
 // The switch at the end of the warm-up, with d = sqrt(variance_factor variance) + epsilon.
-// Entries whose variance is 0 become still: their momentum and inverse are 0.
+// Entries whose variance is 0 become still: their momentum is 0 too.
 struct OnebitFreeze {
-  View momentum;  // f32 [elements]  in: momentum; out: x
-  View variance;  // f32 [elements]  in: variance; out: inverse
+  View momentum;  // f32 [elements]  in: momentum; out: momentum / d
+  View variance;  // f32 [elements]  in: variance; out: variance_factor variance, kSmallestVariance
+                  // at least, or 0 where still
   View still;     // bitmap  overwritten
   double epsilon = 1e-8, variance_factor = 1;
-  bool preconditioned = true;
 };
 void onebit_freeze(Context&, const OnebitFreeze&);
 
-// The mean of (g / d)^2 over the entries of each block whose variance is not 0, in the warm-up: d
-// from the variance as it is. Covers the blocks of [begin, end): begin on a block, end on a block
-// or the end of the buffer.
-struct OnebitEnergy {
-  ConstView gradient, variance;  // f32 [elements]
-  View block_energy;             // f32 [blocks]  overwritten
-  int64_t begin = 0, end = 0;
-  double epsilon = 1e-8, variance_factor = 1;
-};
-void onebit_energy(Context&, const OnebitEnergy&);
-
-// What is larger counts as infinite: its sum over ranks and with residuals must not overflow.
+// A sub-block whose squared gradients sum to more counts as infinite, and so does a gradient whose
+// square is more. Nothing that travels grows by more in an update, or is more in its turn.
 inline constexpr double kLargestFinite = 1e30;
+// What a variance that moves never falls below: 0 says that an entry is still.
+inline constexpr float kSmallestVariance = 1.17549435e-38f;
 
 enum BlockFlag : uint8_t {
-  kBlockNotFinite = 1,   // some gradient or result was infinite or NaN
+  kBlockNotFinite = 1,   // some gradient was infinite or NaN, or too large for its variance
   kBlockStillMoved = 2,  // a still entry has a gradient
 };
 
-// Before the exchange, for the blocks of [begin, end) as above, with
-// g = gradient_scale * gradient (+ weight_decay * value, only if `ranges` are given):
-//   x = beta1 x + (1 - beta1) g / d     preconditioned; else beta1 x + (1 - beta1) g
-// and x = 0 for still entries. With `block_ratio` d goes on first, with this rank's gradient:
-//   d^2 = beta2 d^2 + (1 - beta2) g^2 / ratio,  d at least epsilon
-// where the ratio of a block says how much larger the gradients of one rank are, squared, than
-// those that d is made of. In a block with a result that is not finite the gradient is taken as
-// zero and d stays as it was.
-struct OnebitMomentum {
-  View momentum;                        // f32 [elements]  updated
-  View inverse;                         // f32 [elements]  updated with block_ratio
-  ConstView block_ratio;                // f32 [blocks]; empty: d is held
+// Before the exchange, for the blocks of [begin, end) (begin on a block, end on a block or the end
+// of the buffer), with g = gradient_scale * gradient (+ weight_decay * value, only if `ranges` are
+// given). One rank alone (`alone`), as Adam:
+//   variance = beta2 variance + (1 - beta2) g^2,   normalized = g / d
+// Several ranks: the shape of the variance within a sub-block follows this rank's own gradients,
+// its sum does not move (onebit_momentum moves it, on all ranks alike). With S the sum of the
+// variance over the sub-block and Q that of g^2, a = (1 - beta2) own_weight / ratio:
+//   v = variance + a g^2,   normalized = g / (sqrt(v) + epsilon),   variance = v S / (S + a Q)
+// and the numbers that travel beside the gradient grow:
+//   energy += Q / (ratio S)                   of a sub-block: the size of g^2 beside the variance
+//   sketch += (sum of +-g) / sqrt(sum of S)   of a block: signs that ranks share, see noise_signs
+//   block_energy += (sum of Q) / (sum of S)
+// Of them `extra` takes one and leaves 0: the energy of sub-block `turn` times turn_factor, or the
+// sketch when `turn` is kUpdateSubBlocks. Where the gradient of a block is not finite it is taken
+// as zero: normalized is 0, nothing else of the block moves.
+struct OnebitNormalize {
   ConstView gradient;                   // f32 [elements]
   ConstView value;                      // f32 [elements], read only with ranges
   std::span<const UpdateRange> ranges;  // from 0 to elements, or empty: no decay in the gradient
-  View block_energy;  // f32 [blocks]  overwritten: mean of (g / d)^2, not still; empty: not wanted
-  View block_square;  // f64 [blocks]  overwritten: sum of g^2
-  View block_flags;   // u8 [blocks]  overwritten
+  View variance;                        // f32 [elements]  updated
+  View normalized;                      // f32 [end - begin]  overwritten; 0 where still
+  View extra;                           // f32 [blocks of the range]  overwritten
+  ConstView own_weight;                 // f32 [sub-blocks]  share of the shape that is own, 0 to 1
+  ConstView block_ratio;  // f32 [blocks]  g^2 of one rank over that of the average, 1 to ranks
+  View energy;            // f32 [sub-blocks]  added to
+  View sketch;            // f32 [blocks]  added to
+  View block_energy;      // f32 [blocks]  added to
+  View block_variance;    // f32 [blocks]  overwritten: the sum of the variance
+  View block_square;      // f64 [blocks]  overwritten: the sum of g^2
+  View block_flags;       // u8 [blocks]  overwritten
   int64_t begin = 0, end = 0;
-  double gradient_scale = 1, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  bool preconditioned = true;
+  double gradient_scale = 1, beta2 = 0.999, epsilon = 1e-8, turn_factor = 1;
+  int64_t turn = 0;
+  uint64_t sketch_key = 0;  // the same on all ranks, another one in every step
+  bool alone = false;       // then extra to block_variance are not used
+};
+void onebit_normalize(Context&, const OnebitNormalize&);
+
+// Signs of the sketch for elements [32 group, 32 group + 32): bit i is 1 for minus. Two
+// multiplications: signs have to be balanced and pairwise independent, no more.
+ONEBIT_HOST_DEVICE inline uint32_t noise_signs(uint64_t key, uint64_t group) {
+  uint64_t x = (key ^ group * 0x9E3779B97F4A7C15ull) * 0xD6E8FEB86659FD93ull;
+  x = (x ^ x >> 32) * 0xD6E8FEB86659FD93ull;
+  return static_cast<uint32_t>(x >> 32);
+}
+
+// After the exchange of [begin, end). With `normalized` (one rank; several keep their momentum
+// where the average is made, compress/sign_codec.h):
+//   momentum = beta1 momentum + (1 - beta1) normalized
+// and with `extra`, unless `turn` is kUpdateSubBlocks, the variance of sub-block `turn` of every
+// block is multiplied by turn_memory + (1 - turn_memory) extra, with the energy as averaged over
+// ranks.
+struct OnebitMomentum {
+  View momentum;         // f32 [elements]  updated
+  View variance;         // f32 [elements]  updated
+  ConstView normalized;  // f32 [end - begin]; empty: the momentum stays
+  ConstView extra;       // f32 [blocks of the range]; empty: the variance stays
+  int64_t begin = 0, end = 0;
+  double beta1 = 0.9, turn_memory = 1;
+  int64_t turn = 0;
 };
 void onebit_momentum(Context&, const OnebitMomentum&);
 
-// After the exchange:
-//   value -= learning_rate (block_factor x [/ d] + weight_decay value)
-// where x is divided by d unless preconditioned. Still entries keep their value, decay or not.
+// The step: value -= learning_rate (momentum_factor momentum + weight_decay value). Still entries
+// keep their value, decay or not.
 struct OnebitStep {
   View value;                           // f32 [elements]  updated
   View compute_value;                   // bf16 or f16 [elements]  overwritten; empty: none
   ConstView momentum;                   // f32 [elements]
-  ConstView inverse;                    // f32 [elements]; empty when preconditioned
   ConstView still;                      // bitmap
-  ConstView block_factor;               // f32 [blocks]
   std::span<const UpdateRange> ranges;  // consecutive from 0 to elements
-  double learning_rate = 0;
+  double learning_rate = 0, momentum_factor = 1;
 };
 void onebit_step(Context&, const OnebitStep&);
 

@@ -21,27 +21,20 @@ double total(Vector sums) {
   return static_cast<double>(hn::GetLane(hn::SumOfLanes(F32(), sums)));
 }
 
-// The mean of squares over `live` entries, finite, and 0 when there are none.
-float mean_energy(double sum, int64_t live) {
-  if (live == 0) return 0;
-  return static_cast<float>(std::min(sum / static_cast<double>(live), 1e30));
-}
-
 void freeze_block(const OnebitFreeze& args, int64_t begin, int64_t end) {
-  const Vector one = set(1), factor = constant(args.variance_factor);
-  const Vector epsilon = constant(args.epsilon);
+  const Vector factor = constant(args.variance_factor), epsilon = constant(args.epsilon);
+  const Vector smallest = set(kSmallestVariance);
   float* momenta = args.momentum.data<float>();
   float* variances = args.variance.data<float>();
   uint8_t* still = args.still.data<uint8_t>();
   for_lanes(end - begin, [&](int64_t i, auto step) {
-    const Vector variance = load(variances + begin + i, step);
-    const auto moves = hn::Gt(variance, zero());
-    const Vector denominator = hn::Add(hn::Sqrt(hn::Mul(factor, variance)), epsilon);
-    const Vector inverse = hn::IfThenElseZero(moves, hn::Div(one, denominator));
-    const Vector momentum = load(momenta + begin + i, step);
-    const Vector x = args.preconditioned ? hn::Mul(momentum, inverse) : momentum;
-    store(hn::IfThenElseZero(moves, x), momenta + begin + i, step);
-    store(inverse, variances + begin + i, step);
+    const Vector before = load(variances + begin + i, step);
+    const auto moves = hn::Gt(before, zero());
+    const Vector variance = hn::Max(hn::Mul(factor, before), smallest);
+    const Vector divisor = hn::Add(hn::Sqrt(variance), epsilon);
+    const Vector momentum = hn::Div(load(momenta + begin + i, step), divisor);
+    store(hn::IfThenElseZero(moves, momentum), momenta + begin + i, step);
+    store(hn::IfThenElseZero(moves, variance), variances + begin + i, step);
   });
   for (int64_t i = begin; i < end; i += 8) {
     unsigned bits = 0;
@@ -50,92 +43,6 @@ void freeze_block(const OnebitFreeze& args, int64_t begin, int64_t end) {
     }
     still[i / 8] = static_cast<uint8_t>(bits);
   }
-}
-
-void energy_block(const OnebitEnergy& args, int64_t begin, int64_t end) {
-  const Vector factor = constant(args.variance_factor), epsilon = constant(args.epsilon);
-  const float* gradients = args.gradient.data<float>() + begin;
-  const float* variances = args.variance.data<float>() + begin;
-  Vector sums = zero();
-  int64_t live = 0;
-  for_lanes(end - begin, [&](int64_t i, auto step) {
-    const Vector variance = load(variances + i, step);
-    const auto moves = hn::Gt(variance, zero());
-    const Vector denominator = hn::Add(hn::Sqrt(hn::Mul(factor, variance)), epsilon);
-    const Vector ratio = hn::IfThenElseZero(moves, hn::Div(load(gradients + i, step), denominator));
-    sums = hn::MulAdd(ratio, ratio, sums);
-    live += static_cast<int64_t>(hn::CountTrue(F32(), moves));
-  });
-  args.block_energy.data<float>()[begin / kUpdateBlockElements] = mean_energy(total(sums), live);
-}
-
-// What a sweep over the elements of a block adds up.
-struct MomentumSums {
-  double energy = 0, square = 0;
-  int64_t live = 0;
-  bool finite = true, still_moved = false;
-};
-
-// A block as it was, should its gradient turn out not to be finite; it stays in the cache.
-struct BlockBefore {
-  HWY_ALIGN float momentum[kUpdateBlockElements];
-  HWY_ALIGN float inverse[kUpdateBlockElements];
-};
-
-// Elements [begin, end) that share one gradient decay; `before` from `offset` on.
-// The gradient is not zero; d goes on; the energy is wanted.
-template <bool kGradient, bool kMoving, bool kEnergy>
-void momentum_span(const OnebitMomentum& args, int64_t begin, int64_t end, double decay,
-                   const BlockBefore& before, int64_t offset, MomentumSums& sums) {
-  const Vector scale = constant(args.gradient_scale), decays = constant(decay);
-  const Vector beta = constant(args.beta1), rest = constant(1 - args.beta1);
-  const Vector largest = constant(kLargestFinite);
-  const float* gradients = args.gradient.data<float>() + begin;
-  float* inverses = args.inverse.data<float>() + begin;
-  const float* old_momenta = before.momentum + offset;
-  const float* old_inverses = before.inverse + offset;
-  const Vector beta2 = constant(args.beta2), largest_inverse = constant(1 / args.epsilon);
-  const Vector rest2 = kMoving
-                           ? constant((1 - args.beta2) /
-                                      args.block_ratio.data<float>()[begin / kUpdateBlockElements])
-                           : zero();
-  const float* values = decay == 0 ? nullptr : args.value.data<float>() + begin;
-  float* momenta = args.momentum.data<float>() + begin;
-  Vector energy = zero(), square = zero();
-  auto finite = hn::Eq(zero(), zero()), moved = hn::Ne(zero(), zero());
-  for_lanes(end - begin, [&](int64_t i, auto step) {
-    Vector inverse = load(old_inverses + i, step);
-    const auto moves = hn::Gt(inverse, zero());
-    Vector gradient = zero();
-    if constexpr (kGradient) {
-      const Vector read = load(gradients + i, step);
-      gradient = hn::Mul(scale, read);
-      moved = hn::Or(moved, hn::AndNot(moves, hn::Ne(read, zero())));
-      if (values != nullptr) gradient = hn::MulAdd(decays, load(values + i, step), gradient);
-      square = hn::MulAdd(gradient, gradient, square);
-    }
-    Vector ratio = hn::Mul(gradient, inverse);
-    if constexpr (kMoving && kGradient) {
-      const Vector growth = hn::Sqrt(hn::MulAdd(rest2, hn::Mul(ratio, ratio), beta2));
-      finite = hn::And(finite, hn::Le(growth, largest));
-      inverse = hn::Min(hn::Div(inverse, growth), largest_inverse);
-      ratio = hn::Mul(gradient, inverse);
-    }
-    if constexpr (kMoving) store(inverse, inverses + i, step);
-    if constexpr (kEnergy) {
-      energy = hn::MulAdd(ratio, ratio, energy);
-      sums.live += static_cast<int64_t>(hn::CountTrue(F32(), moves));
-    }
-    const Vector change = args.preconditioned ? ratio : gradient;
-    const Vector x = hn::MulAdd(beta, load(old_momenta + i, step), hn::Mul(rest, change));
-    finite =
-        hn::And(finite, hn::And(hn::Le(hn::Abs(x), largest), hn::Le(hn::Abs(gradient), largest)));
-    store(hn::IfThenElseZero(moves, x), momenta + i, step);
-  });
-  if constexpr (kEnergy) sums.energy += total(energy);
-  sums.square += total(square);
-  sums.finite = sums.finite && hn::AllTrue(F32(), finite);
-  sums.still_moved = sums.still_moved || !hn::AllFalse(F32(), moved);
 }
 
 // Calls body(begin, end, decay) for the parts of a block with one decay each.
@@ -150,58 +57,210 @@ void for_decays(std::span<const UpdateRange> ranges, int64_t begin, int64_t end,
   }
 }
 
-template <bool kGradient, bool kMoving, bool kEnergy>
-MomentumSums momentum_sweep(const OnebitMomentum& args, int64_t begin, int64_t end,
-                            const BlockBefore& before) {
-  MomentumSums sums;
-  const auto span = [&](int64_t first, int64_t last, double decay) {
-    momentum_span<kGradient, kMoving, kEnergy>(args, first, last, decay, before, first - begin,
-                                               sums);
-  };
-  if (args.ranges.empty()) {
-    span(begin, end, 0);
-  } else {
-    for_decays(args.ranges, begin, end, span);
-  }
-  return sums;
-}
+// The gradient of a block as it counts; it stays in the cache.
+struct BlockGradient {
+  HWY_ALIGN float values[kUpdateBlockElements];
+};
 
-template <bool kMoving, bool kEnergy>
-void momentum_block_as(const OnebitMomentum& args, int64_t begin, int64_t end) {
-  BlockBefore before;
-  const size_t size_bytes = static_cast<size_t>(end - begin) * sizeof(float);
-  std::memcpy(before.momentum, args.momentum.data<float>() + begin, size_bytes);
-  std::memcpy(before.inverse, args.inverse.data<float>() + begin, size_bytes);
-  MomentumSums sums = momentum_sweep<true, kMoving, kEnergy>(args, begin, end, before);
-  uint8_t flags = 0;
-  if (sums.still_moved) flags = kBlockStillMoved;
-  if (!sums.finite) {
-    sums = momentum_sweep<false, kMoving, kEnergy>(args, begin, end, before);
-    flags = kBlockNotFinite;
-  }
-  const int64_t block = begin / kUpdateBlockElements;
-  if constexpr (kEnergy) {
-    args.block_energy.data<float>()[block] = mean_energy(sums.energy, sums.live);
-  }
-  args.block_square.data<double>()[block] = sums.square;
-  args.block_flags.data<uint8_t>()[block] = flags;
-}
-
-void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
-  const bool energy = !args.block_energy.empty();
-  if (args.block_ratio.empty()) {
-    return energy ? momentum_block_as<false, true>(args, begin, end)
-                  : momentum_block_as<false, false>(args, begin, end);
-  }
-  return energy ? momentum_block_as<true, true>(args, begin, end)
-                : momentum_block_as<true, false>(args, begin, end);
-}
+// Sums over a sub-block, of the entries that move.
+struct SubBlockSums {
+  double square = 0, variance = 0, signed_sum = 0;
+};
 
 int64_t lanes_of(All) {
   return lane_count();
 }
 int64_t lanes_of(First first) {
   return static_cast<int64_t>(first.lanes);
+}
+
+template <class Step>
+auto lanes_of_bits(uint64_t bits, Step) {
+  return hn::LoadMaskBits(F32(), reinterpret_cast<const uint8_t*>(&bits));
+}
+
+struct Reading {
+  bool finite = true;        // of still entries too
+  bool still_moved = false;  // a still entry has a gradient
+};
+
+// Fills `to`, with zero for still entries.
+Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t end, BlockGradient& to) {
+  const Vector scale = constant(args.gradient_scale);
+  const float* variances = args.variance.data<float>();
+  const Vector largest = constant(std::sqrt(kLargestFinite));
+  auto moved = hn::Ne(zero(), zero()), finite = hn::Eq(zero(), zero());
+  const auto span = [&](int64_t first, int64_t last, double decay) {
+    const Vector decays = constant(decay);
+    const float* values = decay == 0 ? nullptr : args.value.data<float>() + first;
+    const float* gradients = args.gradient.data<float>() + first;
+    for_lanes(last - first, [&](int64_t i, auto step) {
+      const auto moves = hn::Gt(load(variances + first + i, step), zero());
+      const Vector read = load(gradients + i, step);
+      moved = hn::Or(moved, hn::AndNot(moves, hn::Ne(read, zero())));
+      Vector gradient = hn::Mul(scale, read);
+      if (values != nullptr) gradient = hn::MulAdd(decays, load(values + i, step), gradient);
+      finite = hn::And(finite, hn::Le(hn::Abs(gradient), largest));
+      store(hn::IfThenElseZero(moves, gradient), to.values + (first - begin) + i, step);
+    });
+  };
+  if (args.ranges.empty()) {
+    span(begin, end, 0);
+  } else {
+    for_decays(args.ranges, begin, end, span);
+  }
+  return {hn::AllTrue(F32(), finite), !hn::AllFalse(F32(), moved)};
+}
+
+template <bool kSketch>
+SubBlockSums sum_sub_block(const float* gradients, const float* variances, int64_t count,
+                           uint64_t key, uint64_t first_group) {
+  Vector square = zero(), variance = zero(), signed_sum = zero();
+  uint32_t signs = 0;
+  for_lanes(count, [&](int64_t i, auto step) {
+    const Vector gradient = load(gradients + i, step);
+    square = hn::MulAdd(gradient, gradient, square);
+    variance = hn::Add(variance, load(variances + i, step));
+    if constexpr (kSketch) {
+      if (i % 32 == 0) signs = noise_signs(key, first_group + static_cast<uint64_t>(i / 32));
+      const auto minus = lanes_of_bits(signs >> (i % 32), step);
+      signed_sum = hn::Add(signed_sum, hn::IfThenElse(minus, hn::Neg(gradient), gradient));
+    }
+  });
+  return {total(square), total(variance), total(signed_sum)};
+}
+
+// normalized = g / (sqrt(v) + epsilon) with v = kept variance + own g^2; the variance becomes
+// v shrink.
+void normalize_span(const float* gradients, float* variances, float* normalized, int64_t count,
+                    double kept, double own, double shrink, double epsilon) {
+  const Vector keeps = constant(kept), owns = constant(own), shrinks = constant(shrink);
+  const Vector smallest = set(kSmallestVariance), epsilons = constant(epsilon);
+  for_lanes(count, [&](int64_t i, auto step) {
+    const Vector gradient = load(gradients + i, step), before = load(variances + i, step);
+    const auto moves = hn::Gt(before, zero());
+    const Vector grown = hn::MulAdd(owns, hn::Mul(gradient, gradient), hn::Mul(keeps, before));
+    const Vector divisor = hn::Add(hn::Sqrt(hn::Max(grown, smallest)), epsilons);
+    const Vector variance = hn::Max(hn::Mul(grown, shrinks), smallest);
+    store(hn::IfThenElseZero(moves, hn::Div(gradient, divisor)), normalized + i, step);
+    store(hn::IfThenElseZero(moves, variance), variances + i, step);
+  });
+}
+
+// What onebit_normalize found in a block before it moves anything.
+struct BlockSums {
+  SubBlockSums sub_block[kUpdateSubBlocks];
+  double square = 0, variance = 0, signed_sum = 0;
+  bool finite = true;
+};
+
+// What sub-block `index` of the buffer adds to its variance for each unit of g^2.
+double own_rate(const OnebitNormalize& args, int64_t index) {
+  if (args.alone) return 1 - args.beta2;
+  return (1 - args.beta2) * static_cast<double>(args.own_weight.data<float>()[index]) /
+         static_cast<double>(args.block_ratio.data<float>()[index / kUpdateSubBlocks]);
+}
+
+BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
+                    const BlockGradient& gradient) {
+  BlockSums sums;
+  for (int64_t at = begin; at < end; at += kUpdateSubBlockElements) {
+    const int64_t count = std::min(kUpdateSubBlockElements, end - at);
+    const float* gradients = gradient.values + (at - begin);
+    const float* variances = args.variance.data<float>() + at;
+    const auto group = static_cast<uint64_t>(at / 32);
+    SubBlockSums& one = sums.sub_block[(at - begin) / kUpdateSubBlockElements];
+    one = args.alone ? sum_sub_block<false>(gradients, variances, count, 0, group)
+                     : sum_sub_block<true>(gradients, variances, count, args.sketch_key, group);
+    sums.square += one.square;
+    sums.variance += one.variance;
+    sums.signed_sum += one.signed_sum;
+    // Also false for NaN. What is larger would leave nothing of the other variances.
+    const double added = own_rate(args, at / kUpdateSubBlockElements) * one.square;
+    sums.finite = sums.finite && one.square <= kLargestFinite &&
+                  (args.alone || added <= kLargestFinite * one.variance);
+  }
+  return sums;
+}
+
+// What travels stays a number: means over time follow it, and would never lose an infinity.
+float bounded(double value) {
+  return static_cast<float>(std::clamp(value, -kLargestFinite, kLargestFinite));
+}
+
+void grow_travelling(const OnebitNormalize& args, int64_t begin, int64_t end,
+                     const BlockSums& sums) {
+  const int64_t block = begin / kUpdateBlockElements;
+  float* energies = args.energy.data<float>() + block * kUpdateSubBlocks;
+  float& sketch = args.sketch.data<float>()[block];
+  if (sums.finite) {
+    const auto ratio = static_cast<double>(args.block_ratio.data<float>()[block]);
+    for (int64_t at = begin, j = 0; at < end; at += kUpdateSubBlockElements, ++j) {
+      const SubBlockSums& one = sums.sub_block[j];
+      if (one.variance > 0) energies[j] += bounded(one.square / (ratio * one.variance));
+    }
+    if (sums.variance > 0) {
+      sketch += bounded(sums.signed_sum / std::sqrt(sums.variance));
+      args.block_energy.data<float>()[block] += bounded(sums.square / sums.variance);
+    }
+  }
+  args.block_variance.data<float>()[block] = static_cast<float>(sums.variance);
+  const bool takes_sketch = args.turn == kUpdateSubBlocks;
+  float& source = takes_sketch ? sketch : energies[args.turn];
+  const double factor = takes_sketch ? 1 : args.turn_factor;
+  args.extra.data<float>()[block - args.begin / kUpdateBlockElements] =
+      bounded(factor * static_cast<double>(source));
+  source = 0;
+}
+
+void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t end) {
+  BlockGradient gradient;
+  const Reading reading = read_gradient(args, begin, end, gradient);
+  BlockSums sums = sum_block(args, begin, end, gradient);
+  sums.finite = sums.finite && reading.finite;
+  float* normalized = args.normalized.data<float>() + (begin - args.begin);
+  if (!sums.finite) std::fill(normalized, normalized + (end - begin), 0.0f);
+  for (int64_t at = begin; sums.finite && at < end; at += kUpdateSubBlockElements) {
+    const SubBlockSums& one = sums.sub_block[(at - begin) / kUpdateSubBlockElements];
+    const double own = own_rate(args, at / kUpdateSubBlockElements);
+    const double grown = one.variance + own * one.square;
+    const double shrink = args.alone || grown == 0 ? 1 : one.variance / grown;
+    normalize_span(gradient.values + (at - begin), args.variance.data<float>() + at,
+                   normalized + (at - begin), std::min(kUpdateSubBlockElements, end - at),
+                   args.alone ? args.beta2 : 1, own, shrink, args.epsilon);
+  }
+  if (!args.alone) grow_travelling(args, begin, end, sums);
+  const int64_t block = begin / kUpdateBlockElements;
+  args.block_square.data<double>()[block] = sums.finite ? sums.square : 0;
+  args.block_flags.data<uint8_t>()[block] = !sums.finite          ? kBlockNotFinite
+                                            : reading.still_moved ? kBlockStillMoved
+                                                                  : 0;
+}
+
+void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
+  const Vector beta = constant(args.beta1), rest = constant(1 - args.beta1);
+  const Vector least = constant(kSmallestMomentum);
+  float* momenta = args.momentum.data<float>() + begin;
+  const float* normalized =
+      args.normalized.empty() ? nullptr : args.normalized.data<float>() + (begin - args.begin);
+  for_lanes(normalized == nullptr ? 0 : end - begin, [&](int64_t i, auto step) {
+    const Vector momentum =
+        hn::MulAdd(beta, load(momenta + i, step), hn::Mul(rest, load(normalized + i, step)));
+    store(hn::IfThenElseZero(hn::Ge(hn::Abs(momentum), least), momentum), momenta + i, step);
+  });
+  const int64_t first = begin + args.turn * kUpdateSubBlockElements;
+  const int64_t last = std::min(first + kUpdateSubBlockElements, end);
+  if (args.extra.empty() || args.turn == kUpdateSubBlocks || first >= last) return;
+  const double energy =
+      static_cast<double>(args.extra.data<float>()[(begin - args.begin) / kUpdateBlockElements]);
+  const Vector growth = constant(args.turn_memory + (1 - args.turn_memory) * energy);
+  const Vector smallest = set(kSmallestVariance), largest = constant(kLargestFinite);
+  float* variances = args.variance.data<float>() + first;
+  for_lanes(last - first, [&](int64_t i, auto step) {
+    const Vector before = load(variances + i, step);
+    const Vector after = hn::Min(hn::Max(hn::Mul(before, growth), smallest), largest);
+    store(hn::IfThenElseZero(hn::Gt(before, zero()), after), variances + i, step);
+  });
 }
 
 // The mask of still entries among the lanes from `element` on.
@@ -216,17 +275,15 @@ auto still_lanes(const uint8_t* still, int64_t element, Step step) {
 
 template <bool kStill, class Compute>  // false: nothing in the span stays still
 void step_span(const OnebitStep& args, int64_t begin, int64_t end, double decay, Compute* compute) {
-  const Vector factor = set(args.block_factor.data<float>()[begin / kUpdateBlockElements]);
-  const Vector rate = constant(args.learning_rate), decays = constant(decay);
+  const Vector factor = constant(args.momentum_factor), rate = constant(args.learning_rate);
+  const Vector decays = constant(decay);
   const float* momenta = args.momentum.data<float>() + begin;
-  const float* inverses = args.inverse.empty() ? nullptr : args.inverse.data<float>() + begin;
   const uint8_t* still = args.still.data<uint8_t>();
   float* values = args.value.data<float>() + begin;
   for_lanes(end - begin, [&](int64_t i, auto step) {
     const Vector value = load(values + i, step);
-    Vector x = load(momenta + i, step);
-    if (inverses != nullptr) x = hn::Mul(x, load(inverses + i, step));
-    Vector result = hn::NegMulAdd(rate, hn::MulAdd(decays, value, hn::Mul(factor, x)), value);
+    const Vector update = hn::Mul(factor, load(momenta + i, step));
+    Vector result = hn::NegMulAdd(rate, hn::MulAdd(decays, value, update), value);
     if constexpr (kStill) {
       result = hn::IfThenElse(still_lanes(still, begin + i, step), value, result);
     }
@@ -261,7 +318,7 @@ HWY_AFTER_NAMESPACE();
 namespace onebit::ops {
 
 HWY_EXPORT(freeze_block);
-HWY_EXPORT(energy_block);
+HWY_EXPORT(normalize_block);
 HWY_EXPORT(momentum_block);
 HWY_EXPORT(step_block);
 
@@ -288,9 +345,9 @@ void onebit_freeze(Context& context, const OnebitFreeze& args) {
   });
 }
 
-void onebit_energy(Context& context, const OnebitEnergy& args) {
+void onebit_normalize(Context& context, const OnebitNormalize& args) {
   for_blocks(context, args.begin, args.end, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(energy_block)(args, begin, end);
+    HWY_DYNAMIC_DISPATCH(normalize_block)(args, begin, end);
   });
 }
 

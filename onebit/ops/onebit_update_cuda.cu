@@ -8,157 +8,213 @@ namespace {
 // A thread block does one block of the buffer: eight elements a thread.
 constexpr int kThreads = kUpdateBlockElements / kEight;
 
-__device__ float mean_energy(float sum, float live) {
-  if (live == 0) return 0;
-  return static_cast<float>(fmin(double{sum} / double{live}, 1e30));
-}
-
 // Flat buffers end on a multiple of 16, so a thread has all of its eight elements or none.
 __global__ void freeze(float* momentum, float* variance, uint8_t* still, int64_t elements,
-                       float factor, float epsilon, bool preconditioned) {
+                       float factor, float epsilon) {
   const int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
   if (at >= elements) return;
-  Eight x = load_eight(momentum + at, kEight), v = load_eight(variance + at, kEight);
+  Eight m = load_eight(momentum + at, kEight), v = load_eight(variance + at, kEight);
   unsigned bits = 0;
   for (int i = 0; i < kEight; ++i) {
-    const float inverse = frozen_inverse(v.lane[i], factor, epsilon);
-    const float travels = preconditioned ? x.lane[i] * inverse : x.lane[i];
-    x.lane[i] = v.lane[i] > 0.0f ? travels : 0.0f;
-    v.lane[i] = inverse;
-    bits |= static_cast<unsigned>(inverse == 0.0f) << i;
+    const bool moves = v.lane[i] > 0.0f;
+    const float variance_now = fmaxf(factor * v.lane[i], kSmallestVariance);
+    m.lane[i] = moves ? m.lane[i] / (sqrtf(variance_now) + epsilon) : 0.0f;
+    v.lane[i] = moves ? variance_now : 0.0f;
+    bits |= static_cast<unsigned>(!moves) << i;
   }
-  store_eight(x, momentum + at, kEight);
+  store_eight(m, momentum + at, kEight);
   store_eight(v, variance + at, kEight);
   still[at / kEight] = static_cast<uint8_t>(bits);
 }
 
-__global__ void energy(const float* gradient, const float* variance, float* block_energy,
-                       int64_t begin, int64_t end, float factor, float epsilon) {
-  const int64_t first = begin + int64_t{blockIdx.x} * kUpdateBlockElements;
-  const int64_t at = first + int64_t{threadIdx.x} * kEight;
-  Sums sums{0, 0};  // energy, live entries
-  if (at < end) {
-    const Eight g = load_eight(gradient + at, kEight), v = load_eight(variance + at, kEight);
-    for (int i = 0; i < kEight; ++i) {
-      const float denominator = sqrtf(factor * v.lane[i]) + epsilon;
-      const float ratio = v.lane[i] > 0.0f ? g.lane[i] / denominator : 0.0f;
-      sums.first = fmaf(ratio, ratio, sums.first);
-      sums.second += v.lane[i] > 0.0f ? 1.0f : 0.0f;
-    }
-  }
-  sums = block_sums(sums);
-  if (threadIdx.x != 0) return;
-  block_energy[first / kUpdateBlockElements] = mean_energy(sums.first, sums.second);
-}
-
-struct Momentum {
-  float *momentum, *inverse;
+struct Normalize {
   const float *gradient, *value;
-  const float* block_ratio;  // null: d is held
-  float* block_energy;       // null: not wanted
+  float *variance, *normalized, *extra;
+  const float *own_weight, *block_ratio;
+  float *energy, *sketch, *block_energy, *block_variance;
   double* block_square;
   uint8_t* block_flags;
   int64_t begin, end;
-  float scale, beta, rest, beta2, largest_inverse;
-  double rest2;
-  bool preconditioned;
+  float scale, epsilon, beta2;
+  double rest2, turn_factor;
+  int turn;
+  uint64_t key;
+  bool alone;
 };
 
-struct MomentumSums {
-  float energy = 0, square = 0, live = 0;
-  bool finite = true, still_moved = false;
-};
+static_assert(kUpdateSubBlocks == kThreads / kWarp, "a warp does a sub-block");
 
-// One thread's elements, with the gradient or with zero in its place; `rest2` is 0 where d is held.
-__device__ Eight advance(const Momentum& a, const Eight& before, Eight& inverse,
-                         const Eight& gradient, const Eight& value, float decay, float rest2,
-                         bool zero, MomentumSums& sums) {
-  Eight result;
-  const float largest = static_cast<float>(kLargestFinite);
-  for (int i = 0; i < kEight; ++i) {
-    const bool moves = inverse.lane[i] > 0.0f;
-    float g = 0;
-    if (!zero) {
-      g = a.scale * gradient.lane[i];
-      sums.still_moved = sums.still_moved || (!moves && gradient.lane[i] != 0.0f);
-      if (decay != 0.0f) g = fmaf(decay, value.lane[i], g);
-      sums.square = fmaf(g, g, sums.square);
-    }
-    float ratio = g * inverse.lane[i];
-    if (rest2 != 0.0f && !zero) {
-      const float growth = divisor_growth(ratio, a.beta2, rest2);
-      sums.finite = sums.finite && growth <= largest;
-      inverse.lane[i] = fminf(inverse.lane[i] / growth, a.largest_inverse);
-      ratio = g * inverse.lane[i];
-    }
-    if (a.block_energy != nullptr) {
-      sums.energy = fmaf(ratio, ratio, sums.energy);
-      sums.live += moves ? 1.0f : 0.0f;
-    }
-    const float x = fmaf(a.beta, before.lane[i], a.rest * (a.preconditioned ? ratio : g));
-    sums.finite = sums.finite && fabsf(x) <= largest && fabsf(g) <= largest;
-    result.lane[i] = moves ? x : 0.0f;
-  }
-  return result;
+// What travels stays a number: means over time follow it, and would never lose an infinity.
+__device__ float bounded(double value) {
+  return static_cast<float>(fmax(-kLargestFinite, fmin(value, kLargestFinite)));
 }
 
-__global__ void momentum(Momentum a, const UpdateRange* ranges, int range_count) {
+// Eight elements of one thread, and what they add to the sums of their sub-block.
+struct EightGradients {
+  Eight variance, gradient;
+  float square = 0, sum = 0, signed_sum = 0;
+  bool still_moved = false, readable = true;
+};
+
+// Loads a thread's elements; what `gradient` holds is scaled, decayed and 0 where still.
+__device__ EightGradients read_gradients(const Normalize& a, float decay, int64_t at) {
+  const float largest = static_cast<float>(sqrt(kLargestFinite));
+  EightGradients mine;
+  mine.variance = load_eight(a.variance + at, kEight);
+  mine.gradient = load_eight(a.gradient + at, kEight);
+  Eight value;
+  if (decay != 0.0f) value = load_eight(a.value + at, kEight);
+  const uint32_t signs =
+      a.alone ? 0 : noise_signs(a.key, static_cast<uint64_t>(at / 32)) >> (at % 32);
+  for (int i = 0; i < kEight; ++i) {
+    const bool moves = mine.variance.lane[i] > 0.0f;
+    mine.still_moved = mine.still_moved || (!moves && mine.gradient.lane[i] != 0.0f);
+    float g = a.scale * mine.gradient.lane[i];
+    if (decay != 0.0f) g = fmaf(decay, value.lane[i], g);
+    mine.readable = mine.readable && fabsf(g) <= largest;
+    if (!moves) g = 0;
+    mine.gradient.lane[i] = g;
+    mine.square = fmaf(g, g, mine.square);
+    mine.sum += mine.variance.lane[i];
+    mine.signed_sum += (signs >> i & 1u) != 0 ? -g : g;
+  }
+  return mine;
+}
+
+// Stores a thread's normalized gradient and its variance with `own` of the squares, times `shrink`.
+// Of a block that is not finite: zeros, and the variance stays.
+__device__ void write_normalized(const Normalize& a, EightGradients& mine, float own, float shrink,
+                                 bool finite, int64_t at) {
+  const float kept = a.alone ? a.beta2 : 1.0f;
+  Eight result;
+  for (int i = 0; i < kEight && finite; ++i) {
+    const bool moves = mine.variance.lane[i] > 0.0f;
+    const float g = mine.gradient.lane[i], v = fmaf(own, g * g, kept * mine.variance.lane[i]);
+    result.lane[i] = moves ? g / (sqrtf(fmaxf(v, kSmallestVariance)) + a.epsilon) : 0.0f;
+    mine.variance.lane[i] = moves ? fmaxf(v * shrink, kSmallestVariance) : 0.0f;
+  }
+  store_eight(result, a.normalized + (at - a.begin), kEight);
+  if (finite) store_eight(mine.variance, a.variance + at, kEight);
+}
+
+// The bookkeeping of a sub-block, by one thread of its warp: `square` and `sum` are the warp's.
+__device__ void add_energy(const Normalize& a, int64_t block, int sub_block, float square,
+                           float sum, bool finite) {
+  float& energy = a.energy[block * kUpdateSubBlocks + sub_block];
+  if (finite && sum > 0) {
+    energy += bounded(double{square} / (double{a.block_ratio[block]} * double{sum}));
+  }
+  if (sub_block == a.turn) {
+    a.extra[block - a.begin / kUpdateBlockElements] = bounded(a.turn_factor * double{energy});
+    energy = 0;
+  }
+}
+
+// The bookkeeping of a block, by one of its threads: the sums are those of all sub-blocks.
+__device__ void add_sketch(const Normalize& a, int64_t block, float square, float sum,
+                           float signed_sum, bool finite) {
+  a.block_variance[block] = sum;
+  if (finite && sum > 0) {
+    a.sketch[block] += bounded(double{signed_sum} / sqrt(double{sum}));
+    a.block_energy[block] += bounded(double{square} / double{sum});
+  }
+  if (a.turn == kUpdateSubBlocks) {
+    a.extra[block - a.begin / kUpdateBlockElements] = bounded(double{a.sketch[block]});
+    a.sketch[block] = 0;
+  }
+}
+
+// The share of the rank's own squares in the variance of a sub-block.
+__device__ double own_share(const Normalize& a, int64_t block, int sub_block) {
+  if (a.alone) return a.rest2;
+  return a.rest2 * (double{a.own_weight[block * kUpdateSubBlocks + sub_block]} /
+                    double{a.block_ratio[block]});
+}
+
+// A warp does a sub-block, so its sums are the warp's.
+__global__ void normalize(Normalize a, const UpdateRange* ranges, int range_count) {
   const int64_t first = a.begin + int64_t{blockIdx.x} * kUpdateBlockElements;
   const int64_t at = first + int64_t{threadIdx.x} * kEight;
-  const bool here = at < a.end;
-  Eight before, inverse, gradient, value, x;
-  float decay = 0, rest2 = 0;
-  MomentumSums sums;
-  if (a.block_ratio != nullptr) {
-    rest2 = static_cast<float>(a.rest2 / double{a.block_ratio[first / kUpdateBlockElements]});
-  }
-  if (here) {
-    before = load_eight(a.momentum + at, kEight);
-    inverse = load_eight(a.inverse + at, kEight);
-    gradient = load_eight(a.gradient + at, kEight);
-    decay = decay_at(ranges, range_count, at);
-    if (decay != 0.0f) value = load_eight(a.value + at, kEight);
-    x = advance(a, before, inverse, gradient, value, decay, rest2, false, sums);
-  }
-  const bool moved = __syncthreads_or(sums.still_moved) != 0;
-  const bool finite = __syncthreads_and(sums.finite) != 0;
-  if (!finite && here) {
-    sums = {};
-    inverse = load_eight(a.inverse + at, kEight);
-    x = advance(a, before, inverse, gradient, value, decay, rest2, true, sums);
-  }
-  if (here) store_eight(x, a.momentum + at, kEight);
-  if (here && rest2 != 0.0f) store_eight(inverse, a.inverse + at, kEight);
-  const Sums totals = block_sums({sums.energy, sums.square});
-  const float live = a.block_energy == nullptr ? 0 : block_sum(sums.live);
-  if (threadIdx.x != 0) return;
   const int64_t block = first / kUpdateBlockElements;
-  if (a.block_energy != nullptr) a.block_energy[block] = mean_energy(totals.first, live);
-  a.block_square[block] = double{totals.second};
+  const int sub_block = static_cast<int>(threadIdx.x) / kWarp;
+  const bool here = at < a.end;
+  EightGradients mine;
+  if (here) mine = read_gradients(a, decay_at(ranges, range_count, at), at);
+  const float square = warp_sum(mine.square), sum = warp_sum(mine.sum);
+  const float signed_sum = warp_sum(mine.signed_sum);
+  const double own = own_share(a, block, sub_block), added = own * double{square};
+  const bool bearable =
+      double{square} <= kLargestFinite && (a.alone || added <= kLargestFinite * double{sum});
+  const bool moved = __syncthreads_or(mine.still_moved) != 0;
+  const bool finite = __syncthreads_and(bearable && mine.readable) != 0;
+  if (here) {
+    const double grown = double{sum} + added;
+    const float shrink = a.alone || grown == 0 ? 1.0f : static_cast<float>(double{sum} / grown);
+    write_normalized(a, mine, static_cast<float>(own), shrink, finite, at);
+  }
+  const bool leads = threadIdx.x % kWarp == 0;
+  if (leads && !a.alone) add_energy(a, block, sub_block, square, sum, finite);
+  const float first_lane = leads ? 1.0f : 0.0f;
+  const Sums squares = block_sums({first_lane * square, first_lane * sum});
+  const float signed_total = block_sum(first_lane * signed_sum);
+  if (threadIdx.x != 0) return;
+  a.block_square[block] = finite ? double{squares.first} : 0;
   a.block_flags[block] = !finite ? kBlockNotFinite : moved ? kBlockStillMoved : 0;
+  if (!a.alone) add_sketch(a, block, squares.first, squares.second, signed_total, finite);
+}
+
+struct Momentum {
+  float *momentum, *variance;
+  const float *normalized, *extra;  // may be null
+  int64_t begin, end;
+  float beta, rest;
+  double turn_memory;
+  int turn;
+};
+
+__global__ void momentum(Momentum a) {
+  const int64_t first = a.begin + int64_t{blockIdx.x} * kUpdateBlockElements;
+  const int64_t at = first + int64_t{threadIdx.x} * kEight;
+  if (at >= a.end) return;
+  if (a.normalized != nullptr) {
+    Eight m = load_eight(a.momentum + at, kEight);
+    const Eight y = load_eight(a.normalized + (at - a.begin), kEight);
+    for (int i = 0; i < kEight; ++i) {
+      const float next = fmaf(a.beta, m.lane[i], a.rest * y.lane[i]);
+      m.lane[i] = fabsf(next) >= kSmallestMomentum ? next : 0.0f;
+    }
+    store_eight(m, a.momentum + at, kEight);
+  }
+  if (a.extra == nullptr || static_cast<int>(threadIdx.x) / kWarp != a.turn) return;
+  const double energy = a.extra[(first - a.begin) / kUpdateBlockElements];
+  const float growth = static_cast<float>(a.turn_memory + (1 - a.turn_memory) * energy);
+  const float largest = static_cast<float>(kLargestFinite);
+  Eight v = load_eight(a.variance + at, kEight);
+  for (int i = 0; i < kEight; ++i) {
+    const float next = fminf(fmaxf(v.lane[i] * growth, kSmallestVariance), largest);
+    v.lane[i] = v.lane[i] > 0.0f ? next : 0.0f;
+  }
+  store_eight(v, a.variance + at, kEight);
 }
 
 struct Step {
   float* value;
-  const float *momentum, *inverse;  // inverse may be null
+  const float* momentum;
   const uint8_t* still;
-  const float* block_factor;
   int64_t elements;
-  float rate;
+  float rate, factor;
 };
 
 __global__ void step(Step a, ComputeCopy copy, const UpdateRange* ranges, int range_count) {
   const int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
   if (at >= a.elements) return;
-  const float factor = a.block_factor[blockIdx.x], decay = decay_at(ranges, range_count, at);
+  const float decay = decay_at(ranges, range_count, at);
   const unsigned still = a.still[at / kEight];
-  Eight value = load_eight(a.value + at, kEight), x = load_eight(a.momentum + at, kEight);
-  if (a.inverse != nullptr) {
-    const Eight inverse = load_eight(a.inverse + at, kEight);
-    for (int i = 0; i < kEight; ++i) x.lane[i] *= inverse.lane[i];
-  }
+  Eight value = load_eight(a.value + at, kEight);
+  const Eight m = load_eight(a.momentum + at, kEight);
   for (int i = 0; i < kEight; ++i) {
-    const float moved = onebit_stepped(value.lane[i], x.lane[i], factor, a.rate, decay);
+    const float moved =
+        fmaf(-a.rate, fmaf(decay, value.lane[i], a.factor * m.lane[i]), value.lane[i]);
     value.lane[i] = (still >> i & 1u) != 0 ? value.lane[i] : moved;
   }
   store_eight(value, a.value + at, kEight);
@@ -177,43 +233,57 @@ void onebit_freeze(Context& context, const OnebitFreeze& a) {
   CudaStream& door = CudaStream::of(context);
   freeze<<<update_blocks(elements), kThreads, 0, door.stream()>>>(
       a.momentum.data<float>(), a.variance.data<float>(), a.still.data<uint8_t>(), elements,
-      static_cast<float>(a.variance_factor), static_cast<float>(a.epsilon), a.preconditioned);
+      static_cast<float>(a.variance_factor), static_cast<float>(a.epsilon));
   check_launch("onebit_freeze");
 }
 
-void onebit_energy(Context& context, const OnebitEnergy& a) {
+void onebit_normalize(Context& context, const OnebitNormalize& a) {
   if (a.begin == a.end) return;
   CudaStream& door = CudaStream::of(context);
-  energy<<<update_blocks(a.end - a.begin), kThreads, 0, door.stream()>>>(
-      a.gradient.data<float>(), a.variance.data<float>(), a.block_energy.data<float>(), a.begin,
-      a.end, static_cast<float>(a.variance_factor), static_cast<float>(a.epsilon));
-  check_launch("onebit_energy");
+  const DeviceRanges ranges(door, a.ranges);
+  const auto travelling = [&](const View& view) { return a.alone ? nullptr : view.data<float>(); };
+  const Normalize call{.gradient = a.gradient.data<float>(),
+                       .value = a.ranges.empty() ? nullptr : a.value.data<float>(),
+                       .variance = a.variance.data<float>(),
+                       .normalized = a.normalized.data<float>(),
+                       .extra = travelling(a.extra),
+                       .own_weight = a.alone ? nullptr : a.own_weight.data<float>(),
+                       .block_ratio = a.alone ? nullptr : a.block_ratio.data<float>(),
+                       .energy = travelling(a.energy),
+                       .sketch = travelling(a.sketch),
+                       .block_energy = travelling(a.block_energy),
+                       .block_variance = travelling(a.block_variance),
+                       .block_square = a.block_square.data<double>(),
+                       .block_flags = a.block_flags.data<uint8_t>(),
+                       .begin = a.begin,
+                       .end = a.end,
+                       .scale = static_cast<float>(a.gradient_scale),
+                       .epsilon = static_cast<float>(a.epsilon),
+                       .beta2 = static_cast<float>(a.beta2),
+                       .rest2 = 1 - a.beta2,
+                       .turn_factor = a.turn_factor,
+                       .turn = static_cast<int>(a.turn),
+                       .key = a.sketch_key,
+                       .alone = a.alone};
+  normalize<<<update_blocks(a.end - a.begin), kThreads, 0, door.stream()>>>(call, ranges.data(),
+                                                                            ranges.count());
+  check_launch("onebit_normalize");
 }
 
 void onebit_momentum(Context& context, const OnebitMomentum& a) {
   if (a.begin == a.end) return;
   CudaStream& door = CudaStream::of(context);
-  const DeviceRanges ranges(door, a.ranges);
-  const Momentum call{
-      .momentum = a.momentum.data<float>(),
-      .inverse = a.inverse.data<float>(),
-      .gradient = a.gradient.data<float>(),
-      .value = a.ranges.empty() ? nullptr : a.value.data<float>(),
-      .block_ratio = a.block_ratio.empty() ? nullptr : a.block_ratio.data<float>(),
-      .block_energy = a.block_energy.empty() ? nullptr : a.block_energy.data<float>(),
-      .block_square = a.block_square.data<double>(),
-      .block_flags = a.block_flags.data<uint8_t>(),
-      .begin = a.begin,
-      .end = a.end,
-      .scale = static_cast<float>(a.gradient_scale),
-      .beta = static_cast<float>(a.beta1),
-      .rest = static_cast<float>(1 - a.beta1),
-      .beta2 = static_cast<float>(a.beta2),
-      .largest_inverse = static_cast<float>(1 / a.epsilon),
-      .rest2 = 1 - a.beta2,
-      .preconditioned = a.preconditioned};
-  momentum<<<update_blocks(a.end - a.begin), kThreads, 0, door.stream()>>>(call, ranges.data(),
-                                                                           ranges.count());
+  const Momentum call{.momentum = a.momentum.data<float>(),
+                      .variance = a.variance.data<float>(),
+                      .normalized = a.normalized.empty() ? nullptr : a.normalized.data<float>(),
+                      .extra = a.extra.empty() ? nullptr : a.extra.data<float>(),
+                      .begin = a.begin,
+                      .end = a.end,
+                      .beta = static_cast<float>(a.beta1),
+                      .rest = static_cast<float>(1 - a.beta1),
+                      .turn_memory = a.turn_memory,
+                      .turn = static_cast<int>(a.turn)};
+  momentum<<<update_blocks(a.end - a.begin), kThreads, 0, door.stream()>>>(call);
   check_launch("onebit_momentum");
 }
 
@@ -224,11 +294,10 @@ void onebit_step(Context& context, const OnebitStep& a) {
   const DeviceRanges ranges(door, a.ranges);
   const Step call{.value = a.value.data<float>(),
                   .momentum = a.momentum.data<float>(),
-                  .inverse = a.inverse.data<float>(),
                   .still = a.still.data<uint8_t>(),
-                  .block_factor = a.block_factor.data<float>(),
                   .elements = elements,
-                  .rate = static_cast<float>(a.learning_rate)};
+                  .rate = static_cast<float>(a.learning_rate),
+                  .factor = static_cast<float>(a.momentum_factor)};
   step<<<update_blocks(elements), kThreads, 0, door.stream()>>>(call, ComputeCopy(a.compute_value),
                                                                 ranges.data(), ranges.count());
   check_launch("onebit_step");

@@ -44,20 +44,4 @@ ONEBIT_HOST_DEVICE inline AdamElement adam_element(AdamElement old, float gradie
   return {value, momentum, variance};
 }
 
-// 1 / d of 1-bit Adam's freeze; 0 for an entry that stays still.
-ONEBIT_HOST_DEVICE inline float frozen_inverse(float variance, float factor, float epsilon) {
-  return variance > 0.0f ? 1.0f / (sqrtf(factor * variance) + epsilon) : 0.0f;
-}
-
-// What d grows by in d^2 = beta2 d^2 + rest2 g^2, with ratio = g / d; infinite beyond f32.
-ONEBIT_HOST_DEVICE inline float divisor_growth(float ratio, float beta2, float rest2) {
-  return sqrtf(fmaf(rest2, ratio * ratio, beta2));
-}
-
-// One element of onebit_step, for entries that move.
-ONEBIT_HOST_DEVICE inline float onebit_stepped(float value, float x, float block_factor, float rate,
-                                               float decay) {
-  return fmaf(-rate, fmaf(decay, value, block_factor * x), value);
-}
-
 }  // namespace onebit::ops

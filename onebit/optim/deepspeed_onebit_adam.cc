@@ -122,7 +122,7 @@ StepReport DeepSpeedOneBitAdam::compressed_step(Context& context, params::Table&
       momenta[i] = keep * momenta[i] + take * (factor * gradients[i]);
     }
   });
-  report.momentum_norm = std::sqrt(ops::squared_norm(context, momentum()));
+  report.sent_norm = std::sqrt(ops::squared_norm(context, momentum()));
   double residual = 0;
   for (size_t group = 0; group < exchanges_.size(); ++group) {
     exchange(groups_[group], *exchanges_[group]);

@@ -20,10 +20,11 @@ FreezeRule::FreezeRule(const OptimizerConfig& config, const RunFacts& run)
       schedule_warmup_(run.schedule_warmup) {
   const double full = std::max(1.0, std::round(1 / (1 - config.beta2)));
   // What is not settled yet settles later where the variance goes on.
-  const double enough = config.variance == Variance::kLocal ? std::max(1.0, full / 10) : full;
+  const bool goes_on = config.parity == Parity::kNone;
+  const double enough = goes_on ? std::max(1.0, full / 10) : full;
   window_ = config.freeze_window > 0 ? config.freeze_window : static_cast<int64_t>(enough);
   stride_ = std::max<int64_t>(1, window_ / kSamplesInWindow);
-  settled_ = std::pow(kSettled, static_cast<double>(window_) / full);
+  settled_ = goes_on ? kSettledEnough : std::pow(kSettled, static_cast<double>(window_) / full);
   if (last_ && run.total_steps > 0 && *last_ >= run.total_steps) {
     log_warning(
         "optimizer.params.freeze_step = {} is not before the end of the run ({} steps): nothing "

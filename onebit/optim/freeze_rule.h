@@ -1,12 +1,13 @@
 // When the warm-up of a 1-bit optimizer ends.
 //
 // A number: after that many updates. "auto": when the warm-up of the learning rate has ended and
-// the variance has settled, i.e. the L1 norm of the bias-corrected variance is at least 0.96 of
-// what it was one window of 1 / (1 - beta2) updates before (Tang et al., arXiv 2102.02888; over a
-// shorter window, as a tenth of that where the variance goes on after the freeze, the same pace:
-// 0.96^(window share)) and at most 1 / 0.96 of it: gradients that grow beyond a variance which is
-// fixed make updates that are too large. Either way the last kObservedUpdates updates of the
-// warm-up are for observing local gradients, so "auto" freezes that long after its decision.
+// the variance has settled enough. Enough where the variance goes on after the freeze: its L1 norm
+// (bias-corrected) has neither halved nor doubled within a tenth of Adam's memory, 0.1 / (1 -
+// beta2) updates. Enough where it is fixed (parity "deepspeed"): within a whole memory it has
+// changed by no more than a factor of 0.96 (Tang et al., arXiv 2102.02888), or the same pace over a
+// shorter window, and neither way: gradients that grow beyond a fixed variance make updates that
+// are too large. Either way the last kObservedUpdates updates of the warm-up are for observing
+// local gradients, so "auto" freezes that long after its decision.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ namespace onebit::optim {
 class FreezeRule {
  public:
   static constexpr int64_t kObservedUpdates = 50;
-  static constexpr double kSettled = 0.96;
+  static constexpr double kSettled = 0.96, kSettledEnough = 0.5;
 
   FreezeRule(const OptimizerConfig& config, const RunFacts& run);
 
@@ -34,6 +35,9 @@ class FreezeRule {
   // `factor` to correct its bias. Collective; the same answer on every rank.
   bool freezes_after(Context&, comm::Communicator&, int64_t update, ConstView variance,
                      double factor);
+
+  // Whether a number in the recipe says that `updates` are not enough.
+  bool is_before(int64_t updates) const { return !automatic_ && last_ && updates < *last_; }
 
   void save(params::StateWriter&) const;
   void load(const params::StateReader&);

@@ -1,5 +1,6 @@
 #include "onebit/optim/gradient_clipper.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -68,13 +69,28 @@ void GradientClipper::measure_ratio(double norm_of_average, double rms_of_norms)
   ratio_ += weight * (norm_of_average / rms_of_norms - ratio_);
 }
 
-Json GradientClipper::save() const {
-  return {{"ratio", ratio_}, {"measurements", measurements_}};
+void GradientClipper::follow(double ratio) {
+  if (ratio > 0) ratio_ = ratio;
 }
 
-void GradientClipper::load(const Json& state) {
+Json GradientClipper::save(int world_size) const {
+  return {{"ratio", ratio_}, {"measurements", measurements_}, {"ranks", world_size}};
+}
+
+void GradientClipper::load(const Json& state, int world_size) {
   ratio_ = state.at("ratio").get<double>();
   measurements_ = state.at("measurements").get<int64_t>();
+  // Older checkpoints do not say: they are taken to be of as many ranks as now.
+  const int saved = state.value("ranks", world_size);
+  if (saved == world_size) return;
+  if (saved == 1) {
+    // One rank has seen no noise. 1 clips too much rather than too little until it is measured.
+    ratio_ = 1;
+    measurements_ = 0;
+    return;
+  }
+  const double share = std::clamp((1 / (ratio_ * ratio_) - 1) / (saved - 1), 0.0, 1.0);
+  ratio_ = 1 / std::sqrt(1 + share * (world_size - 1));
 }
 
 std::string first_non_finite(const params::Table& table) {

@@ -2,9 +2,9 @@
 //
 // Averaged gradients: the norm of the average. Local gradients (compressed phase): the average is
 // not known before the exchange, so its norm is estimated as ratio * rms over ranks of the local
-// norms. `ratio` is the average of norm of average / rms of local norms over the steps that were
-// observed in the warm-up (a running one, weight 0.02, after 50), so a threshold tuned in the
-// warm-up means the same afterwards.
+// norms. `ratio`, from 1 / sqrt(ranks) to 1, is measured over the steps that were observed in the
+// warm-up (a running mean, weight 0.02, after 50) and then follows the optimizer's estimate
+// (noise_ratio.h), so a threshold tuned in the warm-up means the same in the whole run.
 #pragma once
 
 #include <string>
@@ -41,9 +41,14 @@ class GradientClipper {
   GradientNorm agree(Context&, comm::Communicator&, ConstView gradients, GradientNeed,
                      double unscale = 1);
 
+  // Compressed phase: the ratio as the optimizer finds it; 0: it knows none yet.
+  void follow(double ratio);
+
   double ratio() const { return ratio_; }
-  Json save() const;
-  void load(const Json&);
+  // Where the number of ranks is another one, the share of noise in the average is kept, not the
+  // ratio.
+  Json save(int world_size) const;
+  void load(const Json&, int world_size);
 
  private:
   void measure_ratio(double norm_of_average, double rms_of_norms);

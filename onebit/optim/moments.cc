@@ -66,52 +66,49 @@ double Moments::next_variance_weight(const OptimizerConfig& config) const {
   return config.bias_correction ? config.beta2 * variance_weight_ + (1 - config.beta2) : 1;
 }
 
-void Moments::save_momentum(params::StateWriter& writer) const {
+void Moments::save_weights(params::StateWriter& writer) const {
   writer.scalar("momentum_weight", momentum_weight_);
   writer.scalar("variance_weight", variance_weight_);
-  writer.replicated("momentum", momentum());
 }
 
-void Moments::load_momentum(const params::StateReader& reader) {
+void Moments::load_weights(const params::StateReader& reader) {
   momentum_weight_ = reader.scalar("momentum_weight").get<double>();
   variance_weight_ = reader.scalar("variance_weight").get<double>();
-  reader.replicated("momentum", momentum());
 }
 
 void Moments::save(params::StateWriter& writer) const {
-  save_momentum(writer);
+  save_weights(writer);
+  writer.replicated("momentum", momentum());
   writer.replicated("variance", variance());
 }
 
 void Moments::load(const params::StateReader& reader) {
-  load_momentum(reader);
+  load_weights(reader);
+  reader.replicated("momentum", momentum());
   reader.replicated("variance", variance());
 }
 
-void Moments::save_own_inverse(params::StateWriter& writer) const {
-  save_momentum(writer);
-  writer.own("inverse", variance());
+void Moments::save_own_variance(params::StateWriter& writer) const {
+  save_weights(writer);
+  writer.own("variance", variance());
 }
 
-void Moments::load_own_inverse(const params::StateReader& reader, int rank, int world_size) {
-  load_momentum(reader);
+void Moments::load_own_variance(const params::StateReader& reader, int rank, int world_size) {
+  load_weights(reader);
   const int saved = reader.saved_world_size();
   const auto elements = static_cast<size_t>(variance().elements());
-  const auto inverse_of = [&](int from) { return own_buffer(reader, "inverse", from, elements); };
-  std::vector<float> inverse;
+  std::vector<float> own;
   if (saved == world_size) {
-    inverse = inverse_of(rank);
+    own = own_buffer(reader, "variance", rank, elements);
   } else {
-    std::vector<double> square(elements, 0.0);  // infinite where entries are still
+    std::vector<double> sum(elements, 0.0);
     for (int from = 0; from < saved; ++from) {
-      const std::vector<float> one = inverse_of(from);
-      for (size_t i = 0; i < elements; ++i) square[i] += 1 / (double{one[i]} * one[i]);
+      const std::vector<float> one = own_buffer(reader, "variance", from, elements);
+      for (size_t i = 0; i < elements; ++i) sum[i] += one[i];
     }
-    for (const double sum : square) {
-      inverse.push_back(static_cast<float>(1 / std::sqrt(sum / saved)));
-    }
+    for (const double one : sum) own.push_back(static_cast<float>(one / saved));
   }
-  copy(variance(), ConstView::of(inverse.data(), {static_cast<int64_t>(elements)}));
+  copy(variance(), ConstView::of(own.data(), {static_cast<int64_t>(elements)}));
 }
 
 int64_t Moments::size_bytes() const {

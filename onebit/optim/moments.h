@@ -34,15 +34,15 @@ class Moments {
 
   void save(params::StateWriter&) const;
   void load(const params::StateReader&);
-  // The same but for what stands in variance(): 1 / d of 1-bit Adam, each rank's own. Other ranks
-  // than saved it start from the mean of d^2.
-  void save_own_inverse(params::StateWriter&) const;
-  void load_own_inverse(const params::StateReader&, int rank, int world_size);
+  // Without the momentum, the variance this rank's own. Other ranks than saved it start from the
+  // mean over those.
+  void save_own_variance(params::StateWriter&) const;
+  void load_own_variance(const params::StateReader&, int rank, int world_size);
   int64_t size_bytes() const;
 
  private:
-  void save_momentum(params::StateWriter&) const;
-  void load_momentum(const params::StateReader&);
+  void save_weights(params::StateWriter&) const;
+  void load_weights(const params::StateReader&);
 
   Tensor momentum_, variance_;
   double momentum_weight_ = 0, variance_weight_ = 0;

@@ -1,18 +1,44 @@
 #include "onebit/optim/onebit_adam.h"
 
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
+#include "onebit/ops/cast.h"
 #include "onebit/ops/onebit_update.h"
 
 namespace onebit::optim {
 namespace {
 
+// The energies of the sub-blocks travel one after the other, then the sketch.
+constexpr int64_t kTurns = ops::kUpdateSubBlocks + 1;
+
 template <typename T>
 void read_into(std::vector<T>& host, ConstView view) {
   copy(View::of(host.data(), {static_cast<int64_t>(host.size())}), view);
+}
+
+std::vector<float> host_copy(const Tensor& tensor) {
+  std::vector<float> values(static_cast<size_t>(tensor.shape().elements()));
+  read_into(values, tensor.view());
+  return values;
+}
+
+// Rows that are looked up get most of their gradient from the few samples that hold their word:
+// one rank sees too few of them to know their variance, so its own count for 1 / ranks.
+std::vector<float> own_weights(const params::Table& table, int world_size) {
+  const int64_t blocks = comm::blocks_in(table.size_elements());
+  std::vector<float> weights(static_cast<size_t>(blocks * ops::kUpdateSubBlocks), 1.0f);
+  for (const params::Parameter& parameter : table.parameters()) {
+    if (!parameter.declaration.lookup) continue;
+    const int64_t first = parameter.range.begin / ops::kUpdateSubBlockElements;
+    const int64_t last = (parameter.range.end - 1) / ops::kUpdateSubBlockElements;
+    std::fill(weights.begin() + first, weights.begin() + last + 1,
+              1.0f / static_cast<float>(world_size));
+  }
+  return weights;
 }
 
 }  // namespace
@@ -24,23 +50,25 @@ OneBitAdam::OneBitAdam(const OptimizerConfig& config, const params::Table& table
       communicator_(communicator),
       moments_(table, config.weight_decay),
       freeze_rule_(config, run),
-      level_(comm::blocks_in(table.size_elements())),
-      noise_(comm::blocks_in(table.size_elements())),
-      still_(table, config.moving_rows) {
-  ONEBIT_INVARIANT(preconditioned() || !is_local());
+      still_(table, config.moving_rows),
+      noise_(comm::blocks_in(table.size_elements()), communicator.world_size()) {
+  const Device device = table.device();
   const int64_t blocks = comm::blocks_in(table.size_elements());
-  const auto count = static_cast<size_t>(blocks);
-  // Nobody asks for it where the variance is frozen.
-  const bool has_energy = config.variance != Variance::kFrozen;
-  energy_ = Tensor::zeros(table.device(), DType::kF32, {has_energy ? blocks : 0});
-  square_ = Tensor::zeros(table.device(), DType::kF64, {blocks});
-  flags_ = Tensor::zeros(table.device(), DType::kU8, {blocks});
-  factor_ = Tensor::zeros(table.device(), DType::kF32, {blocks});
-  ratio_ = Tensor::zeros(table.device(), DType::kF32, {is_local() ? blocks : 0});
-  host_energy_.resize(has_energy ? count : 0);
-  host_factor_.resize(count);
-  host_square_.resize(count);
-  host_flags_.resize(count);
+  square_ = Tensor::zeros(device, DType::kF64, {blocks});
+  flags_ = Tensor::zeros(device, DType::kU8, {blocks});
+  host_square_.resize(static_cast<size_t>(blocks));
+  host_flags_.resize(static_cast<size_t>(blocks));
+  exchange_ = std::make_unique<GradientSigns>(communicator, table, run.bucket_bytes,
+                                              still_.bitmap(), momentum());
+  if (alone()) return;
+  const std::vector<float> weights = own_weights(table, communicator.world_size());
+  own_weight_ = Tensor::zeros(device, DType::kF32, {blocks * ops::kUpdateSubBlocks});
+  copy(own_weight_.view(), ConstView::of(weights.data(), own_weight_.shape()));
+  energy_ = Tensor::zeros(device, DType::kF32, own_weight_.shape());
+  for (Tensor* tensor : {&ratio_, &sketch_, &mean_sketch_, &block_energy_, &block_variance_}) {
+    *tensor = Tensor::zeros(device, DType::kF32, {blocks});
+  }
+  show_ratios();
 }
 
 GradientNeed OneBitAdam::gradient_need() const {
@@ -51,28 +79,16 @@ bool OneBitAdam::observes_local_gradients() const {
   return phase_ == Phase::kWarmup && freeze_rule_.observes(updates_ + 1);
 }
 
-void OneBitAdam::observe_local_gradients(Context& context, const params::Table& table,
-                                         params::Range range) {
-  // One rank's gradients are the average: there is no noise to tell from it.
-  const bool of_use = has_level() || (is_local() && communicator_.world_size() > 1);
-  if (!of_use || updates_ < LiveLevel::kLeastUpdates) return;
-  measure_energy(context, table, range);
-  observed_ = true;
-}
-
-void OneBitAdam::measure_energy(Context& context, const params::Table& table, params::Range range) {
-  ops::onebit_energy(context, {.gradient = table.gradients(),
-                               .variance = moments_.variance(),
-                               .block_energy = energy_.view(),
-                               .begin = range.begin,
-                               .end = range.end,
-                               .epsilon = config_.epsilon,
-                               .variance_factor = 1 / moments_.variance_weight(config_)});
-}
-
 void OneBitAdam::skip_step() {
   ONEBIT_INVARIANT(!begun_);
-  observed_ = false;
+}
+
+double OneBitAdam::variance_memory() const {
+  return 1 - (1 - config_.beta2) / moments_.next_variance_weight(config_);
+}
+
+int64_t OneBitAdam::updates_in_turn() const {
+  return std::min(kTurns, exchanges_ + 1);
 }
 
 StepReport OneBitAdam::step(Context& context, params::Table& table, const StepInput& input) {
@@ -83,7 +99,6 @@ StepReport OneBitAdam::step(Context& context, params::Table& table, const StepIn
 StepReport OneBitAdam::warmup_step(Context& context, params::Table& table, const StepInput& input) {
   StepReport report{.phase = Phase::kWarmup};
   const Stopwatch watch;
-  if (observed_) observe_warmup(context, table, input);
   moments_.step(context, table, config_, input);
   ++updates_;
   if (freeze_rule_.freezes_after(context, communicator_, updates_, moments_.variance(),
@@ -96,64 +111,38 @@ StepReport OneBitAdam::warmup_step(Context& context, params::Table& table, const
   return report;
 }
 
-void OneBitAdam::observe_warmup(Context& context, const params::Table& table,
-                                const StepInput& input) {
-  observed_ = false;
-  const auto read_energy = [&] {
-    read_into(host_energy_, energy_.view());
-    const double square = input.gradient_scale * input.gradient_scale;
-    for (float& energy : host_energy_) energy = static_cast<float>(energy * square);
-  };
-  read_energy();
-  if (has_level()) return level_.observe(host_energy_);
-  const std::vector<float> own = host_energy_;
-  measure_energy(context, table, {0, table.size_elements()});  // of the average by now
-  read_energy();
-  noise_.observe(own, host_energy_);
-}
-
 void OneBitAdam::freeze(Context& context, params::Table& table) {
   ops::onebit_freeze(context, {.momentum = momentum(),
-                               .variance = inverse(),
+                               .variance = variance(),
                                .still = still_.bitmap(),
                                .epsilon = config_.epsilon,
-                               .variance_factor = 1 / moments_.variance_weight(config_),
-                               .preconditioned = preconditioned()});
-  still_.hold(momentum(), inverse());
+                               .variance_factor = 1 / moments_.variance_weight(config_)});
+  still_.hold(momentum(), variance());
   still_.refresh();
-  if (has_level()) level_.start(communicator_);
-  if (is_local()) noise_.settle(communicator_);
+  exchange_->adopt_momentum({0, table.size_elements()});
   phase_ = Phase::kCompressed;
-  make_exchange(table);
   if (communicator_.rank() == 0) {
     log_info("update {}: 1-bit Adam freezes; {} of {} elements have had no gradient and stay still",
              updates_, still_.count(), table.size_elements());
   }
 }
 
-void OneBitAdam::make_exchange(const params::Table& table) {
-  if (is_local()) {
-    const std::vector<float> ratios = noise_.ratios(communicator_.world_size());
-    copy(ratio_.view(), ConstView::of(ratios.data(), ratio_.shape()));
-  }
-  const compress::CompressionOptions options{
-      .scale = config_.scale == ScaleRule::kMeanAbsolute ? compress::ScaleKind::kMeanAbsolute
-                                                         : compress::ScaleKind::kRootMeanSquare,
-      .extra = has_level() ? compress::ExtraType::kBF16 : compress::ExtraType::kNone,
-      .bypass_single_rank = true};
-  exchange_ = std::make_unique<MomentumExchange>(
-      communicator_, table, run_.bucket_bytes, options,
-      ExchangeBuffers{.momentum = momentum(),
-                      .still = still_.bitmap(),
-                      .energy = has_level() ? energy_.view() : View()});
+void OneBitAdam::show_ratios() {
+  const std::vector<float> ratios = noise_.ratios();
+  copy(ratio_.view(), ConstView::of(ratios.data(), ratio_.shape()));
 }
 
 void OneBitAdam::begin_step(Context& computing, params::Table& table, const StepInput& input) {
   ONEBIT_INVARIANT(phase_ == Phase::kCompressed && !begun_);
   begun_ = true;
-  exchange_->begin(computing, [this, &table, input](Context& context, params::Range range) {
-    prepare(context, table, input, range);
-  });
+  exchange_->begin(
+      computing, input.beta1.value_or(config_.beta1),
+      [this, &table, input](Context& context, const GradientSigns::Bucket& bucket) {
+        normalize(context, table, input, bucket);
+      },
+      [this, input](Context& context, const GradientSigns::Bucket& bucket) {
+        receive(context, input, bucket);
+      });
 }
 
 void OneBitAdam::gradients_ready(params::Range range) {
@@ -161,26 +150,52 @@ void OneBitAdam::gradients_ready(params::Range range) {
   exchange_->ready(range);
 }
 
-void OneBitAdam::prepare(Context& context, const params::Table& table, const StepInput& input,
-                         params::Range range) {
-  ops::onebit_momentum(
+void OneBitAdam::normalize(Context& context, const params::Table& table, const StepInput& input,
+                           const GradientSigns::Bucket& bucket) {
+  ops::onebit_normalize(
       context,
-      {.momentum = momentum(),
-       .inverse = inverse(),
-       .block_ratio = is_local() ? ConstView(ratio_.view()) : ConstView(),
-       .gradient = table.gradients(),
+      {.gradient = table.gradients(),
        .value = table.values(),
        .ranges = config_.decoupled_decay ? std::span<const ops::UpdateRange>() : moments_.ranges(),
-       .block_energy = has_level() ? energy_.view() : View(),
+       .variance = variance(),
+       .normalized = bucket.normalized,
+       .extra = bucket.extra,
+       .own_weight = own_weight_.view(),
+       .block_ratio = ratio_.view(),
+       .energy = energy_.view(),
+       .sketch = sketch_.view(),
+       .block_energy = block_energy_.view(),
+       .block_variance = block_variance_.view(),
        .block_square = square_.view(),
        .block_flags = flags_.view(),
-       .begin = range.begin,
-       .end = range.end,
+       .begin = bucket.range.begin,
+       .end = bucket.range.end,
        .gradient_scale = input.gradient_scale,
-       .beta1 = input.beta1.value_or(config_.beta1),
-       .beta2 = 1 - (1 - config_.beta2) / moments_.next_variance_weight(config_),
+       .beta2 = variance_memory(),
        .epsilon = config_.epsilon,
-       .preconditioned = preconditioned()});
+       .turn_factor = 1 / static_cast<double>(updates_in_turn()),
+       .turn = exchanges_ % kTurns,
+       .sketch_key = static_cast<uint64_t>(exchanges_ + 1),
+       .alone = alone()});
+}
+
+void OneBitAdam::receive(Context& context, const StepInput& input,
+                         const GradientSigns::Bucket& bucket) {
+  const int64_t turn = exchanges_ % kTurns;
+  ops::onebit_momentum(
+      context, {.momentum = momentum(),
+                .variance = variance(),
+                .normalized = alone() ? ConstView(bucket.normalized) : ConstView(),
+                .extra = alone() ? ConstView() : ConstView(bucket.extra),
+                .begin = bucket.range.begin,
+                .end = bucket.range.end,
+                .beta1 = input.beta1.value_or(config_.beta1),
+                .turn_memory = std::pow(variance_memory(), static_cast<double>(updates_in_turn())),
+                .turn = turn});
+  if (alone() || turn != ops::kUpdateSubBlocks) return;
+  const int64_t first = bucket.range.begin / ops::kUpdateBlockElements;
+  ops::cast(context, {.from = bucket.extra,
+                      .to = mean_sketch_.view().rows(first, first + bucket.extra.elements())});
 }
 
 StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
@@ -191,22 +206,21 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
   exchange_->finish(context);
   const Stopwatch watch;
   const compress::ResidualNorms norms = exchange_->norms();
-  report.momentum_norm = norms.values;
+  report.sent_norm = norms.values;
   report.residual_norm = norms.worker_residual;
   report.compress_seconds = exchange_->compress_seconds();
   report.wait_seconds = exchange_->wait_seconds();
   moments_.advance_momentum_weight(input.beta1.value_or(config_.beta1));
-  if (is_local()) moments_.advance_variance_weight(config_.beta2);
+  moments_.advance_variance_weight(config_.beta2);
 
   std::vector<uint8_t> touched;
   const Agreement agreement = agree(table, touched);
   report.applied = agreement.finite;
   report.local_gradient_square = agreement.local_gradient_square;
+  if (!alone() && exchanges_ % kTurns == ops::kUpdateSubBlocks) end_cycle(context);
+  ++exchanges_;
+  report.norm_ratio = noise_.norm_ratio();
   if (agreement.finite) {
-    if (has_level()) {
-      read_into(host_energy_, energy_.view());
-      level_.update(host_energy_);
-    }
     const int64_t still_before = still_.count();
     if (agreement.touched) wake(table, input, std::move(touched));
     report.woken_elements = still_before - still_.count();
@@ -234,26 +248,25 @@ OneBitAdam::Agreement OneBitAdam::agree(const params::Table& table, std::vector<
 
 void OneBitAdam::wake(const params::Table& table, const StepInput& input,
                       std::vector<uint8_t> touched) {
-  const auto woken = still_.wake(communicator_, std::move(touched),
-                                 {.momentum = momentum(),
-                                  .inverse = inverse(),
-                                  .gradients = table.gradients(),
-                                  .gradient_scale = input.gradient_scale,
-                                  .beta1 = input.beta1.value_or(config_.beta1),
-                                  .epsilon = config_.epsilon,
-                                  .preconditioned = preconditioned()});
-  if (!has_level()) return;
-  for (const auto& [block, live, elements] : woken) level_.join(block, live, elements);
+  const std::vector<params::Range> rows = still_.wake(communicator_, std::move(touched),
+                                                      {.momentum = momentum(),
+                                                       .variance = variance(),
+                                                       .gradients = table.gradients(),
+                                                       .gradient_scale = input.gradient_scale,
+                                                       .beta1 = input.beta1.value_or(config_.beta1),
+                                                       .epsilon = config_.epsilon});
+  for (const params::Range& entries : rows) exchange_->adopt_momentum(entries);
+}
+
+void OneBitAdam::end_cycle(Context& context) {
+  const std::vector<float> energy = host_copy(block_energy_), variance = host_copy(block_variance_);
+  const std::vector<float> sketch = host_copy(mean_sketch_);
+  noise_.follow(communicator_, {.energy = energy, .variance = variance, .sketch = sketch});
+  ops::fill(context, block_energy_.view(), 0.0f);
+  show_ratios();
 }
 
 void OneBitAdam::apply(Context& context, params::Table& table, const StepInput& input) {
-  const double unbias = 1 / moments_.momentum_weight(config_);
-  for (size_t block = 0; block < host_factor_.size(); ++block) {
-    const double brake = has_level() ? level_.brake(static_cast<int64_t>(block)) : 1.0;
-    host_factor_[block] = static_cast<float>(unbias * brake);
-  }
-  copy(factor_.view(),
-       ConstView::of(host_factor_.data(), {static_cast<int64_t>(host_factor_.size())}));
   std::vector<ops::UpdateRange> no_decay;
   std::span<const ops::UpdateRange> ranges = moments_.ranges();
   if (!config_.decoupled_decay) {
@@ -264,11 +277,10 @@ void OneBitAdam::apply(Context& context, params::Table& table, const StepInput& 
   ops::onebit_step(context, {.value = table.values(),
                              .compute_value = copies ? table.compute_values() : View(),
                              .momentum = momentum(),
-                             .inverse = preconditioned() ? View() : inverse(),
                              .still = still_.bitmap(),
-                             .block_factor = factor_.view(),
                              .ranges = ranges,
-                             .learning_rate = input.learning_rate});
+                             .learning_rate = input.learning_rate,
+                             .momentum_factor = 1 / moments_.momentum_weight(config_)});
 }
 
 }  // namespace onebit::optim

@@ -1,28 +1,34 @@
-// 1-bit Adam (Tang et al., arXiv 2102.02888), changed as the design says: preconditioned
-// coordinates, a live level, still entries, exact counting.
+// 1-bit Adam (Tang et al., arXiv 2102.02888) with another arithmetic than theirs, that follows Adam
+// where theirs falls behind: docs/compression.md says why and by how much.
 //
-// Warm-up: Adam on averaged gradients. At its end, with bias-corrected v:
-//   d = sqrt(v / cv) + eps,  x = m / d,    cm, cv = 1 - products of the betas so far (1 without
-// bias correction). From then on, with this rank's gradient g:
-//   x = beta1 x + (1 - beta1) g / d;  x = average over ranks at one bit an element
-//   value -= lr (x / cm * brake + weight_decay value),  cm going on as in the warm-up
-// Since x / cm = (m / cm) / d, a step without compression is Adam's with the variance held: the
-// switch has no seam. d is not needed after the exchange, so every rank may have its own: with a
-// "local" variance it goes on as Adam's, from this rank's gradients, with the next cv:
-//   d^2 = d^2 + (1 - beta2) / cv (g^2 / ratio - d^2)             ratio: noise_share.h
-// With "live_level" and "frozen" d is held; `brake` is 1 / sqrt(max(level, 0.1)) of the block
-// (live_level.h), else 1. With coordinates "momentum", m travels and is divided by d afterwards.
+// Warm-up: Adam on averaged gradients. At its end the momentum is divided by d = sqrt(v / cv) +
+// eps and v by cv, where cm, cv = 1 - products of the betas so far (1 without bias correction).
+// From then on, with this rank's gradient g:
+//   y = g / d                                        each rank's own d
+//   a = average over ranks of sign(y + e) s          at its owner; e: what has not been sent yet
+//   m = beta1 m + (1 - beta1) a                      at its owner
+//   momentum = sign(m + e') s'                       from its owner to all
+//   value -= lr (momentum / cm + weight_decay value)
+// Workers send gradients and not momenta, so that the owner's momentum smooths the noise of the
+// signs as it smooths the gradient's, and so that nobody's momentum is made of what was sent: what
+// a sign could not say would be missing from ten updates. The scales s pass a small signal whole
+// (compress/sub_block_scale.h): gradients that come late by a step or two are what Adam cannot
+// bear.
+//
+// d goes on through ops::onebit_normalize: its shape within 256 elements from this rank's own
+// gradients (rows that are looked up move it by 1 / ranks as much: a rank sees few of them), its
+// level from those of all ranks, which travel as one number a block in turns. The ratio between a
+// rank's squared gradient and the average's is followed as noise_ratio.h says.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "onebit/optim/freeze_rule.h"
-#include "onebit/optim/live_level.h"
+#include "onebit/optim/gradient_signs.h"
 #include "onebit/optim/make_optimizer.h"
 #include "onebit/optim/moments.h"
-#include "onebit/optim/momentum_exchange.h"
-#include "onebit/optim/noise_share.h"
+#include "onebit/optim/noise_ratio.h"
 #include "onebit/optim/still_entries.h"
 
 namespace onebit::optim {
@@ -35,7 +41,6 @@ class OneBitAdam : public Optimizer {
   GradientNeed gradient_need() const override;
   Phase phase() const override { return phase_; }
   bool observes_local_gradients() const override;
-  void observe_local_gradients(Context&, const params::Table&, params::Range) override;
   void begin_step(Context&, params::Table&, const StepInput&) override;
   void gradients_ready(params::Range) override;
   StepReport step(Context&, params::Table&, const StepInput&) override;
@@ -45,10 +50,11 @@ class OneBitAdam : public Optimizer {
   int64_t state_bytes() const override;
   int64_t wire_bytes_sent() const override;
 
-  // For tests and reports. In the compressed phase: what travels, and 1 / d (0: still).
+  // For tests and reports. In the compressed phase: the momentum of y as it arrived, the same on
+  // every rank, and this rank's bias-corrected variance (0: still).
   View momentum() const { return moments_.momentum(); }
-  View inverse() const { return moments_.variance(); }
-  const LiveLevel& level() const { return level_; }
+  View variance() const { return moments_.variance(); }
+  const NoiseRatio& noise() const { return noise_; }
 
  private:
   // What the ranks agree on after a compressed exchange.
@@ -57,41 +63,45 @@ class OneBitAdam : public Optimizer {
     double local_gradient_square = 0;  // mean over ranks
   };
 
-  bool preconditioned() const { return config_.coordinates == Coordinates::kPreconditioned; }
-  bool has_level() const { return config_.variance == Variance::kLiveLevel; }
-  bool is_local() const { return config_.variance == Variance::kLocal; }
+  bool alone() const { return communicator_.world_size() == 1; }
   StepReport warmup_step(Context&, params::Table&, const StepInput&);
   StepReport compressed_step(Context&, params::Table&, const StepInput&);
-  // Into energy_, of the gradients that the table holds now.
-  void measure_energy(Context&, const params::Table&, params::Range);
-  void observe_warmup(Context&, const params::Table&, const StepInput&);
   void freeze(Context&, params::Table&);
-  void make_exchange(const params::Table&);
-  void prepare(Context&, const params::Table&, const StepInput&, params::Range);
+  void start_compressing(const params::Table&);
+  void show_ratios();
+  void normalize(Context&, const params::Table&, const StepInput&, const GradientSigns::Bucket&);
+  void receive(Context&, const StepInput&, const GradientSigns::Bucket&);
   Agreement agree(const params::Table&, std::vector<uint8_t>& touched);
   void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
+  void end_cycle(Context&);
   void apply(Context&, params::Table&, const StepInput&);
+  // Memory of Adam for one update of the compressed phase: beta2 with bias correction.
+  double variance_memory() const;
+  // Updates whose energy the number that travels now is the sum of.
+  int64_t updates_in_turn() const;
+  void load_compressed(const params::StateReader&);
+  // Back to the warm-up, with what the ranks know together. Collective.
+  void thaw();
 
   OptimizerConfig config_;
   RunFacts run_;
   comm::Communicator& communicator_;
   Phase phase_ = Phase::kWarmup;
   int64_t updates_ = 0;
-  Moments moments_;  // compressed phase: x and 1 / d
+  Moments moments_;
   FreezeRule freeze_rule_;
-  LiveLevel level_;
-  NoiseShare noise_;
   StillEntries still_;
-  bool observed_ = false;
-  // Of every block: mean of (g / d)^2 (empty where the variance is frozen), sum of g^2, flags, what
-  // multiplies x; and their host copies.
-  Tensor energy_, square_, flags_, factor_;
-  Tensor ratio_;  // f32 [blocks]  local variance: noise_share.h
-  std::vector<float> host_energy_, host_factor_;
+  NoiseRatio noise_;
+  // Exchanges since the freeze, or since a resume on other ranks: which number travels.
+  int64_t exchanges_ = 0;
+  // Of every sub-block: the share of the variance's shape that is this rank's own; energy.
+  Tensor own_weight_, energy_;
+  // Of every block: see ops::OnebitNormalize. `mean_sketch_` is the average over ranks.
+  Tensor ratio_, sketch_, mean_sketch_, block_energy_, block_variance_, square_, flags_;
   std::vector<double> host_square_;
   std::vector<uint8_t> host_flags_;
   bool begun_ = false;
-  std::unique_ptr<MomentumExchange> exchange_;  // compressed phase; last: its jobs use the above
+  std::unique_ptr<GradientSigns> exchange_;  // compressed phase; last: its jobs use the above
 };
 
 }  // namespace onebit::optim

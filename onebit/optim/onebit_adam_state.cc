@@ -1,4 +1,9 @@
+#include <cmath>
+
+#include "onebit/base/log.h"
+#include "onebit/comm/chunked.h"
 #include "onebit/optim/onebit_adam.h"
+#include "onebit/optim/own_buffer.h"
 #include "onebit/optim/state_name.h"
 
 namespace onebit::optim {
@@ -6,20 +11,10 @@ namespace {
 
 constexpr const char* kName = "onebit_adam";
 
-std::string coordinates_name(Coordinates coordinates) {
-  return coordinates == Coordinates::kPreconditioned ? "preconditioned" : "momentum";
-}
-
-std::string variance_name(Variance variance) {
-  switch (variance) {
-    case Variance::kLocal:
-      return "local";
-    case Variance::kLiveLevel:
-      return "live_level";
-    case Variance::kFrozen:
-      break;
-  }
-  return "frozen";
+void restore(View buffer, const params::StateReader& reader, const char* name, int rank) {
+  const std::vector<float> values =
+      own_buffer(reader, name, rank, static_cast<size_t>(buffer.elements()));
+  copy(buffer, ConstView::of(values.data(), buffer.shape()));
 }
 
 }  // namespace
@@ -30,71 +25,91 @@ void OneBitAdam::save(params::StateWriter& writer) const {
   save_state_name(writer, kName);
   writer.scalar("phase", std::string(name_of(phase_)));
   writer.scalar("updates", updates_);
-  writer.scalar("coordinates", coordinates_name(config_.coordinates));
+  writer.scalar("travels", "gradient");
   writer.scalar("exp_avg_mask", Json(config_.moving_rows));
-  writer.scalar("variance_kind", variance_name(config_.variance));
-  if (compressed && is_local()) {
-    moments_.save_own_inverse(writer);
-  } else {
-    moments_.save(writer);
-  }
   freeze_rule_.save(writer);
-  if (has_level()) level_.save(writer, compressed);
-  if (is_local()) noise_.save(writer, compressed);
-  if (compressed) exchange_->save(writer);
+  if (!compressed) return moments_.save(writer);
+  moments_.save_own_variance(writer);
+  exchange_->save(writer);
+  writer.scalar("exchanges", exchanges_);
+  noise_.save(writer);
+  if (alone()) return;
+  writer.own("energy", energy_.view());
+  writer.own("sketch", sketch_.view());
+  writer.own("block_energy", block_energy_.view());
 }
 
-void OneBitAdam::load(Context&, params::Table& table, const params::StateReader& reader) {
+void OneBitAdam::load(Context&, params::Table&, const params::StateReader& reader) {
   check_state_name(reader, kName);
   const bool compressed = reader.scalar("phase") == std::string(name_of(Phase::kCompressed));
-  const std::string saved = reader.scalar("coordinates").get<std::string>();
-  require(!compressed || saved == coordinates_name(config_.coordinates),
-          "optimizer.params.coordinates is \"{}\", but the checkpoint was frozen with \"{}\": what "
-          "travels cannot change after the freeze",
-          coordinates_name(config_.coordinates), saved);
   require(
       !compressed || reader.scalar("exp_avg_mask") == Json(config_.moving_rows),
       "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: which rows are "
       "held cannot change after the freeze",
       Json(config_.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
-  // Without the key the checkpoint is older than local variances.
-  const std::string older = reader.scalar("level_observations").is_null() ? "frozen" : "live_level";
-  const Json named = reader.scalar("variance_kind");
-  const std::string kind = named.is_null() ? older : named.get<std::string>();
-  require(
-      kind == variance_name(config_.variance),
-      "optimizer.params.variance is \"{}\", but the checkpoint was made with \"{}\": use that, or "
-      "start a new run with --initialize-from",
-      variance_name(config_.variance), kind);
+  require(!compressed || !reader.scalar("travels").is_null(),
+          "the checkpoint was made in the compressed phase of an older onebit, whose 1-bit Adam "
+          "exchanged momentum: go on from a checkpoint of its warm-up (--resume TAG), or start a "
+          "new run from its model (--initialize-from)");
   updates_ = reader.scalar("updates").get<int64_t>();
-  const int rank = communicator_.rank(), world_size = communicator_.world_size();
-  if (compressed && is_local()) {
-    moments_.load_own_inverse(reader, rank, world_size);
-  } else {
-    moments_.load(reader);
-  }
   freeze_rule_.load(reader);
-  if (has_level()) level_.load(reader, compressed, rank, world_size);
-  if (is_local()) noise_.load(reader, compressed, rank, world_size);
-  observed_ = begun_ = false;
+  begun_ = false;
+  exchanges_ = 0;
   phase_ = compressed ? Phase::kCompressed : Phase::kWarmup;
-  exchange_.reset();
-  if (!compressed) return;
-  still_.restore(inverse());
-  make_exchange(table);
-  exchange_->load(reader);
+  if (!compressed) return moments_.load(reader);
+  load_compressed(reader);
+  if (freeze_rule_.is_before(updates_)) thaw();
+}
+
+void OneBitAdam::thaw() {
+  std::vector<float> momenta = exchange_->collect_momentum(config_.beta1);
+  std::vector<float> variances(momenta.size());
+  copy(View::of(variances.data(), variance().shape()), variance());
+  comm::sum_in_chunks(communicator_, variances);
+  const double weight = moments_.variance_weight(config_);
+  for (size_t i = 0; i < momenta.size(); ++i) {
+    const double mean = double{variances[i]} / communicator_.world_size();
+    momenta[i] = static_cast<float>(momenta[i] * (std::sqrt(mean) + config_.epsilon));
+    variances[i] = static_cast<float>(mean * weight);
+  }
+  copy(momentum(), ConstView::of(momenta.data(), momentum().shape()));
+  copy(variance(), ConstView::of(variances.data(), variance().shape()));
+  phase_ = Phase::kWarmup;
+  exchanges_ = 0;
+  if (communicator_.rank() == 0) {
+    log_info(
+        "optimizer.params.freeze_step lies beyond update {}: 1-bit Adam goes back to its warm-up",
+        updates_);
+  }
+}
+
+void OneBitAdam::load_compressed(const params::StateReader& reader) {
+  const int rank = communicator_.rank(), world_size = communicator_.world_size();
+  moments_.load_own_variance(reader, rank, world_size);
+  still_.restore(variance());
+  exchange_->load(reader, config_.beta1);
+  noise_.load(reader);
+  if (alone()) return;
+  show_ratios();
+  // What was added up for a cycle of other ranks is not theirs: the next cycle begins.
+  if (reader.saved_world_size() != world_size) return;
+  exchanges_ = reader.scalar("exchanges").get<int64_t>();
+  restore(energy_.view(), reader, "energy", rank);
+  restore(sketch_.view(), reader, "sketch", rank);
+  restore(block_energy_.view(), reader, "block_energy", rank);
 }
 
 int64_t OneBitAdam::state_bytes() const {
-  int64_t bytes = moments_.size_bytes() + still_.bitmap().size_bytes();
-  for (const Tensor* tensor : {&energy_, &square_, &flags_, &factor_, &ratio_}) {
+  int64_t bytes = moments_.size_bytes() + still_.bitmap().size_bytes() + exchange_->size_bytes();
+  for (const Tensor* tensor : {&own_weight_, &energy_, &ratio_, &sketch_, &mean_sketch_,
+                               &block_energy_, &block_variance_, &square_, &flags_}) {
     bytes += tensor->view().size_bytes();
   }
-  return exchange_ ? bytes + exchange_->size_bytes() : bytes;
+  return bytes;
 }
 
 int64_t OneBitAdam::wire_bytes_sent() const {
-  return exchange_ ? exchange_->wire_bytes_sent() : 0;
+  return exchange_->wire_bytes_sent();
 }
 
 }  // namespace onebit::optim

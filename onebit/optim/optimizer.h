@@ -6,7 +6,6 @@
 //
 //   if (optimizer.gradient_need() == GradientNeed::kAveragedOverRanks) {
 //     for every bucket, as soon as backward has finished it:
-//       if (optimizer.observes_local_gradients()) optimizer.observe_local_gradients(...);
 //       average the bucket over ranks;
 //     decide on norm, clipping and finiteness;
 //     optimizer.step(...), or optimizer.skip_step() when the gradient is not finite;
@@ -58,13 +57,16 @@ struct StepReport {
   Phase phase = Phase::kDense;
   bool applied = true;     // false: the gradient of some rank was not finite; no value has moved
   bool froze_now = false;  // this step was the last of the warm-up
-  // Of the whole flat buffer, this rank's; only in the compressed phase. Both are in the
-  // coordinates that travel.
-  double momentum_norm = 0;
+  // Of the whole flat buffer, this rank's, in the units that travel; only in the compressed phase:
+  // what it had to send, and what is left to be sent in later steps.
+  double sent_norm = 0;
   double residual_norm = 0;
   // Mean over ranks of the squared norm of the local gradients, scaled; only in the compressed
   // phase.
   double local_gradient_square = 0;
+  // Norm of the averaged gradient over the root mean square of the ranks' norms, as followed in the
+  // compressed phase; 0: not known.
+  double norm_ratio = 0;
   int64_t still_elements = 0;  // not coded, not moved (design: "Entries that never move")
   int64_t woken_elements = 0;  // of them, woken by this step
   double compress_seconds = 0;
@@ -80,10 +82,9 @@ class Optimizer {
   virtual GradientNeed gradient_need() const = 0;
   virtual Phase phase() const = 0;
 
-  // While true (the last steps before a freeze), the engine shows every range of this rank's
-  // gradients before it averages them; the whole table once a step.
+  // Whether the engine should measure the norm of this rank's gradients beside that of their
+  // average: in the last steps before a freeze, after which only the former is seen.
   virtual bool observes_local_gradients() const { return false; }
-  virtual void observe_local_gradients(Context&, const params::Table&, params::Range) {}
 
   // Overlap with the backward pass, only when gradient_need() is kLocalOnly. begin_step() opens a
   // step; each gradients_ready() says that this rank's gradients in `range` are final (any order,

@@ -108,12 +108,15 @@ void read_moving_rows(JsonReader& params, OptimizerConfig& config) {
 
 void read_compression(JsonReader& params, OptimizerConfig& config) {
   read_freeze(params, config);
+  for (const char* key : {"coordinates", "variance", "scale"}) {
+    require(!params.has(key),
+            "{}: 1-bit Adam has one arithmetic since what travels is the gradient "
+            "(docs/compression.md); remove it",
+            params.place(key));
+  }
   const bool deepspeed = params.choice("parity", "none", {"none", "deepspeed"}) == "deepspeed";
   if (deepspeed) {
     config.parity = Parity::kDeepSpeed;
-    config.coordinates = Coordinates::kMomentum;
-    config.variance = Variance::kFrozen;
-    config.scale = ScaleRule::kRootMeanSquare;
     require(!params.boolean("bias_correction", false),
             "{}: DeepSpeed's 1-bit Adam accepts it and corrects nothing, and parity \"deepspeed\" "
             "keeps to that; set it to false or leave it out",
@@ -124,32 +127,11 @@ void read_compression(JsonReader& params, OptimizerConfig& config) {
     require(config.freeze_step.has_value() && *config.freeze_step >= 2,
             "{}: DeepSpeed's counter starts at 1, so it must be a number of at least 2",
             params.place("freeze_step"));
-    for (const char* key : {"coordinates", "variance", "scale"}) {
-      require(!params.has(key), "{} cannot be chosen with parity \"deepspeed\"", params.place(key));
-    }
   }
   require(deepspeed || !params.has("scale_of"), "{} is only for parity \"deepspeed\"",
           params.place("scale_of"));
   if (deepspeed) {
     config.scale_per_tensor = params.choice("scale_of", "tensor", {"tensor", "group"}) == "tensor";
-  }
-  if (!deepspeed) {
-    if (params.choice("coordinates", "preconditioned", {"preconditioned", "momentum"}) ==
-        "momentum") {
-      config.coordinates = Coordinates::kMomentum;
-    }
-    const bool one_divisor = config.coordinates == Coordinates::kMomentum;
-    const std::string variance = params.choice("variance", one_divisor ? "live_level" : "local",
-                                               {"local", "live_level", "frozen"});
-    require(!one_divisor || variance != "local",
-            "{}: with coordinates \"momentum\" all ranks divide by the same variance; use "
-            "\"live_level\", or leave coordinates \"preconditioned\"",
-            params.place("variance"));
-    if (variance == "frozen") config.variance = Variance::kFrozen;
-    if (variance == "live_level") config.variance = Variance::kLiveLevel;
-    if (params.choice("scale", "mean_abs", {"mean_abs", "rms"}) == "rms") {
-      config.scale = ScaleRule::kRootMeanSquare;
-    }
   }
   read_moving_rows(params, config);
   require(!params.boolean("eps_inside_sqrt", false), "{}: eps stands outside the root; remove it",

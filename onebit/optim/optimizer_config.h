@@ -12,13 +12,6 @@ namespace onebit::optim {
 
 enum class OptimizerType { kAdam, kOneBitAdam };
 
-// What travels in the compressed phase: m / d, or m itself (DeepSpeed).
-enum class Coordinates { kPreconditioned, kMomentum };
-// What becomes of the variance at the freeze, when it is no longer exchanged: every rank goes on
-// with one of its own gradients; its shape is fixed while the level of a block stays alive; or all
-// of it is fixed (DeepSpeed).
-enum class Variance { kLocal, kLiveLevel, kFrozen };
-enum class ScaleRule { kMeanAbsolute, kRootMeanSquare };
 // kDeepSpeed: its arithmetic and counters, for comparisons.
 enum class Parity { kNone, kDeepSpeed };
 
@@ -33,9 +26,6 @@ struct OptimizerConfig {
   // 1-bit Adam
   std::optional<int64_t> freeze_step = 100000;  // updates of warm-up; empty: "auto"
   int64_t freeze_window = 0;                    // of "auto", in updates; 0: see freeze_rule.h
-  Coordinates coordinates = Coordinates::kPreconditioned;
-  Variance variance = Variance::kLocal;
-  ScaleRule scale = ScaleRule::kMeanAbsolute;
   Parity parity = Parity::kNone;
   bool scale_per_tensor = true;  // parity: one scale a tensor (DeepSpeed's f32), or one a group
   // Tensor name -> rows that move in the compressed phase; later rows stay still.

@@ -42,19 +42,19 @@ StillEntries::StillEntries(const params::Table& table,
   for (const auto& [name, rows] : moving_rows) held_.push_back(held_range(table, name, rows));
 }
 
-void StillEntries::hold(View momentum, View inverse) {
+void StillEntries::hold(View momentum, View variance) {
   copy(View::of(bits_.data(), {static_cast<int64_t>(bits_.size())}), bitmap_.view());
   for (const auto& [begin, end] : held_) {
     const std::vector<float> zeros(static_cast<size_t>(end - begin));
     write(momentum, begin, zeros);
-    write(inverse, begin, zeros);
+    write(variance, begin, zeros);
     for (int64_t element = begin; element < end; ++element) set_still(element, true);
   }
   copy(bitmap_.view(), ConstView::of(bits_.data(), {static_cast<int64_t>(bits_.size())}));
 }
 
-void StillEntries::restore(ConstView inverse) {
-  const std::vector<float> values = read(inverse, 0, inverse.elements());
+void StillEntries::restore(ConstView variance) {
+  const std::vector<float> values = read(variance, 0, variance.elements());
   std::fill(bits_.begin(), bits_.end(), uint8_t{0});
   for (size_t element = 0; element < values.size(); ++element) {
     if (values[element] == 0) set_still(static_cast<int64_t>(element), true);
@@ -104,11 +104,6 @@ int64_t StillEntries::still_between(int64_t begin, int64_t end) const {
   return still;
 }
 
-int64_t StillEntries::live_in_block(int64_t block) const {
-  const int64_t begin = block * kBlock, end = std::min(begin + kBlock, table_.size_elements());
-  return end - begin - still_between(begin, end);
-}
-
 std::vector<uint8_t> StillEntries::touched_rows(ConstView gradients,
                                                 std::span<const uint8_t> block_flags) {
   const auto is_flagged = [](uint8_t flags) { return (flags & ops::kBlockStillMoved) != 0; };
@@ -141,40 +136,32 @@ std::vector<size_t> StillEntries::agreed_rows(comm::Communicator& communicator,
   return rows;
 }
 
-std::vector<StillEntries::Woken> StillEntries::wake(comm::Communicator& communicator,
-                                                    std::vector<uint8_t> touched,
-                                                    const Wake& args) {
+std::vector<params::Range> StillEntries::wake(comm::Communicator& communicator,
+                                              std::vector<uint8_t> touched, const Wake& args) {
   const std::vector<size_t> rows = agreed_rows(communicator, std::move(touched));
   std::vector<float> gradient;
-  std::map<int64_t, Woken> woken;
   for (const size_t index : rows) {
     const auto [begin, end] = rows_[index];
     const std::vector<float> row = read(args.gradients, begin, end);
     gradient.insert(gradient.end(), row.begin(), row.end());
-    for (int64_t block = begin / kBlock; block <= (end - 1) / kBlock; ++block) {
-      if (!woken.contains(block)) woken[block] = {block, live_in_block(block), 0};
-    }
   }
   const double share = args.gradient_scale / communicator.world_size();
   for (float& one : gradient) one = static_cast<float>(one * share);
   comm::sum_in_chunks(communicator, gradient);
 
+  std::vector<params::Range> woken;
   std::vector<size_t> awake;
   size_t at = 0;
   for (const size_t index : rows) {
     const auto count = static_cast<size_t>(rows_[index].end - rows_[index].begin);
-    const int64_t entries = wake_row(rows_[index], std::span(gradient).subspan(at, count), args);
+    const int64_t entries =
+        wake_row(rows_[index], std::span(gradient).subspan(at, count), args, woken);
     at += count;
     count_ -= entries;
     if (entries > 0) awake.push_back(index);
   }
   forget_rows(awake);
-  std::vector<Woken> result;
-  for (auto& [block, one] : woken) {
-    one.elements = live_in_block(block) - one.live;
-    if (one.elements > 0) result.push_back(one);
-  }
-  return result;
+  return woken;
 }
 
 // Takes rows that are awake off the list and tells the device.
@@ -188,7 +175,8 @@ void StillEntries::forget_rows(const std::vector<size_t>& awake) {
   std::erase_if(rows_, [](const Row& row) { return row.end == 0; });
 }
 
-int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const Wake& args) {
+int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const Wake& args,
+                               std::vector<params::Range>& woken) {
   double square = 0;
   int64_t still = 0;
   for (int64_t element = row.begin; element < row.end; ++element) {
@@ -199,19 +187,21 @@ int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const W
   }
   // Opposite gradients may cancel exactly: then there is nothing to start from yet.
   if (square == 0) return 0;
-  const double d = std::sqrt(square / static_cast<double>(still)) + args.epsilon;
+  const double mean_square = square / static_cast<double>(still);
+  const double d = std::sqrt(mean_square) + args.epsilon;
   std::vector<float> momentum = read(args.momentum, row.begin, row.end);
-  std::vector<float> inverse = read(args.inverse, row.begin, row.end);
+  std::vector<float> variance = read(args.variance, row.begin, row.end);
   for (int64_t element = row.begin; element < row.end; ++element) {
     if (!is_still(element)) continue;
     const auto index = static_cast<size_t>(element - row.begin);
-    const double change = (1 - args.beta1) * gradient[index];
-    momentum[index] = static_cast<float>(args.preconditioned ? change / d : change);
-    inverse[index] = static_cast<float>(1 / d);
+    momentum[index] = static_cast<float>((1 - args.beta1) * gradient[index] / d);
+    variance[index] = std::max(static_cast<float>(mean_square), ops::kSmallestVariance);
     set_still(element, false);
+    if (woken.empty() || woken.back().end != element) woken.push_back({element, element});
+    woken.back().end = element + 1;
   }
   write(args.momentum, row.begin, momentum);
-  write(args.inverse, row.begin, inverse);
+  write(args.variance, row.begin, variance);
   return still;
 }
 

@@ -4,8 +4,9 @@
 //
 // Entries wake by rows (of a matrix; a vector is one row): when a still entry of a row gets a
 // gradient on any rank, the gradients of that row's still entries are averaged densely, once, and
-// d = (RMS of that average over them) + eps, x = (1 - beta1) g / d from then on: a row whose
-// gradient goes on at that size moves by the learning rate, as everything else does.
+// their variance becomes the mean square of that average over them, and their momentum
+// (1 - beta1) g / d: a row whose gradient goes on at that size moves by the learning rate, as
+// everything else does.
 //
 // Rows that the recipe holds (`exp_avg_mask`) are still from the freeze on and never wake.
 #pragma once
@@ -34,11 +35,11 @@ class StillEntries {
 
   View bitmap() const { return bitmap_.view(); }  // u8, as the sign codec wants it
   // At the freeze, after the bitmap was written: makes held rows still.
-  void hold(View momentum, View inverse);
+  void hold(View momentum, View variance);
   // After the bitmap was written or held rows were added: learns the rows that may wake.
   void refresh();
-  // After a load: the bitmap from inverse == 0.
-  void restore(ConstView inverse);
+  // After a load: the bitmap from variance == 0.
+  void restore(ConstView variance);
 
   // Still elements of parameters.
   int64_t count() const { return count_; }
@@ -48,17 +49,13 @@ class StillEntries {
   std::vector<uint8_t> touched_rows(ConstView gradients, std::span<const uint8_t> block_flags);
 
   struct Wake {
-    View momentum, inverse;  // f32 [elements], written for the entries that wake
-    ConstView gradients;     // f32 [elements], this rank's
+    View momentum, variance;  // f32 [elements], written for the entries that wake
+    ConstView gradients;      // f32 [elements], this rank's
     double gradient_scale = 1, beta1 = 0.9, epsilon = 1e-8;
-    bool preconditioned = true;
   };
-  // How many entries woke in a block that had `live` moving ones before.
-  struct Woken {
-    int64_t block = 0, live = 0, elements = 0;
-  };
-  // Wakes what any rank touched. Collective: every rank calls it, with its marks or none.
-  std::vector<Woken> wake(comm::Communicator&, std::vector<uint8_t> touched, const Wake&);
+  // Wakes what any rank touched and returns it, the same on every rank. Collective: every rank
+  // calls it, with its marks or none.
+  std::vector<params::Range> wake(comm::Communicator&, std::vector<uint8_t> touched, const Wake&);
 
  private:
   struct Row {
@@ -68,13 +65,13 @@ class StillEntries {
     return (bits_[static_cast<size_t>(element / 8)] >> (element % 8) & 1) != 0;
   }
   int64_t still_between(int64_t begin, int64_t end) const;
-  int64_t live_in_block(int64_t block) const;
   void set_still(int64_t element, bool still);
   void add_rows(const params::Parameter& parameter);
   // Indices into rows_.
   std::vector<size_t> agreed_rows(comm::Communicator&, std::vector<uint8_t> touched) const;
-  // How many entries woke: all that were still, or none.
-  int64_t wake_row(Row row, std::span<const float> gradient, const Wake&);
+  // How many entries woke: all that were still, or none. Adds them to `woken`.
+  int64_t wake_row(Row row, std::span<const float> gradient, const Wake&,
+                   std::vector<params::Range>& woken);
   void forget_rows(const std::vector<size_t>& awake);
 
   const params::Table& table_;

@@ -44,24 +44,11 @@ std::string describe_dense_exchange(const engine::EngineConfig& config) {
                          : "");
 }
 
-std::string describe_variance(optim::Variance variance) {
-  switch (variance) {
-    case optim::Variance::kLocal:
-      return "local: lives on, on each rank its own";
-    case optim::Variance::kLiveLevel:
-      return "live_level: its shape fixed, its level alive";
-    case optim::Variance::kFrozen:
-      break;
-  }
-  return "frozen: fixed";
-}
-
 std::string describe_freeze(const OptimizerConfig& optimizer, const optim::Schedule& schedule,
                             int64_t steps) {
   if (!optimizer.freeze_step) {
     if (schedule.warmup_updates() >= steps) return "not in this run: its rate never stops to rise";
-    return fmt::format("when the variance has settled (auto), not before update {}",
-                       schedule.warmup_updates() + 1);
+    return fmt::format("auto: not before update {}", schedule.warmup_updates() + 1);
   }
   // DeepSpeed's counter starts at 1.
   const int64_t last =
@@ -72,17 +59,12 @@ std::string describe_freeze(const OptimizerConfig& optimizer, const optim::Sched
 
 std::string describe_one_bit(const OptimizerConfig& optimizer, const optim::Schedule& schedule,
                              int64_t steps, int world_size) {
-  const std::string variance = describe_variance(optimizer.variance);
   const std::string when = describe_freeze(optimizer, schedule, steps);
-  if (world_size == 1) {
-    return fmt::format("nothing to send on one rank; freeze {}; variance {}", when, variance);
+  if (world_size == 1) return fmt::format("nothing to send on one rank; freeze {}", when);
+  if (optimizer.parity == optim::Parity::kDeepSpeed) {
+    return fmt::format("{} (parity deepspeed); momentum at one bit an element", when);
   }
-  return fmt::format(
-      "{}{}; {} at one bit an element, scale {}; variance {}", when,
-      optimizer.parity == optim::Parity::kDeepSpeed ? " (parity deepspeed)" : "",
-      optimizer.coordinates == optim::Coordinates::kPreconditioned ? "momentum / sqrt(variance)"
-                                                                   : "momentum",
-      optimizer.scale == optim::ScaleRule::kMeanAbsolute ? "mean_abs" : "rms", variance);
+  return fmt::format("{}; gradient / sqrt(variance) at one bit an element", when);
 }
 
 }  // namespace

@@ -140,9 +140,8 @@ void measure_exchanges(StepCosts& costs, const comm::Buckets& buckets, DType wir
   Context context = exchange_context(communicator.device());
   costs.latency_seconds = comm::probe_latency(communicator);
   costs.dense_link = comm::probe_stream(context, communicator, elements * size_bytes_of(wire));
-  costs.compressed_link = comm::probe_stream(
-      context, communicator, compress::chunk_bytes(elements, compress::ExtraType::kNone),
-      {.seconds = 0.3, .at_most_seconds = 2});
+  costs.compressed_link = comm::probe_stream(context, communicator, compress::chunk_bytes(elements),
+                                             {.seconds = 0.3, .at_most_seconds = 2});
   costs.dense.wire_seconds = costs.dense_link.seconds_per_bucket;
   costs.compressed.wire_seconds = costs.compressed_link.seconds_per_bucket;
   costs.dense.processor_seconds =

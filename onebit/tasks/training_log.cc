@@ -89,9 +89,9 @@ Json TrainingLog::json_of(const StepRecord& record) const {
                {"wire_bytes", outcome.wire_bytes},
                {"wire_bytes_dense16", outcome.wire_bytes_dense16}});
   if (outcome.phase == optim::Phase::kCompressed) {
-    json["momentum_norm"] = outcome.momentum_norm;
-    json["residual_over_momentum"] =
-        outcome.momentum_norm > 0 ? outcome.residual_norm / outcome.momentum_norm : 0.0;
+    json["sent_norm"] = outcome.sent_norm;
+    json["residual_over_sent"] =
+        outcome.sent_norm > 0 ? outcome.residual_norm / outcome.sent_norm : 0.0;
     json["still_elements"] = outcome.still_elements;
     json["woken_elements"] = outcome.woken_elements;
   }
@@ -100,6 +100,10 @@ Json TrainingLog::json_of(const StepRecord& record) const {
                      {"updated_tensor", outcome.watch->updated_tensor},
                      {"largest_value", outcome.watch->largest_value},
                      {"largest_tensor", outcome.watch->largest_tensor}};
+    if (outcome.adam) {
+      json["watch"]["distance_over_adam"] = outcome.adam->distance;
+      json["watch"]["cosine_with_adam"] = outcome.adam->cosine;
+    }
   }
   json["seconds"] = {{"step", record.seconds},
                      {"data", record.data_seconds},

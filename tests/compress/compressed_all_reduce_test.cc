@@ -26,7 +26,7 @@ struct Expected {
   std::vector<std::vector<float>> averages;
   reference::AllReduce state;
 
-  Expected(int ranks, const Plan& plan) : state(ranks, plan.elements, plan.options.scale) {
+  Expected(int ranks, const Plan& plan) : state(ranks, plan.elements) {
     const std::vector<uint8_t> still =
         plan.still ? still_of(plan.elements) : std::vector<uint8_t>();
     for (int step = 0; step < plan.steps; ++step) {
@@ -34,7 +34,7 @@ struct Expected {
       for (int rank = 0; rank < ranks; ++rank) {
         values.push_back(values_of(rank, step, plan.elements));
       }
-      averages.push_back(state.run(values, still));
+      averages.push_back(state.run(values, still, plan.beta));
     }
   }
 };
@@ -64,21 +64,36 @@ TEST_P(CompressedRanks, EqualTheReferenceBitForBit) {
   }
 }
 
+TEST_P(CompressedRanks, OwnersSendTheirMomentum) {
+  for (const bool still : {false, true}) {
+    const Plan plan{.elements = 40001,
+                    .steps = 4,
+                    .still = still,
+                    .beta = 0.75f,
+                    .options = {.owner_momentum = true}};
+    const Expected expected(GetParam(), plan);
+    comm::run_thread_world(GetParam(), [&](Communicator& world) {
+      expect_equal(world, plan, run_steps(world, plan), expected);
+    });
+  }
+}
+
 TEST_P(CompressedRanks, AverageExtras) {
-  const Plan plan{.elements = 30000, .steps = 1, .options = {.extra = ExtraType::kF32}};
+  const Plan plan{.elements = 30000, .steps = 1, .extras = true, .options = {}};
   comm::run_thread_world(GetParam(), [&](Communicator& world) {
     const Outcome outcome = run_steps(world, plan);
     const int ranks = world.world_size();
     for (size_t block = 0; block < outcome.extras.size(); ++block) {
       float sum = 0;
       for (int rank = 0; rank < ranks; ++rank) sum += static_cast<float>(block) + 10.0f * rank;
-      EXPECT_EQ(outcome.extras[block], sum * (1.0f / static_cast<float>(ranks)));
+      const bf16 average(sum * (1.0f / static_cast<float>(ranks)));
+      EXPECT_EQ(outcome.extras[block], static_cast<float>(average));
     }
   });
 }
 
 TEST_P(CompressedRanks, SendWhatTheySay) {
-  const Plan plan{.elements = 70001, .steps = 2, .options = {.extra = ExtraType::kBF16}};
+  const Plan plan{.elements = 70001, .steps = 2, .options = {}};
   comm::run_thread_world(GetParam(), [&](Communicator& world) {
     CompressedAllReduce all_reduce(world, comm::Buckets(plan.elements, plan.bucket_bytes),
                                    plan.options);
@@ -86,6 +101,49 @@ TEST_P(CompressedRanks, SendWhatTheySay) {
     run_steps(world, plan, all_reduce, outcome);
     EXPECT_EQ(outcome.wire_bytes, all_reduce.wire_bytes());
   });
+}
+
+// A caller with one buffer a slot, read when its bucket has been received.
+TEST_P(CompressedRanks, TellWhenABucketHasBeenReceived) {
+  for (const int64_t elements : {int64_t{3}, int64_t{10000}, int64_t{70001}}) {
+    const Plan plan{.elements = elements, .steps = 2, .options = {}};
+    comm::run_thread_world(GetParam(), [&](Communicator& world) {
+      const Outcome expected = run_steps(world, plan);
+      const comm::Buckets buckets(elements, plan.bucket_bytes);
+      std::vector<std::vector<float>> slots(
+          CompressedAllReduce::kBucketsInFlight,
+          std::vector<float>(static_cast<size_t>(buckets.max_elements())));
+      std::vector<int> slot_of(static_cast<size_t>(buckets.count()));
+      std::vector<float> result;
+      std::vector<int64_t> received, in_order;
+      CompressedAllReduce all_reduce(world, buckets, plan.options, [&](Context&, int64_t bucket) {
+        const auto& slot = slots[static_cast<size_t>(slot_of[static_cast<size_t>(bucket)])];
+        const comm::Range range = buckets.range(bucket);
+        std::copy_n(slot.begin(), range.elements(), result.begin() + range.begin);
+        received.push_back(bucket);
+      });
+      Context context = Context::cpu(1);
+      for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) in_order.push_back(bucket);
+      for (int step = 0; step < plan.steps; ++step) {
+        const std::vector<float> values = values_of(world.rank(), step, elements);
+        result.assign(static_cast<size_t>(elements), 0.0f);
+        received.clear();
+        for (const int64_t bucket : in_order) {
+          const comm::Range range = buckets.range(bucket);
+          const int at = all_reduce.next_slot();
+          slot_of[static_cast<size_t>(bucket)] = at;
+          auto& slot = slots[static_cast<size_t>(at)];
+          std::copy_n(values.begin() + range.begin, range.elements(), slot.begin());
+          all_reduce.submit(
+              context, bucket,
+              {.values = View::of(slot.data(), {range.elements()}), .still = {}, .extras = {}});
+        }
+        all_reduce.finish(context);
+        EXPECT_EQ(received, in_order);
+        EXPECT_EQ(result, expected.averages[static_cast<size_t>(step)]);
+      }
+    });
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, CompressedRanks, ::testing::Range(1, 9));
@@ -107,7 +165,7 @@ TEST(MpiCompressedAllReduce, GivesTheBitsOfThreadRanks) {
 }
 
 TEST(CompressedAllReduce, DoesNotDependOnBucketsOrThreads) {
-  const Plan plan{.elements = 70001, .steps = 2, .options = {.scale = ScaleKind::kRootMeanSquare}};
+  const Plan plan{.elements = 70001, .steps = 2, .options = {}};
   comm::run_thread_world(2, [&](Communicator& world) {
     Plan other = plan;
     other.bucket_bytes = 33 * kBlockElements * 4;  // chunks large enough for two threads
@@ -120,10 +178,10 @@ TEST(CompressedAllReduce, DoesNotDependOnBucketsOrThreads) {
 
 TEST(CompressedAllReduce, OneRankMayBypass) {
   const std::unique_ptr<Communicator> alone = comm::make_single_rank();
-  Plan plan{.elements = 5000, .options = {.extra = ExtraType::kF32, .bypass_single_rank = true}};
+  Plan plan{.elements = 5000, .extras = true, .options = {.bypass_single_rank = true}};
   const Outcome bypassed = run_steps(*alone, plan);
   EXPECT_EQ(bypassed.averages[2], values_of(0, 2, 5000));
-  EXPECT_EQ(bypassed.extras, testing::extras_of(0, 5000, ExtraType::kF32));
+  EXPECT_EQ(bypassed.extras, testing::extras_of(0, 5000));
   EXPECT_TRUE(bypassed.worker.empty());
   plan.options.bypass_single_rank = false;
   EXPECT_NE(run_steps(*alone, plan).averages[2], values_of(0, 2, 5000));
@@ -198,6 +256,20 @@ TEST(CompressedAllReduce, RunsOnAnExchangeThread) {
     EXPECT_EQ(values, expected.averages[0]);
     thread.stop();
   });
+}
+
+TEST(CompressedAllReduce, ABypassedBucketHasBeenReceivedAtOnce) {
+  const std::unique_ptr<Communicator> alone = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  std::vector<int64_t> received;
+  const comm::Buckets buckets(5000, kBlockElements * 4);
+  CompressedAllReduce all_reduce(*alone, buckets, {.bypass_single_rank = true},
+                                 [&](Context&, int64_t bucket) { received.push_back(bucket); });
+  std::vector<float> values(2048);
+  const View last = View::of(values.data(), {buckets.range(2).elements()});
+  all_reduce.submit(context, 2, {.values = last, .still = {}, .extras = {}});
+  EXPECT_EQ(received, std::vector<int64_t>{2});
+  EXPECT_EQ(all_reduce.next_slot(), 0);
 }
 
 TEST(CompressedAllReduce, StepsAllocateNoBuffers) {

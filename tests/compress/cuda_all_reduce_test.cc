@@ -16,8 +16,8 @@ using testing::Plan;
 TEST(CudaAllReduce, GivesTheBitsOfTheCpu) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   for (const bool still : {false, true}) {
-    Plan plan{.elements = 10 * kBlockElements + 528, .still = still};
-    plan.options.extra = ExtraType::kBF16;
+    const Plan plan{
+        .elements = 10 * kBlockElements + 528, .still = still, .extras = true, .options = {}};
     comm::run_thread_world(2, [&](comm::Communicator& world) {
       const Outcome expected = run_steps(world, plan);
       const auto on_device = comm::make_device_communicator(

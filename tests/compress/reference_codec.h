@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -15,9 +14,13 @@
 
 namespace onebit::compress::reference {
 
+constexpr int64_t kRow = 256;  // elements with a scale of their own
+
 // A block after compression.
 struct Block {
-  float scale = 0;
+  float base = 0;
+  std::vector<int> codes;     // [8]
+  std::vector<float> scales;  // [8]
   std::vector<float> decoded, residual;
 };
 
@@ -35,24 +38,47 @@ inline float lane_sum(const std::vector<float>& values) {
   return lanes[0];
 }
 
+// To nearest even among numbers of eight significant bits, by arithmetic instead of bits.
+inline float rounded_to_bf16(float value) {
+  if (value == 0) return 0;
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const double unit = std::exp2(std::max(exponent, -125) - 8);
+  return static_cast<float>(std::min(std::nearbyint(value / unit) * unit, 0x1.FEp127));
+}
+
 // `first`: the place of the block in the buffer `still` describes.
 inline Block compress(const std::vector<float>& compensated, const std::vector<uint8_t>& still,
-                      int64_t first, ScaleKind kind) {
-  std::vector<float> levels(compensated.size());
-  int64_t count = 0;
-  for (size_t i = 0; i < compensated.size(); ++i) {
-    if (is_still(still, first + static_cast<int64_t>(i))) continue;
-    const float c = compensated[i];
-    levels[i] = kind == ScaleKind::kMeanAbsolute ? std::abs(c) : c * c;
-    ++count;
+                      int64_t first) {
+  std::array<float, 8> means{};
+  for (size_t row = 0; row < means.size(); ++row) {
+    std::vector<float> levels(kRow);
+    int count = 0;
+    for (size_t i = 0; i < levels.size(); ++i) {
+      const size_t at = row * levels.size() + i;
+      if (at >= compensated.size() || is_still(still, first + static_cast<int64_t>(at))) continue;
+      levels[i] = std::abs(compensated[at]);
+      ++count;
+    }
+    if (count > 0)
+      means[row] = lane_sum(levels) / static_cast<float>(count) * 1.57079633f;  // pi / 2
   }
   Block block;
-  const float total = std::min(lane_sum(levels), std::numeric_limits<float>::max());
-  block.scale = count == 0 ? 0.0f : total / static_cast<float>(count);
-  if (kind == ScaleKind::kRootMeanSquare) block.scale = std::sqrt(block.scale);
+  block.base = rounded_to_bf16(*std::ranges::max_element(means));
+  for (const float mean : means) {
+    int code = 0;
+    while (code < 15 && (block.base == 0 ||
+                         mean < block.base * static_cast<float>(std::exp2(-(code + 0.5) / 2)))) {
+      ++code;
+    }
+    block.codes.push_back(code);
+    block.scales.push_back(code == 15 ? 0.0f
+                                      : block.base * static_cast<float>(std::exp2(-code / 2.0)));
+  }
   for (size_t i = 0; i < compensated.size(); ++i) {
     const bool held = is_still(still, first + static_cast<int64_t>(i));
-    const float sent = held ? 0.0f : compensated[i] >= 0 ? block.scale : -block.scale;
+    const float scale = block.scales[i / kRow];
+    const float sent = held ? 0.0f : compensated[i] >= 0 ? scale : -scale;
     block.decoded.push_back(sent);
     block.residual.push_back(held ? 0.0f : compensated[i] - sent);
   }
@@ -63,14 +89,15 @@ inline Block compress(const std::vector<float>& compensated, const std::vector<u
 // neither buckets nor chunks change the result.
 class AllReduce {
  public:
-  AllReduce(int world_size, int64_t elements, ScaleKind kind)
+  AllReduce(int world_size, int64_t elements)
       : worker(static_cast<size_t>(world_size), std::vector<float>(static_cast<size_t>(elements))),
         server(static_cast<size_t>(elements)),
-        kind_(kind) {}
+        momentum(server) {}
 
-  // values[r]: rank r's input. Returns what every rank ends with.
+  // values[r]: rank r's input. Returns what every rank ends with. With beta > 0 the owner sends a
+  // momentum.
   std::vector<float> run(const std::vector<std::vector<float>>& values,
-                         const std::vector<uint8_t>& still) {
+                         const std::vector<uint8_t>& still, float beta = 0) {
     std::vector<float> result;
     const auto elements = static_cast<int64_t>(server.size());
     for (int64_t first = 0; first < elements; first += kBlockElements) {
@@ -82,15 +109,21 @@ class AllReduce {
         for (size_t i = 0; i < count; ++i) {
           compensated[i] = values[rank][begin + i] + worker[rank][begin + i];
         }
-        const Block block = compress(compensated, still, first, kind_);
+        const Block block = compress(compensated, still, first);
         std::ranges::copy(block.residual, worker[rank].begin() + first);
         for (size_t i = 0; i < count; ++i) {
           sum[i] = rank == 0 ? block.decoded[i] : sum[i] + block.decoded[i];
         }
       }
       const float share = 1.0f / static_cast<float>(worker.size());
-      for (size_t i = 0; i < count; ++i) sum[i] = sum[i] * share + server[begin + i];
-      const Block block = compress(sum, still, first, kind_);
+      for (size_t i = 0; i < count; ++i) {
+        float& m = momentum[begin + i];
+        if (still.empty() || !is_still(still, first + static_cast<int64_t>(i))) {
+          m = beta * m + static_cast<float>(1 - double{beta}) * (sum[i] * share);
+        }
+        sum[i] = (beta > 0 ? m : sum[i] * share) + server[begin + i];
+      }
+      const Block block = compress(sum, still, first);
       std::ranges::copy(block.residual, server.begin() + first);
       result.insert(result.end(), block.decoded.begin(), block.decoded.end());
     }
@@ -99,9 +132,7 @@ class AllReduce {
 
   std::vector<std::vector<float>> worker;  // residuals [ranks][elements]
   std::vector<float> server;               // residual [elements], whoever owns it
-
- private:
-  ScaleKind kind_;
+  std::vector<float> momentum;             // [elements], whoever owns it
 };
 
 }  // namespace onebit::compress::reference

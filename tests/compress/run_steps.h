@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -18,15 +19,18 @@ struct Plan {
   int first_step = 0;
   int threads = 1;
   bool still = false;
+  bool extras = false;
+  float beta = 0;  // more: owners keep a momentum, and what arrives is put beside the values
   CompressionOptions options;
 };
 
 // What a rank ends with.
 struct Outcome {
-  std::vector<std::vector<float>> averages;  // [steps][elements]
-  std::vector<float> worker, server;         // residuals, `server` of what is owned
-  std::vector<float> extras;                 // of the last step
-  int64_t wire_bytes = 0;                    // a step, counted at the transport
+  std::vector<std::vector<float>> averages;       // [steps][elements]
+  std::vector<float> worker, server;              // residuals, `server` of what is owned
+  std::vector<float> worker_sizes, server_sizes;  // their sizes after every step, added up
+  std::vector<float> extras;                      // of the last step
+  int64_t wire_bytes = 0;                         // a step, counted at the transport
   ResidualNorms norms;
 };
 
@@ -36,9 +40,16 @@ inline std::vector<float> contents(const View& view) {
   return {begin, begin + view.elements()};
 }
 
+inline void add_sizes(const View& view, std::vector<float>& sizes) {
+  const std::vector<float> values = contents(view);
+  sizes.resize(values.size());
+  for (size_t i = 0; i < values.size(); ++i) sizes[i] += std::abs(values[i]);
+}
+
 // One step: values and extras in place, on the context's device meanwhile.
 inline void exchange(Context& context, CompressedAllReduce& exchange, std::vector<float>& values,
-                     std::vector<uint8_t>& still, std::vector<float>& extras) {
+                     std::vector<uint8_t>& still, std::vector<float>& extras, float beta = 0) {
+  std::vector<float> results(beta > 0 ? values.size() : 0);
   const comm::Buckets& buckets = exchange.buckets();
   ops::Mirror mirror(context);
   const auto placed = [&](auto& all) {
@@ -48,20 +59,24 @@ inline void exchange(Context& context, CompressedAllReduce& exchange, std::vecto
     return all.empty() ? View() : all.rows(begin, end);
   };
   const View all_values = placed(values), all_still = placed(still), all_extras = placed(extras);
+  const View all_results = placed(results);
   for (int64_t i = 0; i < buckets.count(); ++i) {
     const auto [begin, end] = buckets.range(i);
     exchange.submit(context, i,
                     {.values = part(all_values, begin, end),
                      .still = part(all_still, begin / 8, (end + 7) / 8),
-                     .extras = part(all_extras, begin / kBlockElements, blocks_in(end))});
+                     .extras = part(all_extras, begin / kBlockElements, blocks_in(end)),
+                     .result = part(all_results, begin, end),
+                     .beta = beta});
   }
   exchange.finish(context);
   mirror.bring_back();
+  if (beta > 0) values = results;
 }
 
-inline std::vector<float> extras_of(int rank, int64_t elements, ExtraType extra) {
+// Numbers that bf16 holds exactly, and their sums too.
+inline std::vector<float> extras_of(int rank, int64_t elements) {
   std::vector<float> extras;
-  if (extra == ExtraType::kNone) return extras;
   for (int64_t block = 0; block < blocks_in(elements); ++block) {
     extras.push_back(static_cast<float>(block + 10 * rank));
   }
@@ -75,11 +90,14 @@ inline void run_steps(comm::Communicator& world, const Plan& plan, CompressedAll
   std::vector<uint8_t> still = plan.still ? still_of(plan.elements) : std::vector<uint8_t>();
   for (int step = plan.first_step; step < plan.first_step + plan.steps; ++step) {
     std::vector<float> values = values_of(world.rank(), step, plan.elements);
-    outcome.extras = extras_of(world.rank(), plan.elements, plan.options.extra);
+    if (plan.extras) outcome.extras = extras_of(world.rank(), plan.elements);
     const int64_t before = world.wire_bytes_sent();
-    exchange(context, all_reduce, values, still, outcome.extras);
+    exchange(context, all_reduce, values, still, outcome.extras, plan.beta);
     outcome.wire_bytes = world.wire_bytes_sent() - before;
     outcome.averages.push_back(std::move(values));
+    if (all_reduce.state().empty()) continue;
+    add_sizes(all_reduce.worker_residual(), outcome.worker_sizes);
+    add_sizes(all_reduce.server_residual(), outcome.server_sizes);
   }
   outcome.norms = all_reduce.norms();
   if (all_reduce.state().empty()) return;

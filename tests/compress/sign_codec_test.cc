@@ -5,9 +5,11 @@
 #include <hwy/targets.h>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "onebit/base/error.h"
 #include "onebit/compress/sign_codec_backend.h"
+#include "onebit/compress/sub_block_scale.h"
 #include "tests/compress/reference_codec.h"
 #include "tests/compress/test_values.h"
 #include "tests/ops/mirror.h"
@@ -31,12 +33,11 @@ struct Encoded {
 };
 
 Encoded encode_all(std::vector<float> values, std::vector<float> residual,
-                   std::vector<uint8_t> still, std::vector<float> extras, ScaleKind scale,
-                   ExtraType extra, int threads) {
+                   std::vector<uint8_t> still, std::vector<float> extras = {}, int threads = 1) {
   Context context = Context::cpu(threads);
   const auto elements = static_cast<int64_t>(values.size());
   Encoded encoded;
-  encoded.chunk.assign(static_cast<size_t>(chunk_bytes(elements, extra)), 0);
+  encoded.chunk.assign(static_cast<size_t>(chunk_bytes(elements)), 0);
   encoded.squares.resize(static_cast<size_t>(2 * blocks_in(elements)));
   encoded.residual = std::move(residual);
   encode(context, {.values = view_of(values),
@@ -45,21 +46,36 @@ Encoded encode_all(std::vector<float> values, std::vector<float> residual,
                    .extras = view_of(extras),
                    .chunk = view_of(encoded.chunk),
                    .block_squares = view_of(encoded.squares),
-                   .scale = scale,
-                   .extra = extra,
                    .blocks = {0, blocks_in(elements)}});
   return encoded;
 }
 
+BlockHeader header_of(const std::vector<uint8_t>& chunk, int64_t block) {
+  BlockHeader header;
+  std::memcpy(&header, chunk.data() + 8 * block, sizeof header);
+  return header;
+}
+
+float value_of(uint16_t bits) {
+  bf16 number;
+  number.bits = bits;
+  return static_cast<float>(number);
+}
+
+std::vector<int> codes_of(const BlockHeader& header) {
+  std::vector<int> codes;
+  for (int j = 0; j < 8; ++j) codes.push_back(static_cast<int>(header.codes >> (4 * j) & 15));
+  return codes;
+}
+
 std::vector<float> decode_all(std::vector<uint8_t> chunk, std::vector<uint8_t> still,
-                              int64_t elements, ExtraType extra, std::vector<float>* extras) {
+                              int64_t elements, std::vector<float>* extras = nullptr) {
   Context context = Context::cpu(1);
   std::vector<float> values(static_cast<size_t>(elements), -7.0f);
   decode(context, {.chunk = view_of(chunk),
                    .still = view_of(still),
                    .values = view_of(values),
                    .extras = extras == nullptr ? View() : view_of(*extras),
-                   .extra = extra,
                    .blocks = {0, blocks_in(elements)}});
   return values;
 }
@@ -67,18 +83,16 @@ std::vector<float> decode_all(std::vector<uint8_t> chunk, std::vector<uint8_t> s
 struct Case {
   int64_t elements;
   bool still;
-  ScaleKind scale;
 };
 
 class SignCodec : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SignCodec, EqualsTheReferenceBitForBit) {
-  const auto [elements, with_still, scale] = GetParam();
+  const auto [elements, with_still] = GetParam();
   const std::vector<float> values = values_of(1, 0, elements), owed = values_of(2, 0, elements);
   const std::vector<uint8_t> still = with_still ? still_of(elements) : std::vector<uint8_t>();
-  const Encoded encoded = encode_all(values, owed, still, {}, scale, ExtraType::kNone, 1);
-  const std::vector<float> decoded =
-      decode_all(encoded.chunk, still, elements, ExtraType::kNone, nullptr);
+  const Encoded encoded = encode_all(values, owed, still);
+  const std::vector<float> decoded = decode_all(encoded.chunk, still, elements);
   for (int64_t first = 0; first < elements; first += kBlockElements) {
     const int64_t count = std::min(kBlockElements, elements - first);
     std::vector<float> compensated;
@@ -88,10 +102,10 @@ TEST_P(SignCodec, EqualsTheReferenceBitForBit) {
       compensated.push_back(values[at] + owed[at]);
       if (!reference::is_still(still, i)) squares += static_cast<double>(values[at]) * values[at];
     }
-    const reference::Block block = reference::compress(compensated, still, first, scale);
-    float sent_scale;
-    std::memcpy(&sent_scale, encoded.chunk.data() + first / kBlockElements * 4, 4);
-    ASSERT_EQ(sent_scale, block.scale) << "block at " << first;
+    const reference::Block block = reference::compress(compensated, still, first);
+    const BlockHeader header = header_of(encoded.chunk, first / kBlockElements);
+    ASSERT_EQ(value_of(header.base), block.base) << "block at " << first;
+    ASSERT_EQ(codes_of(header), block.codes) << "block at " << first;
     for (int64_t i = 0; i < count; ++i) {
       const auto at = static_cast<size_t>(first + i), in = static_cast<size_t>(i);
       ASSERT_EQ(decoded[at], block.decoded[in]) << at;
@@ -107,19 +121,17 @@ TEST_P(SignCodec, EqualsTheReferenceBitForBit) {
 }
 
 TEST_P(SignCodec, GivesTheSameBitsOnEveryInstructionSetAndThreadCount) {
-  const auto [elements, with_still, scale] = GetParam();
+  const auto [elements, with_still] = GetParam();
   const std::vector<float> values = values_of(1, 0, elements), owed = values_of(2, 0, elements);
   const std::vector<uint8_t> still = with_still ? still_of(elements) : std::vector<uint8_t>();
-  const Encoded best = encode_all(values, owed, still, {}, scale, ExtraType::kNone, 1);
-  EXPECT_EQ(encode_all(values, owed, still, {}, scale, ExtraType::kNone, 3), best);
-  const std::vector<float> decoded =
-      decode_all(best.chunk, still, elements, ExtraType::kNone, nullptr);
+  const Encoded best = encode_all(values, owed, still);
+  EXPECT_EQ(encode_all(values, owed, still, {}, 3), best);
+  const std::vector<float> decoded = decode_all(best.chunk, still, elements);
   int targets = 0;
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     hwy::SetSupportedTargetsForTest(target);
-    EXPECT_EQ(encode_all(values, owed, still, {}, scale, ExtraType::kNone, 1), best)
-        << hwy::TargetName(target);
-    EXPECT_EQ(decode_all(best.chunk, still, elements, ExtraType::kNone, nullptr), decoded);
+    EXPECT_EQ(encode_all(values, owed, still), best) << hwy::TargetName(target);
+    EXPECT_EQ(decode_all(best.chunk, still, elements), decoded);
     ++targets;
   }
   hwy::SetSupportedTargetsForTest(0);
@@ -129,7 +141,7 @@ TEST_P(SignCodec, GivesTheSameBitsOnEveryInstructionSetAndThreadCount) {
 // Encodes, averages over three ranks and decodes on one device.
 Encoded round_trip(Context& context, const Case& c, std::vector<float>& decoded) {
   const int64_t elements = c.elements, blocks = blocks_in(elements);
-  const int64_t size_bytes = chunk_bytes(elements, ExtraType::kBF16);
+  const int64_t size_bytes = chunk_bytes(elements);
   std::vector<uint8_t> still = c.still ? still_of(elements) : std::vector<uint8_t>(), chunks;
   std::vector<float> extras(static_cast<size_t>(blocks), 0.3f);
   Encoded result{std::vector<uint8_t>(static_cast<size_t>(size_bytes)), values_of(3, 0, elements),
@@ -144,8 +156,6 @@ Encoded round_trip(Context& context, const Case& c, std::vector<float>& decoded)
                      .extras = mirror(ConstView(view_of(extras))),
                      .chunk = mirror(view_of(chunk)),
                      .block_squares = {},
-                     .scale = c.scale,
-                     .extra = ExtraType::kBF16,
                      .blocks = {0, blocks}});
     mirror.bring_back();
     chunks.insert(chunks.end(), chunk.begin(), chunk.end());
@@ -158,15 +168,12 @@ Encoded round_trip(Context& context, const Case& c, std::vector<float>& decoded)
                     .still = on_still,
                     .chunk = chunk,
                     .block_squares = mirror(view_of(result.squares)),
-                    .scale = c.scale,
-                    .extra = ExtraType::kBF16,
                     .blocks = {0, blocks}});
   decoded.assign(static_cast<size_t>(elements), 0.0f);
   decode(context, {.chunk = chunk,
                    .still = on_still,
                    .values = mirror(view_of(decoded)),
                    .extras = mirror(view_of(extras)),
-                   .extra = ExtraType::kBF16,
                    .blocks = {0, blocks}});
   mirror.bring_back();
   return result;
@@ -182,41 +189,121 @@ TEST_P(SignCodec, GivesTheSameBitsOnCuda) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const int64_t elements : {1, 7, 31, 33, 2047, 2048, 2049, 4096, 10000, 40961}) {
-    for (const bool still : {false, true}) {
-      for (const ScaleKind scale : {ScaleKind::kMeanAbsolute, ScaleKind::kRootMeanSquare}) {
-        all.push_back({elements, still, scale});
-      }
-    }
+  for (const int64_t elements :
+       {1, 7, 31, 33, 255, 256, 257, 1000, 2047, 2048, 2049, 2304, 4096, 10000, 40961}) {
+    for (const bool still : {false, true}) all.push_back({elements, still});
   }
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, SignCodec, ::testing::ValuesIn(cases()));
 
-TEST(SignCodecLayout, IsScalesThenExtrasThenBitsLeastSignificantFirst) {
+TEST(SignCodecLayout, IsHeadersThenBitsLeastSignificantFirst) {
   std::vector<float> values(2058, 1.0f);
   values[1] = -1.0f;     // bit 1 of byte 0
   values[2] = -0.0f;     // counts as +
   values[2048] = -3.0f;  // first of the second block
   values[2057] = 3.0f;   // bit 1 of the last byte
   for (size_t i = 2049; i < 2057; ++i) values[i] = -3.0f;
+  for (size_t i = 256; i < 512; ++i) values[i] = 0.25f;
+  for (size_t i = 512; i < 768; ++i) values[i] = 0;
   const std::vector<float> zeros(values.size());
-  const Encoded encoded =
-      encode_all(values, zeros, {}, {0.5f, 7.0f}, ScaleKind::kMeanAbsolute, ExtraType::kBF16, 1);
-  // 2 scales, 2 extras of two bytes, 258 bytes of bits, padded to 4.
-  ASSERT_EQ(encoded.chunk.size(), 272u);
-  float scale;
-  std::memcpy(&scale, encoded.chunk.data() + 4, 4);
-  EXPECT_EQ(scale, 3.0f) << "a partial block counts its true elements";
-  bf16 extra;
-  std::memcpy(&extra, encoded.chunk.data() + 10, 2);
-  EXPECT_EQ(static_cast<float>(extra), 7.0f);
-  EXPECT_EQ(encoded.chunk[12], 0xFD);
-  EXPECT_EQ(encoded.chunk[13], 0xFF);
-  EXPECT_EQ(encoded.chunk[12 + 256], 0x00);
-  EXPECT_EQ(encoded.chunk[12 + 257], 0x02);
-  EXPECT_EQ(encoded.chunk[270], 0x00);
+  const Encoded encoded = encode_all(values, zeros, {}, {0.5f, 7.0f});
+  // Two headers, 258 bytes of bits, padded to 4.
+  ASSERT_EQ(encoded.chunk.size(), 276u);
+  // Base pi / 2 (bf16 3FC9), extra 0.5 (3F00); 0.25 is code 4, nothing is code 15.
+  const std::vector<uint8_t> first{0xC9, 0x3F, 0x00, 0x3F, 0x40, 0x0F, 0x00, 0x00};
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), encoded.chunk.begin()));
+  // Base 3 pi / 2 (4097) of the elements that exist, extra 7.
+  const std::vector<uint8_t> second{0x97, 0x40, 0xE0, 0x40, 0xF0, 0xFF, 0xFF, 0xFF};
+  EXPECT_TRUE(std::equal(second.begin(), second.end(), encoded.chunk.begin() + 8));
+  EXPECT_EQ(encoded.chunk[16], 0xFD);
+  EXPECT_EQ(encoded.chunk[17], 0xFF);
+  EXPECT_EQ(encoded.chunk[16 + 256], 0x00);
+  EXPECT_EQ(encoded.chunk[16 + 257], 0x02);
+  EXPECT_EQ(encoded.chunk[274], 0x00);
+  EXPECT_EQ(encoded.chunk[275], 0x00);
+}
+
+std::vector<float> sizes_by_row(const std::vector<float>& sizes) {
+  std::vector<float> values;
+  for (const float size : sizes) {
+    for (int i = 0; i < 256; ++i) values.push_back(i % 3 == 0 ? -size : size);
+  }
+  return values;
+}
+
+// The reason for sub-blocks: one scale for all would move the small row by what the large ones are.
+TEST(SignCodecScales, ASmallRowIsNotShakenByLargeOnes) {
+  std::vector<float> sizes(8, 1.0f);
+  sizes[3] = 1e-3f;
+  // Beyond code 14 (1/128): nothing is sent until enough is owed to be told.
+  std::vector<float> values = sizes_by_row(sizes), owed(values.size()), sent(values.size());
+  for (int step = 0; step < 100; ++step) {
+    const Encoded encoded = encode_all(values, owed, {});
+    owed = encoded.residual;
+    const std::vector<float> decoded = decode_all(encoded.chunk, {}, 2048);
+    for (size_t i = 0; i < sent.size(); ++i) sent[i] += decoded[i];
+    for (size_t i = 768; i < 1024; ++i) ASSERT_LE(std::abs(decoded[i]), 0.0079f) << step;
+  }
+  // What has arrived of the small row in 100 steps is what was given, but for a scale.
+  for (size_t i = 768; i < 1024; ++i) {
+    EXPECT_NEAR(sent[i], 100 * values[i], 0.0079f);
+    EXPECT_NEAR(sent[i] + owed[i], 100 * values[i], 1e-6f);
+  }
+  // Within reach every row has its own scale to a factor of 2^(1/4).
+  const std::vector<float> all{1.0f, 0.5f, 0.3f, 0.1f, 0.06f, 0.03f, 0.015f, 0.0075f};
+  values = sizes_by_row(all);
+  const Encoded encoded = encode_all(values, std::vector<float>(values.size()), {});
+  const std::vector<float> decoded = decode_all(encoded.chunk, {}, 2048);
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(std::signbit(decoded[i]), std::signbit(values[i]));
+    ASSERT_LE(std::abs(std::log2(decoded[i] / (kSignGain * values[i]))), 0.2505f) << i;
+  }
+}
+
+TEST(SignCodecScales, WhatIsTooSmallForACodeStaysInTheResidual) {
+  std::vector<float> sizes(8, 1e-4f);
+  sizes[5] = 1.0f;
+  const std::vector<float> values = sizes_by_row(sizes);
+  const std::vector<float> owed = sizes_by_row(std::vector<float>(8, 2e-5f));
+  const Encoded encoded = encode_all(values, owed, {});
+  EXPECT_EQ(codes_of(header_of(encoded.chunk, 0)),
+            (std::vector<int>{15, 15, 15, 15, 15, 0, 15, 15}));
+  const std::vector<float> decoded = decode_all(encoded.chunk, {}, 2048);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i / 256 == 5) continue;
+    ASSERT_EQ(decoded[i], 0.0f);
+    ASSERT_EQ(encoded.residual[i], values[i] + owed[i]);
+  }
+}
+
+TEST(SignCodecScales, CodesChangeHalfWayBetweenScales) {
+  for (int k = 0; k < 15; ++k) {
+    // Of the base, which is pi / 2 rounded to bf16.
+    const double limit = std::exp2(-(k + 0.5) / 2) * 1.5703125 / double{kSignGain};
+    // One element a row: a sum of several would be rounded.
+    std::vector<float> values(2048);
+    values[0] = 256;
+    values[300] = static_cast<float>(256 * limit * (1 + 1e-6));
+    values[600] = static_cast<float>(256 * limit * (1 - 1e-6));
+    const Encoded encoded = encode_all(values, std::vector<float>(values.size()), {});
+    const std::vector<int> codes = codes_of(header_of(encoded.chunk, 0));
+    EXPECT_EQ(codes[1], k) << limit;
+    EXPECT_EQ(codes[2], k + 1) << limit;
+  }
+}
+
+TEST(SignCodecScales, TheBaseStaysFinite) {
+  for (const float size : {0.0f, 1e-40f, 1e-30f, 1e30f, std::numeric_limits<float>::max()}) {
+    const std::vector<float> values(2048, size);
+    const Encoded encoded = encode_all(values, std::vector<float>(values.size()), {});
+    const BlockHeader header = header_of(encoded.chunk, 0);
+    EXPECT_EQ(codes_of(header), std::vector<int>(8, size == 0 ? 15 : 0)) << size;
+    EXPECT_TRUE(std::isfinite(value_of(header.base))) << size;
+    EXPECT_TRUE(std::ranges::all_of(encoded.residual, [](float x) { return std::isfinite(x); }));
+    EXPECT_EQ(header.base == 0, size == 0) << size;
+  }
 }
 
 TEST(SignCodecStill, EntriesStayZeroAndOutOfEveryStatistic) {
@@ -226,74 +313,54 @@ TEST(SignCodecStill, EntriesStayZeroAndOutOfEveryStatistic) {
   for (int64_t i = 0; i < elements; ++i) {
     if (reference::is_still(still, i)) values[static_cast<size_t>(i)] = 1e30f;  // must not be seen
   }
-  const Encoded encoded = encode_all(values, std::vector<float>(values.size()), still, {},
-                                     ScaleKind::kMeanAbsolute, ExtraType::kNone, 1);
-  float scales[4];
-  std::memcpy(scales, encoded.chunk.data(), sizeof scales);
-  EXPECT_EQ(scales[0], 2.0f);
-  EXPECT_EQ(scales[1], 0.0f) << "a block of still entries alone";
-  EXPECT_EQ(scales[3], 2.0f);
-  const std::vector<float> decoded =
-      decode_all(encoded.chunk, still, elements, ExtraType::kNone, nullptr);
+  const Encoded encoded = encode_all(values, std::vector<float>(values.size()), still);
+  const float scale = 3.140625f;  // 2 pi / 2 as bf16
+  EXPECT_EQ(value_of(header_of(encoded.chunk, 0).base), scale);
+  EXPECT_EQ(value_of(header_of(encoded.chunk, 1).base), 0.0f) << "a block of still entries alone";
+  EXPECT_EQ(header_of(encoded.chunk, 1).codes, 0xFFFFFFFFu);
+  EXPECT_EQ(value_of(header_of(encoded.chunk, 3).base), scale);
+  EXPECT_EQ(header_of(encoded.chunk, 3).codes, 0xFFFFFF00u) << "rows past the end";
+  const std::vector<float> decoded = decode_all(encoded.chunk, still, elements);
   for (int64_t i = 0; i < elements; ++i) {
     const auto at = static_cast<size_t>(i);
-    EXPECT_EQ(decoded[at], reference::is_still(still, i) ? 0.0f : 2.0f);
-    EXPECT_EQ(encoded.residual[at], 0.0f);
-  }
-}
-
-// Their squares overflow, they do not.
-TEST(SignCodecScale, IsFiniteWhateverTheValues) {
-  for (const ScaleKind scale : {ScaleKind::kMeanAbsolute, ScaleKind::kRootMeanSquare}) {
-    for (const int64_t elements : {kBlockElements, int64_t{100}}) {
-      const auto count = static_cast<size_t>(elements);
-      std::vector<float> values(count, 1e25f);
-      values[3] = -1e30f;
-      const Encoded encoded =
-          encode_all(values, std::vector<float>(count), {}, {}, scale, ExtraType::kNone, 1);
-      const std::vector<float> decoded =
-          decode_all(encoded.chunk, {}, elements, ExtraType::kNone, nullptr);
-      for (size_t i = 0; i < count; ++i) {
-        ASSERT_TRUE(std::isfinite(decoded[i]));
-        ASSERT_GT(decoded[i] * values[i], 0);
-        ASSERT_EQ(encoded.residual[i], values[i] - decoded[i]);
-      }
-    }
+    EXPECT_EQ(decoded[at], reference::is_still(still, i) ? 0.0f : scale);
+    EXPECT_EQ(encoded.residual[at], reference::is_still(still, i) ? 0.0f : 2.0f - scale);
   }
 }
 
 TEST(SignCodecExtras, AreAveragedInRankOrder) {
   Context context = Context::cpu(1);
   const int64_t elements = 2 * kBlockElements + 3;
-  for (const ExtraType extra : {ExtraType::kBF16, ExtraType::kF32}) {
-    std::vector<uint8_t> chunks;
-    const std::vector<std::vector<float>> extras{{1, 2, 3}, {0.1f, 0.2f, 0.3f}, {5, 6, 7}};
-    for (int rank = 0; rank < 3; ++rank) {
-      const Encoded encoded =
-          encode_all(values_of(rank, 0, elements), values_of(9, 0, elements), {},
-                     extras[static_cast<size_t>(rank)], ScaleKind::kMeanAbsolute, extra, 1);
-      chunks.insert(chunks.end(), encoded.chunk.begin(), encoded.chunk.end());
-    }
-    const int64_t size_bytes = chunk_bytes(elements, extra);
-    std::vector<float> residual(static_cast<size_t>(elements)), result(3);
-    std::vector<uint8_t> chunk(static_cast<size_t>(size_bytes));
-    average(context, {.chunks = View::of(chunks.data(), {3, size_bytes}),
-                      .residual = view_of(residual),
-                      .still = {},
-                      .chunk = view_of(chunk),
-                      .block_squares = {},
-                      .extra = extra,
-                      .blocks = {0, 3}});
-    decode_all(chunk, {}, elements, extra, &result);
-    const auto rounded = [&](float value) {
-      return extra == ExtraType::kF32 ? value : static_cast<float>(bf16(value));
-    };
-    for (size_t block = 0; block < 3; ++block) {
-      const float sum =
-          rounded(extras[0][block]) + rounded(extras[1][block]) + rounded(extras[2][block]);
-      EXPECT_EQ(result[block], rounded(sum * (1.0f / 3.0f)));
-    }
+  std::vector<uint8_t> chunks;
+  const std::vector<std::vector<float>> extras{{1, 2, 3}, {0.1f, 0.2f, 0.3f}, {5, 6, 7}};
+  for (int rank = 0; rank < 3; ++rank) {
+    const Encoded encoded = encode_all(values_of(rank, 0, elements), values_of(9, 0, elements), {},
+                                       extras[static_cast<size_t>(rank)]);
+    chunks.insert(chunks.end(), encoded.chunk.begin(), encoded.chunk.end());
   }
+  const int64_t size_bytes = chunk_bytes(elements);
+  std::vector<float> residual(static_cast<size_t>(elements)), result(3);
+  std::vector<uint8_t> chunk(static_cast<size_t>(size_bytes));
+  average(context, {.chunks = View::of(chunks.data(), {3, size_bytes}),
+                    .residual = view_of(residual),
+                    .still = {},
+                    .chunk = view_of(chunk),
+                    .block_squares = {},
+                    .blocks = {0, 3}});
+  decode_all(chunk, {}, elements, &result);
+  const auto rounded = [](float value) { return static_cast<float>(bf16(value)); };
+  for (size_t block = 0; block < 3; ++block) {
+    const float sum =
+        rounded(extras[0][block]) + rounded(extras[1][block]) + rounded(extras[2][block]);
+    EXPECT_EQ(result[block], rounded(sum * (1.0f / 3.0f)));
+  }
+}
+
+TEST(SignCodecExtras, AreZeroWhereNoneAreGiven) {
+  const Encoded encoded = encode_all(values_of(0, 0, 5000), values_of(1, 0, 5000), {});
+  std::vector<float> extras(3, 5.0f);
+  decode_all(encoded.chunk, {}, 5000, &extras);
+  EXPECT_EQ(extras, std::vector<float>(3));
 }
 
 TEST(SignCodecCuda, IsAnErrorThatNamesTheBuildOption) {

@@ -151,6 +151,27 @@ TEST(Engine, WatchesWhatAnUpdateDoesToTheValues) {
   EXPECT_NE(watch.largest_tensor.find("weight"), std::string::npos);
 }
 
+// The compressed phase goes as far as Adam, and where Adam goes; one rank and the warm-up exactly.
+TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
+  for (const int world : {1, 2, 4}) {
+    // A learning rate at which there is something to learn until the end.
+    EngineConfig config = toy_config(
+        R"({"type": "OneBitAdam", "params": {"lr": 1e-4, "weight_decay": 0.01, "freeze_step": 60}})",
+        4 * world, 4);
+    config.run.watch_every = 30;
+    config.run.watch_adam = true;
+    config.run.steps = 180;
+    const Trace trace = train(config, world, 180);
+    for (const int step : {30, 60, 90, 120, 150, 180}) {
+      ASSERT_TRUE(trace.outcomes[static_cast<size_t>(step - 1)].adam);
+      const auto [distance, cosine] = *trace.outcomes[static_cast<size_t>(step - 1)].adam;
+      const bool exact = step <= 60;
+      EXPECT_NEAR(distance, 1, exact ? 1e-3 : 0.1) << step << " of " << world;
+      EXPECT_GT(cosine, exact ? 0.999 : 0.9) << step << " of " << world;
+    }
+  }
+}
+
 TEST(Engine, ValuesTravelOnlyWhereTheyDiffer) {
   for (const int world : {2, 4}) {
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {

@@ -17,7 +17,7 @@ OptimizerConfig automatic(int64_t window) {
           .beta2 = 0.99,
           .freeze_step = std::nullopt,
           .freeze_window = window,
-          .variance = Variance::kLiveLevel};
+          .parity = Parity::kDeepSpeed};
 }
 
 // Feeds variances of a given norm until the rule freezes; the update, or 0 after `updates`.
@@ -85,11 +85,27 @@ TEST(FreezeRule, NeverBeforeAWholeWindow) {
 
 TEST(FreezeRule, ATenthOfTheWindowWhereTheVarianceGoesOn) {
   OptimizerConfig config = automatic(0);
-  config.variance = Variance::kLocal;
+  config.parity = Parity::kNone;
   FreezeRule rule(config, {});
   const int64_t frozen = frozen_after(rule, 1, 1000, [](int64_t) { return 1; });
   EXPECT_GE(frozen, 10 + FreezeRule::kObservedUpdates);
   EXPECT_LE(frozen, 12 + FreezeRule::kObservedUpdates);
+}
+
+// There the variance only must not be about to halve or to double.
+TEST(FreezeRule, SettledEnoughWhereTheVarianceGoesOn) {
+  OptimizerConfig config = automatic(0);
+  config.parity = Parity::kNone;
+  for (const double factor : {0.3, 0.6, 1.6, 3.0}) {  // a window of ten updates
+    FreezeRule rule(config, {.schedule_warmup = 300});
+    const int64_t frozen = frozen_after(rule, 1, 2000, [&](int64_t update) {
+      return std::pow(factor, static_cast<double>(std::min<int64_t>(update, 330)) / 10);
+    });
+    const bool at_once = factor > 0.5 && factor < 2;
+    EXPECT_NEAR(static_cast<double>(frozen), (at_once ? 301 : 334) + FreezeRule::kObservedUpdates,
+                4)
+        << factor;
+  }
 }
 
 // LRRangeTest's warm-up is as long as can be: no number of updates may be added to it.
@@ -132,6 +148,7 @@ TEST(FreezeRule, ResumesExactly) {
 // All ranks freeze after the same update and stay equal, with real steps.
 TEST(FreezeRule, RanksAgree) {
   TrialOptions options{.optimizer = automatic(20)};
+  options.optimizer.parity = Parity::kNone;
   options.run.schedule_warmup = 10;
   const auto ends = on_ranks(3, options, [](Trial& trial) {
     int frozen = 0;

@@ -69,9 +69,33 @@ TEST(GradientClipper, LocalNormsAreMeasuredInTheWarmup) {
     EXPECT_NEAR(norm.norm, 3, 1e-12);
     EXPECT_NEAR(norm.coefficient, 0.5, 1e-12);
     GradientClipper resumed(1.5);
-    resumed.load(Json::parse(clipper.save().dump()));
+    resumed.load(Json::parse(clipper.save(2).dump()), 2);
     EXPECT_EQ(resumed.ratio(), clipper.ratio());
+    clipper.follow(0.8);
+    EXPECT_EQ(clipper.ratio(), 0.8);
+    clipper.follow(0);  // not known
+    EXPECT_EQ(clipper.ratio(), 0.8);
   });
+}
+
+// The share s of noise in the average is what lasts: ratio = 1 / sqrt(1 + s (ranks - 1)).
+TEST(GradientClipper, KeepsTheShareOfNoiseOnOtherRanks) {
+  const double share = 0.8;
+  const auto ratio_of = [&](int ranks) { return 1 / std::sqrt(1 + share * (ranks - 1)); };
+  for (const int saved : {2, 8}) {
+    GradientClipper clipper(1);
+    clipper.follow(ratio_of(saved));
+    const Json state = Json::parse(clipper.save(saved).dump());
+    for (const int now : {1, 2, 4, 8}) {
+      GradientClipper resumed(1);
+      resumed.load(state, now);
+      EXPECT_NEAR(resumed.ratio(), ratio_of(now), 1e-12) << saved << " to " << now;
+    }
+  }
+  // One rank cannot tell noise from signal: the norm is then over-estimated until it is measured.
+  GradientClipper alone(1), resumed(1);
+  resumed.load(Json::parse(alone.save(1).dump()), 4);
+  EXPECT_EQ(resumed.ratio(), 1);
 }
 
 TEST(GradientClipper, EveryRankLearnsWhoIsNotFinite) {

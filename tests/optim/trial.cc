@@ -71,9 +71,6 @@ StepReport Trial::step() {
                         .learning_rate = options_.learning_rate,
                         .gradient_scale = options_.gradient_scale};
   if (optimizer_->gradient_need() == GradientNeed::kAveragedOverRanks) {
-    if (optimizer_->observes_local_gradients()) {
-      optimizer_->observe_local_gradients(context_, table_, {0, table_.size_elements()});
-    }
     average();
   } else if (options_.overlap) {
     optimizer_->begin_step(context_, table_, input);

@@ -1,0 +1,62 @@
+// The scales of a block's sub-blocks, written once for CPUs and CUDA devices, which must agree bit
+// for bit: base * 2^(-code / 2) for codes 0..14, 0 for code 15. The base is the largest mean
+// absolute value of the block, as bf16. The code of a sub-block is the number of limits its own is
+// below, which is the nearest in ratio; where the base is 0 all codes are 15.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "onebit/base/philox.h"
+
+namespace onebit::compress {
+
+// pi / 2. The mean absolute value is the least-squares scale of signs, but it passes on only 2 / pi
+// of a small signal in Gaussian noise at once; error feedback pays the rest later. A gradient that
+// comes late by a step or two makes Adam unstable where it trains, at the edge of stability: with
+// beta1 = 0.9 the largest stable curvature falls from 38 to 1 over the learning rate. With this
+// scale a small signal passes whole and at once, and only noise is left to be fed back
+// (docs/compression.md).
+inline constexpr float kSignGain = 1.57079633f;
+
+inline constexpr int kScaleCodes = 15;
+inline constexpr uint32_t kNothingSent = 15;               // the code of scale 0
+inline constexpr uint32_t kNothingSentAtAll = 0xFFFFFFFF;  // all codes of a header
+
+// 2^(-exponent), exact.
+ONEBIT_HOST_DEVICE inline float inverse_power(uint32_t exponent) {
+  const uint32_t word = (127 - exponent) << 23;
+  float power;
+  std::memcpy(&power, &word, sizeof power);
+  return power;
+}
+
+// The upper end of what code k + 1 stands for, in units of the base: 2^(-(k + 0.5) / 2).
+ONEBIT_HOST_DEVICE inline float code_limit(uint32_t k) {
+  return (k % 2 == 0 ? 0.840896415f : 0.594603558f) * inverse_power(k / 2);
+}
+
+// The scale as sent, in units of the base.
+ONEBIT_HOST_DEVICE inline float scale_factor(uint32_t code) {
+  const float factor = (code % 2 == 0 ? 1.0f : 0.707106781f) * inverse_power(code / 2);
+  return code == kNothingSent ? 0.0f : factor;
+}
+
+ONEBIT_HOST_DEVICE inline float base_value(uint16_t base) {
+  const uint32_t word = uint32_t{base} << 16;
+  float value;
+  std::memcpy(&value, &word, sizeof value);
+  return value;
+}
+
+// bf16 of a level that is not negative, to nearest even; what would round to infinity becomes the
+// largest finite number.
+ONEBIT_HOST_DEVICE inline uint16_t base_of(float level) {
+  constexpr uint32_t kLargest = 0x7F7F;
+  uint32_t word;
+  std::memcpy(&word, &level, sizeof word);
+  const uint32_t rounded = (word + 0x7FFFu + (word >> 16 & 1u)) >> 16;
+  return static_cast<uint16_t>(rounded < kLargest ? rounded : kLargest);
+}
+
+}  // namespace onebit::compress

@@ -1,0 +1,74 @@
+#include "onebit/engine/adam_shadow.h"
+
+#include <cmath>
+
+#include "onebit/comm/chunked.h"
+
+namespace onebit::engine {
+namespace {
+
+void read(std::vector<float>& to, const View& from) {
+  copy(View::of(to.data(), {static_cast<int64_t>(to.size())}), from);
+}
+
+}  // namespace
+
+AdamShadow::AdamShadow(const params::Table& table, const optim::OptimizerConfig& config,
+                       comm::Communicator& communicator)
+    : table_(table), config_(config), communicator_(communicator) {
+  const auto elements = static_cast<size_t>(table.size_elements());
+  decays_.resize(elements);
+  for (const auto& [range, decay] : table.decay_ranges()) {
+    for (int64_t i = range.begin; i < range.end; ++i) decays_[static_cast<size_t>(i)] = decay;
+  }
+  gradients_.resize(elements);
+  values_.resize(elements);
+  for (auto* all : {&momentum_, &variance_, &gone_, &adam_}) all->resize(elements);
+}
+
+void AdamShadow::before_step(bool averaged, const optim::StepInput& input) {
+  read(gradients_, table_.gradients());
+  read(values_, table_.values());
+  double scale = input.gradient_scale;
+  if (!averaged) {
+    comm::sum_in_chunks(communicator_, gradients_);
+    scale /= communicator_.world_size();
+  }
+  const double beta1 = input.beta1.value_or(config_.beta1), beta2 = config_.beta2;
+  momentum_weight_ = beta1 * momentum_weight_ + 1 - beta1;
+  variance_weight_ = beta2 * variance_weight_ + 1 - beta2;
+  const double cm = config_.bias_correction ? momentum_weight_ : 1;
+  const double cv = config_.bias_correction ? variance_weight_ : 1;
+  for (size_t i = 0; i < gradients_.size(); ++i) {
+    double g = scale * gradients_[i];
+    if (!config_.decoupled_decay && decays_[i]) g += config_.weight_decay * values_[i];
+    momentum_[i] = beta1 * momentum_[i] + (1 - beta1) * g;
+    variance_[i] = beta2 * variance_[i] + (1 - beta2) * g * g;
+    const double d = std::sqrt(variance_[i] / cv) + config_.epsilon;
+    adam_[i] += input.learning_rate * momentum_[i] / cm / d;
+  }
+}
+
+void AdamShadow::after_step(const optim::StepInput& input) {
+  std::vector<float>& after = gradients_;  // read for this step already
+  read(after, table_.values());
+  for (size_t i = 0; i < after.size(); ++i) {
+    const double decayed =
+        config_.decoupled_decay && decays_[i] ? config_.weight_decay * values_[i] : 0;
+    gone_[i] += double{values_[i]} - after[i] - input.learning_rate * decayed;
+  }
+}
+
+AdamComparison AdamShadow::compare() {
+  double gone = 0, adam = 0, both = 0;
+  for (size_t i = 0; i < gone_.size(); ++i) {
+    gone += gone_[i] * gone_[i];
+    adam += adam_[i] * adam_[i];
+    both += gone_[i] * adam_[i];
+    gone_[i] = adam_[i] = 0;
+  }
+  if (!(adam > 0 && gone > 0)) return {};
+  return {.distance = std::sqrt(gone / adam), .cosine = both / std::sqrt(gone * adam)};
+}
+
+}  // namespace onebit::engine

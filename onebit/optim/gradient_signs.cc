@@ -1,0 +1,240 @@
+#include "onebit/optim/gradient_signs.h"
+
+#include <algorithm>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/log.h"
+#include "onebit/comm/chunked.h"
+#include "onebit/compress/residual_state.h"
+#include "onebit/optim/own_buffer.h"
+
+namespace onebit::optim {
+namespace {
+
+View view_of(std::vector<float>& values) {
+  return View::of(values.data(), {static_cast<int64_t>(values.size())});
+}
+
+}  // namespace
+
+GradientSigns::GradientSigns(comm::Communicator& communicator, const params::Table& table,
+                             int64_t bucket_bytes, ConstView still, View momentum)
+    : communicator_(communicator),
+      buckets_(table.size_elements(), bucket_bytes),
+      bucket_bytes_(bucket_bytes),
+      still_(still),
+      momentum_(momentum),
+      slot_of_(static_cast<size_t>(buckets_.count())),
+      ready_(buckets_) {
+  if (communicator.world_size() > 1) {
+    thread_ = std::make_unique<comm::ExchangeThread>(communicator.duplicate(), table.device());
+  }
+  all_reduce_ = std::make_unique<compress::CompressedAllReduce>(
+      thread_ ? thread_->communicator() : communicator, buckets_,
+      compress::CompressionOptions{.bypass_single_rank = true, .owner_momentum = true},
+      [this](Context& context, int64_t bucket) { received(context, bucket); });
+  int64_t largest = 0;
+  for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
+    largest = std::max(largest, buckets_.range(bucket).elements());
+  }
+  normalized_ = Tensor::zeros(table.device(), DType::kF32, {largest});
+  for (Tensor& slot : extra_) {
+    slot = Tensor::zeros(table.device(), DType::kF32, {comm::blocks_in(largest)});
+  }
+}
+
+void GradientSigns::adopt_momentum(params::Range range) {
+  const int world = communicator_.world_size(), self = communicator_.rank();
+  if (world == 1) return;
+  for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
+    const comm::Range chunk = comm::chunk_of(buckets_.range(bucket), world, self);
+    const int64_t begin = std::max(chunk.begin, range.begin);
+    const int64_t end = std::min(chunk.end, range.end);
+    if (begin >= end) continue;
+    const int64_t place = buckets_.owned_offset(bucket, world, self) + begin - chunk.begin;
+    copy(all_reduce_->owner_momentum().rows(place, place + end - begin),
+         momentum_.rows(begin, end));
+  }
+}
+
+std::vector<float> GradientSigns::collect_momentum(double beta1) {
+  const int world = communicator_.world_size(), self = communicator_.rank();
+  const auto host = [](const View& view) {
+    std::vector<float> values(static_cast<size_t>(view.elements()));
+    copy(view_of(values), view);
+    return values;
+  };
+  if (world == 1) return host(momentum_);
+  std::vector<float> momentum = host(all_reduce_->worker_residual());
+  for (float& one : momentum) one = static_cast<float>((1 - beta1) / world * one);
+  const std::vector<float> owned = host(all_reduce_->owner_momentum());
+  const std::vector<float> owed = host(all_reduce_->server_residual());
+  for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
+    const comm::Range chunk = comm::chunk_of(buckets_.range(bucket), world, self);
+    const int64_t place = buckets_.owned_offset(bucket, world, self) - chunk.begin;
+    for (int64_t i = chunk.begin; i < chunk.end; ++i) {
+      const auto at = static_cast<size_t>(place + i);
+      momentum[static_cast<size_t>(i)] +=
+          owned[at] + static_cast<float>((1 - beta1) * double{owed[at]});
+    }
+  }
+  comm::sum_in_chunks(communicator_, momentum);
+  all_reduce_->clear_residuals();
+  return momentum;
+}
+
+void GradientSigns::begin(const Context& computing, double beta1, Work normalize, Work receive) {
+  computing_ = &computing;
+  beta1_ = beta1;
+  normalize_ = std::move(normalize);
+  receive_ = std::move(receive);
+  ready_.restart();
+  overlaps_ = false;
+  normalize_seconds_ = 0;
+}
+
+void GradientSigns::ready(params::Range range) {
+  if (!thread_) return;
+  for (const int64_t bucket : ready_.ready({range.begin, range.end})) {
+    overlaps_ = true;
+    thread_->submit(
+        [this, bucket, made = computing_->milestone()](Context& context, comm::Communicator&) {
+          context.wait_for(made);
+          send(context, bucket);
+        });
+  }
+}
+
+GradientSigns::Bucket GradientSigns::bucket_at(int64_t bucket, int slot) const {
+  const comm::Range range = buckets_.range(bucket);
+  const auto index = static_cast<size_t>(slot);
+  return {.range = {range.begin, range.end},
+          .normalized = normalized_.view().rows(0, range.elements()),
+          .extra = extra_[index].view().rows(0, comm::blocks_in(range.elements()))};
+}
+
+void GradientSigns::send(Context& context, int64_t bucket) {
+  const int slot = all_reduce_->next_slot();
+  slot_of_[static_cast<size_t>(bucket)] = slot;
+  const Bucket data = bucket_at(bucket, slot);
+  const Stopwatch watch;
+  normalize_(context, data);
+  normalize_seconds_ += watch.seconds();
+  all_reduce_->submit(context, bucket,
+                      {.values = data.normalized,
+                       .still = still_.rows(data.range.begin / 8, (data.range.end + 7) / 8),
+                       .extras = data.extra,
+                       .result = momentum_.rows(data.range.begin, data.range.end),
+                       .beta = beta1_});
+}
+
+void GradientSigns::received(Context& context, int64_t bucket) {
+  receive_(context, bucket_at(bucket, slot_of_[static_cast<size_t>(bucket)]));
+}
+
+void GradientSigns::finish(Context& context) {
+  const Stopwatch watch;
+  if (overlaps_) {
+    ready_.require_all();
+    thread_->submit([this](Context& own, comm::Communicator&) {
+      all_reduce_->finish(own);
+      own.synchronize();
+    });
+    thread_->wait();
+  } else {
+    for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) send(context, bucket);
+    all_reduce_->finish(context);
+  }
+  const comm::ExchangeSeconds after = all_reduce_->seconds();
+  compress_seconds_ = normalize_seconds_ + after.compute - seconds_before_.compute;
+  wait_seconds_ = overlaps_ ? watch.seconds() : after.wait - seconds_before_.wait;
+  seconds_before_ = after;
+}
+
+int64_t GradientSigns::wire_bytes_sent() const {
+  return thread_ ? thread_->communicator().wire_bytes_sent() : 0;
+}
+
+int64_t GradientSigns::size_bytes() const {
+  int64_t bytes = normalized_.view().size_bytes();
+  for (const View& part : {all_reduce_->worker_residual(), all_reduce_->server_residual(),
+                           all_reduce_->owner_momentum()}) {
+    bytes += part.size_bytes();
+  }
+  for (const Tensor& slot : extra_) bytes += slot.view().size_bytes();
+  return bytes;
+}
+
+void GradientSigns::save(params::StateWriter& writer) const {
+  writer.scalar("bucket_bytes", bucket_bytes_);
+  if (communicator_.world_size() == 1) return writer.replicated("momentum", momentum_);
+  writer.own("worker_residual", all_reduce_->worker_residual());
+  if (all_reduce_->server_residual().elements() > 0) {
+    writer.own("server_residual", all_reduce_->server_residual());
+    writer.own("owner_momentum", all_reduce_->owner_momentum());
+  }
+}
+
+void GradientSigns::load(const params::StateReader& reader, double beta1) {
+  const int saved = reader.saved_world_size();
+  const auto bucket_bytes = reader.scalar("bucket_bytes").get<int64_t>();
+  all_reduce_->clear_residuals();
+  if (saved == 1) {
+    reader.replicated("momentum", momentum_);
+    return adopt_momentum({0, buckets_.elements()});
+  }
+  const bool same_ranks = saved == communicator_.world_size();
+  if (!same_ranks || bucket_bytes != bucket_bytes_) {
+    if (communicator_.rank() == 0 && !same_ranks) {
+      log_info("error feedback of {} ranks is re-distributed over {}", saved,
+               communicator_.world_size());
+    }
+    return load_other_cut(reader, bucket_bytes, beta1);
+  }
+  const auto restore = [&](const char* name, View buffer) {
+    if (buffer.elements() == 0) return;
+    std::vector<float> values =
+        own_buffer(reader, name, communicator_.rank(), static_cast<size_t>(buffer.elements()));
+    copy(buffer, view_of(values));
+  };
+  restore("worker_residual", all_reduce_->worker_residual());
+  restore("server_residual", all_reduce_->server_residual());
+  restore("owner_momentum", all_reduce_->owner_momentum());
+}
+
+void GradientSigns::load_other_cut(const params::StateReader& reader, int64_t bucket_bytes,
+                                   double beta1) {
+  const int saved = reader.saved_world_size(), world = communicator_.world_size();
+  const comm::Buckets old(buckets_.elements(), bucket_bytes);
+  const auto elements = static_cast<size_t>(buckets_.elements());
+  std::vector<float> worker(elements, 0.0f), server(elements, 0.0f), momentum(elements, 0.0f);
+  for (int rank = 0; rank < saved; ++rank) {
+    // Where only the buckets are others, what a rank owes does not depend on them.
+    if (saved != world) {
+      compress::merge_worker_residual(reader.own_of("worker_residual", rank), saved, worker);
+    }
+    if (old.owned_elements(saved, rank) == 0) continue;
+    compress::spread_server_residual(old, saved, rank, reader.own_of("server_residual", rank),
+                                     server);
+    compress::spread_server_residual(old, saved, rank, reader.own_of("owner_momentum", rank),
+                                     momentum);
+  }
+  if (saved == world)
+    worker = own_buffer(reader, "worker_residual", communicator_.rank(), elements);
+  if (world == 1) {
+    for (size_t i = 0; i < elements; ++i) {
+      momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + server[i]));
+    }
+    return copy(momentum_, view_of(momentum));
+  }
+  copy(all_reduce_->worker_residual(), view_of(worker));
+  std::vector<float> owned(
+      static_cast<size_t>(buckets_.owned_elements(world, communicator_.rank())));
+  if (owned.empty()) return;
+  compress::take_server_residual(buckets_, world, communicator_.rank(), server, owned);
+  copy(all_reduce_->server_residual(), view_of(owned));
+  compress::take_server_residual(buckets_, world, communicator_.rank(), momentum, owned);
+  copy(all_reduce_->owner_momentum(), view_of(owned));
+}
+
+}  // namespace onebit::optim

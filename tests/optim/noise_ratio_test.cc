@@ -1,0 +1,138 @@
+#include "onebit/optim/noise_ratio.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "onebit/base/philox.h"
+#include "onebit/ops/onebit_update.h"
+#include "tests/optim/trial.h"
+
+namespace onebit::optim {
+namespace {
+
+using Values = std::vector<float>;
+
+// Sums of one cycle whose average over ranks has the square `average` in every block.
+struct Sums {
+  Values energy, variance, sketch;
+
+  Sums(int64_t blocks, double local, double average)
+      : energy(static_cast<size_t>(blocks), static_cast<float>(local)),
+        variance(energy.size(), 2.0f),
+        sketch(energy.size(), static_cast<float>(std::sqrt(average))) {}
+  NoiseRatio::Cycle cycle() const {
+    return {.energy = energy, .variance = variance, .sketch = sketch};
+  }
+};
+
+TEST(NoiseRatio, StartsFromNoiseAloneAndFollows) {
+  for (const int world_size : {2, 8}) {
+    on_ranks(world_size, {}, [&](Trial& trial) {
+      NoiseRatio noise(40, world_size);
+      EXPECT_EQ(noise.norm_ratio(), 0);
+      for (const float ratio : noise.ratios()) EXPECT_EQ(ratio, static_cast<float>(world_size));
+      // Signal alone: every rank has the average's size.
+      for (int cycle = 0; cycle < 200; ++cycle) {
+        noise.follow(trial.communicator(), Sums(40, 9, 9).cycle());
+        if (cycle == 0) {
+          EXPECT_NEAR(noise.norm_ratio(), 1, 1e-6);
+        }
+      }
+      for (const float ratio : noise.ratios()) EXPECT_NEAR(ratio, 1, 0.01);
+      // Half of the average is noise.
+      const double half = 1 + 0.5 * (world_size - 1);
+      for (int cycle = 0; cycle < 200; ++cycle) {
+        noise.follow(trial.communicator(), Sums(40, 9 * half, 9).cycle());
+      }
+      for (const float ratio : noise.ratios()) EXPECT_NEAR(ratio, half, 0.01 * half);
+      EXPECT_NEAR(noise.norm_ratio(), 1 / std::sqrt(half), 0.01);
+      return 0;
+    });
+  }
+}
+
+TEST(NoiseRatio, StaysBetweenSignalAloneAndNoiseAlone) {
+  on_ranks(4, {}, [](Trial& trial) {
+    NoiseRatio noise(3, 4);
+    for (int cycle = 0; cycle < 200; ++cycle) {
+      noise.follow(trial.communicator(), Sums(3, 1, 9).cycle());
+    }
+    for (const float ratio : noise.ratios()) EXPECT_EQ(ratio, 1);
+    for (int cycle = 0; cycle < 200; ++cycle) {
+      noise.follow(trial.communicator(), Sums(3, 9, 0).cycle());
+    }
+    for (const float ratio : noise.ratios()) EXPECT_EQ(ratio, 4);
+    return 0;
+  });
+}
+
+TEST(NoiseRatio, GroupsAreApart) {
+  on_ranks(2, {}, [](Trial& trial) {
+    NoiseRatio noise(2 * NoiseRatio::kBlocksInGroup, 2);
+    Sums sums(2 * NoiseRatio::kBlocksInGroup, 9, 9);
+    for (size_t block = 0; block < NoiseRatio::kBlocksInGroup; ++block) sums.energy[block] = 18;
+    for (int cycle = 0; cycle < 300; ++cycle) noise.follow(trial.communicator(), sums.cycle());
+    EXPECT_NEAR(noise.ratios().front(), 2, 0.01);
+    EXPECT_NEAR(noise.ratios().back(), 1, 0.01);
+    return 0;
+  });
+}
+
+TEST(NoiseRatio, KeepsTheShareOfNoiseOnOtherRanks) {
+  const double share = 0.6;
+  const auto ratio_of = [&](int ranks) { return 1 + share * (ranks - 1); };
+  const auto states = on_ranks(2, {}, [&](Trial& trial) {
+    NoiseRatio noise(5, 2);
+    for (int cycle = 0; cycle < 300; ++cycle) {
+      noise.follow(trial.communicator(), Sums(5, 9 * ratio_of(2), 9).cycle());
+    }
+    MemoryState state;
+    noise.save(state);
+    return state;
+  });
+  for (const int ranks : {2, 3, 8}) {
+    NoiseRatio noise(5, ranks);
+    noise.load(MemoryReader(states));
+    for (const float ratio : noise.ratios()) EXPECT_NEAR(ratio, ratio_of(ranks), 0.02);
+    EXPECT_NEAR(noise.norm_ratio(), 1 / std::sqrt(ratio_of(ranks)), 0.01);
+  }
+}
+
+// The whole compressed phase at eight ranks, with noise whose share rises after the freeze: the
+// variance that ranks go on with stays Adam's, whatever is known at the freeze.
+TEST(NoiseRatio, VarianceFollowsAdamsWhileTheShareOfNoiseRises) {
+  constexpr int kWorld = 8, kSteps = 700;
+  for (const int64_t freeze : {6, 60}) {
+    const auto gradient = [freeze](int rank, int64_t step, int64_t place) {
+      const double share = step <= freeze ? 0.3 : 0.9;
+      RandomSequence random(5, static_cast<uint64_t>(rank + 1),
+                            static_cast<uint64_t>(step * 1000003 + place));
+      const double noise = std::sqrt(3 * share * kWorld) * (2 * random.uniform() - 1);
+      const double signal =
+          std::sqrt(2 * (1 - share)) *
+          std::sin(0.002 * static_cast<double>(step) + static_cast<double>(place));
+      return static_cast<float>(signal + noise);
+    };
+    TrialOptions options{
+        .optimizer = {.type = OptimizerType::kOneBitAdam, .beta2 = 0.99, .freeze_step = freeze},
+        .gradient = gradient};
+    const auto states = on_ranks(kWorld, options, [&](Trial& trial) {
+      trial.steps(kSteps);
+      return trial.save();
+    });
+    // The average has mean square 1 all the time.
+    for (const MemoryState& state : states) {
+      double sum = 0;
+      int64_t count = 0;
+      for (const float one : state.own_buffers.at("variance")) {
+        sum += one;
+        count += one > 0 ? 1 : 0;
+      }
+      EXPECT_NEAR(sum / static_cast<double>(count), 1, 0.1) << "freeze after " << freeze;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onebit::optim

@@ -1,0 +1,232 @@
+// The whole of 1-bit Adam at four ranks against a restatement of docs/optimizers.md and
+// docs/compression.md in double precision, with the reference codec of the compress floor's tests.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "onebit/ops/onebit_update.h"
+#include "onebit/optim/onebit_adam.h"
+#include "tests/compress/reference_codec.h"
+#include "tests/optim/trial.h"
+
+namespace onebit::optim {
+namespace {
+
+constexpr int kWorld = 4;
+constexpr int64_t kFreeze = 8, kBlock = 2048, kSubBlock = 256, kTurns = 9;
+constexpr double kRate = 1e-3, kEpsilon = 1e-8, kDecay = 0.01;
+
+using Doubles = std::vector<double>;
+
+class Restatement {
+ public:
+  Restatement(std::vector<float> values, std::vector<bool> exists, std::vector<bool> decays,
+              std::vector<bool> looked_up)
+      : values_(values.begin(), values.end()),
+        exists_(std::move(exists)),
+        decays_(std::move(decays)),
+        looked_up_(std::move(looked_up)),
+        elements_(static_cast<int64_t>(values.size())),
+        m_(values.size()),
+        v_(values.size()),
+        all_reduce_(kWorld, elements_) {}
+
+  void step(int64_t number) {
+    const double next_c2 = 0.999 * c2_ + 0.001;
+    c1_ = 0.9 * c1_ + 0.1;
+    if (number <= kFreeze) {
+      warm_up(number, next_c2);
+    } else {
+      compressed(number, 1 - 0.001 / next_c2);
+    }
+    c2_ = next_c2;
+    if (number == kFreeze) freeze();
+    if (number > kFreeze) apply(Doubles(m_.begin(), m_.end()));
+  }
+
+  const Doubles& values() const { return values_; }
+
+ private:
+  double gradient(int rank, int64_t number, int64_t i) const {
+    return exists_[static_cast<size_t>(i)] ? double{noisy_gradient(rank, number, i)} : 0;
+  }
+
+  void apply(const Doubles& update) {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      if (v_[i] == 0) continue;
+      values_[i] -= kRate * (update[i] / c1_ + (decays_[i] ? kDecay * values_[i] : 0));
+    }
+  }
+
+  void warm_up(int64_t number, double next_c2) {
+    Doubles update(m_.size());
+    for (int64_t i = 0; i < elements_; ++i) {
+      const auto at = static_cast<size_t>(i);
+      double average = 0;
+      for (int rank = 0; rank < kWorld; ++rank) average += gradient(rank, number, i) / kWorld;
+      m_[at] = 0.9 * m_[at] + 0.1 * average;
+      v_[at] = 0.999 * v_[at] + 0.001 * average * average;
+      update[at] = m_[at] / (std::sqrt(v_[at] / next_c2) + kEpsilon);
+    }
+    apply(update);
+  }
+
+  void freeze() {
+    still_.assign(static_cast<size_t>((elements_ + 7) / 8), 0);
+    for (size_t i = 0; i < v_.size(); ++i) {
+      v_[i] /= c2_;
+      m_[i] = v_[i] == 0 ? 0 : m_[i] / (std::sqrt(v_[i]) + kEpsilon);
+      all_reduce_.momentum[i] = static_cast<float>(m_[i]);
+      if (v_[i] == 0) still_[i / 8] = static_cast<uint8_t>(still_[i / 8] | 1u << (i % 8));
+    }
+    own_.assign(kWorld, v_);
+    energy_.assign(kWorld, Doubles(static_cast<size_t>((elements_ + kSubBlock - 1) / kSubBlock)));
+    const auto blocks = static_cast<size_t>((elements_ + kBlock - 1) / kBlock);
+    sketch_.assign(kWorld, Doubles(blocks));
+    block_energy_.assign(kWorld, Doubles(blocks));
+    average_ = static_cast<double>(kTurns) * static_cast<double>(blocks);
+    local_ = kWorld * average_;
+  }
+
+  void compressed(int64_t number, double memory) {
+    std::vector<std::vector<float>> sent;
+    for (int rank = 0; rank < kWorld; ++rank) sent.push_back(normalize(rank, number, memory));
+    const std::vector<float> arrived = all_reduce_.run(sent, still_, 0.9f);
+    m_.assign(arrived.begin(), arrived.end());
+    const int64_t turn = exchanges_ % kTurns;
+    if (turn < kTurns - 1) {
+      grow(turn, memory);
+    } else {
+      follow();
+    }
+    ++exchanges_;
+  }
+
+  // y of one rank; moves its variance and what it adds up.
+  std::vector<float> normalize(int rank, int64_t number, double memory) {
+    const auto r = static_cast<size_t>(rank);
+    Doubles& v = own_[r];
+    std::vector<float> y(v.size());
+    const double ratio = std::clamp(local_ / average_, 1.0, double{kWorld});
+    for (int64_t block = 0; block * kBlock < elements_; ++block) {
+      double sum = 0, square = 0, signed_sum = 0;
+      for (int64_t first = block * kBlock; first < std::min((block + 1) * kBlock, elements_);
+           first += kSubBlock) {
+        const int64_t end = std::min(first + kSubBlock, elements_);
+        double s = 0, q = 0;
+        bool looked_up = false;
+        for (int64_t i = first; i < end; ++i) {
+          const auto at = static_cast<size_t>(i);
+          const double g = v[at] == 0 ? 0 : gradient(rank, number, i);
+          const uint32_t signs = ops::noise_signs(static_cast<uint64_t>(exchanges_ + 1),
+                                                  static_cast<uint64_t>(i / 32));
+          s += v[at];
+          q += g * g;
+          signed_sum += (signs >> (i % 32) & 1) != 0 ? -g : g;
+          looked_up = looked_up || looked_up_[at];
+        }
+        const double a = (1 - memory) * (looked_up ? 1.0 / kWorld : 1) / ratio;
+        for (int64_t i = first; i < end && s > 0; ++i) {
+          const auto at = static_cast<size_t>(i);
+          if (v[at] == 0) continue;
+          const double g = gradient(rank, number, i), grown = v[at] + a * g * g;
+          y[at] = static_cast<float>(g / (std::sqrt(grown) + kEpsilon));
+          v[at] = grown * s / (s + a * q);
+        }
+        if (s > 0) energy_[r][static_cast<size_t>(first / kSubBlock)] += q / (ratio * s);
+        sum += s;
+        square += q;
+      }
+      if (sum == 0) continue;
+      sketch_[r][static_cast<size_t>(block)] += signed_sum / std::sqrt(sum);
+      block_energy_[r][static_cast<size_t>(block)] += square / sum;
+    }
+    return y;
+  }
+
+  static double rounded(double value) {
+    return double{static_cast<float>(bf16(static_cast<float>(value)))};
+  }
+
+  void grow(int64_t turn, double memory) {
+    const auto updates = static_cast<double>(std::min(kTurns, exchanges_ + 1));
+    const double kept = std::pow(memory, updates);
+    for (int64_t first = turn * kSubBlock; first < elements_; first += kBlock) {
+      double mean = 0;
+      for (Doubles& energy : energy_) {
+        double& one = energy[static_cast<size_t>(first / kSubBlock)];
+        mean += rounded(one / updates) / kWorld;
+        one = 0;
+      }
+      for (Doubles& v : own_) {
+        for (int64_t i = first; i < std::min(first + kSubBlock, elements_); ++i) {
+          v[static_cast<size_t>(i)] *= kept + (1 - kept) * rounded(mean);
+        }
+      }
+    }
+  }
+
+  void follow() {
+    double local = 0, average = 0;
+    for (size_t block = 0; block < sketch_[0].size(); ++block) {
+      double mean = 0;
+      for (size_t rank = 0; rank < kWorld; ++rank) {
+        mean += rounded(sketch_[rank][block]) / kWorld;
+        local += block_energy_[rank][block] / kWorld;
+        sketch_[rank][block] = block_energy_[rank][block] = 0;
+      }
+      average += rounded(mean) * rounded(mean);
+    }
+    local_ += 0.04 * (local - local_);
+    average_ += 0.04 * (average - average_);
+  }
+
+  Doubles values_;
+  std::vector<bool> exists_, decays_, looked_up_;
+  int64_t elements_;
+  double c1_ = 0, c2_ = 0;
+  Doubles m_, v_;
+  compress::reference::AllReduce all_reduce_;
+  std::vector<uint8_t> still_;
+  int64_t exchanges_ = 0;
+  std::vector<Doubles> own_, energy_, sketch_, block_energy_;  // [ranks]
+  double local_ = 0, average_ = 0;                             // one group of blocks
+};
+
+TEST(OneBitAdamReference, FourRanksFollowTheRestatement) {
+  constexpr int64_t kSteps = kFreeze + 40;
+  TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam,
+                                     .weight_decay = kDecay,
+                                     .freeze_step = kFreeze}};
+  const auto found = on_ranks(kWorld, options, [](Trial& trial) {
+    trial.steps(kSteps);
+    return trial.values();
+  });
+  const auto world = comm::make_single_rank();
+  Trial start(*world, options);
+  const size_t elements = start.values().size();
+  std::vector<bool> exists(elements), decays(elements), looked_up(elements);
+  for (const int64_t place : start.places()) {
+    const auto i = static_cast<size_t>(place);
+    const std::string name = *start.table().name_at(place);
+    exists[i] = true;
+    decays[i] = name != "bias";
+  }
+  // With its hidden rows.
+  for (size_t i = 0; i < 48 * 96; ++i) looked_up[i] = true;
+  Restatement expected(start.values(), exists, decays, looked_up);
+  for (int64_t step = 1; step <= kSteps; ++step) expected.step(step);
+  // A sign whose argument is within rounding of zero may fall the other way, and error feedback
+  // then takes another course there: such elements are few and stay within a few updates.
+  int64_t apart = 0;
+  for (const int64_t place : start.places()) {
+    const auto i = static_cast<size_t>(place);
+    const double difference = std::abs(expected.values()[i] - found[0][i]);
+    ASSERT_LT(difference, 0.01) << i;
+    apart += difference > 2e-5 ? 1 : 0;
+  }
+  EXPECT_LT(apart, static_cast<int64_t>(start.places().size() / 200));
+}
+
+}  // namespace
+}  // namespace onebit::optim
