@@ -1,127 +1,151 @@
 #!/usr/bin/env python3
-"""Pre-trains one model with Adam and with each kind of 1-bit Adam, from the same seed and samples,
-and writes what came of it: a table (Markdown) and a picture (SVG) of held-out losses.
+"""Pre-trains one model with Adam and with 1-bit Adam, in pairs from the same seed and samples, at
+several numbers of ranks, and writes what came of it: tables (Markdown) and a picture (SVG).
 
     bench/compression_study.py --program build/onebit --data corpus/ --valid valid/ --output study/
 
-A run that has been finished is not run again, one that was cut goes on: the command may be repeated,
-with more --ranks or --runs.
+The task must leave the first plateau (word frequencies), on which almost any optimizer looks alike:
+the default is recipes/demo.json on the demo's text without dropout, which leaves it in the first
+half of its 3,000 steps. The moment differs by seed, so that single runs prove little: the tables
+give the mean of the paired differences and its standard error. A run that has been finished is not
+run again: the command may be repeated with more --ranks, --runs or --seeds.
 """
 import argparse
 import json
+import math
 import os
 import pathlib
+import shutil
+import statistics
 import subprocess
 
-ADAM = {"type": "AdamW", "params": {"weight_decay": 0.01}}
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def onebit(freeze_step, rate=1, **params):
-    return {"type": "OneBitAdam", "rate": rate,
-            "params": {"weight_decay": 0.01, "freeze_step": freeze_step, **params}}
+def optimizers(steps, rate):
+    def onebit(freeze_step, **params):
+        return {"type": "OneBitAdam",
+                "params": {"lr": rate, "weight_decay": 0.01, "freeze_step": freeze_step, **params}}
 
-
-def runs_of(steps):
-    tenth = steps // 10
     return {
-        "adam": ADAM,
-        "local-10%": onebit(tenth),
+        "adam": {"type": "AdamW", "params": {"lr": rate, "weight_decay": 0.01}},
+        "10%": onebit(steps // 10),
         "auto": onebit("auto"),
-        "live-level-10%": onebit(tenth, variance="live_level"),
-        "frozen-10%": onebit(tenth, variance="frozen"),
-        "deepspeed-10%": onebit(tenth, parity="deepspeed"),
-        "adam-high-rate": {**ADAM, "rate": 3},
-        "frozen-5%-high-rate": onebit(steps // 20, rate=3, variance="frozen"),
-        "local-5%-high-rate": onebit(steps // 20, rate=3),
+        "deepspeed-10%": onebit(steps // 10, parity="deepspeed"),
     }
 
 
-def recipe(options, optimizer):
-    rate = options.rate * optimizer.get("rate", 1)
-    params = {**optimizer["params"], "lr": rate}
-    return {
-        "train_batch_size": options.batch,
-        "gradient_accumulation_steps": 1,
-        "bf16": {"enabled": True},
-        # What is compared with exchanges without rounding.
-        "communication_data_type": "fp32",
-        "optimizer": {"type": optimizer["type"], "params": params},
-        "scheduler": {"type": "linear", "params": {"lr": rate, "warmup_num_steps": options.steps // 20}},
-        "model": {"preset": options.model},
-        "data": {"sequence_length": options.length,
-                 "max_predictions_per_sequence": round(0.15 * options.length),
-                 "evaluation_samples": options.evaluation_samples},
-        "run": {"steps": options.steps, "checkpoint_every": options.steps // 10,
-                "evaluate_every": options.steps // 10, "keep_last": 1, "seed": options.seed,
-                "watch_every": 1, "watch_tensors": "key.bias"},
-    }
+def recipe(options, name, ranks, seed):
+    base = json.loads(options.recipe.read_text())
+    steps = options.steps or base["run"]["steps"]
+    rate = base["optimizer"]["params"]["lr"]
+    batch = base["train_batch_size"]
+    base.update(
+        train_micro_batch_size_per_gpu=batch // ranks,
+        gradient_accumulation_steps=1,
+        communication_data_type="fp32",
+        optimizer=optimizers(steps, rate)[name],
+        bf16={"enabled": not options.f32})
+    base["scheduler"]["params"]["total_num_steps"] = steps
+    if not options.dropout:
+        base["model"].update(hidden_dropout_prob=0, attention_probs_dropout_prob=0)
+    base["run"].update(steps=steps, seed=seed, checkpoint_every=0, keep_last=1,
+                       evaluate_every=max(1, steps // 6))
+    return base
 
 
-def train(options, name, ranks):
-    folder = options.output / f"{name}-{ranks}"
-    done = folder / "done"
-    if done.exists():
+def train(options, name, ranks, seed):
+    folder = options.output / f"{name}-{ranks}-{seed}"
+    if (folder / "done").exists():
         return folder
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     path = folder / "recipe.json"
-    path.write_text(json.dumps(recipe(options, runs_of(options.steps)[name]), indent=2) + "\n")
-    command = ["mpirun", "--bind-to", "none", "--oversubscribe", "-np", str(ranks), options.program,
-               "pretrain", "--recipe", path, "--data", options.data, "--valid", options.valid,
-               "--output", folder / "run", "--threads", str(max(1, os.cpu_count() // ranks))]
-    if (folder / "run" / "latest").exists():
-        command.append("--resume")
-    with open(folder / "log.txt", "a", encoding="utf-8") as log:
-        if subprocess.run([str(part) for part in command], stdout=log, stderr=log).returncode == 0:
-            done.write_text("whole\n")
-        elif "had a gradient that is not finite" in pathlib.Path(log.name).read_text():
-            done.write_text("diverged\n")
-        else:
-            print(f"{name}, {ranks} ranks: did not end, see {log.name}")
+    path.write_text(json.dumps(recipe(options, name, ranks, seed), indent=2) + "\n")
+    threads = max(1, options.cores // ranks)
+    command = ["mpirun", "--bind-to", "none", "--oversubscribe"]
+    if os.getuid() == 0:
+        command.append("--allow-run-as-root")
+    command += ["-np", ranks, options.program, "pretrain", "--recipe", path, "--data", options.data,
+                "--valid", options.valid, "--output", folder / "run", "--threads", threads]
+    # Ranks that wait beside others on one core must not spin.
+    environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+    with open(folder / "log.txt", "w", encoding="utf-8") as log:
+        ended = subprocess.run([str(part) for part in command], stdout=log, stderr=log,
+                               env=environment, check=False)
+    if ended.returncode == 0:
+        (folder / "done").write_text("whole\n")
+    else:
+        print(f"{folder.name}: did not end, see {folder / 'log.txt'}")
     return folder
 
 
-def read(folder):
-    lines = [json.loads(line) for line in open(folder / "run" / "metrics.jsonl", encoding="utf-8")]
+def read(options, folder):
+    with open(folder / "run" / "metrics.jsonl", encoding="utf-8") as text:
+        lines = [json.loads(line) for line in text]
     steps = [line for line in lines if "phase" in line]
     compressed = [line for line in steps if line["phase"] == "compressed"]
-    dense = sum(line["wire_bytes_dense16"] for line in compressed)
+    held_out = {line["step"]: line["held_out"]["mlm_loss"] for line in lines if "held_out" in line}
+    mean, left = None, None
+    for line in steps:
+        mean = line["mlm_loss"] if mean is None else 0.98 * mean + 0.02 * line["mlm_loss"]
+        if left is None and mean < options.left:
+            left = line["step"]
     return {
-        "diverged": "diverged" in (folder / "done").read_text(),
-        "held_out": {line["step"]: line["held_out"]["mlm_loss"] for line in lines
-                     if "held_out" in line},
+        "held_out": held_out,
+        "end": held_out[max(held_out)],
+        "left": left or len(steps),
         "freeze": compressed[0]["step"] - 1 if compressed else None,
-        "update": max(line["watch"]["largest_update_over_rate"] for line in steps),
-        "key_bias": max(line["watch"]["largest_value"] for line in steps),
-        "bytes": dense / sum(line["wire_bytes"] for line in compressed) if compressed else None,
+        "bytes": sum(line["wire_bytes_dense16"] for line in compressed) /
+                 sum(line["wire_bytes"] for line in compressed) if compressed else None,
     }
 
 
-def table(results):
-    rows = ["| run | ranks | warm-up ends | held-out MLM loss, half way | at the end | against Adam "
-            "| largest update / rate | largest key bias | bytes in the compressed phase |",
-            "|---|---|---|---|---|---|---|---|---|"]
-    for (name, ranks), result in results.items():
-        losses = result["held_out"]
-        last = max(losses)
-        half = f"{losses[last // 2]:.4f}" if last // 2 in losses else "-"
-        end = f"diverged after step {last}: " if result["diverged"] else ""
-        rival = "adam-high-rate" if "high-rate" in name else "adam"
-        base = [r for (n, _), r in sorted(results.items(), key=lambda item: item[0][1] != ranks)
-                if n == rival and last in r["held_out"]]
-        gap = f"{100 * (losses[last] / base[0]['held_out'][last] - 1):+.2f} %" if base else "-"
-        rows.append(f"| {name} | {ranks} | {result['freeze'] or '-'} | {half} | "
-                    f"{end}{losses[last]:.4f} | {gap} | {result['update']:.3g} | {result['key_bias']:.3g} | "
-                    + (f"1/{result['bytes']:.2f} |" if result["bytes"] else "- |"))
+def mean_and_error(values):
+    mean = statistics.fmean(values)
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return mean, error
+
+
+def runs_table(results):
+    rows = ["| run | ranks | seed | warm-up ends | leaves the plateau | held-out MLM loss at the end "
+            "| bytes in the compressed phase |", "|---|---|---|---|---|---|---|"]
+    for (name, ranks, seed), result in sorted(results.items()):
+        sent = f"1/{result['bytes']:.2f}" if result["bytes"] else "-"
+        rows.append(f"| {name} | {ranks} | {seed} | {result['freeze'] or '-'} | {result['left']} | "
+                    f"{result['end']:.4f} | {sent} |")
+    return "\n".join(rows) + "\n"
+
+
+def pairs_table(results):
+    """Each run against Adam from the same seed: at the same number of ranks, else at the fewest."""
+    rows = ["| run | ranks | pairs | loss against Adam's | standard error | leaves the plateau, "
+            "against Adam | standard error |", "|---|---|---|---|---|---|---|"]
+    for name, ranks in sorted({key[:2] for key in results if key[0] != "adam"}):
+        loss, left = [], []
+        for (other, of_ranks, seed), result in results.items():
+            if (other, of_ranks) != (name, ranks):
+                continue
+            rivals = [key for key in results if key[0] == "adam" and key[2] == seed]
+            if not rivals:
+                continue
+            adam = results[min(rivals, key=lambda key: (key[1] != ranks, key[1]))]
+            loss.append(100 * (result["end"] / adam["end"] - 1))
+            left.append(100 * (result["left"] / adam["left"] - 1))
+        if loss:
+            (mean, error), (mean_left, error_left) = mean_and_error(loss), mean_and_error(left)
+            rows.append(f"| {name} | {ranks} | {len(loss)} | {mean:+.2f} % | {error:.2f} % | "
+                        f"{mean_left:+.1f} % | {error_left:.1f} % |")
     return "\n".join(rows) + "\n"
 
 
 def picture(results):
     width, height, left, bottom = 860, 480, 60, 40
-    points = [(s, l) for r in results.values() if not r["diverged"]
-              for s, l in r["held_out"].items() if s > 0]
+    points = [(s, l) for r in results.values() for s, l in r["held_out"].items() if s > 0]
     last, low, high = max(s for s, _ in points), min(l for _, l in points), max(l for _, l in points)
-    colours = ["#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999"]
-    names = list(dict.fromkeys(name for name, _ in results))
+    high = max(high, low + 1e-3)
+    colours = ["#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00"]
+    names = list(dict.fromkeys(name for name, _, _ in results))
 
     def place(step, loss):
         x = left + (width - left - 220) * step / last
@@ -137,14 +161,16 @@ def picture(results):
                      f'<text x="{left - 8}" y="{y}" text-anchor="end">{loss:.2f}</text>')
         x = place(last * tick / 5, low).split(",")[0]
         parts.append(f'<text x="{x}" y="{height - 15}" text-anchor="middle">{last * tick // 5}</text>')
-    for row, ((name, ranks), result) in enumerate(results.items()):
-        dash = "" if ranks == 2 else f' stroke-dasharray="{ranks}"'
-        line = " ".join(place(s, min(l, high)) for s, l in sorted(result["held_out"].items())
-                        if s > 0)
-        style = f'stroke="{colours[names.index(name) % len(colours)]}" stroke-width="1.6"{dash}'
+    legend = {}
+    for (name, ranks, _), result in results.items():
+        dash = "" if ranks <= 2 else f' stroke-dasharray="{ranks}"'
+        style = f'stroke="{colours[names.index(name) % len(colours)]}" stroke-width="1.2"{dash}'
+        line = " ".join(place(s, l) for s, l in sorted(result["held_out"].items()) if s > 0)
+        parts.append(f'<polyline points="{line}" fill="none" {style}/>')
+        legend.setdefault((name, ranks), style)
+    for row, ((name, ranks), style) in enumerate(legend.items()):
         y = 30 + 18 * row
-        parts.append(f'<polyline points="{line}" fill="none" {style}/>'
-                     f'<line x1="{width - 205}" x2="{width - 180}" y1="{y}" y2="{y}" {style}/>'
+        parts.append(f'<line x1="{width - 205}" x2="{width - 180}" y1="{y}" y2="{y}" {style}/>'
                      f'<text x="{width - 174}" y="{y + 4}">{name}, {ranks} ranks</text>')
     parts.append(f'<text x="{left}" y="14">held-out MLM loss against the step</text></svg>')
     return "\n".join(parts) + "\n"
@@ -157,26 +183,30 @@ def main():
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--valid", type=pathlib.Path, required=True)
     parser.add_argument("--output", type=pathlib.Path, required=True)
-    parser.add_argument("--model", default="bert-mini")
+    parser.add_argument("--recipe", type=pathlib.Path, default=ROOT / "recipes" / "demo.json",
+                        help="model, data, schedule and batch; its optimizer gives the learning rate")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
-    parser.add_argument("--runs", nargs="+", help="names as in the table; default: all")
-    parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--length", type=int, default=64)
-    parser.add_argument("--rate", type=float, default=1e-3)
-    parser.add_argument("--seed", type=int, default=42)
-    parser.add_argument("--evaluation-samples", type=int, default=1000)
+    parser.add_argument("--runs", nargs="+", default=["adam", "10%", "auto"],
+                        help="of adam, 10%%, auto, deepspeed-10%%")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[42, 2, 3, 4, 5])
+    parser.add_argument("--steps", type=int, help="default: the recipe's")
+    parser.add_argument("--dropout", action="store_true", help="as the model's preset has it")
+    parser.add_argument("--f32", action="store_true", help="compute in f32; default bf16")
+    parser.add_argument("--left", type=float, default=5.0,
+                        help="the plateau is left when the running mean of the loss is below this")
+    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="to share among the ranks")
     options = parser.parse_args()
-    names = options.runs or list(runs_of(options.steps))
     results = {}
-    for ranks in options.ranks:
-        for name in names:
-            folder = train(options, name, ranks)
-            if (folder / "done").exists():
-                results[name, ranks] = read(folder)
-                (options.output / "table.md").write_text(table(results))
-                (options.output / "curves.svg").write_text(picture(results))
-    print(table(results))
+    for seed in options.seeds:
+        for ranks in options.ranks:
+            for name in options.runs:
+                folder = train(options, name, ranks, seed)
+                if (folder / "done").exists():
+                    results[name, ranks, seed] = read(options, folder)
+                    tables = pairs_table(results) + "\n" + runs_table(results)
+                    (options.output / "table.md").write_text(tables)
+                    (options.output / "curves.svg").write_text(picture(results))
+    print((options.output / "table.md").read_text())
 
 
 if __name__ == "__main__":
