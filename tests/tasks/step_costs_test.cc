@@ -61,7 +61,7 @@ TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
           costs.dense.processor_seconds, costs.compressed.wire_seconds,
           costs.compressed.processor_seconds}) {
       EXPECT_GT(seconds, 0);
-      EXPECT_LT(seconds, 10);
+      EXPECT_LT(seconds, 60);
       std::array<double, 1> most{seconds};
       communicator.all_reduce(std::span<double>(most), comm::Reduction::kMax);
       EXPECT_EQ(most[0], seconds);
