@@ -1,14 +1,14 @@
 // One bit an element and one scale a sub-block, with error feedback: sign(c) * scale for c = value
 // + residual, and the new residual c - sign(c) * scale (Seide et al. 2014; Tang et al., "1-bit
-// Adam", arXiv 2102.02888; the mean absolute value is the least-squares scale of signs).
+// Adam", arXiv 2102.02888; the scale is kSignGain times their least-squares one).
 //
 // A block is comm::kBlockElements consecutive elements of the flat buffer, cut into sub-blocks that
 // are short enough to lie within a row or two of an embedding: the rows of frequent and of rare
-// words differ a thousandfold. Of a sub-block the mean absolute value of the elements that count
-// (the last block of a buffer has its true elements) is sent as a 4-bit code beside the largest of
-// its block (sub_block_scale.h); one too small for any code sends nothing this time, all of it
-// stays in the residual. Zero (also -0) is coded as +1. Values must be finite: the caller agrees on
-// that first.
+// words differ a thousandfold. Of a sub-block kSignGain times the mean absolute value of the
+// elements that count (the last block of a buffer has its true elements) is sent as a 4-bit code
+// beside the largest of its block (sub_block_scale.h); one too small for any code sends nothing
+// this time, all of it stays in the residual. Zero (also -0) is coded as +1. Values must be finite:
+// the caller agrees on that first.
 //
 // A chunk on the wire, for e elements in b blocks, little-endian:
 //   header [b] of 8 bytes | sign bits [ceil(e / 8)] | zeros to 4 bytes

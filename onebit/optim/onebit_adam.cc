@@ -46,7 +46,6 @@ std::vector<float> own_weights(const params::Table& table, int world_size) {
 OneBitAdam::OneBitAdam(const OptimizerConfig& config, const params::Table& table,
                        comm::Communicator& communicator, const RunFacts& run)
     : config_(config),
-      run_(run),
       communicator_(communicator),
       moments_(table, config.weight_decay),
       freeze_rule_(config, run),

@@ -84,7 +84,6 @@ class OneBitAdam : public Optimizer {
   void thaw();
 
   OptimizerConfig config_;
-  RunFacts run_;
   comm::Communicator& communicator_;
   Phase phase_ = Phase::kWarmup;
   int64_t updates_ = 0;

@@ -1,7 +1,7 @@
 // A small training whose gradients grow after an early freeze: linear regression on noisy
-// mini-batches of four ranks, whose inputs grow fiftyfold after the freeze. A frozen variance (
-// DeepSpeed's) lets the updates grow with the gradients and diverges; one that goes on brakes them
-// as Adam does.
+// mini-batches of four ranks, whose inputs grow fiftyfold after the freeze. A frozen variance,
+// as DeepSpeed has it, lets the updates grow with the gradients and diverges; one that goes on
+// brakes them as Adam does.
 #include <gtest/gtest.h>
 
 #include <cmath>
