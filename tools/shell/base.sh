@@ -52,14 +52,17 @@ install_packages() {
     die "apt-get could not install: ${missing[*]}"
 }
 
-# configure PRESET [OPTION...]; uses ccache where it is there.
+# configure PRESET [OPTION...]; uses ccache where it is installed.
 configure() {
   local preset="$1"
   shift
   local -a launcher=()
   if command -v ccache >/dev/null; then
-    # Without this ccache passes on whatever uses precompiled headers.
-    launcher=("-DCMAKE_CXX_COMPILER_LAUNCHER=env;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache")
+    # The sloppiness lets ccache take what uses precompiled headers; with the other two, another
+    # clone of the same sources finds what this one has compiled.
+    local cached="env;CCACHE_SLOPPINESS=pch_defines,time_macros;CCACHE_BASEDIR=$PWD"
+    cached+=";CCACHE_NOHASHDIR=1;ccache"
+    launcher=("-DCMAKE_CXX_COMPILER_LAUNCHER=$cached" "-DCMAKE_CUDA_COMPILER_LAUNCHER=$cached")
   fi
   cmake --preset "$preset" --log-level=NOTICE "${launcher[@]}" "$@"
 }
