@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "onebit/base/error.h"
+#include "onebit/compress/sub_block_scale.h"
 #include "onebit/device/memory.h"
 
 namespace onebit::compress {
@@ -137,6 +138,7 @@ void CompressedAllReduce::reduce(Context& context, Flight& flight) {
                       ? part_of(owner_momentum_.view(), owned_offsets_[bucket], elements)
                       : View(),
       .beta = data.beta,
+      .lead = kMomentumLead,
       .blocks = {}};
   in_pieces(context, elements, [&](BlockRange blocks_now) {
     args.blocks = blocks_now;

@@ -25,7 +25,8 @@ struct CompressionOptions {
   // With one rank: leave values and extras as they are instead of compressing them locally twice as
   // the algorithm would.
   bool bypass_single_rank = false;
-  // The owner of a chunk keeps a momentum of it and sends that instead of the average.
+  // The owner of a chunk keeps a momentum of it and sends that, with its lead (sub_block_scale.h),
+  // instead of the average.
   bool owner_momentum = false;
 };
 

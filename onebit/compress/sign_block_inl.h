@@ -107,7 +107,7 @@ struct GivenValues {
   }
 };
 
-// Or the average of the signs of all ranks, or a momentum that it moves.
+// Or the average of the signs of all ranks, or the momentum made of it, with its lead.
 struct AveragedSigns {
   const uint8_t* bits;  // of rank 0; of rank r at bits + r * stride_bytes
   int64_t stride_bytes;
@@ -117,6 +117,7 @@ struct AveragedSigns {
   float* momentum;       // of the block, or null
   const uint8_t* still;  // of the block, or null
   float beta, rest;      // rest: 1 - beta
+  float lead;
 
   HWY_INLINE void load(const BitMasks& masks, int64_t element, Vector* group) const {
     const float* scale_of_rank = scales + element / kSubBlockElements * ranks;
@@ -141,8 +142,11 @@ struct AveragedSigns {
       const Vector before = hn::LoadU(F32(), at);
       const Vector moved =
           hn::Add(hn::Mul(hn::Set(F32(), beta), before), hn::Mul(hn::Set(F32(), rest), group[k]));
-      group[k] = hn::IfThenElse(masks.of(still_word, k), before, moved);
-      hn::StoreU(group[k], F32(), at);
+      const auto is_still = masks.of(still_word, k);
+      hn::StoreU(hn::IfThenElse(is_still, before, moved), F32(), at);
+      const Vector ahead =
+          hn::Add(moved, hn::Mul(hn::Set(F32(), lead), hn::Sub(moved, before)));
+      group[k] = hn::IfThenElse(is_still, before, ahead);
     }
   }
 };

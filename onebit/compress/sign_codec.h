@@ -62,9 +62,10 @@ struct Encode {
 void encode(Context& context, const Encode& args);
 
 // The owner's step: a = (sum over ranks in rank order of what was decoded) / ranks, in f32. With a
-// momentum, that becomes momentum = beta momentum + (1 - beta) a and is what the
-// owner sends instead: the noise of the signs is then smoothed before it is coded again. c = a (or
-// momentum) + residual, then as encode. Extras are averaged in rank order too, in f32.
+// momentum, that becomes momentum = beta momentum + (1 - beta) a, and the owner sends momentum +
+// lead (momentum - momentum before) instead of a: the noise of the signs is then smoothed before it
+// is coded again, and the lead makes up for what signs delay (kMomentumLead). c = a (or what is
+// sent of the momentum) + residual, then as encode. Extras are averaged in rank order too, in f32.
 struct Average {
   ConstView chunks;    // u8 [ranks, chunk_bytes]
   View residual;       // f32 [elements]  read, then overwritten
@@ -72,7 +73,7 @@ struct Average {
   View chunk;          // u8 [chunk_bytes]  overwritten
   View block_squares;  // f64 [blocks, 2]  overwritten: squares of what is coded and of the residual
   View momentum;       // f32 [elements]  updated, but for still entries; empty: none
-  double beta = 0;
+  double beta = 0, lead = 0;
   BlockRange blocks;  // what to do now
 };
 void average(Context& context, const Average& args);

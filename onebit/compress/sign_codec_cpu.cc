@@ -221,6 +221,7 @@ void average_blocks(const Average& args, int64_t begin, int64_t end) {
   float padded_momentum[kBlock];
   uint8_t padded_still[kBlockBytes];
   const auto beta = static_cast<float>(args.beta), rest = static_cast<float>(1 - args.beta);
+  const auto lead = static_cast<float>(args.lead);
   for (int64_t block = begin; block < end; ++block) {
     float extra = 0;
     for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -239,7 +240,7 @@ void average_blocks(const Average& args, int64_t begin, int64_t end) {
     code_block(sink, block, sink.residual, extra * share, [&](int64_t) {
       if (count == kBlock) {
         return AveragedSigns{bits,     stride, scales.data(), ranks, share,
-                             momentum, still,  beta,          rest};
+                             momentum, still,  beta,          rest,  lead};
       }
       padded.assign(static_cast<size_t>(ranks * kBlockBytes), 0);
       for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -260,7 +261,8 @@ void average_blocks(const Average& args, int64_t begin, int64_t end) {
                            momentum == nullptr ? nullptr : padded_momentum,
                            still == nullptr ? nullptr : padded_still,
                            beta,
-                           rest};
+                           rest,
+                           lead};
     });
     if (momentum != nullptr && count < kBlock) std::copy_n(padded_momentum, count, momentum);
   }

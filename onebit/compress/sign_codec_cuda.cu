@@ -75,7 +75,8 @@ struct Given {
   __device__ float at(int64_t, int, int64_t element) const { return values[element]; }
 };
 
-// Or the average of the signs of all ranks, in rank order, or a momentum that it moves.
+// Or the average of the signs of all ranks, in rank order, or the momentum made of it, with its
+// lead.
 struct Averaged {
   Wire first;  // of rank 0; of rank r stride_bytes * r further
   int64_t stride_bytes;
@@ -83,6 +84,7 @@ struct Averaged {
   float share;       // 1 / ranks
   float* momentum;   // may be null
   float beta, rest;  // rest: 1 - beta
+  float lead;
 
   __device__ float signed_scale(int rank, int64_t block, int sub_block, int64_t element) const {
     const int64_t offset = rank * stride_bytes;
@@ -93,9 +95,10 @@ struct Averaged {
     float sum = signed_scale(0, block, sub_block, element);
     for (int rank = 1; rank < ranks; ++rank) sum += signed_scale(rank, block, sub_block, element);
     if (momentum == nullptr) return sum * share;
-    const float moved = beta * momentum[element] + rest * (sum * share);
+    const float before = momentum[element];
+    const float moved = beta * before + rest * (sum * share);
     momentum[element] = moved;
-    return moved;
+    return moved + lead * (moved - before);
   }
 };
 
@@ -278,7 +281,8 @@ void average_cuda(Context& context, const Average& args) {
                         .share = 1.0f / static_cast<float>(ranks),
                         .momentum = args.momentum.data<float>(),
                         .beta = static_cast<float>(args.beta),
-                        .rest = static_cast<float>(1 - args.beta)};
+                        .rest = static_cast<float>(1 - args.beta),
+                        .lead = static_cast<float>(args.lead)};
   average_blocks<<<grid_of(sink.block_count), kThreads, 0, door.stream()>>>(sink, source);
   check_cuda(cudaGetLastError(), "average_blocks");
 }

@@ -7,13 +7,13 @@
 //   y = g / d                                        each rank's own d
 //   a = average over ranks of sign(y + e) s          at its owner; e: what has not been sent yet
 //   m = beta1 m + (1 - beta1) a                      at its owner
-//   momentum = sign(m + e') s'                       from its owner to all
+//   momentum = sign(m + lead (m - m before) + e') s'  from its owner to all
 //   value -= lr (momentum / cm + weight_decay value)
 // Workers send gradients and not momenta, so that the owner's momentum smooths the noise of the
 // signs as it smooths the gradient's, and so that nobody's momentum is made of what was sent: what
-// a sign could not say would be missing from ten updates. The scales s pass a small signal whole
-// (compress/sub_block_scale.h): gradients that come late by a step or two are what Adam cannot
-// bear.
+// a sign could not say would be missing from ten updates. The scales s pass a small signal nearly
+// whole, and the lead makes up for the rest (compress/sub_block_scale.h): gradients that come late
+// by a step or two are what Adam cannot bear.
 //
 // d goes on through ops::onebit_normalize: its shape within 256 elements from this rank's own
 // gradients (rows that are looked up move it by 1 / ranks as much: a rank sees few of them), its

@@ -118,10 +118,12 @@ class AllReduce {
       const float share = 1.0f / static_cast<float>(worker.size());
       for (size_t i = 0; i < count; ++i) {
         float& m = momentum[begin + i];
+        const float before = m;
         if (still.empty() || !is_still(still, first + static_cast<int64_t>(i))) {
           m = beta * m + static_cast<float>(1 - double{beta}) * (sum[i] * share);
         }
-        sum[i] = (beta > 0 ? m : sum[i] * share) + server[begin + i];
+        const float ahead = m + 0.145f * (m - before);
+        sum[i] = (beta > 0 ? ahead : sum[i] * share) + server[begin + i];
       }
       const Block block = compress(sum, still, first);
       std::ranges::copy(block.residual, server.begin() + first);
