@@ -5,6 +5,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/comm/chunked.h"
+#include "onebit/compress/bucket_size.h"
 #include "onebit/compress/residual_state.h"
 #include "onebit/optim/own_buffer.h"
 
@@ -18,10 +19,10 @@ View view_of(std::vector<float>& values) {
 }  // namespace
 
 GradientSigns::GradientSigns(comm::Communicator& communicator, const params::Table& table,
-                             int64_t bucket_bytes, ConstView still, View momentum)
+                             int64_t least_bucket_bytes, ConstView still, View momentum)
     : communicator_(communicator),
-      buckets_(table.size_elements(), bucket_bytes),
-      bucket_bytes_(bucket_bytes),
+      buckets_(compress::sized_buckets(table.size_elements(), communicator.world_size(),
+                                       least_bucket_bytes)),
       still_(still),
       momentum_(momentum),
       slot_of_(static_cast<size_t>(buckets_.count())),
@@ -33,10 +34,7 @@ GradientSigns::GradientSigns(comm::Communicator& communicator, const params::Tab
       thread_ ? thread_->communicator() : communicator, buckets_,
       compress::CompressionOptions{.bypass_single_rank = true, .owner_momentum = true},
       [this](Context& context, int64_t bucket) { received(context, bucket); });
-  int64_t largest = 0;
-  for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
-    largest = std::max(largest, buckets_.range(bucket).elements());
-  }
+  const int64_t largest = buckets_.max_elements();
   normalized_ = Tensor::zeros(table.device(), DType::kF32, {largest});
   for (Tensor& slot : extra_) {
     slot = Tensor::zeros(table.device(), DType::kF32, {comm::blocks_in(largest)});
@@ -166,7 +164,7 @@ int64_t GradientSigns::size_bytes() const {
 }
 
 void GradientSigns::save(params::StateWriter& writer) const {
-  writer.scalar("bucket_bytes", bucket_bytes_);
+  writer.scalar("bucket_bytes", buckets_.bucket_bytes());
   if (communicator_.world_size() == 1) return writer.replicated("momentum", momentum_);
   writer.own("worker_residual", all_reduce_->worker_residual());
   if (all_reduce_->server_residual().elements() > 0) {
@@ -177,19 +175,19 @@ void GradientSigns::save(params::StateWriter& writer) const {
 
 void GradientSigns::load(const params::StateReader& reader, double beta1) {
   const int saved = reader.saved_world_size();
-  const auto bucket_bytes = reader.scalar("bucket_bytes").get<int64_t>();
   all_reduce_->clear_residuals();
   if (saved == 1) {
     reader.replicated("momentum", momentum_);
     return adopt_momentum({0, buckets_.elements()});
   }
   const bool same_ranks = saved == communicator_.world_size();
-  if (!same_ranks || bucket_bytes != bucket_bytes_) {
+  const comm::Buckets old(buckets_.elements(), reader.scalar("bucket_bytes").get<int64_t>());
+  if (!same_ranks || old != buckets_) {
     if (communicator_.rank() == 0 && !same_ranks) {
       log_info("error feedback of {} ranks is re-distributed over {}", saved,
                communicator_.world_size());
     }
-    return load_other_cut(reader, bucket_bytes, beta1);
+    return load_other_cut(reader, old, beta1);
   }
   const auto restore = [&](const char* name, View buffer) {
     if (buffer.elements() == 0) return;
@@ -202,10 +200,9 @@ void GradientSigns::load(const params::StateReader& reader, double beta1) {
   restore("owner_momentum", all_reduce_->owner_momentum());
 }
 
-void GradientSigns::load_other_cut(const params::StateReader& reader, int64_t bucket_bytes,
+void GradientSigns::load_other_cut(const params::StateReader& reader, const comm::Buckets& old,
                                    double beta1) {
   const int saved = reader.saved_world_size(), world = communicator_.world_size();
-  const comm::Buckets old(buckets_.elements(), bucket_bytes);
   const auto elements = static_cast<size_t>(buckets_.elements());
   std::vector<float> worker(elements, 0.0f), server(elements, 0.0f), momentum(elements, 0.0f);
   for (int rank = 0; rank < saved; ++rank) {

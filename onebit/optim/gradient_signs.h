@@ -28,10 +28,11 @@ class GradientSigns {
   // in memory that the next bucket may take. Both on the thread of the exchange.
   using Work = std::function<void(Context&, const Bucket&)>;
 
-  // Collective. `still` (bitmap, see the sign codec) and `momentum` (f32 [elements], where several
-  // ranks receive it) outlive it, as does the table. Books all memory.
-  GradientSigns(comm::Communicator& communicator, const params::Table& table, int64_t bucket_bytes,
-                ConstView still, View momentum);
+  // Collective. Buckets are compress::sized_buckets(). `still` (bitmap, see the sign codec) and
+  // `momentum` (f32 [elements], where several ranks receive it) outlive it, as does the table.
+  // Books all memory.
+  GradientSigns(comm::Communicator& communicator, const params::Table& table,
+                int64_t least_bucket_bytes, ConstView still, View momentum);
 
   // Makes the owners' momentum that of `momentum`, in a range: at the freeze, and where entries
   // wake. Nothing with one rank.
@@ -64,11 +65,10 @@ class GradientSigns {
   void send(Context& context, int64_t bucket);
   void received(Context& context, int64_t bucket);
   Bucket bucket_at(int64_t bucket, int slot) const;
-  void load_other_cut(const params::StateReader&, int64_t bucket_bytes, double beta1);
+  void load_other_cut(const params::StateReader&, const comm::Buckets& old, double beta1);
 
   comm::Communicator& communicator_;
   comm::Buckets buckets_;
-  int64_t bucket_bytes_;
   ConstView still_;
   View momentum_;
   Tensor normalized_;  // [elements of the largest bucket]  while it is being sent

@@ -1,5 +1,7 @@
 #include "onebit/tasks/optimizer_rows.h"
 
+#include "onebit/compress/bucket_size.h"
+#include "onebit/metrics/human.h"
 #include "onebit/optim/optimizer_config.h"
 
 namespace onebit::tasks {
@@ -79,6 +81,21 @@ Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& s
         {"1-bit phase", describe_one_bit(optimizer, schedule, config.run.steps, world_size)});
   }
   return rows;
+}
+
+std::string describe_buckets(const ExchangeBuckets& buckets, const engine::EngineConfig& config,
+                             int world_size) {
+  const comm::Range whole{0, buckets.dense.max_elements()};
+  const int64_t chunk = comm::chunk_of(whole, world_size, 0).elements();
+  std::string text =
+      fmt::format("{} a step, each two messages of {} to every other rank", buckets.dense.count(),
+                  metrics::human_bytes(static_cast<double>(chunk * size_bytes_of(config.wire))));
+  const bool sized = config.optimizer.type == optim::OptimizerType::kOneBitAdam &&
+                     config.optimizer.parity == optim::Parity::kNone;
+  if (!sized) return text;
+  return text + fmt::format("; at one bit an element {}, of {}", buckets.compressed.count(),
+                            metrics::human_bytes(static_cast<double>(
+                                compress::message_bytes(buckets.compressed, world_size))));
 }
 
 }  // namespace onebit::tasks
