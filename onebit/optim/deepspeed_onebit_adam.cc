@@ -192,7 +192,8 @@ void DeepSpeedOneBitAdam::load(Context&, params::Table&, const params::StateRead
   for (size_t group = 0; group < exchanges_.size(); ++group) {
     const auto restore = [&](const char* side, std::span<float> to) {
       const std::vector<float> saved =
-          own_buffer(reader, residual_name(side, group), communicator_.rank(), to.size());
+          own_buffer(reader, residual_name(side, group), communicator_.rank(),
+                     static_cast<int64_t>(to.size()));
       std::copy(saved.begin(), saved.end(), to.begin());
     };
     restore("worker", exchanges_[group]->worker_residual());

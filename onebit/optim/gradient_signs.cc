@@ -6,7 +6,6 @@
 #include "onebit/base/log.h"
 #include "onebit/comm/chunked.h"
 #include "onebit/compress/bucket_size.h"
-#include "onebit/compress/residual_state.h"
 #include "onebit/optim/own_buffer.h"
 
 namespace onebit::optim {
@@ -175,63 +174,36 @@ void GradientSigns::save(params::StateWriter& writer) const {
 
 void GradientSigns::load(const params::StateReader& reader, double beta1) {
   const int saved = reader.saved_world_size();
+  const int world = communicator_.world_size(), self = communicator_.rank();
+  const int64_t elements = buckets_.elements();
   all_reduce_->clear_residuals();
   if (saved == 1) {
     reader.replicated("momentum", momentum_);
-    return adopt_momentum({0, buckets_.elements()});
+    return adopt_momentum({0, elements});
   }
-  const bool same_ranks = saved == communicator_.world_size();
-  const comm::Buckets old(buckets_.elements(), reader.scalar("bucket_bytes").get<int64_t>());
-  if (!same_ranks || old != buckets_) {
-    if (communicator_.rank() == 0 && !same_ranks) {
-      log_info("error feedback of {} ranks is re-distributed over {}", saved,
-               communicator_.world_size());
-    }
-    return load_other_cut(reader, old, beta1);
+  if (self == 0 && saved != world) {
+    log_info("error feedback of {} ranks is re-distributed over {}", saved, world);
   }
-  const auto restore = [&](const char* name, View buffer) {
-    if (buffer.elements() == 0) return;
-    std::vector<float> values =
-        own_buffer(reader, name, communicator_.rank(), static_cast<size_t>(buffer.elements()));
-    copy(buffer, view_of(values));
-  };
-  restore("worker_residual", all_reduce_->worker_residual());
-  restore("server_residual", all_reduce_->server_residual());
-  restore("owner_momentum", all_reduce_->owner_momentum());
-}
-
-void GradientSigns::load_other_cut(const params::StateReader& reader, const comm::Buckets& old,
-                                   double beta1) {
-  const int saved = reader.saved_world_size(), world = communicator_.world_size();
-  const auto elements = static_cast<size_t>(buckets_.elements());
-  std::vector<float> worker(elements, 0.0f), server(elements, 0.0f), momentum(elements, 0.0f);
-  for (int rank = 0; rank < saved; ++rank) {
-    // Where only the buckets are others, what a rank owes does not depend on them.
-    if (saved != world) {
-      compress::merge_worker_residual(reader.own_of("worker_residual", rank), saved, worker);
-    }
-    if (old.owned_elements(saved, rank) == 0) continue;
-    compress::spread_server_residual(old, saved, rank, reader.own_of("server_residual", rank),
-                                     server);
-    compress::spread_server_residual(old, saved, rank, reader.own_of("owner_momentum", rank),
-                                     momentum);
-  }
-  if (saved == world)
-    worker = own_buffer(reader, "worker_residual", communicator_.rank(), elements);
+  // What a rank owes does not depend on the buckets.
+  std::vector<float> worker =
+      saved == world ? own_buffer(reader, "worker_residual", self, elements)
+                     : mean_own_buffer(reader, communicator_, "worker_residual", elements);
+  const compress::Ownership before{
+      comm::Buckets(elements, reader.scalar("bucket_bytes").get<int64_t>()), saved};
+  const compress::Ownership now =
+      world == 1 ? compress::owned_by_one(elements) : compress::Ownership{buckets_, world};
+  std::vector<float> server = owned_buffer(reader, "server_residual", before, now, self);
+  std::vector<float> momentum = owned_buffer(reader, "owner_momentum", before, now, self);
   if (world == 1) {
-    for (size_t i = 0; i < elements; ++i) {
+    for (size_t i = 0; i < momentum.size(); ++i) {
       momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + server[i]));
     }
     return copy(momentum_, view_of(momentum));
   }
   copy(all_reduce_->worker_residual(), view_of(worker));
-  std::vector<float> owned(
-      static_cast<size_t>(buckets_.owned_elements(world, communicator_.rank())));
-  if (owned.empty()) return;
-  compress::take_server_residual(buckets_, world, communicator_.rank(), server, owned);
-  copy(all_reduce_->server_residual(), view_of(owned));
-  compress::take_server_residual(buckets_, world, communicator_.rank(), momentum, owned);
-  copy(all_reduce_->owner_momentum(), view_of(owned));
+  if (server.empty()) return;
+  copy(all_reduce_->server_residual(), view_of(server));
+  copy(all_reduce_->owner_momentum(), view_of(momentum));
 }
 
 }  // namespace onebit::optim

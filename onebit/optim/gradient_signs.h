@@ -59,13 +59,13 @@ class GradientSigns {
   void save(params::StateWriter&) const;
   // Those of a run with other ranks or buckets are re-distributed. With one rank now nobody is owed
   // anything: the gradient that had not been sent goes into the momentum, times 1 - beta1.
+  // Collective.
   void load(const params::StateReader&, double beta1);
 
  private:
   void send(Context& context, int64_t bucket);
   void received(Context& context, int64_t bucket);
   Bucket bucket_at(int64_t bucket, int slot) const;
-  void load_other_cut(const params::StateReader&, const comm::Buckets& old, double beta1);
 
   comm::Communicator& communicator_;
   comm::Buckets buckets_;

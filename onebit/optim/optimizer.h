@@ -101,7 +101,8 @@ class Optimizer {
   virtual void skip_step() {}
 
   // Everything that an exact resume needs, residuals of this rank included. `load` expects an
-  // optimizer of the same configuration; at another world size residuals are re-distributed.
+  // optimizer of the same configuration; at another world size residuals are re-distributed, and
+  // the ranks read them together: collective.
   virtual void save(params::StateWriter&) const = 0;
   virtual void load(Context&, params::Table&, const params::StateReader&) = 0;
 

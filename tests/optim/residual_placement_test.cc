@@ -84,6 +84,40 @@ TEST(ResidualPlacement, IsKeptOnAnotherNumberOfRanks) {
   }
 }
 
+// Ranks share the reading: each takes its part of every saved buffer, none all of them.
+TEST(ResidualPlacement, RanksTogetherReadEveryBufferOnce) {
+  constexpr int64_t kFreeze = 8;
+  const TrialOptions options{
+      .optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = kFreeze}};
+  for (const int saved_ranks : {2, 4, 8}) {
+    const auto saved = on_ranks(saved_ranks, options, [](Trial& trial) {
+      trial.steps(kFreeze + 2);
+      return std::pair(trial.save(), trial.values());
+    });
+    std::vector<MemoryState> states;
+    for (const auto& [state, values] : saved) states.push_back(state);
+    const auto elements = static_cast<int64_t>(saved[0].second.size());
+    for (const int ranks : {1, 2, 4, 8}) {
+      if (ranks == saved_ranks) continue;
+      const auto read = on_ranks(ranks, options, [&](Trial& trial) {
+        trial.load(states, saved[0].second, kFreeze + 3);
+        return trial.own_elements_read();
+      });
+      const comm::Buckets buckets(elements, options.run.bucket_bytes);
+      int64_t together = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        // Of the variance and worker residual of every saved rank a part, and what it owns now.
+        const int64_t parts = 2 * saved_ranks * (elements / ranks + 1);
+        const int64_t one = read[static_cast<size_t>(rank)];
+        EXPECT_LE(one, parts + 2 * buckets.owned_elements(ranks, rank))
+            << saved_ranks << " to " << ranks;
+        together += one;
+      }
+      EXPECT_EQ(together, 2 * saved_ranks * elements + 2 * elements);
+    }
+  }
+}
+
 // The same ranks with other buckets: a run goes on bit for bit, whatever the cut.
 TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
   TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = 8}};
