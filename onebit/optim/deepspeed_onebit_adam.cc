@@ -201,6 +201,18 @@ void DeepSpeedOneBitAdam::load(Context&, params::Table&, const params::StateRead
   }
 }
 
+int64_t DeepSpeedOneBitAdam::saved_bytes(Phase phase) const {
+  const int64_t ranks = communicator_.world_size();
+  int64_t residual_elements = 0;
+  if (phase == Phase::kCompressed && ranks > 1) {
+    for (const Group& group : groups_) {
+      residual_elements += (ranks + 1) * compress::parity_padded_elements(
+                                             group.elements, communicator_.world_size());
+    }
+  }
+  return moments_.size_bytes() + residual_elements * static_cast<int64_t>(sizeof(float));
+}
+
 int64_t DeepSpeedOneBitAdam::state_bytes() const {
   int64_t bytes = moments_.size_bytes();
   for (const auto& exchange : exchanges_) {

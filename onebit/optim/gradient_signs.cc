@@ -162,6 +162,13 @@ int64_t GradientSigns::size_bytes() const {
   return bytes;
 }
 
+int64_t GradientSigns::saved_bytes() const {
+  const int64_t whole = buckets_.elements() * static_cast<int64_t>(sizeof(float));
+  const int64_t ranks = communicator_.world_size();
+  // Of each rank what it owes; once the momentum, and what its owners owe.
+  return ranks == 1 ? whole : ranks * whole + 2 * whole;
+}
+
 void GradientSigns::save(params::StateWriter& writer) const {
   writer.scalar("bucket_bytes", buckets_.bucket_bytes());
   if (communicator_.world_size() == 1) return writer.replicated("momentum", momentum_);

@@ -54,6 +54,8 @@ class GradientSigns {
   double wait_seconds() const { return wait_seconds_; }
   int64_t wire_bytes_sent() const;
   int64_t size_bytes() const;
+  // Of what save() of all ranks writes.
+  int64_t saved_bytes() const;
 
   // Momentum and residuals.
   void save(params::StateWriter&) const;

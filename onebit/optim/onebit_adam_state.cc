@@ -98,6 +98,15 @@ void OneBitAdam::load_compressed(const params::StateReader& reader) {
   restore(block_energy_.view(), reader, "block_energy", rank);
 }
 
+int64_t OneBitAdam::saved_bytes(Phase phase) const {
+  if (phase != Phase::kCompressed) return moments_.size_bytes();
+  int64_t own = variance().size_bytes();
+  for (const Tensor* tensor : {&energy_, &sketch_, &block_energy_}) {
+    own += tensor->view().size_bytes();
+  }
+  return communicator_.world_size() * own + exchange_->saved_bytes();
+}
+
 int64_t OneBitAdam::state_bytes() const {
   int64_t bytes = moments_.size_bytes() + still_.bitmap().size_bytes() + exchange_->size_bytes();
   for (const Tensor* tensor : {&own_weight_, &energy_, &ratio_, &sketch_, &mean_sketch_,

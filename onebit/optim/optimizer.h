@@ -106,6 +106,9 @@ class Optimizer {
   virtual void save(params::StateWriter&) const = 0;
   virtual void load(Context&, params::Table&, const params::StateReader&) = 0;
 
+  // What save() of all ranks puts into a checkpoint that is made in `phase`.
+  virtual int64_t saved_bytes(Phase phase) const = 0;
+
   // Memory of moments, residuals and buffers now.
   virtual int64_t state_bytes() const = 0;
   // Sent by this rank so far through communicators that the optimizer made itself (duplicates of

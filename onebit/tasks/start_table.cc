@@ -2,6 +2,7 @@
 
 #include "onebit/metrics/human.h"
 #include "onebit/ops/linear.h"
+#include "onebit/tasks/checkpoint_plan.h"
 #include "onebit/tasks/optimizer_rows.h"
 
 namespace onebit::tasks {
@@ -98,6 +99,7 @@ StartTable start_table(Context& context, TrainingRun& run, comm::Communicator& c
                                        communicator.world_size())});
   rows.push_back(
       {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.run.steps)});
+  rows.push_back({"a checkpoint", describe(plan_checkpoints(run.engine()))});
   const Rows optimizer = optimizer_rows(config, run.engine().schedule(), communicator.world_size());
   rows.insert(rows.end(), optimizer.begin(), optimizer.end());
   const ExchangeBuckets buckets = exchange_buckets(facts.table, config, communicator.world_size());

@@ -118,6 +118,34 @@ TEST(ResidualPlacement, RanksTogetherReadEveryBufferOnce) {
   }
 }
 
+TEST(SavedBytes, AreWhatTheRanksSaveInEitherPhase) {
+  for (const Parity parity : {Parity::kNone, Parity::kDeepSpeed}) {
+    TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = 8}};
+    options.optimizer.parity = parity;
+    options.optimizer.bias_correction = parity == Parity::kNone;
+    for (const int ranks : {1, 2, 3}) {
+      const auto saved = on_ranks(ranks, options, [](Trial& trial) {
+        trial.steps(3);
+        const int64_t planned = trial.optimizer().saved_bytes(Phase::kCompressed);
+        EXPECT_EQ(trial.optimizer().saved_bytes(Phase::kWarmup), 8 * trial.table().size_elements());
+        trial.steps(9);
+        return std::pair(trial.save(), planned);
+      });
+      int64_t bytes = 0;
+      for (const auto& [name, buffer] : saved[0].first.replicated_buffers) {
+        bytes += static_cast<int64_t>(buffer.size() * sizeof(float));
+      }
+      for (const auto& [state, planned] : saved) {
+        for (const auto& [name, buffer] : state.own_buffers) {
+          bytes += static_cast<int64_t>(buffer.size() * sizeof(float));
+        }
+      }
+      // The measures of noise, of 32768 elements each, are left out.
+      EXPECT_NEAR(static_cast<double>(saved[0].second), static_cast<double>(bytes), 8);
+    }
+  }
+}
+
 // The same ranks with other buckets: a run goes on bit for bit, whatever the cut.
 TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
   TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = 8}};
