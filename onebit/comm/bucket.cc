@@ -46,10 +46,11 @@ int64_t Buckets::max_elements() const {
 }
 
 int64_t Buckets::owned_offset(int64_t bucket, int world_size, int rank) const {
-  int64_t elements = 0;
-  for (int64_t i = 0; i < bucket; ++i) {
-    elements += chunk_of(range(i), world_size, rank).elements();
-  }
+  const auto owned = [&](int64_t of) { return chunk_of(range(of), world_size, rank).elements(); };
+  // All but the first and the last are whole.
+  int64_t elements = bucket > 0 ? owned(0) : 0;
+  if (bucket > 1) elements += owned(bucket - 1);
+  if (bucket > 2) elements += (bucket - 2) * owned(1);
   return elements;
 }
 

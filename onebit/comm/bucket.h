@@ -36,6 +36,8 @@ class Buckets {
 
   int64_t elements() const { return elements_; }
   int64_t count() const { return count_; }
+  // Of f32 in a whole bucket: what was given, in whole blocks. Makes the same buckets again.
+  int64_t bucket_bytes() const { return bucket_elements_ * static_cast<int64_t>(sizeof(float)); }
   Range range(int64_t bucket) const;
   int64_t bucket_of(int64_t element) const;
   // Of the largest bucket.

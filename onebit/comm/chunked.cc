@@ -12,13 +12,11 @@ struct Cut {
   int64_t own_begin = 0, own_size = 0;
 
   Cut(const Communicator& communicator, int64_t elements) {
-    const int64_t ranks = communicator.world_size(), rank = communicator.rank();
-    const auto begin_of = [&](int64_t of) {
-      return of * (elements / ranks) + of * (elements % ranks) / ranks;
-    };
-    for (int64_t of = 0; of < ranks; ++of) sizes.push_back(begin_of(of + 1) - begin_of(of));
-    own_begin = begin_of(rank);
-    own_size = sizes[static_cast<size_t>(rank)];
+    const int ranks = communicator.world_size();
+    for (int of = 0; of < ranks; ++of) sizes.push_back(equal_chunk(elements, ranks, of).elements());
+    const Range own = equal_chunk(elements, ranks, communicator.rank());
+    own_begin = own.begin;
+    own_size = own.elements();
   }
   std::vector<int64_t> sizes_bytes(int64_t element_bytes) const {
     std::vector<int64_t> bytes = sizes;
@@ -55,6 +53,19 @@ void reduce_in_chunks(Communicator& communicator, std::span<T> values, const Com
 }
 
 }  // namespace
+
+Range equal_chunk(int64_t elements, int world_size, int rank) {
+  const int64_t share = elements / world_size, rest = elements % world_size;
+  const auto begin_of = [&](int64_t of) { return of * share + of * rest / world_size; };
+  return {begin_of(rank), begin_of(rank + 1)};
+}
+
+void gather_chunks(Communicator& communicator, std::span<float> values) {
+  if (communicator.world_size() == 1) return;
+  const Cut cut(communicator, static_cast<int64_t>(values.size()));
+  communicator.all_gather_v(std::as_bytes(cut.own(values)), std::as_writable_bytes(values),
+                            cut.sizes_bytes(sizeof(float)));
+}
 
 void broadcast_in_chunks(Communicator& communicator, std::span<std::byte> bytes, int root) {
   ONEBIT_INVARIANT(root >= 0 && root < communicator.world_size());

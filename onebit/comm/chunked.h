@@ -7,9 +7,16 @@
 #include <cstdint>
 #include <span>
 
+#include "onebit/comm/bucket.h"
 #include "onebit/comm/communicator.h"
 
 namespace onebit::comm {
+
+// The chunk that a rank deals with.
+Range equal_chunk(int64_t elements, int world_size, int rank);
+
+// Every rank ends with the chunks of all; each gives its own, where it stands in `values`.
+void gather_chunks(Communicator& communicator, std::span<float> values);
 
 // Every rank ends with the bytes of `root`.
 void broadcast_in_chunks(Communicator& communicator, std::span<std::byte> bytes, int root);

@@ -63,6 +63,7 @@ class Engine {
 
   const BatchSizes& batch() const { return batch_; }
   const EngineConfig& config() const { return config_; }
+  const params::Table& table() const { return table_; }
   // Every key of the recipe that was read, with the value the run goes by: defaults and the solved
   // batch sizes included.
   Json resolved_recipe() const;

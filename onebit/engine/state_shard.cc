@@ -76,12 +76,15 @@ void StateShards::replicated(const std::string& name, View flat) const {
   copy(flat.reshaped({elements}), staged.view());
 }
 
-std::vector<float> StateShards::own_of(const std::string& name, int rank) const {
+int64_t StateShards::own_elements(const std::string& name, int rank) const {
   const auto& shard = *shards_[static_cast<size_t>(rank)];
-  const size_t index = shard.index_of(kOwn + name);
-  std::vector<float> values(static_cast<size_t>(shard.entries()[index].shape.elements()));
-  shard.read_f32(index, values);
-  return values;
+  return shard.entries()[shard.index_of(kOwn + name)].shape.elements();
+}
+
+void StateShards::own_of(const std::string& name, int rank, int64_t begin,
+                         std::span<float> to) const {
+  const auto& shard = *shards_[static_cast<size_t>(rank)];
+  shard.read_f32(shard.index_of(kOwn + name), begin, to);
 }
 
 bool StateShards::has(const std::string& name) const {

@@ -47,7 +47,8 @@ class StateShards : public params::StateReader {
   Json scalar(const std::string& name) const override;
   void replicated(const std::string& name, View flat) const override;
   int saved_world_size() const override { return static_cast<int>(shards_.size()); }
-  std::vector<float> own_of(const std::string& name, int rank) const override;
+  int64_t own_elements(const std::string& name, int rank) const override;
+  void own_of(const std::string& name, int rank, int64_t begin, std::span<float> to) const override;
   bool has(const std::string& name) const override;
 
  private:

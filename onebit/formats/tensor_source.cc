@@ -74,8 +74,21 @@ void TensorSource::read_f32(size_t index, std::span<float> to) const {
   require(static_cast<int64_t>(to.size()) == entry.shape.elements(),
           "{}: tensor {} has shape {}, {} elements were expected", place_, quote(entry.name),
           to_string(entry.shape), to.size());
+  read_f32(index, 0, to);
+}
+
+void TensorSource::read_f32(size_t index, int64_t begin, std::span<float> to) const {
+  ONEBIT_INVARIANT(index < entries_.size());
+  const TensorEntry& entry = entries_[index];
+  const auto count = static_cast<int64_t>(to.size()), elements = entry.shape.elements();
+  require(begin >= 0 && begin <= elements && count <= elements - begin,
+          "{}: tensor {} has {} elements, [{}, {}) were asked for", place_, quote(entry.name),
+          elements, begin, begin + count);
   std::vector<std::byte> scratch;
-  const auto from = bytes(index, scratch);
+  const auto element_bytes = static_cast<size_t>(size_bytes_of(entry.dtype));
+  const auto from = bytes(index, scratch)
+                        .subspan(static_cast<size_t>(begin) * element_bytes,
+                                 static_cast<size_t>(count) * element_bytes);
   switch (entry.dtype) {
     case DType::kF32:
       if (!to.empty()) std::memcpy(to.data(), from.data(), from.size());

@@ -49,6 +49,8 @@ class TensorSource {
   // f32, bf16, f16 or f64 elements as f32. Errors: `to` is not as long as the tensor; any other
   // type.
   void read_f32(size_t index, std::span<float> to) const;
+  // The elements from `begin` on, as many as `to` takes. Error: the tensor is shorter.
+  void read_f32(size_t index, int64_t begin, std::span<float> to) const;
 
  protected:
   TensorSource() = default;

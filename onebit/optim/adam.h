@@ -15,6 +15,7 @@ class Adam : public Optimizer {
   StepReport step(Context&, params::Table&, const StepInput&) override;
   void save(params::StateWriter&) const override;
   void load(Context&, params::Table&, const params::StateReader&) override;
+  int64_t saved_bytes(Phase) const override { return moments_.size_bytes(); }
   int64_t state_bytes() const override { return moments_.size_bytes(); }
 
  private:

@@ -192,12 +192,25 @@ void DeepSpeedOneBitAdam::load(Context&, params::Table&, const params::StateRead
   for (size_t group = 0; group < exchanges_.size(); ++group) {
     const auto restore = [&](const char* side, std::span<float> to) {
       const std::vector<float> saved =
-          own_buffer(reader, residual_name(side, group), communicator_.rank(), to.size());
+          own_buffer(reader, residual_name(side, group), communicator_.rank(),
+                     static_cast<int64_t>(to.size()));
       std::copy(saved.begin(), saved.end(), to.begin());
     };
     restore("worker", exchanges_[group]->worker_residual());
     restore("server", exchanges_[group]->server_residual());
   }
+}
+
+int64_t DeepSpeedOneBitAdam::saved_bytes(Phase phase) const {
+  const int64_t ranks = communicator_.world_size();
+  int64_t residual_elements = 0;
+  if (phase == Phase::kCompressed && ranks > 1) {
+    for (const Group& group : groups_) {
+      residual_elements += (ranks + 1) * compress::parity_padded_elements(
+                                             group.elements, communicator_.world_size());
+    }
+  }
+  return moments_.size_bytes() + residual_elements * static_cast<int64_t>(sizeof(float));
 }
 
 int64_t DeepSpeedOneBitAdam::state_bytes() const {

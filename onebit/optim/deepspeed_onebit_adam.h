@@ -28,6 +28,7 @@ class DeepSpeedOneBitAdam : public Optimizer {
   StepReport step(Context&, params::Table&, const StepInput&) override;
   void save(params::StateWriter&) const override;
   void load(Context&, params::Table&, const params::StateReader&) override;
+  int64_t saved_bytes(Phase phase) const override;
   int64_t state_bytes() const override;
 
   View momentum() const { return moments_.momentum(); }

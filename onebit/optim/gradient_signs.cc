@@ -5,7 +5,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/comm/chunked.h"
-#include "onebit/compress/residual_state.h"
+#include "onebit/compress/bucket_size.h"
 #include "onebit/optim/own_buffer.h"
 
 namespace onebit::optim {
@@ -18,10 +18,10 @@ View view_of(std::vector<float>& values) {
 }  // namespace
 
 GradientSigns::GradientSigns(comm::Communicator& communicator, const params::Table& table,
-                             int64_t bucket_bytes, ConstView still, View momentum)
+                             int64_t least_bucket_bytes, ConstView still, View momentum)
     : communicator_(communicator),
-      buckets_(table.size_elements(), bucket_bytes),
-      bucket_bytes_(bucket_bytes),
+      buckets_(compress::sized_buckets(table.size_elements(), communicator.world_size(),
+                                       least_bucket_bytes)),
       still_(still),
       momentum_(momentum),
       slot_of_(static_cast<size_t>(buckets_.count())),
@@ -33,10 +33,7 @@ GradientSigns::GradientSigns(comm::Communicator& communicator, const params::Tab
       thread_ ? thread_->communicator() : communicator, buckets_,
       compress::CompressionOptions{.bypass_single_rank = true, .owner_momentum = true},
       [this](Context& context, int64_t bucket) { received(context, bucket); });
-  int64_t largest = 0;
-  for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
-    largest = std::max(largest, buckets_.range(bucket).elements());
-  }
+  const int64_t largest = buckets_.max_elements();
   normalized_ = Tensor::zeros(table.device(), DType::kF32, {largest});
   for (Tensor& slot : extra_) {
     slot = Tensor::zeros(table.device(), DType::kF32, {comm::blocks_in(largest)});
@@ -165,8 +162,15 @@ int64_t GradientSigns::size_bytes() const {
   return bytes;
 }
 
+int64_t GradientSigns::saved_bytes() const {
+  const int64_t whole = buckets_.elements() * static_cast<int64_t>(sizeof(float));
+  const int64_t ranks = communicator_.world_size();
+  // Of each rank what it owes; once the momentum, and what its owners owe.
+  return ranks == 1 ? whole : ranks * whole + 2 * whole;
+}
+
 void GradientSigns::save(params::StateWriter& writer) const {
-  writer.scalar("bucket_bytes", bucket_bytes_);
+  writer.scalar("bucket_bytes", buckets_.bucket_bytes());
   if (communicator_.world_size() == 1) return writer.replicated("momentum", momentum_);
   writer.own("worker_residual", all_reduce_->worker_residual());
   if (all_reduce_->server_residual().elements() > 0) {
@@ -177,64 +181,36 @@ void GradientSigns::save(params::StateWriter& writer) const {
 
 void GradientSigns::load(const params::StateReader& reader, double beta1) {
   const int saved = reader.saved_world_size();
-  const auto bucket_bytes = reader.scalar("bucket_bytes").get<int64_t>();
+  const int world = communicator_.world_size(), self = communicator_.rank();
+  const int64_t elements = buckets_.elements();
   all_reduce_->clear_residuals();
   if (saved == 1) {
     reader.replicated("momentum", momentum_);
-    return adopt_momentum({0, buckets_.elements()});
+    return adopt_momentum({0, elements});
   }
-  const bool same_ranks = saved == communicator_.world_size();
-  if (!same_ranks || bucket_bytes != bucket_bytes_) {
-    if (communicator_.rank() == 0 && !same_ranks) {
-      log_info("error feedback of {} ranks is re-distributed over {}", saved,
-               communicator_.world_size());
-    }
-    return load_other_cut(reader, bucket_bytes, beta1);
+  if (self == 0 && saved != world) {
+    log_info("error feedback of {} ranks is re-distributed over {}", saved, world);
   }
-  const auto restore = [&](const char* name, View buffer) {
-    if (buffer.elements() == 0) return;
-    std::vector<float> values =
-        own_buffer(reader, name, communicator_.rank(), static_cast<size_t>(buffer.elements()));
-    copy(buffer, view_of(values));
-  };
-  restore("worker_residual", all_reduce_->worker_residual());
-  restore("server_residual", all_reduce_->server_residual());
-  restore("owner_momentum", all_reduce_->owner_momentum());
-}
-
-void GradientSigns::load_other_cut(const params::StateReader& reader, int64_t bucket_bytes,
-                                   double beta1) {
-  const int saved = reader.saved_world_size(), world = communicator_.world_size();
-  const comm::Buckets old(buckets_.elements(), bucket_bytes);
-  const auto elements = static_cast<size_t>(buckets_.elements());
-  std::vector<float> worker(elements, 0.0f), server(elements, 0.0f), momentum(elements, 0.0f);
-  for (int rank = 0; rank < saved; ++rank) {
-    // Where only the buckets are others, what a rank owes does not depend on them.
-    if (saved != world) {
-      compress::merge_worker_residual(reader.own_of("worker_residual", rank), saved, worker);
-    }
-    if (old.owned_elements(saved, rank) == 0) continue;
-    compress::spread_server_residual(old, saved, rank, reader.own_of("server_residual", rank),
-                                     server);
-    compress::spread_server_residual(old, saved, rank, reader.own_of("owner_momentum", rank),
-                                     momentum);
-  }
-  if (saved == world)
-    worker = own_buffer(reader, "worker_residual", communicator_.rank(), elements);
+  // What a rank owes does not depend on the buckets.
+  std::vector<float> worker =
+      saved == world ? own_buffer(reader, "worker_residual", self, elements)
+                     : mean_own_buffer(reader, communicator_, "worker_residual", elements);
+  const compress::Ownership before{
+      comm::Buckets(elements, reader.scalar("bucket_bytes").get<int64_t>()), saved};
+  const compress::Ownership now =
+      world == 1 ? compress::owned_by_one(elements) : compress::Ownership{buckets_, world};
+  std::vector<float> server = owned_buffer(reader, "server_residual", before, now, self);
+  std::vector<float> momentum = owned_buffer(reader, "owner_momentum", before, now, self);
   if (world == 1) {
-    for (size_t i = 0; i < elements; ++i) {
+    for (size_t i = 0; i < momentum.size(); ++i) {
       momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + server[i]));
     }
     return copy(momentum_, view_of(momentum));
   }
   copy(all_reduce_->worker_residual(), view_of(worker));
-  std::vector<float> owned(
-      static_cast<size_t>(buckets_.owned_elements(world, communicator_.rank())));
-  if (owned.empty()) return;
-  compress::take_server_residual(buckets_, world, communicator_.rank(), server, owned);
-  copy(all_reduce_->server_residual(), view_of(owned));
-  compress::take_server_residual(buckets_, world, communicator_.rank(), momentum, owned);
-  copy(all_reduce_->owner_momentum(), view_of(owned));
+  if (server.empty()) return;
+  copy(all_reduce_->server_residual(), view_of(server));
+  copy(all_reduce_->owner_momentum(), view_of(momentum));
 }
 
 }  // namespace onebit::optim

@@ -28,10 +28,11 @@ class GradientSigns {
   // in memory that the next bucket may take. Both on the thread of the exchange.
   using Work = std::function<void(Context&, const Bucket&)>;
 
-  // Collective. `still` (bitmap, see the sign codec) and `momentum` (f32 [elements], where several
-  // ranks receive it) outlive it, as does the table. Books all memory.
-  GradientSigns(comm::Communicator& communicator, const params::Table& table, int64_t bucket_bytes,
-                ConstView still, View momentum);
+  // Collective. Buckets are compress::sized_buckets(). `still` (bitmap, see the sign codec) and
+  // `momentum` (f32 [elements], where several ranks receive it) outlive it, as does the table.
+  // Books all memory.
+  GradientSigns(comm::Communicator& communicator, const params::Table& table,
+                int64_t least_bucket_bytes, ConstView still, View momentum);
 
   // Makes the owners' momentum that of `momentum`, in a range: at the freeze, and where entries
   // wake. Nothing with one rank.
@@ -53,22 +54,23 @@ class GradientSigns {
   double wait_seconds() const { return wait_seconds_; }
   int64_t wire_bytes_sent() const;
   int64_t size_bytes() const;
+  // Of what save() of all ranks writes.
+  int64_t saved_bytes() const;
 
   // Momentum and residuals.
   void save(params::StateWriter&) const;
   // Those of a run with other ranks or buckets are re-distributed. With one rank now nobody is owed
   // anything: the gradient that had not been sent goes into the momentum, times 1 - beta1.
+  // Collective.
   void load(const params::StateReader&, double beta1);
 
  private:
   void send(Context& context, int64_t bucket);
   void received(Context& context, int64_t bucket);
   Bucket bucket_at(int64_t bucket, int slot) const;
-  void load_other_cut(const params::StateReader&, int64_t bucket_bytes, double beta1);
 
   comm::Communicator& communicator_;
   comm::Buckets buckets_;
-  int64_t bucket_bytes_;
   ConstView still_;
   View momentum_;
   Tensor normalized_;  // [elements of the largest bucket]  while it is being sent

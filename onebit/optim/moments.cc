@@ -93,22 +93,15 @@ void Moments::save_own_variance(params::StateWriter& writer) const {
   writer.own("variance", variance());
 }
 
-void Moments::load_own_variance(const params::StateReader& reader, int rank, int world_size) {
+void Moments::load_own_variance(const params::StateReader& reader,
+                                comm::Communicator& communicator) {
   load_weights(reader);
-  const int saved = reader.saved_world_size();
-  const auto elements = static_cast<size_t>(variance().elements());
-  std::vector<float> own;
-  if (saved == world_size) {
-    own = own_buffer(reader, "variance", rank, elements);
-  } else {
-    std::vector<double> sum(elements, 0.0);
-    for (int from = 0; from < saved; ++from) {
-      const std::vector<float> one = own_buffer(reader, "variance", from, elements);
-      for (size_t i = 0; i < elements; ++i) sum[i] += one[i];
-    }
-    for (const double one : sum) own.push_back(static_cast<float>(one / saved));
-  }
-  copy(variance(), ConstView::of(own.data(), {static_cast<int64_t>(elements)}));
+  const int64_t elements = variance().elements();
+  const bool same_ranks = reader.saved_world_size() == communicator.world_size();
+  const std::vector<float> own = same_ranks
+                                     ? own_buffer(reader, "variance", communicator.rank(), elements)
+                                     : mean_own_buffer(reader, communicator, "variance", elements);
+  copy(variance(), ConstView::of(own.data(), {elements}));
 }
 
 int64_t Moments::size_bytes() const {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "onebit/comm/communicator.h"
 #include "onebit/ops/adam_update.h"
 #include "onebit/optim/optimizer.h"
 #include "onebit/optim/optimizer_config.h"
@@ -35,9 +36,9 @@ class Moments {
   void save(params::StateWriter&) const;
   void load(const params::StateReader&);
   // Without the momentum, the variance this rank's own. Other ranks than saved it start from the
-  // mean over those.
+  // mean over those: to load is collective.
   void save_own_variance(params::StateWriter&) const;
-  void load_own_variance(const params::StateReader&, int rank, int world_size);
+  void load_own_variance(const params::StateReader&, comm::Communicator&);
   int64_t size_bytes() const;
 
  private:

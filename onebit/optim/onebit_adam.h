@@ -47,6 +47,7 @@ class OneBitAdam : public Optimizer {
   void skip_step() override;
   void save(params::StateWriter&) const override;
   void load(Context&, params::Table&, const params::StateReader&) override;
+  int64_t saved_bytes(Phase phase) const override;
   int64_t state_bytes() const override;
   int64_t wire_bytes_sent() const override;
 

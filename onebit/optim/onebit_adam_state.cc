@@ -12,8 +12,7 @@ namespace {
 constexpr const char* kName = "onebit_adam";
 
 void restore(View buffer, const params::StateReader& reader, const char* name, int rank) {
-  const std::vector<float> values =
-      own_buffer(reader, name, rank, static_cast<size_t>(buffer.elements()));
+  const std::vector<float> values = own_buffer(reader, name, rank, buffer.elements());
   copy(buffer, ConstView::of(values.data(), buffer.shape()));
 }
 
@@ -85,7 +84,7 @@ void OneBitAdam::thaw() {
 
 void OneBitAdam::load_compressed(const params::StateReader& reader) {
   const int rank = communicator_.rank(), world_size = communicator_.world_size();
-  moments_.load_own_variance(reader, rank, world_size);
+  moments_.load_own_variance(reader, communicator_);
   still_.restore(variance());
   exchange_->load(reader, config_.beta1);
   noise_.load(reader);
@@ -97,6 +96,15 @@ void OneBitAdam::load_compressed(const params::StateReader& reader) {
   restore(energy_.view(), reader, "energy", rank);
   restore(sketch_.view(), reader, "sketch", rank);
   restore(block_energy_.view(), reader, "block_energy", rank);
+}
+
+int64_t OneBitAdam::saved_bytes(Phase phase) const {
+  if (phase != Phase::kCompressed) return moments_.size_bytes();
+  int64_t own = variance().size_bytes();
+  for (const Tensor* tensor : {&energy_, &sketch_, &block_energy_}) {
+    own += tensor->view().size_bytes();
+  }
+  return communicator_.world_size() * own + exchange_->saved_bytes();
 }
 
 int64_t OneBitAdam::state_bytes() const {

@@ -101,9 +101,13 @@ class Optimizer {
   virtual void skip_step() {}
 
   // Everything that an exact resume needs, residuals of this rank included. `load` expects an
-  // optimizer of the same configuration; at another world size residuals are re-distributed.
+  // optimizer of the same configuration; at another world size residuals are re-distributed, and
+  // the ranks read them together: collective.
   virtual void save(params::StateWriter&) const = 0;
   virtual void load(Context&, params::Table&, const params::StateReader&) = 0;
+
+  // What save() of all ranks puts into a checkpoint that is made in `phase`.
+  virtual int64_t saved_bytes(Phase phase) const = 0;
 
   // Memory of moments, residuals and buffers now.
   virtual int64_t state_bytes() const = 0;

@@ -1,15 +1,31 @@
-// A saved buffer that belongs to one rank.
+// Saved buffers that belong to one rank each.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "onebit/comm/communicator.h"
+#include "onebit/compress/owned_pieces.h"
 #include "onebit/params/state.h"
 
 namespace onebit::optim {
 
-// The buffer `name` that `rank` saved. Error: it has not the `elements` that this model needs.
-std::vector<float> own_buffer(const params::StateReader&, const std::string& name, int rank,
-                              size_t elements);
+// Each of these reads and sends, where as many ranks load as have saved, about as much as the
+// buffer of one rank. Error: a saved buffer has not the elements that this model needs.
+
+// The buffer `name` f32 [elements] that `rank` saved.
+std::vector<float> own_buffer(const params::StateReader& reader, const std::string& name, int rank,
+                              int64_t elements);
+
+// The mean of the buffers `name` f32 [elements] of all ranks that saved, the same on every rank:
+// each reads a chunk of every buffer, and the others get the mean of it. Collective.
+std::vector<float> mean_own_buffer(const params::StateReader& reader,
+                                   comm::Communicator& communicator, const std::string& name,
+                                   int64_t elements);
+
+// What `rank` owns under `now` of the buffers `name` that owners saved under `before`.
+std::vector<float> owned_buffer(const params::StateReader& reader, const std::string& name,
+                                const compress::Ownership& before, const compress::Ownership& now,
+                                int rank);
 
 }  // namespace onebit::optim

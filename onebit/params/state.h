@@ -1,8 +1,9 @@
 // How an optimizer hands its state to a checkpoint and gets it back.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "onebit/base/json.h"
 #include "onebit/tensor/view.h"
@@ -30,8 +31,11 @@ class StateReader {
   virtual void replicated(const std::string& name, View flat) const = 0;
   // Ranks that wrote the checkpoint.
   virtual int saved_world_size() const = 0;
-  // The own() buffer of rank `rank` of those, whatever the world size now. Error: absent.
-  virtual std::vector<float> own_of(const std::string& name, int rank) const = 0;
+  // The own() buffer of rank `rank` of those, whatever the world size now: its elements, and those
+  // from `begin` on as many as `to` takes; no others are read. Error: absent, or shorter.
+  virtual int64_t own_elements(const std::string& name, int rank) const = 0;
+  virtual void own_of(const std::string& name, int rank, int64_t begin,
+                      std::span<float> to) const = 0;
   virtual bool has(const std::string& name) const = 0;
 };
 

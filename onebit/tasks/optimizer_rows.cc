@@ -1,5 +1,7 @@
 #include "onebit/tasks/optimizer_rows.h"
 
+#include "onebit/compress/bucket_size.h"
+#include "onebit/metrics/human.h"
 #include "onebit/optim/optimizer_config.h"
 
 namespace onebit::tasks {
@@ -44,15 +46,18 @@ std::string describe_dense_exchange(const engine::EngineConfig& config) {
                          : "");
 }
 
+// The last update of the warm-up. DeepSpeed's counter starts at 1.
+int64_t last_warmup_update(const OptimizerConfig& optimizer) {
+  return *optimizer.freeze_step - (optimizer.parity == optim::Parity::kDeepSpeed ? 1 : 0);
+}
+
 std::string describe_freeze(const OptimizerConfig& optimizer, const optim::Schedule& schedule,
                             int64_t steps) {
   if (!optimizer.freeze_step) {
     if (schedule.warmup_updates() >= steps) return "not in this run: its rate never stops to rise";
     return fmt::format("auto: not before update {}", schedule.warmup_updates() + 1);
   }
-  // DeepSpeed's counter starts at 1.
-  const int64_t last =
-      *optimizer.freeze_step - (optimizer.parity == optim::Parity::kDeepSpeed ? 1 : 0);
+  const int64_t last = last_warmup_update(optimizer);
   return fmt::format("after update {} of {}{}", last, steps,
                      last >= steps ? ": not in this run" : "");
 }
@@ -79,6 +84,29 @@ Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& s
         {"1-bit phase", describe_one_bit(optimizer, schedule, config.run.steps, world_size)});
   }
   return rows;
+}
+
+bool reaches_compressed_phase(const engine::EngineConfig& config, const optim::Schedule& schedule) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  if (optimizer.type != optim::OptimizerType::kOneBitAdam) return false;
+  const int64_t last =
+      optimizer.freeze_step ? last_warmup_update(optimizer) : schedule.warmup_updates();
+  return last < config.run.steps;
+}
+
+std::string describe_buckets(const ExchangeBuckets& buckets, const engine::EngineConfig& config,
+                             int world_size) {
+  const comm::Range whole{0, buckets.dense.max_elements()};
+  const int64_t chunk = comm::chunk_of(whole, world_size, 0).elements();
+  std::string text =
+      fmt::format("{} a step, each two messages of {} to every other rank", buckets.dense.count(),
+                  metrics::human_bytes(static_cast<double>(chunk * size_bytes_of(config.wire))));
+  const bool sized = config.optimizer.type == optim::OptimizerType::kOneBitAdam &&
+                     config.optimizer.parity == optim::Parity::kNone;
+  if (!sized) return text;
+  return text + fmt::format("; at one bit an element {}, of {}", buckets.compressed.count(),
+                            metrics::human_bytes(static_cast<double>(
+                                compress::message_bytes(buckets.compressed, world_size))));
 }
 
 }  // namespace onebit::tasks

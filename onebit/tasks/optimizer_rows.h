@@ -3,11 +3,19 @@
 
 #include "onebit/engine/config.h"
 #include "onebit/optim/schedule.h"
+#include "onebit/tasks/step_costs.h"
 #include "onebit/tasks/training_loop.h"
 
 namespace onebit::tasks {
 
 Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& schedule,
                     int world_size);
+
+// Whether the recipe lets this run come to compress.
+bool reaches_compressed_phase(const engine::EngineConfig& config, const optim::Schedule& schedule);
+
+// How many buckets a step sends in either phase, and what a message of one holds.
+std::string describe_buckets(const ExchangeBuckets& buckets, const engine::EngineConfig& config,
+                             int world_size);
 
 }  // namespace onebit::tasks

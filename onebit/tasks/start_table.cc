@@ -2,6 +2,7 @@
 
 #include "onebit/metrics/human.h"
 #include "onebit/ops/linear.h"
+#include "onebit/tasks/checkpoint_plan.h"
 #include "onebit/tasks/optimizer_rows.h"
 
 namespace onebit::tasks {
@@ -98,12 +99,15 @@ StartTable start_table(Context& context, TrainingRun& run, comm::Communicator& c
                                        communicator.world_size())});
   rows.push_back(
       {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.run.steps)});
+  rows.push_back({"a checkpoint", describe(plan_checkpoints(run.engine()))});
   const Rows optimizer = optimizer_rows(config, run.engine().schedule(), communicator.world_size());
   rows.insert(rows.end(), optimizer.begin(), optimizer.end());
+  const ExchangeBuckets buckets = exchange_buckets(facts.table, config, communicator.world_size());
   const StepCosts costs =
-      measure_step_costs(context, facts.pass, facts.table, config, communicator);
-  table.expected = forecast(costs, facts.table, config, batch.accumulation);
+      measure_step_costs(context, facts.pass, facts.table, buckets, config.wire, communicator);
+  table.expected = forecast(costs, buckets, config, batch.accumulation);
   if (communicator.world_size() > 1) {
+    rows.push_back({"buckets", describe_buckets(buckets, config, communicator.world_size())});
     add_forecast(rows, costs, table.expected, batch, communicator);
   } else {
     rows.push_back({"expected step", human_duration(table.expected.dense.step_seconds)});

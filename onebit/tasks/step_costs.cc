@@ -5,6 +5,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/comm/dense_exchange.h"
+#include "onebit/compress/bucket_size.h"
 #include "onebit/compress/compressed_all_reduce.h"
 #include "onebit/ops/adam_update.h"
 #include "onebit/ops/cast.h"
@@ -61,7 +62,7 @@ class ExchangeWork {
   ExchangeWork(comm::Communicator& communicator, const comm::Buckets& buckets, double wire_seconds)
       : communicator_(communicator),
         whole_elements_(buckets.max_elements()),
-        elements_(std::max(affordable(wire_seconds), least())),
+        elements_(std::max(std::min(affordable(wire_seconds), kMostElements), least())),
         buckets_(kBuckets * elements_, elements_ * 4),
         values_(Tensor::zeros(communicator.device(), DType::kF32, {kBuckets * elements_})) {}
 
@@ -88,6 +89,8 @@ class ExchangeWork {
 
  private:
   static constexpr int64_t kBuckets = 4;
+  // Enough to tell what an element costs.
+  static constexpr int64_t kMostElements = int64_t{1} << 20;
 
   int64_t least() const { return comm::kBlockElements * communicator_.world_size(); }
   int64_t affordable(double wire_seconds) const {
@@ -134,20 +137,21 @@ double measure_compressing(Context& context, const comm::Buckets& buckets, doubl
   });
 }
 
-void measure_exchanges(StepCosts& costs, const comm::Buckets& buckets, DType wire,
+void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType wire,
                        comm::Communicator& communicator) {
-  const int64_t elements = buckets.max_elements();
+  const int64_t dense_bytes = buckets.dense.max_elements() * size_bytes_of(wire);
+  const int64_t compressed_bytes = compress::chunk_bytes(buckets.compressed.max_elements());
   Context context = exchange_context(communicator.device());
   costs.latency_seconds = comm::probe_latency(communicator);
-  costs.dense_link = comm::probe_stream(context, communicator, elements * size_bytes_of(wire));
-  costs.compressed_link = comm::probe_stream(context, communicator, compress::chunk_bytes(elements),
+  costs.dense_link = comm::probe_stream(context, communicator, dense_bytes);
+  costs.compressed_link = comm::probe_stream(context, communicator, compressed_bytes,
                                              {.seconds = 0.3, .at_most_seconds = 2});
   costs.dense.wire_seconds = costs.dense_link.seconds_per_bucket;
   costs.compressed.wire_seconds = costs.compressed_link.seconds_per_bucket;
   costs.dense.processor_seconds =
-      measure_packing(context, buckets, costs.dense.wire_seconds, wire, communicator);
+      measure_packing(context, buckets.dense, costs.dense.wire_seconds, wire, communicator);
   costs.compressed.processor_seconds =
-      measure_compressing(context, buckets, costs.compressed.wire_seconds, communicator);
+      measure_compressing(context, buckets.compressed, costs.compressed.wire_seconds, communicator);
 }
 
 }  // namespace
@@ -196,32 +200,37 @@ PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicato
   return *middle;
 }
 
+ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
+                                 int world_size) {
+  const int64_t elements = table.size_elements(), bucket_bytes = config.run.bucket_bytes;
+  return {.dense = comm::Buckets(elements, bucket_bytes),
+          .compressed = compress::sized_buckets(elements, world_size, bucket_bytes)};
+}
+
 StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>& pass,
-                             const params::Table& table, const engine::EngineConfig& config,
+                             const params::Table& table, const ExchangeBuckets& buckets, DType wire,
                              comm::Communicator& communicator) {
   StepCosts costs{.pass = measure_pass(pass, communicator)};
   costs.update_seconds =
       measure_update(context, table, communicator) * static_cast<double>(table.size_elements());
   if (communicator.world_size() == 1) return costs;
-  const comm::Buckets buckets(table.size_elements(), config.run.bucket_bytes);
-  measure_exchanges(costs, buckets, config.wire, communicator);
+  measure_exchanges(costs, buckets, wire, communicator);
   return costs;
 }
 
-StepForecast forecast(const StepCosts& costs, const params::Table& table,
+StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
                       const engine::EngineConfig& config, int64_t accumulation) {
-  const comm::Buckets buckets(table.size_elements(), config.run.bucket_bytes);
   StepParts parts{.pass = costs.pass,
                   .accumulation = accumulation,
                   .overlap = config.run.overlap,
                   .bucket = costs.dense,
                   .update_seconds = costs.update_seconds,
                   .agreement_seconds = kAgreements * costs.latency_seconds};
-  StepForecast expected{.dense = predict_step(buckets, parts)};
+  StepForecast expected{.dense = predict_step(buckets.dense, parts)};
   // Local gradients are scaled by what the ranks have yet to agree on.
   if (config.gradient_clipping > 0 || config.compute == DType::kF16) parts.overlap = false;
   parts.bucket = costs.compressed;
-  expected.compressed = predict_step(buckets, parts);
+  expected.compressed = predict_step(buckets.compressed, parts);
   return expected;
 }
 

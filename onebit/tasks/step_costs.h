@@ -19,6 +19,13 @@ PassTimes time_pass(Context& context, uint64_t dropout_seed,
 // are measured once. Collective.
 PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicator& communicator);
 
+// How the gradients of a run are cut for either exchange.
+struct ExchangeBuckets {
+  comm::Buckets dense, compressed;
+};
+ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
+                                 int world_size);
+
 struct StepCosts {
   PassTimes pass;
   double update_seconds = 0;
@@ -30,14 +37,14 @@ struct StepCosts {
 
 // Collective. Touches the gradients of the table, nothing else.
 StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>& pass,
-                             const params::Table& table, const engine::EngineConfig& config,
+                             const params::Table& table, const ExchangeBuckets& buckets, DType wire,
                              comm::Communicator& communicator);
 
 // The steps of either phase.
 struct StepForecast {
   StepPrediction dense, compressed;
 };
-StepForecast forecast(const StepCosts& costs, const params::Table& table,
+StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
                       const engine::EngineConfig& config, int64_t accumulation);
 
 }  // namespace onebit::tasks

@@ -7,6 +7,7 @@
 #include "onebit/base/folder.h"
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/log.h"
+#include "onebit/tasks/checkpoint_plan.h"
 #include "onebit/tasks/end_table.h"
 #include "onebit/tasks/interruption.h"
 #include "onebit/tasks/run_folder.h"
@@ -53,6 +54,15 @@ void train(TrainingRun& run, TrainingLog& log, comm::Communicator& communicator)
   }
 }
 
+void require_space(TrainingRun& run, const Path& output) {
+  const std::optional<int64_t> free_bytes = free_bytes_at(output);
+  if (!free_bytes) return;
+  const CheckpointPlan plan = plan_checkpoints(run.engine());
+  const auto kept = static_cast<int64_t>(engine::CheckpointFolder(output).tags().size());
+  const std::string warning = check_space(plan, kept, *free_bytes, output.string());
+  if (!warning.empty()) log_warning("{}", warning);
+}
+
 void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& options,
                     comm::Communicator& communicator) {
   const bool first = communicator.rank() == 0;
@@ -65,6 +75,7 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
   if (first) {
     make_folder(options.output);
     lock.emplace(options.output);
+    require_space(run, options.output);
     // Those of a run that has ended tell how it was made.
     if (!run.resumed() || !run.finished()) {
       write_run_recipes(options.output, options.recipe, run.engine().resolved_recipe());

@@ -170,6 +170,14 @@ void check_chunked(Communicator& world) {
     EXPECT_EQ(sums, plain);
     EXPECT_EQ(flags, united);
     EXPECT_LE(world.wire_bytes_sent() - before, 2 * 5 * (size + ranks));
+    std::vector<float> gathered(count, -1.0f), whole(count);
+    std::iota(whole.begin(), whole.end(), 0.0f);
+    const Range own = equal_chunk(size, ranks, world.rank());
+    std::copy(whole.begin() + own.begin, whole.begin() + own.end, gathered.begin() + own.begin);
+    const int64_t before_gather = world.wire_bytes_sent();
+    gather_chunks(world, gathered);
+    EXPECT_EQ(gathered, whole);
+    EXPECT_LE(world.wire_bytes_sent() - before_gather, 4 * (size + ranks));
   }
 }
 

@@ -4,9 +4,9 @@
 
 #include "onebit/comm/exchange_thread.h"
 #include "onebit/comm/thread_communicator.h"
-#include "onebit/compress/residual_state.h"
 #include "onebit/device/memory.h"
 #include "tests/comm/mpi_environment.h"
+#include "tests/compress/owned_parts.h"
 #include "tests/compress/reference_codec.h"
 #include "tests/compress/run_steps.h"
 
@@ -43,10 +43,9 @@ void expect_equal(Communicator& world, const Plan& plan, const Outcome& outcome,
                   const Expected& expected) {
   EXPECT_EQ(outcome.averages, expected.averages) << "rank " << world.rank();
   EXPECT_EQ(outcome.worker, expected.state.worker[static_cast<size_t>(world.rank())]);
-  std::vector<float> owned(outcome.server.size());
-  take_server_residual(comm::Buckets(plan.elements, plan.bucket_bytes), world.world_size(),
-                       world.rank(), expected.state.server, owned);
-  EXPECT_EQ(outcome.server, owned);
+  const Ownership cut{comm::Buckets(plan.elements, plan.bucket_bytes), world.world_size()};
+  EXPECT_EQ(outcome.server,
+            testing::owned_parts(cut, expected.state.server)[static_cast<size_t>(world.rank())]);
 }
 
 class CompressedRanks : public ::testing::TestWithParam<int> {};

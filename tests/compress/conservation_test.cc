@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "onebit/comm/thread_communicator.h"
-#include "onebit/compress/residual_state.h"
+#include "tests/compress/owned_parts.h"
 #include "tests/compress/run_steps.h"
 
 namespace onebit::compress {
@@ -27,7 +27,7 @@ TEST_P(Conservation, HoldsForEveryElementOverManySteps) {
   const int ranks = GetParam();
   const Plan plan{.elements = 13000, .steps = 12, .options = {}};
   const auto elements = static_cast<size_t>(plan.elements);
-  const comm::Buckets buckets(plan.elements, plan.bucket_bytes);
+  const Ownership cut{comm::Buckets(plan.elements, plan.bucket_bytes), ranks};
   std::vector<Outcome> outcomes(static_cast<size_t>(ranks));
   comm::run_thread_world(ranks, [&](Communicator& world) {
     outcomes[static_cast<size_t>(world.rank())] = run_steps(world, plan);
@@ -36,8 +36,8 @@ TEST_P(Conservation, HoldsForEveryElementOverManySteps) {
   std::vector<double> came(elements), left(elements), sizes(elements);
   for (int rank = 0; rank < ranks; ++rank) {
     const Outcome& outcome = outcomes[static_cast<size_t>(rank)];
-    spread_server_residual(buckets, ranks, rank, outcome.server, server);
-    spread_server_residual(buckets, ranks, rank, outcome.server_sizes, server_sizes);
+    testing::put_owned_part(cut, rank, outcome.server, server);
+    testing::put_owned_part(cut, rank, outcome.server_sizes, server_sizes);
     for (int step = 0; step < plan.steps; ++step) {
       const std::vector<float> values = values_of(rank, step, plan.elements);
       for (size_t i = 0; i < elements; ++i) {

@@ -100,14 +100,48 @@ TEST_F(CheckpointTest, ContinuesOnAnotherNumberOfRanks) {
   });
 }
 
-// What a run goes on from: a checkpoint, or its values alone.
-enum class Kept { kAll, kValues };
-
 double distance(const std::vector<float>& left, const std::vector<float>& right) {
   double square = 0;
   for (size_t i = 0; i < left.size(); ++i) square += std::pow(double{left[i]} - right[i], 2);
   return std::sqrt(square);
 }
+
+// From the files, at the same number of ranks bit for bit, else near the unbroken run.
+TEST_F(CheckpointTest, GoesOnFromAnyNumberOfRanksOnAnyOther) {
+  constexpr int kSteps = 4;
+  const auto config = [] { return toy_config(kOneBit, 16, 2); };
+  for (const auto& [from, to] : {std::pair(4, 4), {4, 2}, {2, 4}, {1, 4}, {4, 1}}) {
+    std::filesystem::remove_all(root_);
+    std::vector<float> saved_values, unbroken, resumed;
+    comm::run_thread_world(from, [&](comm::Communicator& communicator) {
+      ToyRun run(config(), communicator);
+      Checkpoints checkpoints(communicator, root_, 2);
+      for (int step = 0; step < 12; ++step) run.step();
+      save(run, checkpoints);
+      if (communicator.rank() == 0) saved_values = run.values();
+      for (int step = 0; step < kSteps; ++step) run.step();
+      if (communicator.rank() == 0) unbroken = run.values();
+    });
+    comm::run_thread_world(to, [&](comm::Communicator& communicator) {
+      ToyRun run(config(), communicator);
+      Checkpoints checkpoints(communicator, root_, 2);
+      restore(run, checkpoints.open().value());
+      EXPECT_EQ(run.engine().optimizer().phase(), optim::Phase::kCompressed);
+      for (int step = 0; step < kSteps; ++step) run.step();
+      EXPECT_TRUE(run.engine().replicas_agree());
+      if (communicator.rank() == 0) resumed = run.values();
+    });
+    if (from == to) {
+      EXPECT_EQ(resumed, unbroken);
+    } else {
+      EXPECT_LT(distance(resumed, unbroken), 0.5 * distance(saved_values, unbroken))
+          << from << " to " << to;
+    }
+  }
+}
+
+// What a run goes on from: a checkpoint, or its values alone.
+enum class Kept { kAll, kValues };
 
 TEST_F(CheckpointTest, WhatTheOptimizerKnewCountsOnAnotherNumberOfRanks) {
   constexpr int kSteps = 4;

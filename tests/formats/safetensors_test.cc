@@ -104,6 +104,15 @@ TEST(Safetensors, WritesWhatItReads) {
   std::vector<float> wrong(5);
   EXPECT_THAT(message_of([&] { file.read_f32(file.index_of("matrix"), wrong); }),
               HasSubstr("5 elements were expected"));
+  std::vector<float> part(2);
+  file.read_f32(file.index_of("matrix"), 3, part);
+  EXPECT_EQ(part, (std::vector<float>{matrix[3], matrix[4]}));
+  file.read_f32(file.index_of("half"), 1, part);
+  EXPECT_EQ(part, (std::vector<float>{-3.0f, float(bf16(1e30f))}));
+  for (const int64_t begin : {int64_t{-1}, int64_t{5}, int64_t{1} << 62}) {
+    EXPECT_THAT(message_of([&] { file.read_f32(file.index_of("matrix"), begin, part); }),
+                HasSubstr("has 6 elements, ["));
+  }
 }
 
 TEST(Safetensors, GoldenOfTheRealLibrary) {

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,16 +58,31 @@ class MemoryReader : public params::StateReader {
     copy(flat.reshaped({flat.elements()}), ConstView::of(saved.data(), {flat.elements()}));
   }
   int saved_world_size() const override { return static_cast<int>(ranks_.size()); }
-  std::vector<float> own_of(const std::string& name, int rank) const override {
-    return ranks_[static_cast<size_t>(rank)].own_buffers.at(name);
+  int64_t own_elements(const std::string& name, int rank) const override {
+    return static_cast<int64_t>(own_buffer(name, rank).size());
   }
+  void own_of(const std::string& name, int rank, int64_t begin,
+              std::span<float> to) const override {
+    const std::vector<float>& saved = own_buffer(name, rank);
+    require(begin >= 0 && static_cast<size_t>(begin) + to.size() <= saved.size(), "{}: too short",
+            name);
+    std::copy_n(saved.begin() + begin, to.size(), to.begin());
+    own_elements_read_ += static_cast<int64_t>(to.size());
+  }
+  // Of own() buffers, so far.
+  int64_t own_elements_read() const { return own_elements_read_; }
   bool has(const std::string& name) const override {
     return ranks_[0].scalars.contains(name) || ranks_[0].replicated_buffers.contains(name) ||
            ranks_[0].own_buffers.contains(name);
   }
 
  private:
+  const std::vector<float>& own_buffer(const std::string& name, int rank) const {
+    return ranks_[static_cast<size_t>(rank)].own_buffers.at(name);
+  }
+
   std::vector<MemoryState> ranks_;
+  mutable int64_t own_elements_read_ = 0;
 };
 
 }  // namespace onebit::optim

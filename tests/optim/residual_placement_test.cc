@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "onebit/comm/bucket.h"
+#include "onebit/optim/gradient_signs.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
@@ -80,6 +81,142 @@ TEST(ResidualPlacement, IsKeptOnAnotherNumberOfRanks) {
       largest = std::max(largest, std::abs(before.owed[i]));
     }
     EXPECT_GT(largest, 1e-2);
+  }
+}
+
+// Ranks share the reading: each takes its part of every saved buffer, none all of them.
+TEST(ResidualPlacement, RanksTogetherReadEveryBufferOnce) {
+  constexpr int64_t kFreeze = 8;
+  const TrialOptions options{
+      .optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = kFreeze}};
+  for (const int saved_ranks : {2, 4, 8}) {
+    const auto saved = on_ranks(saved_ranks, options, [](Trial& trial) {
+      trial.steps(kFreeze + 2);
+      return std::pair(trial.save(), trial.values());
+    });
+    std::vector<MemoryState> states;
+    for (const auto& [state, values] : saved) states.push_back(state);
+    const auto elements = static_cast<int64_t>(saved[0].second.size());
+    for (const int ranks : {1, 2, 4, 8}) {
+      if (ranks == saved_ranks) continue;
+      const auto read = on_ranks(ranks, options, [&](Trial& trial) {
+        trial.load(states, saved[0].second, kFreeze + 3);
+        return trial.own_elements_read();
+      });
+      const comm::Buckets buckets(elements, options.run.bucket_bytes);
+      int64_t together = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        // Of the variance and worker residual of every saved rank a part, and what it owns now.
+        const int64_t parts = 2 * saved_ranks * (elements / ranks + 1);
+        const int64_t one = read[static_cast<size_t>(rank)];
+        EXPECT_LE(one, parts + 2 * buckets.owned_elements(ranks, rank))
+            << saved_ranks << " to " << ranks;
+        together += one;
+      }
+      EXPECT_EQ(together, 2 * saved_ranks * elements + 2 * elements);
+    }
+  }
+}
+
+TEST(SavedBytes, AreWhatTheRanksSaveInEitherPhase) {
+  for (const Parity parity : {Parity::kNone, Parity::kDeepSpeed}) {
+    TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = 8}};
+    options.optimizer.parity = parity;
+    options.optimizer.bias_correction = parity == Parity::kNone;
+    for (const int ranks : {1, 2, 3}) {
+      const auto saved = on_ranks(ranks, options, [](Trial& trial) {
+        trial.steps(3);
+        const int64_t planned = trial.optimizer().saved_bytes(Phase::kCompressed);
+        EXPECT_EQ(trial.optimizer().saved_bytes(Phase::kWarmup), 8 * trial.table().size_elements());
+        trial.steps(9);
+        return std::pair(trial.save(), planned);
+      });
+      int64_t bytes = 0;
+      for (const auto& [name, buffer] : saved[0].first.replicated_buffers) {
+        bytes += static_cast<int64_t>(buffer.size() * sizeof(float));
+      }
+      for (const auto& [state, planned] : saved) {
+        for (const auto& [name, buffer] : state.own_buffers) {
+          bytes += static_cast<int64_t>(buffer.size() * sizeof(float));
+        }
+      }
+      // The measures of noise, of 32768 elements each, are left out.
+      EXPECT_NEAR(static_cast<double>(saved[0].second), static_cast<double>(bytes), 8);
+    }
+  }
+}
+
+// The same ranks with other buckets: a run goes on bit for bit, whatever the cut.
+TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
+  TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = 8}};
+  options.run.bucket_bytes = 8192;
+  struct End {
+    MemoryState saved;
+    std::vector<float> values, end_values;
+  };
+  const auto unbroken = on_ranks(3, options, [](Trial& trial) {
+    trial.steps(12);
+    End end{.saved = trial.save(), .values = trial.values(), .end_values = {}};
+    trial.steps(12);
+    end.end_values = trial.values();
+    return end;
+  });
+  std::vector<MemoryState> states;
+  for (const End& end : unbroken) states.push_back(end.saved);
+  EXPECT_EQ(states[0].scalars.at("bucket_bytes"), 8192);
+  // Checkpoints used to hold what the recipe said, which need not be whole blocks.
+  for (MemoryState& state : states) state.scalars["bucket_bytes"] = 10485;
+  for (const int64_t bucket_bytes : {8192, 24576, 1 << 20}) {
+    options.run.bucket_bytes = bucket_bytes;
+    const auto resumed = on_ranks(3, options, [&](Trial& trial) {
+      trial.load(states, unbroken[0].values, 13);
+      trial.steps(12);
+      return trial.values();
+    });
+    for (const auto& values : resumed) EXPECT_EQ(values, unbroken[0].end_values) << bucket_bytes;
+  }
+}
+
+// The cut follows from the size of messages, so from the number of ranks.
+TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
+  constexpr int64_t kElements = 80 * comm::kBlockElements + 1000, kLeastBytes = 8192;
+  const auto number_of = [](int64_t place, int rank, int kind) {
+    return static_cast<float>(place % 997 + 1000 * rank + 10000 * kind);
+  };
+  // Runs `work` with the exchange of every rank, and returns what it has saved.
+  const auto saved_by = [&](int ranks, const std::function<void(GradientSigns&)>& work) {
+    std::vector<MemoryState> states(static_cast<size_t>(ranks));
+    comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {
+      params::Table table;
+      table.add({.name = "weight", .shape = {kElements}});
+      table.allocate(Device{}, DType::kF32);
+      const Tensor momentum = Tensor::zeros(Device{}, DType::kF32, {table.size_elements()});
+      GradientSigns signs(communicator, table, kLeastBytes, ConstView(), momentum.view());
+      work(signs);
+      signs.save(states[static_cast<size_t>(communicator.rank())]);
+    });
+    return states;
+  };
+  std::vector<MemoryState> states = saved_by(4, [](GradientSigns&) {});
+  const int64_t bucket_bytes = states[0].scalars.at("bucket_bytes").get<int64_t>();
+  EXPECT_EQ(bucket_bytes, 10 * kLeastBytes);  // eight buckets of ten blocks, and one block
+  for (int rank = 0; rank < 4; ++rank) {
+    for (auto& [name, buffer] : states[static_cast<size_t>(rank)].own_buffers) {
+      const int kind = name == "worker_residual" ? 0 : name == "server_residual" ? 1 : 2;
+      for (size_t i = 0; i < buffer.size(); ++i)
+        buffer[i] = number_of(static_cast<int64_t>(i), rank, kind);
+    }
+  }
+  const auto elements = static_cast<int64_t>(states[0].own_buffers.at("worker_residual").size());
+  const Kept before = kept_by(states, elements, bucket_bytes);
+  for (const int ranks : {2, 4, 7, 64}) {
+    const auto loaded =
+        saved_by(ranks, [&](GradientSigns& signs) { signs.load(MemoryReader(states), 0.9); });
+    const Kept now = kept_by(loaded, elements, loaded[0].scalars.at("bucket_bytes").get<int64_t>());
+    EXPECT_EQ(now.momentum, before.momentum) << ranks;
+    for (size_t i = 0; i < before.owed.size(); ++i) {
+      ASSERT_NEAR(now.owed[i], before.owed[i], 0x1p-22 * before.owed[i]) << i << ", " << ranks;
+    }
   }
 }
 

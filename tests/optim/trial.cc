@@ -96,7 +96,9 @@ void Trial::load(const std::vector<MemoryState>& ranks, const std::vector<float>
                  int64_t next_step) {
   std::copy(values.begin(), values.end(), table_.values().data<float>());
   next_step_ = next_step;
-  optimizer_->load(context_, table_, MemoryReader(ranks));
+  const MemoryReader reader(ranks);
+  optimizer_->load(context_, table_, reader);
+  own_elements_read_ = reader.own_elements_read();
 }
 
 }  // namespace onebit::optim

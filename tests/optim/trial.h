@@ -51,6 +51,8 @@ class Trial {
   void replace_optimizer(std::unique_ptr<Optimizer> optimizer) {
     optimizer_ = std::move(optimizer);
   }
+  // Of the ranks' own buffers, by the last load().
+  int64_t own_elements_read() const { return own_elements_read_; }
   int64_t next_step() const { return next_step_; }
   // Every element of the flat buffer that belongs to a parameter.
   const std::vector<int64_t>& places() const { return places_; }
@@ -73,7 +75,7 @@ class Trial {
   params::Table table_;
   std::vector<int64_t> places_;
   std::unique_ptr<Optimizer> optimizer_;
-  int64_t next_step_ = 1;
+  int64_t next_step_ = 1, own_elements_read_ = 0;
 };
 
 // Runs `work` on `world_size` thread ranks, each with its own trial, and returns what each

@@ -10,16 +10,21 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// All rows as one text.
-std::string rows_of(const std::string& params, const std::string& scheduler, int world_size = 2,
-                    const std::string& more = "") {
+engine::EngineConfig config_of(const std::string& params, const std::string& scheduler,
+                               const std::string& more = "") {
   const Json recipe =
       parse_json(fmt::format(R"({{"train_batch_size": 8, "run": {{"steps": 100}}, "scheduler": {},
                       "optimizer": {{"type": "OneBitAdam", "params": {}}}{}}})",
                              scheduler, params, more),
                  "recipe");
   JsonReader reader(recipe, "recipe", "");
-  const engine::EngineConfig config = engine::parse_engine_config(reader, "recipe");
+  return engine::parse_engine_config(reader, "recipe");
+}
+
+// All rows as one text.
+std::string rows_of(const std::string& params, const std::string& scheduler, int world_size = 2,
+                    const std::string& more = "") {
+  const engine::EngineConfig config = config_of(params, scheduler, more);
   const auto schedule = optim::make_schedule(JsonReader(config.scheduler, "recipe", "scheduler"),
                                              1e-3, config.run.steps);
   std::string text;
@@ -50,6 +55,22 @@ TEST(OptimizerRows, SayHowGradientsTravel) {
   const char* asked = R"(, "bf16": {"enabled": true}, "communication_data_type": "fp32")";
   EXPECT_THAT(rows(asked), HasSubstr("averaged as f32;"));
   EXPECT_THAT(rows("", 1), Not(HasSubstr("averaged")));
+}
+
+TEST(DescribeBuckets, SaysWhatAMessageHoldsInEitherPhase) {
+  params::Table table;
+  table.add({.name = "weight", .shape = {335, 1'000'000}});
+  const auto text_of = [&](const std::string& params, int world_size) {
+    const engine::EngineConfig config = config_of(params, "null", R"(, "bf16": {"enabled": true})");
+    return describe_buckets(exchange_buckets(table, config, world_size), config, world_size);
+  };
+  EXPECT_EQ(text_of(R"({"freeze_step": 20})", 8),
+            "320 a step, each two messages of 262 kB to every other rank; at one bit an element "
+            "83, of 65.7 kB");
+  EXPECT_EQ(text_of(R"({"freeze_step": 20})", 64),
+            "320 a step, each two messages of 32.8 kB to every other rank; at one bit an element "
+            "11, of 65.7 kB");
+  EXPECT_THAT(text_of(R"({"freeze_step": 20, "parity": "deepspeed"})", 8), Not(HasSubstr("bit")));
 }
 
 TEST(OptimizerRows, KnowARateThatNeverStopsToRise) {

@@ -55,7 +55,9 @@ TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
     const auto pass = [] {
       return PassTimes{.forward_seconds = 1, .backward_seconds = 2, .ready = {{{0, 400000}, 1.5}}};
     };
-    const StepCosts costs = measure_step_costs(context, pass, table, config, communicator);
+    const ExchangeBuckets buckets = exchange_buckets(table, config, 2);
+    const StepCosts costs =
+        measure_step_costs(context, pass, table, buckets, config.wire, communicator);
     for (const double seconds :
          {costs.update_seconds, costs.latency_seconds, costs.dense.wire_seconds,
           costs.dense.processor_seconds, costs.compressed.wire_seconds,
@@ -66,7 +68,7 @@ TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
       communicator.all_reduce(std::span<double>(most), comm::Reduction::kMax);
       EXPECT_EQ(most[0], seconds);
     }
-    const StepForecast expected = forecast(costs, table, config, 2);
+    const StepForecast expected = forecast(costs, buckets, config, 2);
     EXPECT_GE(expected.dense.step_seconds, 3 + 1 + 2 + costs.update_seconds);
     EXPECT_GT(expected.dense.exchange_seconds, 0);
     EXPECT_GT(expected.compressed.exchange_seconds, 0);
@@ -81,12 +83,29 @@ TEST(Forecast, ClippingAndLossScalingKeepCompressedBucketsBack) {
   costs.pass = {.forward_seconds = 1, .backward_seconds = 2, .ready = {{{0, 400000}, 0.5}}};
   costs.dense.wire_seconds = costs.compressed.wire_seconds = 0.01;
   const auto waiting = [&](const char* more) {
-    const StepForecast expected = forecast(costs, table, config_of(more), 1);
+    const engine::EngineConfig config = config_of(more);
+    const StepForecast expected = forecast(costs, exchange_buckets(table, config, 2), config, 1);
     return std::pair(expected.dense.waiting_seconds > 0, expected.compressed.waiting_seconds > 0);
   };
   EXPECT_EQ(waiting(""), std::pair(false, false));
   EXPECT_EQ(waiting(R"(, "gradient_clipping": 1.0)"), std::pair(false, true));
   EXPECT_EQ(waiting(R"(, "fp16": {"enabled": true})"), std::pair(false, true));
+}
+
+// Each phase is reckoned with the buckets that it sends.
+TEST(Forecast, CountsTheBucketsOfEachPhase) {
+  params::Table table;
+  table.add({.name = "weight", .shape = {64, 1 << 20}});  // 32768 blocks
+  StepCosts costs;
+  costs.pass = {.forward_seconds = 1, .backward_seconds = 2, .ready = {}};
+  costs.dense.wire_seconds = costs.compressed.wire_seconds = 1;
+  const engine::EngineConfig config = config_of("");  // buckets of 16 blocks
+  const ExchangeBuckets buckets = exchange_buckets(table, config, 8);
+  EXPECT_EQ(buckets.dense.count(), 2048);
+  EXPECT_EQ(buckets.compressed.count(), 17);
+  const StepForecast expected = forecast(costs, buckets, config, 1);
+  EXPECT_DOUBLE_EQ(expected.dense.exchange_seconds, 2048);
+  EXPECT_NEAR(expected.compressed.exchange_seconds, 32768.0 / (8 * 249), 1e-9);
 }
 
 TEST(StepRows, ShowEachPhaseBesideWhatWasExpected) {

@@ -1,0 +1,55 @@
+// What a message of the compressed exchange holds, at any number of ranks.
+#include "onebit/compress/bucket_size.h"
+
+#include <gtest/gtest.h>
+
+#include "onebit/base/error.h"
+
+namespace onebit::compress {
+namespace {
+
+constexpr int64_t kDefaultBytes = int64_t{4} << 20;
+constexpr int64_t kBertLarge = 336'226'108, kBertBase = 110'106'428, kBertMini = 11'171'642;
+constexpr int64_t kBlockBytes = comm::kBlockElements * 4;
+
+TEST(SizedBuckets, GiveEveryPeerAMessageThatIsWorthItsLatency) {
+  for (const int world_size : {2, 3, 8, 16, 64}) {
+    const comm::Buckets buckets = sized_buckets(kBertLarge, world_size, kDefaultBytes);
+    EXPECT_GE(message_bytes(buckets, world_size), kMessageBytes) << world_size << " ranks";
+    EXPECT_LE(message_bytes(buckets, world_size), kMessageBytes * 5 / 4) << world_size << " ranks";
+    EXPECT_GE(buckets.count(), kLeastBuckets) << world_size << " ranks";
+  }
+}
+
+// Messages a step to each peer: two a bucket.
+TEST(SizedBuckets, AreAsFewAsMessagesAreLarge) {
+  EXPECT_EQ(sized_buckets(kBertLarge, 2, kDefaultBytes).count(), 321);
+  EXPECT_EQ(sized_buckets(kBertLarge, 8, kDefaultBytes).count(), 83);
+  EXPECT_EQ(sized_buckets(kBertLarge, 64, kDefaultBytes).count(), 11);
+}
+
+// Overlap with the backward pass and memory come before the size of messages.
+TEST(SizedBuckets, AreNotFewerThanEight) {
+  for (const int64_t elements : {kBertBase, kBertMini, int64_t{200'000}}) {
+    for (const int world_size : {8, 64, 1000}) {
+      const comm::Buckets buckets = sized_buckets(elements, world_size, kBlockBytes);
+      EXPECT_GE(buckets.count(), kLeastBuckets) << elements << " on " << world_size;
+    }
+  }
+  EXPECT_EQ(sized_buckets(kBertBase, 64, kDefaultBytes).count(), 9);
+}
+
+TEST(SizedBuckets, AreNotSmallerThanAsked) {
+  const int64_t asked = int64_t{64} << 20;
+  for (const int world_size : {1, 2, 8, 64}) {
+    EXPECT_GE(sized_buckets(kBertLarge, world_size, asked).bucket_bytes(), asked);
+    // Less than eight buckets of it.
+    EXPECT_EQ(sized_buckets(kBertMini, world_size, asked), comm::Buckets(kBertMini, asked));
+  }
+  EXPECT_EQ(sized_buckets(kBertLarge, 1, kDefaultBytes), comm::Buckets(kBertLarge, kDefaultBytes));
+  EXPECT_EQ(sized_buckets(5000, 2, kBlockBytes), comm::Buckets(5000, kBlockBytes));
+  EXPECT_THROW(sized_buckets(5000, 2, kBlockBytes - 1), Error);
+}
+
+}  // namespace
+}  // namespace onebit::compress

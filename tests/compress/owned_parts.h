@@ -1,0 +1,36 @@
+// What the owners keep of a flat buffer, and back: from the layout alone.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "onebit/compress/owned_pieces.h"
+
+namespace onebit::compress::testing {
+
+// Of each rank: its chunks in the order of buckets.
+inline std::vector<std::vector<float>> owned_parts(const Ownership& cut,
+                                                   std::span<const float> flat) {
+  std::vector<std::vector<float>> parts(static_cast<size_t>(cut.world_size));
+  for (int rank = 0; rank < cut.world_size; ++rank) {
+    auto& part = parts[static_cast<size_t>(rank)];
+    for (int64_t bucket = 0; bucket < cut.buckets.count(); ++bucket) {
+      const comm::Range chunk = comm::chunk_of(cut.buckets.range(bucket), cut.world_size, rank);
+      part.insert(part.end(), flat.begin() + chunk.begin, flat.begin() + chunk.end);
+    }
+  }
+  return parts;
+}
+
+// Puts what `rank` keeps at its places in `flat`.
+inline void put_owned_part(const Ownership& cut, int rank, std::span<const float> part,
+                           std::span<float> flat) {
+  auto next = part.begin();
+  for (int64_t bucket = 0; bucket < cut.buckets.count(); ++bucket) {
+    const comm::Range chunk = comm::chunk_of(cut.buckets.range(bucket), cut.world_size, rank);
+    std::copy_n(next, chunk.elements(), flat.begin() + chunk.begin);
+    next += chunk.elements();
+  }
+}
+
+}  // namespace onebit::compress::testing
