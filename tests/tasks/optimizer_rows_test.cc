@@ -12,11 +12,11 @@ using ::testing::Not;
 
 // All rows as one text.
 std::string rows_of(const std::string& params, const std::string& scheduler, int world_size = 2,
-                    const std::string& more = "") {
+                    const std::string& more = "", const std::string& run = "") {
   const Json recipe =
-      parse_json(fmt::format(R"({{"train_batch_size": 8, "run": {{"steps": 100}}, "scheduler": {},
+      parse_json(fmt::format(R"({{"train_batch_size": 8, "run": {{"steps": 100{}}}, "scheduler": {},
                       "optimizer": {{"type": "OneBitAdam", "params": {}}}{}}})",
-                             scheduler, params, more),
+                             run, scheduler, params, more),
                  "recipe");
   JsonReader reader(recipe, "recipe", "");
   const engine::EngineConfig config = engine::parse_engine_config(reader, "recipe");
@@ -50,6 +50,23 @@ TEST(OptimizerRows, SayHowGradientsTravel) {
   const char* asked = R"(, "bf16": {"enabled": true}, "communication_data_type": "fp32")";
   EXPECT_THAT(rows(asked), HasSubstr("averaged as f32;"));
   EXPECT_THAT(rows("", 1), Not(HasSubstr("averaged")));
+}
+
+TEST(OptimizerRows, SayWhenBucketsLeave) {
+  const auto rows = [](const std::string& more, const char* run = "", int world_size = 2) {
+    return rows_of(R"({"freeze_step": 20})", "null", world_size, more, run);
+  };
+  const char* clip = R"(, "gradient_clipping": 2.5)";
+  EXPECT_THAT(rows(""), HasSubstr("exchange: buckets leave during the backward pass\n"));
+  EXPECT_THAT(rows(clip),
+              HasSubstr("in the 1-bit phase each is clipped at its usual share of 2.5"));
+  EXPECT_THAT(rows(clip, R"(, "clip": "exact")"),
+              HasSubstr("in the 1-bit phase after it: run.clip \"exact\""));
+  EXPECT_THAT(rows(R"(, "fp16": {"enabled": true})"),
+              HasSubstr("in the 1-bit phase after it: with fp16"));
+  EXPECT_THAT(rows(clip, R"(, "overlap": false)"),
+              HasSubstr("after the backward pass (run.overlap is false)"));
+  EXPECT_THAT(rows(clip, "", 1), Not(HasSubstr("buckets")));
 }
 
 TEST(OptimizerRows, KnowARateThatNeverStopsToRise) {
