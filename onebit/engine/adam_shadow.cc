@@ -14,8 +14,8 @@ void read(std::vector<float>& to, const View& from) {
 }  // namespace
 
 AdamShadow::AdamShadow(const params::Table& table, const optim::OptimizerConfig& config,
-                       comm::Communicator& communicator)
-    : table_(table), config_(config), communicator_(communicator) {
+                       double clipping, comm::Communicator& communicator)
+    : table_(table), config_(config), clipping_(clipping), communicator_(communicator) {
   const auto elements = static_cast<size_t>(table.size_elements());
   decays_.resize(elements);
   for (const auto& [range, decay] : table.decay_ranges()) {
@@ -34,6 +34,10 @@ void AdamShadow::before_step(bool averaged, const optim::StepInput& input) {
     comm::sum_in_chunks(communicator_, gradients_);
     scale /= communicator_.world_size();
   }
+  double square = 0;
+  for (const float gradient : gradients_) square += double{gradient} * gradient;
+  const double norm = scale * std::sqrt(square);
+  if (clipping_ > 0 && norm > clipping_) scale *= clipping_ / norm;
   const double beta1 = input.beta1.value_or(config_.beta1), beta2 = config_.beta2;
   momentum_weight_ = beta1 * momentum_weight_ + 1 - beta1;
   variance_weight_ = beta2 * variance_weight_ + 1 - beta2;

@@ -19,11 +19,12 @@ struct AdamComparison {
 
 class AdamShadow {
  public:
-  AdamShadow(const params::Table& table, const optim::OptimizerConfig& config,
+  // `clipping`: the largest norm of the averaged gradient, which is known here; 0: any.
+  AdamShadow(const params::Table& table, const optim::OptimizerConfig& config, double clipping,
              comm::Communicator& communicator);
 
-  // Around the optimizer's step. `averaged`: the table's gradients are those of all ranks.
-  // Collective where they are not.
+  // Around the optimizer's step, with the scale of gradients that are not clipped yet. `averaged`:
+  // the table's gradients are those of all ranks. Collective where they are not.
   void before_step(bool averaged, const optim::StepInput& input);
   void after_step(const optim::StepInput& input);
   // Since the last comparison.
@@ -32,6 +33,7 @@ class AdamShadow {
  private:
   const params::Table& table_;
   optim::OptimizerConfig config_;
+  double clipping_;
   comm::Communicator& communicator_;
   std::vector<bool> decays_;
   std::vector<float> gradients_, values_;

@@ -60,7 +60,20 @@ void parse_precision(JsonReader& recipe, EngineConfig& config) {
   config.compute = half ? DType::kF16 : brain ? DType::kBF16 : DType::kF32;
 }
 
-void parse_run(JsonReader run, RunConfig& config) {
+void parse_clip(JsonReader& run, EngineConfig& config) {
+  config.run.clip = Clip::kByBucket;
+  const std::string why = config.why_compressed_buckets_wait();
+  const std::string clip =
+      run.choice("clip", why.empty() ? "by_bucket" : "exact", {"by_bucket", "exact"});
+  if (clip == "exact") config.run.clip = Clip::kExact;
+  require(why.empty() || clip == "exact",
+          "{} \"by_bucket\" is for buckets that leave during the backward pass, but these leave "
+          "after it: {}; remove it, or ask for \"exact\"",
+          run.place("clip"), why);
+}
+
+void parse_run(JsonReader run, EngineConfig& engine) {
+  RunConfig& config = engine.run;
   if (run.has("steps")) config.steps = run.integer("steps", 0);
   config.checkpoint_every = run.integer("checkpoint_every", 0);
   config.evaluate_every = run.integer("evaluate_every", 0);
@@ -76,6 +89,7 @@ void parse_run(JsonReader run, RunConfig& config) {
           run.place("watch_adam"));
   const double megabytes = run.number("bucket_mb", 4);
   config.overlap = run.boolean("overlap", true);
+  parse_clip(run, engine);
   require(megabytes > 0 && megabytes <= 4096, "{} must lie between 0 and 4096",
           run.place("bucket_mb"));
   config.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
@@ -170,6 +184,16 @@ void refuse_unsupported(JsonReader& recipe) {
 
 }  // namespace
 
+std::string EngineConfig::why_compressed_buckets_wait() const {
+  if (!run.overlap) return "run.overlap is false";
+  if (compute == DType::kF16) return "with fp16 all ranks first agree that gradients are finite";
+  if (optimizer.parity == optim::Parity::kDeepSpeed) return "so optimizer.params.parity has it";
+  if (gradient_clipping > 0 && run.clip == Clip::kExact) {
+    return "run.clip \"exact\" needs the norm of the whole gradient";
+  }
+  return {};
+}
+
 EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
   EngineConfig config;
   config.place = place;
@@ -192,7 +216,7 @@ EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
   config.optimizer = optim::parse_optimizer_config(recipe.object("optimizer"));
   config.scheduler = recipe.raw("scheduler");
   parse_tensorboard(recipe.object("tensorboard"), config.tensorboard);
-  parse_run(recipe.object("run"), config.run);
+  parse_run(recipe.object("run"), config);
   accept_without_effect(recipe, config);
   refuse_unsupported(recipe);
   config.recipe = recipe;

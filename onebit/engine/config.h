@@ -28,6 +28,12 @@ struct TensorBoardConfig {
   std::string folder;  // empty: <output>/tensorboard
 };
 
+// How gradients that are not averaged are clipped (the compressed phase).
+enum class Clip {
+  kByBucket,  // each bucket as it leaves, at its usual share of the norm (optim/norm_shares.h)
+  kExact      // all by the norm of the whole, which is known after the backward pass
+};
+
 // When things happen, in optimizer steps.
 struct RunConfig {
   int64_t steps = 0;  // updates in the whole run
@@ -42,6 +48,7 @@ struct RunConfig {
   std::string watch_tensors;  // and the magnitude of the tensors whose name contains this
   int64_t bucket_bytes = int64_t{4} << 20;
   bool overlap = true;  // exchange buckets while the backward pass still runs
+  Clip clip = Clip::kExact;
 };
 
 struct EngineConfig {
@@ -57,6 +64,10 @@ struct EngineConfig {
   JsonReader recipe;                 // all of it, to tell what was read from it
   std::string place;                 // the recipe's path, for errors
   std::vector<std::string> notices;  // keys accepted without effect, and why
+
+  // Why the buckets of the compressed phase leave after the backward pass: what multiplies their
+  // gradients is known only then. Empty: they leave during it.
+  std::string why_compressed_buckets_wait() const;
 };
 
 // Reads the engine's keys; the caller reads `model` and `data` from the same reader and calls

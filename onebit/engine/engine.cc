@@ -46,6 +46,9 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
                                      {.total_steps = config.run.steps,
                                       .schedule_warmup = schedule_->warmup_updates(),
                                       .bucket_bytes = config.run.bucket_bytes});
+  const bool early = config.why_compressed_buckets_wait().empty();
+  const auto buckets = optimizer_->limited_buckets();
+  if (early && config.gradient_clipping > 0 && buckets) clipper_.follow_buckets(*buckets);
   if (communicator.world_size() > 1) {
     if (config.wire == DType::kF16 && config.compute != DType::kF16 && communicator.rank() == 0) {
       log_warning(
@@ -59,7 +62,8 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
     watch_ = std::make_unique<UpdateWatch>(table, config.run.watch_tensors);
   }
   if (config.run.watch_adam) {
-    shadow_ = std::make_unique<AdamShadow>(table, config.optimizer, communicator);
+    shadow_ = std::make_unique<AdamShadow>(table, config.optimizer, config.gradient_clipping,
+                                           communicator);
   }
 }
 
@@ -87,6 +91,7 @@ void Engine::backward(const std::function<void(const BackwardInput&)>& run) {
 void Engine::prepare_last_micro_step(BackwardInput& input) {
   if (optimizer_->gradient_need() == optim::GradientNeed::kAveragedOverRanks) {
     route_ = GradientRoute::kAveraged;
+    norm_limits_ = {};
     if (!exchange_) return;
     exchange_->begin(
         [this](Context& context, params::Range range) { show_local_gradients(context, range); });
@@ -95,18 +100,37 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
     }
     return;
   }
-  const bool scale_is_known = config_.gradient_clipping == 0 && config_.compute != DType::kF16;
-  route_ = scale_is_known && config_.run.overlap ? GradientRoute::kLocalEarly
-                                                 : GradientRoute::kLocalLate;
+  find_local_route();
   if (route_ == GradientRoute::kLocalEarly) {
     optimizer_->begin_step(context_, table_, step_input(1));
     input.gradients_ready = [this](params::Range range) { optimizer_->gradients_ready(range); };
   }
 }
 
+// Buckets may leave early when what multiplies their gradients is known as soon as they are
+// complete.
+void Engine::find_local_route() {
+  route_ = GradientRoute::kLocalLate;
+  norm_limits_ = {};
+  if (!config_.why_compressed_buckets_wait().empty()) return;
+  norm_limits_ = clipper_.norm_limits();
+  if (config_.gradient_clipping == 0 || !norm_limits_.empty()) {
+    route_ = GradientRoute::kLocalEarly;
+    return;
+  }
+  const int64_t missing = clipper_.steps_missing();
+  if (missing > 0 && !told_of_waiting_ && communicator_.rank() == 0) {
+    log_info(
+        "update {}: how the norm of the gradient is spread over its buckets is not known yet: for "
+        "{} updates clipping is exact, and buckets leave after the backward pass",
+        completed_steps_ + 1, missing);
+  }
+  told_of_waiting_ = true;
+}
+
 void Engine::show_local_gradients(Context& context, params::Range range) {
   if (!optimizer_->observes_local_gradients()) return;
-  clipper_.observe_local_gradients(context, table_.gradients().rows(range.begin, range.end));
+  clipper_.observe_local_gradients(context, table_.gradients(), range);
 }
 
 optim::StepInput Engine::step_input(double gradient_scale) const {
@@ -114,6 +138,7 @@ optim::StepInput Engine::step_input(double gradient_scale) const {
   return {.step = completed_steps_ + 1,
           .learning_rate = rate.learning_rate,
           .gradient_scale = gradient_scale,
+          .norm_limits = norm_limits_,
           .beta1 = rate.beta1};
 }
 
@@ -135,7 +160,7 @@ std::optional<StepOutcome> Engine::step() {
   const bool watched = watch_ && is_watched;
   if (watched) watch_->before_step();
   // In the compressed phase the gradients are the rank's own until the next step.
-  const optim::StepInput shadowed = step_input(norm.coefficient / scaler_.scale());
+  const optim::StepInput shadowed = step_input(1 / scaler_.scale());
   const bool shadows = shadow_ && norm.finite;
   if (shadows) shadow_->before_step(route_ == GradientRoute::kAveraged, shadowed);
   update(norm, outcome);
@@ -184,10 +209,13 @@ void Engine::update(const optim::GradientNorm& norm, StepOutcome& outcome) {
   outcome.compress_seconds = report.compress_seconds;
   outcome.wait_seconds = report.wait_seconds;
   outcome.optimizer_seconds = report.update_seconds;
-  clipper_.follow(report.norm_ratio);
   if (route_ == GradientRoute::kLocalEarly) {
+    // With the ratio that the limits were made with.
     outcome.gradient_norm = clipper_.ratio() * std::sqrt(report.local_gradient_square);
+    outcome.clip_coefficient = report.clip_coefficient;
   }
+  clipper_.follow(report.norm_ratio,
+                  report.applied ? std::span(report.bucket_squares) : std::span<const double>());
 }
 
 void Engine::account(StepOutcome& outcome) {

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "onebit/comm/communicator.h"
 #include "onebit/engine/adam_shadow.h"
@@ -43,6 +44,7 @@ struct StepOutcome {
   bool froze_now = false;
   double learning_rate = 0;
   double gradient_norm = 0;  // of the average over ranks (an estimate in the compressed phase)
+  // What clipping has made of it; where buckets are clipped by themselves, in all of them together.
   double clip_coefficient = 1;
   double loss_scale = 1;
   double sent_norm = 0, residual_norm = 0;  // compressed phase only
@@ -95,6 +97,7 @@ class Engine {
 
   void begin_update();
   void prepare_last_micro_step(BackwardInput& input);
+  void find_local_route();
   void show_local_gradients(Context& context, params::Range range);
   optim::StepInput step_input(double gradient_scale) const;
   optim::GradientNorm decide();
@@ -117,6 +120,8 @@ class Engine {
   optim::LossScaler scaler_;
   std::unique_ptr<GradientExchange> exchange_;  // absent with one rank
   GradientRoute route_ = GradientRoute::kAveraged;
+  std::span<const double> norm_limits_;  // of this step, on the early route
+  bool told_of_waiting_ = false;
   std::unique_ptr<UpdateWatch> watch_;  // rank 0, when asked for
   std::unique_ptr<AdamShadow> shadow_;  // when asked for
   int64_t micro_step_ = 0;

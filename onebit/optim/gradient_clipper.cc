@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <utility>
 
 #include "onebit/base/error.h"
 #include "onebit/comm/communicator.h"
@@ -12,7 +12,8 @@
 namespace onebit::optim {
 namespace {
 
-// What the ranks add up: the first three numbers, then one flag a rank.
+// What the ranks add up: the first three numbers, then one flag a rank, then the squares of local
+// gradients in the buckets that are followed.
 enum Slot : size_t { kSquare, kObservedSquare, kObservers, kFlags };
 
 constexpr double kRatioWeight = 0.02;
@@ -24,15 +25,37 @@ GradientClipper::GradientClipper(double threshold) : threshold_(threshold) {
           "gradient_clipping is {}; it is the largest norm, or 0 for none", threshold);
 }
 
-void GradientClipper::observe_local_gradients(Context& context, ConstView gradients) {
-  observed_square_ += ops::squared_norm(context, gradients);
+double GradientClipper::add_squares(Context& context, ConstView gradients, params::Range range,
+                                    std::vector<double>& by_bucket) const {
+  if (!shares_) return ops::squared_norm(context, gradients.rows(range.begin, range.end));
+  const comm::Buckets& buckets = shares_->buckets();
+  by_bucket.resize(static_cast<size_t>(buckets.count()), 0.0);
+  double sum = 0;
+  for (int64_t end = range.end; end > range.begin;) {
+    const int64_t bucket = buckets.bucket_of(end - 1);
+    const int64_t begin = std::max(buckets.range(bucket).begin, range.begin);
+    const double square = ops::squared_norm(context, gradients.rows(begin, end));
+    by_bucket[static_cast<size_t>(bucket)] += square;
+    sum += square;
+    end = begin;
+  }
+  return sum;
+}
+
+void GradientClipper::observe_local_gradients(Context& context, ConstView gradients,
+                                              params::Range range) {
+  observed_square_ += add_squares(context, gradients, range, observed_buckets_);
   observed_ = true;
 }
 
 GradientNorm GradientClipper::agree(Context& context, comm::Communicator& communicator,
                                     ConstView gradients, GradientNeed need, double unscale) {
   const int world = communicator.world_size();
-  const double square = ops::squared_norm(context, gradients);
+  const bool local = need == GradientNeed::kLocalOnly;
+  std::vector<double> squares = std::exchange(observed_buckets_, {});
+  if (local) squares.clear();
+  const double square = local ? add_squares(context, gradients, {0, gradients.elements()}, squares)
+                              : ops::squared_norm(context, gradients);
   std::vector<double> sums(kFlags + static_cast<size_t>(world), 0.0);
   if (std::isfinite(square)) {
     sums[kSquare] = square;
@@ -42,6 +65,11 @@ GradientNorm GradientClipper::agree(Context& context, comm::Communicator& commun
   if (observed_ && std::isfinite(observed_square_)) {
     sums[kObservedSquare] = observed_square_;
     sums[kObservers] = 1;
+  }
+  const size_t buckets = sums.size();
+  if (shares_) sums.resize(buckets + static_cast<size_t>(shares_->buckets().count()), 0.0);
+  for (size_t bucket = 0; bucket < squares.size(); ++bucket) {
+    if (std::isfinite(squares[bucket])) sums[buckets + bucket] = squares[bucket];
   }
   observed_ = false;
   observed_square_ = 0;
@@ -54,10 +82,10 @@ GradientNorm GradientClipper::agree(Context& context, comm::Communicator& commun
   result.finite = result.first_bad_rank < 0;
   if (!result.finite) return result;
   const double norm = std::sqrt(sums[kSquare] / world);
-  if (need == GradientNeed::kAveragedOverRanks && sums[kObservers] == world) {
-    measure_ratio(norm, std::sqrt(sums[kObservedSquare] / world));
-  }
-  result.norm = norm * unscale * (need == GradientNeed::kLocalOnly ? ratio_ : 1);
+  const bool observed = !local && sums[kObservers] == world;
+  if (observed) measure_ratio(norm, std::sqrt(sums[kObservedSquare] / world));
+  if (shares_ && (local || observed)) shares_->follow(std::span(sums).subspan(buckets));
+  result.norm = norm * unscale * (local ? ratio_ : 1);
   if (threshold_ > 0 && result.norm > threshold_) result.coefficient = threshold_ / result.norm;
   return result;
 }
@@ -69,17 +97,31 @@ void GradientClipper::measure_ratio(double norm_of_average, double rms_of_norms)
   ratio_ += weight * (norm_of_average / rms_of_norms - ratio_);
 }
 
-void GradientClipper::follow(double ratio) {
+void GradientClipper::follow(double ratio, std::span<const double> bucket_squares) {
   if (ratio > 0) ratio_ = ratio;
+  if (shares_ && !bucket_squares.empty()) shares_->follow(bucket_squares);
+}
+
+std::span<const double> GradientClipper::norm_limits() {
+  limits_.clear();
+  if (threshold_ == 0 || !shares_ || !shares_->known()) return {};
+  for (int64_t bucket = 0; bucket < shares_->buckets().count(); ++bucket) {
+    limits_.push_back(shares_->limit(bucket, threshold_) / ratio_);
+  }
+  return limits_;
 }
 
 Json GradientClipper::save(int world_size) const {
-  return {{"ratio", ratio_}, {"measurements", measurements_}, {"ranks", world_size}};
+  Json state = {{"ratio", ratio_}, {"measurements", measurements_}, {"ranks", world_size}};
+  if (shares_) state["buckets"] = shares_->save();
+  return state;
 }
 
 void GradientClipper::load(const Json& state, int world_size) {
   ratio_ = state.at("ratio").get<double>();
   measurements_ = state.at("measurements").get<int64_t>();
+  // Shares of local norms: they do not depend on how many ranks there are.
+  if (shares_) shares_->load(state.value("buckets", Json()));
   // Older checkpoints do not say: they are taken to be of as many ranks as now.
   const int saved = state.value("ranks", world_size);
   if (saved == world_size) return;

@@ -5,12 +5,19 @@
 // norms. `ratio`, from 1 / sqrt(ranks) to 1, is measured over the steps that were observed in the
 // warm-up (a running mean, weight 0.02, after 50) and then follows the optimizer's estimate
 // (noise_ratio.h), so a threshold tuned in the warm-up means the same in the whole run.
+//
+// Where buckets leave before the whole is known, each has a limit of its own, from its usual share
+// of the squared norm (norm_shares.h), over the same ratio: what a rank finds in a bucket is its
+// own gradient. The shares are those of local gradients, in the warm-up as afterwards.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "onebit/base/json.h"
 #include "onebit/device/context.h"
+#include "onebit/optim/norm_shares.h"
 #include "onebit/optim/optimizer.h"
 #include "onebit/tensor/view.h"
 
@@ -32,28 +39,42 @@ class GradientClipper {
   // threshold 0: never clips, norms are still agreed.
   explicit GradientClipper(double threshold);
 
-  // During the warm-up of an optimizer that will need local gradients: this rank's gradients of one
-  // range, before they are averaged; the whole table once a step.
-  void observe_local_gradients(Context&, ConstView gradients);
+  // From now on it follows how the norm is spread over these buckets.
+  void follow_buckets(const comm::Buckets& buckets) { shares_.emplace(buckets); }
+
+  // During the warm-up of an optimizer that will need local gradients: `range` of the flat buffer
+  // of this rank's gradients, before they are averaged; the whole buffer once a step.
+  void observe_local_gradients(Context&, ConstView gradients, params::Range range);
 
   // One collective of a few numbers. `gradients`: the whole flat buffer, multiplied by `unscale`
   // (1 / loss scale) when read.
   GradientNorm agree(Context&, comm::Communicator&, ConstView gradients, GradientNeed,
                      double unscale = 1);
 
-  // Compressed phase: the ratio as the optimizer finds it; 0: it knows none yet.
-  void follow(double ratio);
+  // Compressed phase: the ratio as the optimizer finds it; 0: it knows none yet. And the squares of
+  // the buckets in a step that was limited by them; empty: there were none.
+  void follow(double ratio, std::span<const double> bucket_squares = {});
 
   double ratio() const { return ratio_; }
+  // What the norm of this rank's gradient may be in each bucket, as StepInput wants it; empty where
+  // there is no threshold or too little is known of the buckets. Valid until the next call.
+  std::span<const double> norm_limits();
+  // Steps that must be seen before there are limits.
+  int64_t steps_missing() const { return shares_ ? shares_->steps_missing() : 0; }
   // Where the number of ranks is another one, the share of noise in the average is kept, not the
   // ratio.
   Json save(int world_size) const;
   void load(const Json&, int world_size);
 
  private:
+  // Adds the squares of a range to `by_bucket`, where buckets are followed; returns their sum.
+  double add_squares(Context&, ConstView gradients, params::Range range,
+                     std::vector<double>& by_bucket) const;
   void measure_ratio(double norm_of_average, double rms_of_norms);
 
   double threshold_;
+  std::optional<NormShares> shares_;
+  std::vector<double> limits_, observed_buckets_;
   double observed_square_ = 0;
   bool observed_ = false;
   double ratio_ = 1;

@@ -105,7 +105,8 @@ void GradientSigns::ready(params::Range range) {
 GradientSigns::Bucket GradientSigns::bucket_at(int64_t bucket, int slot) const {
   const comm::Range range = buckets_.range(bucket);
   const auto index = static_cast<size_t>(slot);
-  return {.range = {range.begin, range.end},
+  return {.index = bucket,
+          .range = {range.begin, range.end},
           .normalized = normalized_.view().rows(0, range.elements()),
           .extra = extra_[index].view().rows(0, comm::blocks_in(range.elements()))};
 }

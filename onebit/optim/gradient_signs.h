@@ -19,6 +19,7 @@ class GradientSigns {
  public:
   // A bucket on its way: elements [range.begin, range.end) of the flat buffer.
   struct Bucket {
+    int64_t index = 0;
     params::Range range;
     View normalized;  // f32 [elements of the range]
     View extra;       // f32 [blocks of the range]
@@ -48,6 +49,7 @@ class GradientSigns {
   void ready(params::Range range);
   void finish(Context& context);
 
+  const comm::Buckets& buckets() const { return buckets_; }
   compress::ResidualNorms norms() { return all_reduce_->norms(); }
   // Of the last step: normalizing, coding and receiving, and waiting for the network in finish().
   double compress_seconds() const { return compress_seconds_; }

@@ -8,6 +8,7 @@
 #include "onebit/base/log.h"
 #include "onebit/ops/cast.h"
 #include "onebit/ops/onebit_update.h"
+#include "onebit/ops/reduce.h"
 
 namespace onebit::optim {
 namespace {
@@ -57,8 +58,11 @@ OneBitAdam::OneBitAdam(const OptimizerConfig& config, const params::Table& table
   flags_ = Tensor::zeros(device, DType::kU8, {blocks});
   host_square_.resize(static_cast<size_t>(blocks));
   host_flags_.resize(static_cast<size_t>(blocks));
+  block_scale_.resize(static_cast<size_t>(blocks), 1.0);
   exchange_ = std::make_unique<GradientSigns>(communicator, table, run.bucket_bytes,
                                               still_.bitmap(), momentum());
+  bucket_square_.resize(static_cast<size_t>(exchange_->buckets().count()));
+  limited_square_.resize(bucket_square_.size());
   if (alone()) return;
   const std::vector<float> weights = own_weights(table, communicator.world_size());
   own_weight_ = Tensor::zeros(device, DType::kF32, {blocks * ops::kUpdateSubBlocks});
@@ -76,6 +80,11 @@ GradientNeed OneBitAdam::gradient_need() const {
 
 bool OneBitAdam::observes_local_gradients() const {
   return phase_ == Phase::kWarmup && freeze_rule_.observes(updates_ + 1);
+}
+
+std::optional<comm::Buckets> OneBitAdam::limited_buckets() const {
+  if (alone()) return std::nullopt;
+  return exchange_->buckets();
 }
 
 void OneBitAdam::skip_step() {
@@ -133,6 +142,7 @@ void OneBitAdam::show_ratios() {
 
 void OneBitAdam::begin_step(Context& computing, params::Table& table, const StepInput& input) {
   ONEBIT_INVARIANT(phase_ == Phase::kCompressed && !begun_);
+  ONEBIT_INVARIANT(input.norm_limits.empty() || input.norm_limits.size() == bucket_square_.size());
   begun_ = true;
   exchange_->begin(
       computing, input.beta1.value_or(config_.beta1),
@@ -149,8 +159,29 @@ void OneBitAdam::gradients_ready(params::Range range) {
   exchange_->ready(range);
 }
 
+double OneBitAdam::scale_of(Context& context, const params::Table& table, const StepInput& input,
+                            const GradientSigns::Bucket& bucket) {
+  if (input.norm_limits.empty()) return input.gradient_scale;
+  const auto index = static_cast<size_t>(bucket.index);
+  const auto [begin, end] = bucket.range;
+  const double square = input.gradient_scale * input.gradient_scale *
+                        ops::squared_norm(context, table.gradients().rows(begin, end));
+  bucket_square_[index] = square;
+  limited_square_[index] = 0;
+  // Times 0 what is not finite becomes NaN and is found, and the rest does not move by what no
+  // limit could be put to.
+  if (!std::isfinite(square)) return 0;
+  const double limit = input.norm_limits[index], norm = std::sqrt(square);
+  const double coefficient = norm > limit ? limit / norm : 1;
+  limited_square_[index] = coefficient * coefficient * square;
+  return coefficient * input.gradient_scale;
+}
+
 void OneBitAdam::normalize(Context& context, const params::Table& table, const StepInput& input,
                            const GradientSigns::Bucket& bucket) {
+  const double scale = scale_of(context, table, input, bucket);
+  const auto first = block_scale_.begin() + bucket.range.begin / ops::kUpdateBlockElements;
+  std::fill(first, first + comm::blocks_in(bucket.range.end - bucket.range.begin), scale);
   ops::onebit_normalize(
       context,
       {.gradient = table.gradients(),
@@ -169,7 +200,7 @@ void OneBitAdam::normalize(Context& context, const params::Table& table, const S
        .block_flags = flags_.view(),
        .begin = bucket.range.begin,
        .end = bucket.range.end,
-       .gradient_scale = input.gradient_scale,
+       .gradient_scale = scale,
        .beta2 = variance_memory(),
        .epsilon = config_.epsilon,
        .turn_factor = 1 / static_cast<double>(updates_in_turn()),
@@ -213,9 +244,13 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
   moments_.advance_variance_weight(config_.beta2);
 
   std::vector<uint8_t> touched;
-  const Agreement agreement = agree(table, touched);
+  Agreement agreement = agree(table, input, touched);
   report.applied = agreement.finite;
   report.local_gradient_square = agreement.local_gradient_square;
+  report.bucket_squares = std::move(agreement.bucket_squares);
+  if (agreement.limited_square < agreement.local_gradient_square) {
+    report.clip_coefficient = std::sqrt(agreement.limited_square / agreement.local_gradient_square);
+  }
   if (!alone() && exchanges_ % kTurns == ops::kUpdateSubBlocks) end_cycle(context);
   ++exchanges_;
   report.norm_ratio = noise_.norm_ratio();
@@ -231,18 +266,36 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
   return report;
 }
 
-OneBitAdam::Agreement OneBitAdam::agree(const params::Table& table, std::vector<uint8_t>& touched) {
+// With limits the squares of the buckets travel too: the limits of later steps are made of them.
+OneBitAdam::Agreement OneBitAdam::agree(const params::Table& table, const StepInput& input,
+                                        std::vector<uint8_t>& touched) {
+  enum Slot : size_t { kNotFinite, kTouched, kSquare, kLimitedSquare, kBuckets };
   read_into(host_flags_, flags_.view());
   read_into(host_square_, square_.view());
-  bool finite = true;
-  for (const uint8_t flags : host_flags_) finite = finite && (flags & ops::kBlockNotFinite) == 0;
   touched = still_.touched_rows(table.gradients(), host_flags_);
-  std::array<double, 3> sums{finite ? 0.0 : 1.0, touched.empty() ? 0.0 : 1.0,
-                             std::accumulate(host_square_.begin(), host_square_.end(), 0.0)};
+  const auto sum_of = [](const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+  };
+  std::vector<double> sums(kBuckets, 0.0);
+  if (input.norm_limits.empty()) {
+    sums[kSquare] = sums[kLimitedSquare] = sum_of(host_square_);
+  } else {
+    sums[kSquare] = sum_of(bucket_square_);
+    sums[kLimitedSquare] = sum_of(limited_square_);
+    sums.insert(sums.end(), bucket_square_.begin(), bucket_square_.end());
+  }
+  bool finite = std::isfinite(sums[kSquare]);
+  for (const uint8_t flags : host_flags_) finite = finite && (flags & ops::kBlockNotFinite) == 0;
+  for (double& one : sums) one = std::isfinite(one) ? one : 0;
+  sums[kNotFinite] = finite ? 0 : 1;
+  sums[kTouched] = touched.empty() ? 0 : 1;
   communicator_.all_reduce(std::span<double>(sums), comm::Reduction::kSum);
-  return {.finite = sums[0] == 0,
-          .touched = sums[1] > 0,
-          .local_gradient_square = sums[2] / communicator_.world_size()};
+  for (size_t at = kSquare; at < sums.size(); ++at) sums[at] /= communicator_.world_size();
+  return {.finite = sums[kNotFinite] == 0,
+          .touched = sums[kTouched] > 0,
+          .local_gradient_square = sums[kSquare],
+          .limited_square = sums[kLimitedSquare],
+          .bucket_squares = {sums.begin() + kBuckets, sums.end()}};
 }
 
 void OneBitAdam::wake(const params::Table& table, const StepInput& input,
@@ -251,7 +304,7 @@ void OneBitAdam::wake(const params::Table& table, const StepInput& input,
                                                       {.momentum = momentum(),
                                                        .variance = variance(),
                                                        .gradients = table.gradients(),
-                                                       .gradient_scale = input.gradient_scale,
+                                                       .block_scales = block_scale_,
                                                        .beta1 = input.beta1.value_or(config_.beta1),
                                                        .epsilon = config_.epsilon});
   for (const params::Range& entries : rows) exchange_->adopt_momentum(entries);

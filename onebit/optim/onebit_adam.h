@@ -41,6 +41,8 @@ class OneBitAdam : public Optimizer {
   GradientNeed gradient_need() const override;
   Phase phase() const override { return phase_; }
   bool observes_local_gradients() const override;
+  // One rank sends nothing that would have to leave early.
+  std::optional<comm::Buckets> limited_buckets() const override;
   void begin_step(Context&, params::Table&, const StepInput&) override;
   void gradients_ready(params::Range) override;
   StepReport step(Context&, params::Table&, const StepInput&) override;
@@ -61,7 +63,9 @@ class OneBitAdam : public Optimizer {
   // What the ranks agree on after a compressed exchange.
   struct Agreement {
     bool finite = true, touched = false;
-    double local_gradient_square = 0;  // mean over ranks
+    // Means over ranks, before and after the limits of buckets, and of each bucket with limits.
+    double local_gradient_square = 0, limited_square = 0;
+    std::vector<double> bucket_squares;
   };
 
   bool alone() const { return communicator_.world_size() == 1; }
@@ -71,8 +75,10 @@ class OneBitAdam : public Optimizer {
   void start_compressing(const params::Table&);
   void show_ratios();
   void normalize(Context&, const params::Table&, const StepInput&, const GradientSigns::Bucket&);
+  // What the gradient of a bucket is multiplied by; 0 where it is not finite.
+  double scale_of(Context&, const params::Table&, const StepInput&, const GradientSigns::Bucket&);
   void receive(Context&, const StepInput&, const GradientSigns::Bucket&);
-  Agreement agree(const params::Table&, std::vector<uint8_t>& touched);
+  Agreement agree(const params::Table&, const StepInput&, std::vector<uint8_t>& touched);
   void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
   void end_cycle(Context&);
   void apply(Context&, params::Table&, const StepInput&);
@@ -100,6 +106,9 @@ class OneBitAdam : public Optimizer {
   Tensor ratio_, sketch_, mean_sketch_, block_energy_, block_variance_, square_, flags_;
   std::vector<double> host_square_;
   std::vector<uint8_t> host_flags_;
+  // What gradients were multiplied by in this step, of every block; with limits, of every bucket
+  // the squared norm before and after. Written by the thread of the exchange.
+  std::vector<double> block_scale_, bucket_square_, limited_square_;
   bool begun_ = false;
   std::unique_ptr<GradientSigns> exchange_;  // compressed phase; last: its jobs use the above
 };

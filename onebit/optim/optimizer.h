@@ -9,7 +9,8 @@
 //       average the bucket over ranks;
 //     decide on norm, clipping and finiteness;
 //     optimizer.step(...), or optimizer.skip_step() when the gradient is not finite;
-//   } else if (the scale of the gradient is known beforehand: no clipping, no loss scaling) {
+//   } else if (the scale of the gradient is known beforehand: no loss scaling, and no clipping or
+//              clipping by limits of the buckets, each found from what it holds) {
 //     optimizer.begin_step(...);
 //     for every range, as soon as backward has finished it: optimizer.gradients_ready(range);
 //     optimizer.step(...);
@@ -23,8 +24,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
+#include "onebit/comm/bucket.h"
 #include "onebit/device/context.h"
 #include "onebit/params/state.h"
 #include "onebit/params/table.h"
@@ -49,6 +53,9 @@ struct StepInput {
   double learning_rate = 0;
   // Every gradient is multiplied by it when it is read: 1 / loss scale * clip coefficient.
   double gradient_scale = 1;
+  // Of each of Optimizer::limited_buckets(): the largest norm that this rank's gradient, scaled,
+  // may have in it; a larger one is made as large. Empty: none. Outlives the step.
+  std::span<const double> norm_limits;
   // Set by schedules that cycle momentum; else the configured one.
   std::optional<double> beta1;
 };
@@ -61,9 +68,12 @@ struct StepReport {
   // what it had to send, and what is left to be sent in later steps.
   double sent_norm = 0;
   double residual_norm = 0;
-  // Mean over ranks of the squared norm of the local gradients, scaled; only in the compressed
-  // phase.
+  // Mean over ranks of the squared norm of the local gradients, scaled, before they are limited;
+  // only in the compressed phase.
   double local_gradient_square = 0;
+  // With limits: the same of each bucket, and what they have made of the norm of the whole.
+  std::vector<double> bucket_squares;
+  double clip_coefficient = 1;
   // Norm of the averaged gradient over the root mean square of the ranks' norms, as followed in the
   // compressed phase; 0: not known.
   double norm_ratio = 0;
@@ -85,6 +95,10 @@ class Optimizer {
   // Whether the engine should measure the norm of this rank's gradients beside that of their
   // average: in the last steps before a freeze, after which only the former is seen.
   virtual bool observes_local_gradients() const { return false; }
+
+  // The cut of its exchange of local gradients, where it can limit the norm of each bucket as it
+  // leaves; empty: it cannot.
+  virtual std::optional<comm::Buckets> limited_buckets() const { return std::nullopt; }
 
   // Overlap with the backward pass, only when gradient_need() is kLocalOnly. begin_step() opens a
   // step; each gradients_ready() says that this rank's gradients in `range` are final (any order,

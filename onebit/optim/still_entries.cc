@@ -140,13 +140,18 @@ std::vector<params::Range> StillEntries::wake(comm::Communicator& communicator,
                                               std::vector<uint8_t> touched, const Wake& args) {
   const std::vector<size_t> rows = agreed_rows(communicator, std::move(touched));
   std::vector<float> gradient;
+  const double share = 1.0 / communicator.world_size();
   for (const size_t index : rows) {
     const auto [begin, end] = rows_[index];
-    const std::vector<float> row = read(args.gradients, begin, end);
+    std::vector<float> row = read(args.gradients, begin, end);
+    for (int64_t element = begin; element < end; ++element) {
+      const auto block = static_cast<size_t>(element / kBlock);
+      const double scale = args.block_scales.empty() ? 1 : args.block_scales[block];
+      float& one = row[static_cast<size_t>(element - begin)];
+      one = static_cast<float>(one * (scale * share));
+    }
     gradient.insert(gradient.end(), row.begin(), row.end());
   }
-  const double share = args.gradient_scale / communicator.world_size();
-  for (float& one : gradient) one = static_cast<float>(one * share);
   comm::sum_in_chunks(communicator, gradient);
 
   std::vector<params::Range> woken;

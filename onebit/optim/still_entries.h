@@ -51,7 +51,9 @@ class StillEntries {
   struct Wake {
     View momentum, variance;  // f32 [elements], written for the entries that wake
     ConstView gradients;      // f32 [elements], this rank's
-    double gradient_scale = 1, beta1 = 0.9, epsilon = 1e-8;
+    // [blocks of 2048]: what the gradients of each are multiplied by; empty: 1
+    std::span<const double> block_scales;
+    double beta1 = 0.9, epsilon = 1e-8;
   };
   // Wakes what any rank touched and returns it, the same on every rank. Collective: every rank
   // calls it, with its marks or none.

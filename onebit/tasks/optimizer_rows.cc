@@ -46,6 +46,21 @@ std::string describe_dense_exchange(const engine::EngineConfig& config) {
                          : "");
 }
 
+// When buckets of gradients leave, and how they are clipped by then.
+std::string describe_overlap(const engine::EngineConfig& config) {
+  if (!config.run.overlap) return "buckets leave after the backward pass (run.overlap is false)";
+  std::string text = "buckets leave during the backward pass";
+  if (config.optimizer.type != optim::OptimizerType::kOneBitAdam) return text;
+  const std::string why = config.why_compressed_buckets_wait();
+  if (!why.empty()) return fmt::format("{}, in the 1-bit phase after it: {}", text, why);
+  if (config.gradient_clipping > 0) {
+    text += fmt::format(
+        "; in the 1-bit phase each is clipped at its usual share of {:g} (run.clip \"by_bucket\")",
+        config.gradient_clipping);
+  }
+  return text;
+}
+
 // The last update of the warm-up. DeepSpeed's counter starts at 1.
 int64_t last_warmup_update(const OptimizerConfig& optimizer) {
   return *optimizer.freeze_step - (optimizer.parity == optim::Parity::kDeepSpeed ? 1 : 0);
@@ -78,7 +93,10 @@ Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& s
                     int world_size) {
   const OptimizerConfig& optimizer = config.optimizer;
   Rows rows = {{"optimizer", describe(optimizer, config)}, {"rate", describe(schedule, config)}};
-  if (world_size > 1) rows.push_back({"gradients", describe_dense_exchange(config)});
+  if (world_size > 1) {
+    rows.push_back({"gradients", describe_dense_exchange(config)});
+    rows.push_back({"exchange", describe_overlap(config)});
+  }
   if (optimizer.type == optim::OptimizerType::kOneBitAdam) {
     rows.push_back(
         {"1-bit phase", describe_one_bit(optimizer, schedule, config.run.steps, world_size)});

@@ -227,8 +227,7 @@ StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
                   .update_seconds = costs.update_seconds,
                   .agreement_seconds = kAgreements * costs.latency_seconds};
   StepForecast expected{.dense = predict_step(buckets.dense, parts)};
-  // Local gradients are scaled by what the ranks have yet to agree on.
-  if (config.gradient_clipping > 0 || config.compute == DType::kF16) parts.overlap = false;
+  parts.overlap = config.why_compressed_buckets_wait().empty();
   parts.bucket = costs.compressed;
   expected.compressed = predict_step(buckets.compressed, parts);
   return expected;

@@ -8,9 +8,9 @@
 // A bucket may leave when its gradients are ready, and buckets leave in their order. Each takes its
 // time on the wire, one after the other, and before it its time on the processor (packing,
 // compressing, reducing), which the processor lacks for the backward pass: that one ends later by
-// it. Where a bucket may leave only after the backward pass (no overlap; clipping or loss scaling
-// in the compressed phase), all are ready at its end. The gradients of the embeddings are ready
-// last: what they send can never travel beside the computation.
+// it. Where a bucket may leave only after the backward pass (no overlap; exact clipping or loss
+// scaling in the compressed phase), all are ready at its end. The gradients of the embeddings are
+// ready last: what they send can never travel beside the computation.
 #pragma once
 
 #include <cstdint>

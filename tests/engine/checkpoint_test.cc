@@ -44,11 +44,12 @@ class CheckpointTest : public testing::Test {
   }
 
   // Losses of `steps` steps, interrupted and restored after `interrupt` of them.
-  std::vector<double> losses(const char* optimizer, int world, int steps, int interrupt) {
+  std::vector<double> losses(const char* optimizer, int world, int steps, int interrupt,
+                             const char* more = "") {
     std::vector<double> all;
     const auto train = [&](int from, int to, bool resume) {
       comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-        ToyRun run(toy_config(optimizer, 12, 2), communicator);
+        ToyRun run(toy_config(optimizer, 12, 2, more), communicator);
         Checkpoints checkpoints(communicator, root_, 2);
         if (resume) restore(run, checkpoints.open().value());
         for (int step = from; step < to; ++step) {
@@ -76,6 +77,56 @@ TEST_F(CheckpointTest, ResumesBitForBit) {
       }
     }
   }
+}
+
+constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
+
+// Until update 10 too little is known of the buckets: interrupted before and after.
+TEST_F(CheckpointTest, ResumesClippingByBucketBitForBit) {
+  for (const int world : {2, 3}) {
+    const auto unbroken = losses(kOneBit, world, 20, 20, kClip);
+    for (const int interrupt : {3, 8, 9, 14}) {
+      EXPECT_EQ(losses(kOneBit, world, 20, interrupt, kClip), unbroken)
+          << world << " ranks, interrupted after " << interrupt;
+    }
+  }
+}
+
+// The first step that announced its gradient, of those after a checkpoint of 14 updates, or 0.
+TEST_F(CheckpointTest, BucketsAreKnownAgainAfterALoad) {
+  const auto save_on = [&](int world, const char* more_run) {
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      ToyRun run(toy_config(kOneBit, 12, 2, kClip, more_run), communicator);
+      Checkpoints checkpoints(communicator, root_, 2);
+      for (int step = 0; step < 14; ++step) run.step();
+      save(run, checkpoints);
+    });
+  };
+  const auto first_early = [&](int world, const char* more_run) {
+    int first = 0;
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      ToyRun run(toy_config(kOneBit, 12, 2, kClip, more_run), communicator);
+      Checkpoints checkpoints(communicator, root_, 2);
+      restore(run, *checkpoints.open());
+      for (int step = 15; step <= 26; ++step) {
+        run.step();
+        if (communicator.rank() == 0 && first == 0 && run.announces()) first = step;
+      }
+      EXPECT_TRUE(run.engine().replicas_agree());
+    });
+    return first;
+  };
+  constexpr const char* kExactly = R"(, "clip": "exact")";
+  save_on(3, "");
+  EXPECT_EQ(first_early(3, ""), 15);
+  EXPECT_EQ(first_early(2, ""), 15);
+  EXPECT_EQ(first_early(3, kExactly), 0);
+  // Buckets of other sizes, and buckets that nobody has looked at.
+  EXPECT_EQ(first_early(3, R"(, "bucket_mb": 0.02)"), 25);
+  save_on(3, kExactly);
+  EXPECT_EQ(first_early(3, ""), 25);
+  save_on(1, "");
+  EXPECT_EQ(first_early(2, ""), 25);
 }
 
 TEST_F(CheckpointTest, ContinuesOnAnotherNumberOfRanks) {

@@ -133,6 +133,30 @@ TEST(EngineConfig, GradientsTravelAsTheyWereComputed) {
   EXPECT_EQ(wire_of(R"("communication_data_type": "bf16")"), DType::kBF16);
 }
 
+TEST(EngineConfig, ClipsByBucketWhereBucketsLeaveEarly) {
+  const auto clip_of = [](const std::string& more) { return parse(with_optimizer(more)).run.clip; };
+  EXPECT_EQ(clip_of(""), Clip::kByBucket);
+  EXPECT_EQ(clip_of(R"("run": {"clip": "exact"})"), Clip::kExact);
+  EXPECT_EQ(clip_of(R"("run": {"overlap": false})"), Clip::kExact);
+  EXPECT_EQ(clip_of(R"("fp16": {"enabled": true})"), Clip::kExact);
+  const EngineConfig config = parse(with_optimizer(R"("gradient_clipping": 1)"));
+  EXPECT_EQ(config.why_compressed_buckets_wait(), "");
+  EXPECT_EQ(config.recipe.resolved()["run"]["clip"], "by_bucket");
+  const EngineConfig exact =
+      parse(with_optimizer(R"("gradient_clipping": 1, "run": {"clip": "exact"})"));
+  EXPECT_NE(exact.why_compressed_buckets_wait().find("run.clip"), std::string::npos);
+  // What is asked for and cannot be is an error.
+  const std::string late = error_of(with_optimizer(R"("run": {"clip": "by_bucket",
+                                                              "overlap": false})"));
+  EXPECT_NE(late.find("run.clip"), std::string::npos) << late;
+  EXPECT_NE(late.find("run.overlap is false"), std::string::npos) << late;
+  const std::string half = error_of(with_optimizer(R"("run": {"clip": "by_bucket"},
+                                                      "fp16": {"enabled": true})"));
+  EXPECT_NE(half.find("fp16"), std::string::npos) << half;
+  EXPECT_NE(error_of(with_optimizer(R"("run": {"clip": "bucket"})")).find("by_bucket"),
+            std::string::npos);
+}
+
 // DeepSpeed's documentation shows 32.
 TEST(EngineConfig, TakesEveryInitialScaleThatIsFinite) {
   const auto with_power = [](int64_t power) {

@@ -1,6 +1,7 @@
 // A whole engine on ranks that are processes gives the bits of ranks that are threads.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <mutex>
 
 #include "onebit/comm/thread_communicator.h"
@@ -29,12 +30,13 @@ TEST(MpiEngine, TrainsToTheBitsOfThreads) {
   comm::Communicator& world = *testing::mpi_world();
   const std::string one_bit =
       R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
-  const std::pair<std::string, std::string> cases[] = {
+  const std::array<std::string, 3> cases[] = {
       {R"({"type": "AdamW", "params": {"lr": 1e-3}})", R"(, "communication_data_type": "bf16")"},
-      {one_bit, ""},
-      {one_bit, R"(, "gradient_clipping": 0.1)"}};
-  for (const auto& [optimizer, more] : cases) {
-    const EngineConfig config = toy_config(optimizer, 12, 1, more);
+      {one_bit},
+      {one_bit, R"(, "gradient_clipping": 0.1)"},
+      {one_bit, R"(, "gradient_clipping": 0.1)", R"(, "clip": "exact")"}};
+  for (const auto& [optimizer, more, more_run] : cases) {
+    const EngineConfig config = toy_config(optimizer, 12, 1, more, more_run);
     const Trace processes = train(config, world);
     std::mutex mutex;
     std::vector<Trace> threads;
@@ -43,7 +45,7 @@ TEST(MpiEngine, TrainsToTheBitsOfThreads) {
       const std::lock_guard lock(mutex);
       threads.push_back(std::move(trace));
     });
-    for (const Trace& trace : threads) EXPECT_EQ(trace, processes) << optimizer << more;
+    for (const Trace& trace : threads) EXPECT_EQ(trace, processes) << optimizer << more << more_run;
   }
 }
 

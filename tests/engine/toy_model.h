@@ -75,6 +75,7 @@ class ToyRun {
               input.loss_scale * communicator_.world_size() / static_cast<double>(batch.train));
         }
         if (poison) table_.gradients().data<float>()[5] = std::nanf("");
+        announces_ = static_cast<bool>(input.gradients_ready);
         if (input.gradients_ready) {
           input.gradients_ready({ToyModel::kInputs, table_.size_elements()});
           input.gradients_ready({0, ToyModel::kInputs});
@@ -90,6 +91,8 @@ class ToyRun {
   Engine& engine() { return *engine_; }
   params::Table& table() { return table_; }
   const StepOutcome& outcome() const { return outcome_; }
+  // Whether somebody waited for the ranges of the last step's gradient.
+  bool announces() const { return announces_; }
   int64_t samples() const { return samples_; }
   void continue_from(int64_t samples) { samples_ = samples; }
   std::vector<float> values() const {
@@ -104,17 +107,19 @@ class ToyRun {
   ToyModel model_;
   std::unique_ptr<Engine> engine_;
   StepOutcome outcome_;
+  bool announces_ = false;
   int64_t samples_ = 0;
 };
 
 // A recipe with `optimizer` merged in; run.steps is 40.
 inline EngineConfig toy_config(const std::string& optimizer, int64_t train, int64_t micro,
-                               const std::string& more = "") {
+                               const std::string& more = "", const std::string& more_run = "") {
   const Json recipe = parse_json(
       R"({"train_batch_size": )" + std::to_string(train) +
           R"(, "train_micro_batch_size_per_gpu": )" + std::to_string(micro) +
-          R"(, "run": {"steps": 40, "bucket_mb": 0.01, "max_skipped_steps": 3}, "optimizer": )" +
-          optimizer + more + "}",
+          R"(, "run": {"steps": 40, "max_skipped_steps": 3)" + more_run +
+          (more_run.find("bucket_mb") == std::string::npos ? R"(, "bucket_mb": 0.01)" : "") +
+          R"(}, "optimizer": )" + optimizer + more + "}",
       "toy");
   JsonReader reader(recipe, "toy", "");
   EngineConfig config = parse_engine_config(reader, "toy");

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "onebit/comm/thread_communicator.h"
 
@@ -55,8 +56,8 @@ TEST(GradientClipper, LocalNormsAreMeasuredInTheWarmup) {
     const float sign = communicator.rank() == 0 ? 1.0f : -1.0f;
     const Values local{3, 0, 4 * sign, 0}, average{3, 0, 0, 0};
     for (int step = 0; step < 3; ++step) {
-      clipper.observe_local_gradients(context, view_of(local).rows(0, 2));
-      clipper.observe_local_gradients(context, view_of(local).rows(2, 4));
+      clipper.observe_local_gradients(context, view_of(local), {2, 4});
+      clipper.observe_local_gradients(context, view_of(local), {0, 2});
       const GradientNorm norm =
           clipper.agree(context, communicator, view_of(average), GradientNeed::kAveragedOverRanks);
       EXPECT_DOUBLE_EQ(norm.norm, 3);
@@ -75,6 +76,60 @@ TEST(GradientClipper, LocalNormsAreMeasuredInTheWarmup) {
     EXPECT_EQ(clipper.ratio(), 0.8);
     clipper.follow(0);  // not known
     EXPECT_EQ(clipper.ratio(), 0.8);
+  });
+}
+
+// Two ranks of opposite signs in a bucket: its average is 0, but what a rank sends is not.
+TEST(GradientClipper, LimitsBucketsBySharesOfLocalGradients) {
+  constexpr int64_t kBlock = comm::kBlockElements;
+  comm::run_thread_world(2, [](comm::Communicator& communicator) {
+    Context context = Context::cpu(1);
+    const float sign = communicator.rank() == 0 ? 1.0f : -1.0f;
+    std::vector<float> local(2 * kBlock, 0.0f), average(2 * kBlock, 0.0f);
+    local[0] = average[0] = 3;
+    local[kBlock] = 4 * sign;
+    const auto view = [](const std::vector<float>& values) {
+      return ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
+    };
+    GradientClipper clipper(1.5);
+    clipper.follow_buckets(comm::Buckets(2 * kBlock, 4 * kBlock));
+    const auto warm_up = [&] {
+      // Any ranges, not those of the buckets.
+      clipper.observe_local_gradients(context, view(local), {kBlock - 5, 2 * kBlock});
+      clipper.observe_local_gradients(context, view(local), {0, kBlock - 5});
+      clipper.agree(context, communicator, view(average), GradientNeed::kAveragedOverRanks);
+    };
+    const auto compressed = [&] {
+      return clipper.agree(context, communicator, view(local), GradientNeed::kLocalOnly);
+    };
+    for (int step = 0; step < 6; ++step) warm_up();
+    EXPECT_TRUE(clipper.norm_limits().empty());
+    EXPECT_EQ(clipper.steps_missing(), 4);
+    for (int step = 0; step < 4; ++step) EXPECT_NEAR(compressed().coefficient, 0.5, 1e-12);
+    // Ratio 0.6, so the whole may be 2.5 where it is 5; the last bucket stands first.
+    const auto expect_limits = [](GradientClipper& of) {
+      ASSERT_EQ(of.norm_limits().size(), 2u);
+      EXPECT_NEAR(of.norm_limits()[0], 2, 1e-12);
+      EXPECT_NEAR(of.norm_limits()[1], 1.5, 1e-12);
+    };
+    expect_limits(clipper);
+    // On other ranks the share of noise is the same: 1 / ratio^2 - 1 is (ranks - 1) times it.
+    GradientClipper resumed(1.5), exact(1.5);
+    for (const int ranks : {2, 3}) {
+      resumed = GradientClipper(1.5);
+      resumed.follow_buckets(comm::Buckets(2 * kBlock, 4 * kBlock));
+      resumed.load(Json::parse(clipper.save(2).dump()), ranks);
+      EXPECT_NEAR(resumed.norm_limits()[0] / resumed.norm_limits()[1], 4.0 / 3, 1e-12);
+    }
+    exact.load(Json::parse(clipper.save(2).dump()), 2);
+    EXPECT_TRUE(exact.norm_limits().empty());
+    EXPECT_EQ(exact.steps_missing(), 0);
+    resumed.load(Json::parse(exact.save(2).dump()), 2);
+    EXPECT_TRUE(resumed.norm_limits().empty());
+    EXPECT_EQ(resumed.steps_missing(), 10);
+    // Steps that were limited say what the buckets were.
+    for (int step = 0; step < 10; ++step) resumed.follow(0.6, std::vector<double>{16, 9});
+    expect_limits(resumed);
   });
 }
 

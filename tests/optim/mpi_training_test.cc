@@ -19,12 +19,15 @@ float late_gradient(int rank, int64_t step, int64_t place) {
 TEST(MpiTraining, GivesTheBitsOfThreads) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
   comm::Communicator& world = *testing::mpi_world();
-  for (const bool overlap : {false, true}) {
-    const TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam,
-                                             .weight_decay = 0.01,
-                                             .freeze_step = kFreeze},
-                               .gradient = late_gradient,
-                               .overlap = overlap};
+  const std::vector<double> none, some(3, 2.0);  // a trial has three buckets
+  for (const auto& [overlap, limits] :
+       {std::pair(false, none), std::pair(true, none), std::pair(true, some)}) {
+    TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam,
+                                       .weight_decay = 0.01,
+                                       .freeze_step = kFreeze},
+                         .gradient = late_gradient,
+                         .overlap = overlap};
+    options.norm_limits = limits;
     const auto train = [](Trial& trial) {
       trial.steps(kFreeze + 10);
       return std::pair(trial.values(), trial.save());

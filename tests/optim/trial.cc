@@ -69,7 +69,8 @@ StepReport Trial::step() {
   fill_gradients();
   const StepInput input{.step = next_step_,
                         .learning_rate = options_.learning_rate,
-                        .gradient_scale = options_.gradient_scale};
+                        .gradient_scale = options_.gradient_scale,
+                        .norm_limits = options_.norm_limits};
   if (optimizer_->gradient_need() == GradientNeed::kAveragedOverRanks) {
     average();
   } else if (options_.overlap) {

@@ -29,6 +29,7 @@ struct TrialOptions {
   Gradient gradient = noisy_gradient;
   double learning_rate = 1e-3;
   double gradient_scale = 1;
+  std::vector<double> norm_limits;  // of the compressed phase
   bool overlap = false;
 };
 
@@ -42,6 +43,12 @@ class Trial {
   void steps(int count) {
     for (int i = 0; i < count; ++i) step();
   }
+
+  // In the steps from here on.
+  void limit(std::vector<double> norm_limits) { options_.norm_limits = std::move(norm_limits); }
+  void scale(double gradient_scale) { options_.gradient_scale = gradient_scale; }
+  // Goes on to the next step's gradients after one that was not applied.
+  void pass_over() { ++next_step_; }
 
   params::Table& table() { return table_; }
   Optimizer& optimizer() { return *optimizer_; }

@@ -11,11 +11,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 engine::EngineConfig config_of(const std::string& params, const std::string& scheduler,
-                               const std::string& more = "") {
+                               const std::string& more = "", const std::string& run = "") {
   const Json recipe =
-      parse_json(fmt::format(R"({{"train_batch_size": 8, "run": {{"steps": 100}}, "scheduler": {},
+      parse_json(fmt::format(R"({{"train_batch_size": 8, "run": {{"steps": 100{}}}, "scheduler": {},
                       "optimizer": {{"type": "OneBitAdam", "params": {}}}{}}})",
-                             scheduler, params, more),
+                             run, scheduler, params, more),
                  "recipe");
   JsonReader reader(recipe, "recipe", "");
   return engine::parse_engine_config(reader, "recipe");
@@ -23,8 +23,8 @@ engine::EngineConfig config_of(const std::string& params, const std::string& sch
 
 // All rows as one text.
 std::string rows_of(const std::string& params, const std::string& scheduler, int world_size = 2,
-                    const std::string& more = "") {
-  const engine::EngineConfig config = config_of(params, scheduler, more);
+                    const std::string& more = "", const std::string& run = "") {
+  const engine::EngineConfig config = config_of(params, scheduler, more, run);
   const auto schedule = optim::make_schedule(JsonReader(config.scheduler, "recipe", "scheduler"),
                                              1e-3, config.run.steps);
   std::string text;
@@ -71,6 +71,23 @@ TEST(DescribeBuckets, SaysWhatAMessageHoldsInEitherPhase) {
             "320 a step, each two messages of 32.8 kB to every other rank; at one bit an element "
             "11, of 65.7 kB");
   EXPECT_THAT(text_of(R"({"freeze_step": 20, "parity": "deepspeed"})", 8), Not(HasSubstr("bit")));
+}
+
+TEST(OptimizerRows, SayWhenBucketsLeave) {
+  const auto rows = [](const std::string& more, const char* run = "", int world_size = 2) {
+    return rows_of(R"({"freeze_step": 20})", "null", world_size, more, run);
+  };
+  const char* clip = R"(, "gradient_clipping": 2.5)";
+  EXPECT_THAT(rows(""), HasSubstr("exchange: buckets leave during the backward pass\n"));
+  EXPECT_THAT(rows(clip),
+              HasSubstr("in the 1-bit phase each is clipped at its usual share of 2.5"));
+  EXPECT_THAT(rows(clip, R"(, "clip": "exact")"),
+              HasSubstr("in the 1-bit phase after it: run.clip \"exact\""));
+  EXPECT_THAT(rows(R"(, "fp16": {"enabled": true})"),
+              HasSubstr("in the 1-bit phase after it: with fp16"));
+  EXPECT_THAT(rows(clip, R"(, "overlap": false)"),
+              HasSubstr("after the backward pass (run.overlap is false)"));
+  EXPECT_THAT(rows(clip, "", 1), Not(HasSubstr("buckets")));
 }
 
 TEST(OptimizerRows, KnowARateThatNeverStopsToRise) {

@@ -12,12 +12,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-engine::EngineConfig config_of(const char* more) {
-  const Json recipe =
-      parse_json(fmt::format(R"({{"train_batch_size": 8, "run": {{"steps": 9, "bucket_mb": 0.125}},
+engine::EngineConfig config_of(const char* more, const char* run = "") {
+  const Json recipe = parse_json(
+      fmt::format(R"({{"train_batch_size": 8, "run": {{"steps": 9, "bucket_mb": 0.125{}}},
                       "optimizer": {{"type": "OneBitAdam", "params": {{"freeze_step": 2}}}}{}}})",
-                             more),
-                 "recipe");
+                  run, more),
+      "recipe");
   JsonReader reader(recipe, "recipe", "");
   return engine::parse_engine_config(reader, "recipe");
 }
@@ -76,19 +76,21 @@ TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
 }
 
 // The compressed exchange then knows the scale of the gradients only behind the backward pass.
-TEST(Forecast, ClippingAndLossScalingKeepCompressedBucketsBack) {
+TEST(Forecast, ExactClippingAndLossScalingKeepCompressedBucketsBack) {
   params::Table table;
   table.add({.name = "weight", .shape = {400, 1000}});
   StepCosts costs;
   costs.pass = {.forward_seconds = 1, .backward_seconds = 2, .ready = {{{0, 400000}, 0.5}}};
   costs.dense.wire_seconds = costs.compressed.wire_seconds = 0.01;
-  const auto waiting = [&](const char* more) {
-    const engine::EngineConfig config = config_of(more);
+  const auto waiting = [&](const char* more, const char* run = "") {
+    const engine::EngineConfig config = config_of(more, run);
     const StepForecast expected = forecast(costs, exchange_buckets(table, config, 2), config, 1);
     return std::pair(expected.dense.waiting_seconds > 0, expected.compressed.waiting_seconds > 0);
   };
   EXPECT_EQ(waiting(""), std::pair(false, false));
-  EXPECT_EQ(waiting(R"(, "gradient_clipping": 1.0)"), std::pair(false, true));
+  EXPECT_EQ(waiting(R"(, "gradient_clipping": 1.0)"), std::pair(false, false));
+  EXPECT_EQ(waiting(R"(, "gradient_clipping": 1.0)", R"(, "clip": "exact")"),
+            std::pair(false, true));
   EXPECT_EQ(waiting(R"(, "fp16": {"enabled": true})"), std::pair(false, true));
 }
 
