@@ -34,4 +34,18 @@ HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model
           .seconds = watch.seconds()};
 }
 
+Evaluation to_evaluation(const HeldOutResult& result) {
+  return {
+      .key = "held_out",
+      .metrics = {{"loss", result.loss()},
+                  {"mlm_loss", result.mlm_loss},
+                  {"mlm_accuracy", result.mlm_accuracy},
+                  {"nsp_loss", result.nsp_loss},
+                  {"nsp_accuracy", result.nsp_accuracy},
+                  {"samples", static_cast<double>(result.samples), true}},
+      .line = fmt::format(
+          "held-out MLM loss {:.4f}, accuracy {:.2f} %; NSP loss {:.4f}, accuracy {:.2f} %",
+          result.mlm_loss, 100 * result.mlm_accuracy, result.nsp_loss, 100 * result.nsp_accuracy)};
+}
+
 }  // namespace onebit::tasks

@@ -7,6 +7,7 @@
 #include "onebit/data/evaluation_stream.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/tasks/device_batch.h"
+#include "onebit/tasks/training_log.h"
 
 namespace onebit::tasks {
 
@@ -19,6 +20,9 @@ struct HeldOutResult {
 
   double loss() const { return mlm_loss + nsp_loss; }
 };
+
+// The same by name.
+Evaluation to_evaluation(const HeldOutResult& result);
 
 // Evaluates batches of this rank; every rank ends with the sums over all ranks. The model must be
 // planned for the stream's bounds. Collective.

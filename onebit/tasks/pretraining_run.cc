@@ -185,8 +185,8 @@ StepRecord PretrainingRun::train_step() {
   record.step_tokens = static_cast<int64_t>(totals[4]);
   const double all_masked = static_cast<double>(std::max<int64_t>(masked, 1));
   record.loss = totals[0] / all_masked + totals[1] / all_samples;
-  record.figures = {{"mlm_loss", totals[0] / all_masked},
-                    {"nsp_loss", totals[1] / all_samples},
+  record.metrics = {{"mlm_loss", totals[0] / all_masked, false, "mlm"},
+                    {"nsp_loss", totals[1] / all_samples, false, "nsp"},
                     {"mlm_accuracy", totals[2] / all_masked},
                     {"nsp_accuracy", totals[3] / all_samples}};
   record.data_seconds = data_seconds_;
@@ -221,20 +221,22 @@ bool PretrainingRun::evaluation_is_due(const StepRecord& record) const {
 }
 
 void PretrainingRun::evaluate_into(TrainingLog& log) {
-  if (const auto result = evaluate()) log.held_out(engine_->completed_steps(), samples_, *result);
+  if (const auto result = evaluate())
+    log.evaluated(engine_->completed_steps(), samples_, to_evaluation(*result));
 }
 
 void PretrainingRun::before_training(TrainingLog& log) {
   if (resumed_) return;
   before_ = evaluate();
-  if (before_) log.held_out(0, 0, *before_);
+  if (before_) log.evaluated(0, 0, to_evaluation(*before_));
 }
 
 void PretrainingRun::after_training(TrainingLog& log) {
   if (!finished()) return;
   after_ = evaluate();
   const bool anything_new = log.totals().steps > 0;  // else the log has it already
-  if (after_ && anything_new) log.held_out(engine_->completed_steps(), samples_, *after_);
+  if (after_ && anything_new)
+    log.evaluated(engine_->completed_steps(), samples_, to_evaluation(*after_));
 }
 
 Rows PretrainingRun::results() const {

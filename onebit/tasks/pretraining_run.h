@@ -31,6 +31,7 @@ class PretrainingRun : public TrainingRun {
   StepRecord train_step() override;
   bool evaluation_is_due(const StepRecord& record) const override;
   void evaluate_into(TrainingLog& log) override;
+  DrawnMetric drawn() const override { return {.name = "mlm_loss", .title = "MLM loss"}; }
   void before_training(TrainingLog& log) override;
   void after_training(TrainingLog& log) override;
   Rows results() const override;

@@ -236,7 +236,7 @@ StepRecord SquadRun::train_step() {
   record.step_samples = sizes.train;
   record.step_tokens = static_cast<int64_t>(totals[1]);
   record.loss = totals[0] / static_cast<double>(sizes.train);
-  record.figures = {
+  record.metrics = {
       {"epoch", static_cast<double>(samples_) / static_cast<double>(stream_->samples_per_epoch())}};
   record.seconds = watch.seconds();
   return record;
@@ -255,13 +255,14 @@ void SquadRun::evaluate_into(TrainingLog& log) {
   BestSquadModel now = dev_->evaluate(context_, *model_, *buffer_, communicator_);
   now.step = evaluated_step_ = engine_->completed_steps();
   const bool better = !best_ || now.f1 > best_->f1;
-  log.evaluated(now.step, samples_, "squad",
-                {{"exact_match", now.exact},
-                 {"f1", now.f1},
-                 {"questions", static_cast<double>(now.questions), true},
-                 {"seconds", watch.seconds()}},
-                fmt::format("EM {:.2f}, F1 {:.2f}{}", now.exact, now.f1,
-                            better ? ", the best so far: kept" : ""));
+  log.evaluated(now.step, samples_,
+                {.key = "squad",
+                 .metrics = {{"exact_match", now.exact},
+                             {"f1", now.f1},
+                             {"questions", static_cast<double>(now.questions), true},
+                             {"seconds", watch.seconds()}},
+                 .line = fmt::format("EM {:.2f}, F1 {:.2f}{}", now.exact, now.f1,
+                                     better ? ", the best so far: kept" : "")});
   if (!better) return;
   best_ = now;
   if (communicator_.rank() == 0) {

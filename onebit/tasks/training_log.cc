@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <map>
 
 #include "onebit/metrics/curve_plot.h"
 #include "onebit/metrics/jsonl_writer.h"
@@ -26,23 +27,35 @@ std::vector<metrics::Scalar> scalars_of(const StepRecord& record) {
       {"Train/samples_per_second",
        static_cast<double>(record.step_samples) / std::max(record.seconds, 1e-9)},
       {"Train/wire_bytes", static_cast<double>(outcome.wire_bytes)}};
-  for (const Figure& figure : record.figures) {
-    scalars.push_back({"Train/" + figure.name, figure.value});
+  for (const metrics::Metric& metric : record.metrics) {
+    scalars.push_back({"Train/" + metric.name, metric.value});
   }
   return scalars;
 }
 
-// NaN when the task has no such figure: the progress line then leaves it out.
-double figure_of(const StepRecord& record, std::string_view name) {
-  for (const Figure& figure : record.figures) {
-    if (figure.name == name) return figure.value;
-  }
-  return std::nan("");
-}
-
+// NaN while no value was finite: the progress line then leaves it out.
 double shown(const metrics::RunningAverage& average) {
   return average.not_finite() > 0 && average.average() == 0 ? std::nan("") : average.average();
 }
+
+// The metrics of a step under their names, each with its average over the last steps.
+class RunningMetrics {
+ public:
+  void add(const std::vector<metrics::Metric>& metrics) {
+    latest_ = metrics;
+    for (metrics::Metric& metric : latest_) {
+      metrics::RunningAverage& average =
+          averages_.try_emplace(metric.name, static_cast<double>(kStepsInRate)).first->second;
+      average.add(metric.value);
+      metric.value = shown(average);
+    }
+  }
+  const std::vector<metrics::Metric>& latest() const { return latest_; }
+
+ private:
+  std::map<std::string, metrics::RunningAverage> averages_;
+  std::vector<metrics::Metric> latest_;
+};
 
 }  // namespace
 
@@ -50,16 +63,19 @@ struct TrainingLog::Files {
   metrics::JsonLinesWriter lines;
   std::unique_ptr<metrics::TensorBoardWriter> events;
   metrics::ProgressLine progress{STDERR_FILENO, kSecondsBetweenLines};
-  metrics::RunningAverage loss{kStepsInRate}, mlm_loss{kStepsInRate}, nsp_loss{kStepsInRate};
-  metrics::Curve training{"training MLM loss", {}}, validation{"held-out MLM loss", {}};
+  metrics::RunningAverage loss{kStepsInRate};
+  RunningMetrics averages;
+  metrics::Curve training, validation;
   metrics::Rate samples{kStepsInRate}, tokens{kStepsInRate}, steps{kStepsInRate};
 };
 
-TrainingLog::TrainingLog(const Path& output, const engine::EngineConfig& config, int rank,
-                         int world_size, int64_t resumed_step)
-    : total_steps_(config.run.steps), alone_(world_size == 1) {
+TrainingLog::TrainingLog(const Path& output, const engine::EngineConfig& config, DrawnMetric drawn,
+                         int rank, int world_size, int64_t resumed_step)
+    : total_steps_(config.run.steps), alone_(world_size == 1), drawn_(std::move(drawn)) {
   if (rank != 0) return;
   files_.reset(new Files{.lines = {output / "metrics.jsonl", resumed_step}, .events = nullptr});
+  files_->training.name = "training " + drawn_.title;
+  files_->validation.name = "held-out " + drawn_.title;
   if (!config.tensorboard.enabled) return;
   const Path folder =
       config.tensorboard.folder.empty() ? output / "tensorboard" : Path(config.tensorboard.folder);
@@ -77,7 +93,7 @@ Json TrainingLog::json_of(const StepRecord& record) const {
   const engine::StepOutcome& outcome = record.outcome;
   const double seconds = std::max(record.seconds, 1e-9);
   Json json = {{"step", outcome.step}, {"samples", record.samples}, {"loss", record.loss}};
-  for (const Figure& figure : record.figures) json[figure.name] = figure.value;
+  for (const metrics::Metric& metric : record.metrics) json[metric.name] = metric.value;
   json.update({{"learning_rate", outcome.learning_rate},
                {"gradient_norm", outcome.gradient_norm},
                {"clip_coefficient", outcome.clip_coefficient},
@@ -147,9 +163,9 @@ void TrainingLog::step(const StepRecord& record) {
                                       alone_ ? "one rank has nothing to send and compresses nothing"
                                              : "gradients are compressed from here on"));
   }
-  const double mlm_loss = figure_of(record, "mlm_loss");
-  if (std::isnan(mlm_loss)) files_->training.name = "training loss";
-  files_->training.points.emplace_back(outcome.step, std::isnan(mlm_loss) ? record.loss : mlm_loss);
+  files_->training.points.emplace_back(
+      outcome.step,
+      drawn_.name == "loss" ? record.loss : metrics::value_of(record.metrics, drawn_.name));
   print(record);
 }
 
@@ -163,8 +179,7 @@ std::string TrainingLog::curves() const {
 void TrainingLog::print(const StepRecord& record) {
   Files& files = *files_;
   files.loss.add(record.loss);
-  files.mlm_loss.add(figure_of(record, "mlm_loss"));
-  files.nsp_loss.add(figure_of(record, "nsp_loss"));
+  files.averages.add(record.metrics);
   files.samples.add(static_cast<double>(record.step_samples), record.seconds);
   files.tokens.add(static_cast<double>(record.step_tokens), record.seconds);
   files.steps.add(1, record.seconds);
@@ -173,8 +188,7 @@ void TrainingLog::print(const StepRecord& record) {
   files.progress.update({.step = outcome.step,
                          .total_steps = total_steps_,
                          .loss = files.loss.average(),
-                         .mlm_loss = shown(files.mlm_loss),
-                         .nsp_loss = shown(files.nsp_loss),
+                         .metrics = files.averages.latest(),
                          .learning_rate = outcome.learning_rate,
                          .samples_per_second = files.samples.per_second(),
                          .tokens_per_second = files.tokens.per_second(),
@@ -183,38 +197,22 @@ void TrainingLog::print(const StepRecord& record) {
                          .phase = name_of(outcome.phase)});
 }
 
-void TrainingLog::held_out(int64_t step, int64_t samples, const HeldOutResult& result) {
-  if (!files_) return;
-  files_->validation.points.emplace_back(step, result.mlm_loss);
-  evaluated(step, samples, "held_out",
-            {{"loss", result.loss()},
-             {"mlm_loss", result.mlm_loss},
-             {"mlm_accuracy", result.mlm_accuracy},
-             {"nsp_loss", result.nsp_loss},
-             {"nsp_accuracy", result.nsp_accuracy},
-             {"samples", static_cast<double>(result.samples), true}},
-            fmt::format("held-out MLM loss {:.4f}, accuracy {:.2f} %; NSP loss {:.4f}, accuracy "
-                        "{:.2f} %",
-                        result.mlm_loss, 100 * result.mlm_accuracy, result.nsp_loss,
-                        100 * result.nsp_accuracy));
-}
-
-void TrainingLog::evaluated(int64_t step, int64_t samples, const std::string& key,
-                            const std::vector<Figure>& figures, const std::string& line) {
+void TrainingLog::evaluated(int64_t step, int64_t samples, const Evaluation& evaluation) {
   if (!files_) return;
   Json json;
   std::vector<metrics::Scalar> scalars;
-  for (const Figure& figure : figures) {
-    if (figure.is_count) {
-      json[figure.name] = static_cast<int64_t>(figure.value);
+  for (const metrics::Metric& metric : evaluation.metrics) {
+    if (metric.name == drawn_.name) files_->validation.points.emplace_back(step, metric.value);
+    if (metric.is_count) {
+      json[metric.name] = static_cast<int64_t>(metric.value);
     } else {
-      json[figure.name] = figure.value;
-      scalars.push_back({"Validation/" + figure.name, figure.value});
+      json[metric.name] = metric.value;
+      scalars.push_back({"Validation/" + metric.name, metric.value});
     }
   }
-  files_->lines.write({{"step", step}, {"samples", samples}, {key, json}});
+  files_->lines.write({{"step", step}, {"samples", samples}, {evaluation.key, json}});
   if (files_->events) files_->events->scalars(step, scalars);
-  files_->progress.note(fmt::format("step {}: {}", step, line));
+  files_->progress.note(fmt::format("step {}: {}", step, evaluation.line));
 }
 
 void TrainingLog::note(const std::string& line) {

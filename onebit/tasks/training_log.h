@@ -9,28 +9,34 @@
 
 #include "onebit/engine/engine.h"
 #include "onebit/metrics/meters.h"
-#include "onebit/tasks/held_out.h"
+#include "onebit/metrics/metric.h"
 
 namespace onebit::tasks {
-
-// A number and its name in metrics.jsonl.
-struct Figure {
-  std::string name;
-  double value = 0;
-  bool is_count = false;  // a whole number, of no use as a curve
-};
 
 // One step, over all ranks where it says so.
 struct StepRecord {
   engine::StepOutcome outcome;
-  int64_t samples = 0;          // consumed since the beginning of the run
-  int64_t step_samples = 0;     // of this step, all ranks
-  int64_t step_tokens = 0;      // all ranks
-  double loss = 0;              // all ranks
-  std::vector<Figure> figures;  // of the task, all ranks: mlm_loss, ...
-  double seconds = 0;           // of the step
-  double data_seconds = 0;      // waiting for batches
+  int64_t samples = 0;                   // consumed since the beginning of the run
+  int64_t step_samples = 0;              // of this step, all ranks
+  int64_t step_tokens = 0;               // all ranks
+  double loss = 0;                       // all ranks
+  std::vector<metrics::Metric> metrics;  // of the task, all ranks: mlm_loss, ...
+  double seconds = 0;                    // of the step
+  double data_seconds = 0;               // waiting for batches
   double forward_seconds = 0, backward_seconds = 0;
+};
+
+// What an evaluation found, over all ranks.
+struct Evaluation {
+  std::string key;                       // in metrics.jsonl: "held_out"
+  std::vector<metrics::Metric> metrics;  // under this key; in TensorBoard as Validation/<name>
+  std::string line;                      // shown
+};
+
+// The metric that curves() draws.
+struct DrawnMetric {
+  std::string name = "loss";   // of a step and of an evaluation
+  std::string title = "loss";  // in the legend: "training loss", "held-out loss"
 };
 
 // Sums over the steps of one session, for the table at the end.
@@ -46,21 +52,17 @@ struct TrainingTotals {
 class TrainingLog {
  public:
   // Appends to the files in `output`; lines and events of steps after `resumed_step` are dropped.
-  TrainingLog(const Path& output, const engine::EngineConfig& config, int rank, int world_size,
-              int64_t resumed_step);
+  TrainingLog(const Path& output, const engine::EngineConfig& config, DrawnMetric drawn, int rank,
+              int world_size, int64_t resumed_step);
   ~TrainingLog();
 
   void step(const StepRecord& record);
-  void held_out(int64_t step, int64_t samples, const HeldOutResult& result);
-  // Of any task: `figures` go into metrics.jsonl under `key` and to TensorBoard as
-  // Validation/<name>, `line` is shown.
-  void evaluated(int64_t step, int64_t samples, const std::string& key,
-                 const std::vector<Figure>& figures, const std::string& line);
+  void evaluated(int64_t step, int64_t samples, const Evaluation& evaluation);
   // A line that stays above the progress line.
   void note(const std::string& line);
   const TrainingTotals& totals() const { return totals_; }
-  // Training and held-out loss of this session (in pre-training the MLM loss) against the step,
-  // drawn for a terminal; empty on other ranks and where no step was made.
+  // The drawn metric of this session's steps and evaluations against the step, for a terminal;
+  // empty on other ranks and where no step was made.
   std::string curves() const;
   // Ends the progress line and flushes the files.
   void finish();
@@ -77,6 +79,7 @@ class TrainingLog {
 
   int64_t total_steps_;
   bool alone_;  // one rank: nothing is sent
+  DrawnMetric drawn_;
   TrainingTotals totals_;
 };
 

@@ -79,7 +79,7 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
     expected = table.expected;
     if (first) print_rows(table.rows);
   }
-  TrainingLog log(options.output, run.engine().config(), communicator.rank(),
+  TrainingLog log(options.output, run.engine().config(), run.drawn(), communicator.rank(),
                   communicator.world_size(), run.resumed() ? run.engine().completed_steps() : -1);
   run.before_training(log);
   train(run, log, communicator);

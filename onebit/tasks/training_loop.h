@@ -50,6 +50,8 @@ class TrainingRun {
   // Returns when the last checkpoint is on the disk.
   virtual void wait_for_checkpoint() = 0;
 
+  virtual DrawnMetric drawn() const { return {}; }
+
   // Around all steps.
   virtual void before_training(TrainingLog&) {}
   virtual void after_training(TrainingLog&) {}
