@@ -1,8 +1,7 @@
 #include "onebit/tasks/evaluation.h"
 
-#include "onebit/tasks/model_folder.h"
 #include "onebit/tasks/pretraining_data.h"
-#include "onebit/tasks/task_heads.h"
+#include "onebit/training/model_folder.h"
 
 namespace onebit::tasks {
 
@@ -26,8 +25,8 @@ PretrainingData data_of(const EvaluationTask& task, const Path& model_folder) {
 
 HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
                              comm::Communicator& communicator) {
-  const Path folder = find_model_folder(task.model);
-  const ModelDescription description = read_model_description(folder);
+  const Path folder = training::find_model_folder(task.model);
+  const training::ModelDescription description = training::read_model_description(folder);
   const PretrainingData data = data_of(task, folder);
   require(data.pairs.sequence_length <= description.config.max_positions,
           "{}: the model has {} positions, sequence length {} was asked for", folder.string(),
@@ -35,15 +34,15 @@ HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
   params::Table table;
   model::PreTrainingModel model(description.config, table);
   table.allocate(context.device(), DType::kF32);
-  load_values(table, folder, {.may_lack = {}, .may_ignore = kNotForPretraining});
+  training::load_values(table, folder, {.may_lack = {}, .may_ignore = kNotForPretraining});
   data::EvaluationOptions options = held_out_options(communicator, context.threads());
   options.batch = task.batch;
   options.max_samples = task.max_samples;
   options.pairs = data.pairs;
   options.masks = data.masks;
   const auto stream = open_held_out(task.data, *description.vocabulary, options);
-  DeviceBatchBuffer buffer(context.device(), stream->bounds());
-  model.plan(context, limits_of(stream->bounds()), {}, false);
+  training::DeviceBatchBuffer buffer(context.device(), stream->bounds());
+  model.plan(context, training::limits_of(stream->bounds()), {}, false);
   return evaluate_held_out(context, model, *stream, buffer, communicator);
 }
 

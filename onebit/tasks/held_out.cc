@@ -7,7 +7,7 @@
 namespace onebit::tasks {
 
 HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model,
-                                data::EvaluationStream& stream, DeviceBatchBuffer& buffer,
+                                data::EvaluationStream& stream, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) {
   const Stopwatch watch;
   model::PreTrainingModel::Result sums;
@@ -34,7 +34,7 @@ HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model
           .seconds = watch.seconds()};
 }
 
-Evaluation to_evaluation(const HeldOutResult& result) {
+training::Evaluation to_evaluation(const HeldOutResult& result) {
   return {
       .key = "held_out",
       .metrics = {{"loss", result.loss()},

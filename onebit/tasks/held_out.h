@@ -6,8 +6,8 @@
 #include "onebit/comm/communicator.h"
 #include "onebit/data/evaluation_stream.h"
 #include "onebit/model/pretraining_model.h"
-#include "onebit/tasks/device_batch.h"
-#include "onebit/tasks/training_log.h"
+#include "onebit/training/device_batch.h"
+#include "onebit/training/training_log.h"
 
 namespace onebit::tasks {
 
@@ -22,12 +22,12 @@ struct HeldOutResult {
 };
 
 // The same by name.
-Evaluation to_evaluation(const HeldOutResult& result);
+training::Evaluation to_evaluation(const HeldOutResult& result);
 
 // Evaluates batches of this rank; every rank ends with the sums over all ranks. The model must be
 // planned for the stream's bounds. Collective.
 HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model,
-                                data::EvaluationStream& stream, DeviceBatchBuffer& buffer,
+                                data::EvaluationStream& stream, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

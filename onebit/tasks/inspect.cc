@@ -8,9 +8,9 @@
 #include "onebit/formats/safetensors.h"
 #include "onebit/model/memory_report.h"
 #include "onebit/model/pretraining_model.h"
-#include "onebit/tasks/model_folder.h"
 #include "onebit/tasks/pretraining_config.h"
 #include "onebit/tasks/squad_config.h"
+#include "onebit/training/model_folder.h"
 
 namespace onebit::tasks {
 namespace {
@@ -75,7 +75,7 @@ Json tensors_of(const formats::TensorSource& source) {
 }
 
 Json inspect_model(const Path& folder, bool verify) {
-  const ModelDescription description = read_model_description(folder);
+  const training::ModelDescription description = training::read_model_description(folder);
   Json json = {{"kind", "model"},
                {"path", folder.string()},
                {"architecture", description.architecture},
@@ -126,7 +126,7 @@ Json inspect_run(const Path& path, bool verify) {
           {"path", path.string()},
           {"checkpoints", folder.tags()},
           {"latest", latest ? Json(*latest) : Json()},
-          {"model", inspect_model(find_model_folder(path), verify)}};
+          {"model", inspect_model(training::find_model_folder(path), verify)}};
 }
 
 // What the memory options would save, at the recipe's micro-batch, without the optimizer.
@@ -220,7 +220,7 @@ Json inspect(const Path& path, bool verify) {
   }
   if (std::filesystem::exists(path / "state.json")) return inspect_checkpoint(path, verify);
   if (engine::CheckpointFolder(path).latest()) return inspect_run(path, verify);
-  return inspect_model(find_model_folder(path), verify);
+  return inspect_model(training::find_model_folder(path), verify);
 }
 
 }  // namespace onebit::tasks

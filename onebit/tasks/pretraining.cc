@@ -6,9 +6,9 @@ namespace onebit::tasks {
 
 PretrainingSummary run_pretraining(Context& context, const PretrainingOptions& options,
                                    comm::Communicator& communicator) {
-  check_run_folder(options.output, options.resume);
+  training::check_run_folder(options.output, options.resume);
   PretrainingRun run(context, options, communicator);
-  run_training(context, run, options, communicator);
+  training::run_training(context, run, options, communicator);
   return {.steps = run.engine().completed_steps(),
           .samples = run.samples(),
           .before = run.before(),

@@ -9,11 +9,11 @@
 #include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
 #include "onebit/tasks/held_out.h"
-#include "onebit/tasks/run_options.h"
+#include "onebit/training/run_options.h"
 
 namespace onebit::tasks {
 
-struct PretrainingOptions : RunOptions {
+struct PretrainingOptions : training::RunOptions {
   // Token stores and their weights in the mixture (all 0: by size).
   std::vector<std::pair<Path, double>> data;
   std::optional<Path> valid;

@@ -1,12 +1,18 @@
 // A pre-training recipe: the engine's keys (engine/config.h) and the sections `model` and `data`.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "onebit/data/pair_options.h"
 #include "onebit/engine/config.h"
 #include "onebit/model/config.h"
 #include "onebit/model/memory_plan.h"
 
 namespace onebit::tasks {
+
+// Prefixes of what pre-training leaves of a checkpoint: heads of other tasks.
+inline const std::vector<std::string> kNotForPretraining = {"qa_outputs.", "classifier."};
 
 // The section `data`.
 struct PretrainingData {

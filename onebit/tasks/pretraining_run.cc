@@ -5,8 +5,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
-#include "onebit/tasks/step_costs.h"
-#include "onebit/tasks/task_heads.h"
+#include "onebit/training/step_costs.h"
 
 namespace onebit::tasks {
 namespace {
@@ -55,8 +54,8 @@ void PretrainingRun::open_data(const PretrainingOptions& options,
   const auto stream = stream_options(config_, engine_->batch(), communicator_, context_.threads());
   std::vector<data::EpochMark> marks;
   if (saved != nullptr) {
-    read_client_state(options.output,
-                      [&] { marks = marks_of(saved->client_state, stores_, stream); });
+    training::read_client_state(options.output,
+                                [&] { marks = marks_of(saved->client_state, stores_, stream); });
   }
   stream_ = std::make_unique<data::BatchStream>(stores_, stream, marks);
   data_rows_ = describe_stores(stores_);
@@ -80,7 +79,8 @@ void PretrainingRun::plan_memory() {
   data::BatchBounds bounds = stream_->bounds();
   if (held_out_) bounds = largest(bounds, held_out_->bounds());
   buffer_.emplace(context_.device(), bounds);
-  const model::MemoryPlan booked = model_->plan(context_, limits_of(bounds), config_.memory, true);
+  const model::MemoryPlan booked =
+      model_->plan(context_, training::limits_of(bounds), config_.memory, true);
   memory_ = model::memory_report(table_, booked, config_.engine.compute);
   step_batches_.resize(static_cast<size_t>(engine_->batch().accumulation));
   for (auto& batch : step_batches_) batch.reserve(stream_->bounds());
@@ -89,16 +89,17 @@ void PretrainingRun::plan_memory() {
 void PretrainingRun::restore(const PretrainingOptions& options,
                              const engine::SavedCheckpoint* saved) {
   if (saved != nullptr) {
-    read_client_state(options.output, [&] { resume(*saved, options); });
+    training::read_client_state(options.output, [&] { resume(*saved, options); });
     return;
   }
   if (options.resume) decisions_.push_back("no checkpoint yet, starting from the beginning");
   table_.initialize(config_.engine.run.seed);
   initial_values_ = fmt::format("fresh, seed {}", config_.engine.run.seed);
   if (options.initialize_from) {
-    const Path folder = find_model_folder(*options.initialize_from);
-    require_same_shape(config_.model, read_model_description(folder).config, folder.string());
-    load_values(table_, folder, {.may_lack = {"cls."}, .may_ignore = kNotForPretraining});
+    const Path folder = training::find_model_folder(*options.initialize_from);
+    training::require_same_shape(config_.model, training::read_model_description(folder).config,
+                                 folder.string());
+    training::load_values(table_, folder, {.may_lack = {"cls."}, .may_ignore = kNotForPretraining});
     initial_values_ = folder.string();
   }
   engine_->broadcast_values();
@@ -106,8 +107,8 @@ void PretrainingRun::restore(const PretrainingOptions& options,
 
 void PretrainingRun::resume(const engine::SavedCheckpoint& saved,
                             const PretrainingOptions& options) {
-  for (auto& line :
-       restore_run(saved, description_, recipe_, table_, *engine_, communicator_.world_size())) {
+  for (auto& line : training::restore_run(saved, description_, recipe_, table_, *engine_,
+                                          communicator_.world_size())) {
     decisions_.push_back(std::move(line));
   }
   samples_ = saved.client_state.at("samples").get<int64_t>();
@@ -146,14 +147,14 @@ int64_t PretrainingRun::fetch_step() {
   return masked;
 }
 
-StepRecord PretrainingRun::train_step() {
+training::StepRecord PretrainingRun::train_step() {
   const Stopwatch watch;
   const int64_t masked = fetch_step();
   const double world = communicator_.world_size();
   const model::PreTrainingModel::LossWeights weights = {
       .masked_lm = world / static_cast<double>(std::max<int64_t>(masked, 1)),
       .next_sentence = world / static_cast<double>(engine_->batch().train)};
-  StepRecord record;
+  training::StepRecord record;
   model::PreTrainingModel::Result sums;
   double tokens = 0;
   for (const auto& batch : step_batches_) {
@@ -194,17 +195,18 @@ StepRecord PretrainingRun::train_step() {
   return record;
 }
 
-std::function<PassTimes()> PretrainingRun::measured_pass() {
+std::function<training::PassTimes()> PretrainingRun::measured_pass() {
   auto batch = std::make_shared<data::Batch>();
   batch->reserve(stream_->bounds());
   stream_->build(static_cast<uint64_t>(samples_), 0, *batch);
   return [this, batch] {
-    return time_pass(context_, config_.engine.run.seed, [&](const model::TrainingPass& pass) {
-      model_->forward_backward(context_, buffer_->upload(context_, *batch),
-                               {.masked_lm = 1.0 / static_cast<double>(batch->masked()),
-                                .next_sentence = 1.0 / static_cast<double>(batch->sequences())},
-                               pass);
-    });
+    return training::time_pass(
+        context_, config_.engine.run.seed, [&](const model::TrainingPass& pass) {
+          model_->forward_backward(context_, buffer_->upload(context_, *batch),
+                                   {.masked_lm = 1.0 / static_cast<double>(batch->masked()),
+                                    .next_sentence = 1.0 / static_cast<double>(batch->sequences())},
+                                   pass);
+        });
   };
 }
 
@@ -213,25 +215,25 @@ std::optional<HeldOutResult> PretrainingRun::evaluate() {
   return evaluate_held_out(context_, *model_, *held_out_, *buffer_, communicator_);
 }
 
-bool PretrainingRun::evaluation_is_due(const StepRecord& record) const {
+bool PretrainingRun::evaluation_is_due(const training::StepRecord& record) const {
   const engine::RunConfig& run = config_.engine.run;
   const int64_t step = record.outcome.step;
   return held_out_ && record.outcome.applied && run.evaluate_every > 0 &&
          step % run.evaluate_every == 0 && step < run.steps;
 }
 
-void PretrainingRun::evaluate_into(TrainingLog& log) {
+void PretrainingRun::evaluate_into(training::TrainingLog& log) {
   if (const auto result = evaluate())
     log.evaluated(engine_->completed_steps(), samples_, to_evaluation(*result));
 }
 
-void PretrainingRun::before_training(TrainingLog& log) {
+void PretrainingRun::before_training(training::TrainingLog& log) {
   if (resumed_) return;
   before_ = evaluate();
   if (before_) log.evaluated(0, 0, to_evaluation(*before_));
 }
 
-void PretrainingRun::after_training(TrainingLog& log) {
+void PretrainingRun::after_training(training::TrainingLog& log) {
   if (!finished()) return;
   after_ = evaluate();
   const bool anything_new = log.totals().steps > 0;  // else the log has it already
@@ -239,14 +241,14 @@ void PretrainingRun::after_training(TrainingLog& log) {
     log.evaluated(engine_->completed_steps(), samples_, to_evaluation(*after_));
 }
 
-Rows PretrainingRun::results() const {
-  Rows rows;
+training::Rows PretrainingRun::results() const {
+  training::Rows rows;
   if (before_) rows.push_back({"held out, before", describe(*before_)});
   if (after_) rows.push_back({"held out, after", describe(*after_)});
   return rows;
 }
 
-StartFacts PretrainingRun::facts() {
+training::StartFacts PretrainingRun::facts() {
   return {.model = config_.model,
           .memory = memory_,
           .table = table_,
@@ -258,11 +260,11 @@ StartFacts PretrainingRun::facts() {
 }
 
 void PretrainingRun::save_checkpoint() {
-  save_run(checkpoints_, *engine_, table_, description_, recipe_,
-           {{"samples", samples_},
-            {"stores", stores_to_json(stores_)},
-            {"epochs", marks_to_json(stream_->marks(static_cast<uint64_t>(samples_)), stores_,
-                                     stream_->options())}});
+  training::save_run(checkpoints_, *engine_, table_, description_, recipe_,
+                     {{"samples", samples_},
+                      {"stores", stores_to_json(stores_)},
+                      {"epochs", marks_to_json(stream_->marks(static_cast<uint64_t>(samples_)),
+                                               stores_, stream_->options())}});
 }
 
 }  // namespace onebit::tasks

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "onebit/data/answer_decoder.h"
 #include "onebit/data/squad_features.h"
@@ -10,6 +12,9 @@
 #include "onebit/model/memory_plan.h"
 
 namespace onebit::tasks {
+
+// Prefixes of what SQuAD leaves of a checkpoint: heads of other tasks, and the pooler.
+inline const std::vector<std::string> kNotForSquad = {"cls.", "classifier.", "bert.pooler."};
 
 struct SquadConfig {
   engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it

@@ -18,7 +18,7 @@ struct BestSquadModel {
 
 class SquadDev {
  public:
-  SquadDev(const Path& path, const ModelDescription& description,
+  SquadDev(const Path& path, const training::ModelDescription& description,
            data::SquadFeatureOptions features, data::DecodeOptions decode, int64_t batch,
            int threads);
 
@@ -26,7 +26,7 @@ class SquadDev {
   const data::SquadDataset& dataset() const { return predict_; }
   // EM and F1 of the model, equal on all ranks. The answers are kept, on rank 0. Collective.
   BestSquadModel evaluate(Context& context, model::QuestionAnsweringModel& model,
-                          DeviceBatchBuffer& buffer, comm::Communicator& communicator);
+                          training::DeviceBatchBuffer& buffer, comm::Communicator& communicator);
   // predictions.json, nbest_predictions.json and, for version 2.0, null_odds.json of the last
   // evaluate().
   void write_answers(const Path& folder) const;

@@ -7,8 +7,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/log.h"
-#include "onebit/tasks/step_costs.h"
-#include "onebit/tasks/task_heads.h"
+#include "onebit/training/step_costs.h"
 
 namespace onebit::tasks {
 namespace {
@@ -28,8 +27,9 @@ BestSquadModel best_from(JsonReader json) {
           .step = json.integer("step", 0)};
 }
 
-ModelDescription describe_model(const Path& model, const SquadConfig& config) {
-  ModelDescription description = read_model_description(find_model_folder(model));
+training::ModelDescription describe_model(const Path& model, const SquadConfig& config) {
+  training::ModelDescription description =
+      training::read_model_description(training::find_model_folder(model));
   description.config = squad_model(config, description.config);
   description.architecture = "BertForQuestionAnswering";
   return description;
@@ -119,7 +119,8 @@ void SquadRun::plan_memory() {
               .rows = std::max(bounds.rows, dev_->bounds().rows)};
   }
   buffer_.emplace(context_.device(), bounds);
-  const model::MemoryPlan booked = model_->plan(context_, limits_of(bounds), config_.memory, true);
+  const model::MemoryPlan booked =
+      model_->plan(context_, training::limits_of(bounds), config_.memory, true);
   memory_ = model::memory_report(table_, booked, config_.engine.compute);
   batch_.reserve(bounds);
 }
@@ -127,15 +128,15 @@ void SquadRun::plan_memory() {
 void SquadRun::restore(const SquadTrainingOptions& options) {
   if (options.resume) {
     if (const auto saved = checkpoints_.open(options.tag)) {
-      read_client_state(output_, [&] { resume(*saved); });
+      training::read_client_state(output_, [&] { resume(*saved); });
       choose_best(!options.tag.empty());
       return;
     }
     decisions_.push_back("no checkpoint yet, starting from the beginning");
   }
   table_.initialize(config_.engine.run.seed);
-  const Path folder = find_model_folder(options.model);
-  load_values(table_, folder, {.may_lack = {"qa_outputs."}, .may_ignore = kNotForSquad});
+  const Path folder = training::find_model_folder(options.model);
+  training::load_values(table_, folder, {.may_lack = {"qa_outputs."}, .may_ignore = kNotForSquad});
   initial_values_ = fmt::format("{}; what it has not, fresh with seed {}", folder.string(),
                                 config_.engine.run.seed);
   engine_->broadcast_values();
@@ -160,8 +161,8 @@ void SquadRun::choose_best(bool taken_back) {
 }
 
 void SquadRun::resume(const engine::SavedCheckpoint& saved) {
-  for (auto& line :
-       restore_run(saved, description_, recipe_, table_, *engine_, communicator_.world_size())) {
+  for (auto& line : training::restore_run(saved, description_, recipe_, table_, *engine_,
+                                          communicator_.world_size())) {
     decisions_.push_back(std::move(line));
   }
   const Json& state = saved.client_state;
@@ -179,7 +180,7 @@ void SquadRun::resume(const engine::SavedCheckpoint& saved) {
   initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
 }
 
-StartFacts SquadRun::facts() {
+training::StartFacts SquadRun::facts() {
   return {.model = description_.config,
           .memory = memory_,
           .table = table_,
@@ -191,21 +192,22 @@ StartFacts SquadRun::facts() {
           .pass = measured_pass()};
 }
 
-std::function<PassTimes()> SquadRun::measured_pass() {
+std::function<training::PassTimes()> SquadRun::measured_pass() {
   stream_->build(static_cast<uint64_t>(samples_), 0, batch_);
   return [this] {
-    return time_pass(context_, config_.engine.run.seed, [&](const model::TrainingPass& pass) {
-      model_->forward_backward(context_, buffer_->upload(context_, batch_), 1.0, pass);
-    });
+    return training::time_pass(
+        context_, config_.engine.run.seed, [&](const model::TrainingPass& pass) {
+          model_->forward_backward(context_, buffer_->upload(context_, batch_), 1.0, pass);
+        });
   };
 }
 
-StepRecord SquadRun::train_step() {
+training::StepRecord SquadRun::train_step() {
   const Stopwatch watch;
   const engine::BatchSizes& sizes = engine_->batch();
   const double weight =
       static_cast<double>(communicator_.world_size()) / static_cast<double>(sizes.train);
-  StepRecord record;
+  training::StepRecord record;
   double loss = 0, tokens = 0;
   for (int64_t micro_step = 0; micro_step < sizes.accumulation; ++micro_step) {
     Stopwatch data;
@@ -242,7 +244,7 @@ StepRecord SquadRun::train_step() {
   return record;
 }
 
-bool SquadRun::evaluation_is_due(const StepRecord& record) const {
+bool SquadRun::evaluation_is_due(const training::StepRecord& record) const {
   const int64_t step = record.outcome.step;
   if (!dev_ || step == evaluated_step_) return false;
   if (step == config_.engine.run.steps) return true;
@@ -250,7 +252,7 @@ bool SquadRun::evaluation_is_due(const StepRecord& record) const {
   return record.samples / epoch > (record.samples - record.step_samples) / epoch;
 }
 
-void SquadRun::evaluate_into(TrainingLog& log) {
+void SquadRun::evaluate_into(training::TrainingLog& log) {
   const Stopwatch watch;
   BestSquadModel now = dev_->evaluate(context_, *model_, *buffer_, communicator_);
   now.step = evaluated_step_ = engine_->completed_steps();
@@ -271,7 +273,7 @@ void SquadRun::evaluate_into(TrainingLog& log) {
   }
 }
 
-Rows SquadRun::results() const {
+training::Rows SquadRun::results() const {
   if (!best_) return {};
   return {{"best model", fmt::format("EM {:.2f}, F1 {:.2f} on {} questions, step {}", best_->exact,
                                      best_->f1, best_->questions, best_->step)}};
@@ -281,7 +283,7 @@ void SquadRun::keep_model() {
   const Path beside = output_ / "next-model";
   std::filesystem::remove_all(beside);
   make_folder(beside);
-  ValueSnapshot(table_).write(beside, description_);
+  training::ValueSnapshot(table_).write(beside, description_);
   const std::filesystem::directory_iterator files(beside);
   const std::vector<std::filesystem::directory_entry> written(begin(files), end(files));
   std::filesystem::remove(output_ / kEvaluationFile);
@@ -295,7 +297,7 @@ void SquadRun::save_checkpoint() {
                 {"windows", train_features_->windows().size()},
                 {"data", data::checksum(train_data_)}};
   if (best_) state["best"] = to_json(*best_);
-  save_run(checkpoints_, *engine_, table_, description_, recipe_, std::move(state));
+  training::save_run(checkpoints_, *engine_, table_, description_, recipe_, std::move(state));
   if (!dev_ && finished() && communicator_.rank() == 0) keep_model();
 }
 

@@ -8,31 +8,31 @@
 
 #include "onebit/data/span_stream.h"
 #include "onebit/engine/checkpoint.h"
-#include "onebit/tasks/run_folder.h"
 #include "onebit/tasks/squad_config.h"
 #include "onebit/tasks/squad_dev.h"
 #include "onebit/tasks/squad_training.h"
-#include "onebit/tasks/training_loop.h"
+#include "onebit/training/run_folder.h"
+#include "onebit/training/training_loop.h"
 
 namespace onebit::tasks {
 
-class SquadRun : public TrainingRun {
+class SquadRun : public training::TrainingRun {
  public:
   SquadRun(Context& context, const SquadTrainingOptions& options, comm::Communicator& communicator);
 
   engine::Engine& engine() override { return *engine_; }
-  StartFacts facts() override;
-  StepRecord train_step() override;
+  training::StartFacts facts() override;
+  training::StepRecord train_step() override;
   // At the end of each epoch, and of the run; not twice for the same values.
-  bool evaluation_is_due(const StepRecord& record) const override;
-  void evaluate_into(TrainingLog& log) override;
+  bool evaluation_is_due(const training::StepRecord& record) const override;
+  void evaluate_into(training::TrainingLog& log) override;
   void save_checkpoint() override;
   void wait_for_checkpoint() override { checkpoints_.wait(); }
 
   bool resumed() const override { return resumed_; }
   // Windows.
   int64_t samples() const override { return samples_; }
-  Rows results() const override;
+  training::Rows results() const override;
   const std::optional<BestSquadModel>& best() const { return best_; }
 
  private:
@@ -42,7 +42,7 @@ class SquadRun : public TrainingRun {
   void restore(const SquadTrainingOptions& options);
   void choose_best(bool taken_back);
   void resume(const engine::SavedCheckpoint& saved);
-  std::function<PassTimes()> measured_pass();
+  std::function<training::PassTimes()> measured_pass();
   // Writes the model into the run's folder; rank 0 alone.
   void keep_model();
 
@@ -51,7 +51,7 @@ class SquadRun : public TrainingRun {
   Json recipe_;
   Path output_;
   SquadConfig config_;
-  ModelDescription description_;
+  training::ModelDescription description_;
   data::SquadDataset train_data_;
   std::unique_ptr<data::SquadFeatures> train_features_;
   std::unique_ptr<SquadDev> dev_;
@@ -59,7 +59,7 @@ class SquadRun : public TrainingRun {
   std::unique_ptr<model::QuestionAnsweringModel> model_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<data::SpanStream> stream_;
-  std::optional<DeviceBatchBuffer> buffer_;
+  std::optional<training::DeviceBatchBuffer> buffer_;
   engine::Checkpoints checkpoints_;
   std::vector<model::MemoryRow> memory_;
   data::SpanBatch batch_;
@@ -68,7 +68,7 @@ class SquadRun : public TrainingRun {
   bool resumed_ = false;
   std::optional<BestSquadModel> best_;
   std::string initial_values_;
-  Rows data_rows_;
+  training::Rows data_rows_;
   std::vector<std::string> decisions_;
 };
 

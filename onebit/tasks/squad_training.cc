@@ -6,9 +6,9 @@ namespace onebit::tasks {
 
 SquadSummary run_squad_training(Context& context, const SquadTrainingOptions& options,
                                 comm::Communicator& communicator) {
-  check_run_folder(options.output, options.resume);
+  training::check_run_folder(options.output, options.resume);
   SquadRun run(context, options, communicator);
-  run_training(context, run, options, communicator);
+  training::run_training(context, run, options, communicator);
   SquadSummary summary{.steps = run.engine().completed_steps(), .samples = run.samples()};
   if (run.best()) {
     summary.best = {run.best()->exact, run.best()->f1, run.best()->questions};

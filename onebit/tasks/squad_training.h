@@ -6,11 +6,11 @@
 #include "onebit/comm/communicator.h"
 #include "onebit/data/squad_score.h"
 #include "onebit/device/context.h"
-#include "onebit/tasks/run_options.h"
+#include "onebit/training/run_options.h"
 
 namespace onebit::tasks {
 
-struct SquadTrainingOptions : RunOptions {
+struct SquadTrainingOptions : training::RunOptions {
   Path model;  // as find_model_folder() takes it
   Path train;
   std::optional<Path> dev;  // evaluated at the end of each epoch

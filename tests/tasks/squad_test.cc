@@ -55,7 +55,7 @@ class SquadTest : public testing::Test {
 
   // A pre-trained BERT that has learned nothing: with a pooler and pre-training heads.
   static void write_model(const Path& path) {
-    ModelDescription description;
+    training::ModelDescription description;
     description.architecture = "BertForPreTraining";
     description.vocabulary = std::make_shared<text::Vocabulary>(
         text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
@@ -71,7 +71,7 @@ class SquadTest : public testing::Test {
     table.allocate(Device{}, DType::kF32);
     table.initialize(1);
     std::filesystem::create_directories(path);
-    ValueSnapshot(table).write(path, description);
+    training::ValueSnapshot(table).write(path, description);
   }
 
   SquadTrainingOptions options(const std::string& name) const {
