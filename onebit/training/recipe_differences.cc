@@ -7,10 +7,18 @@ namespace onebit::training {
 namespace {
 
 // Prefixes of JSON pointers.
-constexpr const char* kHarmless[] = {
-    "/comment",          "/tensorboard",        "/run/checkpoint_every",  "/run/evaluate_every",
-    "/run/keep_last",    "/run/check_replicas", "/run/max_skipped_steps", "/run/watch",
-    "/data/evaluation_", "/steps_per_print",    "/wall_clock_breakdown"};
+constexpr const char* kHarmless[] = {"/comment",
+                                     "/task",
+                                     "/tensorboard",
+                                     "/run/checkpoint_every",
+                                     "/run/evaluate_every",
+                                     "/run/keep_last",
+                                     "/run/check_replicas",
+                                     "/run/max_skipped_steps",
+                                     "/run/watch",
+                                     "/data/evaluation_",
+                                     "/steps_per_print",
+                                     "/wall_clock_breakdown"};
 
 bool is_harmless(const std::string& key) {
   return std::any_of(std::begin(kHarmless), std::end(kHarmless),

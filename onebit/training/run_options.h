@@ -2,10 +2,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "onebit/base/json.h"
 
 namespace onebit::training {
+
+// The task of a recipe that names none under the key "task".
+inline constexpr std::string_view kDefaultTask = "pretrain";
 
 struct RunOptions {
   Json recipe;
