@@ -117,11 +117,13 @@ class Bench {
       if (padded) pad(batch_, settings_.max_length);
       tokens += static_cast<double>(batch_.rows());
       engine_->backward([&](const engine::BackwardInput& input) {
-        model_.forward_backward(context_, buffer_.upload(context_, batch_),
-                                1.0 / static_cast<double>(settings_.batch),
-                                {.dropout_seed = 1,
-                                 .loss_scale = input.loss_scale,
-                                 .gradients_ready = input.gradients_ready});
+        model_.forward_backward(
+            context_,
+            buffer_.upload(context_, batch_, {{&model::DeviceBatch::spans, batch_.spans, 2}}),
+            1.0 / static_cast<double>(settings_.batch),
+            {.dropout_seed = 1,
+             .loss_scale = input.loss_scale,
+             .gradients_ready = input.gradients_ready});
       });
     }
     engine_->step();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "onebit/tasks/pretraining_batch.h"
 #include "onebit/tasks/pretraining_config.h"
 #include "onebit/text/utf8.h"
 #include "onebit/training/device_batch.h"
@@ -81,7 +82,7 @@ std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidat
       .sequences = 1, .rows = batch.rows(), .masked_rows = batch.masked()};
   model_.plan(context_, training::limits_of(bounds), {}, false);
   training::DeviceBatchBuffer buffer(context_.device(), bounds);
-  const Tensor logits = model_.predict_masked(context_, buffer.upload(context_, batch));
+  const Tensor logits = model_.predict_masked(context_, upload(context_, buffer, batch));
   std::vector<FilledMask> filled;
   for (int64_t mask = 0; mask < batch.masked(); ++mask) {
     filled.push_back(best_of(logits.data<float>() + mask * description_.config.vocab_size,

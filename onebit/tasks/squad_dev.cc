@@ -30,9 +30,8 @@ SquadDev::SquadDev(const Path& path, const training::ModelDescription& descripti
   decode_.may_be_unanswerable = has_unanswerable(predict_);
 }
 
-BestSquadModel SquadDev::evaluate(Context& context, model::QuestionAnsweringModel& model,
-                                  training::DeviceBatchBuffer& buffer,
-                                  comm::Communicator& communicator) {
+DevScore SquadDev::evaluate(Context& context, model::QuestionAnsweringModel& model,
+                            training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
   const data::SpanLogits logits =
       predict_logits(context, model, features_, batch_, buffer, communicator);
   std::array<double, 2> score{};

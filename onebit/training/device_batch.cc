@@ -6,14 +6,15 @@ namespace onebit::training {
 namespace {
 
 constexpr int64_t kAlignmentBytes = 256;
-constexpr int64_t kArrays = 9;  // at most, in a batch of any task
+constexpr int64_t kArrays = 12;  // at most, in a batch of any task
 
 int64_t aligned(int64_t size_bytes) {
   return (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
 }
 
 int64_t block_bytes(const data::BatchBounds& bounds) {
-  const int64_t rows = bounds.rows * (3 * size_bytes_of(DType::kI32) + size_bytes_of(DType::kU64));
+  // Labels: one a row, two a masked row, three a sequence.
+  const int64_t rows = bounds.rows * (4 * size_bytes_of(DType::kI32) + size_bytes_of(DType::kU64));
   const int64_t masked = bounds.masked_rows * 2 * size_bytes_of(DType::kI32);
   const int64_t sequences = (4 * bounds.sequences + 1) * size_bytes_of(DType::kI32);
   return rows + masked + sequences + kArrays * kAlignmentBytes;
@@ -40,7 +41,7 @@ void DeviceBatchBuffer::begin(Context& context) {
 }
 
 template <typename T>
-ConstView DeviceBatchBuffer::place(const std::vector<T>& values) {
+ConstView DeviceBatchBuffer::place(std::span<const T> values) {
   const ConstView host = ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
   if (device_.is_cpu()) return host;
   const Slot& slot = slots_[turn_];
@@ -62,28 +63,24 @@ void DeviceBatchBuffer::send(Context& context) {
 
 model::DeviceBatch DeviceBatchBuffer::place_rows(const data::PackedRows& batch) {
   model::DeviceBatch placed;
-  placed.tokens = place(batch.tokens);
-  placed.segments = place(batch.segments);
-  placed.positions = place(batch.positions);
-  placed.row_keys = place(batch.row_keys);
-  placed.sequence_starts = {.device = place(batch.sequence_starts), .host = batch.sequence_starts};
+  placed.tokens = place<int32_t>(batch.tokens);
+  placed.segments = place<int32_t>(batch.segments);
+  placed.positions = place<int32_t>(batch.positions);
+  placed.row_keys = place<uint64_t>(batch.row_keys);
+  placed.sequence_starts = {.device = place<int32_t>(batch.sequence_starts),
+                            .host = batch.sequence_starts};
   return placed;
 }
 
-model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const data::SpanBatch& batch) {
+model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const data::PackedRows& rows,
+                                             std::initializer_list<BatchLabels> labels) {
   begin(context);
-  model::DeviceBatch placed = place_rows(batch);
-  placed.spans = place(batch.spans).reshaped({2, batch.sequences()});
-  send(context);
-  return placed;
-}
-
-model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const data::Batch& batch) {
-  begin(context);
-  model::DeviceBatch placed = place_rows(batch);
-  placed.masked_rows = place(batch.masked_rows);
-  placed.masked_targets = place(batch.masked_targets);
-  placed.next_sentence = place(batch.next_sentence);
+  model::DeviceBatch placed = place_rows(rows);
+  for (const BatchLabels& each : labels) {
+    const ConstView view = place(each.values);
+    placed.*each.place =
+        each.lists == 1 ? view : view.reshaped({each.lists, view.elements() / each.lists});
+  }
   send(context);
   return placed;
 }

@@ -2,15 +2,23 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <optional>
+#include <span>
 
 #include "onebit/data/batch.h"
-#include "onebit/data/span_stream.h"
 #include "onebit/device/buffer.h"
 #include "onebit/device/staging.h"
 #include "onebit/model/batch.h"
 
 namespace onebit::training {
+
+// Labels of a batch, and where the model finds them.
+struct BatchLabels {
+  ConstView model::DeviceBatch::*place;
+  std::span<const int32_t> values;
+  int64_t lists = 1;  // [lists, values / lists] where there are several
+};
 
 // On the CPU the views show the batch's own vectors. For a CUDA device a batch is packed into one
 // block of page-locked memory and copied on a stream of its own, while the work on the batch before
@@ -19,10 +27,10 @@ class DeviceBatchBuffer {
  public:
   DeviceBatchBuffer(Device device, const data::BatchBounds& bounds);
 
-  // For work given to `context` before the next upload(), and while `batch` lives unchanged. Waits
-  // for neither the copy nor the work.
-  model::DeviceBatch upload(Context& context, const data::Batch& batch);
-  model::DeviceBatch upload(Context& context, const data::SpanBatch& batch);
+  // For work given to `context` before the next upload(), and while rows and labels live unchanged.
+  // Waits for neither the copy nor the work.
+  model::DeviceBatch upload(Context& context, const data::PackedRows& rows,
+                            std::initializer_list<BatchLabels> labels = {});
 
  private:
   struct Slot {
@@ -34,7 +42,7 @@ class DeviceBatchBuffer {
   void begin(Context& context);
   model::DeviceBatch place_rows(const data::PackedRows& rows);
   template <typename T>
-  ConstView place(const std::vector<T>& values);
+  ConstView place(std::span<const T> values);
   void send(Context& context);
 
   Device device_;

@@ -21,7 +21,7 @@ Rows step_rows(const TrainingTotals& totals, const StepForecast& expected) {
   return rows;
 }
 
-Rows end_table(const TrainingTotals& totals, const StepForecast& expected, TrainingRun& run) {
+Rows end_table(const TrainingTotals& totals, const StepForecast& expected, Session& run) {
   using metrics::human_bytes;
   using metrics::human_duration;
   const double seconds = std::max(totals.seconds, 1e-9);

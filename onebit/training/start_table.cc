@@ -78,7 +78,7 @@ void add_forecast(Rows& rows, const StepCosts& costs, const StepForecast& expect
 
 }  // namespace
 
-StartTable start_table(Context& context, TrainingRun& run, comm::Communicator& communicator) {
+StartTable start_table(Context& context, Session& run, comm::Communicator& communicator) {
   StartTable table;
   Rows& rows = table.rows;
   const engine::EngineConfig& config = run.engine().config();

@@ -1,8 +1,8 @@
 // What a run is about to do, told once before the first step.
 #pragma once
 
+#include "onebit/training/session.h"
 #include "onebit/training/step_costs.h"
-#include "onebit/training/training_loop.h"
 
 namespace onebit::training {
 
@@ -14,6 +14,6 @@ struct StartTable {
 // Model, parameters, memory, first values, data, ranks, optimizer and rate, what was chosen
 // automatically, and the expected time of a step with and without compression, from short
 // measurements of link and compute (step_costs.h). Nothing is decided from these. Collective.
-StartTable start_table(Context& context, TrainingRun& run, comm::Communicator& communicator);
+StartTable start_table(Context& context, Session& run, comm::Communicator& communicator);
 
 }  // namespace onebit::training

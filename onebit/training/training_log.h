@@ -10,6 +10,7 @@
 #include "onebit/engine/engine.h"
 #include "onebit/metrics/meters.h"
 #include "onebit/metrics/metric.h"
+#include "onebit/training/evaluation.h"
 
 namespace onebit::training {
 
@@ -24,19 +25,6 @@ struct StepRecord {
   double seconds = 0;                    // of the step
   double data_seconds = 0;               // waiting for batches
   double forward_seconds = 0, backward_seconds = 0;
-};
-
-// What an evaluation found, over all ranks.
-struct Evaluation {
-  std::string key;                       // in metrics.jsonl: "held_out"
-  std::vector<metrics::Metric> metrics;  // under this key; in TensorBoard as Validation/<name>
-  std::string line;                      // shown
-};
-
-// The metric that curves() draws.
-struct DrawnMetric {
-  std::string name = "loss";   // of a step and of an evaluation
-  std::string title = "loss";  // in the legend: "training loss", "held-out loss"
 };
 
 // Sums over the steps of one session, for the table at the end.

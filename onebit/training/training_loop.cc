@@ -19,14 +19,14 @@ bool is_due(int64_t step, int64_t every) {
   return every > 0 && step % every == 0;
 }
 
-void require_agreement(TrainingRun& run, int64_t step) {
+void require_agreement(Session& run, int64_t step) {
   require(run.engine().replicas_agree(),
           "step {}: the ranks no longer hold the same values; this is a fault of memory, of the "
           "network or of onebit. Resume from the last checkpoint",
           step);
 }
 
-void train(TrainingRun& run, TrainingLog& log, comm::Communicator& communicator) {
+void train(Session& run, TrainingLog& log, comm::Communicator& communicator) {
   const engine::RunConfig& schedule = run.engine().config().run;
   const Interruption interruption;
   int64_t saved_step = run.engine().completed_steps();
@@ -53,7 +53,7 @@ void train(TrainingRun& run, TrainingLog& log, comm::Communicator& communicator)
   }
 }
 
-void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& options,
+void run_to_the_end(Context& context, Session& run, const RunOptions& options,
                     comm::Communicator& communicator) {
   const bool first = communicator.rank() == 0;
   communicator.barrier();  // every rank has looked at the folder before it is written to
@@ -67,7 +67,7 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
     lock.emplace(options.output);
     // Those of a run that has ended tell how it was made.
     if (!run.resumed() || !run.finished()) {
-      write_run_recipes(options.output, options.recipe, run.engine().resolved_recipe());
+      write_run_recipes(options.output, run.recipe(), run.engine().resolved_recipe());
     }
     // What the run made beyond it is given up.
     if (run.resumed() && !options.tag.empty())
@@ -79,11 +79,11 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
     expected = table.expected;
     if (first) print_rows(table.rows);
   }
-  TrainingLog log(options.output, run.engine().config(), run.drawn(), communicator.rank(),
+  TrainingLog log(options.output, run.engine().config(), run.task().drawn(), communicator.rank(),
                   communicator.world_size(), run.resumed() ? run.engine().completed_steps() : -1);
   run.before_training(log);
   train(run, log, communicator);
-  run.after_training(log);
+  run.after_training();
   log.finish();
   if (!first || options.quiet) return;
   if (const std::string curves = log.curves(); !curves.empty())
@@ -93,11 +93,13 @@ void run_to_the_end(Context& context, TrainingRun& run, const RunOptions& option
 
 }  // namespace
 
-void run_training(Context& context, TrainingRun& run, const RunOptions& options,
-                  comm::Communicator& communicator) {
+RunSummary run_training(Context& context, Task& task, const RunOptions& options,
+                        comm::Communicator& communicator) {
+  Session run(context, task, options, communicator);
   // Here, so that the other ranks hear of an error before this one has waited for its threads (a
   // checkpoint may be in the middle of being written).
   comm::run_rank(communicator, [&] { run_to_the_end(context, run, options, communicator); });
+  return run.summary();
 }
 
 }  // namespace onebit::training

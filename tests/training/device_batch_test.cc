@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "onebit/base/philox.h"
+#include "onebit/data/span_stream.h"
 #include "onebit/device/memory.h"
 #include "tests/device/device_test.h"
 
@@ -54,7 +55,11 @@ TEST_P(DeviceBatchTest, OfPretraining) {
     batch.masked_rows = numbers(random, sequences * 9);
     batch.masked_targets = numbers(random, sequences * 9);
     batch.next_sentence = numbers(random, sequences);
-    const model::DeviceBatch placed = buffer.upload(there, batch);
+    const model::DeviceBatch placed =
+        buffer.upload(there, batch,
+                      {{&model::DeviceBatch::masked_rows, batch.masked_rows},
+                       {&model::DeviceBatch::masked_targets, batch.masked_targets},
+                       {&model::DeviceBatch::next_sentence, batch.next_sentence}});
     expect_rows(placed, batch);
     EXPECT_EQ(on_host<int32_t>(placed.masked_rows), batch.masked_rows);
     EXPECT_EQ(on_host<int32_t>(placed.masked_targets), batch.masked_targets);
@@ -70,7 +75,8 @@ TEST_P(DeviceBatchTest, OfSquad) {
     data::SpanBatch batch;
     fill_rows(batch, random, sequences, sequences * 33);
     batch.spans = numbers(random, 2 * sequences);
-    const model::DeviceBatch placed = buffer.upload(there, batch);
+    const model::DeviceBatch placed =
+        buffer.upload(there, batch, {{&model::DeviceBatch::spans, batch.spans, 2}});
     expect_rows(placed, batch);
     EXPECT_EQ(placed.spans.shape(), (Shape{2, static_cast<int64_t>(sequences)}));
     EXPECT_EQ(on_host<int32_t>(placed.spans), batch.spans);
@@ -91,7 +97,8 @@ TEST_P(DeviceBatchTest, LeavesTheBatchesBeforeAlone) {
   for (data::SpanBatch& batch : batches) {
     fill_rows(batch, random, 4, 200);
     batch.spans = numbers(random, 8);
-    const model::DeviceBatch placed = buffer.upload(there, batch);
+    const model::DeviceBatch placed =
+        buffer.upload(there, batch, {{&model::DeviceBatch::spans, batch.spans, 2}});
     busy_on_host.download(there, busy.data(), kBusyBytes);
     read.emplace_back(there.device(), placed.tokens.size_bytes());
     read.back().download(there, placed.tokens.raw(), placed.tokens.size_bytes());

@@ -1,4 +1,4 @@
-#include "onebit/tasks/evaluation.h"
+#include "onebit/tasks/pretraining_evaluation.h"
 
 #include "onebit/tasks/pretraining_data.h"
 #include "onebit/training/model_folder.h"

@@ -5,7 +5,7 @@
 
 #include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
-#include "onebit/tasks/held_out.h"
+#include "onebit/tasks/pretraining_held_out.h"
 
 namespace onebit::tasks {
 

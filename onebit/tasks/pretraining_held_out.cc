@@ -1,8 +1,9 @@
-#include "onebit/tasks/held_out.h"
+#include "onebit/tasks/pretraining_held_out.h"
 
 #include <array>
 
 #include "onebit/base/clock.h"
+#include "onebit/tasks/pretraining_batch.h"
 
 namespace onebit::tasks {
 
@@ -15,7 +16,7 @@ HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model
   batch.reserve(stream.bounds());
   for (int64_t index = 0; index < stream.batches(); ++index) {
     stream.build(index, batch);
-    sums += model.evaluate(context, buffer.upload(context, batch));
+    sums += model.evaluate(context, upload(context, buffer, batch));
   }
   std::array<double, 6> totals = {sums.mlm_loss_sum,
                                   static_cast<double>(sums.masked_correct),
@@ -35,7 +36,7 @@ HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model
 }
 
 training::Evaluation to_evaluation(const HeldOutResult& result) {
-  return {
+  training::Evaluation evaluation = {
       .key = "held_out",
       .metrics = {{"loss", result.loss()},
                   {"mlm_loss", result.mlm_loss},
@@ -46,6 +47,8 @@ training::Evaluation to_evaluation(const HeldOutResult& result) {
       .line = fmt::format(
           "held-out MLM loss {:.4f}, accuracy {:.2f} %; NSP loss {:.4f}, accuracy {:.2f} %",
           result.mlm_loss, 100 * result.mlm_accuracy, result.nsp_loss, 100 * result.nsp_accuracy)};
+  evaluation.record = evaluation.metrics;
+  return evaluation;
 }
 
 }  // namespace onebit::tasks

@@ -7,7 +7,7 @@
 #include "onebit/data/evaluation_stream.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/training/device_batch.h"
-#include "onebit/training/training_log.h"
+#include "onebit/training/evaluation.h"
 
 namespace onebit::tasks {
 
