@@ -24,7 +24,7 @@
 #include "onebit/data/span_stream.h"
 #include "onebit/engine/engine.h"
 #include "onebit/model/question_answering_model.h"
-#include "onebit/tasks/device_batch.h"
+#include "onebit/training/device_batch.h"
 
 namespace {
 
@@ -85,7 +85,7 @@ class Bench {
     table_.initialize(1);
     engine_ = std::make_unique<engine::Engine>(context, table_, config, *communicator_);
     engine_->broadcast_values();
-    model_.plan(context, tasks::limits_of(stream_.bounds()), {}, true);
+    model_.plan(context, training::limits_of(stream_.bounds()), {}, true);
   }
 
   // Windows a second.
@@ -117,11 +117,13 @@ class Bench {
       if (padded) pad(batch_, settings_.max_length);
       tokens += static_cast<double>(batch_.rows());
       engine_->backward([&](const engine::BackwardInput& input) {
-        model_.forward_backward(context_, buffer_.upload(context_, batch_),
-                                1.0 / static_cast<double>(settings_.batch),
-                                {.dropout_seed = 1,
-                                 .loss_scale = input.loss_scale,
-                                 .gradients_ready = input.gradients_ready});
+        model_.forward_backward(
+            context_,
+            buffer_.upload(context_, batch_, {{&model::DeviceBatch::spans, batch_.spans, 2}}),
+            1.0 / static_cast<double>(settings_.batch),
+            {.dropout_seed = 1,
+             .loss_scale = input.loss_scale,
+             .gradients_ready = input.gradients_ready});
       });
     }
     engine_->step();
@@ -134,7 +136,7 @@ class Bench {
   params::Table table_;
   model::QuestionAnsweringModel model_;
   std::unique_ptr<comm::Communicator> communicator_;
-  tasks::DeviceBatchBuffer buffer_;
+  training::DeviceBatchBuffer buffer_;
   std::unique_ptr<engine::Engine> engine_;
   data::SpanBatch batch_;
 };

@@ -16,16 +16,16 @@
 #include "onebit/formats/safetensors_writer.h"
 #include "onebit/model/bert.h"
 #include "onebit/model/question_answering_model.h"
-#include "onebit/tasks/device_batch.h"
-#include "onebit/tasks/model_folder.h"
 #include "onebit/text/tokenizer.h"
+#include "onebit/training/device_batch.h"
+#include "onebit/training/model_folder.h"
 
 using namespace onebit;
 
 namespace {
 
 // Tokens as [CLS] passage [SEP], each passage cut to the model's positions.
-data::Batch read_passages(const tasks::ModelDescription& model) {
+data::Batch read_passages(const training::ModelDescription& model) {
   text::Tokenizer tokenizer(model.vocabulary, model.casing);
   data::Batch batch;
   batch.sequence_starts = {0};
@@ -49,39 +49,39 @@ data::BatchBounds bounds_of(const data::Batch& batch) {
   return {.sequences = batch.sequences(), .rows = batch.rows(), .masked_rows = 0};
 }
 
-Tensor hidden_states(Context& context, const tasks::ModelDescription& description,
+Tensor hidden_states(Context& context, const training::ModelDescription& description,
                      const Path& folder, const data::Batch& batch) {
   params::Table table;
   model::Bert encoder(description.config, table);
   table.allocate(context.device(), DType::kF32);
-  tasks::load_values(
+  training::load_values(
       table, folder,
       {.may_lack = {}, .may_ignore = {"bert.pooler.", "cls.", "qa_outputs.", "classifier."}});
   model::MemoryPlan memory(context.device());
-  encoder.book(memory, {.limits = tasks::limits_of(bounds_of(batch))});
-  tasks::DeviceBatchBuffer buffer(context.device(), bounds_of(batch));
+  encoder.book(memory, {.limits = training::limits_of(bounds_of(batch))});
+  training::DeviceBatchBuffer buffer(context.device(), bounds_of(batch));
   const View hidden = encoder.forward(context, buffer.upload(context, batch), {}, nullptr);
   Tensor result(Device{}, DType::kF32, hidden.shape());
   copy(result.view(), hidden);
   return result;
 }
 
-Tensor answer_scores(Context& context, const tasks::ModelDescription& description,
+Tensor answer_scores(Context& context, const training::ModelDescription& description,
                      const Path& folder, const data::Batch& batch) {
   params::Table table;
   model::QuestionAnsweringModel answerer(description.config, table);
   table.allocate(context.device(), DType::kF32);
-  tasks::load_values(table, folder,
-                     {.may_lack = {}, .may_ignore = {"bert.pooler.", "cls.", "classifier."}});
-  answerer.plan(context, tasks::limits_of(bounds_of(batch)), {}, false);
-  tasks::DeviceBatchBuffer buffer(context.device(), bounds_of(batch));
+  training::load_values(table, folder,
+                        {.may_lack = {}, .may_ignore = {"bert.pooler.", "cls.", "classifier."}});
+  answerer.plan(context, training::limits_of(bounds_of(batch)), {}, false);
+  training::DeviceBatchBuffer buffer(context.device(), bounds_of(batch));
   return answerer.predict(context, buffer.upload(context, batch));
 }
 
 void run(const Path& path, const Path& output) {
   Context context = Context::cpu(static_cast<int>(std::thread::hardware_concurrency()));
-  const Path folder = tasks::find_model_folder(path);
-  const tasks::ModelDescription description = tasks::read_model_description(folder);
+  const Path folder = training::find_model_folder(path);
+  const training::ModelDescription description = training::read_model_description(folder);
   const data::Batch batch = read_passages(description);
   const Tensor hidden = hidden_states(context, description, folder, batch);
   std::vector<formats::NamedTensor> tensors = {

@@ -26,10 +26,13 @@ MAY_INCLUDE = {
     "formats": "base tensor",
     "metrics": "base",
     "engine": "base device tensor params ops comm compress optim formats metrics",
+    "training": "base device tensor params ops model text data comm compress optim formats "
+                "metrics engine",
     "tasks": "base device tensor params ops model text data comm compress optim formats metrics "
-             "engine",
+             "engine training",
+    "convert": "base device tensor params model text formats metrics training",
     "cli": "base device tensor params ops model text data comm compress optim formats metrics "
-           "engine tasks",
+           "engine training tasks convert",
 }
 
 # (what is included, who may include it, why): vendor headers stay behind their doors.

@@ -44,7 +44,8 @@ def recipe(given, seed, compressed):
     params = {"lr": given.lr, "weight_decay": 0.01}
     if compressed:
         params["freeze_step"] = given.freeze_step
-    return {"train_batch_size": given.batch,
+    return {"task": "squad",
+            "train_batch_size": given.batch,
             "train_micro_batch_size_per_gpu": given.batch // (2 if compressed else 1),
             "gradient_clipping": 1.0,
             "optimizer": {"type": "OneBitAdam" if compressed else "AdamW", "params": params},

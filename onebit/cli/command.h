@@ -1,5 +1,5 @@
-// Subcommands of the program. Each add_* declares one: its options, and what to run when it is
-// chosen. The chosen one's exit status comes back through `status`.
+// Subcommands of the program. Each add_* declares one: its options, and in `chosen` what to run
+// when it is the one that was given. A command is its file, and two lines here.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,5 +18,11 @@ void add_fill(CLI::App& program, Action& chosen);
 void add_squad(CLI::App& program, Action& chosen);
 void add_tokenize(CLI::App& program, Action& chosen);
 void add_inspect(CLI::App& program, Action& chosen);
+
+// In the order of --help.
+inline constexpr void (*kCommands[])(CLI::App& program, Action& chosen) = {
+    add_prepare, add_pretrain, add_evaluate, add_convert,
+    add_fill,    add_squad,    add_tokenize, add_inspect,
+};
 
 }  // namespace onebit::cli

@@ -5,7 +5,7 @@
 
 #include "onebit/cli/command.h"
 #include "onebit/cli/usage.h"
-#include "onebit/tasks/convert.h"
+#include "onebit/convert/convert.h"
 
 namespace onebit::cli {
 namespace {
@@ -34,8 +34,8 @@ struct Arguments {
   std::vector<std::string> drop;
 };
 
-tasks::ConvertOptions to_options(const Arguments& given) {
-  tasks::ConvertOptions options;
+convert::ConvertOptions to_options(const Arguments& given) {
+  convert::ConvertOptions options;
   options.input = given.input;
   options.output = given.output;
   if (!given.from.empty()) options.from = kKinds.at(given.from);
@@ -52,7 +52,7 @@ tasks::ConvertOptions to_options(const Arguments& given) {
 }
 
 int run(const Arguments& given) {
-  const std::vector<std::string> lines = tasks::convert(to_options(given));
+  const std::vector<std::string> lines = convert::convert(to_options(given));
   for (const std::string& line : lines) fmt::print("{}\n", line);
   return 0;
 }

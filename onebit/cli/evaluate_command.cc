@@ -8,7 +8,7 @@
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/usage.h"
 #include "onebit/comm/thread_communicator.h"
-#include "onebit/tasks/evaluation.h"
+#include "onebit/tasks/pretraining_evaluation.h"
 
 namespace onebit::cli {
 namespace {

@@ -19,14 +19,7 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   program.fallthrough(false);
   onebit::cli::Action chosen;
-  onebit::cli::add_prepare(program, chosen);
-  onebit::cli::add_pretrain(program, chosen);
-  onebit::cli::add_evaluate(program, chosen);
-  onebit::cli::add_convert(program, chosen);
-  onebit::cli::add_fill(program, chosen);
-  onebit::cli::add_squad(program, chosen);
-  onebit::cli::add_tokenize(program, chosen);
-  onebit::cli::add_inspect(program, chosen);
+  for (const auto add : onebit::cli::kCommands) add(program, chosen);
   try {
     program.parse(argc, argv);
     return chosen();

@@ -10,7 +10,7 @@
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/usage.h"
 #include "onebit/data/prepare.h"
-#include "onebit/tasks/interruption.h"
+#include "onebit/training/interruption.h"
 
 namespace onebit::cli {
 namespace {
@@ -57,7 +57,7 @@ data::PrepareOptions to_options(const Arguments& given) {
 int run(const Arguments& given) {
   data::PrepareOptions options = to_options(given);
   // Only where somebody looks: while the vocabulary is learnt a signal ends the process at once.
-  std::optional<tasks::Interruption> interruption;
+  std::optional<training::Interruption> interruption;
   options.progress = [&](const data::PrepareProgress& progress) {
     if (progress.phase == "tokenizing" && !interruption) interruption.emplace();
     require(!interruption || !interruption->asked(), "{}: interrupted: nothing was made",

@@ -4,7 +4,7 @@
 #include "onebit/cli/command.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
-#include "onebit/tasks/pretraining.h"
+#include "onebit/tasks/pretraining_task.h"
 
 namespace onebit::cli {
 namespace {

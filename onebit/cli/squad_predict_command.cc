@@ -12,7 +12,7 @@
 #include "onebit/cli/squad_command.h"
 #include "onebit/data/answer_files.h"
 #include "onebit/data/python_json.h"
-#include "onebit/tasks/model_folder.h"
+#include "onebit/training/model_folder.h"
 
 namespace onebit::cli {
 namespace {
@@ -40,7 +40,7 @@ struct Outputs {
         logits(given.logits) {
     require(predictions.has_filename(), "--output \"{}\" is no name of a file", given.output);
     std::vector<Path> taken = {given.input};
-    for (const Path& folder : {Path(given.model), tasks::find_model_folder(given.model)}) {
+    for (const Path& folder : {Path(given.model), training::find_model_folder(given.model)}) {
       for (const auto& file : std::filesystem::directory_iterator(folder)) {
         if (is_of_model_or_run(file.path())) taken.push_back(file.path());
       }

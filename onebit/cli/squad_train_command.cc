@@ -2,7 +2,7 @@
 
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/squad_command.h"
-#include "onebit/tasks/squad_training.h"
+#include "onebit/tasks/squad_task.h"
 
 namespace onebit::cli {
 namespace {

@@ -35,8 +35,8 @@ Json line_of(const data::SquadFeatures& features, size_t index, data::SpanBatch&
 }
 
 int run(const Arguments& given) {
-  const tasks::ModelDescription model =
-      tasks::read_model_description(tasks::find_model_folder(given.model));
+  const training::ModelDescription model =
+      training::read_model_description(training::find_model_folder(given.model));
   data::SquadFeatureOptions options = given.features;
   options.use = given.training ? data::SquadUse::kTrain : data::SquadUse::kPredict;
   options.without_answer = data::WindowsWithoutAnswer::kToCls;

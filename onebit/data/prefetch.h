@@ -7,9 +7,10 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "onebit/data/batch.h"
+#include "onebit/base/error.h"
 
 namespace onebit::data {
 
@@ -19,20 +20,56 @@ struct PrefetchOptions {
 };
 
 // Hands out batches 0, 1, 2, ... in order.
+template <typename Batch>
 class Prefetcher {
  public:
-  // `build` fills batch `ticket` and returns true, or false past the last one. It is called from
-  // several threads when threads > 1. `bounds` books the memory of all batches at once.
+  // Fills batch `ticket` and returns true, or false past the last one. Called from several threads
+  // when threads > 1.
   using Build = std::function<bool(int64_t ticket, Batch& batch)>;
-  Prefetcher(Build build, const BatchBounds& bounds, const PrefetchOptions& options);
+  // `make` makes an empty batch with its memory booked; all are made at once.
+  Prefetcher(Build build, const std::function<Batch()>& make, const PrefetchOptions& options)
+      : build_(std::move(build)) {
+    require(options.threads >= 1, "prefetching needs at least 1 thread, {} were given",
+            options.threads);
+    require(options.depth >= 1, "prefetching needs a depth of at least 1, {} was given",
+            options.depth);
+    // One more than are held ready: the consumer reads one.
+    slots_.resize(static_cast<size_t>(options.depth) + 1);
+    for (Slot& each : slots_) each.batch = make();
+    for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { work(); });
+  }
   // Stops and joins; a batch in the making is finished first.
-  ~Prefetcher();
+  ~Prefetcher() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    freed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // The next batch, valid until the following call; null at the end. Rethrows what `build` threw
-  // for this batch.
-  const Batch* next();
+  // The next batch, valid until the following call; null at the end. It may be exchanged for
+  // another one that `make` made, to keep it longer. Rethrows what `build` threw for this batch.
+  Batch* next() {
+    std::unique_lock lock(mutex_);
+    if (next_to_hand_out_ > 0) {
+      Slot& used = slot(next_to_hand_out_ - 1);
+      if (used.state == State::kReady) {
+        used.state = State::kEmpty;
+        freed_.notify_all();
+      }
+    }
+    Slot& wanted = slot(next_to_hand_out_);
+    filled_.wait(lock, [&wanted] {
+      return wanted.state != State::kEmpty && wanted.state != State::kFilling;
+    });
+    if (wanted.state == State::kFailed) std::rethrow_exception(wanted.error);
+    if (wanted.state == State::kEnd) return nullptr;
+    ++next_to_hand_out_;
+    return &wanted.batch;
+  }
 
  private:
   enum class State { kEmpty, kFilling, kReady, kEnd, kFailed };
@@ -42,7 +79,29 @@ class Prefetcher {
     std::exception_ptr error;
   };
 
-  void work();
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      freed_.wait(lock, [this] { return stopping_ || slot(next_to_fill_).state == State::kEmpty; });
+      if (stopping_) return;
+      const int64_t ticket = next_to_fill_++;
+      Slot& mine = slot(ticket);
+      mine.state = State::kFilling;
+      lock.unlock();
+      State outcome = State::kFailed;
+      std::exception_ptr error;
+      try {
+        outcome = build_(ticket, mine.batch) ? State::kReady : State::kEnd;
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      mine.state = outcome;
+      mine.error = error;
+      filled_.notify_one();
+      if (outcome != State::kReady) return;
+    }
+  }
   Slot& slot(int64_t ticket) { return slots_[static_cast<size_t>(ticket) % slots_.size()]; }
 
   Build build_;

@@ -47,8 +47,10 @@ std::string progress_text(const ProgressFigures& figures, size_t width) {
     if (!std::isnan(value)) parts.push_back(format(value));
   };
   add(figures.loss, [](double value) { return fmt::format("loss {:.3f}", value); });
-  add(figures.mlm_loss, [](double value) { return fmt::format("mlm {:.3f}", value); });
-  add(figures.nsp_loss, [](double value) { return fmt::format("nsp {:.3f}", value); });
+  for (const Metric& metric : figures.metrics) {
+    if (metric.label.empty()) continue;
+    add(metric.value, [&](double value) { return fmt::format("{} {:.3f}", metric.label, value); });
+  }
   add(figures.learning_rate, [](double value) { return fmt::format("lr {:.2e}", value); });
   add(figures.samples_per_second, [](double value) { return human_count(value) + " samples/s"; });
   add(figures.seconds_left, [](double value) { return human_duration(value) + " left"; });

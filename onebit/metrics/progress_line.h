@@ -6,15 +6,18 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "onebit/base/clock.h"
+#include "onebit/metrics/metric.h"
 
 namespace onebit::metrics {
 
-// What the line shows. Figures that are NaN are left out.
+// What the line shows. Values that are NaN are left out.
 struct ProgressFigures {
   int64_t step = 0, total_steps = 0;
-  double loss = 0, mlm_loss = 0, nsp_loss = 0;
+  double loss = 0;
+  std::vector<Metric> metrics = {};  // those with a label are shown
   double learning_rate = 0;
   double samples_per_second = 0, tokens_per_second = 0;
   double seconds_left = 0;

@@ -4,9 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "onebit/tasks/device_batch.h"
-#include "onebit/tasks/task_heads.h"
+#include "onebit/tasks/pretraining_batch.h"
+#include "onebit/tasks/pretraining_config.h"
 #include "onebit/text/utf8.h"
+#include "onebit/training/device_batch.h"
 
 namespace onebit::tasks {
 namespace {
@@ -58,11 +59,12 @@ FilledMask best_of(const float* logits, const text::Vocabulary& vocabulary, int6
 
 MaskFiller::MaskFiller(Context& context, const Path& path)
     : context_(context),
-      description_(read_model_description(find_model_folder(path))),
+      description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_),
       tokenizer_(description_.vocabulary, description_.casing) {
   table_.allocate(context.device(), DType::kF32);
-  load_values(table_, find_model_folder(path), {.may_lack = {}, .may_ignore = kNotForPretraining});
+  training::load_values(table_, training::find_model_folder(path),
+                        {.may_lack = {}, .may_ignore = kNotForPretraining});
 }
 
 std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidates) {
@@ -78,9 +80,9 @@ std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidat
           description_.config.max_positions);
   const data::BatchBounds bounds{
       .sequences = 1, .rows = batch.rows(), .masked_rows = batch.masked()};
-  model_.plan(context_, limits_of(bounds), {}, false);
-  DeviceBatchBuffer buffer(context_.device(), bounds);
-  const Tensor logits = model_.predict_masked(context_, buffer.upload(context_, batch));
+  model_.plan(context_, training::limits_of(bounds), {}, false);
+  training::DeviceBatchBuffer buffer(context_.device(), bounds);
+  const Tensor logits = model_.predict_masked(context_, upload(context_, buffer, batch));
   std::vector<FilledMask> filled;
   for (int64_t mask = 0; mask < batch.masked(); ++mask) {
     filled.push_back(best_of(logits.data<float>() + mask * description_.config.vocab_size,

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "onebit/model/pretraining_model.h"
-#include "onebit/tasks/model_folder.h"
 #include "onebit/text/tokenizer.h"
+#include "onebit/training/model_folder.h"
 
 namespace onebit::tasks {
 
@@ -33,7 +33,7 @@ class MaskFiller {
 
  private:
   Context& context_;
-  ModelDescription description_;
+  training::ModelDescription description_;
   params::Table table_;
   model::PreTrainingModel model_;
   text::Tokenizer tokenizer_;

@@ -6,27 +6,11 @@
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/engine/recipe.h"
 #include "onebit/formats/safetensors.h"
-#include "onebit/model/memory_report.h"
-#include "onebit/model/pretraining_model.h"
-#include "onebit/tasks/model_folder.h"
-#include "onebit/tasks/pretraining_config.h"
-#include "onebit/tasks/squad_config.h"
+#include "onebit/tasks/pretraining_inspection.h"
+#include "onebit/training/model_folder.h"
 
 namespace onebit::tasks {
 namespace {
-
-Json shape_of(const model::BertConfig& config) {
-  params::Table table;
-  const model::PreTrainingModel model(config, table);
-  return {{"layers", config.layers},
-          {"hidden_size", config.hidden_size},
-          {"heads", config.heads},
-          {"intermediate_size", config.intermediate_size},
-          {"max_positions", config.max_positions},
-          {"vocab_size", config.vocab_size},
-          {"pre_layer_norm", config.pre_layer_norm},
-          {"parameters", table.parameter_count()}};
-}
 
 const char* name_of(text::Casing casing) {
   return casing == text::Casing::kUncased ? "uncased" : "cased";
@@ -75,12 +59,12 @@ Json tensors_of(const formats::TensorSource& source) {
 }
 
 Json inspect_model(const Path& folder, bool verify) {
-  const ModelDescription description = read_model_description(folder);
+  const training::ModelDescription description = training::read_model_description(folder);
   Json json = {{"kind", "model"},
                {"path", folder.string()},
                {"architecture", description.architecture},
                {"casing", name_of(description.casing)}};
-  json.update(shape_of(description.config));
+  json.update(model_sizes(description.config));
   const auto source = formats::open_hugging_face_tensors(folder);
   if (verify) source->verify_checksum();
   json["verified"] = verify;
@@ -126,33 +110,7 @@ Json inspect_run(const Path& path, bool verify) {
           {"path", path.string()},
           {"checkpoints", folder.tags()},
           {"latest", latest ? Json(*latest) : Json()},
-          {"model", inspect_model(find_model_folder(path), verify)}};
-}
-
-// What the memory options would save, at the recipe's micro-batch, without the optimizer.
-Json inspect_memory(const PretrainingConfig& config, int64_t micro_batch) {
-  const model::BatchLimits limits = {.rows = micro_batch * config.data.pairs.sequence_length,
-                                     .sequences = micro_batch,
-                                     .masked = micro_batch * config.data.masks.max_predictions};
-  const std::pair<const char*, model::MemoryOptions> choices[] = {
-      {"no option", {}},
-      {"gelu_checkpoint", {.gelu_checkpoint = true}},
-      {"normalize_invertible", {.normalize_invertible = true}},
-      {"both", {.gelu_checkpoint = true, .normalize_invertible = true}},
-      {"full_recomputation", {.full_recomputation = true}},
-  };
-  Json list = Json::array();
-  for (const auto& [name, options] : choices) {
-    const auto rows = model::memory_report(config.model, limits, options, config.engine.compute);
-    Json one = {{"name", name}, {"total_bytes", model::total_bytes(rows)}};
-    for (const auto& row : rows) {
-      std::string key = row.name + "_bytes";
-      std::replace(key.begin(), key.end(), ' ', '_');
-      one[key] = row.bytes;
-    }
-    list.push_back(std::move(one));
-  }
-  return list;
+          {"model", inspect_model(training::find_model_folder(path), verify)}};
 }
 
 // What recipes of all tasks share.
@@ -177,29 +135,15 @@ Json engine_part(const engine::EngineConfig& config, const Path& path, const cha
           {"notices", config.notices}};
 }
 
-Json inspect_squad_recipe(const Json& recipe, const Path& path) {
-  const SquadConfig config = parse_squad_recipe(recipe, path.string());
-  Json json = engine_part(config.engine, path, "squad");
-  json["epochs"] = config.engine.run.steps > 0 ? Json() : Json(config.epochs);
-  json["max_sequence_length"] = config.features.max_sequence_length;
-  json["doc_stride"] = config.features.doc_stride;
-  return json;
-}
-
 Json inspect_recipe(const Path& path) {
   const Json recipe = engine::load_recipe(path, {});
-  if (is_squad_recipe(recipe)) return inspect_squad_recipe(recipe, path);
-  const int64_t vocabulary =
-      recipe.value("model", Json::object()).value("vocab_size", int64_t{30522});
-  const PretrainingConfig config = parse_pretraining_recipe(recipe, path.string(), vocabulary);
-  Json json = engine_part(config.engine, path, "pretrain");
-  json["sequence_length"] = config.data.pairs.sequence_length;
-  json["gigaflop_a_full_sequence"] =
-      1e-9 * model::training_flops(config.model, config.data.pairs.sequence_length,
-                                   config.data.masks.max_predictions);
-  json["model"] = shape_of(config.model);
-  const int64_t micro = json["batch"]["micro"].get<int64_t>();
-  json["memory_without_optimizer"] = inspect_memory(config, micro);
+  const TaskEntry& task = task_of(recipe, path.string());
+  const RecipeFacts facts = task.inspect(recipe, path.string());
+  Json json = engine_part(facts.engine, path, task.name);
+  const Json& sizes = json.at("batch");
+  json.update(facts.of_task({.train = sizes.at("train").get<int64_t>(),
+                             .micro = sizes.at("micro").get<int64_t>(),
+                             .accumulation = sizes.at("accumulation").get<int64_t>()}));
   return json;
 }
 
@@ -220,7 +164,7 @@ Json inspect(const Path& path, bool verify) {
   }
   if (std::filesystem::exists(path / "state.json")) return inspect_checkpoint(path, verify);
   if (engine::CheckpointFolder(path).latest()) return inspect_run(path, verify);
-  return inspect_model(find_model_folder(path), verify);
+  return inspect_model(training::find_model_folder(path), verify);
 }
 
 }  // namespace onebit::tasks

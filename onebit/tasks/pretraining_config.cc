@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/tasks/task_list.h"
+
 namespace onebit::tasks {
 namespace {
 
@@ -41,6 +43,7 @@ PretrainingData parse_pretraining_data(JsonReader section) {
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
                                            int64_t vocabulary_size) {
   JsonReader reader(recipe, place, "");
+  require_task(reader, kPretrainingTask);
   PretrainingConfig config;
   config.engine = engine::parse_engine_config(reader, place);
   require(config.engine.run.steps > 0,

@@ -1,12 +1,21 @@
 // A pre-training recipe: the engine's keys (engine/config.h) and the sections `model` and `data`.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "onebit/data/pair_options.h"
 #include "onebit/engine/config.h"
 #include "onebit/model/config.h"
 #include "onebit/model/memory_plan.h"
 
 namespace onebit::tasks {
+
+// The recipe's key "task".
+inline constexpr const char* kPretrainingTask = "pretrain";
+
+// Prefixes of what pre-training leaves of a checkpoint: heads of other tasks.
+inline const std::vector<std::string> kNotForPretraining = {"qa_outputs.", "classifier."};
 
 // The section `data`.
 struct PretrainingData {
@@ -28,7 +37,8 @@ struct PretrainingConfig {
 PretrainingData parse_pretraining_data(JsonReader section);
 
 // `vocabulary_size` is that of the token store; a recipe that names another is an error. Errors:
-// unknown keys, values out of range, a sequence length beyond the model's positions.
+// another task's recipe, unknown keys, values out of range, a sequence length beyond the model's
+// positions.
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
                                            int64_t vocabulary_size);
 

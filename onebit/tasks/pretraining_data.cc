@@ -90,16 +90,15 @@ std::vector<data::EpochMark> marks_of(const Json& client_state, const Stores& st
 }
 
 data::BatchStreamOptions stream_options(const PretrainingConfig& config,
-                                        const engine::BatchSizes& batch,
-                                        const comm::Communicator& communicator, int threads) {
-  return {.seed = config.engine.run.seed,
-          .world_size = communicator.world_size(),
-          .rank = communicator.rank(),
-          .micro_batch = batch.micro,
-          .accumulation = batch.accumulation,
+                                        const training::StreamShare& share) {
+  return {.seed = share.seed,
+          .world_size = share.world_size,
+          .rank = share.rank,
+          .micro_batch = share.micro_batch,
+          .accumulation = share.accumulation,
           .pairs = config.data.pairs,
           .masks = config.data.masks,
-          .threads = threads};
+          .threads = share.threads};
 }
 
 data::EvaluationOptions held_out_options(const comm::Communicator& communicator, int threads) {

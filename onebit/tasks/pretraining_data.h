@@ -11,6 +11,7 @@
 #include "onebit/data/evaluation_stream.h"
 #include "onebit/engine/config.h"
 #include "onebit/tasks/pretraining_config.h"
+#include "onebit/training/batch_source.h"
 
 namespace onebit::tasks {
 
@@ -34,14 +35,12 @@ std::vector<data::EpochMark> marks_of(const Json& client_state, const Stores& st
                                       const data::BatchStreamOptions& options);
 
 data::BatchStreamOptions stream_options(const PretrainingConfig& config,
-                                        const engine::BatchSizes& batch,
-                                        const comm::Communicator& communicator, int threads);
+                                        const training::StreamShare& share);
 
 // The held-out pairs and masks of every run, whatever its seed, so that runs compare.
 data::EvaluationOptions held_out_options(const comm::Communicator& communicator, int threads);
 
-// Error: another vocabulary than
-// `vocabulary`.
+// Error: another vocabulary than `vocabulary`.
 std::unique_ptr<data::EvaluationStream> open_held_out(const Path& folder,
                                                       const text::Vocabulary& vocabulary,
                                                       const data::EvaluationOptions& options);

@@ -1,5 +1,8 @@
 #include "onebit/tasks/squad_config.h"
 
+#include "onebit/formats/bert_config_file.h"
+#include "onebit/training/model_folder.h"
+
 namespace onebit::tasks {
 namespace {
 
@@ -41,17 +44,20 @@ std::optional<double> read_dropout(JsonReader& section, const char* key) {
   return section.number(key, 0);
 }
 
-}  // namespace
-
-bool is_squad_recipe(const Json& recipe) {
+// Recipes of older runs may not name their task; then the model does.
+bool was_squad_run(const Path& model, const Json& recipe) {
   if (!recipe.is_object()) return false;
-  const Json data = recipe.value("data", Json());
-  return recipe.contains("answers") ||
-         (data.is_object() && (data.contains("max_sequence_length") || data.contains("epochs")));
+  if (recipe.contains("task")) return recipe.at("task") == kSquadTask;
+  const auto folder = training::model_folder_in(model);
+  return folder && formats::read_bert_config(*folder / "config.json").architecture ==
+                       "BertForQuestionAnswering";
 }
+
+}  // namespace
 
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
   JsonReader reader(recipe, place, "");
+  require_task(reader, kSquadTask);
   SquadConfig config;
   config.engine = engine::parse_engine_config(reader, place);
   require(config.engine.run.steps > 0 || !reader.object("run").has("steps"),
@@ -69,6 +75,16 @@ SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
   return config;
 }
 
+RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {
+  const SquadConfig config = parse_squad_recipe(recipe, place);
+  const auto of_task = [config](const engine::BatchSizes&) -> Json {
+    return {{"epochs", config.engine.run.steps > 0 ? Json() : Json(config.epochs)},
+            {"max_sequence_length", config.features.max_sequence_length},
+            {"doc_stride", config.features.doc_stride}};
+  };
+  return {.engine = config.engine, .of_task = of_task};
+}
+
 std::optional<SquadConfig> squad_config_of_run(const Path& model) {
   const Path of_run = model / "recipe.json", of_checkpoint = model / "state.json";
   Json recipe;
@@ -79,8 +95,8 @@ std::optional<SquadConfig> squad_config_of_run(const Path& model) {
     place = of_checkpoint.string();
     recipe = read_json(of_checkpoint).value("/client_state/recipe"_json_pointer, Json());
   }
-  // Another kind of run says itself, when it is opened, that it holds no answers.
-  if (!is_squad_recipe(recipe)) return std::nullopt;
+  // Another task's model fails when it is opened: it has no answers.
+  if (!was_squad_run(model, recipe)) return std::nullopt;
   return parse_squad_recipe(recipe, place);
 }
 

@@ -2,14 +2,23 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "onebit/data/answer_decoder.h"
 #include "onebit/data/squad_features.h"
 #include "onebit/engine/config.h"
 #include "onebit/model/config.h"
 #include "onebit/model/memory_plan.h"
+#include "onebit/tasks/task_list.h"
 
 namespace onebit::tasks {
+
+// The recipe's key "task".
+inline constexpr const char* kSquadTask = "squad";
+
+// Prefixes of what SQuAD leaves of a checkpoint: heads of other tasks, and the pooler.
+inline const std::vector<std::string> kNotForSquad = {"cls.", "classifier.", "bert.pooler."};
 
 struct SquadConfig {
   engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
@@ -24,14 +33,15 @@ struct SquadConfig {
   data::DecodeOptions decode;
 };
 
-// Whether a recipe is one for SQuAD: it has a section or a key that only these have.
-bool is_squad_recipe(const Json& recipe);
-
-// Errors: unknown keys, values out of range, run.steps and data.epochs both given.
+// Errors: another task's recipe, unknown keys, values out of range, run.steps and data.epochs both
+// given.
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place);
 
+// What `onebit inspect` shows.
+RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place);
+
 // The recipe of the run or checkpoint that `model` names; empty where it is a model folder by
-// itself.
+// itself or of another task's run.
 std::optional<SquadConfig> squad_config_of_run(const Path& model);
 
 // The configuration with the recipe's dropout. Error: fewer positions than max_sequence_length.

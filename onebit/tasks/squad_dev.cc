@@ -16,7 +16,7 @@ data::SquadFeatureOptions for_prediction(data::SquadFeatureOptions options, int 
 
 }  // namespace
 
-SquadDev::SquadDev(const Path& path, const ModelDescription& description,
+SquadDev::SquadDev(const Path& path, const training::ModelDescription& description,
                    data::SquadFeatureOptions features, data::DecodeOptions decode, int64_t batch,
                    int threads)
     : predict_(data::read_squad(path, data::SquadUse::kPredict)),
@@ -30,8 +30,8 @@ SquadDev::SquadDev(const Path& path, const ModelDescription& description,
   decode_.may_be_unanswerable = has_unanswerable(predict_);
 }
 
-BestSquadModel SquadDev::evaluate(Context& context, model::QuestionAnsweringModel& model,
-                                  DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
+DevScore SquadDev::evaluate(Context& context, model::QuestionAnsweringModel& model,
+                            training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
   const data::SpanLogits logits =
       predict_logits(context, model, features_, batch_, buffer, communicator);
   std::array<double, 2> score{};

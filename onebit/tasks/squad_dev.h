@@ -9,24 +9,22 @@
 
 namespace onebit::tasks {
 
-// The model that a run keeps.
-struct BestSquadModel {
+struct DevScore {
   double exact = 0, f1 = 0;  // per cent
   int64_t questions = 0;
-  int64_t step = 0;
 };
 
 class SquadDev {
  public:
-  SquadDev(const Path& path, const ModelDescription& description,
+  SquadDev(const Path& path, const training::ModelDescription& description,
            data::SquadFeatureOptions features, data::DecodeOptions decode, int64_t batch,
            int threads);
 
   data::BatchBounds bounds() const { return {.sequences = batch_, .rows = batch_ * longest_}; }
   const data::SquadDataset& dataset() const { return predict_; }
   // EM and F1 of the model, equal on all ranks. The answers are kept, on rank 0. Collective.
-  BestSquadModel evaluate(Context& context, model::QuestionAnsweringModel& model,
-                          DeviceBatchBuffer& buffer, comm::Communicator& communicator);
+  DevScore evaluate(Context& context, model::QuestionAnsweringModel& model,
+                    training::DeviceBatchBuffer& buffer, comm::Communicator& communicator);
   // predictions.json, nbest_predictions.json and, for version 2.0, null_odds.json of the last
   // evaluate().
   void write_answers(const Path& folder) const;

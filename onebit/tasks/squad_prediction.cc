@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "onebit/comm/thread_communicator.h"
-#include "onebit/tasks/task_heads.h"
+#include "onebit/tasks/squad_config.h"
 #include "onebit/text/utf8.h"
 
 namespace onebit::tasks {
@@ -45,7 +45,8 @@ void exchange(data::SpanLogits& logits, const data::SpanSweep& sweep,
 
 data::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
                                 const data::SquadFeatures& features, int64_t batch,
-                                DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
+                                training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator) {
   data::SpanLogits logits(features);
   const data::SpanSweep sweep(features, batch, communicator.world_size(), communicator.rank());
   data::SpanBatch rows;
@@ -69,10 +70,11 @@ bool has_unanswerable(const data::SquadDataset& dataset) {
 
 SquadPredictor::SquadPredictor(Context& context, const Path& path)
     : context_(context),
-      description_(read_model_description(find_model_folder(path))),
+      description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_) {
   table_.allocate(context.device(), DType::kF32);
-  load_values(table_, find_model_folder(path), {.may_lack = {}, .may_ignore = kNotForSquad});
+  training::load_values(table_, training::find_model_folder(path),
+                        {.may_lack = {}, .may_ignore = kNotForSquad});
 }
 
 SquadPredictor::Computed SquadPredictor::compute(const data::SquadDataset& dataset,
@@ -87,8 +89,8 @@ SquadPredictor::Computed SquadPredictor::compute(const data::SquadDataset& datas
   auto features = std::make_unique<data::SquadFeatures>(dataset, description_.vocabulary,
                                                         description_.casing, wanted);
   const data::SpanSweep sweep(*features, options.batch, 1, 0);
-  model_.plan(context_, limits_of(sweep.bounds()), {}, false);
-  DeviceBatchBuffer buffer(context_.device(), sweep.bounds());
+  model_.plan(context_, training::limits_of(sweep.bounds()), {}, false);
+  training::DeviceBatchBuffer buffer(context_.device(), sweep.bounds());
   data::SpanLogits logits =
       predict_logits(context_, model_, *features, options.batch, buffer, communicator);
   return {std::move(features), std::move(logits)};

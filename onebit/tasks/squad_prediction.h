@@ -10,8 +10,8 @@
 #include "onebit/data/answer_decoder.h"
 #include "onebit/data/span_stream.h"
 #include "onebit/model/question_answering_model.h"
-#include "onebit/tasks/device_batch.h"
-#include "onebit/tasks/model_folder.h"
+#include "onebit/training/device_batch.h"
+#include "onebit/training/model_folder.h"
 
 namespace onebit::tasks {
 
@@ -19,7 +19,8 @@ namespace onebit::tasks {
 // be planned for `batch` sequences of features.options().max_sequence_length. Collective.
 data::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
                                 const data::SquadFeatures& features, int64_t batch,
-                                DeviceBatchBuffer& buffer, comm::Communicator& communicator);
+                                training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator);
 
 // Whether a file speaks of unanswerable questions: version 2, or one marked so.
 bool has_unanswerable(const data::SquadDataset& dataset);
@@ -36,7 +37,7 @@ class SquadPredictor {
   // `path` as find_model_folder() takes it. Error: a model without "qa_outputs".
   SquadPredictor(Context& context, const Path& path);
 
-  const ModelDescription& description() const { return description_; }
+  const training::ModelDescription& description() const { return description_; }
   // Builds features and computes their logits. Collective. `dataset` must outlive the result.
   struct Computed {
     std::unique_ptr<data::SquadFeatures> features;
@@ -50,7 +51,7 @@ class SquadPredictor {
 
  private:
   Context& context_;
-  ModelDescription description_;
+  training::ModelDescription description_;
   params::Table table_;
   model::QuestionAnsweringModel model_;
 };

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 
 #include "onebit/data/batch_stream.h"
@@ -17,7 +18,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr BatchBounds kBounds{.sequences = 1, .rows = 1, .masked_rows = 1};
+std::function<Batch()> batches_of(const BatchBounds& bounds) {
+  return [bounds] {
+    Batch batch;
+    batch.reserve(bounds);
+    return batch;
+  };
+}
+
+const std::function<Batch()> kMake = batches_of({.sequences = 1, .rows = 1, .masked_rows = 1});
 
 void fill(Batch& batch, int64_t ticket) {
   batch.clear();
@@ -27,13 +36,13 @@ void fill(Batch& batch, int64_t ticket) {
 TEST(Prefetcher, HandsOutAllBatchesInOrder) {
   for (const int threads : {1, 2, 4}) {
     for (const int depth : {1, 3, 8}) {
-      Prefetcher prefetcher(
+      Prefetcher<Batch> prefetcher(
           [](int64_t ticket, Batch& batch) {
             if (ticket % 3 == 0) std::this_thread::yield();
             fill(batch, ticket);
             return ticket < 200;
           },
-          kBounds, {.threads = threads, .depth = depth});
+          kMake, {.threads = threads, .depth = depth});
       for (uint64_t expected = 0; expected < 200; ++expected) {
         const Batch* batch = prefetcher.next();
         ASSERT_NE(batch, nullptr);
@@ -47,13 +56,13 @@ TEST(Prefetcher, HandsOutAllBatchesInOrder) {
 
 TEST(Prefetcher, NeverRunsFurtherAheadThanItsDepth) {
   std::atomic<int64_t> built = 0;
-  Prefetcher prefetcher(
+  Prefetcher<Batch> prefetcher(
       [&](int64_t ticket, Batch& batch) {
         fill(batch, ticket);
         ++built;
         return true;
       },
-      kBounds, {.threads = 2, .depth = 3});
+      kMake, {.threads = 2, .depth = 3});
   for (int64_t taken = 1; taken <= 20; ++taken) {
     prefetcher.next();
     // The one handed out and three more; never beyond.
@@ -65,13 +74,13 @@ TEST(Prefetcher, NeverRunsFurtherAheadThanItsDepth) {
 
 TEST(Prefetcher, CarriesFailuresToTheConsumerInTheirPlace) {
   for (const int threads : {1, 3}) {
-    Prefetcher prefetcher(
+    Prefetcher<Batch> prefetcher(
         [](int64_t ticket, Batch& batch) {
           if (ticket == 5) throw std::runtime_error("ticket 5");
           fill(batch, ticket);
           return true;
         },
-        kBounds, {.threads = threads, .depth = 4});
+        kMake, {.threads = threads, .depth = 4});
     for (uint64_t expected = 0; expected < 5; ++expected) {
       ASSERT_EQ(prefetcher.next()->samples[0], expected);
     }
@@ -88,12 +97,12 @@ TEST(Prefetcher, CarriesFailuresToTheConsumerInTheirPlace) {
 
 TEST(Prefetcher, StopsAtAnyTime) {
   for (int taken = 0; taken < 6; ++taken) {
-    Prefetcher prefetcher(
+    Prefetcher<Batch> prefetcher(
         [](int64_t ticket, Batch& batch) {
           fill(batch, ticket);
           return true;
         },
-        kBounds, {.threads = 3, .depth = 2});
+        kMake, {.threads = 3, .depth = 2});
     for (int i = 0; i < taken; ++i) prefetcher.next();
   }
 }
@@ -103,12 +112,12 @@ TEST(Prefetcher, GivesWhatTheStreamBuilds) {
   const auto store = make_store(folder / "store", sample_documents(20, 31));
   BatchStream stream({{store}}, {.seed = 1, .micro_batch = 4, .accumulation = 2});
   const uint64_t step = stream.samples_per_step();
-  Prefetcher prefetcher(
+  Prefetcher<Batch> prefetcher(
       [&](int64_t ticket, Batch& batch) {
         stream.build(static_cast<uint64_t>(ticket / 2) * step, ticket % 2, batch);
         return true;
       },
-      stream.bounds(), {.threads = 3, .depth = 5});
+      batches_of(stream.bounds()), {.threads = 3, .depth = 5});
   BatchStream again({{store}}, {.seed = 1, .micro_batch = 4, .accumulation = 2});
   // Far enough for several epochs.
   const auto tickets = static_cast<int64_t>(3 * again.first_epoch_examples() / 4);
@@ -123,11 +132,26 @@ TEST(Prefetcher, GivesWhatTheStreamBuilds) {
   }
 }
 
+TEST(Prefetcher, TakesAnotherBatchInExchange) {
+  Prefetcher<std::unique_ptr<Batch>> prefetcher(
+      [](int64_t ticket, std::unique_ptr<Batch>& batch) {
+        fill(*batch, ticket);
+        return true;
+      },
+      [] { return std::make_unique<Batch>(); }, {.threads = 2, .depth = 2});
+  std::vector<std::unique_ptr<Batch>> step(3);
+  for (auto& batch : step) batch = std::make_unique<Batch>();
+  for (uint64_t ticket = 0; ticket < 30; ticket += step.size()) {
+    for (auto& batch : step) std::swap(batch, *prefetcher.next());
+    for (size_t i = 0; i < step.size(); ++i) ASSERT_EQ(step[i]->samples[0], ticket + i);
+  }
+}
+
 TEST(Prefetcher, RefusesNoThreadsAndNoDepth) {
   const auto build = [](int64_t, Batch&) { return false; };
-  EXPECT_THAT(message_of([&] { Prefetcher(build, kBounds, {.threads = 0}); }),
+  EXPECT_THAT(message_of([&] { Prefetcher<Batch>(build, kMake, {.threads = 0}); }),
               testing::HasSubstr("at least 1 thread"));
-  EXPECT_THAT(message_of([&] { Prefetcher(build, kBounds, {.threads = 1, .depth = 0}); }),
+  EXPECT_THAT(message_of([&] { Prefetcher<Batch>(build, kMake, {.threads = 1, .depth = 0}); }),
               testing::HasSubstr("depth of at least 1"));
 }
 

@@ -18,8 +18,9 @@ ProgressFigures figures(int64_t step) {
   return {.step = step,
           .total_steps = 2000,
           .loss = 7.3012,
-          .mlm_loss = 6.61,
-          .nsp_loss = 0.69,
+          .metrics = {{.name = "mlm_loss", .value = 6.61, .label = "mlm"},
+                      {.name = "nsp_loss", .value = 0.69, .label = "nsp"},
+                      {.name = "mlm_accuracy", .value = 0.1}},
           .learning_rate = 1e-4,
           .samples_per_second = 84.2,
           .tokens_per_second = 10800,
@@ -36,7 +37,7 @@ TEST(ProgressText, PartsThatFit) {
   EXPECT_EQ(progress_text(figures(120), 40), "step 120/2000 6%  loss 7.301  mlm 6.610");
   EXPECT_EQ(progress_text(figures(120), 1), "step 120/2000 6%");
   ProgressFigures without = figures(3);
-  without.nsp_loss = NAN;
+  without.metrics[1].value = NAN;
   without.total_steps = 0;
   EXPECT_EQ(progress_text(without, 38), "step 3  loss 7.301  mlm 6.610");
 }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "onebit/comm/thread_communicator.h"
-#include "onebit/tasks/pretraining_run.h"
+#include "onebit/tasks/pretraining_task.h"
 #include "tests/base/damage.h"
 #include "tests/tasks/small_corpus.h"
 
@@ -150,6 +150,7 @@ TEST_F(InspectTest, RecipesOfBothTasks) {
   Json recipe = kRecipe;
   recipe.erase("model");
   recipe.erase("run");
+  recipe["task"] = "squad";
   recipe["data"] = {{"epochs", 3}, {"doc_stride", 64}};
   const Json squad = inspect(written("squad.json", recipe), false);
   EXPECT_EQ(keys_of(squad), with(kRecipeKeys, {"epochs", "max_sequence_length", "doc_stride"}));

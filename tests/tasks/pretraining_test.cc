@@ -1,4 +1,4 @@
-#include "onebit/tasks/pretraining.h"
+#include "onebit/tasks/pretraining_task.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include "onebit/base/folder_lock.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/device/memory.h"
-#include "onebit/tasks/evaluation.h"
 #include "onebit/tasks/fill_mask.h"
-#include "onebit/tasks/pretraining_run.h"
+#include "onebit/tasks/pretraining_evaluation.h"
+#include "onebit/tasks/pretraining_task.h"
 #include "tests/base/damage.h"
 #include "tests/tasks/metrics_lines.h"
 #include "tests/tasks/small_corpus.h"
@@ -86,16 +86,18 @@ TEST_F(PretrainingTest, EvaluationOfTheModelEqualsTheRuns) {
   given.recipe["data"]["evaluation_samples"] = 0;
   given.recipe["data"]["whole_word_masking"] = true;
   given.recipe["data"]["masked_lm_probability"] = 0.3;
-  PretrainingSummary summary;
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
-  summary = run_pretraining(context, given, *communicator);
+  const training::RunSummary summary = run_pretraining(context, given, *communicator);
   const HeldOutResult again =
       evaluate_model(context, {.model = given.output, .data = corpus_.valid()}, *communicator);
   ASSERT_TRUE(summary.after.has_value());
-  EXPECT_EQ(again.samples, summary.after->samples);
-  EXPECT_NEAR(again.mlm_loss, summary.after->mlm_loss, 1e-5);
-  EXPECT_NEAR(again.nsp_loss, summary.after->nsp_loss, 1e-5);
+  const auto after = [&](const char* name) {
+    return metrics::value_of(summary.after->metrics, name);
+  };
+  EXPECT_EQ(static_cast<double>(again.samples), after("samples"));
+  EXPECT_NEAR(again.mlm_loss, after("mlm_loss"), 1e-5);
+  EXPECT_NEAR(again.nsp_loss, after("nsp_loss"), 1e-5);
 }
 
 TEST_F(PretrainingTest, ResumesBitForBit) {
@@ -211,7 +213,8 @@ TEST_F(PretrainingTest, StepsAllocateNothingAfterTheFirst) {
   Context context = Context::cpu(1);
   PretrainingOptions given = options("run", 30);
   given.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
-  PretrainingRun run(context, given, *communicator);
+  PretrainingTask task(given, *communicator);
+  training::Session run(context, task, given, *communicator);
   for (int step = 0; step < 12; ++step) run.train_step();
   const int64_t before = memory::allocation_count();
   for (int step = 0; step < 12; ++step) run.train_step();
@@ -222,7 +225,9 @@ TEST_F(PretrainingTest, CompressedStepsAllocateNothingAfterTheFirst) {
   std::atomic<int64_t> before = 0;
   comm::run_thread_world(2, [&](comm::Communicator& communicator) {
     Context context = Context::cpu(1);
-    PretrainingRun run(context, options("run", 30), communicator);
+    const PretrainingOptions given = options("run", 30);
+    PretrainingTask task(given, communicator);
+    training::Session run(context, task, given, communicator);
     for (int step = 0; step < 12; ++step) run.train_step();
     EXPECT_EQ(run.engine().optimizer().phase(), optim::Phase::kCompressed);
     communicator.barrier();
@@ -241,7 +246,8 @@ TEST_F(PretrainingTest, SaysWhatIsNotAsItWas) {
   run_pretraining(context, given, *communicator);
   given.resume = true;
   const auto decided = [&] {
-    PretrainingRun run(context, given, *communicator);
+    PretrainingTask task(given, *communicator);
+    training::Session run(context, task, given, *communicator);
     std::string all;
     for (const std::string& line : run.facts().decisions) all += line + "\n";
     return all;
@@ -269,6 +275,11 @@ TEST_F(PretrainingTest, RefusesWhatCannotWorkAndTouchesNothing) {
   PretrainingOptions bad = options("bad");
   bad.recipe["data"]["sequence_length"] = 64;
   EXPECT_NE(error_of(bad).find("sequence_length"), std::string::npos);
+  bad = options("bad");
+  bad.recipe["task"] = "squad";
+  EXPECT_NE(error_of(bad).find("run `onebit squad train` with this recipe"), std::string::npos);
+  bad.recipe["task"] = "squat";
+  EXPECT_NE(error_of(bad).find("one of pretrain, squad"), std::string::npos);
   bad = options("bad");
   bad.recipe["optimzer"] = 3;
   EXPECT_NE(error_of(bad).find("optimizer"), std::string::npos);

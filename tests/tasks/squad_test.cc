@@ -7,7 +7,7 @@
 #include "onebit/model/pretraining_model.h"
 #include "onebit/tasks/squad_config.h"
 #include "onebit/tasks/squad_prediction.h"
-#include "onebit/tasks/squad_training.h"
+#include "onebit/tasks/squad_task.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/data/squad_json.h"
@@ -55,7 +55,7 @@ class SquadTest : public testing::Test {
 
   // A pre-trained BERT that has learned nothing: with a pooler and pre-training heads.
   static void write_model(const Path& path) {
-    ModelDescription description;
+    training::ModelDescription description;
     description.architecture = "BertForPreTraining";
     description.vocabulary = std::make_shared<text::Vocabulary>(
         text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
@@ -71,7 +71,7 @@ class SquadTest : public testing::Test {
     table.allocate(Device{}, DType::kF32);
     table.initialize(1);
     std::filesystem::create_directories(path);
-    ValueSnapshot(table).write(path, description);
+    training::ValueSnapshot(table).write(path, description);
   }
 
   SquadTrainingOptions options(const std::string& name) const {
@@ -97,11 +97,11 @@ class SquadTest : public testing::Test {
     options.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
   }
 
-  static SquadSummary train(const SquadTrainingOptions& options, int world) {
-    SquadSummary summary;
+  static training::RunSummary train(const SquadTrainingOptions& options, int world) {
+    training::RunSummary summary;
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
       Context context = Context::cpu(1);
-      const SquadSummary mine = run_squad_training(context, options, communicator);
+      const training::RunSummary mine = run_squad_training(context, options, communicator);
       if (communicator.rank() == 0) summary = mine;
     });
     return summary;
@@ -120,11 +120,11 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   given.recipe["run"]["checkpoint_every"] = 0;
   given.recipe["model"]["hidden_dropout_prob"] = 0;
   given.recipe["model"]["attention_probs_dropout_prob"] = 0;
-  const SquadSummary summary = train(given, 1);
+  const training::RunSummary summary = train(given, 1);
   ASSERT_TRUE(summary.best.has_value());
-  EXPECT_EQ(summary.best->exact, 100);
-  EXPECT_EQ(summary.best->f1, 100);
-  EXPECT_EQ(summary.best->total, 7);
+  EXPECT_EQ(metrics::value_of(summary.best->record, "exact"), 100);
+  EXPECT_EQ(metrics::value_of(summary.best->record, "f1"), 100);
+  EXPECT_EQ(metrics::value_of(summary.best->record, "questions"), 7);
   EXPECT_EQ(losses("run").size(), 100u);
   EXPECT_EQ(formats::read_bert_config(given.output / "config.json").architecture,
             "BertForQuestionAnswering");
@@ -212,14 +212,14 @@ TEST_F(SquadTest, ResumesBitForBit) {
   for (const int world : {1, 2}) {
     const std::string whole = "whole" + std::to_string(world);
     const std::string broken = "broken" + std::to_string(world);
-    const SquadSummary unbroken = train(options(whole), world);
+    const training::RunSummary unbroken = train(options(whole), world);
     SquadTrainingOptions first = options(broken);
     first.recipe["scheduler"]["params"]["total_num_steps"] = 12;
     first.recipe["run"]["steps"] = 9;  // checkpoints at 5 and 9, in the compressed phase
     train(first, world);
     SquadTrainingOptions rest = options(broken);
     rest.resume = true;
-    const SquadSummary resumed = train(rest, world);
+    const training::RunSummary resumed = train(rest, world);
     EXPECT_EQ(losses(broken), losses(whole)) << world << " ranks";
     EXPECT_EQ(resumed.samples, unbroken.samples);
   }
@@ -228,9 +228,9 @@ TEST_F(SquadTest, ResumesBitForBit) {
 // The folder holds a model of a step that the run has given up.
 TEST_F(SquadTest, GoingBackKeepsTheNextModel) {
   train(options("run"), 1);
-  const SquadSummary summary = train(back_to(5, 6), 1);
+  const training::RunSummary summary = train(back_to(5, 6), 1);
   ASSERT_TRUE(summary.best.has_value());
-  EXPECT_EQ(summary.best_step, 6);
+  EXPECT_EQ(summary.best->step, 6);
 }
 
 TEST_F(SquadTest, GoingBackKeepsABestThatTheFolderStillHolds) {
@@ -280,7 +280,7 @@ TEST_F(SquadTest, EpochsDecideTheSteps) {
   given.dev.reset();
   given.recipe["run"].erase("steps");
   given.recipe["data"]["epochs"] = 2;
-  const SquadSummary summary = train(given, 1);
+  const training::RunSummary summary = train(given, 1);
   const Json state =
       read_json(folder_ / "run" / ("global_step" + std::to_string(summary.steps)) / "state.json");
   const auto windows = state.at("client_state").at("windows").get<int64_t>();
@@ -289,6 +289,26 @@ TEST_F(SquadTest, EpochsDecideTheSteps) {
   EXPECT_FALSE(summary.best.has_value());
   Context context = Context::cpu(1);
   EXPECT_NO_THROW(SquadPredictor(context, given.output));
+}
+
+// A recipe that names no task is that of the command; what the run stores names it.
+TEST_F(SquadTest, TheRunNamesItsTask) {
+  SquadTrainingOptions given = options("run");
+  given.recipe["run"]["steps"] = 2;
+  train(given, 1);
+  const Json stored = read_json(given.output / "recipe.json");
+  EXPECT_EQ(stored.at("task"), "squad");
+  const Path checkpoint = given.output / "global_step2";
+  EXPECT_EQ(read_json(checkpoint / "state.json").at("client_state").at("recipe"), stored);
+  EXPECT_TRUE(squad_config_of_run(checkpoint).has_value());
+
+  // As a run of before is that did not.
+  write_file_atomically(given.output / "recipe.json", given.recipe.dump());
+  EXPECT_TRUE(squad_config_of_run(given.output).has_value());
+  Json other = stored;
+  other["task"] = "pretrain";
+  write_file_atomically(given.output / "recipe.json", other.dump());
+  EXPECT_FALSE(squad_config_of_run(given.output).has_value());
 }
 
 TEST_F(SquadTest, RefusesWhatCannotWorkAndTouchesNothing) {
@@ -304,6 +324,7 @@ TEST_F(SquadTest, RefusesWhatCannotWorkAndTouchesNothing) {
   };
   EXPECT_TRUE(
       has(error_of([](auto& o) { o.recipe["data"]["max_sequence_length"] = 129; }), "positions"));
+  EXPECT_TRUE(has(error_of([](auto& o) { o.recipe["task"] = "pretrain"; }), "`onebit pretrain`"));
   EXPECT_TRUE(has(error_of([](auto& o) { o.recipe["data"]["epochs"] = 1; }), "run.steps"));
   EXPECT_TRUE(has(error_of([](auto& o) { o.recipe["answers"]["n_best"] = 3; }), "n_best_size"));
   EXPECT_TRUE(has(error_of([](auto& o) { o.recipe["data"]["doc_strid"] = 3; }), "doc_stride"));

@@ -3,7 +3,7 @@
 # and nothing of the build machine.
 # shellcheck shell=bash
 
-GPU_TESTS=(device ops comm compress model tasks)
+GPU_TESTS=(device ops comm compress model training tasks)
 GPU_FILTER='*uda*:*CUDA*:*Nccl*:*Staged*'
 
 # gpu_check TEST_PREFIX BENCH COMPARISON RESULTS_FOLDER [--no-sanitizer] [--no-bench] [--no-compare]

@@ -1,0 +1,169 @@
+#include "onebit/convert/convert.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "onebit/base/partial_folder.h"
+#include "onebit/convert/convert_config.h"
+#include "onebit/convert/task_heads.h"
+#include "onebit/formats/mapped_source.h"
+#include "onebit/metrics/human.h"
+#include "onebit/training/model_folder.h"
+
+namespace onebit::convert {
+namespace {
+
+namespace files = std::filesystem;
+using formats::NamePlan;
+
+// "f32", or "197 f32, 2 f16" where types are mixed.
+std::string describe_types(const formats::TensorSource& source) {
+  std::map<std::string_view, int> counts;
+  for (const auto& entry : source.entries()) ++counts[onebit::name_of(entry.dtype)];
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : counts) {
+    parts.push_back(counts.size() == 1 ? std::string(name) : fmt::format("{} {}", count, name));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// Reasons are few, tensors may be hundreds.
+void tell_skipped(const std::vector<NamePlan::Skipped>& skipped, std::vector<std::string>& lines) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const auto& [name, reason] : skipped) by_reason[reason].push_back(name);
+  for (const auto& [reason, names] : by_reason) {
+    lines.push_back(names.size() == 1 ? fmt::format("left out: {} ({})", names[0], reason)
+                                      : fmt::format("left out: {} tensors, as {} ({})",
+                                                    names.size(), names[0], reason));
+  }
+}
+
+void drop_tensors(NamePlan& plan, const std::vector<std::string>& prefixes,
+                  const std::string& place) {
+  for (const std::string& prefix : prefixes) {
+    const auto is_dropped = [&](const formats::MapStep& step) {
+      return step.target.name.starts_with(prefix);
+    };
+    require(std::any_of(plan.steps.begin(), plan.steps.end(), is_dropped),
+            "{}: --drop {}: no tensor's name begins so", place, prefix);
+    for (const auto& step : plan.steps) {
+      if (is_dropped(step)) plan.skipped.push_back({step.target.name, "as asked by --drop"});
+    }
+    std::erase_if(plan.steps, is_dropped);
+  }
+}
+
+std::vector<formats::TensorEntry> targets_of(const NamePlan& plan) {
+  std::vector<formats::TensorEntry> entries;
+  for (const auto& step : plan.steps) entries.push_back(step.target);
+  return entries;
+}
+
+// What the tensors say about the heads goes into the config.
+void adopt_heads(formats::BertConfigFile& config, const TaskHeads& heads,
+                 const std::string& place) {
+  config.architecture = heads.architecture;
+  if (heads.classes == 0) return;
+  const auto classes = static_cast<size_t>(heads.classes);
+  if (config.labels.empty() && classes != 2) {
+    for (size_t id = 0; id < classes; ++id) config.labels.push_back(fmt::format("LABEL_{}", id));
+  }
+  require(config.labels.empty() || config.labels.size() == classes,
+          "{}: the classifier has {} classes, id2label of its config names {}", place, classes,
+          config.labels.size());
+}
+
+class Conversion {
+ public:
+  explicit Conversion(const ConvertOptions& options) : options_(options) {}
+
+  std::vector<std::string> run() {
+    PartialFolder output(options_.output, Existing::kRefuse);
+    open();
+    formats::HuggingFaceFolder model = describe_model(options_, source_, lines_);
+    formats::cut_vocabulary(plan_, model.config.vocab_size);
+    auto tensors = std::make_shared<formats::MappedSource>(opened_.tensors, std::move(plan_));
+    match(model.config, *tensors);
+    tell_skipped(tensors->skipped(), lines_);
+    model.config.torch_dtype = written_type(*tensors);
+    write(output, model, std::move(tensors));
+    return std::move(lines_);
+  }
+
+ private:
+  void open() {
+    const Path input = files::is_directory(options_.input) && !options_.from
+                           ? training::model_folder_in(options_.input).value_or(options_.input)
+                           : options_.input;
+    opened_ = formats::open_checkpoint(input, options_.from);
+    source_.place = opened_.tensors->place();
+    const auto& entries = opened_.tensors->entries();
+    source_.naming = formats::detect_naming(entries, source_.place);
+    plan_ = formats::plan_to_ours(entries, source_.naming, source_.place);
+    drop_tensors(plan_, options_.drop, source_.place);
+    source_.shape = formats::bert_shape_of(targets_of(plan_), source_.place);
+    source_.folders = {opened_.folder};
+    if (opened_.kind == formats::CheckpointKind::kDeepSpeed) {
+      source_.folders.push_back(opened_.folder / "..");
+    }
+    lines_.push_back(fmt::format("{}: {}, {} tensors ({}), names of {}, layer norms {} sublayers",
+                                 source_.place, formats::name_of(opened_.kind), entries.size(),
+                                 describe_types(*opened_.tensors), formats::name_of(source_.naming),
+                                 source_.shape.pre_layer_norm ? "before" : "after"));
+    for (const Path& other : opened_.others) {
+      lines_.push_back(fmt::format("not read: {} (--from chooses)", other.string()));
+    }
+  }
+
+  void match(formats::BertConfigFile& config, const formats::TensorSource& tensors) {
+    const TaskHeads heads = find_heads(tensors.entries(), config.architecture);
+    const auto wanted = all_tensors(config, heads);
+    formats::require_match(tensors, wanted, {.may_lack = heads.lacking, .may_ignore = {}});
+    adopt_heads(config, heads, source_.place);
+    if (!heads.lacking.empty()) {
+      lines_.push_back(fmt::format("not there, a task that wants them draws them anew: {}",
+                                   fmt::join(heads.lacking, ", ")));
+    }
+  }
+
+  // The type that config.json tells: of all tensors, f32 where they are mixed.
+  DType written_type(const formats::TensorSource& tensors) const {
+    if (options_.dtype) return *options_.dtype;
+    std::set<DType> types;
+    for (const auto& entry : tensors.entries()) types.insert(entry.dtype);
+    const bool is_half = types.size() == 1 && *types.begin() != DType::kF64;
+    return is_half ? *types.begin() : DType::kF32;
+  }
+
+  void write(PartialFolder& output, const formats::HuggingFaceFolder& model,
+             std::shared_ptr<const formats::TensorSource> tensors) {
+    if (options_.naming != formats::Naming::kHuggingFace) {
+      NamePlan plan = formats::plan_from_ours(tensors->entries(), options_.naming, source_.place);
+      tensors = std::make_shared<formats::MappedSource>(std::move(tensors), std::move(plan));
+    }
+    formats::write_hugging_face_folder(output.path(), model, *tensors, options_.dtype);
+    const auto bytes = files::file_size(output.path() / "model.safetensors");
+    output.finish();
+    lines_.push_back(
+        fmt::format("{}: {}, {} tensors, {}{}", options_.output.string(), model.config.architecture,
+                    tensors->entries().size(), metrics::human_bytes(static_cast<double>(bytes)),
+                    options_.naming == formats::Naming::kHuggingFace
+                        ? ""
+                        : fmt::format(", names of {}", formats::name_of(options_.naming))));
+  }
+
+  const ConvertOptions& options_;
+  formats::OpenedCheckpoint opened_;
+  ConvertSource source_;
+  NamePlan plan_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::vector<std::string> convert(const ConvertOptions& options) {
+  return Conversion(options).run();
+}
+
+}  // namespace onebit::convert

@@ -1,0 +1,37 @@
+// From any BERT checkpoint people have to an ordinary Hugging Face folder.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/formats/bert_config_file.h"
+#include "onebit/formats/name_tables.h"
+#include "onebit/formats/open_checkpoint.h"
+#include "onebit/text/casing.h"
+
+namespace onebit::convert {
+
+struct ConvertOptions {
+  Path input, output;
+  std::optional<formats::CheckpointKind> from;  // absent: found out
+  // config.json, Google's bert_config.json or an experiment file of DeepSpeed's BERT ("--cf").
+  // Absent: what stands beside the checkpoint, else the tensors' shapes and `heads`.
+  std::optional<Path> config;
+  std::optional<int64_t> heads;
+  std::optional<formats::GeluForm> activation;  // absent: as the config says
+  std::optional<Path> vocabulary;      // vocab.txt or tokenizer.json; absent: the one beside
+  std::optional<text::Casing> casing;  // absent: tokenizer_config.json beside, else the vocabulary
+  std::optional<DType> dtype;          // of the values; absent: as they are
+  formats::Naming naming = formats::Naming::kHuggingFace;  // of the tensors written
+  std::vector<std::string> drop;  // tensors that begin with one of these are left out
+};
+
+// Writes the folder, whole or not at all, and returns what was found and decided, line by line.
+// Errors: see open_checkpoint() and detect_naming(); tensors missing, unexpected or of another
+// shape, all listed; a config or a vocabulary that is nowhere or of another model; a casing that
+// the vocabulary contradicts; `output` not free.
+std::vector<std::string> convert(const ConvertOptions& options);
+
+}  // namespace onebit::convert

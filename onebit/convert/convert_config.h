@@ -1,0 +1,28 @@
+// The config and the vocabulary of a checkpoint that is being converted: found, asked for or told
+// by the tensors.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/convert/convert.h"
+#include "onebit/formats/bert_shape.h"
+#include "onebit/formats/hugging_face_folder.h"
+
+namespace onebit::convert {
+
+struct ConvertSource {
+  std::vector<Path> folders;  // where files of the model may stand, nearest first
+  std::string place;          // of the tensors
+  formats::Naming naming{};
+  formats::BertShape shape;
+};
+
+// config, vocabulary and tokenizer; appends what was decided to `lines`. The config's vocab_size is
+// the number of rows to be written; its architecture is the one it says.
+formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
+                                          const ConvertSource& source,
+                                          std::vector<std::string>& lines);
+
+}  // namespace onebit::convert

@@ -1,0 +1,82 @@
+#include "onebit/convert/task_heads.h"
+
+#include <algorithm>
+#include <set>
+
+#include "onebit/model/classification_model.h"
+#include "onebit/model/pretraining_model.h"
+#include "onebit/model/question_answering_model.h"
+#include "onebit/training/model_folder.h"
+
+namespace onebit::convert {
+namespace {
+
+constexpr const char* kPooler = "bert.pooler.";
+constexpr const char* kMaskedWords = "cls.predictions.";
+constexpr const char* kNextSentence = "cls.seq_relationship.";
+constexpr const char* kAnswers = "qa_outputs.";
+constexpr const char* kClassifier = "classifier.";
+
+// Models of transformers whose head is called "classifier".
+constexpr const char* kClassifierModels[] = {"BertForSequenceClassification",
+                                             "BertForTokenClassification", "BertForMultipleChoice"};
+
+std::string architecture_of(const std::set<std::string>& parts, const std::string& said) {
+  if (parts.contains(kAnswers)) return "BertForQuestionAnswering";
+  if (parts.contains(kClassifier)) {
+    const bool known = std::find(std::begin(kClassifierModels), std::end(kClassifierModels),
+                                 said) != std::end(kClassifierModels);
+    return known ? said : kClassifierModels[0];
+  }
+  if (parts.contains(kMaskedWords)) {
+    return parts.contains(kNextSentence) ? "BertForPreTraining" : "BertForMaskedLM";
+  }
+  return parts.contains(kNextSentence) ? "BertForNextSentencePrediction" : "BertModel";
+}
+
+}  // namespace
+
+TaskHeads find_heads(std::span<const formats::TensorEntry> ours,
+                     const std::string& config_architecture) {
+  TaskHeads heads;
+  std::set<std::string> parts;
+  for (const char* part : {kPooler, kMaskedWords, kNextSentence, kAnswers, kClassifier}) {
+    const bool there = std::any_of(ours.begin(), ours.end(),
+                                   [&](const auto& entry) { return entry.name.starts_with(part); });
+    if (there) {
+      parts.insert(part);
+    } else {
+      heads.lacking.emplace_back(part);
+    }
+  }
+  for (const auto& entry : ours) {
+    if (entry.name == "classifier.weight" && entry.shape.rank() == 2) {
+      heads.classes = entry.shape[0];
+    }
+  }
+  heads.architecture = architecture_of(parts, config_architecture);
+  return heads;
+}
+
+std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& config,
+                                               const TaskHeads& heads) {
+  const model::BertConfig shape = training::model_config(config);
+  std::vector<formats::WantedTensor> wanted;
+  std::set<std::string> names;
+  const auto add = [&](const params::Table& table) {
+    for (const params::Entry& entry : table.entries()) {
+      if (names.insert(entry.name).second) wanted.push_back({entry.name, entry.shape});
+    }
+  };
+  params::Table pretraining, answers, classification;
+  const model::PreTrainingModel pretraining_model(shape, pretraining);
+  const model::QuestionAnsweringModel answering_model(shape, answers);
+  const model::ClassificationModel classifier(shape, std::max<int64_t>(heads.classes, 1),
+                                              classification);
+  add(pretraining);
+  add(answers);
+  add(classification);
+  return wanted;
+}
+
+}  // namespace onebit::convert

@@ -1,0 +1,29 @@
+// Which of a BERT's parts a checkpoint has, and what transformers calls a model of these.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/formats/bert_config_file.h"
+#include "onebit/formats/match.h"
+
+namespace onebit::convert {
+
+struct TaskHeads {
+  std::vector<std::string> lacking;  // prefixes ("qa_outputs.") of parts that are not there at all
+  std::string architecture;          // "BertForQuestionAnswering"
+  int64_t classes = 0;               // rows of "classifier.", 0 without one
+};
+
+// Of tensors under our names. A part counts as there if one tensor of it is. `config_architecture`
+// tells models of the same tensors apart (token classification from sequence classification).
+TaskHeads find_heads(std::span<const formats::TensorEntry> ours,
+                     const std::string& config_architecture);
+
+// Every tensor that a model of this config may have, all heads included.
+std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& config,
+                                               const TaskHeads& heads);
+
+}  // namespace onebit::convert

@@ -1,0 +1,21 @@
+// A number that travels by its name: from a task to the progress line, metrics.jsonl, TensorBoard
+// and checkpoints.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onebit::metrics {
+
+struct Metric {
+  std::string name;
+  double value = 0;
+  bool is_count = false;   // a whole number, of no use as a curve
+  std::string label = {};  // on the progress line; empty: not shown there
+};
+
+// The value of the metric `name`; NaN without one.
+double value_of(const std::vector<Metric>& metrics, std::string_view name);
+
+}  // namespace onebit::metrics

@@ -1,0 +1,23 @@
+// A micro-batch of pre-training and how it reaches the model.
+#pragma once
+
+#include "onebit/data/batch.h"
+#include "onebit/training/batch_source.h"
+
+namespace onebit::tasks {
+
+// With masked words and next-sentence labels; see DeviceBatchBuffer::upload().
+model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer,
+                          const data::Batch& batch);
+
+struct PretrainingBatch : training::HostBatch {
+  const data::PackedRows& rows() const override { return batch; }
+  model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer) const override {
+    return tasks::upload(context, buffer, batch);
+  }
+  int64_t items() const override { return batch.masked(); }
+
+  data::Batch batch;
+};
+
+}  // namespace onebit::tasks

@@ -1,0 +1,68 @@
+#include "onebit/tasks/pretraining_inspection.h"
+
+#include <algorithm>
+
+#include "onebit/model/memory_report.h"
+#include "onebit/model/pretraining_model.h"
+#include "onebit/tasks/pretraining_config.h"
+
+namespace onebit::tasks {
+namespace {
+
+// What the memory options would save, at the recipe's micro-batch, without the optimizer.
+Json inspect_memory(const PretrainingConfig& config, int64_t micro_batch) {
+  const model::BatchLimits limits = {.rows = micro_batch * config.data.pairs.sequence_length,
+                                     .sequences = micro_batch,
+                                     .masked = micro_batch * config.data.masks.max_predictions};
+  const std::pair<const char*, model::MemoryOptions> choices[] = {
+      {"no option", {}},
+      {"gelu_checkpoint", {.gelu_checkpoint = true}},
+      {"normalize_invertible", {.normalize_invertible = true}},
+      {"both", {.gelu_checkpoint = true, .normalize_invertible = true}},
+      {"full_recomputation", {.full_recomputation = true}},
+  };
+  Json list = Json::array();
+  for (const auto& [name, options] : choices) {
+    const auto rows = model::memory_report(config.model, limits, options, config.engine.compute);
+    Json one = {{"name", name}, {"total_bytes", model::total_bytes(rows)}};
+    for (const auto& row : rows) {
+      std::string key = row.name + "_bytes";
+      std::replace(key.begin(), key.end(), ' ', '_');
+      one[key] = row.bytes;
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+}  // namespace
+
+Json model_sizes(const model::BertConfig& config) {
+  params::Table table;
+  const model::PreTrainingModel model(config, table);
+  return {{"layers", config.layers},
+          {"hidden_size", config.hidden_size},
+          {"heads", config.heads},
+          {"intermediate_size", config.intermediate_size},
+          {"max_positions", config.max_positions},
+          {"vocab_size", config.vocab_size},
+          {"pre_layer_norm", config.pre_layer_norm},
+          {"parameters", table.parameter_count()}};
+}
+
+RecipeFacts inspect_pretraining_recipe(const Json& recipe, const std::string& place) {
+  const int64_t vocabulary =
+      recipe.value("model", Json::object()).value("vocab_size", int64_t{30522});
+  const PretrainingConfig config = parse_pretraining_recipe(recipe, place, vocabulary);
+  const auto of_task = [config](const engine::BatchSizes& batch) -> Json {
+    const int64_t length = config.data.pairs.sequence_length;
+    return {{"sequence_length", length},
+            {"gigaflop_a_full_sequence",
+             1e-9 * model::training_flops(config.model, length, config.data.masks.max_predictions)},
+            {"model", model_sizes(config.model)},
+            {"memory_without_optimizer", inspect_memory(config, batch.micro)}};
+  };
+  return {.engine = config.engine, .of_task = of_task};
+}
+
+}  // namespace onebit::tasks

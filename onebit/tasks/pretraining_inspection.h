@@ -1,0 +1,14 @@
+// What `onebit inspect` shows of a pre-training recipe and of a model's sizes.
+#pragma once
+
+#include "onebit/model/config.h"
+#include "onebit/tasks/task_list.h"
+
+namespace onebit::tasks {
+
+// Sizes of the encoder, and the number of parameters with the pre-training heads.
+Json model_sizes(const model::BertConfig& config);
+
+RecipeFacts inspect_pretraining_recipe(const Json& recipe, const std::string& place);
+
+}  // namespace onebit::tasks

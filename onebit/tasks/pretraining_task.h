@@ -1,0 +1,78 @@
+// BERT pre-training from token stores to checkpoints.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/tasks/pretraining_data.h"
+#include "onebit/tasks/pretraining_held_out.h"
+#include "onebit/training/session.h"
+
+namespace onebit::tasks {
+
+struct PretrainingOptions : training::RunOptions {
+  // Token stores and their weights in the mixture (all 0: by size).
+  std::vector<std::pair<Path, double>> data;
+  std::optional<Path> valid;
+  std::optional<Path> initialize_from;  // a model whose values are the first ones
+};
+
+class PretrainingTask : public training::Task {
+ public:
+  // Opens the token stores and reads the recipe. `communicator` outlives the task.
+  PretrainingTask(const PretrainingOptions& options, comm::Communicator& communicator);
+
+  std::string_view name() const override { return kPretrainingTask; }
+  const engine::EngineConfig& config() const override { return config_.engine; }
+  const training::ModelDescription& description() const override { return description_; }
+
+  void declare(params::Table& table) override;
+  std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
+                                              const Json* saved) override;
+  data::BatchBounds evaluation_bounds() const override;
+  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
+  std::string fill(params::Table& table) override;
+  std::vector<std::string> resume(const Json& client_state, const std::string& place) override;
+
+  bool counts_items() const override { return true; }  // masked words
+  training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
+                                  const training::StepItems& items,
+                                  const model::TrainingPass& pass) override;
+  training::StepMetrics metrics(const training::StepSums& step) const override;
+  training::DrawnMetric drawn() const override { return {.name = "mlm_loss", .title = "MLM loss"}; }
+
+  // With held-out data: before the first step, as run.evaluate_every says, and at the end.
+  training::EvaluationTimes evaluation_times() const override;
+  training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator) override;
+  std::string describe(const std::vector<metrics::Metric>& record) const override;
+
+  training::Rows data_rows() const override { return data_rows_; }
+  std::string sequences() const override;
+  std::vector<std::string> decisions() const override { return decisions_; }
+
+ private:
+  void open_held_out_data(int threads);
+
+  PretrainingOptions options_;
+  comm::Communicator& communicator_;
+  Stores stores_;
+  training::ModelDescription description_;
+  PretrainingConfig config_;
+  std::unique_ptr<model::PreTrainingModel> model_;
+  std::unique_ptr<data::EvaluationStream> held_out_;
+  training::Rows data_rows_;
+  std::vector<std::string> decisions_;
+};
+
+// Trains until `run.steps` and writes checkpoints, metrics.jsonl, TensorBoard events and the
+// resolved recipe into `output`. Every rank calls it with the same options. Errors, among others:
+// `output` holds a run and neither resume was asked for nor is it another folder; the recipe does
+// not fit the checkpoint.
+training::RunSummary run_pretraining(Context& context, const PretrainingOptions& options,
+                                     comm::Communicator& communicator);
+
+}  // namespace onebit::tasks

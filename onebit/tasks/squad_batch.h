@@ -1,0 +1,18 @@
+// A micro-batch of windows and how it reaches the model.
+#pragma once
+
+#include "onebit/data/span_stream.h"
+#include "onebit/training/batch_source.h"
+
+namespace onebit::tasks {
+
+struct SquadBatch : training::HostBatch {
+  const data::PackedRows& rows() const override { return batch; }
+  model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer) const override {
+    return buffer.upload(context, batch, {{&model::DeviceBatch::spans, batch.spans, 2}});
+  }
+
+  data::SpanBatch batch;
+};
+
+}  // namespace onebit::tasks

@@ -1,0 +1,51 @@
+// Where the batches of a task come from.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "onebit/base/json.h"
+#include "onebit/data/batch.h"
+#include "onebit/training/device_batch.h"
+
+namespace onebit::training {
+
+// One micro-batch on the host: rows of tokens, and the labels of a task.
+class HostBatch {
+ public:
+  virtual ~HostBatch() = default;
+  virtual const data::PackedRows& rows() const = 0;
+  // With its labels; see DeviceBatchBuffer::upload().
+  virtual model::DeviceBatch upload(Context& context, DeviceBatchBuffer& buffer) const = 0;
+  // What the task's loss is a mean over, where that is not the sequences: masked tokens.
+  virtual int64_t items() const { return rows().sequences(); }
+};
+
+// Which samples of a step this rank is given. But for `rank` equal on all ranks.
+struct StreamShare {
+  uint64_t seed = 0;
+  int world_size = 1, rank = 0;
+  int64_t micro_batch = 1, accumulation = 1;
+  int threads = 1;  // for what is computed once, at the start
+};
+
+// The batches of one rank, in an order of samples that all ranks share. Usable from any number of
+// threads.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  // An empty batch that holds the memory of the largest.
+  virtual std::unique_ptr<HostBatch> make_batch() const = 0;
+  // Fills a batch of make_batch() with micro-step `micro_step` of the step that begins at global
+  // sample `first_sample`. A pure function of its arguments: the sample counter is the position.
+  virtual void build(uint64_t first_sample, int64_t micro_step, HostBatch& batch) = 0;
+  // The most any batch holds.
+  virtual data::BatchBounds bounds() const = 0;
+  // 0 where epochs have no common length (several token stores).
+  virtual uint64_t samples_per_epoch() const { return 0; }
+  // Members of the checkpoint's client state from which Task::open() finds the position again once
+  // `samples` were consumed, and which tell whether the data are the same.
+  virtual Json position(uint64_t samples) = 0;
+};
+
+}  // namespace onebit::training

@@ -1,0 +1,75 @@
+#include "onebit/training/best_model.h"
+
+#include <cmath>
+
+#include "onebit/base/folder.h"
+
+namespace onebit::training {
+namespace {
+
+// What the model in the folder of the run came to when it was kept.
+constexpr const char* kEvaluationFile = "evaluation.json";
+
+}  // namespace
+
+Json to_json(const KeptModel& kept) {
+  Json json = {{"step", kept.step}};
+  for (const metrics::Metric& metric : kept.record) {
+    if (metric.is_count) {
+      json[metric.name] = static_cast<int64_t>(metric.value);
+    } else {
+      json[metric.name] = metric.value;
+    }
+  }
+  return json;
+}
+
+KeptModel kept_model_from(JsonReader json) {
+  KeptModel kept{.step = json.integer("step", 0), .record = {}};
+  for (const auto& [name, value] : json.given().items()) {
+    if (name == "step") continue;
+    kept.record.push_back(
+        {.name = name, .value = json.number(name, 0), .is_count = value.is_number_integer()});
+  }
+  return kept;
+}
+
+bool BestModel::is_better(const std::vector<metrics::Metric>& record) const {
+  if (!best_) return true;
+  const double so_far = metrics::value_of(best_->record, kept_by_);
+  return std::isnan(so_far) || metrics::value_of(record, kept_by_) > so_far;
+}
+
+std::optional<std::string> BestModel::resume(const Json& client_state, bool taken_back) {
+  best_.reset();
+  if (client_state.contains("best")) {
+    best_ = kept_model_from(JsonReader(client_state, "state.json", "").object("best"));
+  }
+  const Path path = output_ / kEvaluationFile;
+  std::optional<KeptModel> kept;
+  if (std::filesystem::exists(path))
+    kept = kept_model_from(JsonReader(read_json(path), path.string(), ""));
+  if (!taken_back) {
+    if (kept) best_ = kept;
+  } else if (best_ && (!kept || kept->step != best_->step)) {
+    best_.reset();
+    return "went back: the folder holds another model than the best so far, so the next evaluation "
+           "counts as the best";
+  }
+  return std::nullopt;
+}
+
+void BestModel::write(const params::Table& table, const ModelDescription& description) const {
+  const Path beside = output_ / "next-model";
+  std::filesystem::remove_all(beside);
+  make_folder(beside);
+  ValueSnapshot(table).write(beside, description);
+  const std::filesystem::directory_iterator files(beside);
+  const std::vector<std::filesystem::directory_entry> written(begin(files), end(files));
+  std::filesystem::remove(output_ / kEvaluationFile);
+  for (const auto& file : written) rename_durably(file.path(), output_ / file.path().filename());
+  std::filesystem::remove(beside);
+  if (best_) write_file_atomically(output_ / kEvaluationFile, to_json(*best_).dump(2) + "\n");
+}
+
+}  // namespace onebit::training

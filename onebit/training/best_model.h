@@ -1,0 +1,53 @@
+// The best model of a run, kept in the run's folder as a model folder of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/metrics/metric.h"
+#include "onebit/params/table.h"
+#include "onebit/training/model_folder.h"
+
+namespace onebit::training {
+
+struct KeptModel {
+  int64_t step = 0;
+  std::vector<metrics::Metric> record;  // of its evaluation
+};
+
+Json to_json(const KeptModel& kept);
+// Error: a member that is no number.
+KeptModel kept_model_from(JsonReader json);
+
+class BestModel {
+ public:
+  // `kept_by` names a metric of the records.
+  BestModel(Path output, std::string kept_by)
+      : output_(std::move(output)), kept_by_(std::move(kept_by)) {}
+
+  // The run's.
+  const Path& folder() const { return output_; }
+  const std::optional<KeptModel>& best() const { return best_; }
+  // Whether a model of this record is better than the best so far.
+  bool is_better(const std::vector<metrics::Metric>& record) const;
+  void set(KeptModel kept) { best_ = std::move(kept); }
+
+  // After a resume: the best so far is that of the model in the folder. A run taken back to an
+  // older checkpoint may find one there that it has not made yet; then returns what there is to
+  // report. `client_state` is the
+  // checkpoint's, with the member "best" where there was one.
+  std::optional<std::string> resume(const Json& client_state, bool taken_back);
+
+  // Replaces the model in the run's folder, and evaluation.json, file by file. One rank alone.
+  void write(const params::Table& table, const ModelDescription& description) const;
+
+ private:
+  Path output_;
+  std::string kept_by_;
+  std::optional<KeptModel> best_;
+};
+
+}  // namespace onebit::training

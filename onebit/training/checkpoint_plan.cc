@@ -1,0 +1,78 @@
+#include "onebit/training/checkpoint_plan.h"
+
+#include "onebit/metrics/human.h"
+#include "onebit/training/optimizer_rows.h"
+
+namespace onebit::training {
+namespace {
+
+using optim::Phase;
+
+std::string size_of(int64_t bytes) {
+  return metrics::human_bytes(static_cast<double>(bytes));
+}
+
+// While one is written, those that it will push out still stand.
+int64_t most_kept(const CheckpointPlan& plan) {
+  return std::min(plan.to_come, plan.keep_last + 1);
+}
+
+}  // namespace
+
+CheckpointPlan plan_checkpoints(engine::Engine& engine) {
+  const engine::RunConfig& run = engine.config().run;
+  const optim::Optimizer& optimizer = engine.optimizer();
+  // Files hold f32, whatever the type of the computation.
+  const int64_t model_bytes =
+      engine.table().parameter_count() * static_cast<int64_t>(sizeof(float));
+  CheckpointPlan plan{.first_bytes = model_bytes + optimizer.saved_bytes(optimizer.phase()),
+                      .keep_last = run.keep_last};
+  if (optimizer.phase() == Phase::kCompressed ||
+      reaches_compressed_phase(engine.config(), engine.schedule())) {
+    plan.compressed_bytes = model_bytes + optimizer.saved_bytes(Phase::kCompressed);
+  }
+  const int64_t done = engine.completed_steps(), every = run.checkpoint_every;
+  if (done >= run.steps) return plan;
+  // The last step makes one in any case.
+  plan.to_come = 1;
+  if (every > 0) plan.to_come += (run.steps - 1) / every - done / every;
+  return plan;
+}
+
+std::string describe(const CheckpointPlan& plan) {
+  std::string text = size_of(plan.first_bytes);
+  if (plan.compressed_bytes > plan.first_bytes) {
+    text += fmt::format(", {} after the freeze", size_of(plan.compressed_bytes));
+  }
+  return text + fmt::format("; {} to come, the last {} are kept: up to {} more on the disk",
+                            plan.to_come, plan.keep_last,
+                            size_of(most_kept(plan) * plan.largest_bytes()));
+}
+
+std::string check_space(const CheckpointPlan& plan, int64_t kept, int64_t free_bytes,
+                        const std::string& place) {
+  if (plan.to_come == 0) return {};
+  const int64_t largest = plan.largest_bytes();
+  require(free_bytes >= largest,
+          "{}: {} are free, one checkpoint of this run takes {}: free some, or choose another "
+          "--output",
+          place, size_of(free_bytes), size_of(largest));
+  const int64_t more = std::clamp<int64_t>(plan.keep_last + 1 - kept, 1, plan.to_come);
+  if (free_bytes / more >= largest) return {};
+  return fmt::format(
+      "{}: {} are free, room for {} checkpoints of {}, but {} more will stand there before the "
+      "first is removed: free some, or lower run.keep_last ({})",
+      place, size_of(free_bytes), free_bytes / largest, size_of(largest), more, plan.keep_last);
+}
+
+std::optional<int64_t> free_bytes_at(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(folder, error);
+  // Some network file systems answer with zeros.
+  if (error || space.capacity == 0 || space.capacity == static_cast<std::uintmax_t>(-1)) {
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(space.available);
+}
+
+}  // namespace onebit::training

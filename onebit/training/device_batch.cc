@@ -1,0 +1,92 @@
+#include "onebit/training/device_batch.h"
+
+#include <cstring>
+
+namespace onebit::training {
+namespace {
+
+constexpr int64_t kAlignmentBytes = 256;
+constexpr int64_t kArrays = 12;  // at most, in a batch of any task
+
+int64_t aligned(int64_t size_bytes) {
+  return (size_bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
+}
+
+int64_t block_bytes(const data::BatchBounds& bounds) {
+  // Labels: one a row, two a masked row, three a sequence.
+  const int64_t rows = bounds.rows * (4 * size_bytes_of(DType::kI32) + size_bytes_of(DType::kU64));
+  const int64_t masked = bounds.masked_rows * 2 * size_bytes_of(DType::kI32);
+  const int64_t sequences = (4 * bounds.sequences + 1) * size_bytes_of(DType::kI32);
+  return rows + masked + sequences + kArrays * kAlignmentBytes;
+}
+
+}  // namespace
+
+DeviceBatchBuffer::DeviceBatchBuffer(Device device, const data::BatchBounds& bounds)
+    : device_(device) {
+  if (device.is_cpu()) return;
+  copies_ = Context::cuda(device.index);
+  for (Slot& slot : slots_) {
+    slot.host = Staging(device, block_bytes(bounds));
+    slot.device = Buffer(device, block_bytes(bounds));
+  }
+}
+
+void DeviceBatchBuffer::begin(Context& context) {
+  used_bytes_ = 0;
+  if (device_.is_cpu()) return;
+  // By now all work on the batch before has been given to the context.
+  slots_[1 - turn_].read = context.milestone();
+  slots_[turn_].host.wait();
+}
+
+template <typename T>
+ConstView DeviceBatchBuffer::place(std::span<const T> values) {
+  const ConstView host = ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
+  if (device_.is_cpu()) return host;
+  const Slot& slot = slots_[turn_];
+  const int64_t at = used_bytes_;
+  used_bytes_ += aligned(host.size_bytes());
+  ONEBIT_INVARIANT(used_bytes_ <= slot.host.size_bytes());
+  std::memcpy(slot.host.data() + at, values.data(), static_cast<size_t>(host.size_bytes()));
+  return {slot.device.data() + at, host.dtype(), host.shape(), device_};
+}
+
+void DeviceBatchBuffer::send(Context& context) {
+  if (device_.is_cpu()) return;
+  Slot& slot = slots_[turn_];
+  copies_->wait_for(slot.read);
+  slot.host.upload(*copies_, slot.device.data(), used_bytes_);
+  context.wait_for(copies_->milestone());
+  turn_ = 1 - turn_;
+}
+
+model::DeviceBatch DeviceBatchBuffer::place_rows(const data::PackedRows& batch) {
+  model::DeviceBatch placed;
+  placed.tokens = place<int32_t>(batch.tokens);
+  placed.segments = place<int32_t>(batch.segments);
+  placed.positions = place<int32_t>(batch.positions);
+  placed.row_keys = place<uint64_t>(batch.row_keys);
+  placed.sequence_starts = {.device = place<int32_t>(batch.sequence_starts),
+                            .host = batch.sequence_starts};
+  return placed;
+}
+
+model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const data::PackedRows& rows,
+                                             std::initializer_list<BatchLabels> labels) {
+  begin(context);
+  model::DeviceBatch placed = place_rows(rows);
+  for (const BatchLabels& each : labels) {
+    const ConstView view = place(each.values);
+    placed.*each.place =
+        each.lists == 1 ? view : view.reshaped({each.lists, view.elements() / each.lists});
+  }
+  send(context);
+  return placed;
+}
+
+model::BatchLimits limits_of(const data::BatchBounds& bounds) {
+  return {.rows = bounds.rows, .sequences = bounds.sequences, .masked = bounds.masked_rows};
+}
+
+}  // namespace onebit::training

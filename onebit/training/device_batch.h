@@ -1,0 +1,57 @@
+// Batches on the model's device.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <optional>
+#include <span>
+
+#include "onebit/data/batch.h"
+#include "onebit/device/buffer.h"
+#include "onebit/device/staging.h"
+#include "onebit/model/batch.h"
+
+namespace onebit::training {
+
+// Labels of a batch, and where the model finds them.
+struct BatchLabels {
+  ConstView model::DeviceBatch::*place;
+  std::span<const int32_t> values;
+  int64_t lists = 1;  // [lists, values / lists] where there are several
+};
+
+// On the CPU the views show the batch's own vectors. For a CUDA device a batch is packed into one
+// block of page-locked memory and copied on a stream of its own, while the work on the batch before
+// it still runs; memory for two batches is booked once, for the largest.
+class DeviceBatchBuffer {
+ public:
+  DeviceBatchBuffer(Device device, const data::BatchBounds& bounds);
+
+  // For work given to `context` before the next upload(), and while rows and labels live unchanged.
+  // Waits for neither the copy nor the work.
+  model::DeviceBatch upload(Context& context, const data::PackedRows& rows,
+                            std::initializer_list<BatchLabels> labels = {});
+
+ private:
+  struct Slot {
+    Staging host;
+    Buffer device;
+    Milestone read;  // after the work that reads it
+  };
+
+  void begin(Context& context);
+  model::DeviceBatch place_rows(const data::PackedRows& rows);
+  template <typename T>
+  ConstView place(std::span<const T> values);
+  void send(Context& context);
+
+  Device device_;
+  std::optional<Context> copies_;  // the stream of its own
+  std::array<Slot, 2> slots_;
+  size_t turn_ = 0;         // the slot of the next batch
+  int64_t used_bytes_ = 0;  // of that slot
+};
+
+model::BatchLimits limits_of(const data::BatchBounds& bounds);
+
+}  // namespace onebit::training

@@ -1,0 +1,66 @@
+#include "onebit/training/end_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "onebit/metrics/human.h"
+
+namespace onebit::training {
+
+Rows step_rows(const TrainingTotals& totals, const StepForecast& expected) {
+  Rows rows;
+  const auto add = [&](const char* name, const metrics::Median& seconds, double forecast) {
+    if (seconds.count() == 0) return;
+    rows.push_back({name, fmt::format("{} (the middle of {}), expected {}",
+                                      metrics::human_duration(seconds.median()), seconds.count(),
+                                      metrics::human_duration(forecast))});
+  };
+  add("step", totals.dense_step, expected.dense.step_seconds);
+  add("step, compressed", totals.compressed_step, expected.compressed.step_seconds);
+  return rows;
+}
+
+Rows end_table(const TrainingTotals& totals, const StepForecast& expected, Session& run) {
+  using metrics::human_bytes;
+  using metrics::human_duration;
+  const double seconds = std::max(totals.seconds, 1e-9);
+  // Figures of this process; of the whole run where it was not resumed.
+  const bool resumed = run.resumed();
+  const int64_t steps = run.engine().completed_steps(), samples = run.samples();
+  const auto since = [&](const char* name) {
+    return resumed ? fmt::format("{} since the resume", name) : std::string(name);
+  };
+  const double rate = static_cast<double>(totals.samples) / seconds;
+  Rows rows = {
+      {"steps", resumed ? fmt::format("{} in all, {} since the resume", steps, totals.steps)
+                        : std::to_string(steps)},
+      {"samples", resumed ? fmt::format("{} in all, {} since the resume ({:.1f}/s)", samples,
+                                        totals.samples, rate)
+                          : fmt::format("{} ({:.1f}/s)", samples, rate)},
+      {since("training time"),
+       fmt::format("{}: forward and backward {}, waiting for data {}, compressing and "
+                   "reducing {}, waiting for the network {}, optimizer {}",
+                   human_duration(totals.seconds),
+                   human_duration(totals.forward_seconds + totals.backward_seconds),
+                   human_duration(totals.data_seconds), human_duration(totals.compress_seconds),
+                   human_duration(totals.wait_seconds), human_duration(totals.optimizer_seconds))}};
+  for (auto& row : step_rows(totals, expected)) rows.push_back(std::move(row));
+  for (auto& row : run.results()) rows.push_back(std::move(row));
+  if (totals.wire_bytes_dense16 > 0) {
+    rows.push_back({since("bytes sent a rank"),
+                    fmt::format("{}; a 16-bit all-reduce: {}",
+                                human_bytes(static_cast<double>(totals.wire_bytes)),
+                                human_bytes(static_cast<double>(totals.wire_bytes_dense16)))});
+  }
+  if (totals.compressed_steps > 0 && totals.compressed_wire_bytes > 0) {
+    rows.push_back(
+        {since("compressed phase"),
+         fmt::format("{} steps, 1/{:.2f} of a 16-bit all-reduce", totals.compressed_steps,
+                     static_cast<double>(totals.compressed_dense16) /
+                         static_cast<double>(totals.compressed_wire_bytes))});
+  }
+  return rows;
+}
+
+}  // namespace onebit::training

@@ -1,0 +1,35 @@
+// What an evaluation during training found, and when evaluations are made.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "onebit/metrics/metric.h"
+
+namespace onebit::training {
+
+// Over all ranks.
+struct Evaluation {
+  std::string key;                       // in metrics.jsonl: "held_out"
+  std::vector<metrics::Metric> metrics;  // under this key; in TensorBoard as Validation/<name>
+  std::string line;                      // shown while the run goes on
+  // What the tables at the end, a kept model's evaluation.json and the checkpoints say of it.
+  std::vector<metrics::Metric> record;
+};
+
+// All false: never. Otherwise the values of the last step are evaluated as well.
+struct EvaluationTimes {
+  bool first_values = false;  // before the first step
+  bool by_steps = false;      // every run.evaluate_every steps
+  bool by_epochs = false;     // when an epoch's samples are consumed
+
+  bool any() const { return first_values || by_steps || by_epochs; }
+};
+
+// The metric that is drawn against the step at the end of a run.
+struct DrawnMetric {
+  std::string name = "loss";   // of a step and of an evaluation
+  std::string title = "loss";  // in the legend: "training loss", "held-out loss"
+};
+
+}  // namespace onebit::training

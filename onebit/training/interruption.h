@@ -1,0 +1,29 @@
+// Being asked to end: SIGTERM (a batch system's warning) and SIGINT (Ctrl-C).
+#pragma once
+
+#include <csignal>
+
+#include "onebit/comm/communicator.h"
+
+namespace onebit::training {
+
+// While it lives, the first of these signals is noted instead of ending the process; a second one
+// ends it.
+class Interruption {
+ public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  // Whether this process has been asked to end.
+  bool asked() const;
+  // Whether any rank has been asked to end. Collective.
+  bool agreed(comm::Communicator& communicator) const;
+
+ private:
+  struct sigaction before_terminate_ {};
+  struct sigaction before_interrupt_ {};
+};
+
+}  // namespace onebit::training

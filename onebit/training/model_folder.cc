@@ -1,0 +1,135 @@
+#include "onebit/training/model_folder.h"
+
+#include "onebit/base/log.h"
+#include "onebit/engine/checkpoint_folder.h"
+#include "onebit/formats/mapped_source.h"
+#include "onebit/formats/open_checkpoint.h"
+
+namespace onebit::training {
+namespace {
+
+using ops::ActivationKind;
+
+formats::BertConfigFile to_file(const ModelDescription& description) {
+  const model::BertConfig& config = description.config;
+  formats::BertConfigFile file;
+  file.architecture = description.architecture;
+  file.pre_layer_norm = config.pre_layer_norm;
+  file.vocab_size = config.vocab_size;
+  file.hidden_size = config.hidden_size;
+  file.num_hidden_layers = config.layers;
+  file.num_attention_heads = config.heads;
+  file.intermediate_size = config.intermediate_size;
+  file.max_position_embeddings = config.max_positions;
+  file.type_vocab_size = config.segments;
+  file.hidden_act = config.activation == ActivationKind::kGeluTanh ? formats::GeluForm::kTanh
+                                                                   : formats::GeluForm::kErf;
+  file.hidden_dropout_prob = config.hidden_dropout;
+  file.attention_probs_dropout_prob = config.attention_dropout;
+  file.layer_norm_eps = config.layer_norm_eps;
+  file.initializer_range = config.initializer_range;
+  file.pad_token_id = description.vocabulary->pad_id();
+  return file;
+}
+
+}  // namespace
+
+model::BertConfig model_config(const formats::BertConfigFile& file) {
+  model::BertConfig config;
+  config.pre_layer_norm = file.pre_layer_norm;
+  config.vocab_size = file.vocab_size;
+  config.hidden_size = file.hidden_size;
+  config.layers = file.num_hidden_layers;
+  config.heads = file.num_attention_heads;
+  config.intermediate_size = file.intermediate_size;
+  config.max_positions = file.max_position_embeddings;
+  config.segments = file.type_vocab_size;
+  config.activation = file.hidden_act == formats::GeluForm::kTanh ? ActivationKind::kGeluTanh
+                                                                  : ActivationKind::kGeluErf;
+  config.hidden_dropout = file.hidden_dropout_prob;
+  config.attention_dropout = file.attention_probs_dropout_prob;
+  config.layer_norm_eps = file.layer_norm_eps;
+  config.initializer_range = file.initializer_range;
+  return config;
+}
+
+std::optional<Path> model_folder_in(const Path& path) {
+  const auto holds_model = [](const Path& folder) {
+    return std::filesystem::exists(folder / "config.json");
+  };
+  if (holds_model(path)) return path;
+  if (holds_model(path / "model")) return path / "model";
+  const engine::CheckpointFolder run(path);
+  const auto tag = run.latest();
+  if (tag && holds_model(run.folder(*tag) / "model")) return run.folder(*tag) / "model";
+  return std::nullopt;
+}
+
+Path find_model_folder(const Path& path) {
+  const auto found = model_folder_in(path);
+  require(found.has_value(),
+          "{}: neither a model folder (config.json), nor a checkpoint (model/config.json), nor a "
+          "run's folder (whose latest checkpoint has one)",
+          path.string());
+  return *found;
+}
+
+ModelDescription read_model_description(const Path& model_folder) {
+  const formats::HuggingFaceFolder folder = formats::read_hugging_face_folder(model_folder);
+  require(folder.tokenizer.has_value(),
+          "{}: there is no tokenizer_config.json, so it is not known whether text is lower-cased; "
+          "write {{\"do_lower_case\": true}} or false into that file",
+          model_folder.string());
+  return {.config = model_config(folder.config),
+          .architecture = folder.config.architecture,
+          .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_tokens(
+              folder.vocabulary, (model_folder / "vocab.txt").string())),
+          .casing = folder.tokenizer->lower_case ? text::Casing::kUncased : text::Casing::kCased};
+}
+
+void load_values(params::Table& table, const Path& model_folder, const formats::MatchRules& rules) {
+  const auto source = formats::under_our_names(formats::open_checkpoint(model_folder).tensors);
+  std::vector<formats::WantedTensor> wanted;
+  for (const auto& entry : table.entries()) wanted.push_back({entry.name, entry.shape});
+  const formats::MatchReport report = formats::require_match(*source, wanted, rules);
+  if (!report.lacking.empty()) {
+    log_info("{}: not in the file and left at their first values: {}", model_folder.string(),
+             fmt::join(report.lacking, ", "));
+  }
+  if (!report.ignored.empty()) {
+    log_info("{}: in the file and not used here: {}", model_folder.string(),
+             fmt::join(report.ignored, ", "));
+  }
+  std::vector<float> values;
+  for (const auto& entry : table.entries()) {
+    const auto index = source->find(entry.name);
+    if (!index) continue;
+    values.resize(static_cast<size_t>(entry.shape.elements()));
+    source->read_f32(*index, values);
+    copy(table.value_of(entry), ConstView::of(values.data(), entry.shape));
+  }
+}
+
+ValueSnapshot::ValueSnapshot(const params::Table& table)
+    : entries_(table.entries()), values_(static_cast<size_t>(table.size_elements())) {
+  copy(View::of(values_.data(), {table.size_elements()}), table.values());
+}
+
+void ValueSnapshot::write(const Path& model_folder, const ModelDescription& description) const {
+  formats::HuggingFaceFolder content;
+  content.config = to_file(description);
+  for (int32_t id = 0; id < description.vocabulary->size(); ++id) {
+    content.vocabulary.push_back(description.vocabulary->token(id));
+  }
+  content.tokenizer = formats::TokenizerConfigFile{};
+  content.tokenizer->lower_case = description.casing == text::Casing::kUncased;
+  content.tokenizer->model_max_length = description.config.max_positions;
+  std::vector<formats::NamedTensor> tensors;
+  for (const auto& entry : entries_) {
+    tensors.push_back(
+        {entry.name, ConstView::of(values_.data() + entry.offset_elements, entry.shape)});
+  }
+  formats::write_hugging_face_folder(model_folder, content, std::move(tensors));
+}
+
+}  // namespace onebit::training

@@ -1,0 +1,15 @@
+#include "onebit/training/rows.h"
+
+#include <fmt/format.h>
+
+#include "onebit/metrics/text_table.h"
+
+namespace onebit::training {
+
+void print_rows(const Rows& rows) {
+  metrics::TextTable table;
+  for (const auto& [name, value] : rows) table.add_row({name, value});
+  fmt::print(stderr, "{}\n", table.text(2));
+}
+
+}  // namespace onebit::training

@@ -1,0 +1,117 @@
+#include "onebit/training/run_folder.h"
+
+#include <tuple>
+
+#include "onebit/base/folder.h"
+#include "onebit/training/recipe_differences.h"
+
+namespace onebit::training {
+
+namespace {
+
+constexpr const char* kResolved = "recipe.resolved.json";
+
+// What a run that ended before its first step may have left.
+void refuse_other_files(const Path& output) {
+  if (!std::filesystem::exists(output)) return;
+  for (const auto& file : std::filesystem::directory_iterator(output)) {
+    const std::string name = file.path().filename().string();
+    const bool ours = name == "recipe.json" || name == kResolved || name == "tensorboard" ||
+                      name == "lock" || name.ends_with(".partial");
+    require(ours || name == "lost+found",
+            "{}: holds other files ({}): choose a new or empty folder as --output", output.string(),
+            name);
+  }
+}
+
+}  // namespace
+
+void check_run_folder(const Path& output, bool resume) {
+  require(!std::filesystem::exists(output) || std::filesystem::is_directory(output),
+          "{}: --output must be a folder, a file of this name is there", output.string());
+  const bool holds_run = std::filesystem::exists(output / "metrics.jsonl") ||
+                         engine::CheckpointFolder(output).latest().has_value();
+  require(resume || !holds_run,
+          "{}: holds a run already; add --resume to go on with it, or choose another --output",
+          output.string());
+  if (!holds_run) refuse_other_files(output);
+}
+
+void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved) {
+  make_folder(output);
+  write_file_atomically(output / "recipe.json", recipe.dump(2) + "\n");
+  write_file_atomically(output / kResolved, resolved.dump(2) + "\n");
+}
+
+void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
+              const params::Table& table, const ModelDescription& description, const Json& recipe,
+              Json client_state) {
+  client_state["recipe"] = recipe;
+  client_state["vocabulary_checksum"] = description.vocabulary->checksum();
+  std::function<void(const Path&)> write_model;
+  if (checkpoints.writes_model()) {
+    write_model = [snapshot = std::make_shared<ValueSnapshot>(table),
+                   description](const Path& folder) { snapshot->write(folder, description); };
+  }
+  checkpoints.save(engine, client_state, std::move(write_model));
+}
+
+std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
+                                     const ModelDescription& description, const Json& recipe,
+                                     params::Table& table, engine::Engine& engine, int world_size) {
+  const std::string place = saved.model_folder.string();
+  require_same_shape(description.config, read_model_description(saved.model_folder).config, place);
+  const auto checksum = saved.client_state.value("vocabulary_checksum", int64_t{-1});
+  require(checksum == description.vocabulary->checksum(),
+          "{}: the run was started with another vocabulary; name the data or the model that it was "
+          "started with",
+          place);
+  engine::with_way_out(saved.other_tags, [&] { load_values(table, saved.model_folder, {}); });
+  engine.load(saved.shards);
+  engine.broadcast_values();
+  std::vector<std::string> told = {
+      fmt::format("resumed from {} at step {}", saved.tag, saved.step)};
+  for (auto& line :
+       recipe_differences(saved.client_state.value("recipe", Json::object()), recipe)) {
+    told.push_back(std::move(line));
+  }
+  if (saved.world_size != world_size) {
+    told.push_back(
+        fmt::format("written by {} ranks, read by {}: error feedback is re-distributed, so losses "
+                    "continue but not bit for bit",
+                    saved.world_size, world_size));
+  }
+  return told;
+}
+
+void read_client_state(const Path& output, const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Json::exception& error) {
+    fail(
+        "{}: the checkpoint's state.json is damaged ({}); go on from another one with --resume TAG",
+        output.string(), error.what());
+  }
+}
+
+void require_same_shape(const model::BertConfig& wanted, const model::BertConfig& found,
+                        const std::string& place) {
+  const std::tuple<const char*, int64_t, int64_t> sizes[] = {
+      {"vocab_size", wanted.vocab_size, found.vocab_size},
+      {"hidden_size", wanted.hidden_size, found.hidden_size},
+      {"num_hidden_layers", wanted.layers, found.layers},
+      {"num_attention_heads", wanted.heads, found.heads},
+      {"intermediate_size", wanted.intermediate_size, found.intermediate_size},
+      {"max_position_embeddings", wanted.max_positions, found.max_positions},
+      {"type_vocab_size", wanted.segments, found.segments},
+      {"pre_layer_norm", wanted.pre_layer_norm, found.pre_layer_norm},
+  };
+  for (const auto& [key, here, there] : sizes) {
+    require(here == there,
+            "{}: the run's model has {} {}, the one there has {}: use the recipe and model the run "
+            "was started with (recipe.json in its folder)",
+            place, key, here, there);
+  }
+}
+
+}  // namespace onebit::training

@@ -1,0 +1,40 @@
+// The folder of a run: checkpoints, metrics.jsonl, TensorBoard events, the recipe as used.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/engine/checkpoint.h"
+#include "onebit/training/model_folder.h"
+
+namespace onebit::training {
+
+// Errors: a file is there; a run is there and `resume` is false.
+void check_run_folder(const Path& output, bool resume);
+// Makes the folder and writes recipe.json, and recipe.resolved.json: the same with every default.
+void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved);
+
+// Saves engine and values; `client_state` gets the recipe and the vocabulary's checksum added. The
+// files are written beside the training.
+void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
+              const params::Table& table, const ModelDescription& description, const Json& recipe,
+              Json client_state);
+
+// Brings values and engine back; returns what there is to tell, among it every key of `recipe` that
+// is not as it was. Collective. Errors: another shape of model or vocabulary than `description`'s.
+std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
+                                     const ModelDescription& description, const Json& recipe,
+                                     params::Table& table, engine::Engine& engine, int world_size);
+
+// Calls `read`, which takes what it needs out of a checkpoint's client state. Error: it is not
+// there.
+void read_client_state(const Path& output, const std::function<void()>& read);
+
+// Error: the models differ in a size; `place` names where `found` is from.
+void require_same_shape(const model::BertConfig& wanted, const model::BertConfig& found,
+                        const std::string& place);
+
+}  // namespace onebit::training

@@ -1,0 +1,23 @@
+// What every training task is asked for.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "onebit/base/json.h"
+
+namespace onebit::training {
+
+// The task of a recipe that names none under the key "task".
+inline constexpr std::string_view kDefaultTask = "pretrain";
+
+struct RunOptions {
+  Json recipe;
+  std::string recipe_place;  // its path, for errors
+  Path output;               // the folder of the run
+  bool resume = false;       // go on from a checkpoint in `output`
+  std::string tag;           // that one; empty: the one `latest` names
+  bool quiet = false;        // no tables
+};
+
+}  // namespace onebit::training

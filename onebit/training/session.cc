@@ -1,0 +1,282 @@
+#include "onebit/training/session.h"
+
+#include <algorithm>
+
+#include "onebit/base/clock.h"
+#include "onebit/training/run_folder.h"
+#include "onebit/training/step_costs.h"
+
+namespace onebit::training {
+namespace {
+
+data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
+  return {.sequences = std::max(a.sequences, b.sequences),
+          .rows = std::max(a.rows, b.rows),
+          .masked_rows = std::max(a.masked_rows, b.masked_rows)};
+}
+
+// A recipe without a name is one of the default task: a stored one must say that it is another's.
+Json named(Json recipe, std::string_view task) {
+  if (task != kDefaultTask && !recipe.contains("task")) recipe["task"] = task;
+  return recipe;
+}
+
+void add(Sums& sums, const Sums& more) {
+  if (sums.empty()) sums.resize(more.size());
+  ONEBIT_INVARIANT(sums.size() == more.size());
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] += more[i];
+}
+
+}  // namespace
+
+Session::Session(Context& context, Task& task, const RunOptions& options,
+                 comm::Communicator& communicator)
+    : context_(context),
+      task_(task),
+      communicator_(communicator),
+      recipe_(named(options.recipe, task.name())),
+      checkpoints_(communicator, options.output, task.config().run.keep_last),
+      best_(options.output, task.kept_by()) {
+  task_.declare(table_);
+  table_.allocate(context.device(), task.config().compute);
+  engine_ = std::make_unique<engine::Engine>(context, table_, task.config(), communicator);
+  std::optional<engine::SavedCheckpoint> saved;
+  if (options.resume) saved = checkpoints_.open(options.tag);
+  open(options, saved ? &*saved : nullptr);
+  plan_memory();
+  restore(options, saved ? &*saved : nullptr);
+  start_prefetch();
+}
+
+void Session::open(const RunOptions& options, const engine::SavedCheckpoint* saved) {
+  const StreamShare share = {.seed = task_.config().run.seed,
+                             .world_size = communicator_.world_size(),
+                             .rank = communicator_.rank(),
+                             .micro_batch = engine_->batch().micro,
+                             .accumulation = engine_->batch().accumulation,
+                             .threads = context_.threads()};
+  if (saved != nullptr) {
+    read_client_state(options.output, [&] { source_ = task_.open(share, &saved->client_state); });
+  } else {
+    source_ = task_.open(share, nullptr);
+  }
+  decisions_ = task_.decisions();
+}
+
+void Session::plan_memory() {
+  const data::BatchBounds bounds = largest(source_->bounds(), task_.evaluation_bounds());
+  buffer_.emplace(context_.device(), bounds);
+  const model::MemoryPlan booked = task_.plan(context_, limits_of(bounds));
+  memory_ = model::memory_report(table_, booked, task_.config().compute);
+  for (int64_t i = 0; i < engine_->batch().accumulation; ++i) {
+    step_batches_.push_back(source_->make_batch());
+  }
+}
+
+void Session::restore(const RunOptions& options, const engine::SavedCheckpoint* saved) {
+  if (saved != nullptr) {
+    read_client_state(options.output, [&] { resume(*saved, options); });
+    return;
+  }
+  if (options.resume) decisions_.push_back("no checkpoint yet, starting from the beginning");
+  initial_values_ = task_.fill(table_);
+  engine_->broadcast_values();
+}
+
+void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& options) {
+  const auto report = [this](std::vector<std::string> lines) {
+    for (std::string& line : lines) decisions_.push_back(std::move(line));
+  };
+  report(restore_run(saved, task_.description(), recipe_, table_, *engine_,
+                     communicator_.world_size()));
+  const Json& state = saved.client_state;
+  report(task_.resume(state, saved.model_folder.string()));
+  samples_ = state.at("samples").get<int64_t>();
+  resumed_ = true;
+  initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
+  if (!task_.evaluation_times().any()) return;
+  if (auto line = best_.resume(state, !options.tag.empty())) report({std::move(*line)});
+}
+
+void Session::start_prefetch() {
+  const engine::BatchSizes& sizes = engine_->batch();
+  const auto build = [this, sizes, first = samples_](int64_t ticket,
+                                                     std::unique_ptr<HostBatch>& batch) {
+    const int64_t step = ticket / sizes.accumulation;
+    source_->build(static_cast<uint64_t>(first + step * sizes.train), ticket % sizes.accumulation,
+                   *batch);
+    return true;
+  };
+  prefetcher_ = std::make_unique<data::Prefetcher<std::unique_ptr<HostBatch>>>(
+      build, [this] { return source_->make_batch(); }, data::PrefetchOptions{});
+}
+
+bool Session::finished() const {
+  return engine_->completed_steps() >= engine_->config().run.steps;
+}
+
+StepItems Session::fetch_step(StepRecord& record) {
+  const Stopwatch watch;
+  StepItems step = {.samples = engine_->batch().train,
+                    .items = engine_->batch().train,
+                    .world_size = communicator_.world_size()};
+  int64_t items = 0;
+  for (auto& batch : step_batches_) {
+    std::swap(batch, *prefetcher_->next());
+    items += batch->items();
+  }
+  record.data_seconds = watch.seconds();
+  if (!task_.counts_items()) return step;
+  communicator_.all_reduce(std::span(&items, 1), comm::Reduction::kSum);
+  step.items = std::max<int64_t>(items, 1);
+  return step;
+}
+
+Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
+  Sums sums;
+  for (const auto& batch : step_batches_) {
+    engine_->backward([&](const engine::BackwardInput& input) {
+      Stopwatch pass;
+      const auto forward_done = [&] { record.forward_seconds += pass.restart(); };
+      add(sums, task_.forward_backward(context_, batch->upload(context_, *buffer_), items,
+                                       {.dropout_seed = engine_->config().run.seed,
+                                        .loss_scale = input.loss_scale,
+                                        .gradients_ready = input.gradients_ready,
+                                        .forward_done = forward_done}));
+      // The host runs ahead of a GPU; where the step goes on it waits for it in any case.
+      if (&batch == &step_batches_.back()) context_.synchronize();
+      record.backward_seconds += pass.seconds();
+    });
+  }
+  return sums;
+}
+
+StepRecord Session::train_step() {
+  const Stopwatch watch;
+  StepRecord record;
+  StepSums step = {.items = fetch_step(record), .sums = {}};
+  step.sums = run_micro_steps(step.items, record);
+  double tokens = 0;
+  for (const auto& batch : step_batches_) tokens += static_cast<double>(batch->rows().rows());
+  step.sums.push_back(tokens);
+  comm::Request sums_ready =
+      communicator_.start_all_reduce(std::span<double>(step.sums), comm::Reduction::kSum);
+  record.outcome = engine_->step().value();
+  sums_ready.wait();
+  record.step_tokens = static_cast<int64_t>(step.sums.back());
+  step.sums.pop_back();
+  samples_ += step.items.samples;
+  step.samples = samples_;
+  record.samples = samples_;
+  record.step_samples = step.items.samples;
+  StepMetrics metrics = task_.metrics(step);
+  record.loss = metrics.loss;
+  record.metrics = std::move(metrics.metrics);
+  record.seconds = watch.seconds();
+  return record;
+}
+
+std::function<PassTimes()> Session::measured_pass() {
+  const std::shared_ptr<HostBatch> batch = source_->make_batch();
+  source_->build(static_cast<uint64_t>(samples_), 0, *batch);
+  const StepItems items = {.samples = batch->rows().sequences(),
+                           .items = std::max<int64_t>(batch->items(), 1)};
+  return [this, batch, items] {
+    return time_pass(context_, engine_->config().run.seed, [&](const model::TrainingPass& pass) {
+      task_.forward_backward(context_, batch->upload(context_, *buffer_), items, pass);
+    });
+  };
+}
+
+StartFacts Session::facts() {
+  return {.model = task_.description().config,
+          .memory = memory_,
+          .table = table_,
+          .sequences = task_.sequences(),
+          .data = task_.data_rows(),
+          .initial_values = initial_values_,
+          .decisions = decisions_,
+          .pass = measured_pass()};
+}
+
+bool Session::evaluation_is_due(const StepRecord& record) const {
+  const EvaluationTimes times = task_.evaluation_times();
+  const engine::RunConfig& run = engine_->config().run;
+  const int64_t step = record.outcome.step;
+  if (!times.any() || step == evaluated_step_) return false;
+  if (step == run.steps) return true;
+  if (times.by_steps && record.outcome.applied && run.evaluate_every > 0 &&
+      step % run.evaluate_every == 0) {
+    return true;
+  }
+  if (!times.by_epochs) return false;
+  const auto epoch = static_cast<int64_t>(source_->samples_per_epoch());
+  return record.samples / epoch > (record.samples - record.step_samples) / epoch;
+}
+
+Evaluation Session::evaluate() {
+  Evaluation evaluation = task_.evaluate(context_, *buffer_, communicator_);
+  evaluated_step_ = engine_->completed_steps();
+  if (finished()) after_ = evaluation;
+  return evaluation;
+}
+
+void Session::evaluate_into(TrainingLog& log) {
+  Evaluation evaluation = evaluate();
+  const bool better = !task_.kept_by().empty() && best_.is_better(evaluation.record);
+  if (better) evaluation.line += ", the best so far: kept";
+  log.evaluated(evaluated_step_, samples_, evaluation);
+  if (better) keep(evaluation);
+}
+
+void Session::keep(const Evaluation& evaluation) {
+  best_.set({.step = evaluated_step_, .record = evaluation.record});
+  if (communicator_.rank() != 0) return;
+  best_.write(table_, task_.description());
+  task_.write_beside_model(best_.folder());
+}
+
+void Session::before_training(TrainingLog& log) {
+  if (resumed_ || !task_.evaluation_times().first_values) return;
+  before_ = evaluate();
+  log.evaluated(0, 0, *before_);
+}
+
+void Session::after_training() {
+  const bool wanted = task_.evaluation_times().first_values;
+  if (wanted && finished() && !after_) evaluate();  // the log has it already
+}
+
+Rows Session::results() const {
+  Rows rows;
+  if (const auto& best = best_.best()) {
+    rows.push_back(
+        {"best model", fmt::format("{}, step {}", task_.describe(best->record), best->step)});
+  }
+  if (before_) rows.push_back({"held out, before", task_.describe(before_->record)});
+  if (after_ && !best_.best()) {
+    rows.push_back({"held out, after", task_.describe(after_->record)});
+  }
+  return rows;
+}
+
+RunSummary Session::summary() const {
+  return {.steps = engine_->completed_steps(),
+          .samples = samples_,
+          .before = before_,
+          .after = after_,
+          .best = best_.best()};
+}
+
+void Session::save_checkpoint() {
+  Json state = {{"samples", samples_}};
+  state.update(source_->position(static_cast<uint64_t>(samples_)));
+  if (best_.best()) state["best"] = to_json(*best_.best());
+  save_run(checkpoints_, *engine_, table_, task_.description(), recipe_, std::move(state));
+  const bool keeps_last = !task_.kept_by().empty() && !task_.evaluation_times().any();
+  if (keeps_last && finished() && communicator_.rank() == 0) {
+    best_.write(table_, task_.description());
+  }
+}
+
+}  // namespace onebit::training

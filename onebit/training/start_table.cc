@@ -1,0 +1,120 @@
+#include "onebit/training/start_table.h"
+
+#include "onebit/metrics/human.h"
+#include "onebit/ops/linear.h"
+#include "onebit/training/checkpoint_plan.h"
+#include "onebit/training/optimizer_rows.h"
+
+namespace onebit::training {
+namespace {
+
+using metrics::human_bytes;
+using metrics::human_count;
+using metrics::human_duration;
+
+std::string describe_compute(Context& context, DType compute) {
+  std::string text(name_of(compute));
+  if (context.device().is_cpu() && compute == DType::kF16) {
+    text += " (on a CPU for correctness, not speed: products are made in f32)";
+  }
+  if (compute == DType::kBF16 && !ops::bf16_is_native(context)) {
+    text +=
+        " (this processor has no bf16 products: operands are rounded to bf16, products made in "
+        "f32)";
+  }
+  return text;
+}
+
+void add_model(Rows& rows, Context& context, const StartFacts& facts, DType compute) {
+  const model::BertConfig& shape = facts.model;
+  rows.push_back({"model", fmt::format("{} layers, hidden {}, {} heads, {}-LN, vocabulary {}",
+                                       shape.layers, shape.hidden_size, shape.heads,
+                                       shape.pre_layer_norm ? "pre" : "post", shape.vocab_size)});
+  rows.push_back({"parameters", human_count(static_cast<double>(facts.table.parameter_count()))});
+  rows.push_back({"compute", describe_compute(context, compute)});
+}
+
+void add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) {
+  int64_t total = engine.optimizer().state_bytes();
+  std::string parts = fmt::format("optimizer {}", human_bytes(static_cast<double>(total)));
+  for (const auto& row : facts.memory) {
+    total += row.bytes;
+    if (row.bytes > 0) {
+      parts += fmt::format(", {} {}", row.name, human_bytes(static_cast<double>(row.bytes)));
+    }
+  }
+  rows.push_back(
+      {"memory a rank", fmt::format("{} ({})", human_bytes(static_cast<double>(total)), parts)});
+}
+
+// What a step is expected to take, dense and compressed, and from which figures.
+void add_forecast(Rows& rows, const StepCosts& costs, const StepForecast& expected,
+                  const engine::BatchSizes& batch, comm::Communicator& communicator) {
+  rows.push_back(
+      {"link", fmt::format("measured now over {}: {}/s a rank in buckets of gradients ({} in {}), "
+                           "{}/s in buckets at one bit an element, {} latency",
+                           communicator.transport(), human_bytes(costs.dense_link.bytes_per_second),
+                           human_bytes(static_cast<double>(costs.dense_link.sent_bytes)),
+                           human_duration(costs.dense_link.seconds),
+                           human_bytes(costs.compressed_link.bytes_per_second),
+                           human_duration(costs.latency_seconds))});
+  const auto micro_steps = static_cast<double>(batch.accumulation);
+  rows.push_back(
+      {"parts of a step",
+       fmt::format("forward {}, backward {}, optimizer {}; on the wire {} dense, of which {} reach "
+                   "beyond the backward pass, and {} at one bit, of which {} do",
+                   human_duration(micro_steps * costs.pass.forward_seconds),
+                   human_duration(micro_steps * costs.pass.backward_seconds),
+                   human_duration(costs.update_seconds),
+                   human_duration(expected.dense.exchange_seconds),
+                   human_duration(expected.dense.waiting_seconds),
+                   human_duration(expected.compressed.exchange_seconds),
+                   human_duration(expected.compressed.waiting_seconds))});
+  rows.push_back({"expected step",
+                  fmt::format("{} dense, {} at one bit an element: {:.1f} times faster",
+                              human_duration(expected.dense.step_seconds),
+                              human_duration(expected.compressed.step_seconds),
+                              expected.dense.step_seconds / expected.compressed.step_seconds)});
+}
+
+}  // namespace
+
+StartTable start_table(Context& context, Session& run, comm::Communicator& communicator) {
+  StartTable table;
+  Rows& rows = table.rows;
+  const engine::EngineConfig& config = run.engine().config();
+  const engine::BatchSizes& batch = run.engine().batch();
+  const StartFacts facts = run.facts();
+  add_model(rows, context, facts, config.compute);
+  rows.push_back({"first values", facts.initial_values});
+  rows.insert(rows.end(), facts.data.begin(), facts.data.end());
+  add_memory(rows, facts, run.engine());
+  rows.push_back({"device", context.device().is_cpu()
+                                ? fmt::format("cpu, {} threads a rank", context.threads())
+                                : fmt::format("cuda {}", context.device().index)});
+  rows.push_back(
+      {"ranks", fmt::format("{} ({})", communicator.world_size(), communicator.transport())});
+  rows.push_back({"batch", fmt::format("{} {} = {} a rank x {} micro-steps x {} ranks", batch.train,
+                                       facts.sequences, batch.micro, batch.accumulation,
+                                       communicator.world_size())});
+  rows.push_back(
+      {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.run.steps)});
+  rows.push_back({"a checkpoint", describe(plan_checkpoints(run.engine()))});
+  const Rows optimizer = optimizer_rows(config, run.engine().schedule(), communicator.world_size());
+  rows.insert(rows.end(), optimizer.begin(), optimizer.end());
+  const ExchangeBuckets buckets = exchange_buckets(facts.table, config, communicator.world_size());
+  const StepCosts costs =
+      measure_step_costs(context, facts.pass, facts.table, buckets, config.wire, communicator);
+  table.expected = forecast(costs, buckets, config, batch.accumulation);
+  if (communicator.world_size() > 1) {
+    rows.push_back({"buckets", describe_buckets(buckets, config, communicator.world_size())});
+    add_forecast(rows, costs, table.expected, batch, communicator);
+  } else {
+    rows.push_back({"expected step", human_duration(table.expected.dense.step_seconds)});
+  }
+  for (const auto& decision : facts.decisions) rows.push_back({"decided", decision});
+  for (const auto& notice : config.notices) rows.push_back({"recipe", notice});
+  return table;
+}
+
+}  // namespace onebit::training

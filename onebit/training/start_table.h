@@ -1,0 +1,19 @@
+// What a run is about to do, told once before the first step.
+#pragma once
+
+#include "onebit/training/session.h"
+#include "onebit/training/step_costs.h"
+
+namespace onebit::training {
+
+struct StartTable {
+  Rows rows;
+  StepForecast expected;
+};
+
+// Model, parameters, memory, first values, data, ranks, optimizer and rate, what was chosen
+// automatically, and the expected time of a step with and without compression, from short
+// measurements of link and compute (step_costs.h). Nothing is decided from these. Collective.
+StartTable start_table(Context& context, Session& run, comm::Communicator& communicator);
+
+}  // namespace onebit::training

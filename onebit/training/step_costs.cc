@@ -1,0 +1,236 @@
+#include "onebit/training/step_costs.h"
+
+#include <algorithm>
+#include <array>
+
+#include "onebit/base/clock.h"
+#include "onebit/comm/dense_exchange.h"
+#include "onebit/compress/bucket_size.h"
+#include "onebit/compress/compressed_all_reduce.h"
+#include "onebit/ops/adam_update.h"
+#include "onebit/ops/cast.h"
+#include "onebit/ops/reduce.h"
+
+namespace onebit::training {
+namespace {
+
+// Of all collectives of a step that its ranks wait for: the counts of the batch, the norm, the
+// sums of the losses, the wish to end.
+constexpr double kAgreements = 4;
+
+double slowest(comm::Communicator& communicator, double seconds) {
+  communicator.all_reduce(std::span(&seconds, 1), comm::Reduction::kMax);
+  return seconds;
+}
+
+// Seconds an element of the passes over all parameters that stand outside the exchange: gradients
+// set to zero, their norm, the optimizer.
+double measure_update(Context& context, const params::Table& table,
+                      comm::Communicator& communicator) {
+  constexpr int64_t kMostElements = int64_t{1} << 22;
+  const int64_t elements = std::min(kMostElements, table.size_elements()) / 16 * 16;
+  const Shape shape{elements};
+  const auto zeros = [&](DType type) { return Tensor::zeros(context.device(), type, shape); };
+  const Tensor value = zeros(DType::kF32), gradient = zeros(DType::kF32);
+  const Tensor momentum = zeros(DType::kF32), variance = zeros(DType::kF32);
+  const bool copies = table.compute_type() != DType::kF32;
+  const Tensor copy = copies ? zeros(table.compute_type()) : Tensor();
+  const ops::UpdateRange all{0, elements, 0.01};
+  const auto run = [&] {
+    ops::fill(context, gradient.view(), 0.0f);
+    ops::squared_norm(context, gradient.view());
+    ops::adam_update(context, {.value = value.view(),
+                               .compute_value = copies ? copy.view() : View(),
+                               .gradient = gradient.view(),
+                               .momentum = momentum.view(),
+                               .variance = variance.view(),
+                               .ranges = std::span(&all, 1),
+                               .learning_rate = 1e-3});
+    context.synchronize();
+  };
+  run();
+  const Stopwatch watch;
+  run();
+  return slowest(communicator, watch.seconds()) / static_cast<double>(elements);
+}
+
+// The work on the processor for a bucket: that of a real exchange of few small ones, since a slow
+// network would make large ones take long.
+class ExchangeWork {
+ public:
+  // `wire_seconds` of a whole bucket.
+  ExchangeWork(comm::Communicator& communicator, const comm::Buckets& buckets, double wire_seconds)
+      : communicator_(communicator),
+        whole_elements_(buckets.max_elements()),
+        elements_(std::max(std::min(affordable(wire_seconds), kMostElements), least())),
+        buckets_(kBuckets * elements_, elements_ * 4),
+        values_(Tensor::zeros(communicator.device(), DType::kF32, {kBuckets * elements_})) {}
+
+  const comm::Buckets& buckets() const { return buckets_; }
+  View values(int64_t bucket) const {
+    const comm::Range range = buckets_.range(bucket);
+    return values_.view().rows(range.begin, range.end);
+  }
+
+  // Seconds a whole bucket, of the slowest rank; `submit` sends one of buckets(). Collective.
+  double seconds(Context& context, comm::BucketExchange& exchange,
+                 const std::function<void(int64_t)>& submit) {
+    double compute = 0;
+    for (int round = 0; round < 2; ++round) {  // the first one touches the memory
+      const double before = exchange.seconds().compute;
+      for (int64_t bucket = 0; bucket < kBuckets; ++bucket) submit(bucket);
+      exchange.finish(context);
+      context.synchronize();
+      compute = exchange.seconds().compute - before;
+    }
+    return slowest(communicator_, compute) / kBuckets * static_cast<double>(whole_elements_) /
+           static_cast<double>(elements_);
+  }
+
+ private:
+  static constexpr int64_t kBuckets = 4;
+  // Enough to tell what an element costs.
+  static constexpr int64_t kMostElements = int64_t{1} << 20;
+
+  int64_t least() const { return comm::kBlockElements * communicator_.world_size(); }
+  int64_t affordable(double wire_seconds) const {
+    constexpr double kSeconds = 0.05;
+    const double share = wire_seconds > kSeconds ? kSeconds / wire_seconds : 1;
+    const auto elements = static_cast<int64_t>(static_cast<double>(whole_elements_) * share);
+    return elements / comm::kBlockElements * comm::kBlockElements;
+  }
+
+  comm::Communicator& communicator_;
+  int64_t whole_elements_, elements_;
+  comm::Buckets buckets_;
+  Tensor values_;
+};
+
+// As exchanges compute: with one thread on a processor.
+Context exchange_context(Device device) {
+  return device.is_cpu() ? Context::cpu(1) : Context::cuda(device.index);
+}
+
+double measure_packing(Context& context, const comm::Buckets& buckets, double wire_seconds,
+                       DType wire, comm::Communicator& communicator) {
+  ExchangeWork work(communicator, buckets, wire_seconds);
+  comm::DenseExchange exchange(communicator, work.buckets(), wire);
+  double inspecting = 0;
+  const double exchanging = work.seconds(context, exchange, [&](int64_t bucket) {
+    const Stopwatch watch;
+    ops::all_finite(context, work.values(bucket));  // as the engine does before a bucket leaves
+    inspecting = watch.seconds();
+    exchange.submit(context, bucket, work.values(bucket));
+  });
+  return exchanging + slowest(communicator, inspecting) *
+                          static_cast<double>(buckets.max_elements()) /
+                          static_cast<double>(work.buckets().max_elements());
+}
+
+double measure_compressing(Context& context, const comm::Buckets& buckets, double wire_seconds,
+                           comm::Communicator& communicator) {
+  ExchangeWork work(communicator, buckets, wire_seconds);
+  compress::CompressedAllReduce exchange(communicator, work.buckets(), {});
+  return work.seconds(context, exchange, [&](int64_t bucket) {
+    exchange.submit(context, bucket,
+                    {.values = work.values(bucket), .still = ConstView(), .extras = View()});
+  });
+}
+
+void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType wire,
+                       comm::Communicator& communicator) {
+  const int64_t dense_bytes = buckets.dense.max_elements() * size_bytes_of(wire);
+  const int64_t compressed_bytes = compress::chunk_bytes(buckets.compressed.max_elements());
+  Context context = exchange_context(communicator.device());
+  costs.latency_seconds = comm::probe_latency(communicator);
+  costs.dense_link = comm::probe_stream(context, communicator, dense_bytes);
+  costs.compressed_link = comm::probe_stream(context, communicator, compressed_bytes,
+                                             {.seconds = 0.3, .at_most_seconds = 2});
+  costs.dense.wire_seconds = costs.dense_link.seconds_per_bucket;
+  costs.compressed.wire_seconds = costs.compressed_link.seconds_per_bucket;
+  costs.dense.processor_seconds =
+      measure_packing(context, buckets.dense, costs.dense.wire_seconds, wire, communicator);
+  costs.compressed.processor_seconds =
+      measure_compressing(context, buckets.compressed, costs.compressed.wire_seconds, communicator);
+}
+
+}  // namespace
+
+PassTimes time_pass(Context& context, uint64_t dropout_seed,
+                    const std::function<void(const model::TrainingPass&)>& run) {
+  PassTimes times;
+  Stopwatch watch;
+  run({.dropout_seed = dropout_seed,
+       .gradients_ready =
+           [&](params::Range range) {
+             context.synchronize();
+             times.ready.push_back({range, watch.seconds()});
+           },
+       .forward_done =
+           [&] {
+             context.synchronize();
+             times.forward_seconds = watch.restart();
+           }});
+  context.synchronize();
+  times.backward_seconds = watch.seconds();
+  return times;
+}
+
+PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicator& communicator) {
+  constexpr size_t kMeasurements = 5;
+  constexpr double kLongSeconds = 1;
+  const auto total = [](const PassTimes& times) {
+    return times.forward_seconds + times.backward_seconds;
+  };
+  pass();  // the first one makes the library's kernels
+  std::vector<PassTimes> measured;
+  while (measured.size() < kMeasurements) {
+    PassTimes times = pass();
+    std::array<double, 2> seconds{times.forward_seconds, times.backward_seconds};
+    communicator.all_reduce(std::span<double>(seconds), comm::Reduction::kMax);
+    times.forward_seconds = seconds[0];
+    times.backward_seconds = seconds[1];
+    measured.push_back(std::move(times));
+    if (total(measured.back()) > kLongSeconds) break;
+  }
+  const auto middle = measured.begin() + static_cast<std::ptrdiff_t>(measured.size() / 2);
+  std::nth_element(
+      measured.begin(), middle, measured.end(),
+      [&](const PassTimes& left, const PassTimes& right) { return total(left) < total(right); });
+  return *middle;
+}
+
+ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
+                                 int world_size) {
+  const int64_t elements = table.size_elements(), bucket_bytes = config.run.bucket_bytes;
+  return {.dense = comm::Buckets(elements, bucket_bytes),
+          .compressed = compress::sized_buckets(elements, world_size, bucket_bytes)};
+}
+
+StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>& pass,
+                             const params::Table& table, const ExchangeBuckets& buckets, DType wire,
+                             comm::Communicator& communicator) {
+  StepCosts costs{.pass = measure_pass(pass, communicator)};
+  costs.update_seconds =
+      measure_update(context, table, communicator) * static_cast<double>(table.size_elements());
+  if (communicator.world_size() == 1) return costs;
+  measure_exchanges(costs, buckets, wire, communicator);
+  return costs;
+}
+
+StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
+                      const engine::EngineConfig& config, int64_t accumulation) {
+  StepParts parts{.pass = costs.pass,
+                  .accumulation = accumulation,
+                  .overlap = config.run.overlap,
+                  .bucket = costs.dense,
+                  .update_seconds = costs.update_seconds,
+                  .agreement_seconds = kAgreements * costs.latency_seconds};
+  StepForecast expected{.dense = predict_step(buckets.dense, parts)};
+  parts.overlap = config.why_compressed_buckets_wait().empty();
+  parts.bucket = costs.compressed;
+  expected.compressed = predict_step(buckets.compressed, parts);
+  return expected;
+}
+
+}  // namespace onebit::training

@@ -1,0 +1,50 @@
+// What the parts of a training step take on this machine and this network, each measured alone
+// before the first step, on all ranks at the same time.
+#pragma once
+
+#include <functional>
+
+#include "onebit/comm/link_probe.h"
+#include "onebit/engine/config.h"
+#include "onebit/model/training_pass.h"
+#include "onebit/training/step_prediction.h"
+
+namespace onebit::training {
+
+// Runs one forward and backward pass with the callbacks that time it; waits for the device.
+PassTimes time_pass(Context& context, uint64_t dropout_seed,
+                    const std::function<void(const model::TrainingPass&)>& run);
+
+// A pass that stands for those of the run: the middle one of a few, of the slowest rank; long ones
+// are measured once. Collective.
+PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicator& communicator);
+
+// How the gradients of a run are cut for either exchange.
+struct ExchangeBuckets {
+  comm::Buckets dense, compressed;
+};
+ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
+                                 int world_size);
+
+struct StepCosts {
+  PassTimes pass;
+  double update_seconds = 0;
+  // With more than one rank:
+  comm::StreamSpeed dense_link, compressed_link;  // in messages of either exchange
+  double latency_seconds = 0;
+  BucketCost dense, compressed;
+};
+
+// Collective. Touches the gradients of the table, nothing else.
+StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>& pass,
+                             const params::Table& table, const ExchangeBuckets& buckets, DType wire,
+                             comm::Communicator& communicator);
+
+// The steps of either phase.
+struct StepForecast {
+  StepPrediction dense, compressed;
+};
+StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
+                      const engine::EngineConfig& config, int64_t accumulation);
+
+}  // namespace onebit::training

@@ -1,0 +1,42 @@
+#include "onebit/training/step_prediction.h"
+
+#include <algorithm>
+
+namespace onebit::training {
+
+std::vector<double> ready_seconds(const comm::Buckets& buckets, const PassTimes& pass) {
+  std::vector<double> seconds(static_cast<size_t>(buckets.count()), pass.backward_seconds);
+  comm::ReadyBuckets waiting(buckets);
+  for (const PassTimes::Ready& ready : pass.ready) {
+    for (const int64_t bucket : waiting.ready({ready.range.begin, ready.range.end})) {
+      seconds[static_cast<size_t>(bucket)] = std::min(ready.seconds, pass.backward_seconds);
+    }
+  }
+  return seconds;
+}
+
+StepPrediction predict_step(const comm::Buckets& buckets, const StepParts& parts) {
+  const PassTimes& pass = parts.pass;
+  std::vector<double> ready = ready_seconds(buckets, pass);
+  if (!parts.overlap) std::fill(ready.begin(), ready.end(), pass.backward_seconds);
+  StepPrediction prediction;
+  double packed = 0;  // the processor's time for the buckets so far
+  double sent = 0;    // the moment the last bucket so far has arrived
+  for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
+    const double share = static_cast<double>(buckets.range(bucket).elements()) /
+                         static_cast<double>(buckets.max_elements());
+    const double wire = share * parts.bucket.wire_seconds;
+    packed += share * parts.bucket.processor_seconds;
+    sent = std::max(sent, ready[static_cast<size_t>(bucket)] + packed) + wire;
+    prediction.exchange_seconds += wire;
+  }
+  const double computed = pass.backward_seconds + packed;
+  prediction.waiting_seconds = std::max(sent - computed, 0.0);
+  const auto micro_steps = static_cast<double>(parts.accumulation);
+  prediction.step_seconds = (micro_steps - 1) * (pass.forward_seconds + pass.backward_seconds) +
+                            pass.forward_seconds + std::max(sent, computed) + parts.update_seconds +
+                            parts.agreement_seconds;
+  return prediction;
+}
+
+}  // namespace onebit::training

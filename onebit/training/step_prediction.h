@@ -1,0 +1,63 @@
+// How long a training step will take, from what its parts take alone: plain arithmetic on figures
+// that step_costs.h measures.
+//
+//   step = forward and backward of all micro-steps but the last, and the last one's forward
+//        + the last backward, with the exchange of the buckets as far as it reaches beyond it
+//        + the optimizer's pass over the parameters + the small agreements of the ranks
+//
+// A bucket may leave when its gradients are ready, and buckets leave in their order. Each takes its
+// time on the wire, one after the other, and before it its time on the processor (packing,
+// compressing, reducing), which the processor lacks for the backward pass: that one ends later by
+// it. Where a bucket may leave only after the backward pass (no overlap; exact clipping or loss
+// scaling in the compressed phase), all are ready at its end. The gradients of the embeddings are
+// ready last: what they send can never travel beside the computation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/comm/bucket.h"
+#include "onebit/params/table.h"
+
+namespace onebit::training {
+
+// A forward and backward pass over one micro-batch.
+struct PassTimes {
+  struct Ready {
+    params::Range range;
+    double seconds = 0;  // after the backward pass has begun
+  };
+  double forward_seconds = 0, backward_seconds = 0;
+  std::vector<Ready> ready;  // as the model has announced them
+};
+
+// When each bucket is complete and all before it are, after the backward pass has begun.
+std::vector<double> ready_seconds(const comm::Buckets& buckets, const PassTimes& pass);
+
+// Of a whole bucket.
+struct BucketCost {
+  double wire_seconds = 0;       // one behind the other
+  double processor_seconds = 0;  // packing, compressing, averaging, unpacking
+};
+
+// What the steps of one phase are made of.
+struct StepParts {
+  PassTimes pass;
+  int64_t accumulation = 1;  // micro-steps
+  bool overlap = true;       // buckets may leave during the last backward pass
+  BucketCost bucket;
+  double update_seconds = 0;     // the optimizer's, behind the exchange
+  double agreement_seconds = 0;  // small collectives that are waited for
+};
+
+struct StepPrediction {
+  double step_seconds = 0;
+  double exchange_seconds = 0;  // on the wire
+  double waiting_seconds = 0;   // of these, those the processor has nothing else to do
+};
+
+StepPrediction predict_step(const comm::Buckets& buckets, const StepParts& parts);
+
+}  // namespace onebit::training

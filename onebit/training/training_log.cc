@@ -1,0 +1,226 @@
+#include "onebit/training/training_log.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <map>
+
+#include "onebit/metrics/curve_plot.h"
+#include "onebit/metrics/jsonl_writer.h"
+#include "onebit/metrics/meters.h"
+#include "onebit/metrics/progress_line.h"
+#include "onebit/metrics/tensorboard_writer.h"
+
+namespace onebit::training {
+namespace {
+
+constexpr double kSecondsBetweenLines = 10;
+constexpr size_t kStepsInRate = 20;
+
+std::vector<metrics::Scalar> scalars_of(const StepRecord& record) {
+  const engine::StepOutcome& outcome = record.outcome;
+  std::vector<metrics::Scalar> scalars = {
+      {"Train/loss", record.loss},
+      {"Train/lr", outcome.learning_rate},
+      {"Train/gradient_norm", outcome.gradient_norm},
+      {"Train/loss_scale", outcome.loss_scale},
+      {"Train/samples_per_second",
+       static_cast<double>(record.step_samples) / std::max(record.seconds, 1e-9)},
+      {"Train/wire_bytes", static_cast<double>(outcome.wire_bytes)}};
+  for (const metrics::Metric& metric : record.metrics) {
+    scalars.push_back({"Train/" + metric.name, metric.value});
+  }
+  return scalars;
+}
+
+// NaN while no value was finite: the progress line then leaves it out.
+double shown(const metrics::RunningAverage& average) {
+  return average.not_finite() > 0 && average.average() == 0 ? std::nan("") : average.average();
+}
+
+// The metrics of a step under their names, each with its average over the last steps.
+class RunningMetrics {
+ public:
+  void add(const std::vector<metrics::Metric>& metrics) {
+    latest_ = metrics;
+    for (metrics::Metric& metric : latest_) {
+      metrics::RunningAverage& average =
+          averages_.try_emplace(metric.name, static_cast<double>(kStepsInRate)).first->second;
+      average.add(metric.value);
+      metric.value = shown(average);
+    }
+  }
+  const std::vector<metrics::Metric>& latest() const { return latest_; }
+
+ private:
+  std::map<std::string, metrics::RunningAverage> averages_;
+  std::vector<metrics::Metric> latest_;
+};
+
+}  // namespace
+
+struct TrainingLog::Files {
+  metrics::JsonLinesWriter lines;
+  std::unique_ptr<metrics::TensorBoardWriter> events;
+  metrics::ProgressLine progress{STDERR_FILENO, kSecondsBetweenLines};
+  metrics::RunningAverage loss{kStepsInRate};
+  RunningMetrics averages;
+  metrics::Curve training, validation;
+  metrics::Rate samples{kStepsInRate}, tokens{kStepsInRate}, steps{kStepsInRate};
+};
+
+TrainingLog::TrainingLog(const Path& output, const engine::EngineConfig& config, DrawnMetric drawn,
+                         int rank, int world_size, int64_t resumed_step)
+    : total_steps_(config.run.steps), alone_(world_size == 1), drawn_(std::move(drawn)) {
+  if (rank != 0) return;
+  files_.reset(new Files{.lines = {output / "metrics.jsonl", resumed_step}, .events = nullptr});
+  files_->training.name = "training " + drawn_.title;
+  files_->validation.name = "held-out " + drawn_.title;
+  if (!config.tensorboard.enabled) return;
+  const Path folder =
+      config.tensorboard.folder.empty() ? output / "tensorboard" : Path(config.tensorboard.folder);
+  files_->events = std::make_unique<metrics::TensorBoardWriter>(folder, resumed_step);
+}
+
+TrainingLog::~TrainingLog() = default;
+
+std::string_view TrainingLog::name_of(optim::Phase phase) const {
+  const bool sends_nothing = alone_ && phase == optim::Phase::kCompressed;
+  return sends_nothing ? "uncompressed" : optim::name_of(phase);
+}
+
+Json TrainingLog::json_of(const StepRecord& record) const {
+  const engine::StepOutcome& outcome = record.outcome;
+  const double seconds = std::max(record.seconds, 1e-9);
+  Json json = {{"step", outcome.step}, {"samples", record.samples}, {"loss", record.loss}};
+  for (const metrics::Metric& metric : record.metrics) json[metric.name] = metric.value;
+  json.update({{"learning_rate", outcome.learning_rate},
+               {"gradient_norm", outcome.gradient_norm},
+               {"clip_coefficient", outcome.clip_coefficient},
+               {"samples_per_second", static_cast<double>(record.step_samples) / seconds},
+               {"tokens_per_second", static_cast<double>(record.step_tokens) / seconds},
+               {"phase", name_of(outcome.phase)},
+               {"skipped_steps", outcome.skipped_steps},
+               {"loss_scale", outcome.loss_scale},
+               {"wire_bytes", outcome.wire_bytes},
+               {"wire_bytes_dense16", outcome.wire_bytes_dense16}});
+  if (outcome.phase == optim::Phase::kCompressed) {
+    json["sent_norm"] = outcome.sent_norm;
+    json["residual_over_sent"] =
+        outcome.sent_norm > 0 ? outcome.residual_norm / outcome.sent_norm : 0.0;
+    json["still_elements"] = outcome.still_elements;
+    json["woken_elements"] = outcome.woken_elements;
+  }
+  if (outcome.watch) {
+    json["watch"] = {{"largest_update_over_rate", outcome.watch->largest_update},
+                     {"updated_tensor", outcome.watch->updated_tensor},
+                     {"largest_value", outcome.watch->largest_value},
+                     {"largest_tensor", outcome.watch->largest_tensor}};
+    if (outcome.adam) {
+      json["watch"]["distance_over_adam"] = outcome.adam->distance;
+      json["watch"]["cosine_with_adam"] = outcome.adam->cosine;
+    }
+  }
+  json["seconds"] = {{"step", record.seconds},
+                     {"data", record.data_seconds},
+                     {"forward", record.forward_seconds},
+                     {"backward", record.backward_seconds},
+                     {"compress", outcome.compress_seconds},
+                     {"wait", outcome.wait_seconds},
+                     {"optimizer", outcome.optimizer_seconds}};
+  return json;
+}
+
+void TrainingLog::step(const StepRecord& record) {
+  const engine::StepOutcome& outcome = record.outcome;
+  const bool compressed = outcome.phase == optim::Phase::kCompressed && !alone_;
+  totals_.steps += 1;
+  totals_.samples += record.step_samples;
+  totals_.tokens += record.step_tokens;
+  totals_.wire_bytes += outcome.wire_bytes;
+  totals_.wire_bytes_dense16 += outcome.wire_bytes_dense16;
+  if (compressed) {
+    totals_.compressed_steps += 1;
+    totals_.compressed_wire_bytes += outcome.wire_bytes;
+    totals_.compressed_dense16 += outcome.wire_bytes_dense16;
+  }
+  (compressed ? totals_.compressed_step : totals_.dense_step).add(record.seconds);
+  totals_.seconds += record.seconds;
+  totals_.data_seconds += record.data_seconds;
+  totals_.forward_seconds += record.forward_seconds;
+  totals_.backward_seconds += record.backward_seconds;
+  totals_.compress_seconds += outcome.compress_seconds;
+  totals_.wait_seconds += outcome.wait_seconds;
+  totals_.optimizer_seconds += outcome.optimizer_seconds;
+  if (!files_) return;
+  // A skipped step has the number of the one before it: only updates make lines.
+  if (outcome.applied) {
+    files_->lines.write(json_of(record));
+    if (files_->events) files_->events->scalars(outcome.step, scalars_of(record));
+  }
+  if (outcome.froze_now) {
+    files_->progress.note(fmt::format("step {}: the warm-up has ended, {}", outcome.step,
+                                      alone_ ? "one rank has nothing to send and compresses nothing"
+                                             : "gradients are compressed from here on"));
+  }
+  files_->training.points.emplace_back(
+      outcome.step,
+      drawn_.name == "loss" ? record.loss : metrics::value_of(record.metrics, drawn_.name));
+  print(record);
+}
+
+std::string TrainingLog::curves() const {
+  if (!files_ || files_->training.points.empty()) return "";
+  std::vector<metrics::Curve> curves = {files_->training};
+  if (!files_->validation.points.empty()) curves.push_back(files_->validation);
+  return metrics::draw_curves(curves, {.color = isatty(STDERR_FILENO) != 0});
+}
+
+void TrainingLog::print(const StepRecord& record) {
+  Files& files = *files_;
+  files.loss.add(record.loss);
+  files.averages.add(record.metrics);
+  files.samples.add(static_cast<double>(record.step_samples), record.seconds);
+  files.tokens.add(static_cast<double>(record.step_tokens), record.seconds);
+  files.steps.add(1, record.seconds);
+  if (!files.progress.is_due()) return;
+  const engine::StepOutcome& outcome = record.outcome;
+  files.progress.update({.step = outcome.step,
+                         .total_steps = total_steps_,
+                         .loss = files.loss.average(),
+                         .metrics = files.averages.latest(),
+                         .learning_rate = outcome.learning_rate,
+                         .samples_per_second = files.samples.per_second(),
+                         .tokens_per_second = files.tokens.per_second(),
+                         .seconds_left = static_cast<double>(total_steps_ - outcome.step) /
+                                         std::max(files.steps.per_second(), 1e-9),
+                         .phase = name_of(outcome.phase)});
+}
+
+void TrainingLog::evaluated(int64_t step, int64_t samples, const Evaluation& evaluation) {
+  if (!files_) return;
+  Json json;
+  std::vector<metrics::Scalar> scalars;
+  for (const metrics::Metric& metric : evaluation.metrics) {
+    if (metric.name == drawn_.name) files_->validation.points.emplace_back(step, metric.value);
+    if (metric.is_count) {
+      json[metric.name] = static_cast<int64_t>(metric.value);
+    } else {
+      json[metric.name] = metric.value;
+      scalars.push_back({"Validation/" + metric.name, metric.value});
+    }
+  }
+  files_->lines.write({{"step", step}, {"samples", samples}, {evaluation.key, json}});
+  if (files_->events) files_->events->scalars(step, scalars);
+  files_->progress.note(fmt::format("step {}: {}", step, evaluation.line));
+}
+
+void TrainingLog::note(const std::string& line) {
+  if (files_) files_->progress.note(line);
+}
+
+void TrainingLog::finish() {
+  if (files_) files_->progress.finish();
+}
+
+}  // namespace onebit::training

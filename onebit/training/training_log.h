@@ -1,0 +1,74 @@
+// What a run tells while it goes: the progress line, metrics.jsonl and TensorBoard events. Rank 0
+// alone writes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/engine/engine.h"
+#include "onebit/metrics/meters.h"
+#include "onebit/metrics/metric.h"
+#include "onebit/training/evaluation.h"
+
+namespace onebit::training {
+
+// One step, over all ranks where it says so.
+struct StepRecord {
+  engine::StepOutcome outcome;
+  int64_t samples = 0;                   // consumed since the beginning of the run
+  int64_t step_samples = 0;              // of this step, all ranks
+  int64_t step_tokens = 0;               // all ranks
+  double loss = 0;                       // all ranks
+  std::vector<metrics::Metric> metrics;  // of the task, all ranks: mlm_loss, ...
+  double seconds = 0;                    // of the step
+  double data_seconds = 0;               // waiting for batches
+  double forward_seconds = 0, backward_seconds = 0;
+};
+
+// Sums over the steps of one session, for the table at the end.
+struct TrainingTotals {
+  int64_t steps = 0, samples = 0, tokens = 0;
+  int64_t wire_bytes = 0, wire_bytes_dense16 = 0;
+  int64_t compressed_steps = 0, compressed_wire_bytes = 0, compressed_dense16 = 0;
+  double seconds = 0, data_seconds = 0, forward_seconds = 0, backward_seconds = 0;
+  double compress_seconds = 0, wait_seconds = 0, optimizer_seconds = 0;
+  metrics::Median dense_step, compressed_step;  // seconds of one
+};
+
+class TrainingLog {
+ public:
+  // Appends to the files in `output`; lines and events of steps after `resumed_step` are dropped.
+  TrainingLog(const Path& output, const engine::EngineConfig& config, DrawnMetric drawn, int rank,
+              int world_size, int64_t resumed_step);
+  ~TrainingLog();
+
+  void step(const StepRecord& record);
+  void evaluated(int64_t step, int64_t samples, const Evaluation& evaluation);
+  // A line that stays above the progress line.
+  void note(const std::string& line);
+  const TrainingTotals& totals() const { return totals_; }
+  // The drawn metric of this session's steps and evaluations against the step, for a terminal;
+  // empty on other ranks and where no step was made.
+  std::string curves() const;
+  // Ends the progress line and flushes the files.
+  void finish();
+
+ private:
+  struct Files;
+
+  void print(const StepRecord& record);
+
+  std::unique_ptr<Files> files_;  // rank 0 alone
+  // "dense", "warmup", "compressed"; "uncompressed" after the freeze where no other rank is there.
+  std::string_view name_of(optim::Phase phase) const;
+  Json json_of(const StepRecord& record) const;
+
+  int64_t total_steps_;
+  bool alone_;  // one rank: nothing is sent
+  DrawnMetric drawn_;
+  TrainingTotals totals_;
+};
+
+}  // namespace onebit::training

@@ -1,0 +1,116 @@
+#include "onebit/training/training_loop.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "onebit/base/folder.h"
+#include "onebit/base/folder_lock.h"
+#include "onebit/base/log.h"
+#include "onebit/training/checkpoint_plan.h"
+#include "onebit/training/end_table.h"
+#include "onebit/training/interruption.h"
+#include "onebit/training/run_folder.h"
+#include "onebit/training/start_table.h"
+
+namespace onebit::training {
+namespace {
+
+bool is_due(int64_t step, int64_t every) {
+  return every > 0 && step % every == 0;
+}
+
+void require_agreement(Session& run, int64_t step) {
+  require(run.engine().replicas_agree(),
+          "step {}: the ranks no longer hold the same values; this is a fault of memory, of the "
+          "network or of onebit. Resume from the last checkpoint",
+          step);
+}
+
+void train(Session& run, TrainingLog& log, comm::Communicator& communicator) {
+  const engine::RunConfig& schedule = run.engine().config().run;
+  const Interruption interruption;
+  int64_t saved_step = run.engine().completed_steps();
+  while (!run.finished()) {
+    const StepRecord record = run.train_step();
+    log.step(record);
+    const bool stop = interruption.agreed(communicator);
+    // A step that was skipped has the number of the one before: nothing is due by it again, but an
+    // epoch may have ended with its samples.
+    const bool applied = record.outcome.applied;
+    const int64_t step = record.outcome.step;
+    if (applied && is_due(step, schedule.check_replicas_every)) require_agreement(run, step);
+    if (run.evaluation_is_due(record)) run.evaluate_into(log);
+    if ((applied && is_due(step, schedule.checkpoint_every)) || run.finished() || stop) {
+      run.save_checkpoint();
+      saved_step = step;
+    }
+    if (stop) break;
+  }
+  run.wait_for_checkpoint();
+  if (!run.finished()) {
+    log.finish();
+    log_info("asked to end: saved at step {}; add --resume to go on", saved_step);
+  }
+}
+
+void require_space(Session& run, const Path& output) {
+  const std::optional<int64_t> free_bytes = free_bytes_at(output);
+  if (!free_bytes) return;
+  const CheckpointPlan plan = plan_checkpoints(run.engine());
+  const auto kept = static_cast<int64_t>(engine::CheckpointFolder(output).tags().size());
+  const std::string warning = check_space(plan, kept, *free_bytes, output.string());
+  if (!warning.empty()) log_warning("{}", warning);
+}
+
+void run_to_the_end(Context& context, Session& run, const RunOptions& options,
+                    comm::Communicator& communicator) {
+  const bool first = communicator.rank() == 0;
+  communicator.barrier();  // every rank has looked at the folder before it is written to
+  const int64_t steps = run.engine().config().run.steps;
+  require(run.engine().completed_steps() <= steps,
+          "{}: has made {} steps already, run.steps is {}: raise it, or choose another --output",
+          options.output.string(), run.engine().completed_steps(), steps);
+  std::optional<FolderLock> lock;
+  if (first) {
+    make_folder(options.output);
+    lock.emplace(options.output);
+    require_space(run, options.output);
+    // Those of a run that has ended tell how it was made.
+    if (!run.resumed() || !run.finished()) {
+      write_run_recipes(options.output, run.recipe(), run.engine().resolved_recipe());
+    }
+    // What the run made beyond it is given up.
+    if (run.resumed() && !options.tag.empty())
+      engine::CheckpointFolder(options.output).point_latest_at(options.tag);
+  }
+  StepForecast expected;
+  if (!options.quiet) {
+    const StartTable table = start_table(context, run, communicator);
+    expected = table.expected;
+    if (first) print_rows(table.rows);
+  }
+  TrainingLog log(options.output, run.engine().config(), run.task().drawn(), communicator.rank(),
+                  communicator.world_size(), run.resumed() ? run.engine().completed_steps() : -1);
+  run.before_training(log);
+  train(run, log, communicator);
+  run.after_training();
+  log.finish();
+  if (!first || options.quiet) return;
+  if (const std::string curves = log.curves(); !curves.empty())
+    fmt::print(stderr, "\n{}\n", curves);
+  print_rows(end_table(log.totals(), expected, run));
+}
+
+}  // namespace
+
+RunSummary run_training(Context& context, Task& task, const RunOptions& options,
+                        comm::Communicator& communicator) {
+  Session run(context, task, options, communicator);
+  // Here, so that the other ranks hear of an error before this one has waited for its threads (a
+  // checkpoint may be in the middle of being written).
+  comm::run_rank(communicator, [&] { run_to_the_end(context, run, options, communicator); });
+  return run.summary();
+}
+
+}  // namespace onebit::training

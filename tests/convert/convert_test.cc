@@ -1,0 +1,381 @@
+#include "onebit/convert/convert.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "onebit/formats/hugging_face_folder.h"
+#include "onebit/formats/mapped_source.h"
+#include "onebit/formats/safetensors.h"
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::convert {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+namespace files = std::filesystem;
+
+const Path kGolden = Path(ONEBIT_SOURCE_DIR) / "tests/formats/golden";
+const Path kConfig = kGolden / "bert/config.json";
+const Path kWords = kGolden / "bert/tokenizer.json";
+const Path kPost = kGolden / "bert/model.safetensors";
+const Path kPre = kGolden / "bert_pre_layer_norm.safetensors";
+
+ConvertOptions options_for(const Path& input, const Path& output) {
+  ConvertOptions options;
+  options.input = input;
+  options.output = output;
+  options.config = kConfig;
+  options.vocabulary = kWords;
+  return options;
+}
+
+std::vector<float> values_of(const formats::TensorSource& source, const std::string& name) {
+  const size_t index = source.index_of(name);
+  std::vector<float> values(static_cast<size_t>(source.entries()[index].shape.elements()));
+  source.read_f32(index, values);
+  return values;
+}
+
+// The folder holds the tensors of the safetensors file `expected`, but for a tied copy, `half` of
+// them rounded to f16.
+void expect_model(const Path& folder, const Path& expected, bool half) {
+  const formats::SafetensorsFile written(folder / "model.safetensors"), golden(expected);
+  size_t compared = 0;
+  for (const auto& entry : golden.entries()) {
+    if (entry.name.find("decoder") != std::string::npos) continue;
+    std::vector<float> values = values_of(golden, entry.name);
+    for (float& value : values) {
+      if (half) value = static_cast<float>(f16(value));
+    }
+    EXPECT_EQ(values_of(written, entry.name), values) << entry.name;
+    ++compared;
+  }
+  EXPECT_EQ(written.entries().size(), compared);
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+struct Case {
+  const char* input;
+  const char* told;  // in the lines
+  bool pre_layer_norm = false, half = false;
+};
+
+void PrintTo(const Case& value, std::ostream* out) {
+  *out << value.input;
+}
+
+class ConvertEvery : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ConvertEvery, GivesTheSameModel) {
+  const Case& test = GetParam();
+  TemporaryFolder folder;
+  const std::string told = joined(convert(options_for(kGolden / test.input, folder / "out")));
+  EXPECT_THAT(told, HasSubstr(test.told));
+  EXPECT_THAT(told, HasSubstr("not there, a task that wants them draws them anew: qa_outputs., "));
+  expect_model(folder / "out", test.pre_layer_norm ? kPre : kPost, test.half);
+  const auto model = formats::read_hugging_face_folder(folder / "out");
+  EXPECT_EQ(model.config.pre_layer_norm, test.pre_layer_norm);
+  EXPECT_EQ(model.config.architecture, "BertForPreTraining");
+  EXPECT_EQ(model.config.torch_dtype, test.half ? DType::kF16 : DType::kF32);
+  EXPECT_EQ(model.config.num_attention_heads, 2);
+  EXPECT_EQ(model.vocabulary.size(), 31u);
+  EXPECT_TRUE(model.tokenizer.value().lower_case);
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Convert, ConvertEvery,
+    ::testing::Values(
+        Case{"bert", "safetensors, 46 tensors (f32), names of Hugging Face, layer norms after"},
+        Case{"bert_zip", "PyTorch, "}, Case{"bert_stream", "with gamma and beta"},
+        Case{"bert_plain.tar", "NVIDIA/DeepSpeed plain"},
+        Case{"bert_tensorflow/bert_model.ckpt", "TensorFlow bundle"},
+        Case{"deepspeed_post", "DeepSpeed fused, layer norms after", false, true},
+        Case{"deepspeed_pre", "DeepSpeed fused, layer norms before", true, true}));
+
+// TensorFlow -> Hugging Face -> fused -> Hugging Face, and on to Google's names and back.
+TEST(Convert, EveryNamingAndBackIsTheIdentity) {
+  TemporaryFolder folder;
+  convert(options_for(kGolden / "bert_tensorflow/bert_model.ckpt", folder / "0"));
+  const std::string first = read_file(folder / "0/model.safetensors");
+  const std::string first_config = read_file(folder / "0/config.json");
+  int step = 0;
+  for (const auto naming : {formats::Naming::kFused, formats::Naming::kPlain,
+                            formats::Naming::kGoogle, formats::Naming::kHuggingFace}) {
+    ConvertOptions options;
+    options.input = folder / std::to_string(step);
+    options.output = folder / std::to_string(++step);
+    options.naming = naming;
+    convert(options);
+    formats::Naming found{};
+    formats::under_our_names(formats::open_hugging_face_tensors(options.output), &found);
+    EXPECT_EQ(found, naming);
+  }
+  expect_model(folder / "4", kPost, false);
+  EXPECT_EQ(read_file(folder / "4/config.json"), first_config);
+  EXPECT_EQ(read_file(folder / "4/model.safetensors").size(), first.size());
+}
+
+TEST(Convert, WithoutAConfigHeadsAreAskedFor) {
+  TemporaryFolder folder;
+  ConvertOptions options = options_for(kGolden / "deepspeed_pre", folder / "out");
+  options.config.reset();
+  EXPECT_THAT(message_of([&] { convert(options); }),
+              AllOf(HasSubstr("mp_rank_00_model_states.pt: there is no config.json"),
+                    HasSubstr("--heads N")));
+  options.heads = 3;
+  EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("do not divide the hidden size 8"));
+  options.heads = 2;
+  // The vocabulary has 31 words and the embeddings 40 rows.
+  const std::string told = joined(convert(options));
+  EXPECT_THAT(told, HasSubstr("rows 31 to 39 of the word embeddings stand for no word"));
+  EXPECT_THAT(told, HasSubstr("hidden_act gelu_new (what DeepSpeed's fused layer computes)"));
+  const auto model = formats::read_hugging_face_folder(folder / "out");
+  EXPECT_EQ(model.config.vocab_size, 31);
+  EXPECT_EQ(model.config.hidden_act, formats::GeluForm::kTanh);
+  EXPECT_EQ(model.config.intermediate_size, 16);
+  const formats::SafetensorsFile written(folder / "out/model.safetensors");
+  const formats::SafetensorsFile golden(kPre);
+  for (const char* name : {"bert.embeddings.word_embeddings.weight", "cls.predictions.bias"}) {
+    const auto all = values_of(golden, name);
+    const auto kept = values_of(written, name);
+    EXPECT_EQ(kept.size() * 40, all.size() * 31);
+    for (size_t i = 0; i < kept.size(); ++i) {
+      EXPECT_EQ(kept[i], static_cast<float>(f16(all[i]))) << name << " " << i;
+    }
+  }
+}
+
+TEST(Convert, AnExperimentFileOfDeepSpeedIsAConfig) {
+  TemporaryFolder folder;
+  std::ofstream(folder / "experiment.json")
+      << R"({"name": "x", "bert_model_config": {"vocab_size_or_config_json_file": 119547,
+             "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 4,
+             "intermediate_size": 16, "hidden_act": "gelu", "max_position_embeddings": 12}})";
+  ConvertOptions options = options_for(kGolden / "deepspeed_post", folder / "out");
+  options.config = folder / "experiment.json";
+  EXPECT_THAT(joined(convert(options)), HasSubstr("give --hidden-act gelu_new if"));
+  const auto model = formats::read_hugging_face_folder(folder / "out");
+  EXPECT_EQ(model.config.num_attention_heads, 4);
+  EXPECT_EQ(model.config.vocab_size, 31);
+}
+
+TEST(Convert, OtherTypes) {
+  TemporaryFolder folder;
+  ConvertOptions options = options_for(kGolden / "deepspeed_post", folder / "f32");
+  options.dtype = DType::kF32;
+  convert(options);
+  expect_model(folder / "f32", kPost, true);
+  EXPECT_EQ(formats::read_bert_config(folder / "f32/config.json").torch_dtype, DType::kF32);
+  options = options_for(kGolden / "bert", folder / "bf16");
+  options.dtype = DType::kBF16;
+  convert(options);
+  const formats::SafetensorsFile written(folder / "bf16/model.safetensors"), golden(kPost);
+  const auto values = values_of(golden, "bert.pooler.dense.weight");
+  const auto narrow = values_of(written, "bert.pooler.dense.weight");
+  for (size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(narrow[i], static_cast<float>(bf16(values[i])));
+  }
+}
+
+// A model of the golden one's tensors, some of them changed.
+class Changed {
+ public:
+  Changed() {
+    const formats::SafetensorsFile golden(kPost);
+    for (const auto& entry : golden.entries()) {
+      if (entry.name.find("decoder") != std::string::npos) continue;
+      tensors_.emplace_back(entry, values_of(golden, entry.name));
+    }
+  }
+  void erase(const std::string& prefix) {
+    std::erase_if(tensors_,
+                  [&](const auto& tensor) { return tensor.first.name.starts_with(prefix); });
+  }
+  void add(const std::string& name, Shape shape) {
+    tensors_.emplace_back(formats::TensorEntry{name, DType::kF32, shape},
+                          std::vector<float>(static_cast<size_t>(shape.elements()), 0.5f));
+  }
+  std::vector<float>& values(size_t index) { return tensors_[index].second; }
+  Path write(const Path& path) const {
+    std::vector<formats::NamedTensor> named;
+    for (const auto& [entry, values] : tensors_) {
+      named.push_back({entry.name, ConstView::of(values.data(), entry.shape)});
+    }
+    formats::write_safetensors(path, named);
+    return path;
+  }
+
+ private:
+  std::vector<std::pair<formats::TensorEntry, std::vector<float>>> tensors_;
+};
+
+TEST(Convert, WhatIsMissingUnexpectedOrMisshapenIsListed) {
+  TemporaryFolder folder;
+  Changed model;
+  model.erase("bert.encoder.layer.1.output.dense.bias");
+  model.erase("cls.predictions.transform.dense.weight");
+  model.erase("bert.encoder.layer.0.attention.self.key.weight");
+  model.add("bert.encoder.layer.0.attention.self.key.weight", {8, 4});
+  model.add("adapter.weight", {3});
+  ConvertOptions options = options_for(model.write(folder / "m.safetensors"), folder / "out");
+  EXPECT_THAT(
+      message_of([&] { convert(options); }),
+      AllOf(HasSubstr("m.safetensors: its tensors are not those of the model"),
+            HasSubstr("missing (2):\n    \"bert.encoder.layer.1.output.dense.bias\""),
+            HasSubstr("\"cls.predictions.transform.dense.weight\""),
+            HasSubstr("of another shape (1):\n    \"bert.encoder.layer.0.attention.self.key.weight"
+                      "\": [8, 8] wanted, [8, 4] found"),
+            HasSubstr("unexpected (1):\n    \"adapter.weight\"")));
+  EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(Convert, HeadsMakeTheArchitecture) {
+  TemporaryFolder folder;
+  const auto architecture = [&](const Changed& model) {
+    static int number = 0;
+    const Path out = folder / fmt::format("out{}", ++number);
+    convert(options_for(model.write(folder / "m.safetensors"), out));
+    return formats::read_bert_config(out / "config.json");
+  };
+  Changed model;
+  model.erase("cls.seq_relationship.");
+  EXPECT_EQ(architecture(model).architecture, "BertForMaskedLM");
+  model.erase("cls.");
+  EXPECT_EQ(architecture(model).architecture, "BertModel");
+  model.erase("bert.pooler.");
+  model.add("qa_outputs.weight", {2, 8});
+  model.add("qa_outputs.bias", {2});
+  EXPECT_EQ(architecture(model).architecture, "BertForQuestionAnswering");
+  model.erase("qa_outputs.");
+  model.add("classifier.weight", {3, 8});
+  model.add("classifier.bias", {3});
+  EXPECT_EQ(architecture(model).architecture, "BertForSequenceClassification");
+  EXPECT_EQ(architecture(model).labels.size(), 3u);
+}
+
+TEST(Convert, DroppedTensorsAreTold) {
+  TemporaryFolder folder;
+  Changed model;
+  model.add("adapter.weight", {3});
+  ConvertOptions options = options_for(model.write(folder / "m.safetensors"), folder / "out");
+  options.drop = {"adapter.", "cls."};
+  EXPECT_THAT(joined(convert(options)), HasSubstr("left out: 8 tensors, as adapter.weight"));
+  options.output = folder / "again";
+  options.drop = {"adaptor."};
+  EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("--drop adaptor.: no tensor's"));
+}
+
+TEST(Convert, VocabularyAndCasingAreChecked) {
+  TemporaryFolder folder;
+  const auto error = [&](const std::string& words, std::optional<text::Casing> casing) {
+    std::ofstream(folder / "vocab.txt") << "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" << words;
+    ConvertOptions options = options_for(kGolden / "bert_zip", folder / "out");
+    options.vocabulary = folder / "vocab.txt";
+    options.casing = casing;
+    files::remove_all(folder / "out");
+    return message_of([&] { convert(options); });
+  };
+  EXPECT_EQ(error("a\nb\n", std::nullopt), "(no error)");
+  EXPECT_TRUE(formats::read_hugging_face_folder(folder / "out").tokenizer->lower_case);
+  EXPECT_EQ(error("a\nB\n", std::nullopt), "(no error)");
+  EXPECT_FALSE(formats::read_hugging_face_folder(folder / "out").tokenizer->lower_case);
+  EXPECT_THAT(error("1\n", std::nullopt), HasSubstr("give --cased or --uncased"));
+  EXPECT_EQ(error("1\n", text::Casing::kCased), "(no error)");
+  std::ofstream(folder / "tokenizer_config.json") << R"({"do_lower_case": true})";
+  EXPECT_THAT(error("a\nB\n", std::nullopt), HasSubstr("do_lower_case true, but of"));
+  EXPECT_EQ(error("a\nB\n", text::Casing::kUncased), "(no error)");
+  std::string many;
+  for (int i = 0; i < 36; ++i) many += fmt::format("w{}\n", i);
+  EXPECT_THAT(error(many, std::nullopt), HasSubstr("41 words, the model has vocab_size 40"));
+  std::ofstream(folder / "vocab.txt") << "a\nb\n";
+  ConvertOptions options = options_for(kGolden / "bert_zip", folder / "none");
+  options.vocabulary = folder / "vocab.txt";
+  EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("vocab.txt: no ["));
+  options.vocabulary.reset();
+  EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("give --vocab FILE"));
+}
+
+TEST(Convert, AnotherModelsConfigIsRefused) {
+  TemporaryFolder folder;
+  std::string text = read_file(kConfig);
+  const size_t at = text.find("\"hidden_size\": 8");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 16, "\"hidden_size\": 16");
+  std::ofstream(folder / "config.json") << text;
+  ConvertOptions options = options_for(kGolden / "bert_zip", folder / "out");
+  options.config = folder / "config.json";
+  EXPECT_THAT(message_of([&] { convert(options); }),
+              HasSubstr("hidden_size 16, the tensors have 8"));
+}
+
+TEST(Convert, ChoosesAmongSeveralKinds) {
+  TemporaryFolder folder;
+  files::copy(kGolden / "bert", folder / "both");
+  files::copy(kGolden / "bert_zip/pytorch_model.bin", folder / "both/pytorch_model.bin");
+  ConvertOptions options = options_for(folder / "both", folder / "out");
+  EXPECT_THAT(joined(convert(options)), HasSubstr("pytorch_model.bin (--from chooses)"));
+  options.output = folder / "torch";
+  options.from = formats::CheckpointKind::kTorch;
+  EXPECT_THAT(joined(convert(options)), HasSubstr("pytorch_model.bin: PyTorch"));
+  options.output = folder / "tensorflow";
+  options.from = formats::CheckpointKind::kTensorBundle;
+  EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("no TensorFlow bundle checkpoint"));
+  options.input = kGolden / "bert_plain.tar";
+  EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("TensorFlow bundle was asked for"));
+}
+
+TEST(Convert, ARunOfOnebitGivesTheModelOfItsLastCheckpoint) {
+  TemporaryFolder folder;
+  convert(options_for(kGolden / "bert", folder / "run/global_step3/model"));
+  std::ofstream(folder / "run/latest") << "global_step3\n";
+  ConvertOptions options;
+  for (const char* input : {"run", "run/global_step3"}) {
+    options.input = folder / input;
+    options.output = folder / fmt::format("out{}", options.input.filename().string());
+    convert(options);
+    expect_model(options.output, kPost, false);
+  }
+}
+
+// A limit on the size of files stands for a full disk: both fail in write().
+TEST(Convert, AFailedWriteLeavesNothing) {
+  TemporaryFolder folder;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 4096;
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string error =
+      message_of([&] { convert(options_for(kGolden / "bert", folder / "out")); });
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(error, HasSubstr("model.safetensors: cannot write"));
+  EXPECT_EQ(folder.entries(), 0);
+}
+
+TEST(Convert, AValueTooLargeForTheTypeIsNamed) {
+  TemporaryFolder folder;
+  Changed model;
+  model.values(3)[1] = 1e6f;
+  ConvertOptions options = options_for(model.write(folder / "m.safetensors"), folder / "out");
+  options.dtype = DType::kF16;
+  EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("1000000 is too large for f16"));
+  options.dtype = DType::kBF16;
+  EXPECT_EQ(message_of([&] { convert(options); }), "(no error)");
+}
+
+}  // namespace
+}  // namespace onebit::convert

@@ -1,0 +1,58 @@
+#include "onebit/training/best_model.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::training {
+namespace {
+
+KeptModel kept_at(int64_t step, double f1) {
+  return {.step = step, .record = {{"exact", 40.0}, {"f1", f1}, {"questions", 7, true}}};
+}
+
+void write_evaluation(const Path& folder, const KeptModel& kept) {
+  write_file_atomically(folder / "evaluation.json", to_json(kept).dump());
+}
+
+TEST(KeptModel, IsTheSameAfterAFile) {
+  const Json json = to_json(kept_at(12, 50.25));
+  EXPECT_EQ(json.dump(), R"({"step":12,"exact":40.0,"f1":50.25,"questions":7})");
+  const KeptModel again = kept_model_from(JsonReader(json, "file", ""));
+  EXPECT_EQ(to_json(again).dump(), json.dump());
+  EXPECT_NE(message_of([] {
+              kept_model_from(JsonReader(Json{{"step", 1}, {"f1", "high"}}, "file", ""));
+            }).find("f1"),
+            std::string::npos);
+}
+
+TEST(BestModel, IsTheOneWithTheLargestMetric) {
+  BestModel best("/nowhere", "f1");
+  EXPECT_TRUE(best.is_better(kept_at(1, 0).record));
+  best.set(kept_at(1, 50));
+  EXPECT_FALSE(best.is_better(kept_at(2, 50).record));
+  EXPECT_TRUE(best.is_better(kept_at(2, 50.5).record));
+  EXPECT_FALSE(best.is_better(kept_at(2, std::numeric_limits<double>::quiet_NaN()).record));
+}
+
+TEST(BestModel, GoesOnFromTheFolder) {
+  const TemporaryFolder folder;
+  const Json state = {{"best", to_json(kept_at(10, 50))}};
+  BestModel best(folder.path(), "f1");
+  EXPECT_FALSE(best.resume(state, false).has_value());
+  EXPECT_EQ(best.best()->step, 10) << "the folder has none";
+  write_evaluation(folder.path(), kept_at(12, 55));
+  EXPECT_FALSE(best.resume(state, false).has_value());
+  EXPECT_EQ(best.best()->step, 12) << "kept after the checkpoint";
+  EXPECT_TRUE(best.resume(state, true).has_value());
+  EXPECT_FALSE(best.best().has_value()) << "taken back before it was made";
+  write_evaluation(folder.path(), kept_at(10, 50));
+  EXPECT_FALSE(best.resume(state, true).has_value());
+  EXPECT_EQ(best.best()->step, 10);
+}
+
+}  // namespace
+}  // namespace onebit::training

@@ -1,0 +1,140 @@
+// What the checkpoints of a run will take, against those that it writes.
+#include "onebit/training/checkpoint_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/engine/checkpoint.h"
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::training {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+engine::EngineConfig config_of(const std::string& optimizer, const std::string& run) {
+  const Json recipe = parse_json(
+      fmt::format(R"({{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1,
+                       "optimizer": {}, "run": {}}})",
+                  optimizer, run),
+      "recipe");
+  JsonReader reader(recipe, "recipe", "");
+  return engine::parse_engine_config(reader, "recipe");
+}
+
+constexpr const char* kOneBit = R"({"type": "OneBitAdam", "params": {"freeze_step": 2}})";
+
+// Calls `look` on rank 0 with an engine over 200000 parameters, before and after some steps.
+void with_engine(int ranks, const engine::EngineConfig& config, int steps,
+                 const std::function<void(engine::Engine&)>& look,
+                 const std::function<void(engine::Engine&, comm::Communicator&)>& after = {}) {
+  comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {
+    Context context = Context::cpu(1);
+    params::Table table;
+    table.add({.name = "weight", .shape = {400, 500}});
+    table.allocate(Device{}, DType::kF32);
+    engine::Engine engine(context, table, config, communicator);
+    if (communicator.rank() == 0) look(engine);
+    for (int step = 0; step < steps; ++step) {
+      engine.backward([&](const engine::BackwardInput& input) {
+        if (input.gradients_ready) input.gradients_ready({0, table.size_elements()});
+      });
+      engine.step();
+    }
+    if (after) after(engine, communicator);
+  });
+}
+
+int64_t shard_bytes(const Path& folder) {
+  int64_t bytes = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() == ".safetensors") {
+      bytes += static_cast<int64_t>(file.file_size());
+    }
+  }
+  return bytes;
+}
+
+TEST(CheckpointPlan, IsWhatIsWrittenInEitherPhase) {
+  for (const int ranks : {1, 3}) {
+    for (const int steps : {1, 4}) {
+      const TemporaryFolder folder;
+      CheckpointPlan plan;
+      with_engine(
+          ranks, config_of(kOneBit, R"({"steps": 4})"), steps,
+          [&](engine::Engine& engine) { plan = plan_checkpoints(engine); },
+          [&](engine::Engine& engine, comm::Communicator& communicator) {
+            engine::Checkpoints checkpoints(communicator, folder / "run", 1);
+            checkpoints.save(engine, {}, [](const Path&) {});
+            checkpoints.wait();
+          });
+      const int64_t planned = (steps == 1 ? plan.first_bytes : plan.compressed_bytes) - 800000;
+      const auto tag = "global_step" + std::to_string(steps);
+      const auto written = static_cast<double>(shard_bytes(folder / "run" / tag));
+      EXPECT_NEAR(static_cast<double>(planned), written, 0.01 * written) << ranks << ", " << steps;
+    }
+  }
+}
+
+CheckpointPlan plan_of(const std::string& optimizer, const std::string& run) {
+  CheckpointPlan plan;
+  with_engine(2, config_of(optimizer, run), 0,
+              [&](engine::Engine& engine) { plan = plan_checkpoints(engine); });
+  return plan;
+}
+
+TEST(CheckpointPlan, KnowsARunThatIsNeverCompressed) {
+  EXPECT_EQ(plan_of(R"({"type": "Adam"})", R"({"steps": 4})").compressed_bytes, 0);
+  EXPECT_EQ(plan_of(kOneBit, R"({"steps": 2})").compressed_bytes, 0);
+  EXPECT_GT(plan_of(kOneBit, R"({"steps": 3})").compressed_bytes, 0);
+}
+
+TEST(CheckpointPlan, CountsTheLastStepsOwn) {
+  const auto to_come = [](const std::string& run) { return plan_of(kOneBit, run).to_come; };
+  EXPECT_EQ(to_come(R"({"steps": 9})"), 1);
+  EXPECT_EQ(to_come(R"({"steps": 9, "checkpoint_every": 3})"), 3);
+  EXPECT_EQ(to_come(R"({"steps": 10, "checkpoint_every": 3})"), 4);
+}
+
+constexpr int64_t kGb = 1'000'000'000;
+
+TEST(CheckpointPlan, IsTold) {
+  CheckpointPlan plan{.first_bytes = 4 * kGb, .to_come = 20, .keep_last = 3};
+  EXPECT_EQ(describe(plan),
+            "4.00 GB; 20 to come, the last 3 are kept: up to 16.0 GB more on the disk");
+  plan.compressed_bytes = 25 * kGb;
+  plan.to_come = 1;
+  EXPECT_EQ(describe(plan),
+            "4.00 GB, 25.0 GB after the freeze; 1 to come, the last 3 are kept: up to 25.0 GB "
+            "more on the disk");
+}
+
+TEST(CheckpointSpace, OneCheckpointMustFitAndTheRestIsWarnedOf) {
+  const CheckpointPlan plan{
+      .first_bytes = 4 * kGb, .compressed_bytes = 25 * kGb, .to_come = 20, .keep_last = 3};
+  EXPECT_THAT(message_of([&] { check_space(plan, 0, 24 * kGb, "runs/a"); }),
+              HasSubstr("runs/a: 24.0 GB are free, one checkpoint of this run takes 25.0 GB"));
+  EXPECT_THAT(check_space(plan, 0, 99 * kGb, "runs/a"),
+              HasSubstr("room for 3 checkpoints of 25.0 GB, but 4 more will stand there"));
+  EXPECT_EQ(check_space(plan, 0, 100 * kGb, "runs/a"), "");
+  // A run that goes on has written some, which make room.
+  EXPECT_EQ(check_space(plan, 3, 25 * kGb, "runs/a"), "");
+  CheckpointPlan last = plan;
+  last.to_come = 1;
+  EXPECT_EQ(check_space(last, 0, 25 * kGb, "runs/a"), "");
+  // One that has ended writes nothing.
+  last.to_come = 0;
+  EXPECT_EQ(check_space(last, 0, 0, "runs/a"), "");
+}
+
+TEST(CheckpointSpace, IsKnownOfAFolder) {
+  const TemporaryFolder folder;
+  EXPECT_GT(free_bytes_at(folder / ".").value(), 0);
+  EXPECT_FALSE(free_bytes_at(folder / "nowhere").has_value());
+}
+
+}  // namespace
+}  // namespace onebit::training

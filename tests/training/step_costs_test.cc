@@ -1,0 +1,130 @@
+// Measured parts of a step, and what tables say of them.
+#include "onebit/training/step_costs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/training/end_table.h"
+
+namespace onebit::training {
+namespace {
+
+using ::testing::HasSubstr;
+
+engine::EngineConfig config_of(const char* more, const char* run = "") {
+  const Json recipe = parse_json(
+      fmt::format(R"({{"train_batch_size": 8, "run": {{"steps": 9, "bucket_mb": 0.125{}}},
+                      "optimizer": {{"type": "OneBitAdam", "params": {{"freeze_step": 2}}}}{}}})",
+                  run, more),
+      "recipe");
+  JsonReader reader(recipe, "recipe", "");
+  return engine::parse_engine_config(reader, "recipe");
+}
+
+TEST(MeasurePass, TakesTheMiddleOfSome) {
+  const auto alone = comm::make_single_rank();
+  int calls = 0;
+  const double seconds[] = {0.9, 0.3, 0.1, 0.2, 0.5, 0.4};
+  const PassTimes pass = measure_pass(
+      [&] { return PassTimes{.forward_seconds = 0.01, .backward_seconds = seconds[calls++]}; },
+      *alone);
+  EXPECT_EQ(calls, 6) << "the first one does not count";
+  EXPECT_EQ(pass.backward_seconds, 0.3);
+}
+
+TEST(MeasurePass, MeasuresALongOneOnce) {
+  const auto alone = comm::make_single_rank();
+  int calls = 0;
+  measure_pass(
+      [&] {
+        ++calls;
+        return PassTimes{.forward_seconds = 20, .backward_seconds = 40};
+      },
+      *alone);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
+  comm::run_thread_world(2, [](comm::Communicator& communicator) {
+    Context context = Context::cpu(1);
+    params::Table table;
+    table.add({.name = "weight", .shape = {400, 1000}});
+    table.allocate(Device{}, DType::kBF16);
+    const engine::EngineConfig config = config_of("");
+    const auto pass = [] {
+      return PassTimes{.forward_seconds = 1, .backward_seconds = 2, .ready = {{{0, 400000}, 1.5}}};
+    };
+    const ExchangeBuckets buckets = exchange_buckets(table, config, 2);
+    const StepCosts costs =
+        measure_step_costs(context, pass, table, buckets, config.wire, communicator);
+    for (const double seconds :
+         {costs.update_seconds, costs.latency_seconds, costs.dense.wire_seconds,
+          costs.dense.processor_seconds, costs.compressed.wire_seconds,
+          costs.compressed.processor_seconds}) {
+      EXPECT_GT(seconds, 0);
+      EXPECT_LT(seconds, 60);
+      std::array<double, 1> most{seconds};
+      communicator.all_reduce(std::span<double>(most), comm::Reduction::kMax);
+      EXPECT_EQ(most[0], seconds);
+    }
+    const StepForecast expected = forecast(costs, buckets, config, 2);
+    EXPECT_GE(expected.dense.step_seconds, 3 + 1 + 2 + costs.update_seconds);
+    EXPECT_GT(expected.dense.exchange_seconds, 0);
+    EXPECT_GT(expected.compressed.exchange_seconds, 0);
+  });
+}
+
+// The compressed exchange then knows the scale of the gradients only behind the backward pass.
+TEST(Forecast, ExactClippingAndLossScalingKeepCompressedBucketsBack) {
+  params::Table table;
+  table.add({.name = "weight", .shape = {400, 1000}});
+  StepCosts costs;
+  costs.pass = {.forward_seconds = 1, .backward_seconds = 2, .ready = {{{0, 400000}, 0.5}}};
+  costs.dense.wire_seconds = costs.compressed.wire_seconds = 0.01;
+  const auto waiting = [&](const char* more, const char* run = "") {
+    const engine::EngineConfig config = config_of(more, run);
+    const StepForecast expected = forecast(costs, exchange_buckets(table, config, 2), config, 1);
+    return std::pair(expected.dense.waiting_seconds > 0, expected.compressed.waiting_seconds > 0);
+  };
+  EXPECT_EQ(waiting(""), std::pair(false, false));
+  EXPECT_EQ(waiting(R"(, "gradient_clipping": 1.0)"), std::pair(false, false));
+  EXPECT_EQ(waiting(R"(, "gradient_clipping": 1.0)", R"(, "clip": "exact")"),
+            std::pair(false, true));
+  EXPECT_EQ(waiting(R"(, "fp16": {"enabled": true})"), std::pair(false, true));
+}
+
+// Each phase is reckoned with the buckets that it sends.
+TEST(Forecast, CountsTheBucketsOfEachPhase) {
+  params::Table table;
+  table.add({.name = "weight", .shape = {64, 1 << 20}});  // 32768 blocks
+  StepCosts costs;
+  costs.pass = {.forward_seconds = 1, .backward_seconds = 2, .ready = {}};
+  costs.dense.wire_seconds = costs.compressed.wire_seconds = 1;
+  const engine::EngineConfig config = config_of("");  // buckets of 16 blocks
+  const ExchangeBuckets buckets = exchange_buckets(table, config, 8);
+  EXPECT_EQ(buckets.dense.count(), 2048);
+  EXPECT_EQ(buckets.compressed.count(), 17);
+  const StepForecast expected = forecast(costs, buckets, config, 1);
+  EXPECT_DOUBLE_EQ(expected.dense.exchange_seconds, 2048);
+  EXPECT_NEAR(expected.compressed.exchange_seconds, 32768.0 / (8 * 249), 1e-9);
+}
+
+TEST(StepRows, ShowEachPhaseBesideWhatWasExpected) {
+  TrainingTotals totals;
+  for (const double seconds : {9.0, 0.2, 0.21}) totals.dense_step.add(seconds);
+  StepForecast expected;
+  expected.dense.step_seconds = 0.25;
+  expected.compressed.step_seconds = 0.05;
+  Rows rows = step_rows(totals, expected);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].first, "step");
+  EXPECT_EQ(rows[0].second, "210 ms (the middle of 3), expected 250 ms");
+  totals.compressed_step.add(0.06);
+  rows = step_rows(totals, expected);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_THAT(rows[1].second, HasSubstr("60.0 ms (the middle of 1), expected 50.0 ms"));
+}
+
+}  // namespace
+}  // namespace onebit::training
