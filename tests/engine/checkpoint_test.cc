@@ -159,7 +159,8 @@ double distance(const std::vector<float>& left, const std::vector<float>& right)
 
 // From the files, at the same number of ranks bit for bit, else near the unbroken run.
 TEST_F(CheckpointTest, GoesOnFromAnyNumberOfRanksOnAnyOther) {
-  constexpr int kSteps = 4;
+  // The noise of the signs is as large after a few steps as after many; the way is not.
+  constexpr int kSteps = 16;
   const auto config = [] { return toy_config(kOneBit, 16, 2); };
   for (const auto& [from, to] : {std::pair(4, 4), {4, 2}, {2, 4}, {1, 4}, {4, 1}}) {
     std::filesystem::remove_all(root_);
