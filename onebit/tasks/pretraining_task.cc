@@ -62,7 +62,8 @@ std::unique_ptr<training::BatchSource> PretrainingTask::open(const training::Str
   if (options_.valid) {
     open_held_out_data(share.threads);
   } else if (config_.engine.run.evaluate_every > 0) {
-    decisions_.push_back("no held-out losses (run.evaluate_every): --valid names no token store");
+    decisions_.emplace_back(
+        "no held-out losses (run.evaluate_every): --valid names no token store");
   }
   return source;
 }

@@ -78,7 +78,7 @@ void Session::restore(const RunOptions& options, const engine::SavedCheckpoint* 
     read_client_state(options.output, [&] { resume(*saved, options); });
     return;
   }
-  if (options.resume) decisions_.push_back("no checkpoint yet, starting from the beginning");
+  if (options.resume) decisions_.emplace_back("no checkpoint yet, starting from the beginning");
   initial_values_ = task_.fill(table_);
   engine_->broadcast_values();
 }
