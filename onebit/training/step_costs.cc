@@ -178,20 +178,21 @@ PassTimes time_pass(Context& context, uint64_t dropout_seed,
 
 PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicator& communicator) {
   constexpr size_t kMeasurements = 5;
-  constexpr double kLongSeconds = 1;
+  constexpr double kMostSeconds = 8;
   const auto total = [](const PassTimes& times) {
     return times.forward_seconds + times.backward_seconds;
   };
   pass();  // the first one makes the library's kernels
   std::vector<PassTimes> measured;
-  while (measured.size() < kMeasurements) {
+  double spent = 0;
+  while (measured.size() < kMeasurements && spent < kMostSeconds) {
     PassTimes times = pass();
     std::array<double, 2> seconds{times.forward_seconds, times.backward_seconds};
     communicator.all_reduce(std::span<double>(seconds), comm::Reduction::kMax);
     times.forward_seconds = seconds[0];
     times.backward_seconds = seconds[1];
+    spent += total(times);
     measured.push_back(std::move(times));
-    if (total(measured.back()) > kLongSeconds) break;
   }
   const auto middle = measured.begin() + static_cast<std::ptrdiff_t>(measured.size() / 2);
   std::nth_element(

@@ -15,8 +15,8 @@ namespace onebit::training {
 PassTimes time_pass(Context& context, uint64_t dropout_seed,
                     const std::function<void(const model::TrainingPass&)>& run);
 
-// A pass that stands for those of the run: the middle one of a few, of the slowest rank; long ones
-// are measured once. Collective.
+// A pass that stands for those of the run: the middle one of five, or of as many as eight seconds
+// hold, of the slowest rank. Collective.
 PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicator& communicator);
 
 // How the gradients of a run are cut for either exchange.
