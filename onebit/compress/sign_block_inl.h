@@ -144,8 +144,7 @@ struct AveragedSigns {
           hn::Add(hn::Mul(hn::Set(F32(), beta), before), hn::Mul(hn::Set(F32(), rest), group[k]));
       const auto is_still = masks.of(still_word, k);
       hn::StoreU(hn::IfThenElse(is_still, before, moved), F32(), at);
-      const Vector ahead =
-          hn::Add(moved, hn::Mul(hn::Set(F32(), lead), hn::Sub(moved, before)));
+      const Vector ahead = hn::Add(moved, hn::Mul(hn::Set(F32(), lead), hn::Sub(moved, before)));
       group[k] = hn::IfThenElse(is_still, before, ahead);
     }
   }
