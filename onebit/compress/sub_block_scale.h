@@ -19,7 +19,7 @@ namespace onebit::compress {
 // (docs/compression.md).
 inline constexpr float kSignGain = 1.57079633f;
 
-// What an owner adds of its momentum's last change to the momentum that it sends. What is fed back
+// An owner sends its momentum with this share of the momentum's last change added. What is fed back
 // is not Gaussian, so that with kSignGain the signs of a worker pass 0.945 and those of an owner
 // 0.92 of a small signal at once (by simulation), the rest in the next steps: g / (1 - (1 - g) / z)
 // each. The inverse of both is, to first order, 1 + lead (1 - 1 / z) with lead = 0.055 / 0.945 +

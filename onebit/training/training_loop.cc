@@ -76,11 +76,11 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
     make_folder(options.output);
     lock.emplace(options.output);
     require_space(run, options.output);
-    // Those of a run that has ended tell how it was made.
+    // A finished run keeps the recipe files with which it was made.
     if (!run.resumed() || !run.finished()) {
       write_run_recipes(options.output, run.recipe(), run.engine().resolved_recipe());
     }
-    // What the run made beyond it is given up.
+    // The checkpoints that are newer than the tag are dropped.
     if (run.resumed() && !options.tag.empty())
       engine::CheckpointFolder(options.output).point_latest_at(options.tag);
   }
