@@ -80,7 +80,7 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
     if (!run.resumed() || !run.finished()) {
       write_run_recipes(options.output, run.recipe(), run.engine().resolved_recipe());
     }
-    // The checkpoints that are newer than the tag are dropped.
+    // The run goes back to this checkpoint; the next one to be saved removes newer ones.
     if (run.resumed() && !options.tag.empty())
       engine::CheckpointFolder(options.output).point_latest_at(options.tag);
   }
