@@ -71,7 +71,7 @@ TEST(SmallSignal, PassesNearlyWholeAtOnce) {
   EXPECT_LT(next, 0.15);
 }
 
-// Without the lead 0.90 arrives in the first step.
+// Without the lead 0.92 arrives in the first step.
 TEST(SmallSignal, ArrivesInTheOwnersMomentumAsInAdams) {
   const auto [at_once, next] = arriving(0.9);
   EXPECT_NEAR(at_once, 1.04, 0.07);
