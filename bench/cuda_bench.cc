@@ -16,8 +16,8 @@
 #include "onebit/ops/activation.h"
 #include "onebit/ops/adam_update.h"
 #include "onebit/ops/attention.h"
-#include "onebit/ops/cast.h"
 #include "onebit/ops/cross_entropy.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/linear.h"
 #include "onebit/ops/residual_norm.h"
 
@@ -69,8 +69,8 @@ void bench_attention(DeviceBench& bench, DType type, int64_t length, float proba
   const Tensor grad = bench.make(type, {rows, kHidden}),
                grad_qkv = bench.make(type, {rows, 3 * kHidden});
   const Tensor log_sum = bench.make(DType::kF32, {kHeads, rows});
-  const ops::SequenceStarts sequences{on_starts.view(), starts};
-  const ops::Dropout dropout{probability, 1, 2, on_keys.first_rows(rows)};
+  const SequenceStarts sequences{on_starts.view(), starts};
+  const kernels::Dropout dropout{probability, 1, 2, on_keys.first_rows(rows)};
   const double work = 4.0 * static_cast<double>(rows * length * kHidden);
   const std::string name =
       fmt::format("{} attention {} dropout {}", name_of(type), length, probability);
@@ -105,7 +105,7 @@ void bench_rows(DeviceBench& bench, DType type) {
   const Tensor mean = bench.make(DType::kF32, {kRows}), inverse = bench.make(DType::kF32, {kRows});
   const Tensor wide = bench.make(type, {kRows, kWide}), other = bench.make(type, {kRows, kWide});
   const View beta = sums.view().rows(0, kHidden);
-  const ops::Dropout dropout{0.1f, 1, 2, on_keys.view()};
+  const kernels::Dropout dropout{0.1f, 1, 2, on_keys.view()};
   Context& context = bench.context();
   const std::string name(name_of(type));
   bench.bytes(name + " dropout, residual, norm", 4 * a.view().size_bytes(), [&] {

@@ -9,7 +9,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/device/memory.h"
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/linear.h"
 #include "onebit/tensor/tensor.h"
 

@@ -13,7 +13,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/device/context.h"
 #include "onebit/metrics/text_table.h"
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/tensor/tensor.h"
 
 namespace onebit {

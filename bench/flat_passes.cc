@@ -16,7 +16,7 @@ void bench_flat_passes(DeviceBench& bench) {
   const Tensor still = Tensor::zeros(bench.context().device(), DType::kU8, {kElements / 8});
   const auto of_blocks = [&] { return bench.make(DType::kF32, {kBlocks}); };
   const auto of_sub_blocks = [&] {
-    return bench.make(DType::kF32, {kBlocks * ops::kUpdateSubBlocks});
+    return bench.make(DType::kF32, {kBlocks * kernels::kSubBlocks});
   };
   const Tensor own_weight = of_sub_blocks(), energy = of_sub_blocks();
   const Tensor extra = of_blocks(), ratio = of_blocks(), sketch = of_blocks();

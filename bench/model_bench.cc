@@ -25,7 +25,7 @@
 #include "onebit/model/memory_report.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/ops/adam_update.h"
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/linear.h"
 
 namespace {

@@ -146,7 +146,7 @@ class Bench {
     }
   }
 
-  Dropout dropout(float probability) {
+  kernels::Dropout dropout(float probability) {
     if (row_keys_.empty()) row_keys_ = Tensor::zeros({}, DType::kU64, {rows_});
     for (int64_t row = 0; row < rows_; ++row) {
       row_keys_.data<uint64_t>()[row] = static_cast<uint64_t>(row);
@@ -161,7 +161,7 @@ class Bench {
     const Tensor gamma = tensor({kHidden}, DType::kF32), beta = tensor({kHidden}, DType::kF32);
     const Tensor mean = tensor({rows_}, DType::kF32), inverse = tensor({rows_}, DType::kF32);
     for (const float probability : {0.0f, 0.1f}) {
-      const Dropout drop = dropout(probability);
+      const kernels::Dropout drop = dropout(probability);
       const std::string name = fmt::format(", dropout {}", probability);
       report_bytes("residual_norm" + name, kHidden, 4, best([&] {
                      residual_norm(context_, {.residual = residual.view(),
@@ -220,7 +220,7 @@ class Bench {
         ConstView::of(starts.data(), {static_cast<int64_t>(starts.size())}), starts};
     const double flops = 4.0 * static_cast<double>(rows_ * kLength * kHidden);
     for (const float probability : {0.0f, 0.1f}) {
-      const Dropout drop = dropout(probability);
+      const kernels::Dropout drop = dropout(probability);
       const std::string name = fmt::format(", {} tokens, dropout {}", kLength, probability);
       report_flops("attention" + name, flops, best([&] {
                      attention(context_, {.qkv = qkv.view(),

@@ -21,7 +21,7 @@ namespace {
 
 // Far beyond any cache.
 constexpr int64_t kElements = int64_t{16} << 20;
-constexpr int64_t kBlocks = kElements / kUpdateBlockElements;
+constexpr int64_t kBlocks = kElements / kernels::kBlockElements;
 constexpr int kRuns = 15;
 
 Tensor filled(float value) {
@@ -86,7 +86,7 @@ void adam(benchmark::State& state, bool copies) {
 // Of one of several ranks, or alone.
 void normalize(benchmark::State& state, bool alone) {
   const auto zeros = [](DType type, int64_t count) { return Tensor::zeros({}, type, {count}); };
-  const int64_t sub_blocks = kBlocks * kUpdateSubBlocks;
+  const int64_t sub_blocks = kBlocks * kernels::kSubBlocks;
   const Tensor gradient = filled(0.1f), variance = filled(0.01f), normalized = filled(0);
   const Tensor extra = zeros(DType::kF32, kBlocks), ratio = zeros(DType::kF32, kBlocks);
   const Tensor own_weight = zeros(DType::kF32, sub_blocks), energy = zeros(DType::kF32, sub_blocks);

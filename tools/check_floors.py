@@ -15,24 +15,25 @@ MAY_INCLUDE = {
     "base": "",
     "device": "base",
     "tensor": "base device",
+    "kernels": "base device tensor",
     "params": "base device tensor",
-    "ops": "base device tensor",
-    "model": "base device tensor params ops",
+    "ops": "base device tensor kernels",
+    "model": "base device tensor kernels params ops",
     "text": "base",
     "data": "base text",
-    "comm": "base device tensor",
-    "compress": "base device tensor comm",
-    "optim": "base device tensor params ops comm compress",
+    "comm": "base device tensor kernels",
+    "compress": "base device tensor kernels comm",
+    "optim": "base device tensor kernels params ops comm compress",
     "formats": "base tensor",
     "metrics": "base",
-    "engine": "base device tensor params ops comm compress optim formats metrics",
-    "training": "base device tensor params ops model text data comm compress optim formats "
-                "metrics engine",
-    "tasks": "base device tensor params ops model text data comm compress optim formats metrics "
-             "engine training",
+    "engine": "base device tensor kernels params ops comm compress optim formats metrics",
+    "training": "base device tensor kernels params ops model text data comm compress optim "
+                "formats metrics engine",
+    "tasks": "base device tensor kernels params ops model text data comm compress optim "
+             "formats metrics engine training",
     "convert": "base device tensor params model text formats metrics training",
-    "cli": "base device tensor params ops model text data comm compress optim formats metrics "
-           "engine training tasks convert",
+    "cli": "base device tensor kernels params ops model text data comm compress optim formats "
+           "metrics engine training tasks convert",
 }
 
 # (what is included, who may include it, why): vendor headers stay behind their doors.
@@ -52,7 +53,8 @@ DOORS = [
       "onebit/comm/nccl_*"],
      "CUDA headers are seen only by *.cu and *_cuda files"),
     (r"onebit/device/onednn_door\.h",
-     ["onebit/device/*", "onebit/ops/*", "bench/*", "tests/device/*", "tests/ops/*"],
+     ["onebit/device/*", "onebit/kernels/*", "onebit/ops/*", "bench/*", "tests/device/*",
+      "tests/ops/*"],
      "only CPU ops reach through the oneDNN door"),
     (r"omp\.h",
      ["onebit/base/parallel_parts_openmp.cc"],

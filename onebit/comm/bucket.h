@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "onebit/kernels/blocks.h"
+
 namespace onebit::comm {
 
 // Cuts fall on multiples of this, but for the end of the buffer. A block has one header.
-inline constexpr int64_t kBlockElements = 2048;
+using kernels::blocks_in;
+using kernels::kBlockElements;
 
 struct Range {
   int64_t begin = 0, end = 0;  // elements [begin, end)
@@ -16,11 +19,6 @@ struct Range {
   int64_t elements() const { return end - begin; }
   bool operator==(const Range&) const = default;
 };
-
-// Blocks in a range that begins on a block; the last one may be partial.
-constexpr int64_t blocks_in(int64_t elements) {
-  return (elements + kBlockElements - 1) / kBlockElements;
-}
 
 // The part of a bucket that `rank` of `world_size` owns: whole blocks, shared as evenly as they go,
 // low ranks first. Empty for the ranks beyond the last block.

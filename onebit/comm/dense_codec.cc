@@ -2,25 +2,19 @@
 
 #include <algorithm>
 
-#include "onebit/base/error.h"
+#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/float_type.h"
 
 namespace onebit::comm {
+
+ONEBIT_DEVICE_OP(void, narrow_to_wire, ConstView, View);
+ONEBIT_DEVICE_OP(void, widen_from_wire, ConstView, View);
+ONEBIT_DEVICE_OP(void, average_on_wire, ConstView, View);
+
+namespace cpu {
 namespace {
 
 constexpr int64_t kGrainElements = 1 << 15;
-
-template <typename Body>
-void with_wire_type(DType wire, const Body& body) {
-  switch (wire) {
-    case DType::kF32:
-      return body(float{});
-    case DType::kBF16:
-      return body(bf16{});
-    default:
-      ONEBIT_INVARIANT(wire == DType::kF16);
-      return body(f16{});
-  }
-}
 
 template <typename Wire>
 void average_chunks(Context& context, const Wire* received, int64_t elements, int64_t ranks,
@@ -45,8 +39,7 @@ void average_chunks(Context& context, const Wire* received, int64_t elements, in
 }  // namespace
 
 void narrow_to_wire(Context& context, ConstView from, View to) {
-  if (!context.device().is_cpu()) return cuda::narrow_to_wire(context, from, to);
-  with_wire_type(to.dtype(), [&]<typename Wire>(Wire) {
+  kernels::with_float_type(to.dtype(), [&]<typename Wire>(Wire) {
     const float* source = from.data<float>();
     Wire* target = to.data<Wire>();
     context.parallel_for(from.elements(), kGrainElements, [&](int64_t begin, int64_t end) {
@@ -56,8 +49,7 @@ void narrow_to_wire(Context& context, ConstView from, View to) {
 }
 
 void widen_from_wire(Context& context, ConstView from, View to) {
-  if (!context.device().is_cpu()) return cuda::widen_from_wire(context, from, to);
-  with_wire_type(from.dtype(), [&]<typename Wire>(Wire) {
+  kernels::with_float_type(from.dtype(), [&]<typename Wire>(Wire) {
     const Wire* source = from.data<Wire>();
     float* target = to.data<float>();
     context.parallel_for(to.elements(), kGrainElements, [&](int64_t begin, int64_t end) {
@@ -67,11 +59,24 @@ void widen_from_wire(Context& context, ConstView from, View to) {
 }
 
 void average_on_wire(Context& context, ConstView received, View result) {
-  if (!context.device().is_cpu()) return cuda::average_on_wire(context, received, result);
-  with_wire_type(result.dtype(), [&]<typename Wire>(Wire) {
+  kernels::with_float_type(result.dtype(), [&]<typename Wire>(Wire) {
     average_chunks(context, received.data<Wire>(), result.elements(), received.extent(0),
                    result.data<Wire>());
   });
+}
+
+}  // namespace cpu
+
+void narrow_to_wire(Context& context, ConstView from, View to) {
+  on_device::narrow_to_wire(context, from, to);
+}
+
+void widen_from_wire(Context& context, ConstView from, View to) {
+  on_device::widen_from_wire(context, from, to);
+}
+
+void average_on_wire(Context& context, ConstView received, View result) {
+  on_device::average_on_wire(context, received, result);
 }
 
 }  // namespace onebit::comm

@@ -17,11 +17,4 @@ void widen_from_wire(Context& context, ConstView from, View to);
 // their number; sums are f32.
 void average_on_wire(Context& context, ConstView received, View result);
 
-// dense_codec_cuda.cu, or no_cuda_dense_codec.cc.
-namespace cuda {
-void narrow_to_wire(Context& context, ConstView from, View to);
-void widen_from_wire(Context& context, ConstView from, View to);
-void average_on_wire(Context& context, ConstView received, View result);
-}  // namespace cuda
-
 }  // namespace onebit::comm

@@ -13,17 +13,17 @@
 #include <cstring>
 
 #include "hwy/cache_control.h"
-#include "hwy/highway.h"
 #include "onebit/compress/sign_codec.h"
+#include "onebit/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::compress::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using F32 = hn::ScalableTag<float>;
-using U32 = hn::RebindToUnsigned<F32>;
-using Vector = hn::Vec<F32>;
+using kernels::HWY_NAMESPACE::F32;
+using kernels::HWY_NAMESPACE::U32;
+using kernels::HWY_NAMESPACE::Vector;
 using Mask = hn::Mask<F32>;
 
 constexpr int64_t kBlock = kBlockElements;

@@ -1,9 +1,14 @@
 #include "onebit/compress/sign_codec.h"
 
 #include "onebit/base/error.h"
-#include "onebit/compress/sign_codec_backend.h"
+#include "onebit/kernels/dispatch.h"
 
 namespace onebit::compress {
+
+ONEBIT_DEVICE_OP(void, encode, const Encode&);
+ONEBIT_DEVICE_OP(void, average, const Average&);
+ONEBIT_DEVICE_OP(void, decode, const Decode&);
+
 namespace {
 
 void check(const Context& context, ConstView view, DType dtype, int64_t elements) {
@@ -36,7 +41,7 @@ void encode(Context& context, const Encode& args) {
   check_optional(context, args.block_squares, DType::kF64, 2 * blocks_in(elements));
   check_optional(context, args.extras, DType::kF32, blocks_in(elements));
   check_blocks(args.blocks, elements);
-  return context.device().is_cpu() ? encode_cpu(context, args) : encode_cuda(context, args);
+  on_device::encode(context, args);
 }
 
 void average(Context& context, const Average& args) {
@@ -49,7 +54,7 @@ void average(Context& context, const Average& args) {
   check_optional(context, args.block_squares, DType::kF64, 2 * blocks_in(elements));
   check_optional(context, args.momentum, DType::kF32, elements);
   check_blocks(args.blocks, elements);
-  return context.device().is_cpu() ? average_cpu(context, args) : average_cuda(context, args);
+  on_device::average(context, args);
 }
 
 void decode(Context& context, const Decode& args) {
@@ -59,7 +64,7 @@ void decode(Context& context, const Decode& args) {
   check_optional(context, args.still, DType::kU8, (elements + 7) / 8);
   check_optional(context, args.extras, DType::kF32, blocks_in(elements));
   check_blocks(args.blocks, elements);
-  return context.device().is_cpu() ? decode_cpu(context, args) : decode_cuda(context, args);
+  on_device::decode(context, args);
 }
 
 }  // namespace onebit::compress

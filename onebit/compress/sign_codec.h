@@ -2,9 +2,9 @@
 // + residual, and the new residual c - sign(c) * scale (Seide et al. 2014; Tang et al., "1-bit
 // Adam", arXiv 2102.02888; the scale is kSignGain times their least-squares one).
 //
-// A block is comm::kBlockElements consecutive elements of the flat buffer, cut into sub-blocks that
-// are short enough to lie within a row or two of an embedding: the rows of frequent and of rare
-// words differ a thousandfold. Of a sub-block kSignGain times the mean absolute value of the
+// A block is kBlockElements consecutive elements of the flat buffer, cut into sub-blocks that are
+// short enough to lie within a row or two of an embedding: the rows of frequent and of rare words
+// differ a thousandfold. Of a sub-block kSignGain times the mean absolute value of the
 // elements that count (the last block of a buffer has its true elements) is sent as a 4-bit code
 // beside the largest of its block (sub_block_scale.h); one too small for any code sends nothing
 // this time, all of it stays in the residual. Zero (also -0) is coded as +1. Values must be finite:
@@ -18,17 +18,16 @@
 
 #include <cstdint>
 
-#include "onebit/comm/bucket.h"
 #include "onebit/device/context.h"
+#include "onebit/kernels/blocks.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::compress {
 
-using comm::blocks_in;
-using comm::kBlockElements;
-
-inline constexpr int64_t kSubBlockElements = 256;
-inline constexpr int64_t kSubBlocks = kBlockElements / kSubBlockElements;
+using kernels::blocks_in;
+using kernels::kBlockElements;
+using kernels::kSubBlockElements;
+using kernels::kSubBlocks;
 
 // What goes before the signs of a block.
 struct BlockHeader {

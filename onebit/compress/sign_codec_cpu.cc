@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "onebit/compress/sign_block_inl.h"
-#include "onebit/compress/sign_codec_backend.h"
+#include "onebit/compress/sign_codec.h"
 #include "onebit/compress/sub_block_scale.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -319,6 +319,7 @@ HWY_EXPORT(encode_blocks);
 HWY_EXPORT(average_blocks);
 HWY_EXPORT(decode_blocks);
 
+namespace cpu {
 namespace {
 
 // Blocks worth a thread: 64 KiB of values.
@@ -334,17 +335,18 @@ void over_blocks(Context& context, const Args& args, const Kernel& kernel) {
 
 }  // namespace
 
-void encode_cpu(Context& context, const Encode& args) {
+void encode(Context& context, const Encode& args) {
   over_blocks(context, args, HWY_DYNAMIC_DISPATCH(encode_blocks));
 }
 
-void average_cpu(Context& context, const Average& args) {
+void average(Context& context, const Average& args) {
   over_blocks(context, args, HWY_DYNAMIC_DISPATCH(average_blocks));
 }
 
-void decode_cpu(Context& context, const Decode& args) {
+void decode(Context& context, const Decode& args) {
   over_blocks(context, args, HWY_DYNAMIC_DISPATCH(decode_blocks));
 }
 
+}  // namespace cpu
 }  // namespace onebit::compress
 #endif

@@ -1,21 +1,20 @@
 // The sign codec on a CUDA device, one fused pass: a warp does a block of the buffer, its 32 lanes
 // are the 32 virtual lanes of sign_block_inl.h, and sums are made in the same order, so that CUDA
 // and CPU ranks send each other the same bits.
-#include <cuda_bf16.h>
-
-#include "onebit/compress/sign_codec_backend.h"
+#include "onebit/compress/sign_codec.h"
 #include "onebit/compress/sub_block_scale.h"
-#include "onebit/device/cuda_check.h"
-#include "onebit/device/cuda_stream.h"
+#include "onebit/kernels/kernel_cuda.h"
 
-namespace onebit::compress {
+namespace onebit::compress::cuda {
+
+using namespace kernels::cuda;
+
 namespace {
 
-constexpr int kWarp = 32, kWarpsPerBlock = 4;
+constexpr int kWarpsPerBlock = 4;
 constexpr int kGroups = static_cast<int>(kBlockElements) / kWarp;  // of 32 elements
 constexpr int kSubBlockGroups = static_cast<int>(kSubBlockElements) / kWarp;
 constexpr int kSubBlocksOfBlock = static_cast<int>(kSubBlocks);
-constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
 // Where the parts of a chunk lie; all of them are aligned to four bytes, headers to no more.
 struct Wire {
@@ -249,10 +248,6 @@ Sink sink_of(const Args& args) {
           .squares = args.block_squares.template data<double>()};
 }
 
-unsigned grid_of(int64_t blocks) {
-  return static_cast<unsigned>((blocks + kWarpsPerBlock - 1) / kWarpsPerBlock);
-}
-
 View writable(const ConstView& view) {
   return {const_cast<void*>(view.raw()), view.dtype(), view.shape(), view.device()};
 }
@@ -261,16 +256,16 @@ const dim3 kThreads(kWarp, kWarpsPerBlock);
 
 }  // namespace
 
-void encode_cuda(Context& context, const Encode& args) {
+void encode(Context& context, const Encode& args) {
   const Sink sink = sink_of(args);
   if (sink.block_count == 0) return;
   const CudaStream& door = CudaStream::of(context);
-  encode_blocks<<<grid_of(sink.block_count), kThreads, 0, door.stream()>>>(
+  encode_blocks<<<blocks_of(sink.block_count, kWarpsPerBlock), kThreads, 0, door.stream()>>>(
       sink, Given{args.values.data<float>()}, args.extras.data<float>());
-  check_cuda(cudaGetLastError(), "encode_blocks");
+  check_launch("encode_blocks");
 }
 
-void average_cuda(Context& context, const Average& args) {
+void average(Context& context, const Average& args) {
   const Sink sink = sink_of(args);
   if (sink.block_count == 0) return;
   const CudaStream& door = CudaStream::of(context);
@@ -283,11 +278,12 @@ void average_cuda(Context& context, const Average& args) {
                         .beta = static_cast<float>(args.beta),
                         .rest = static_cast<float>(1 - args.beta),
                         .lead = static_cast<float>(args.lead)};
-  average_blocks<<<grid_of(sink.block_count), kThreads, 0, door.stream()>>>(sink, source);
-  check_cuda(cudaGetLastError(), "average_blocks");
+  average_blocks<<<blocks_of(sink.block_count, kWarpsPerBlock), kThreads, 0, door.stream()>>>(
+      sink, source);
+  check_launch("average_blocks");
 }
 
-void decode_cuda(Context& context, const Decode& args) {
+void decode(Context& context, const Decode& args) {
   const int64_t count = args.blocks.end - args.blocks.begin;
   if (count == 0) return;
   const CudaStream& door = CudaStream::of(context);
@@ -299,8 +295,8 @@ void decode_cuda(Context& context, const Decode& args) {
                       .still = args.still.data<uint8_t>(),
                       .values = args.values.data<float>(),
                       .extras = args.extras.data<float>()};
-  decode_blocks<<<grid_of(count), kThreads, 0, door.stream()>>>(call);
-  check_cuda(cudaGetLastError(), "decode_blocks");
+  decode_blocks<<<blocks_of(count, kWarpsPerBlock), kThreads, 0, door.stream()>>>(call);
+  check_launch("decode_blocks");
 }
 
-}  // namespace onebit::compress
+}  // namespace onebit::compress::cuda

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "onebit/base/log.h"
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/optim/make_optimizer.h"
 
 namespace onebit::engine {

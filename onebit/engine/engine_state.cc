@@ -3,7 +3,7 @@
 
 #include "onebit/comm/chunked.h"
 #include "onebit/engine/engine.h"
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 
 namespace onebit::engine {
 

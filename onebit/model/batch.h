@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "onebit/ops/attention.h"
+#include "onebit/tensor/sequence_starts.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::model {
@@ -11,8 +11,8 @@ namespace onebit::model {
 // One micro-batch, all views on the model's device. The labels a task does not use stay empty.
 struct DeviceBatch {
   ConstView tokens, segments, positions;  // i32 [rows]
-  ConstView row_keys;                     // u64 [rows]; see ops/dropout.h. Unused without dropout
-  ops::SequenceStarts sequence_starts;    // i32 [sequences + 1]
+  ConstView row_keys;              // u64 [rows]; see kernels/dropout.h. Unused without dropout
+  SequenceStarts sequence_starts;  // i32 [sequences + 1]
 
   ConstView masked_rows;     // i32 [masked]     rows whose token is to be guessed, distinct
   ConstView masked_targets;  // i32 [masked]     the true token, or -1 for none

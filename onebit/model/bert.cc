@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/layer_norm.h"
 #include "onebit/ops/residual_norm.h"
 

@@ -45,8 +45,8 @@ MemoryPlan ClassificationModel::plan(Context& context, const BatchLimits& limits
   return booked;
 }
 
-ops::Dropout ClassificationModel::dropout(Context& context, const DeviceBatch& batch,
-                                          const TrainingPass* pass) const {
+kernels::Dropout ClassificationModel::dropout(Context& context, const DeviceBatch& batch,
+                                              const TrainingPass* pass) const {
   if (pass == nullptr || config().hidden_dropout <= 0) return {};
   const View row_keys = rows_of(first_row_keys_, batch.sequences());
   ops::gather_rows(context, {.x = batch.row_keys.reshaped({batch.rows(), 1}),

@@ -38,7 +38,8 @@ class ClassificationModel {
  private:
   Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
 
-  ops::Dropout dropout(Context& context, const DeviceBatch& batch, const TrainingPass* pass) const;
+  kernels::Dropout dropout(Context& context, const DeviceBatch& batch,
+                           const TrainingPass* pass) const;
 
   Bert bert_;
   params::Range head_range_;

@@ -35,7 +35,7 @@ void Embeddings::book(MemoryPlan& memory, const BatchLimits& limits, bool traini
   inverse_stddev_ = memory.book(MemoryKind::kSaved, DType::kF32, {limits.rows});
 }
 
-ops::Dropout Embeddings::dropout(const DeviceBatch& batch, const TrainingPass* pass) const {
+kernels::Dropout Embeddings::dropout(const DeviceBatch& batch, const TrainingPass* pass) const {
   if (pass == nullptr) return {};
   return {.probability = static_cast<float>(config_.hidden_dropout),
           .seed = pass->dropout_seed,

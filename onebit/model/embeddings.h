@@ -2,12 +2,12 @@
 #pragma once
 
 #include "onebit/device/context.h"
+#include "onebit/kernels/dropout.h"
 #include "onebit/model/batch.h"
 #include "onebit/model/config.h"
 #include "onebit/model/declarations.h"
 #include "onebit/model/memory_plan.h"
 #include "onebit/model/training_pass.h"
-#include "onebit/ops/dropout.h"
 
 namespace onebit::model {
 
@@ -26,7 +26,7 @@ class Embeddings {
                 ConstView grad_y) const;
 
  private:
-  ops::Dropout dropout(const DeviceBatch& batch, const TrainingPass* pass) const;
+  kernels::Dropout dropout(const DeviceBatch& batch, const TrainingPass* pass) const;
 
   BertConfig config_;
   params::Table* table_;

@@ -4,7 +4,7 @@
 
 #include "onebit/ops/activation.h"
 #include "onebit/ops/attention.h"
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/linear.h"
 #include "onebit/ops/residual_norm.h"
 #include "onebit/ops/rows.h"
@@ -76,7 +76,7 @@ EncoderLayer::EncoderLayer(const BertConfig& config, params::Table& table, int64
   feed_forward_range_ = {begin_of(intermediate_.weight), table.size_elements()};
 }
 
-ops::Dropout EncoderLayer::dropout(const LayerPass& pass, DropoutPlace place) const {
+kernels::Dropout EncoderLayer::dropout(const LayerPass& pass, DropoutPlace place) const {
   if (pass.training == nullptr) return {};
   const bool attention = place == DropoutPlace::kAttentionProbabilities;
   const bool all_rows = attention || pass.kept_rows.empty();
@@ -130,7 +130,7 @@ ConstView EncoderLayer::add_and_norm_backward(Context& context, const LayerPass&
   const View grad_residual =
       rows_of(some ? pass.scratch->kept_grad_residual : pass.scratch->grad_residual, rows);
   const ConstView extra = residual_gradient ? ConstView(grad_residual) : ConstView();
-  const ops::Dropout drop = dropout(pass, place);
+  const kernels::Dropout drop = dropout(pass, place);
   const View grad_branch = drop.probability > 0 ? grad_y : View();
   ops::residual_norm_backward(context,
                               {.grad_y = grad_y,

@@ -11,12 +11,12 @@
 #include <span>
 
 #include "onebit/device/context.h"
+#include "onebit/kernels/dropout.h"
 #include "onebit/model/batch.h"
 #include "onebit/model/config.h"
 #include "onebit/model/declarations.h"
 #include "onebit/model/memory_plan.h"
 #include "onebit/model/training_pass.h"
-#include "onebit/ops/dropout.h"
 
 namespace onebit::model {
 
@@ -89,7 +89,7 @@ class EncoderLayer {
                                   const NormBuffers& norm, const NormParameters& parameters,
                                   int bias, bool residual_gradient) const;
 
-  ops::Dropout dropout(const LayerPass& pass, DropoutPlace place) const;
+  kernels::Dropout dropout(const LayerPass& pass, DropoutPlace place) const;
   // Where pre-LN's running sum lives while no norm keeps it.
   View running_sum(const LayerPass& pass) const;
   // What the sublayer after `norm` adds to.

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "onebit/ops/activation.h"
-#include "onebit/ops/cast.h"
 #include "onebit/ops/cross_entropy.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/layer_norm.h"
 #include "onebit/ops/linear.h"
 

@@ -1,6 +1,7 @@
 #include "onebit/model/sequence_classifier.h"
 
 #include "onebit/ops/cross_entropy.h"
+#include "onebit/ops/dropout.h"
 #include "onebit/ops/linear.h"
 
 namespace onebit::model {

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "onebit/device/context.h"
+#include "onebit/kernels/dropout.h"
 #include "onebit/model/config.h"
 #include "onebit/model/declarations.h"
 #include "onebit/model/memory_plan.h"
-#include "onebit/ops/dropout.h"
 
 namespace onebit::model {
 
@@ -22,11 +22,11 @@ class SequenceClassifier {
   void book(MemoryPlan& memory, int64_t sequences, bool training, DType compute);
 
   struct Loss {
-    ConstView pooled;      // [sequences, hidden]
-    ConstView targets;     // i32 [sequences]; -1: counts nothing
-    ops::Dropout dropout;  // of pooled
-    float gradient_scale;  // of every sequence's loss
-    View grad_pooled;      // [sequences, hidden]  overwritten; empty in evaluation
+    ConstView pooled;          // [sequences, hidden]
+    ConstView targets;         // i32 [sequences]; -1: counts nothing
+    kernels::Dropout dropout;  // of pooled
+    float gradient_scale;      // of every sequence's loss
+    View grad_pooled;          // [sequences, hidden]  overwritten; empty in evaluation
   };
   // Leaves losses() and correct(); adds to the table's gradients unless in evaluation.
   void loss(Context& context, const Loss& call) const;

@@ -23,7 +23,7 @@ struct TrainingPass {
   std::function<void()> forward_done;  // called between the two passes, for clocks; may be empty
 };
 
-// Dropout sites: no two places of a model share one (see ops/dropout.h).
+// Dropout sites: no two places of a model share one (see kernels/dropout.h).
 enum class DropoutPlace : uint32_t {
   kEmbedding = 0,  // layer 0
   kAttentionProbabilities = 1,

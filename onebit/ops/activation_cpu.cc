@@ -2,13 +2,19 @@
 #define HWY_TARGET_INCLUDE "onebit/ops/activation_cpu.cc"
 #include "hwy/foreach_target.h"
 //
-#include "onebit/ops/column_partials.h"
-#include "onebit/ops/cpu_ops.h"
-#include "onebit/ops/parts.h"
-#include "onebit/ops/simd_math_inl.h"
+#include "onebit/kernels/column_partials.h"
+#include "onebit/kernels/cpu_op.h"
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/simd_math_inl.h"
+#include "onebit/ops/activation.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
 namespace {
 
 // Every activation: its value, and its derivative from what the forward pass saved.
@@ -135,19 +141,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace onebit::ops {
 
-HWY_EXPORT(activation);
-HWY_EXPORT(activation_backward);
+ONEBIT_CPU_OP(activation, Activation);
+ONEBIT_CPU_OP(activation_backward, ActivationBackward);
 
-namespace cpu {
-
-void activation(Context& context, const Activation& a) {
-  HWY_DYNAMIC_DISPATCH(activation)(context, a);
-}
-
-void activation_backward(Context& context, const ActivationBackward& a) {
-  HWY_DYNAMIC_DISPATCH(activation_backward)(context, a);
-}
-
-}  // namespace cpu
 }  // namespace onebit::ops
 #endif

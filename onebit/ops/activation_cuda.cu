@@ -1,8 +1,12 @@
-#include "onebit/ops/column_partials_cuda.h"
-#include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/kernel_cuda.h"
+#include "onebit/kernels/column_partials_cuda.h"
+#include "onebit/kernels/kernel_cuda.h"
+#include "onebit/ops/activation.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 constexpr int kThreads = 256;

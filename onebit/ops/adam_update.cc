@@ -1,9 +1,11 @@
 #include "onebit/ops/adam_update.h"
 
-#include "onebit/ops/argument_check.h"
-#include "onebit/ops/dispatch.h"
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
 
 namespace onebit::ops {
+
+ONEBIT_DEVICE_OP(void, adam_update, const AdamUpdate&);
 
 void check_ranges(std::span<const UpdateRange> ranges, int64_t elements) {
   int64_t end = 0;
@@ -16,7 +18,7 @@ void check_ranges(std::span<const UpdateRange> ranges, int64_t elements) {
 }
 
 void adam_update(Context& context, const AdamUpdate& a) {
-  const ArgumentCheck check(context, "adam_update");
+  const kernels::ArgumentCheck check(context, "adam_update");
   const Shape flat{a.value.elements()};
   check.view("value", a.value, DType::kF32, flat);
   check.view("gradient", a.gradient, DType::kF32, flat);
@@ -24,7 +26,7 @@ void adam_update(Context& context, const AdamUpdate& a) {
   check.view("variance", a.variance, DType::kF32, flat);
   check.optional("compute_value", a.compute_value, a.compute_value.dtype(), flat);
   check_ranges(a.ranges, flat[0]);
-  run_on_device(context, &cpu::adam_update, &cuda::adam_update, a);
+  on_device::adam_update(context, a);
 }
 
 }  // namespace onebit::ops

@@ -8,15 +8,12 @@
 #include <span>
 
 #include "onebit/device/context.h"
+#include "onebit/kernels/update_range.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::ops {
 
-// Elements [begin, end), multiples of 16, with one weight decay.
-struct UpdateRange {
-  int64_t begin = 0, end = 0;
-  double weight_decay = 0;
-};
+using kernels::UpdateRange;
 
 // Where gradients have ended the momentum would shrink to a few of the least denormal numbers and,
 // by rounding, stay there: processors work on those many times slower, for the rest of the run.

@@ -4,12 +4,16 @@
 // foreach_target.h comes first
 #include <algorithm>
 
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/simd_inl.h"
 #include "onebit/ops/adam_update.h"
-#include "onebit/ops/cpu_ops.h"
-#include "onebit/ops/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
 namespace {
 
 Vector constant(double value) {

@@ -1,8 +1,12 @@
-#include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/update_formula.h"
-#include "onebit/ops/update_ranges_cuda.h"
+#include "onebit/kernels/update_ranges_cuda.h"
+#include "onebit/ops/adam_update.h"
+#include "onebit/ops/adam_update_formula.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 constexpr int kThreads = 256;

@@ -1,14 +1,19 @@
 #include "onebit/ops/attention.h"
 
-#include "onebit/ops/argument_check.h"
-#include "onebit/ops/dispatch.h"
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
 
 namespace onebit::ops {
+
+ONEBIT_DEVICE_OP(void, attention, const Attention&);
+ONEBIT_DEVICE_OP(void, attention_backward, const AttentionBackward&);
+
 namespace {
 
 constexpr int64_t kMaxLength = 65536;  // the dropout counter has 16 bits for the key's position
 
-void check_sequences(const ArgumentCheck& check, const SequenceStarts& starts, int64_t rows) {
+void check_sequences(const kernels::ArgumentCheck& check, const SequenceStarts& starts,
+                     int64_t rows) {
   const int64_t count = static_cast<int64_t>(starts.host.size());
   check.that(count >= 1, "sequence_starts.host must hold batch + 1 numbers");
   check.view("sequence_starts.device", starts.device, DType::kI32, {count});
@@ -22,7 +27,7 @@ void check_sequences(const ArgumentCheck& check, const SequenceStarts& starts, i
   }
 }
 
-void check_heads(const ArgumentCheck& check, const ConstView& qkv, int64_t heads) {
+void check_heads(const kernels::ArgumentCheck& check, const ConstView& qkv, int64_t heads) {
   check.leading("qkv", qkv, 2);
   check.that(heads >= 1 && heads <= 65536, "heads must be between 1 and 65536");
   check.that(qkv.extent(1) % (3 * heads) == 0, "qkv must have 3 * heads * head_size columns");
@@ -31,18 +36,18 @@ void check_heads(const ArgumentCheck& check, const ConstView& qkv, int64_t heads
 }  // namespace
 
 void attention(Context& context, const Attention& a) {
-  const ArgumentCheck check(context, "attention");
+  const kernels::ArgumentCheck check(context, "attention");
   check_heads(check, a.qkv, a.heads);
   const int64_t rows = a.qkv.extent(0), hidden = a.qkv.extent(1) / 3;
   check_sequences(check, a.sequence_starts, rows);
   check.dropout(a.dropout, rows);
   check.view("context", a.context, a.qkv.dtype(), {rows, hidden});
   check.optional("log_sum_exp", a.log_sum_exp, DType::kF32, {a.heads, rows});
-  run_on_device(context, &cpu::attention, &cuda::attention, a);
+  on_device::attention(context, a);
 }
 
 void attention_backward(Context& context, const AttentionBackward& a) {
-  const ArgumentCheck check(context, "attention_backward");
+  const kernels::ArgumentCheck check(context, "attention_backward");
   check_heads(check, a.qkv, a.heads);
   const int64_t rows = a.qkv.extent(0), hidden = a.qkv.extent(1) / 3;
   const DType dtype = a.qkv.dtype();
@@ -53,7 +58,7 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   check.view("log_sum_exp", a.log_sum_exp, DType::kF32, {a.heads, rows});
   check.view("grad_qkv", a.grad_qkv, dtype, a.qkv.shape());
   check.that(a.grad_qkv.raw() != a.qkv.raw() || rows == 0, "grad_qkv must not be qkv");
-  run_on_device(context, &cpu::attention_backward, &cuda::attention_backward, a);
+  on_device::attention_backward(context, a);
 }
 
 }  // namespace onebit::ops

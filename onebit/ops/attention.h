@@ -13,26 +13,19 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "onebit/device/context.h"
-#include "onebit/ops/dropout.h"
+#include "onebit/kernels/dropout.h"
+#include "onebit/tensor/sequence_starts.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::ops {
-
-// Where sequences begin: from 0, ascending, to rows. The same numbers on the device and on the
-// host.
-struct SequenceStarts {
-  ConstView device;               // i32 [batch + 1]
-  std::span<const int32_t> host;  // batch + 1
-};
 
 struct Attention {
   ConstView qkv;  // [rows, 3 * hidden]
   SequenceStarts sequence_starts;
   int64_t heads;
-  Dropout dropout;
+  kernels::Dropout dropout;
   View context;      // [rows, hidden]     overwritten
   View log_sum_exp;  // f32 [heads, rows]  overwritten; empty in evaluation
 };
@@ -44,8 +37,8 @@ struct AttentionBackward {
   ConstView log_sum_exp;   // f32 [heads, rows]
   SequenceStarts sequence_starts;
   int64_t heads;
-  Dropout dropout;  // as in the forward pass
-  View grad_qkv;    // [rows, 3 * hidden]  overwritten
+  kernels::Dropout dropout;  // as in the forward pass
+  View grad_qkv;             // [rows, 3 * hidden]  overwritten
 };
 void attention_backward(Context&, const AttentionBackward&);
 

@@ -1,10 +1,14 @@
 #include <cmath>
 
+#include "onebit/ops/attention.h"
 #include "onebit/ops/attention_place_cuda.h"
 #include "onebit/ops/attention_plain_cuda.h"
-#include "onebit/ops/cuda_ops.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 constexpr int kHalf = 32;  // of a tile: scores are made in halves to stay in registers

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/kernels/kernel_cuda.h"
 #include "onebit/ops/attention.h"
-#include "onebit/ops/kernel_cuda.h"
 
 namespace onebit::ops::cuda {
 
@@ -16,7 +16,7 @@ struct AttentionCall {
   int64_t rows, hidden;
   int heads, head_size;
   float scale;  // 1 / sqrt(head_size)
-  DropoutPlan dropout;
+  kernels::DropoutPlan dropout;
   T* context;          // forward: written; backward: read
   float* log_sum_exp;  // [heads, rows]; forward: may be null
   // Backward only.
@@ -36,9 +36,9 @@ struct AttentionCall {
   }
   // Keep bits of keys [8 * block, + 8) for the query in `row`.
   __device__ uint32_t keep_bits(int64_t row, int head, int block) const {
-    return dropout_keep_bits(dropout.round_keys[0], dropout.site, dropout.row_keys[row],
-                             static_cast<uint32_t>(head) * 8192u + static_cast<uint32_t>(block),
-                             dropout.threshold);
+    return kernels::dropout_keep_bits(
+        dropout.round_keys[0], dropout.site, dropout.row_keys[row],
+        static_cast<uint32_t>(head) * 8192u + static_cast<uint32_t>(block), dropout.threshold);
   }
 };
 
@@ -47,15 +47,15 @@ template <typename T, class A>
 AttentionCall<T> attention_call(const A& a) {
   const int64_t hidden = a.qkv.extent(1) / 3;
   const int64_t head_size = hidden / a.heads;
-  return {.qkv = pointer<T>(a.qkv),
+  return {.qkv = kernels::cuda::pointer<T>(a.qkv),
           .starts = a.sequence_starts.device.template data<int32_t>(),
           .rows = a.qkv.extent(0),
           .hidden = hidden,
           .heads = static_cast<int>(a.heads),
           .head_size = static_cast<int>(head_size),
           .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size))),
-          .dropout = DropoutPlan(a.dropout),
-          .context = const_cast<T*>(pointer<T>(ConstView(a.context))),
+          .dropout = kernels::DropoutPlan(a.dropout),
+          .context = const_cast<T*>(kernels::cuda::pointer<T>(ConstView(a.context))),
           .log_sum_exp = const_cast<float*>(a.log_sum_exp.template data<float>()),
           .grad_context = nullptr,
           .delta = nullptr,
@@ -68,7 +68,7 @@ inline dim3 attention_grid(const SequenceStarts& starts, int64_t heads, int64_t 
   for (size_t i = 1; i < starts.host.size(); ++i) {
     longest = std::max<int64_t>(longest, starts.host[i] - starts.host[i - 1]);
   }
-  return dim3(blocks_of(longest, items), static_cast<unsigned>(heads),
+  return dim3(kernels::cuda::blocks_of(longest, items), static_cast<unsigned>(heads),
               static_cast<unsigned>(starts.host.size() - 1));
 }
 

@@ -1,10 +1,14 @@
 #include <cmath>
 
+#include "onebit/ops/attention.h"
 #include "onebit/ops/attention_place_cuda.h"
 #include "onebit/ops/attention_plain_cuda.h"
-#include "onebit/ops/cuda_ops.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 // The running maximum and sum of a warp's rows g and g + 8, in powers of two.

@@ -5,6 +5,8 @@
 
 namespace onebit::ops::cuda {
 
+using kernels::cuda::kWarp;
+
 // Which tile of which sequence a thread block works on.
 struct TilePlace {
   int64_t first;      // row of the sequence

@@ -5,6 +5,10 @@
 #include "onebit/ops/attention_call_cuda.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 constexpr int kWarps = 4;  // tokens of a block, a warp each

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "onebit/ops/dropout_plan.h"
+#include "onebit/kernels/dropout_plan.h"
 
 namespace onebit::ops {
 
@@ -27,7 +27,7 @@ struct AttentionLayout {
   int64_t score_elements() const { return kQueryTile * key_row; }
   // [queries, head_size]: queries, contexts or their gradients.
   int64_t query_elements() const { return kQueryTile * head_row; }
-  int64_t bits_elements() const { return dropout_bits_elements(keys); }
+  int64_t bits_elements() const { return kernels::dropout_bits_elements(keys); }
 
   int64_t key_row, head_row, keys;
 

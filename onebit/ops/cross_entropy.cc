@@ -1,12 +1,14 @@
 #include "onebit/ops/cross_entropy.h"
 
-#include "onebit/ops/argument_check.h"
-#include "onebit/ops/dispatch.h"
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
 
 namespace onebit::ops {
 
+ONEBIT_DEVICE_OP(void, cross_entropy, const CrossEntropy&);
+
 void cross_entropy(Context& context, const CrossEntropy& a) {
-  const ArgumentCheck check(context, "cross_entropy");
+  const kernels::ArgumentCheck check(context, "cross_entropy");
   check.leading("logits", a.logits, 2);
   const int64_t rows = a.logits.extent(0);
   check.that(1 <= a.classes && a.classes <= a.logits.extent(1),
@@ -14,7 +16,7 @@ void cross_entropy(Context& context, const CrossEntropy& a) {
   check.view("targets", a.targets, DType::kI32, {rows});
   check.view("losses", a.losses, DType::kF32, {rows});
   check.optional("correct", a.correct, DType::kU8, {rows});
-  run_on_device(context, &cpu::cross_entropy, &cuda::cross_entropy, a);
+  on_device::cross_entropy(context, a);
 }
 
 }  // namespace onebit::ops

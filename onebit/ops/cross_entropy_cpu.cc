@@ -5,12 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/ops/cpu_ops.h"
-#include "onebit/ops/parts.h"
-#include "onebit/ops/simd_math_inl.h"
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/simd_math_inl.h"
+#include "onebit/ops/cross_entropy.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
 namespace {
 
 template <typename T>

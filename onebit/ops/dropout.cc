@@ -1,16 +1,18 @@
 #include "onebit/ops/dropout.h"
 
-#include "onebit/ops/argument_check.h"
-#include "onebit/ops/dispatch.h"
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
 
 namespace onebit::ops {
 
+ONEBIT_DEVICE_OP(void, dropout, const DropoutForward&);
+
 void dropout(Context& context, const DropoutForward& a) {
-  const ArgumentCheck check(context, "dropout");
+  const kernels::ArgumentCheck check(context, "dropout");
   check.leading("x", a.x, 2);
   check.view("y", a.y, a.x.dtype(), a.x.shape());
   check.dropout(a.dropout, a.x.extent(0));
-  run_on_device(context, &cpu::dropout, &cuda::dropout, a);
+  on_device::dropout(context, a);
 }
 
 // The mask does not depend on what it is applied to.

@@ -2,13 +2,19 @@
 #define HWY_TARGET_INCLUDE "onebit/ops/dropout_cpu.cc"
 #include "hwy/foreach_target.h"
 //
-#include "onebit/ops/cpu_ops.h"
-#include "onebit/ops/parts.h"
-#include "onebit/ops/row_scratch.h"
-#include "onebit/ops/simd_dropout_inl.h"
+#include "onebit/kernels/cpu_op.h"
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/row_scratch.h"
+#include "onebit/kernels/simd_dropout_inl.h"
+#include "onebit/ops/dropout.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
 namespace {
 
 void dropout(Context& context, const DropoutForward& a) {
@@ -39,14 +45,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace onebit::ops {
 
-HWY_EXPORT(dropout);
+ONEBIT_CPU_OP(dropout, DropoutForward);
 
-namespace cpu {
-
-void dropout(Context& context, const DropoutForward& a) {
-  HWY_DYNAMIC_DISPATCH(dropout)(context, a);
-}
-
-}  // namespace cpu
 }  // namespace onebit::ops
 #endif

@@ -1,7 +1,11 @@
-#include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/kernel_cuda.h"
+#include "onebit/kernels/kernel_cuda.h"
+#include "onebit/ops/dropout.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 constexpr int kThreads = 256;

@@ -1,14 +1,19 @@
 #include "onebit/ops/embedding.h"
 
-#include "onebit/ops/argument_check.h"
-#include "onebit/ops/dispatch.h"
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
 
 namespace onebit::ops {
+
+ONEBIT_DEVICE_OP(void, embedding, const Embedding&);
+ONEBIT_DEVICE_OP(void, embedding_backward, const EmbeddingBackward&);
+
 namespace {
 
 // What both directions are given alike; `a` is Embedding or EmbeddingBackward.
 template <class Arguments>
-void check_inputs(const ArgumentCheck& check, const Arguments& a, int64_t rows, int64_t hidden) {
+void check_inputs(const kernels::ArgumentCheck& check, const Arguments& a, int64_t rows,
+                  int64_t hidden) {
   check.view("tokens", a.tokens, DType::kI32, {rows});
   check.view("positions", a.positions, DType::kI32, {rows});
   check.view("segments", a.segments, DType::kI32, {rows});
@@ -25,7 +30,7 @@ void check_inputs(const ArgumentCheck& check, const Arguments& a, int64_t rows, 
 }  // namespace
 
 void embedding(Context& context, const Embedding& a) {
-  const ArgumentCheck check(context, "embedding");
+  const kernels::ArgumentCheck check(context, "embedding");
   check.leading("y", a.y, 2);
   const int64_t rows = a.y.extent(0), hidden = a.y.extent(1);
   check_inputs(check, a, rows, hidden);
@@ -36,11 +41,11 @@ void embedding(Context& context, const Embedding& a) {
   check.optional("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
   check.that(a.mean.empty() == a.inverse_stddev.empty(),
              "mean and inverse_stddev must be given together");
-  run_on_device(context, &cpu::embedding, &cuda::embedding, a);
+  on_device::embedding(context, a);
 }
 
 void embedding_backward(Context& context, const EmbeddingBackward& a) {
-  const ArgumentCheck check(context, "embedding_backward");
+  const kernels::ArgumentCheck check(context, "embedding_backward");
   check.leading("grad_y", a.grad_y, 2);
   const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
   check_inputs(check, a, rows, hidden);
@@ -53,7 +58,7 @@ void embedding_backward(Context& context, const EmbeddingBackward& a) {
   check.view("grad_segment", a.grad_segment, DType::kF32, a.segment.shape());
   check.view("grad_gamma", a.grad_gamma, DType::kF32, {hidden});
   check.view("grad_beta", a.grad_beta, DType::kF32, {hidden});
-  run_on_device(context, &cpu::embedding_backward, &cuda::embedding_backward, a);
+  on_device::embedding_backward(context, a);
 }
 
 }  // namespace onebit::ops

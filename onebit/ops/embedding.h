@@ -2,7 +2,7 @@
 #pragma once
 
 #include "onebit/device/context.h"
-#include "onebit/ops/dropout.h"
+#include "onebit/kernels/dropout.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::ops {
@@ -15,7 +15,7 @@ struct Embedding {
   ConstView segment;                      // [segment_types, hidden]
   ConstView gamma, beta;                  // f32 [hidden]
   float epsilon = 1e-12f;
-  Dropout dropout;
+  kernels::Dropout dropout;
   View y;                     // [rows, hidden]  overwritten
   View mean, inverse_stddev;  // f32 [rows]      overwritten; both empty in evaluation
 };
@@ -29,7 +29,7 @@ struct EmbeddingBackward {
   ConstView word, position, segment;      // the tables of the forward pass
   ConstView gamma;                        // f32 [hidden]
   ConstView mean, inverse_stddev;         // f32 [rows]
-  Dropout dropout;                        // as in the forward pass
+  kernels::Dropout dropout;               // as in the forward pass
   View grad_word;                         // f32 [vocab, hidden]          added to
   View grad_position;                     // f32 [max_positions, hidden]  added to
   View grad_segment;                      // f32 [segment_types, hidden]  added to

@@ -5,15 +5,20 @@
 #include <algorithm>
 #include <string_view>
 
-#include "onebit/ops/column_partials.h"
-#include "onebit/ops/cpu_ops.h"
-#include "onebit/ops/norm_inl.h"
-#include "onebit/ops/parts.h"
-#include "onebit/ops/row_scratch.h"
-#include "onebit/ops/simd_dropout_inl.h"
+#include "onebit/kernels/column_partials.h"
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/norm_inl.h"
+#include "onebit/kernels/row_scratch.h"
+#include "onebit/kernels/simd_dropout_inl.h"
+#include "onebit/ops/embedding.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
 namespace {
 
 // The three tables, of element type W, looked up for one row.

@@ -1,9 +1,13 @@
-#include "onebit/ops/column_partials_cuda.h"
-#include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/norm_cuda.h"
-#include "onebit/ops/row_scatter_cuda.h"
+#include "onebit/kernels/column_partials_cuda.h"
+#include "onebit/kernels/norm_cuda.h"
+#include "onebit/kernels/row_scatter_cuda.h"
+#include "onebit/ops/embedding.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 // The three tables, of element type W.

@@ -1,12 +1,15 @@
 #include "onebit/ops/layer_norm.h"
 
-#include "onebit/ops/argument_check.h"
-#include "onebit/ops/dispatch.h"
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
 
 namespace onebit::ops {
 
+ONEBIT_DEVICE_OP(void, layer_norm, const LayerNorm&);
+ONEBIT_DEVICE_OP(void, layer_norm_backward, const LayerNormBackward&);
+
 void layer_norm(Context& context, const LayerNorm& a) {
-  const ArgumentCheck check(context, "layer_norm");
+  const kernels::ArgumentCheck check(context, "layer_norm");
   check.leading("x", a.x, 2);
   const int64_t rows = a.x.extent(0), hidden = a.x.extent(1);
   check.view("gamma", a.gamma, DType::kF32, {hidden});
@@ -16,11 +19,11 @@ void layer_norm(Context& context, const LayerNorm& a) {
   check.optional("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
   check.that(a.mean.empty() == a.inverse_stddev.empty(),
              "mean and inverse_stddev must be given together");
-  run_on_device(context, &cpu::layer_norm, &cuda::layer_norm, a);
+  on_device::layer_norm(context, a);
 }
 
 void layer_norm_backward(Context& context, const LayerNormBackward& a) {
-  const ArgumentCheck check(context, "layer_norm_backward");
+  const kernels::ArgumentCheck check(context, "layer_norm_backward");
   check.leading("grad_y", a.grad_y, 2);
   const DType dtype = a.grad_y.dtype();
   const Shape shape = a.grad_y.shape();
@@ -37,7 +40,7 @@ void layer_norm_backward(Context& context, const LayerNormBackward& a) {
   check.view("grad_x", a.grad_x, dtype, shape);
   check.view("grad_gamma", a.grad_gamma, DType::kF32, {hidden});
   check.view("grad_beta", a.grad_beta, DType::kF32, {hidden});
-  run_on_device(context, &cpu::layer_norm_backward, &cuda::layer_norm_backward, a);
+  on_device::layer_norm_backward(context, a);
 }
 
 }  // namespace onebit::ops

@@ -2,14 +2,20 @@
 #define HWY_TARGET_INCLUDE "onebit/ops/layer_norm_cpu.cc"
 #include "hwy/foreach_target.h"
 //
-#include "onebit/ops/column_partials.h"
-#include "onebit/ops/cpu_ops.h"
-#include "onebit/ops/norm_inl.h"
-#include "onebit/ops/parts.h"
-#include "onebit/ops/row_scratch.h"
+#include "onebit/kernels/column_partials.h"
+#include "onebit/kernels/cpu_op.h"
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/norm_inl.h"
+#include "onebit/kernels/row_scratch.h"
+#include "onebit/ops/layer_norm.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
 namespace {
 
 template <typename T>
@@ -100,19 +106,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace onebit::ops {
 
-HWY_EXPORT(layer_norm);
-HWY_EXPORT(layer_norm_backward);
+ONEBIT_CPU_OP(layer_norm, LayerNorm);
+ONEBIT_CPU_OP(layer_norm_backward, LayerNormBackward);
 
-namespace cpu {
-
-void layer_norm(Context& context, const LayerNorm& a) {
-  HWY_DYNAMIC_DISPATCH(layer_norm)(context, a);
-}
-
-void layer_norm_backward(Context& context, const LayerNormBackward& a) {
-  HWY_DYNAMIC_DISPATCH(layer_norm_backward)(context, a);
-}
-
-}  // namespace cpu
 }  // namespace onebit::ops
 #endif

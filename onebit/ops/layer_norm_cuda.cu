@@ -1,8 +1,12 @@
-#include "onebit/ops/column_partials_cuda.h"
-#include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/norm_cuda.h"
+#include "onebit/kernels/column_partials_cuda.h"
+#include "onebit/kernels/norm_cuda.h"
+#include "onebit/ops/layer_norm.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 struct Parameters {

@@ -1,20 +1,25 @@
 #include "onebit/ops/linear.h"
 
-#include "onebit/ops/argument_check.h"
-#include "onebit/ops/dispatch.h"
-#include "onebit/ops/matrix_product.h"
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/matrix_product.h"
 #include "onebit/ops/reduce.h"
 
 namespace onebit::ops {
+
+// Returns whether the product was made: false, and nothing was done, where its epilogue cannot be
+// part of it. Without an epilogue and with a bias it is always made.
+ONEBIT_DEVICE_OP(bool, matrix_product, const kernels::MatrixProduct&);
+ONEBIT_DEVICE_OP(bool, bf16_is_native);
+
 namespace {
 
-// See cpu_ops.h.
-bool try_make(Context& context, const MatrixProduct& product) {
-  return run_on_device(context, &cpu::matrix_product, &cuda::matrix_product, product);
+bool try_make(Context& context, const kernels::MatrixProduct& product) {
+  return on_device::matrix_product(context, product);
 }
 
 // Without an epilogue beyond a bias.
-void make(Context& context, const MatrixProduct& product) {
+void make(Context& context, const kernels::MatrixProduct& product) {
   ONEBIT_INVARIANT(try_make(context, product));
 }
 
@@ -23,7 +28,7 @@ struct Sizes {
 };
 
 // Of y = x . weight^T.
-Sizes forward_sizes(const ArgumentCheck& check, ConstView x, ConstView weight) {
+Sizes forward_sizes(const kernels::ArgumentCheck& check, ConstView x, ConstView weight) {
   check.leading("x", x, 2);
   check.leading("weight", weight, 2);
   const Sizes sizes{.rows = x.extent(0), .in = x.extent(1), .out = weight.extent(0)};
@@ -32,7 +37,7 @@ Sizes forward_sizes(const ArgumentCheck& check, ConstView x, ConstView weight) {
 }
 
 // Of grad_x = grad_y . weight.
-Sizes backward_sizes(const ArgumentCheck& check, ConstView grad_y, ConstView weight) {
+Sizes backward_sizes(const kernels::ArgumentCheck& check, ConstView grad_y, ConstView weight) {
   check.leading("grad_y", grad_y, 2);
   check.leading("weight", weight, 2);
   const Sizes sizes{.rows = grad_y.extent(0), .in = weight.extent(1), .out = grad_y.extent(1)};
@@ -40,19 +45,19 @@ Sizes backward_sizes(const ArgumentCheck& check, ConstView grad_y, ConstView wei
   return sizes;
 }
 
-MatrixProduct forward_product(ConstView x, ConstView weight, ConstView bias, View y) {
+kernels::MatrixProduct forward_product(ConstView x, ConstView weight, ConstView bias, View y) {
   return {.a = x,
           .b = weight,
           .b_transposed = true,
           .c = y,
-          .epilogue = bias.empty() ? Epilogue::kNone : Epilogue::kBias,
+          .epilogue = bias.empty() ? kernels::Epilogue::kNone : kernels::Epilogue::kBias,
           .bias = bias};
 }
 
 }  // namespace
 
 void linear(Context& context, const Linear& a) {
-  const ArgumentCheck check(context, "linear");
+  const kernels::ArgumentCheck check(context, "linear");
   const auto [rows, in, out] = forward_sizes(check, a.x, a.weight);
   check.optional("bias", a.bias, DType::kF32, {out});
   check.view("y", a.y, a.x.dtype(), {rows, out});
@@ -60,14 +65,14 @@ void linear(Context& context, const Linear& a) {
 }
 
 void linear_activation(Context& context, const LinearActivation& a) {
-  const ArgumentCheck check(context, "linear_activation");
+  const kernels::ArgumentCheck check(context, "linear_activation");
   const auto [rows, in, out] = forward_sizes(check, a.x, a.weight);
   check.view("bias", a.bias, DType::kF32, {out});
   check.view("pre_activation", a.pre_activation, a.x.dtype(), {rows, out});
   check.view("y", a.y, a.x.dtype(), {rows, out});
   if (a.kind == ActivationKind::kGeluTanh) {
-    MatrixProduct whole = forward_product(a.x, a.weight, a.bias, a.y);
-    whole.epilogue = Epilogue::kBiasGeluTanh;
+    kernels::MatrixProduct whole = forward_product(a.x, a.weight, a.bias, a.y);
+    whole.epilogue = kernels::Epilogue::kBiasGeluTanh;
     whole.pre_activation = a.pre_activation;
     if (try_make(context, whole)) return;
   }
@@ -76,22 +81,22 @@ void linear_activation(Context& context, const LinearActivation& a) {
 }
 
 void linear_backward_input(Context& context, const LinearBackwardInput& a) {
-  const ArgumentCheck check(context, "linear_backward_input");
+  const kernels::ArgumentCheck check(context, "linear_backward_input");
   const auto [rows, in, out] = backward_sizes(check, a.grad_y, a.weight);
   check.view("grad_x", a.grad_x, a.grad_y.dtype(), {rows, in});
   make(context, {.a = a.grad_y, .b = a.weight, .c = a.grad_x, .accumulate = a.add});
 }
 
 void linear_backward_activation(Context& context, const LinearBackwardActivation& a) {
-  const ArgumentCheck check(context, "linear_backward_activation");
+  const kernels::ArgumentCheck check(context, "linear_backward_activation");
   const auto [rows, in, out] = backward_sizes(check, a.grad_y, a.weight);
   check.view("saved", a.saved, a.grad_y.dtype(), {rows, in});
   check.view("grad_x", a.grad_x, a.grad_y.dtype(), {rows, in});
   check.optional("grad_bias", a.grad_bias, DType::kF32, {in});
-  const MatrixProduct product{.a = a.grad_y, .b = a.weight, .c = a.grad_x};
+  const kernels::MatrixProduct product{.a = a.grad_y, .b = a.weight, .c = a.grad_x};
   if (a.kind == ActivationKind::kGeluTanh) {
-    MatrixProduct whole = product;
-    whole.epilogue = Epilogue::kGeluTanhGradient;
+    kernels::MatrixProduct whole = product;
+    whole.epilogue = kernels::Epilogue::kGeluTanhGradient;
     whole.saved = a.saved;
     if (try_make(context, whole)) {
       if (!a.grad_bias.empty()) column_sum(context, {.x = a.grad_x, .sum = a.grad_bias});
@@ -107,7 +112,7 @@ void linear_backward_activation(Context& context, const LinearBackwardActivation
 }
 
 void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
-  const ArgumentCheck check(context, "linear_backward_weight");
+  const kernels::ArgumentCheck check(context, "linear_backward_weight");
   check.leading("grad_y", a.grad_y, 2);
   check.leading("x", a.x, 2);
   const int64_t rows = a.grad_y.extent(0), out = a.grad_y.extent(1), in = a.x.extent(1);
@@ -115,11 +120,11 @@ void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
   check.view("grad_weight", a.grad_weight, DType::kF32, {out, in});
   check.optional("grad_bias", a.grad_bias, DType::kF32, {out});
   if (rows == 0) return;
-  const MatrixProduct product{
+  const kernels::MatrixProduct product{
       .a = a.grad_y, .a_transposed = true, .b = a.x, .c = a.grad_weight, .accumulate = true};
   if (!a.grad_bias.empty()) {
-    MatrixProduct whole = product;
-    whole.epilogue = Epilogue::kRowSums;
+    kernels::MatrixProduct whole = product;
+    whole.epilogue = kernels::Epilogue::kRowSums;
     whole.row_sums = a.grad_bias;
     if (try_make(context, whole)) return;
     column_sum(context, {.x = a.grad_y, .sum = a.grad_bias});
@@ -128,7 +133,7 @@ void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
 }
 
 bool bf16_is_native(Context& context) {
-  return run_on_device(context, &cpu::bf16_is_native, &cuda::bf16_is_native);
+  return on_device::bf16_is_native(context);
 }
 
 }  // namespace onebit::ops

@@ -2,9 +2,14 @@
 // measured to be no faster (bench/ops_bench.cc).
 #include "onebit/base/error.h"
 #include "onebit/device/onednn_door.h"
-#include "onebit/ops/cpu_ops.h"
+#include "onebit/kernels/matrix_product.h"
+#include "onebit/ops/elementwise.h"
+#include "onebit/ops/linear.h"
 
 namespace onebit::ops::cpu {
+
+using namespace kernels;
+
 namespace {
 
 using dnnl::memory;

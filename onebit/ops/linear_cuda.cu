@@ -1,10 +1,16 @@
 // Matrix products: cuBLASLt where rows are whole multiples of 16 bytes, a plain kernel of ours for
 // the small odd shapes that are not (a classifier of two labels).
-#include "onebit/ops/cublas_product.h"
-#include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/kernel_cuda.h"
+#include "onebit/kernels/cublas_product.h"
+#include "onebit/kernels/kernel_cuda.h"
+#include "onebit/kernels/matrix_product.h"
+#include "onebit/ops/elementwise.h"
+#include "onebit/ops/linear.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 constexpr int kTile = 16;

@@ -1,5 +1,5 @@
-// The passes of 1-bit Adam around its compressed exchange, over flat buffers cut into blocks of
-// 2048 elements and sub-blocks of 256 (docs/compression.md has the algorithm). What travels is the
+// The passes of 1-bit Adam around its compressed exchange, over flat buffers cut into the blocks
+// and sub-blocks of kernels/blocks.h (docs/compression.md has the algorithm). What travels is the
 // normalized gradient g / d with d = sqrt(variance) + epsilon, each rank's own; the momentum is
 // made from its average. Entries whose variance is exactly 0 stay still. A bitmap is u8
 // [ceil(elements / 8)], element i in bit i % 8 (least significant first) of byte i / 8.
@@ -10,14 +10,13 @@
 
 #include "onebit/base/philox.h"
 #include "onebit/device/context.h"
-#include "onebit/ops/adam_update.h"
+#include "onebit/kernels/blocks.h"
+#include "onebit/kernels/update_range.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::ops {
 
-inline constexpr int64_t kUpdateBlockElements = 2048;
-inline constexpr int64_t kUpdateSubBlocks = 8;
-inline constexpr int64_t kUpdateSubBlockElements = kUpdateBlockElements / kUpdateSubBlocks;
+using kernels::UpdateRange;
 
 // The switch at the end of the warm-up, with d = sqrt(variance_factor variance) + epsilon.
 // Entries whose variance is 0 become still: their momentum is 0 too.
@@ -54,7 +53,7 @@ enum BlockFlag : uint8_t {
 //   sketch += (sum of +-g) / sqrt(sum of S)   of a block: signs that ranks share, see noise_signs
 //   block_energy += (sum of Q) / (sum of S)
 // Of them `extra` takes one and leaves 0: the energy of sub-block `turn` times turn_factor, or the
-// sketch when `turn` is kUpdateSubBlocks. Where the gradient of a block is not finite it is taken
+// sketch when `turn` is kSubBlocks. Where the gradient of a block is not finite it is taken
 // as zero: normalized is 0, nothing else of the block moves.
 struct OnebitNormalize {
   ConstView gradient;                   // f32 [elements]
@@ -90,7 +89,7 @@ ONEBIT_HOST_DEVICE inline uint32_t noise_signs(uint64_t key, uint64_t group) {
 // After the exchange of [begin, end). With `normalized` (one rank; several keep their momentum
 // where the average is made, compress/sign_codec.h):
 //   momentum = beta1 momentum + (1 - beta1) normalized
-// and with `extra`, unless `turn` is kUpdateSubBlocks, the variance of sub-block `turn` of every
+// and with `extra`, unless `turn` is kSubBlocks, the variance of sub-block `turn` of every
 // block is multiplied by turn_memory + (1 - turn_memory) extra, with the energy as averaged over
 // ranks.
 struct OnebitMomentum {

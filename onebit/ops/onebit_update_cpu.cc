@@ -5,12 +5,17 @@
 #include <algorithm>
 #include <cstring>
 
-#include "onebit/ops/cpu_ops.h"
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/simd_inl.h"
+#include "onebit/ops/adam_update.h"
 #include "onebit/ops/onebit_update.h"
-#include "onebit/ops/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
 namespace {
 
 Vector constant(double value) {
@@ -59,7 +64,7 @@ void for_decays(std::span<const UpdateRange> ranges, int64_t begin, int64_t end,
 
 // The gradient of a block as it counts; it stays in the cache.
 struct BlockGradient {
-  HWY_ALIGN float values[kUpdateBlockElements];
+  HWY_ALIGN float values[kBlockElements];
 };
 
 // Sums over a sub-block, of the entries that move.
@@ -149,7 +154,7 @@ void normalize_span(const float* gradients, float* variances, float* normalized,
 
 // What onebit_normalize found in a block before it moves anything.
 struct BlockSums {
-  SubBlockSums sub_block[kUpdateSubBlocks];
+  SubBlockSums sub_block[kSubBlocks];
   double square = 0, variance = 0, signed_sum = 0;
   bool finite = true;
 };
@@ -158,25 +163,25 @@ struct BlockSums {
 double own_rate(const OnebitNormalize& args, int64_t index) {
   if (args.alone) return 1 - args.beta2;
   return (1 - args.beta2) * static_cast<double>(args.own_weight.data<float>()[index]) /
-         static_cast<double>(args.block_ratio.data<float>()[index / kUpdateSubBlocks]);
+         static_cast<double>(args.block_ratio.data<float>()[index / kSubBlocks]);
 }
 
 BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
                     const BlockGradient& gradient) {
   BlockSums sums;
-  for (int64_t at = begin; at < end; at += kUpdateSubBlockElements) {
-    const int64_t count = std::min(kUpdateSubBlockElements, end - at);
+  for (int64_t at = begin; at < end; at += kSubBlockElements) {
+    const int64_t count = std::min(kSubBlockElements, end - at);
     const float* gradients = gradient.values + (at - begin);
     const float* variances = args.variance.data<float>() + at;
     const auto group = static_cast<uint64_t>(at / 32);
-    SubBlockSums& one = sums.sub_block[(at - begin) / kUpdateSubBlockElements];
+    SubBlockSums& one = sums.sub_block[(at - begin) / kSubBlockElements];
     one = args.alone ? sum_sub_block<false>(gradients, variances, count, 0, group)
                      : sum_sub_block<true>(gradients, variances, count, args.sketch_key, group);
     sums.square += one.square;
     sums.variance += one.variance;
     sums.signed_sum += one.signed_sum;
     // Also false for NaN. What is larger would leave nothing of the other variances.
-    const double added = own_rate(args, at / kUpdateSubBlockElements) * one.square;
+    const double added = own_rate(args, at / kSubBlockElements) * one.square;
     sums.finite = sums.finite && one.square <= kLargestFinite &&
                   (args.alone || added <= kLargestFinite * one.variance);
   }
@@ -190,12 +195,12 @@ float bounded(double value) {
 
 void grow_travelling(const OnebitNormalize& args, int64_t begin, int64_t end,
                      const BlockSums& sums) {
-  const int64_t block = begin / kUpdateBlockElements;
-  float* energies = args.energy.data<float>() + block * kUpdateSubBlocks;
+  const int64_t block = begin / kBlockElements;
+  float* energies = args.energy.data<float>() + block * kSubBlocks;
   float& sketch = args.sketch.data<float>()[block];
   if (sums.finite) {
     const auto ratio = static_cast<double>(args.block_ratio.data<float>()[block]);
-    for (int64_t at = begin, j = 0; at < end; at += kUpdateSubBlockElements, ++j) {
+    for (int64_t at = begin, j = 0; at < end; at += kSubBlockElements, ++j) {
       const SubBlockSums& one = sums.sub_block[j];
       if (one.variance > 0) energies[j] += bounded(one.square / (ratio * one.variance));
     }
@@ -205,10 +210,10 @@ void grow_travelling(const OnebitNormalize& args, int64_t begin, int64_t end,
     }
   }
   args.block_variance.data<float>()[block] = static_cast<float>(sums.variance);
-  const bool takes_sketch = args.turn == kUpdateSubBlocks;
+  const bool takes_sketch = args.turn == kSubBlocks;
   float& source = takes_sketch ? sketch : energies[args.turn];
   const double factor = takes_sketch ? 1 : args.turn_factor;
-  args.extra.data<float>()[block - args.begin / kUpdateBlockElements] =
+  args.extra.data<float>()[block - args.begin / kBlockElements] =
       bounded(factor * static_cast<double>(source));
   source = 0;
 }
@@ -220,17 +225,17 @@ void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t end) {
   sums.finite = sums.finite && reading.finite;
   float* normalized = args.normalized.data<float>() + (begin - args.begin);
   if (!sums.finite) std::fill(normalized, normalized + (end - begin), 0.0f);
-  for (int64_t at = begin; sums.finite && at < end; at += kUpdateSubBlockElements) {
-    const SubBlockSums& one = sums.sub_block[(at - begin) / kUpdateSubBlockElements];
-    const double own = own_rate(args, at / kUpdateSubBlockElements);
+  for (int64_t at = begin; sums.finite && at < end; at += kSubBlockElements) {
+    const SubBlockSums& one = sums.sub_block[(at - begin) / kSubBlockElements];
+    const double own = own_rate(args, at / kSubBlockElements);
     const double grown = one.variance + own * one.square;
     const double shrink = args.alone || grown == 0 ? 1 : one.variance / grown;
     normalize_span(gradient.values + (at - begin), args.variance.data<float>() + at,
-                   normalized + (at - begin), std::min(kUpdateSubBlockElements, end - at),
+                   normalized + (at - begin), std::min(kSubBlockElements, end - at),
                    args.alone ? args.beta2 : 1, own, shrink, args.epsilon);
   }
   if (!args.alone) grow_travelling(args, begin, end, sums);
-  const int64_t block = begin / kUpdateBlockElements;
+  const int64_t block = begin / kBlockElements;
   args.block_square.data<double>()[block] = sums.finite ? sums.square : 0;
   args.block_flags.data<uint8_t>()[block] = !sums.finite          ? kBlockNotFinite
                                             : reading.still_moved ? kBlockStillMoved
@@ -248,11 +253,11 @@ void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
         hn::MulAdd(beta, load(momenta + i, step), hn::Mul(rest, load(normalized + i, step)));
     store(hn::IfThenElseZero(hn::Ge(hn::Abs(momentum), least), momentum), momenta + i, step);
   });
-  const int64_t first = begin + args.turn * kUpdateSubBlockElements;
-  const int64_t last = std::min(first + kUpdateSubBlockElements, end);
-  if (args.extra.empty() || args.turn == kUpdateSubBlocks || first >= last) return;
+  const int64_t first = begin + args.turn * kSubBlockElements;
+  const int64_t last = std::min(first + kSubBlockElements, end);
+  if (args.extra.empty() || args.turn == kSubBlocks || first >= last) return;
   const double energy =
-      static_cast<double>(args.extra.data<float>()[(begin - args.begin) / kUpdateBlockElements]);
+      static_cast<double>(args.extra.data<float>()[(begin - args.begin) / kBlockElements]);
   const Vector growth = constant(args.turn_memory + (1 - args.turn_memory) * energy);
   const Vector smallest = set(kSmallestVariance), largest = constant(kLargestFinite);
   float* variances = args.variance.data<float>() + first;
@@ -328,11 +333,11 @@ namespace {
 // Calls block(begin, end) for every block of [begin, end).
 template <class Block>
 void for_blocks(Context& context, int64_t begin, int64_t end, const Block& block) {
-  const int64_t blocks = (end - begin + kUpdateBlockElements - 1) / kUpdateBlockElements;
+  const int64_t blocks = kernels::blocks_in(end - begin);
   context.parallel_for(blocks, 8, [&](int64_t first, int64_t last) {
     for (int64_t index = first; index < last; ++index) {
-      const int64_t at = begin + index * kUpdateBlockElements;
-      block(at, std::min(at + kUpdateBlockElements, end));
+      const int64_t at = begin + index * kernels::kBlockElements;
+      block(at, std::min(at + kernels::kBlockElements, end));
     }
   });
 }

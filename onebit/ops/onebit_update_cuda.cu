@@ -1,12 +1,16 @@
-#include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/update_formula.h"
-#include "onebit/ops/update_ranges_cuda.h"
+#include "onebit/kernels/update_ranges_cuda.h"
+#include "onebit/ops/adam_update.h"
+#include "onebit/ops/onebit_update.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 // A thread block does one block of the buffer: eight elements a thread.
-constexpr int kThreads = kUpdateBlockElements / kEight;
+constexpr int kThreads = kBlockElements / kEight;
 
 // Flat buffers end on a multiple of 16, so a thread has all of its eight elements or none.
 __global__ void freeze(float* momentum, float* variance, uint8_t* still, int64_t elements,
@@ -42,7 +46,7 @@ struct Normalize {
   bool alone;
 };
 
-static_assert(kUpdateSubBlocks == kThreads / kWarp, "a warp does a sub-block");
+static_assert(kSubBlocks == kThreads / kWarp, "a warp does a sub-block");
 
 // What travels stays a number: means over time follow it, and would never lose an infinity.
 __device__ float bounded(double value) {
@@ -100,12 +104,12 @@ __device__ void write_normalized(const Normalize& a, EightGradients& mine, float
 // The bookkeeping of a sub-block, by one thread of its warp: `square` and `sum` are the warp's.
 __device__ void add_energy(const Normalize& a, int64_t block, int sub_block, float square,
                            float sum, bool finite) {
-  float& energy = a.energy[block * kUpdateSubBlocks + sub_block];
+  float& energy = a.energy[block * kSubBlocks + sub_block];
   if (finite && sum > 0) {
     energy += bounded(double{square} / (double{a.block_ratio[block]} * double{sum}));
   }
   if (sub_block == a.turn) {
-    a.extra[block - a.begin / kUpdateBlockElements] = bounded(a.turn_factor * double{energy});
+    a.extra[block - a.begin / kBlockElements] = bounded(a.turn_factor * double{energy});
     energy = 0;
   }
 }
@@ -118,8 +122,8 @@ __device__ void add_sketch(const Normalize& a, int64_t block, float square, floa
     a.sketch[block] += bounded(double{signed_sum} / sqrt(double{sum}));
     a.block_energy[block] += bounded(double{square} / double{sum});
   }
-  if (a.turn == kUpdateSubBlocks) {
-    a.extra[block - a.begin / kUpdateBlockElements] = bounded(double{a.sketch[block]});
+  if (a.turn == kSubBlocks) {
+    a.extra[block - a.begin / kBlockElements] = bounded(double{a.sketch[block]});
     a.sketch[block] = 0;
   }
 }
@@ -127,15 +131,15 @@ __device__ void add_sketch(const Normalize& a, int64_t block, float square, floa
 // The share of the rank's own squares in the variance of a sub-block.
 __device__ double own_share(const Normalize& a, int64_t block, int sub_block) {
   if (a.alone) return a.rest2;
-  return a.rest2 * (double{a.own_weight[block * kUpdateSubBlocks + sub_block]} /
-                    double{a.block_ratio[block]});
+  return a.rest2 *
+         (double{a.own_weight[block * kSubBlocks + sub_block]} / double{a.block_ratio[block]});
 }
 
 // A warp does a sub-block, so its sums are the warp's.
 __global__ void normalize(Normalize a, const UpdateRange* ranges, int range_count) {
-  const int64_t first = a.begin + int64_t{blockIdx.x} * kUpdateBlockElements;
+  const int64_t first = a.begin + int64_t{blockIdx.x} * kBlockElements;
   const int64_t at = first + int64_t{threadIdx.x} * kEight;
-  const int64_t block = first / kUpdateBlockElements;
+  const int64_t block = first / kBlockElements;
   const int sub_block = static_cast<int>(threadIdx.x) / kWarp;
   const bool here = at < a.end;
   EightGradients mine;
@@ -173,7 +177,7 @@ struct Momentum {
 };
 
 __global__ void momentum(Momentum a) {
-  const int64_t first = a.begin + int64_t{blockIdx.x} * kUpdateBlockElements;
+  const int64_t first = a.begin + int64_t{blockIdx.x} * kBlockElements;
   const int64_t at = first + int64_t{threadIdx.x} * kEight;
   if (at >= a.end) return;
   if (a.normalized != nullptr) {
@@ -186,7 +190,7 @@ __global__ void momentum(Momentum a) {
     store_eight(m, a.momentum + at, kEight);
   }
   if (a.extra == nullptr || static_cast<int>(threadIdx.x) / kWarp != a.turn) return;
-  const double energy = a.extra[(first - a.begin) / kUpdateBlockElements];
+  const double energy = a.extra[(first - a.begin) / kBlockElements];
   const float growth = static_cast<float>(a.turn_memory + (1 - a.turn_memory) * energy);
   const float largest = static_cast<float>(kLargestFinite);
   Eight v = load_eight(a.variance + at, kEight);
@@ -222,7 +226,7 @@ __global__ void step(Step a, ComputeCopy copy, const UpdateRange* ranges, int ra
 }
 
 unsigned update_blocks(int64_t elements) {
-  return blocks_of(elements, kUpdateBlockElements);
+  return blocks_of(elements, kBlockElements);
 }
 
 }  // namespace

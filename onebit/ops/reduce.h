@@ -11,10 +11,6 @@ namespace onebit::ops {
 double squared_norm(Context&, ConstView x);
 // Sum of |x|. x: f32, any shape.
 double absolute_sum(Context&, ConstView x);
-// Sum of a * b. f32, equal numbers of elements.
-double dot(Context&, ConstView a, ConstView b);
-// Sum of x. f32, any shape.
-double sum(Context&, ConstView x);
 // Whether no element is infinite or NaN. f32, bf16 or f16, any shape.
 bool all_finite(Context&, ConstView x);
 

@@ -6,20 +6,26 @@
 #include <atomic>
 #include <cmath>
 
-#include "onebit/ops/column_partials.h"
-#include "onebit/ops/cpu_ops.h"
-#include "onebit/ops/parts.h"
-#include "onebit/ops/simd_inl.h"
+#include "onebit/kernels/column_partials.h"
+#include "onebit/kernels/cpu_op.h"
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/simd_inl.h"
+#include "onebit/ops/reduce.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
 namespace {
 
 using F64 = hn::ScalableTag<double>;
 using Doubles = hn::Vec<F64>;
 
 // Sums are made in blocks that do not depend on the number of threads, in f64.
-constexpr int64_t kBlockElements = 32768;
+constexpr int64_t kSumBlockElements = 32768;
 
 HWY_INLINE Doubles widened(const float* from) {
   return hn::PromoteTo(F64(), hn::LoadU(hn::Rebind<float, F64>(), from));
@@ -44,13 +50,13 @@ HWY_INLINE double block_sum(int64_t begin, int64_t end, const Term& term, const 
 
 template <class Term, class Single>
 double blocked_sum(Context& context, int64_t count, const Term& term, const Single& single) {
-  const int64_t blocks = (count + kBlockElements - 1) / kBlockElements;
+  const int64_t blocks = (count + kSumBlockElements - 1) / kSumBlockElements;
   const auto memory = context.onednn().scratch().take(blocks * 8);
   double* partial = memory.as<double>();
   for_parts(context, blocks, 1, [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t block = begin; block < end; ++block) {
-      const int64_t first = block * kBlockElements;
-      partial[block] = block_sum(first, std::min(first + kBlockElements, count), term, single);
+      const int64_t first = block * kSumBlockElements;
+      partial[block] = block_sum(first, std::min(first + kSumBlockElements, count), term, single);
     }
   });
   double sum = 0;
@@ -58,12 +64,12 @@ double blocked_sum(Context& context, int64_t count, const Term& term, const Sing
   return sum;
 }
 
-double dot(Context& context, ConstView a, ConstView b) {
-  const float *x = a.data<float>(), *y = b.data<float>();
+double squared_norm(Context& context, ConstView a) {
+  const float* x = a.data<float>();
   return blocked_sum(
       context, a.elements(),
-      [&](int64_t i) HWY_ATTR { return hn::Mul(widened(x + i), widened(y + i)); },
-      [&](int64_t i) HWY_ATTR { return double{x[i]} * double{y[i]}; });
+      [&](int64_t i) HWY_ATTR { return hn::Mul(widened(x + i), widened(x + i)); },
+      [&](int64_t i) HWY_ATTR { return double{x[i]} * double{x[i]}; });
 }
 
 double absolute_sum(Context& context, ConstView a) {
@@ -71,13 +77,6 @@ double absolute_sum(Context& context, ConstView a) {
   return blocked_sum(
       context, a.elements(), [&](int64_t i) HWY_ATTR { return hn::Abs(widened(x + i)); },
       [&](int64_t i) HWY_ATTR { return std::abs(double{x[i]}); });
-}
-
-double sum(Context& context, ConstView a) {
-  const float* x = a.data<float>();
-  return blocked_sum(
-      context, a.elements(), [&](int64_t i) HWY_ATTR { return widened(x + i); },
-      [&](int64_t i) HWY_ATTR { return double{x[i]}; });
 }
 
 // x * 0 is 0 for finite x and NaN otherwise.
@@ -128,36 +127,23 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace onebit::ops {
 
-HWY_EXPORT(dot);
+HWY_EXPORT(squared_norm);
 HWY_EXPORT(absolute_sum);
-HWY_EXPORT(sum);
 HWY_EXPORT(all_finite);
-HWY_EXPORT(column_sum);
+ONEBIT_CPU_OP(column_sum, ColumnSum);
 
 namespace cpu {
 
-double dot(Context& context, ConstView a, ConstView b) {
-  return HWY_DYNAMIC_DISPATCH(dot)(context, a, b);
-}
-
 double squared_norm(Context& context, ConstView x) {
-  return dot(context, x, x);
+  return HWY_DYNAMIC_DISPATCH(squared_norm)(context, x);
 }
 
 double absolute_sum(Context& context, ConstView x) {
   return HWY_DYNAMIC_DISPATCH(absolute_sum)(context, x);
 }
 
-double sum(Context& context, ConstView x) {
-  return HWY_DYNAMIC_DISPATCH(sum)(context, x);
-}
-
 bool all_finite(Context& context, ConstView x) {
   return HWY_DYNAMIC_DISPATCH(all_finite)(context, x);
-}
-
-void column_sum(Context& context, const ColumnSum& a) {
-  HWY_DYNAMIC_DISPATCH(column_sum)(context, a);
 }
 
 }  // namespace cpu

@@ -1,23 +1,24 @@
 #include <algorithm>
 
-#include "onebit/ops/column_partials_cuda.h"
-#include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/kernel_cuda.h"
+#include "onebit/kernels/column_partials_cuda.h"
+#include "onebit/kernels/kernel_cuda.h"
+#include "onebit/ops/reduce.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int64_t kMostBlocks = 1024;
 
-struct Product {
-  __device__ static double term(float a, float b) { return double{a} * double{b}; }
+struct Square {
+  __device__ static double term(float x) { return double{x} * double{x}; }
 };
 struct Magnitude {
-  __device__ static double term(float a, float) { return fabs(double{a}); }
-};
-struct Plain {
-  __device__ static double term(float a, float) { return double{a}; }
+  __device__ static double term(float x) { return fabs(double{x}); }
 };
 
 __device__ double block_total(double mine) {
@@ -32,13 +33,13 @@ __device__ double block_total(double mine) {
 
 // A sum for every block, in f64; which elements a thread adds depends on their number alone.
 template <class Kind>
-__global__ void partial_sums(const float* a, const float* b, int64_t count, double* partials) {
+__global__ void partial_sums(const float* x, int64_t count, double* partials) {
   double sum = 0;
   const int64_t stride = int64_t{gridDim.x} * kThreads * kEight;
   for (int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight; at < count;
        at += stride) {
-    const Eight x = load_eight(a + at, count - at), y = load_eight(b + at, count - at);
-    for (int i = 0; i < kEight; ++i) sum += Kind::term(x.lane[i], y.lane[i]);
+    const Eight values = load_eight(x + at, count - at);
+    for (int i = 0; i < kEight; ++i) sum += Kind::term(values.lane[i]);
   }
   sum = block_total(sum);
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
@@ -52,16 +53,15 @@ __global__ void total_sum(const double* partials, int count, double* total) {
 }
 
 template <class Kind>
-double reduce(Context& context, const ConstView& a, const ConstView& b) {
-  const int64_t count = a.elements();
+double reduce(Context& context, const ConstView& x) {
+  const int64_t count = x.elements();
   if (count == 0) return 0;
   CudaStream& door = CudaStream::of(context);
   const unsigned blocks =
       static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMostBlocks));
   const auto memory = door.scratch().take((blocks + 1) * static_cast<int64_t>(sizeof(double)));
   double* partials = memory.as<double>();
-  partial_sums<Kind>
-      <<<blocks, kThreads, 0, door.stream()>>>(a.data<float>(), b.data<float>(), count, partials);
+  partial_sums<Kind><<<blocks, kThreads, 0, door.stream()>>>(x.data<float>(), count, partials);
   check_launch("partial_sums");
   total_sum<<<1, kThreads, 0, door.stream()>>>(partials, static_cast<int>(blocks),
                                                partials + blocks);
@@ -101,20 +101,12 @@ __global__ void partial_column_sums(const T* x, int64_t rows, int64_t columns,
 
 }  // namespace
 
-double dot(Context& context, ConstView a, ConstView b) {
-  return reduce<Product>(context, a, b);
-}
-
 double squared_norm(Context& context, ConstView x) {
-  return reduce<Product>(context, x, x);
+  return reduce<Square>(context, x);
 }
 
 double absolute_sum(Context& context, ConstView x) {
-  return reduce<Magnitude>(context, x, x);
-}
-
-double sum(Context& context, ConstView x) {
-  return reduce<Plain>(context, x, x);
+  return reduce<Magnitude>(context, x);
 }
 
 bool all_finite(Context& context, ConstView x) {

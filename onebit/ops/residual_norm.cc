@@ -1,12 +1,15 @@
 #include "onebit/ops/residual_norm.h"
 
-#include "onebit/ops/argument_check.h"
-#include "onebit/ops/dispatch.h"
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
 
 namespace onebit::ops {
 
+ONEBIT_DEVICE_OP(void, residual_norm, const ResidualNorm&);
+ONEBIT_DEVICE_OP(void, residual_norm_backward, const ResidualNormBackward&);
+
 void residual_norm(Context& context, const ResidualNorm& a) {
-  const ArgumentCheck check(context, "residual_norm");
+  const kernels::ArgumentCheck check(context, "residual_norm");
   check.leading("x", a.x, 2);
   const DType dtype = a.x.dtype();
   const Shape shape = a.x.shape();
@@ -22,11 +25,11 @@ void residual_norm(Context& context, const ResidualNorm& a) {
   check.optional("inverse_stddev", a.inverse_stddev, DType::kF32, {rows});
   check.that(a.mean.empty() == a.inverse_stddev.empty(),
              "mean and inverse_stddev must be given together");
-  run_on_device(context, &cpu::residual_norm, &cuda::residual_norm, a);
+  on_device::residual_norm(context, a);
 }
 
 void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
-  const ArgumentCheck check(context, "residual_norm_backward");
+  const kernels::ArgumentCheck check(context, "residual_norm_backward");
   check.leading("grad_y", a.grad_y, 2);
   const DType dtype = a.grad_y.dtype();
   const Shape shape = a.grad_y.shape();
@@ -53,27 +56,7 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
   check.view("grad_gamma", a.grad_gamma, DType::kF32, {hidden});
   check.view("grad_beta", a.grad_beta, DType::kF32, {hidden});
   check.optional("grad_bias", a.grad_bias, DType::kF32, {hidden});
-  run_on_device(context, &cpu::residual_norm_backward, &cuda::residual_norm_backward, a);
-}
-
-void residual_add(Context& context, const ResidualAdd& a) {
-  const ArgumentCheck check(context, "residual_add");
-  check.leading("x", a.x, 2);
-  check.view("residual", a.residual, a.x.dtype(), a.x.shape());
-  check.dropout(a.dropout, a.x.extent(0));
-  check.view("y", a.y, a.x.dtype(), a.x.shape());
-  run_on_device(context, &cpu::residual_add, &cuda::residual_add, a);
-}
-
-void residual_add_backward(Context& context, const ResidualAddBackward& a) {
-  const ArgumentCheck check(context, "residual_add_backward");
-  check.leading("grad_y", a.grad_y, 2);
-  check.dropout(a.dropout, a.grad_y.extent(0));
-  check.optional("grad_x", a.grad_x, a.grad_y.dtype(), a.grad_y.shape());
-  check.that(!a.grad_x.empty() || a.dropout.probability == 0 || a.grad_y.extent(0) == 0,
-             "grad_x is wanted: with dropout it differs from grad_y");
-  check.optional("grad_bias", a.grad_bias, DType::kF32, {a.grad_y.extent(1)});
-  run_on_device(context, &cpu::residual_add_backward, &cuda::residual_add_backward, a);
+  on_device::residual_norm_backward(context, a);
 }
 
 }  // namespace onebit::ops

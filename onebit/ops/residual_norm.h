@@ -1,9 +1,9 @@
-// The end of a sublayer in one pass over memory: dropout, residual and (optionally) layer norm.
+// The end of a sublayer in one pass over memory: dropout, residual and layer norm.
 // Activations f32, bf16 or f16; parameters, statistics and sums f32.
 #pragma once
 
 #include "onebit/device/context.h"
-#include "onebit/ops/dropout.h"
+#include "onebit/kernels/dropout.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::ops {
@@ -12,7 +12,7 @@ namespace onebit::ops {
 struct ResidualNorm {
   ConstView residual;  // [rows, hidden]
   ConstView x;         // [rows, hidden]  (the bias is already in it)
-  Dropout dropout;
+  kernels::Dropout dropout;
   ConstView gamma, beta;  // f32 [hidden]
   float epsilon = 1e-12f;
   View sum;                   // [rows, hidden]  overwritten; empty when nobody reads it (invertible
@@ -36,7 +36,7 @@ struct ResidualNormBackward {
   ConstView gamma, beta;  // f32 [hidden]; beta is read only when sum is empty
   ConstView mean;         // f32 [rows], read only when sum is given
   ConstView inverse_stddev;  // f32 [rows]
-  Dropout dropout;           // as in the forward pass
+  kernels::Dropout dropout;  // as in the forward pass
   View grad_residual;        // [rows, hidden]  overwritten; may be one of the grad inputs
   View grad_x;               // [rows, hidden]  overwritten; may be another of the grad inputs, or,
                              //                 when the probability is 0, empty (= grad_residual)
@@ -44,24 +44,5 @@ struct ResidualNormBackward {
   View grad_bias;  // f32 [hidden]    column sums of grad_x, added to; empty if not wanted
 };
 void residual_norm_backward(Context&, const ResidualNormBackward&);
-
-// Without a norm, as at the end of a pre-LN encoder: y = residual + dropout(x)
-struct ResidualAdd {
-  ConstView residual;  // [rows, hidden]
-  ConstView x;         // [rows, hidden]
-  Dropout dropout;
-  View y;  // [rows, hidden]  overwritten; may be residual or x
-};
-void residual_add(Context&, const ResidualAdd&);
-
-// grad_residual is grad_y itself: the caller passes it on. grad_x = dropout'(grad_y)
-struct ResidualAddBackward {
-  ConstView grad_y;  // [rows, hidden]
-  Dropout dropout;   // as in the forward pass
-  View grad_x;       // [rows, hidden]  overwritten; may be grad_y; empty when the probability is 0
-                     //                 (it equals grad_y)
-  View grad_bias;    // f32 [hidden]    column sums of grad_x, added to; empty when not wanted
-};
-void residual_add_backward(Context&, const ResidualAddBackward&);
 
 }  // namespace onebit::ops

@@ -2,15 +2,21 @@
 #define HWY_TARGET_INCLUDE "onebit/ops/residual_norm_cpu.cc"
 #include "hwy/foreach_target.h"
 //
-#include "onebit/ops/column_partials.h"
-#include "onebit/ops/cpu_ops.h"
-#include "onebit/ops/norm_inl.h"
-#include "onebit/ops/parts.h"
-#include "onebit/ops/row_scratch.h"
-#include "onebit/ops/simd_dropout_inl.h"
+#include "onebit/kernels/column_partials.h"
+#include "onebit/kernels/cpu_op.h"
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/norm_inl.h"
+#include "onebit/kernels/row_scratch.h"
+#include "onebit/kernels/simd_dropout_inl.h"
+#include "onebit/ops/residual_norm.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
 namespace {
 
 template <typename T>
@@ -137,19 +143,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace onebit::ops {
 
-HWY_EXPORT(residual_norm);
-HWY_EXPORT(residual_norm_backward);
+ONEBIT_CPU_OP(residual_norm, ResidualNorm);
+ONEBIT_CPU_OP(residual_norm_backward, ResidualNormBackward);
 
-namespace cpu {
-
-void residual_norm(Context& context, const ResidualNorm& a) {
-  HWY_DYNAMIC_DISPATCH(residual_norm)(context, a);
-}
-
-void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
-  HWY_DYNAMIC_DISPATCH(residual_norm_backward)(context, a);
-}
-
-}  // namespace cpu
 }  // namespace onebit::ops
 #endif

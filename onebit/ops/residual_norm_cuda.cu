@@ -1,8 +1,12 @@
-#include "onebit/ops/column_partials_cuda.h"
-#include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/norm_cuda.h"
+#include "onebit/kernels/column_partials_cuda.h"
+#include "onebit/kernels/norm_cuda.h"
+#include "onebit/ops/residual_norm.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 template <typename T>
@@ -74,34 +78,6 @@ __global__ void backward(Backward<T> a, int64_t hidden, DeviceRowBlocks blocks, 
   store_eight(bias_sum, sums + kBias * hidden, count);
 }
 
-template <typename T>
-__global__ void add_forward(const T* residual, const T* x, int64_t hidden, DropoutPlan plan, T* y) {
-  const int64_t row = blockIdx.x, column = int64_t{threadIdx.x} * kEight, count = hidden - column;
-  const int64_t at = row * hidden + column;
-  if (count <= 0) return;
-  Eight values = load_eight(x + at, count);
-  drop_eight(values, plan, row, threadIdx.x);
-  add_to(values, load_eight(residual + at, count));
-  store_eight(values, y + at, count);
-}
-
-template <typename T>
-__global__ void add_backward(const T* grad_y, int64_t hidden, DeviceRowBlocks blocks,
-                             DropoutPlan plan, T* grad_x, float* partials) {
-  const int64_t column = int64_t{threadIdx.x} * kEight, count = hidden - column;
-  if (count <= 0) return;
-  const int64_t first = int64_t{blockIdx.x} * blocks.rows_per_block;
-  const int64_t last = min(blocks.rows, first + blocks.rows_per_block);
-  Eight sum;
-  for (int64_t row = first; row < last; ++row) {
-    Eight grad = load_eight(grad_y + row * hidden + column, count);
-    drop_eight(grad, plan, row, threadIdx.x);
-    if (grad_x != nullptr) store_eight(grad, grad_x + row * hidden + column, count);
-    add_to(sum, grad);
-  }
-  if (partials != nullptr) store_eight(sum, partials + blockIdx.x * hidden + column, count);
-}
-
 }  // namespace
 
 void residual_norm(Context& context, const ResidualNorm& a) {
@@ -150,39 +126,6 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
   check_launch("residual_norm_backward");
   partials.add_to(
       {a.grad_gamma.data<float>(), a.grad_beta.data<float>(), a.grad_bias.data<float>()});
-}
-
-void residual_add(Context& context, const ResidualAdd& a) {
-  const int64_t rows = a.x.extent(0), hidden = a.x.extent(1);
-  if (rows * hidden == 0) return;
-  CudaStream& door = CudaStream::of(context);
-  const DropoutPlan plan(a.dropout);
-  const unsigned threads = row_threads(hidden, "residual_add");
-  with_device_type(a.x.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    add_forward<T><<<static_cast<unsigned>(rows), threads, 0, door.stream()>>>(
-        pointer<T>(a.residual), pointer<T>(a.x), hidden, plan, pointer<T>(a.y));
-  });
-  check_launch("residual_add");
-}
-
-void residual_add_backward(Context& context, const ResidualAddBackward& a) {
-  const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
-  if (rows * hidden == 0) return;
-  CudaStream& door = CudaStream::of(context);
-  const DropoutPlan plan(a.dropout);
-  const DeviceRowBlocks blocks(rows);
-  const bool sums_bias = !a.grad_bias.empty();
-  DevicePartials partials(door, blocks, sums_bias ? hidden : 0, 1);
-  const unsigned threads = row_threads(hidden, "residual_add_backward");
-  with_device_type(a.grad_y.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    add_backward<T><<<static_cast<unsigned>(blocks.count), threads, 0, door.stream()>>>(
-        pointer<T>(a.grad_y), hidden, blocks, plan, pointer<T>(a.grad_x),
-        sums_bias ? partials.data() : nullptr);
-  });
-  check_launch("residual_add_backward");
-  if (sums_bias) partials.add_to({a.grad_bias.data<float>()});
 }
 
 }  // namespace onebit::ops::cuda

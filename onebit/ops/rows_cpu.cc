@@ -5,12 +5,17 @@
 #include <string_view>
 
 #include "onebit/device/onednn_door.h"
-#include "onebit/ops/cpu_ops.h"
-#include "onebit/ops/parts.h"
-#include "onebit/ops/simd_inl.h"
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/simd_inl.h"
+#include "onebit/ops/rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
 namespace {
 
 void gather_rows(Context& context, const GatherRows& a) {

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
-#include "onebit/ops/argument_check.h"
-#include "onebit/ops/dispatch.h"
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
 
 namespace onebit::ops {
 
+ONEBIT_DEVICE_OP(void, span_cross_entropy, const SpanCrossEntropy&);
+
 void span_cross_entropy(Context& context, const SpanCrossEntropy& a) {
-  const ArgumentCheck check(context, "span_cross_entropy");
+  const kernels::ArgumentCheck check(context, "span_cross_entropy");
   check.leading("logits", a.logits, 2);
   const int64_t rows = a.logits.extent(0), columns = a.logits.extent(1);
   const auto& starts = a.sequence_starts;
@@ -20,7 +22,7 @@ void span_cross_entropy(Context& context, const SpanCrossEntropy& a) {
              "sequence_starts must ascend from 0 to the number of rows");
   check.view("targets", a.targets, DType::kI32, {columns, batch});
   check.view("losses", a.losses, DType::kF32, {columns, batch});
-  run_on_device(context, &cpu::span_cross_entropy, &cuda::span_cross_entropy, a);
+  on_device::span_cross_entropy(context, a);
 }
 
 }  // namespace onebit::ops

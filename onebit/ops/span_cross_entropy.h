@@ -3,7 +3,7 @@
 #pragma once
 
 #include "onebit/device/context.h"
-#include "onebit/ops/attention.h"
+#include "onebit/tensor/sequence_starts.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::ops {

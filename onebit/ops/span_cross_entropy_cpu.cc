@@ -2,11 +2,14 @@
 #include <cmath>
 
 #include "onebit/base/error.h"
-#include "onebit/ops/cpu_ops.h"
+#include "onebit/kernels/for_parts.h"
 #include "onebit/ops/cross_entropy.h"
-#include "onebit/ops/parts.h"
+#include "onebit/ops/span_cross_entropy.h"
 
 namespace onebit::ops::cpu {
+
+using namespace kernels;
+
 namespace {
 
 // The logits of one column over the rows of one sequence.

@@ -1,10 +1,14 @@
 #include <cmath>
 
+#include "onebit/kernels/kernel_cuda.h"
 #include "onebit/ops/cross_entropy.h"
-#include "onebit/ops/cuda_ops.h"
-#include "onebit/ops/kernel_cuda.h"
+#include "onebit/ops/span_cross_entropy.h"
 
 namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
 namespace {
 
 template <typename T>

@@ -6,7 +6,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/onebit_update.h"
 #include "onebit/ops/reduce.h"
 
@@ -14,7 +14,7 @@ namespace onebit::optim {
 namespace {
 
 // The energies of the sub-blocks travel one after the other, then the sketch.
-constexpr int64_t kTurns = ops::kUpdateSubBlocks + 1;
+constexpr int64_t kTurns = kernels::kSubBlocks + 1;
 
 template <typename T>
 void read_into(std::vector<T>& host, ConstView view) {
@@ -31,11 +31,11 @@ std::vector<float> host_copy(const Tensor& tensor) {
 // one rank sees too few of them to know their variance, so its own count for 1 / ranks.
 std::vector<float> own_weights(const params::Table& table, int world_size) {
   const int64_t blocks = comm::blocks_in(table.size_elements());
-  std::vector<float> weights(static_cast<size_t>(blocks * ops::kUpdateSubBlocks), 1.0f);
+  std::vector<float> weights(static_cast<size_t>(blocks * kernels::kSubBlocks), 1.0f);
   for (const params::Parameter& parameter : table.parameters()) {
     if (!parameter.declaration.lookup) continue;
-    const int64_t first = parameter.range.begin / ops::kUpdateSubBlockElements;
-    const int64_t last = (parameter.range.end - 1) / ops::kUpdateSubBlockElements;
+    const int64_t first = parameter.range.begin / kernels::kSubBlockElements;
+    const int64_t last = (parameter.range.end - 1) / kernels::kSubBlockElements;
     std::fill(weights.begin() + first, weights.begin() + last + 1,
               1.0f / static_cast<float>(world_size));
   }
@@ -65,7 +65,7 @@ OneBitAdam::OneBitAdam(const OptimizerConfig& config, const params::Table& table
   limited_square_.resize(bucket_square_.size());
   if (alone()) return;
   const std::vector<float> weights = own_weights(table, communicator.world_size());
-  own_weight_ = Tensor::zeros(device, DType::kF32, {blocks * ops::kUpdateSubBlocks});
+  own_weight_ = Tensor::zeros(device, DType::kF32, {blocks * kernels::kSubBlocks});
   copy(own_weight_.view(), ConstView::of(weights.data(), own_weight_.shape()));
   energy_ = Tensor::zeros(device, DType::kF32, own_weight_.shape());
   for (Tensor* tensor : {&ratio_, &sketch_, &mean_sketch_, &block_energy_, &block_variance_}) {
@@ -180,7 +180,7 @@ double OneBitAdam::scale_of(Context& context, const params::Table& table, const 
 void OneBitAdam::normalize(Context& context, const params::Table& table, const StepInput& input,
                            const GradientSigns::Bucket& bucket) {
   const double scale = scale_of(context, table, input, bucket);
-  const auto first = block_scale_.begin() + bucket.range.begin / ops::kUpdateBlockElements;
+  const auto first = block_scale_.begin() + bucket.range.begin / kernels::kBlockElements;
   std::fill(first, first + comm::blocks_in(bucket.range.end - bucket.range.begin), scale);
   ops::onebit_normalize(
       context,
@@ -222,8 +222,8 @@ void OneBitAdam::receive(Context& context, const StepInput& input,
                 .beta1 = input.beta1.value_or(config_.beta1),
                 .turn_memory = std::pow(variance_memory(), static_cast<double>(updates_in_turn())),
                 .turn = turn});
-  if (alone() || turn != ops::kUpdateSubBlocks) return;
-  const int64_t first = bucket.range.begin / ops::kUpdateBlockElements;
+  if (alone() || turn != kernels::kSubBlocks) return;
+  const int64_t first = bucket.range.begin / kernels::kBlockElements;
   ops::cast(context, {.from = bucket.extra,
                       .to = mean_sketch_.view().rows(first, first + bucket.extra.elements())});
 }
@@ -251,7 +251,7 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
   if (agreement.limited_square < agreement.local_gradient_square) {
     report.clip_coefficient = std::sqrt(agreement.limited_square / agreement.local_gradient_square);
   }
-  if (!alone() && exchanges_ % kTurns == ops::kUpdateSubBlocks) end_cycle(context);
+  if (!alone() && exchanges_ % kTurns == kernels::kSubBlocks) end_cycle(context);
   ++exchanges_;
   report.norm_ratio = noise_.norm_ratio();
   if (agreement.finite) {

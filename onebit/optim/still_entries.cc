@@ -10,7 +10,7 @@
 namespace onebit::optim {
 namespace {
 
-constexpr int64_t kBlock = ops::kUpdateBlockElements;
+constexpr int64_t kBlock = kernels::kBlockElements;
 
 std::vector<float> read(ConstView flat, int64_t begin, int64_t end) {
   std::vector<float> values(static_cast<size_t>(end - begin));

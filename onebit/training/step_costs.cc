@@ -8,7 +8,7 @@
 #include "onebit/compress/bucket_size.h"
 #include "onebit/compress/compressed_all_reduce.h"
 #include "onebit/ops/adam_update.h"
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/reduce.h"
 
 namespace onebit::training {

@@ -7,8 +7,6 @@
 #include <cstring>
 #include <limits>
 
-#include "onebit/base/error.h"
-#include "onebit/compress/sign_codec_backend.h"
 #include "onebit/compress/sub_block_scale.h"
 #include "tests/compress/reference_codec.h"
 #include "tests/compress/test_values.h"
@@ -361,16 +359,6 @@ TEST(SignCodecExtras, AreZeroWhereNoneAreGiven) {
   std::vector<float> extras(3, 5.0f);
   decode_all(encoded.chunk, {}, 5000, &extras);
   EXPECT_EQ(extras, std::vector<float>(3));
-}
-
-TEST(SignCodecCuda, IsAnErrorThatNamesTheBuildOption) {
-  Context context = Context::cpu(1);
-  try {
-    encode_cuda(context, {});
-    GTEST_SKIP() << "CUDA is built in";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("ONEBIT_CUDA"), std::string::npos);
-  }
 }
 
 }  // namespace

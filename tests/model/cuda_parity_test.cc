@@ -8,7 +8,7 @@
 #include "onebit/device/memory.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/ops/adam_update.h"
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "onebit/ops/dropout_mask.h"
+#include "onebit/kernels/dropout_mask.h"
 
 namespace onebit::model {
 namespace {
@@ -80,11 +80,11 @@ Vector ReferenceBert::activate(Vector x) const {
 
 Vector ReferenceBert::drop(Vector x, double probability, const Place& place, DropoutSeed seed,
                            uint32_t first_column) const {
-  const uint32_t threshold = ops::dropout_threshold(static_cast<float>(probability));
+  const uint32_t threshold = kernels::dropout_threshold(static_cast<float>(probability));
   if (!seed || threshold == 0) return x;
   for (size_t i = 0; i < x.size(); ++i) {
     const uint32_t column = first_column + static_cast<uint32_t>(i);
-    const bool kept = ops::dropout_keeps(*seed, place.site, place.row_key, column, threshold);
+    const bool kept = kernels::dropout_keeps(*seed, place.site, place.row_key, column, threshold);
     x[i] = kept ? x[i] * 65536.0 / (65536.0 - threshold) : 0;
   }
   return x;

@@ -25,7 +25,7 @@ class ReferenceBert {
   struct PreTrainingLoss {
     double masked_lm = 0, next_sentence = 0;  // sums over items
   };
-  // Dropout as in ops/dropout_mask.h with this seed; without one, none.
+  // Dropout as in kernels/dropout_mask.h with this seed; without one, none.
   using DropoutSeed = std::optional<uint64_t>;
 
   PreTrainingLoss pretraining(const TinyBatch& batch, DropoutSeed seed) const;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "onebit/device/context.h"
-#include "onebit/ops/cast.h"
+#include "onebit/ops/elementwise.h"
 
 namespace onebit::model {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "onebit/base/philox.h"
-#include "onebit/ops/update_formula.h"
+#include "onebit/ops/adam_update_formula.h"
 #include "tests/ops/mirror.h"
 
 namespace onebit::ops {

@@ -28,7 +28,7 @@ class Layer {
   void step(int64_t rows) {
     const int32_t starts[] = {0, static_cast<int32_t>(rows / 3), static_cast<int32_t>(rows)};
     const SequenceStarts sequences{ConstView::of(starts, {3}), starts};
-    const Dropout drop{
+    const kernels::Dropout drop{
         .probability = 0.1f, .seed = 1, .site = 2, .row_keys = keys_.first_rows(rows)};
     const View x = x_.first_rows(rows), y = y_.first_rows(rows), qkv = qkv_.first_rows(rows);
     const View mean = mean_.first_rows(rows), inverse = inverse_.first_rows(rows);

@@ -34,7 +34,7 @@ class AttentionTest : public BackendTest {
   };
 
   Result run(Context& on, const Case& c, const Tensor& qkv, const Tensor& grad_context,
-             const Dropout& drop) {
+             const kernels::Dropout& drop) {
     const int64_t rows = c.starts.back(), hidden = c.heads * c.head_size;
     const Tensor starts = upload_values(c.starts, {static_cast<int64_t>(c.starts.size())});
     const SequenceStarts sequences{starts.view(), c.starts};
@@ -98,7 +98,7 @@ TEST_P(AttentionTest, ForwardAndBackward) {
 TEST_P(AttentionTest, RepeatsItself) {
   const Case c{{0, 3, 140, 141, 333}, 2, 64, 0.1};
   const Tensor qkv = upload(random(333, 384, 1)), grad = upload(random(333, 128, 2));
-  const Dropout drop = dropout(rule(0.1, 333));
+  const kernels::Dropout drop = dropout(rule(0.1, 333));
   const Result first = run(context(), c, qkv, grad, drop),
                again = run(context(), c, qkv, grad, drop);
   EXPECT_EQ(bytes(again.context), bytes(first.context));
@@ -109,7 +109,7 @@ TEST_P(AttentionTest, DoesNotDependOnThreads) {
   if (GetParam().device != DeviceType::kCpu) GTEST_SKIP() << "threads are the CPU's";
   const Case c{{0, 3, 90, 91, 139}, 3, 12, 0.1};
   const Tensor qkv = upload(random(139, 108, 1)), grad = upload(random(139, 36, 2));
-  const Dropout drop = dropout(rule(0.1, 139));
+  const kernels::Dropout drop = dropout(rule(0.1, 139));
   const Result first = run(context(), c, qkv, grad, drop);
   for (const int threads : {1, 3, 7}) {
     Context other = open(DeviceType::kCpu, threads);

@@ -11,7 +11,7 @@
 #include "onebit/base/philox.h"
 #include "onebit/device/context.h"
 #include "onebit/device/memory.h"
-#include "onebit/ops/dropout.h"
+#include "onebit/kernels/dropout.h"
 #include "onebit/tensor/tensor.h"
 #include "tests/reference/dropout.h"
 #include "tests/reference/matrix.h"
@@ -107,7 +107,7 @@ class BackendTest : public testing::TestWithParam<Backend> {
   Tensor zeros(Shape shape) { return Tensor::zeros(context().device(), dtype(), shape); }
   Tensor zeros_f32(Shape shape) { return Tensor::zeros(context().device(), DType::kF32, shape); }
 
-  Dropout dropout(const reference::DropoutRule& rule) {
+  kernels::Dropout dropout(const reference::DropoutRule& rule) {
     row_keys_.push_back(upload_values(rule.row_keys, {static_cast<int64_t>(rule.row_keys.size())}));
     return {.probability = static_cast<float>(rule.probability),
             .seed = rule.seed,

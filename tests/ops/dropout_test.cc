@@ -1,7 +1,6 @@
 #include "onebit/ops/dropout.h"
 
-#include "onebit/ops/cast.h"
-#include "onebit/ops/dropout_mask.h"
+#include "onebit/ops/elementwise.h"
 #include "tests/ops/backend_test.h"
 
 namespace onebit::ops {
@@ -27,22 +26,11 @@ TEST_P(DropoutTest, FollowsTheRule) {
   }
 }
 
-// The bits that kernels take, eight columns at a time.
-TEST(DropoutMask, KeepBitsAreTheRule) {
-  for (const uint32_t threshold : {1u, 6554u, 32768u, 65535u}) {
-    for (uint32_t column = 0; column < 64; ++column) {
-      const uint64_t row_key = 0x9E3779B97F4A7C15ull * (column + 1);
-      const uint32_t bits = dropout_keep_bits(philox_key(77), 3, row_key, column / 8, threshold);
-      EXPECT_EQ((bits >> (column % 8) & 1u) != 0, dropout_keeps(77, 3, row_key, column, threshold));
-    }
-  }
-}
-
 // A fixed mask, 8 rows of 32 columns, a bit a column (1 = kept): what every device must draw.
 TEST_P(DropoutTest, GoldenMask) {
   constexpr uint32_t kGolden[8] = {0xFF7FFFFFu, 0xFFFFFFFFu, 0xFFFFFCFFu, 0xFFB93EFFu,
                                    0xFFEBFFD7u, 0xEFFFFFFFu, 0xF7F3FFFFu, 0xBFEFFFFDu};
-  Dropout drop{.probability = 0.1f, .seed = 42, .site = 3, .row_keys = {}};
+  kernels::Dropout drop{.probability = 0.1f, .seed = 42, .site = 3, .row_keys = {}};
   std::vector<uint64_t> keys;
   for (uint64_t row = 0; row < 8; ++row) keys.push_back(row << 32 | (1000 + row));
   const Tensor row_keys = upload_values(keys, {8}), x = zeros({8, 32}), y = zeros({8, 32});
@@ -59,24 +47,11 @@ TEST_P(DropoutTest, GoldenMask) {
   }
 }
 
-// 10 % of 2^16 lanes are dropped to within five standard deviations, in every lane.
-TEST(Dropout, DropsTheAskedShare) {
-  const uint32_t threshold = dropout_threshold(0.1f);
-  EXPECT_EQ(threshold, 6554u);
-  int dropped[8] = {};
-  for (uint64_t row = 0; row < 8192; ++row) {
-    for (uint32_t lane = 0; lane < 8; ++lane) {
-      if (!dropout_keeps(1, 2, row, lane, threshold)) ++dropped[lane];
-    }
-  }
-  for (const int count : dropped) EXPECT_NEAR(count, 819.2, 5 * 27.2);
-}
-
 TEST(Dropout, RefusesImpossibleProbabilities) {
   Context context = Context::cpu(1);
   const Tensor x = Tensor::zeros({}, DType::kF32, {2, 3});
   for (const float probability : {-0.1f, 1.0f, std::nanf("")}) {
-    const Dropout drop{.probability = probability, .seed = 0, .site = 0, .row_keys = {}};
+    const kernels::Dropout drop{.probability = probability, .seed = 0, .site = 0, .row_keys = {}};
     EXPECT_THROW(ops::dropout(context, {.x = x.view(), .dropout = drop, .y = x.view()}), Error);
   }
 }

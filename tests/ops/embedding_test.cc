@@ -68,7 +68,8 @@ void EmbeddingTest::check(DType table_type, int64_t rows, int64_t hidden, double
                         .y = y.view(),
                         .mean = mean.view(),
                         .inverse_stddev = inverse.view()});
-  // As for layer norm (norm_test.cc), after a sum of three numbers up to 2, scaled by 1 / (1 - p).
+  // As for layer norm (norm_fixture.h), after a sum of three numbers up to 2, scaled by 1 / (1 -
+  // p).
   const auto over = [](int64_t terms) { return 4 * std::sqrt(static_cast<double>(terms)) + 4; };
   const double error = 4 * 4 * over(hidden) * 0x1p-24 / (1 - probability);
   expect_near(y, drop.apply(norm.y), 2 * epsilon(), error, "y");

@@ -49,7 +49,7 @@ std::vector<float> run(DType dtype, bool baseline) {
   std::vector<float> all;
   const Tensor keys = Tensor::zeros({}, DType::kU64, {kRows});
   for (int64_t row = 0; row < kRows; ++row) keys.data<uint64_t>()[row] = 77u * uint64_t(row);
-  const Dropout drop{.probability = 0.3f, .seed = 4, .site = 5, .row_keys = keys.view()};
+  const kernels::Dropout drop{.probability = 0.3f, .seed = 4, .site = 5, .row_keys = keys.view()};
   const Tensor x = numbers(dtype, {kRows, kHidden}), y = Tensor::zeros({}, dtype, {kRows, kHidden});
   dropout(context, {.x = x.view(), .dropout = drop, .y = y.view()});
   append(all, y);

@@ -13,9 +13,9 @@ namespace onebit::ops {
 using Values = std::vector<float>;
 
 // Three blocks. The last one has two whole sub-blocks, one of 16 elements and five empty ones.
-constexpr int64_t kElements = 2 * kUpdateBlockElements + 528;
+constexpr int64_t kElements = 2 * kernels::kBlockElements + 528;
 constexpr int64_t kBlocks = 3;
-constexpr int64_t kSubBlocks = kBlocks * kUpdateSubBlocks;
+constexpr int64_t kSubBlocks = kBlocks * kernels::kSubBlocks;
 // What stands where an operation must not write.
 constexpr float kUntouched = 7;
 // Of one number; of a sum over a sub-block or block, to which a lane adds at most 64 terms before
@@ -91,8 +91,8 @@ struct State {
   }
   // One of several ranks. beta2 is such that the shape of the variance moves visibly.
   OnebitNormalize normalize_arguments(int64_t begin = 0, int64_t end = kElements) {
-    const int64_t first = begin / kUpdateBlockElements;
-    const int64_t last = (end + kUpdateBlockElements - 1) / kUpdateBlockElements;
+    const int64_t first = begin / kernels::kBlockElements;
+    const int64_t last = (end + kernels::kBlockElements - 1) / kernels::kBlockElements;
     return {.gradient = view_of(gradient),
             .value = view_of(value),
             .variance = view_of(variance),

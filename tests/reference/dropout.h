@@ -1,4 +1,4 @@
-// The dropout rule of onebit/ops/dropout_mask.h, written out once more from its words.
+// The dropout rule of onebit/kernels/dropout_mask.h, written out once more from its words.
 #pragma once
 
 #include <cmath>

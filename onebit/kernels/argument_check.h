@@ -1,0 +1,35 @@
+// Checks of the views an operation was given. Messages name the operation, the argument, what was
+// expected and what came.
+#pragma once
+
+#include <string_view>
+
+#include "onebit/device/context.h"
+#include "onebit/kernels/dropout.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::kernels {
+
+class ArgumentCheck {
+ public:
+  ArgumentCheck(const Context& context, std::string_view operation)
+      : device_(context.device()), operation_(operation) {}
+
+  // Type, shape and device must agree. A view without elements may be null.
+  void view(std::string_view name, const ConstView& view, DType dtype, const Shape& shape) const;
+  // As view(), or empty.
+  void optional(std::string_view name, const ConstView& view, DType dtype,
+                const Shape& shape) const;
+  // f32, bf16 or f16, of this many axes: the argument that decides type and shape of the others.
+  void leading(std::string_view name, const ConstView& view, int rank) const;
+  // f32, bf16 or f16.
+  void floating(std::string_view name, const ConstView& view) const;
+  void dropout(const Dropout& dropout, int64_t rows) const;
+  void that(bool condition, std::string_view message) const;
+
+ private:
+  Device device_;
+  std::string_view operation_;
+};
+
+}  // namespace onebit::kernels

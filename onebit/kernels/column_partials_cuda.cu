@@ -1,0 +1,65 @@
+#include "onebit/kernels/column_partials_cuda.h"
+
+#include <algorithm>
+
+#include "onebit/kernels/kernel_cuda.h"
+
+namespace onebit::kernels::cuda {
+namespace {
+
+constexpr int kWays = 16;  // parts of a column summed side by side
+
+struct Destinations {
+  float* to[DevicePartials::kMaxSums];
+};
+
+// Block (32, kWays): 32 columns of one sum.
+__global__ void add_partials(const float* partials, int64_t blocks, int64_t columns, int sums,
+                             Destinations destinations) {
+  __shared__ float parts[kWays][kWarp];
+  const int64_t column = int64_t{blockIdx.x} * kWarp + threadIdx.x;
+  const int sum = static_cast<int>(blockIdx.y);
+  float* to = destinations.to[sum];
+  if (to == nullptr) return;
+  float total = 0;
+  if (column < columns) {
+    for (int64_t block = threadIdx.y; block < blocks; block += kWays) {
+      total += partials[(block * sums + sum) * columns + column];
+    }
+  }
+  parts[threadIdx.y][threadIdx.x] = total;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= columns) return;
+  for (int way = 1; way < kWays; ++way) total += parts[way][threadIdx.x];
+  to[column] += total;
+}
+
+}  // namespace
+
+DeviceRowBlocks::DeviceRowBlocks(int64_t row_count)
+    : rows(row_count),
+      rows_per_block(std::clamp<int64_t>(row_count / 512, 4, 64)),
+      count((row_count + rows_per_block - 1) / rows_per_block) {}
+
+DevicePartials::DevicePartials(CudaStream& door, const DeviceRowBlocks& blocks, int64_t columns,
+                               int sums)
+    : door_(door),
+      blocks_(blocks.count),
+      columns_(columns),
+      sums_(sums),
+      memory_(door.scratch().take(blocks.count * columns * sums *
+                                  static_cast<int64_t>(sizeof(float)))) {
+  ONEBIT_INVARIANT(sums <= kMaxSums);
+}
+
+void DevicePartials::add_to(const std::array<float*, kMaxSums>& destinations) {
+  if (blocks_ == 0 || columns_ == 0) return;
+  Destinations given;
+  std::copy(destinations.begin(), destinations.end(), given.to);
+  const dim3 grid(blocks_of(columns_, kWarp), static_cast<unsigned>(sums_));
+  add_partials<<<grid, dim3(kWarp, kWays), 0, door_.stream()>>>(data(), blocks_, columns_, sums_,
+                                                                given);
+  check_launch("add_partials");
+}
+
+}  // namespace onebit::kernels::cuda

@@ -1,0 +1,34 @@
+// Column sums on a CUDA device, the same bits each time: rows are cut into blocks that depend on
+// their number alone, a thread block sums one of them, and the sums are added in a fixed order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "onebit/device/cuda_stream.h"
+
+namespace onebit::kernels::cuda {
+
+struct DeviceRowBlocks {
+  explicit DeviceRowBlocks(int64_t row_count);
+  int64_t rows, rows_per_block, count;
+};
+
+// Partial sums f32 [blocks, sums, columns] in scratch memory.
+class DevicePartials {
+ public:
+  static constexpr int kMaxSums = 20;
+
+  DevicePartials(CudaStream& door, const DeviceRowBlocks& blocks, int64_t columns, int sums);
+  float* data() const { return memory_.as<float>(); }
+  // destinations[sum] [columns] += the sum over blocks; null ones are left out.
+  void add_to(const std::array<float*, kMaxSums>& destinations);
+
+ private:
+  CudaStream& door_;
+  int64_t blocks_, columns_;
+  int sums_;
+  Scratch::Block memory_;
+};
+
+}  // namespace onebit::kernels::cuda

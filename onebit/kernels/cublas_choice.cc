@@ -1,0 +1,201 @@
+#include "onebit/kernels/cublas_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+#include <vector>
+
+#include "onebit/base/log.h"
+#include "onebit/device/cuda_check.h"
+#include "onebit/kernels/cublas_problem.h"
+#include "onebit/kernels/product_sample_cuda.h"
+
+namespace onebit::kernels::cuda {
+namespace {
+
+constexpr int kCandidates = 8, kRuns = 5;
+constexpr int64_t kMostSampleTokens = 8192;  // the device is full by then
+constexpr double kWorthMeasuring = 0x1p24;   // multiplications
+
+using Algorithm = cublasLtMatmulAlgo_t;
+using Preference = CublasHandle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+MatrixProduct with_tokens(MatrixProduct p, int64_t tokens) {
+  const auto resize = [&](auto& matrix) {
+    if (matrix.empty()) return;
+    matrix = {matrix.raw(), matrix.dtype(), {tokens, matrix.extent(1)}, matrix.device()};
+  };
+  resize(p.a);
+  if (p.a_transposed) {
+    resize(p.b);
+    return p;
+  }
+  resize(p.c);
+  resize(p.pre_activation);
+  resize(p.saved);
+  return p;
+}
+
+void prefer(Preference& preference, const MatrixProduct& p) {
+  check_cublas(cublasLtMatmulPreferenceCreate(preference.put()), "cublasLtMatmulPreferenceCreate");
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check_cublas(
+        cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value),
+        "cublasLtMatmulPreferenceSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{CudaStream::kWorkspaceBytes});
+  // Where k is cut into parts, their sums stay f32 and are added in one order. The other schemes
+  // round them to the result's type, or add them as they come.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_bytes(p.b.raw()));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_bytes(p.a.raw()));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_bytes(p.c.raw()));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_bytes(p.c.raw()));
+}
+
+// What the heuristic names, best first; empty where cuBLASLt has nothing for it.
+std::vector<Algorithm> ask(CudaStream& door, const MatrixProduct& like, void* vector) {
+  const CublasProblem problem(like, vector);
+  Preference preference;
+  prefer(preference, like);
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> results{};
+  int found = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      door.cublas(), problem.description(), problem.left(), problem.right(), problem.result(),
+      problem.result(), preference.get(), kCandidates, results.data(), &found);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
+  std::vector<Algorithm> candidates;
+  for (int i = 0; i < found; ++i) {
+    if (results[i].state == CUBLAS_STATUS_SUCCESS) candidates.push_back(results[i].algo);
+  }
+  return candidates;
+}
+
+bool cuts_k(const Algorithm& algorithm) {
+  int32_t parts = 0;
+  check_cublas(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
+                                                    &parts, sizeof parts, nullptr),
+               "cublasLtMatmulAlgoConfigGetAttribute");
+  return parts != 0 && parts != 1;
+}
+
+class EventTimer {
+ public:
+  explicit EventTimer(CudaStream& door) : door_(door), begin_(make()), end_(make()) {}
+
+  // Milliseconds of one of `kRuns` calls.
+  template <typename Work>
+  float time(const Work& work) {
+    check_cuda(cudaEventRecord(begin_.get(), door_.stream()), "cudaEventRecord");
+    for (int run = 0; run < kRuns; ++run) work();
+    check_cuda(cudaEventRecord(end_.get(), door_.stream()), "cudaEventRecord");
+    check_cuda(cudaEventSynchronize(end_.get()), "cudaEventSynchronize");
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()),
+               "cudaEventElapsedTime");
+    return milliseconds / kRuns;
+  }
+
+ private:
+  using Event = std::unique_ptr<CUevent_st, decltype(&cudaEventDestroy)>;
+  static Event make() {
+    cudaEvent_t event = nullptr;
+    check_cuda(cudaEventCreate(&event), "cudaEventCreate");
+    return {event, &cudaEventDestroy};
+  }
+
+  CudaStream& door_;
+  Event begin_, end_;
+};
+
+// Whether cuBLASLt takes an algorithm for each of these numbers of tokens.
+bool takes_all(CudaStream& door, const MatrixProduct& product, void* vector, TokenRange tokens,
+               const Algorithm& algorithm) {
+  for (int64_t count = tokens.first; count <= tokens.last; ++count) {
+    const CublasProblem problem(with_tokens(product, count), vector);
+    cublasLtMatmulHeuristicResult_t result{};
+    const cublasStatus_t status = cublasLtMatmulAlgoCheck(
+        door.cublas(), problem.description(), problem.left(), problem.right(), problem.result(),
+        problem.result(), &algorithm, &result);
+    if (status != CUBLAS_STATUS_SUCCESS) return false;
+    if (result.workspaceSize > size_t{CudaStream::kWorkspaceBytes}) return false;
+  }
+  return true;
+}
+
+struct Measured {
+  size_t candidate;
+  float milliseconds;
+};
+
+// The candidates that give the first one's bits, fastest first.
+std::vector<Measured> measure(CudaStream& door, const MatrixProduct& like,
+                              const std::vector<Algorithm>& candidates) {
+  ProductSample sample(door, like);
+  const CublasProblem problem(sample.product(), sample.vector());
+  EventTimer timer(door);
+  std::vector<Measured> equals;
+  uint64_t wanted = 0;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (cuts_k(candidates[i])) continue;
+    const auto run = [&] { return problem.run(door, candidates[i]); };
+    sample.clear();
+    const bool runs = run() == CUBLAS_STATUS_SUCCESS;
+    if (!runs && i == 0) break;
+    if (!runs) continue;
+    const uint64_t bits = sample.fingerprint();
+    if (i == 0) wanted = bits;
+    if (bits != wanted) continue;
+    equals.push_back({i, timer.time([&] { check_cublas(run(), "cublasLtMatmul"); })});
+  }
+  std::stable_sort(equals.begin(), equals.end(), [](const Measured& x, const Measured& y) {
+    return x.milliseconds < y.milliseconds;
+  });
+  return equals;
+}
+
+}  // namespace
+
+uint32_t alignment_bytes(const void* data) {
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  return static_cast<uint32_t>(std::min<uintptr_t>(address & (~address + 1), 256));
+}
+
+TokenRange tokens_around(int64_t tokens) {
+  const auto octave = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(tokens - 1)));
+  const int64_t step = std::max<int64_t>(octave / 8, 8);
+  const int64_t last = (tokens + step - 1) / step * step;
+  return {last - step + 1, last};
+}
+
+std::optional<Algorithm> choose_algorithm(CudaStream& door, const MatrixProduct& product,
+                                          void* vector, TokenRange tokens) {
+  const std::vector<Algorithm> candidates = ask(door, with_tokens(product, tokens.last), vector);
+  if (candidates.empty()) return std::nullopt;
+  const MatrixProduct like = with_tokens(product, std::min(tokens.last, kMostSampleTokens));
+  const double multiplications =
+      static_cast<double>(like.m()) * static_cast<double>(like.n()) * static_cast<double>(like.k());
+  const auto takes = [&](const Algorithm& algorithm) {
+    return takes_all(door, product, vector, tokens, algorithm);
+  };
+  if (candidates.size() == 1 || multiplications < kWorthMeasuring || cuts_k(candidates.front()) ||
+      !ProductSample::fits(like) || !takes(candidates.front())) {
+    return candidates.front();
+  }
+  const std::vector<Measured> equals = measure(door, like, candidates);
+  for (const Measured& one : equals) {
+    if (one.candidate != 0 && !takes(candidates[one.candidate])) continue;
+    log_debug(
+        "{} [{} x {}] . [{} x {}], epilogue {}: algorithm {} of {}, {} of the same bits, "
+        "{:.4f} ms",
+        name_of(like.a.dtype()), like.m(), like.k(), like.k(), like.n(),
+        static_cast<int>(like.epilogue), one.candidate, candidates.size(), equals.size(),
+        one.milliseconds);
+    return candidates[one.candidate];
+  }
+  return candidates.front();
+}
+
+}  // namespace onebit::kernels::cuda

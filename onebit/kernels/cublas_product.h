@@ -1,0 +1,19 @@
+// One matrix product through cuBLASLt, its epilogue included. Which algorithm makes it is found
+// once for each kind of product (cublas_choice.h) and kept by the stream.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/device/cuda_stream.h"
+#include "onebit/kernels/matrix_product.h"
+
+namespace onebit::kernels::cuda {
+
+// Whether cuBLASLt takes this product: rows and pointers are multiples of 16 bytes.
+bool suits_cublas(const MatrixProduct& product);
+
+// `vector` is the bias in c's type, or for kRowSums f32 [m], overwritten; otherwise null. Returns
+// false, with nothing done, where cuBLASLt has no algorithm for it.
+bool cublas_product(CudaStream& door, const MatrixProduct& product, void* vector);
+
+}  // namespace onebit::kernels::cuda

@@ -1,0 +1,19 @@
+// What one place in the model drops: a member of the arguments of every operation that applies
+// dropout itself. The mask is a pure function of (seed, site, row key, column): the same on every
+// device, at any rank or thread count and after any resume. Exact rule in dropout_mask.h.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/tensor/view.h"
+
+namespace onebit::kernels {
+
+struct Dropout {
+  float probability = 0;  // in [0, 1); 0 turns dropout off. Rounded to multiples of 1/65536.
+  uint64_t seed = 0;      // of the run
+  uint32_t site = 0;      // numbers the places of one model: no two dropouts of a step share it
+  ConstView row_keys;     // u64 [rows], distinct between steps; unused when the probability is 0
+};
+
+}  // namespace onebit::kernels

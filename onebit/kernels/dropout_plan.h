@@ -1,0 +1,41 @@
+// A Dropout made ready for a loop.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/base/philox.h"
+#include "onebit/kernels/dropout.h"
+#include "onebit/kernels/dropout_mask.h"
+
+namespace onebit::kernels {
+
+struct DropoutPlan {
+  explicit DropoutPlan(const Dropout& dropout)
+      : threshold(dropout_threshold(dropout.probability)),
+        scale(dropout_scale(threshold)),
+        site(dropout.site),
+        row_keys(threshold > 0 ? dropout.row_keys.data<uint64_t>() : nullptr) {
+    PhiloxKey key = philox_key(dropout.seed);
+    for (PhiloxKey& round_key : round_keys) {
+      round_key = key;
+      key.word[0] += kPhiloxWeyl0;
+      key.word[1] += kPhiloxWeyl1;
+    }
+  }
+
+  bool active() const { return threshold > 0; }
+
+  uint32_t threshold;
+  float scale;
+  PhiloxKey round_keys[10];  // the first is the key itself
+  uint32_t site;
+  const uint64_t* row_keys;
+};
+
+// Room for the 16-bit lanes of `columns` columns, rounded up to what the widest vectors write.
+inline int64_t dropout_bits_elements(int64_t columns) {
+  constexpr int64_t kWidest = 8 * 16;
+  return (columns + kWidest - 1) / kWidest * kWidest;
+}
+
+}  // namespace onebit::kernels

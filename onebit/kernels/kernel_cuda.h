@@ -1,0 +1,181 @@
+// What CUDA kernels are made of: element types, eight elements at a time, sums over a
+// warp and a block. For *_cuda.cu only.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "onebit/device/cuda_check.h"
+#include "onebit/device/cuda_stream.h"
+#include "onebit/kernels/dropout_plan.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::kernels::cuda {
+
+// Elements a thread handles together: what one Philox call decides, and 16 bytes of a 16-bit type.
+inline constexpr int kEight = 8;
+inline constexpr int kWarp = 32;
+inline constexpr unsigned kAllLanes = 0xFFFFFFFFu;
+
+__device__ inline float widen(float value) {
+  return value;
+}
+__device__ inline float widen(__nv_bfloat16 value) {
+  return __bfloat162float(value);
+}
+__device__ inline float widen(__half value) {
+  return __half2float(value);
+}
+
+// Rounds to nearest even.
+template <typename T>
+__device__ T narrow(float value);
+template <>
+__device__ inline float narrow<float>(float value) {
+  return value;
+}
+template <>
+__device__ inline __nv_bfloat16 narrow<__nv_bfloat16>(float value) {
+  return __float2bfloat16_rn(value);
+}
+template <>
+__device__ inline __half narrow<__half>(float value) {
+  return __float2half_rn(value);
+}
+
+struct Eight {
+  float lane[kEight] = {};
+};
+
+template <typename T>
+__device__ bool is_aligned(const T* data) {
+  return reinterpret_cast<uintptr_t>(data) % 16 == 0;
+}
+
+// Elements [0, count) of `from`, the others zero.
+template <typename T>
+__device__ Eight load_eight(const T* from, int64_t count) {
+  Eight result;
+  if (count >= kEight && is_aligned(from)) {
+    alignas(16) T values[kEight];
+    constexpr int kWords = sizeof(values) / sizeof(uint4);
+    for (int i = 0; i < kWords; ++i) {
+      reinterpret_cast<uint4*>(values)[i] = reinterpret_cast<const uint4*>(from)[i];
+    }
+    for (int i = 0; i < kEight; ++i) result.lane[i] = widen(values[i]);
+    return result;
+  }
+  for (int i = 0; i < kEight; ++i) {
+    if (i < count) result.lane[i] = widen(from[i]);
+  }
+  return result;
+}
+
+template <typename T>
+__device__ void store_eight(const Eight& from, T* to, int64_t count) {
+  if (count >= kEight && is_aligned(to)) {
+    alignas(16) T values[kEight];
+    for (int i = 0; i < kEight; ++i) values[i] = narrow<T>(from.lane[i]);
+    constexpr int kWords = sizeof(values) / sizeof(uint4);
+    for (int i = 0; i < kWords; ++i) {
+      reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(values)[i];
+    }
+    return;
+  }
+  for (int i = 0; i < kEight; ++i) {
+    if (i < count) to[i] = narrow<T>(from.lane[i]);
+  }
+}
+
+// Drops columns [8 * column_block, + 8) of `row`.
+__device__ inline void drop_eight(Eight& values, const DropoutPlan& plan, int64_t row,
+                                  uint32_t column_block) {
+  if (plan.threshold == 0) return;
+  const uint32_t kept = dropout_keep_bits(plan.round_keys[0], plan.site, plan.row_keys[row],
+                                          column_block, plan.threshold);
+  for (int i = 0; i < kEight; ++i) {
+    values.lane[i] = (kept >> i & 1u) != 0 ? values.lane[i] * plan.scale : 0.0f;
+  }
+}
+
+// Every lane ends with the sum, the same bits each time.
+template <typename T>
+__device__ T warp_sum(T value) {
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(kAllLanes, value, distance);
+  }
+  return value;
+}
+
+__device__ inline float warp_max(float value) {
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, distance));
+  }
+  return value;
+}
+
+// Two sums over the threads of a block of whole warps, at most 1024; every thread ends with them.
+struct Sums {
+  float first, second;
+};
+__device__ inline Sums block_sums(Sums mine) {
+  __shared__ Sums partial[kWarp];
+  mine = {warp_sum(mine.first), warp_sum(mine.second)};
+  __syncthreads();  // the sums before these have been read
+  if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = mine;
+  __syncthreads();
+  Sums total{0, 0};
+  for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp) {
+    total.first += partial[warp].first;
+    total.second += partial[warp].second;
+  }
+  return total;
+}
+__device__ inline float block_sum(float mine) {
+  return block_sums({mine, 0}).first;
+}
+
+template <typename T>
+const T* pointer(const ConstView& view) {
+  return static_cast<const T*>(view.raw());
+}
+template <typename T>
+T* pointer(const View& view) {
+  return static_cast<T*>(view.raw());
+}
+
+// body(tag) with tag of the activation type as the device knows it.
+template <class Body>
+void with_device_type(DType dtype, const Body& body) {
+  switch (dtype) {
+    case DType::kF32:
+      return body(float{});
+    case DType::kBF16:
+      return body(__nv_bfloat16{});
+    case DType::kF16:
+      return body(__half{});
+    default:
+      ONEBIT_INVARIANT(!"a floating-point type of at most 32 bits");
+  }
+}
+
+// Blocks of `size` that cover `count`.
+inline unsigned blocks_of(int64_t count, int64_t size) {
+  return static_cast<unsigned>((count + size - 1) / size);
+}
+
+// Threads of a block that holds one row in registers, eight columns a thread.
+inline constexpr int64_t kLargestRow = 4096;
+inline unsigned row_threads(int64_t columns, const char* operation) {
+  require(columns <= kLargestRow, "{}: rows of {} columns; on CUDA devices at most {} are possible",
+          operation, columns, kLargestRow);
+  return blocks_of(columns, kEight * kWarp) * kWarp;
+}
+
+inline void check_launch(const char* kernel) {
+  check_cuda(cudaGetLastError(), kernel);
+}
+
+}  // namespace onebit::kernels::cuda

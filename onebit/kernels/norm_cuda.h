@@ -1,0 +1,87 @@
+// The row arithmetic of layer norm on a CUDA device: a thread block holds one row, eight columns a
+// thread (row_threads in kernel_cuda.h). For *_cuda.cu only.
+#pragma once
+
+#include "onebit/kernels/kernel_cuda.h"
+
+namespace onebit::kernels::cuda {
+
+struct RowStatistics {
+  float mean, inverse_stddev;
+};
+
+// The variance is taken about the mean. Columns from `count` on are no part of the row.
+__device__ inline RowStatistics row_statistics(const Eight& row, int64_t count, int64_t hidden,
+                                               float epsilon) {
+  float sum = 0, squares = 0;
+  for (int i = 0; i < kEight; ++i) sum += row.lane[i];  // zeros past the end
+  const float mean = block_sum(sum) / static_cast<float>(hidden);
+  for (int i = 0; i < kEight; ++i) {
+    const float centred = i < count ? row.lane[i] - mean : 0.0f;
+    squares = fmaf(centred, centred, squares);
+  }
+  const float variance = block_sum(squares) / static_cast<float>(hidden);
+  return {mean, 1.0f / sqrtf(variance + epsilon)};
+}
+
+__device__ inline Eight normalised(const Eight& row, RowStatistics statistics, const Eight& gamma,
+                                   const Eight& beta) {
+  Eight result;
+  for (int i = 0; i < kEight; ++i) {
+    const float x_hat = (row.lane[i] - statistics.mean) * statistics.inverse_stddev;
+    result.lane[i] = fmaf(x_hat, gamma.lane[i], beta.lane[i]);
+  }
+  return result;
+}
+
+// Where the normalised value of the forward pass comes from: the norm's input, or its output when
+// `input` is null.
+template <typename T>
+struct NormSource {
+  const T *input, *output;
+  const float *mean, *inverse_stddev, *beta;
+
+  __device__ Eight x_hat(int64_t row, int64_t hidden, int64_t column, const Eight& gamma) const {
+    const int64_t at = row * hidden + column, count = hidden - column;
+    Eight result;
+    if (input != nullptr) {
+      result = load_eight(input + at, count);
+      for (int i = 0; i < kEight; ++i) {
+        result.lane[i] = i < count ? (result.lane[i] - mean[row]) * inverse_stddev[row] : 0.0f;
+      }
+      return result;
+    }
+    result = load_eight(output + at, count);
+    const Eight shift = load_eight(beta + column, count);
+    for (int i = 0; i < kEight; ++i) {
+      const float scale = gamma.lane[i] == 0.0f ? 0.0f : 1.0f / gamma.lane[i];
+      result.lane[i] = i < count ? (result.lane[i] - shift.lane[i]) * scale : 0.0f;
+    }
+    return result;
+  }
+};
+
+// The gradient of the norm's input from that of its output; adds to the sums of gamma and beta.
+__device__ inline Eight norm_gradient(const Eight& grad_y, const Eight& x_hat, const Eight& gamma,
+                                      int64_t hidden, float inverse_stddev, Eight& gamma_sum,
+                                      Eight& beta_sum) {
+  Sums sums{0, 0};
+  for (int i = 0; i < kEight; ++i) {
+    const float scaled = grad_y.lane[i] * gamma.lane[i];  // zeros past the end
+    sums.first += scaled;
+    sums.second = fmaf(scaled, x_hat.lane[i], sums.second);
+    gamma_sum.lane[i] = fmaf(grad_y.lane[i], x_hat.lane[i], gamma_sum.lane[i]);
+    beta_sum.lane[i] += grad_y.lane[i];
+  }
+  sums = block_sums(sums);
+  const float mean_grad = sums.first / static_cast<float>(hidden);
+  const float mean_product = sums.second / static_cast<float>(hidden);
+  Eight result;
+  for (int i = 0; i < kEight; ++i) {
+    const float centred = grad_y.lane[i] * gamma.lane[i] - mean_grad;
+    result.lane[i] = fmaf(-x_hat.lane[i], mean_product, centred) * inverse_stddev;
+  }
+  return result;
+}
+
+}  // namespace onebit::kernels::cuda

@@ -1,0 +1,44 @@
+#include "onebit/ops/elementwise.h"
+
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
+
+namespace onebit::ops {
+
+ONEBIT_DEVICE_OP(void, cast, const Cast&);
+ONEBIT_DEVICE_OP(void, fill, View, float);
+ONEBIT_DEVICE_OP(void, add, const Add&);
+
+namespace {
+
+void check_floating(const kernels::ArgumentCheck& check, std::string_view name,
+                    const ConstView& view) {
+  check.floating(name, view);
+  check.view(name, view, view.dtype(), view.shape());
+}
+
+}  // namespace
+
+void cast(Context& context, const Cast& a) {
+  const kernels::ArgumentCheck check(context, "cast");
+  check_floating(check, "from", a.from);
+  check_floating(check, "to", a.to);
+  check.that(a.from.elements() == a.to.elements(),
+             "from and to must have equal numbers of elements");
+  on_device::cast(context, a);
+}
+
+void fill(Context& context, View x, float value) {
+  check_floating(kernels::ArgumentCheck(context, "fill"), "x", x);
+  on_device::fill(context, x, value);
+}
+
+void add(Context& context, const Add& a) {
+  const kernels::ArgumentCheck check(context, "add");
+  check_floating(check, "x", a.x);
+  check_floating(check, "y", a.y);
+  check.that(a.x.elements() == a.y.elements(), "x and y must have equal numbers of elements");
+  on_device::add(context, a);
+}
+
+}  // namespace onebit::ops

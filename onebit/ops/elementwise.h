@@ -1,0 +1,27 @@
+// Flat element-wise passes: conversion, fill, add.
+#pragma once
+
+#include "onebit/device/context.h"
+#include "onebit/tensor/view.h"
+
+namespace onebit::ops {
+
+// to = from, between any two of f32, bf16 and f16; rounds to nearest even. Equal numbers of
+// elements.
+struct Cast {
+  ConstView from;
+  View to;  // overwritten
+};
+void cast(Context&, const Cast&);
+
+// x = value. f32, bf16 or f16.
+void fill(Context&, View x, float value);
+
+// y += x. Any two of f32, bf16, f16; the sum is rounded to y's type.
+struct Add {
+  ConstView x;
+  View y;  // added to
+};
+void add(Context&, const Add&);
+
+}  // namespace onebit::ops

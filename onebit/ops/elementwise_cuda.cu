@@ -1,0 +1,82 @@
+#include "onebit/kernels/kernel_cuda.h"
+#include "onebit/ops/elementwise.h"
+
+namespace onebit::ops::cuda {
+
+using namespace kernels;
+using namespace kernels::cuda;
+
+namespace {
+
+constexpr int kThreads = 256;
+
+// to = function(from, to), eight elements a thread.
+template <typename From, typename To, class Function>
+__global__ void transform(const From* from, To* to, int64_t count, Function function) {
+  const int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
+  if (at >= count) return;
+  const Eight read = load_eight(from + at, count - at);
+  Eight old;
+  if constexpr (Function::kReadsTo) old = load_eight(to + at, count - at);
+  for (int i = 0; i < kEight; ++i) old.lane[i] = function(read.lane[i], old.lane[i]);
+  store_eight(old, to + at, count - at);
+}
+
+struct Same {
+  static constexpr bool kReadsTo = false;
+  __device__ float operator()(float from, float) const { return from; }
+};
+struct Added {
+  static constexpr bool kReadsTo = true;
+  __device__ float operator()(float from, float to) const { return from + to; }
+};
+
+template <typename T>
+__global__ void fill_with(T* to, int64_t count, float value) {
+  const int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
+  if (at >= count) return;
+  Eight values;
+  for (int i = 0; i < kEight; ++i) values.lane[i] = value;
+  store_eight(values, to + at, count - at);
+}
+
+template <class Function>
+void run(Context& context, const ConstView& from, const View& to, const Function& function) {
+  const int64_t count = to.elements();
+  if (count == 0) return;
+  CudaStream& door = CudaStream::of(context);
+  const unsigned blocks = blocks_of(count, kThreads * kEight);
+  with_device_type(from.dtype(), [&](auto from_tag) {
+    using From = decltype(from_tag);
+    with_device_type(to.dtype(), [&](auto to_tag) {
+      using To = decltype(to_tag);
+      transform<From, To, Function><<<blocks, kThreads, 0, door.stream()>>>(
+          pointer<From>(from), pointer<To>(to), count, function);
+    });
+  });
+  check_launch("transform");
+}
+
+}  // namespace
+
+void cast(Context& context, const Cast& a) {
+  run(context, a.from, a.to, Same{});
+}
+
+void add(Context& context, const Add& a) {
+  run(context, a.x, a.y, Added{});
+}
+
+void fill(Context& context, View x, float value) {
+  const int64_t count = x.elements();
+  if (count == 0) return;
+  CudaStream& door = CudaStream::of(context);
+  with_device_type(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    fill_with<T><<<blocks_of(count, kThreads * kEight), kThreads, 0, door.stream()>>>(pointer<T>(x),
+                                                                                      count, value);
+  });
+  check_launch("fill");
+}
+
+}  // namespace onebit::ops::cuda

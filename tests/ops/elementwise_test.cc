@@ -1,0 +1,61 @@
+#include "onebit/ops/elementwise.h"
+
+#include <bit>
+
+#include "tests/ops/backend_test.h"
+
+namespace onebit::ops {
+namespace {
+
+using reference::Matrix;
+
+class ElementwiseTest : public BackendTest {};
+
+// Every 16-bit pattern, the neighbours of every rounding tie, and the special values.
+TEST_P(ElementwiseTest, CastsRoundToNearestEven) {
+  std::vector<float> values;
+  for (uint32_t high = 0; high < 0x10000; high += 3) {
+    for (const uint32_t low : {0u, 0x7FFFu, 0x8000u, 0x8001u, 0x0FFFu, 0x1000u, 0x1001u, 0xF000u}) {
+      values.push_back(std::bit_cast<float>(high << 16 | low));
+    }
+  }
+  const int64_t count = static_cast<int64_t>(values.size());
+  const Tensor from = upload_values(values, {count}), to = zeros({count}),
+               back = zeros_f32({count});
+  cast(context(), {.from = from.view(), .to = to.view()});
+  cast(context(), {.from = to.view(), .to = back.view()});
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = values[size_t(i)];
+    const float wanted = dtype() == DType::kF32    ? value
+                         : dtype() == DType::kBF16 ? static_cast<float>(bf16(value))
+                                                   : static_cast<float>(f16(value));
+    const float got = to_cpu_f32(back.view().rows(i, i + 1)).data<float>()[0];
+    if (std::isnan(wanted)) {
+      ASSERT_TRUE(std::isnan(got)) << i;
+    } else {
+      ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(wanted)) << value;
+    }
+  }
+}
+
+TEST_P(ElementwiseTest, FillAndAdd) {
+  const int64_t count = 53;
+  const Matrix x = random(1, count, 1), y = random(1, count, 2);
+  const Tensor on_x = upload(x), on_y = upload(y), filled = zeros({count});
+  fill(context(), filled.view(), 1.5f);
+  expect_near(
+      filled,
+      [&] {
+        Matrix m(1, count);
+        for (double& v : m.data) v = 1.5;
+        return m;
+      }(),
+      0, 0, "fill");
+  add(context(), {.x = on_x.view(), .y = on_y.view()});
+  expect_near(on_y, sum(x, y), epsilon(), 0x1p-22, "add");
+}
+
+ONEBIT_ON_EVERY_BACKEND(ElementwiseTest);
+
+}  // namespace
+}  // namespace onebit::ops

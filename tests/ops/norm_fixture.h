@@ -1,0 +1,32 @@
+// Sizes, parameters and tolerances shared by the tests of the operations that contain a layer norm.
+#pragma once
+
+#include <cmath>
+
+#include "tests/ops/backend_test.h"
+#include "tests/reference/layer_norm.h"
+
+namespace onebit::ops {
+
+inline constexpr float kEpsilon = 1e-12f;
+
+struct NormSize {
+  int64_t rows, hidden;
+};
+inline constexpr NormSize kNormSizes[] = {{1, 8}, {5, 19}, {70, 96}, {300, 768}};
+
+class NormTest : public BackendTest {
+ protected:
+  // A sum of n rounded terms is off by about sqrt(n) u, by 4 of that hardly ever. Normalised values
+  // are below 4 here; every output is made of three sums over a row.
+  static double arithmetic(int64_t hidden) { return 3 * 4 * over(hidden) * 0x1p-24; }
+  static double over(int64_t terms) { return 4 * std::sqrt(static_cast<double>(terms)) + 4; }
+  // gamma away from 0, so that the invertible form is well conditioned.
+  reference::Matrix gamma(int64_t hidden) {
+    reference::Matrix g = random_f32(1, hidden, 8, 0.25);
+    for (double& value : g.data) value = static_cast<float>(value + 1.5);
+    return g;
+  }
+};
+
+}  // namespace onebit::ops
