@@ -101,36 +101,41 @@ def check_words(report, path, text):
                                          "tools/check_layout.py")
 
 
-def family_of(root, operation, names):
-    """The family that a backend's file belongs to: its own, or the one whose header declares it."""
-    if f"onebit/ops/{operation}.h" in names:
-        return operation
-    headers = [name for name in names
-               if re.fullmatch(r"onebit/ops/\w+\.h", name) and name[:-2] + ".cc" in names]
-    for name in sorted(headers):
-        if re.search(rf"\b{operation}\(", (root / name).read_text(encoding="utf-8")):
-            return Path(name).stem
-    return operation
+def family_of(stem, ops):
+    """The family that a file of onebit/ops belongs to: the longest name with a header and a source
+    that the file's name begins with, or the file's own where there is none."""
+    words = stem.split("_")
+    for count in range(len(words), 0, -1):
+        name = "_".join(words[:count])
+        if {f"{name}.h", f"{name}.cc"} <= ops:
+            return name
+    return None
 
 
-def check_op_families(report, root, names):
-    """Backend files make families; an inner piece of one backend has a header of its own instead."""
-    ops = {name for name in names if name.startswith("onebit/ops/")}
-    tests = [name for name in names if re.fullmatch(r"tests/ops/\w+_test\.cc", name)]
+def check_op_families(report, names):
+    """A family is a contract, its checks and its backends; other files are pieces of a family."""
+    ops = {Path(name).name for name in names if re.fullmatch(r"onebit/ops/\w+\.(h|cc|cu)", name)}
+    tests = {Path(name).name for name in names if name.startswith("tests/ops/")}
     cuda = any(name.endswith("_cuda.cu") for name in ops)
-    backends = [re.fullmatch(r"onebit/ops/(\w+)_(cpu\.cc|cuda\.cu)", name) for name in ops]
-    operations = {match.group(1) for match in backends if match}
-    inner = {match.group(1) for match in backends
-             if match and re.sub(r"\.\w+$", ".h", match.group(0)) in ops}
-    for family in sorted({family_of(root, one, names) for one in operations - inner}):
-        stem = f"onebit/ops/{family}"
-        wanted = [f"{stem}.h", f"{stem}.cc", f"{stem}_cpu.cc"]
-        if not any(f'"{stem}.h"' in (root / test).read_text(encoding="utf-8") for test in tests):
-            report.add(f"{stem}.h", 1, "op family incomplete: no test in tests/ops includes it")
+    families = set()
+    for name in sorted(ops):
+        family = family_of(Path(name).stem, ops)
+        backend = re.fullmatch(r"(\w+)_(cpu\.cc|cuda\.cu)", name)
+        if family is None and not backend:
+            report.add(f"onebit/ops/{name}", 1, "belongs to no op family: what families share "
+                                                "stands in onebit/kernels")
+        elif backend:
+            families.add(family or backend.group(1))
+    for family in sorted(families):
+        wanted = [f"{family}.h", f"{family}.cc", f"{family}_cpu.cc"]
         if cuda:
-            wanted.append(f"{stem}_cuda.cu")
-        for missing in [name for name in wanted if name not in names]:
-            report.add(f"{stem}.h", 1, f"op family incomplete: {missing} is missing")
+            wanted.append(f"{family}_cuda.cu")
+        for missing in [name for name in wanted if name not in ops]:
+            report.add(f"onebit/ops/{family}.h", 1,
+                       f"op family incomplete: onebit/ops/{missing} is missing")
+        if not any(re.fullmatch(rf"{family}_(\w+_)?test\.cc", test) for test in tests):
+            report.add(f"onebit/ops/{family}.h", 1,
+                       f"op family incomplete: tests/ops/{family}_test.cc is missing")
 
 
 def check_mirror(report, names):
@@ -182,7 +187,7 @@ def main(root=ROOT):
         if path.suffix == ".h":
             check_header(report, path, text)
     names = {str(path) for path in files}
-    check_op_families(report, root, names)
+    check_op_families(report, names)
     check_mirror(report, names)
     check_macro_budget(report, macros)
     return report.finish(len(files))

@@ -129,17 +129,21 @@ class Layout(unittest.TestCase):
         self.assertEqual(status, 1)
         for missing in ("onebit/ops/gelu.h", "onebit/ops/gelu.cc"):
             self.assertIn(f"{missing} is missing", printed)
-        self.assertIn("no test in tests/ops includes it", printed)
+        self.assertIn("tests/ops/gelu_test.cc is missing", printed)
         self.assertNotIn("gelu_cuda.cu is missing", printed)
 
     def test_op_family_may_have_several_operations_and_inner_pieces(self):
         status, printed = output_of(check_layout, {
-            "onebit/ops/attention.h": "#pragma once\nvoid attention_backward(int);\n",
-            "onebit/ops/attention.cc": "", "onebit/ops/attention_cpu.cc": "",
-            "onebit/ops/attention_backward_cpu.cc": "",
-            "tests/ops/attention_test.cc": '#include "onebit/ops/attention.h"\n',
-            "onebit/ops/matmul_cpu.h": "#pragma once\n", "onebit/ops/matmul_cpu.cc": ""})
+            "onebit/ops/attention.h": "#pragma once\n", "onebit/ops/attention.cc": "",
+            "onebit/ops/attention_cpu.cc": "", "onebit/ops/attention_backward_cpu.cc": "",
+            "onebit/ops/attention_tile.h": "#pragma once\n",
+            "tests/ops/attention_backward_test.cc": ""})
         self.assertEqual(status, 0, printed)
+
+    def test_op_floor_holds_families_only(self):
+        status, printed = output_of(check_layout, {"onebit/ops/simd_inl.h": "#pragma once\n"})
+        self.assertEqual(status, 1)
+        self.assertIn("onebit/ops/simd_inl.h:1: belongs to no op family", printed)
 
     def test_op_family_with_cuda(self):
         status, printed = output_of(check_layout, {"onebit/ops/gelu_cpu.cc": "",
