@@ -8,8 +8,14 @@ add_library(onebit::onebit ALIAS onebit_all)
 target_link_libraries(onebit_all INTERFACE ${floors})
 install(TARGETS ${floors} onebit_flags onebit_all EXPORT onebitTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Of the floor `kernels` users see what stands in arguments of operations, of `ops` the contracts.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h")
+        FILES_MATCHING PATTERN "*.h"
+        REGEX "/onebit/kernels$" EXCLUDE
+        REGEX "/onebit/ops/(attention|adam_update)_[^/]*$" EXCLUDE
+        PATTERN "*_inl.h" EXCLUDE)
+install(FILES onebit/kernels/blocks.h onebit/kernels/dropout.h onebit/kernels/update_range.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/kernels)
 install(EXPORT onebitTargets NAMESPACE onebit:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/onebit)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/onebitConfig.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/onebitConfig.cmake

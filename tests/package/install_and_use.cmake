@@ -10,6 +10,19 @@ function(must_succeed step)
 endfunction()
 
 must_succeed("installing" ${CMAKE_COMMAND} --install ${BUILD_FOLDER} --prefix ${WORK}/prefix)
+
+# An installed header includes installed headers only.
+file(GLOB_RECURSE headers ${WORK}/prefix/include/onebit/*.h)
+foreach(header IN LISTS headers)
+  file(STRINGS ${header} includes REGEX "^#include \"onebit/")
+  foreach(line IN LISTS includes)
+    string(REGEX REPLACE ".*\"(.*)\".*" "\\1" included "${line}")
+    if(NOT EXISTS ${WORK}/prefix/include/${included})
+      message(FATAL_ERROR "${header} includes ${included}, which is not installed")
+    endif()
+  endforeach()
+endforeach()
+
 must_succeed("configuring the consumer"
   ${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR}
   -D CMAKE_PREFIX_PATH=${WORK}/prefix -D CMAKE_CXX_COMPILER=${COMPILER})
