@@ -31,7 +31,6 @@ def optimizers(steps, rate):
         "adam": {"type": "AdamW", "params": {"lr": rate, "weight_decay": 0.01}},
         "10%": onebit(steps // 10),
         "auto": onebit("auto"),
-        "deepspeed-10%": onebit(steps // 10, parity="deepspeed"),
     }
 
 
@@ -187,7 +186,7 @@ def main():
                         help="model, data, schedule and batch; its optimizer gives the learning rate")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--runs", nargs="+", default=["adam", "10%", "auto"],
-                        help="of adam, 10%%, auto, deepspeed-10%%")
+                        help="of adam, 10%%, auto")
     parser.add_argument("--seeds", type=int, nargs="+", default=[42, 2, 3, 4, 5])
     parser.add_argument("--steps", type=int, help="default: the recipe's")
     parser.add_argument("--dropout", action="store_true", help="as the model's preset has it")

@@ -24,6 +24,7 @@
 #include "onebit/data/span_stream.h"
 #include "onebit/engine/engine.h"
 #include "onebit/model/question_answering_model.h"
+#include "onebit/optim/adam.h"
 #include "onebit/training/device_batch.h"
 
 namespace {
@@ -45,7 +46,7 @@ engine::EngineConfig engine_config(const Settings& settings) {
           "--compute is f32 or bf16, not {}", settings.compute);
   config.compute = settings.compute == "f32" ? DType::kF32 : DType::kBF16;
   config.gradient_clipping = 1;
-  config.optimizer.learning_rate = 3e-5;
+  config.optimizer = optim::adam_recipe({.learning_rate = 3e-5});
   config.run.steps = int64_t{1} << 40;
   config.place = "bench";
   return config;

@@ -32,7 +32,7 @@ LINK = re.compile(r"\bhttps?://([\w.-]+)")
 LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "protobuf.dev", "www.apache.org",
               "www.unicode.org", "www.w3.org"}
 TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""}
-TEST_FOLDERS = {"reference", "tree", "package", "fuzz"}
+TEST_FOLDERS = {"reference", "tree", "package", "fuzz", "deepspeed"}
 
 
 def check_sizes(report, path, text):

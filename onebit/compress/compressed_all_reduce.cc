@@ -106,7 +106,7 @@ void CompressedAllReduce::pack(Context& context, Flight& flight) {
     Encode args{
         .values = data.values.rows(place, place + elements),
         .residual = worker_residual_.view().rows(chunk.begin, chunk.end),
-        .still = part_of(data.still, place / 8, (elements + 7) / 8),
+        .still = part_of(data.still, place / 8, sign_bytes(elements)),
         .extras = part_of(data.extras, place / kBlockElements, blocks),
         .chunk = bytes_view(flight.send.subspan(offset, size_bytes), context.device()),
         .block_squares = part_of(worker_squares_.view(), chunk.begin / kBlockElements, blocks),
@@ -131,7 +131,7 @@ void CompressedAllReduce::reduce(Context& context, Flight& flight) {
       .chunks = bytes_view(flight.received, context.device())
                     .reshaped({world, static_cast<int64_t>(flight.result.size())}),
       .residual = part_of(server_residual_.view(), owned_offsets_[bucket], elements),
-      .still = part_of(data.still, place / 8, (elements + 7) / 8),
+      .still = part_of(data.still, place / 8, sign_bytes(elements)),
       .chunk = bytes_view(flight.result, context.device()),
       .block_squares = part_of(server_squares_.view(), owned_block_offsets_[bucket], blocks),
       .momentum = options_.owner_momentum
@@ -158,7 +158,7 @@ void CompressedAllReduce::unpack(Context& context, Flight& flight) {
     if (elements == 0) continue;
     Decode args{
         .chunk = bytes_view(flight.gathered.subspan(offset, size_bytes), context.device()),
-        .still = part_of(data.still, place / 8, (elements + 7) / 8),
+        .still = part_of(data.still, place / 8, sign_bytes(elements)),
         .values = (data.result.empty() ? data.values : data.result).rows(place, place + elements),
         .extras = part_of(data.extras, place / kBlockElements, blocks_in(elements)),
         .blocks = {}};

@@ -26,18 +26,12 @@ void check_blocks(BlockRange part, int64_t elements) {
 
 }  // namespace
 
-int64_t chunk_bytes(int64_t elements) {
-  const int64_t size_bytes =
-      blocks_in(elements) * static_cast<int64_t>(sizeof(BlockHeader)) + (elements + 7) / 8;
-  return (size_bytes + 3) / 4 * 4;
-}
-
 void encode(Context& context, const Encode& args) {
   const int64_t elements = args.values.elements();
   check(context, args.values, DType::kF32, elements);
   check(context, args.residual, DType::kF32, elements);
   check(context, args.chunk, DType::kU8, chunk_bytes(elements));
-  check_optional(context, args.still, DType::kU8, (elements + 7) / 8);
+  check_optional(context, args.still, DType::kU8, sign_bytes(elements));
   check_optional(context, args.block_squares, DType::kF64, 2 * blocks_in(elements));
   check_optional(context, args.extras, DType::kF32, blocks_in(elements));
   check_blocks(args.blocks, elements);
@@ -50,7 +44,7 @@ void average(Context& context, const Average& args) {
   check(context, args.residual, DType::kF32, elements);
   check(context, args.chunk, DType::kU8, size_bytes);
   check(context, args.chunks, DType::kU8, args.chunks.extent(0) * size_bytes);
-  check_optional(context, args.still, DType::kU8, (elements + 7) / 8);
+  check_optional(context, args.still, DType::kU8, sign_bytes(elements));
   check_optional(context, args.block_squares, DType::kF64, 2 * blocks_in(elements));
   check_optional(context, args.momentum, DType::kF32, elements);
   check_blocks(args.blocks, elements);
@@ -61,7 +55,7 @@ void decode(Context& context, const Decode& args) {
   const int64_t elements = args.values.elements();
   check(context, args.values, DType::kF32, elements);
   check(context, args.chunk, DType::kU8, chunk_bytes(elements));
-  check_optional(context, args.still, DType::kU8, (elements + 7) / 8);
+  check_optional(context, args.still, DType::kU8, sign_bytes(elements));
   check_optional(context, args.extras, DType::kF32, blocks_in(elements));
   check_blocks(args.blocks, elements);
   on_device::decode(context, args);

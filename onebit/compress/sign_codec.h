@@ -9,35 +9,17 @@
 // beside the largest of its block (sub_block_scale.h); one too small for any code sends nothing
 // this time, all of it stays in the residual. Zero (also -0) is coded as +1. Values must be finite:
 // the caller agrees on that first.
-//
-// A chunk on the wire, for e elements in b blocks, little-endian:
-//   header [b] of 8 bytes | sign bits [ceil(e / 8)] | zeros to 4 bytes
-// A header is a BlockHeader. Element i is bit i % 8 (least significant first) of byte i / 8, 1 for
-// +.
+// What travels is laid out in wire_layout.h.
 #pragma once
 
 #include <cstdint>
 
+#include "onebit/compress/wire_layout.h"
 #include "onebit/device/context.h"
 #include "onebit/kernels/blocks.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::compress {
-
-using kernels::blocks_in;
-using kernels::kBlockElements;
-using kernels::kSubBlockElements;
-using kernels::kSubBlocks;
-
-// What goes before the signs of a block.
-struct BlockHeader {
-  uint16_t base = 0;   // bf16: the largest scale of the block
-  uint16_t extra = 0;  // bf16: one number of the caller's, averaged over ranks
-  uint32_t codes = 0;  // of sub-block j in bits 4j .. 4j + 3
-};
-static_assert(sizeof(BlockHeader) == 8);
-
-int64_t chunk_bytes(int64_t elements);
 
 // Blocks [begin, end) of a chunk: chunks may be coded in parts, so that the network gets its turn
 // in between. The parts of a chunk may be coded in any order, each once.

@@ -21,21 +21,19 @@ struct Wire {
   Byte* headers;
   Byte* bits;
 
-  Wire(Byte* chunk, int64_t elements)
-      : headers(chunk),
-        bits(chunk + static_cast<int64_t>(sizeof(BlockHeader)) * blocks_in(elements)) {}
+  Wire(Byte* chunk, int64_t elements) : headers(chunk), bits(chunk + signs_offset(elements)) {}
 };
 
-// Chunks are aligned to four bytes alone, and bytes are what a chunk is made of: headers are
+// Chunks are aligned to kChunkAlignment alone, and bytes are what a chunk is made of: headers are
 // copied.
 inline BlockHeader load_header(const uint8_t* headers, int64_t block) {
   BlockHeader header;
-  std::memcpy(&header, headers + static_cast<int64_t>(sizeof header) * block, sizeof header);
+  std::memcpy(&header, headers + header_offset(block), sizeof header);
   return header;
 }
 
 inline void store_header(uint8_t* headers, int64_t block, const BlockHeader& header) {
-  std::memcpy(headers + static_cast<int64_t>(sizeof header) * block, &header, sizeof header);
+  std::memcpy(headers + header_offset(block), &header, sizeof header);
 }
 
 inline float extra_value(const BlockHeader& header) {
@@ -47,7 +45,7 @@ inline float extra_value(const BlockHeader& header) {
 inline void scales_of(const BlockHeader& header, float* scales) {
   const float base = base_value(header.base);
   for (uint32_t j = 0; j < kSubBlocks; ++j) {
-    scales[j] = base * scale_factor(header.codes >> (4 * j) & 15);
+    scales[j] = base * scale_factor(code_of(header, j));
   }
 }
 
@@ -81,7 +79,7 @@ inline BlockHeader header_of(const float* levels) {
     const float limit = base * code_limit(k);
     for (int64_t j = 0; j < kSubBlocks; ++j) codes[j] += levels[j] < limit ? 1 : 0;
   }
-  for (int64_t j = 0; j < kSubBlocks; ++j) header.codes |= codes[j] << (4 * j);
+  for (uint32_t j = 0; j < kSubBlocks; ++j) header.codes |= code_at(codes[j], j);
   if (header.base == 0) header.codes = kNothingSentAtAll;
   return header;
 }
@@ -135,7 +133,7 @@ struct PaddedBlock {
     if (elements % 8 != 0) {
       bits[elements / 8] = static_cast<uint8_t>(bits[elements / 8] & ((1u << (elements % 8)) - 1));
     }
-    std::memcpy(bits_to, bits, static_cast<size_t>((elements + 7) / 8));
+    std::memcpy(bits_to, bits, static_cast<size_t>(sign_bytes(elements)));
   }
 };
 
@@ -244,13 +242,13 @@ void average_blocks(const Average& args, int64_t begin, int64_t end) {
       }
       padded.assign(static_cast<size_t>(ranks * kBlockBytes), 0);
       for (int64_t rank = 0; rank < ranks; ++rank) {
-        std::copy_n(bits + rank * stride, (count + 7) / 8, padded.begin() + rank * kBlockBytes);
+        std::copy_n(bits + rank * stride, sign_bytes(count), padded.begin() + rank * kBlockBytes);
       }
       if (momentum != nullptr) {
         std::fill(std::copy_n(momentum, count, padded_momentum), padded_momentum + kBlock, 0.0f);
       }
       if (still != nullptr) {
-        std::fill(std::copy_n(still, (count + 7) / 8, padded_still), padded_still + kBlockBytes,
+        std::fill(std::copy_n(still, sign_bytes(count), padded_still), padded_still + kBlockBytes,
                   uint8_t{0});
       }
       return AveragedSigns{padded.data(),
@@ -297,7 +295,7 @@ void decode_blocks(const Decode& args, int64_t begin, int64_t end) {
     float* to = args.values.data<float>() + first;
     if (count < kBlock) {
       PaddedBlock padded(to, still, count);
-      std::copy_n(wire.bits + first / 8, (count + 7) / 8, padded.bits);
+      std::copy_n(wire.bits + first / 8, sign_bytes(count), padded.bits);
       decode_block<true>(padded.bits, scales, padded.still, padded.residual);
       std::copy_n(padded.residual, count, to);
     } else if (still != nullptr && count_still(still, kBlockBytes) > 0) {

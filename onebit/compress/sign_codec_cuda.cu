@@ -16,21 +16,20 @@ constexpr int kGroups = static_cast<int>(kBlockElements) / kWarp;  // of 32 elem
 constexpr int kSubBlockGroups = static_cast<int>(kSubBlockElements) / kWarp;
 constexpr int kSubBlocksOfBlock = static_cast<int>(kSubBlocks);
 
-// Where the parts of a chunk lie; all of them are aligned to four bytes, headers to no more.
+// Where the parts of a chunk lie; all of them are aligned to kChunkAlignment, headers to no more.
 struct Wire {
   uint8_t *headers, *bits;
 
   Wire(const View& chunk, int64_t elements)
-      : headers(chunk.data<uint8_t>()),
-        bits(headers + static_cast<int64_t>(sizeof(BlockHeader)) * blocks_in(elements)) {}
+      : headers(chunk.data<uint8_t>()), bits(headers + signs_offset(elements)) {}
 
   // `offset` bytes further in memory.
   __device__ BlockHeader load_header(int64_t block, int64_t offset = 0) const {
-    const auto* words = reinterpret_cast<const uint32_t*>(headers + offset) + 2 * block;
+    const auto* words = reinterpret_cast<const uint32_t*>(headers + offset) + kHeaderWords * block;
     return {static_cast<uint16_t>(words[0]), static_cast<uint16_t>(words[0] >> 16), words[1]};
   }
   __device__ void store_header(int64_t block, const BlockHeader& header) const {
-    auto* words = reinterpret_cast<uint32_t*>(headers) + 2 * block;
+    auto* words = reinterpret_cast<uint32_t*>(headers) + kHeaderWords * block;
     words[0] = uint32_t{header.base} | uint32_t{header.extra} << 16;
     words[1] = header.codes;
   }
@@ -45,7 +44,7 @@ __device__ float extra_value(const BlockHeader& header) {
 }
 
 __device__ float scale_of(const BlockHeader& header, int sub_block) {
-  return base_value(header.base) * scale_factor(header.codes >> (4 * sub_block) & 15);
+  return base_value(header.base) * scale_factor(code_of(header, static_cast<uint32_t>(sub_block)));
 }
 
 __device__ bool bit_at(const uint8_t* bits, int64_t element) {
@@ -128,8 +127,8 @@ __device__ BlockHeader header_of(float level, float extra, int lane) {
   for (uint32_t k = 0; k < kScaleCodes; ++k) {
     code += level < base_value(base) * code_limit(k) ? 1 : 0;
   }
-  const uint32_t codes =
-      __reduce_or_sync(kAllLanes, lane < kSubBlocksOfBlock ? code << (4 * lane) : 0);
+  const uint32_t codes = __reduce_or_sync(
+      kAllLanes, lane < kSubBlocksOfBlock ? code_at(code, static_cast<uint32_t>(lane)) : 0);
   return {base, extra_of(extra), base == 0 ? kNothingSentAtAll : codes};
 }
 

@@ -13,9 +13,9 @@ void read(std::vector<float>& to, const View& from) {
 
 }  // namespace
 
-AdamShadow::AdamShadow(const params::Table& table, const optim::OptimizerConfig& config,
-                       double clipping, comm::Communicator& communicator)
-    : table_(table), config_(config), clipping_(clipping), communicator_(communicator) {
+AdamShadow::AdamShadow(const params::Table& table, const optim::AdamOptions& adam, double clipping,
+                       comm::Communicator& communicator)
+    : table_(table), adam_options_(adam), clipping_(clipping), communicator_(communicator) {
   const auto elements = static_cast<size_t>(table.size_elements());
   decays_.resize(elements);
   for (const auto& [range, decay] : table.decay_ranges()) {
@@ -38,17 +38,17 @@ void AdamShadow::before_step(bool averaged, const optim::StepInput& input) {
   for (const float gradient : gradients_) square += double{gradient} * gradient;
   const double norm = scale * std::sqrt(square);
   if (clipping_ > 0 && norm > clipping_) scale *= clipping_ / norm;
-  const double beta1 = input.beta1.value_or(config_.beta1), beta2 = config_.beta2;
+  const double beta1 = input.beta1.value_or(adam_options_.beta1), beta2 = adam_options_.beta2;
   momentum_weight_ = beta1 * momentum_weight_ + 1 - beta1;
   variance_weight_ = beta2 * variance_weight_ + 1 - beta2;
-  const double cm = config_.bias_correction ? momentum_weight_ : 1;
-  const double cv = config_.bias_correction ? variance_weight_ : 1;
+  const double cm = adam_options_.bias_correction ? momentum_weight_ : 1;
+  const double cv = adam_options_.bias_correction ? variance_weight_ : 1;
   for (size_t i = 0; i < gradients_.size(); ++i) {
     double g = scale * gradients_[i];
-    if (!config_.decoupled_decay && decays_[i]) g += config_.weight_decay * values_[i];
+    if (!adam_options_.decoupled_decay && decays_[i]) g += adam_options_.weight_decay * values_[i];
     momentum_[i] = beta1 * momentum_[i] + (1 - beta1) * g;
     variance_[i] = beta2 * variance_[i] + (1 - beta2) * g * g;
-    const double d = std::sqrt(variance_[i] / cv) + config_.epsilon;
+    const double d = std::sqrt(variance_[i] / cv) + adam_options_.epsilon;
     adam_[i] += input.learning_rate * momentum_[i] / cm / d;
   }
 }
@@ -58,7 +58,7 @@ void AdamShadow::after_step(const optim::StepInput& input) {
   read(after, table_.values());
   for (size_t i = 0; i < after.size(); ++i) {
     const double decayed =
-        config_.decoupled_decay && decays_[i] ? config_.weight_decay * values_[i] : 0;
+        adam_options_.decoupled_decay && decays_[i] ? adam_options_.weight_decay * values_[i] : 0;
     gone_[i] += double{values_[i]} - after[i] - input.learning_rate * decayed;
   }
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "onebit/comm/communicator.h"
+#include "onebit/optim/adam_options.h"
 #include "onebit/optim/optimizer.h"
-#include "onebit/optim/optimizer_config.h"
 
 namespace onebit::engine {
 
@@ -20,7 +20,7 @@ struct AdamComparison {
 class AdamShadow {
  public:
   // `clipping`: the largest norm of the averaged gradient, which is known here; 0: any.
-  AdamShadow(const params::Table& table, const optim::OptimizerConfig& config, double clipping,
+  AdamShadow(const params::Table& table, const optim::AdamOptions& adam, double clipping,
              comm::Communicator& communicator);
 
   // Around the optimizer's step, with the scale of gradients that are not clipped yet. `averaged`:
@@ -32,7 +32,7 @@ class AdamShadow {
 
  private:
   const params::Table& table_;
-  optim::OptimizerConfig config_;
+  optim::AdamOptions adam_options_;
   double clipping_;
   comm::Communicator& communicator_;
   std::vector<bool> decays_;

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "onebit/optim/optimizer_list.h"
+
 namespace onebit::engine {
 namespace {
 
@@ -86,6 +88,9 @@ void parse_run(JsonReader run, EngineConfig& engine) {
   config.watch_adam = run.boolean("watch_adam", false);
   require(!config.watch_adam || config.watch_every > 0,
           "{} compares over the steps between two looks: say how many with watch_every",
+          run.place("watch_adam"));
+  require(!config.watch_adam || engine.optimizer->followed_adam() != nullptr,
+          "{} compares updates with Adam's, which this optimizer does not follow; remove it",
           run.place("watch_adam"));
   const double megabytes = run.number("bucket_mb", 4);
   config.overlap = run.boolean("overlap", true);
@@ -187,11 +192,16 @@ void refuse_unsupported(JsonReader& recipe) {
 std::string EngineConfig::why_compressed_buckets_wait() const {
   if (!run.overlap) return "run.overlap is false";
   if (compute == DType::kF16) return "with fp16 all ranks first agree that gradients are finite";
-  if (optimizer.parity == optim::Parity::kDeepSpeed) return "so optimizer.params.parity has it";
   if (gradient_clipping > 0 && run.clip == Clip::kExact) {
     return "run.clip \"exact\" needs the norm of the whole gradient";
   }
   return {};
+}
+
+optim::RunFacts EngineConfig::run_facts(const optim::Schedule& schedule) const {
+  return {.total_steps = run.steps,
+          .schedule_warmup = schedule.warmup_updates(),
+          .bucket_bytes = run.bucket_bytes};
 }
 
 EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
@@ -213,7 +223,7 @@ EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
   config.wire = parse_communication_type(recipe, config.compute);
   require(recipe.has("optimizer"), "{} is missing: give {{\"type\": \"AdamW\", \"params\": ...}}",
           recipe.place("optimizer"));
-  config.optimizer = optim::parse_optimizer_config(recipe.object("optimizer"));
+  config.optimizer = optim::read_optimizer(recipe.object("optimizer"));
   config.scheduler = recipe.raw("scheduler");
   parse_tensorboard(recipe.object("tensorboard"), config.tensorboard);
   parse_run(recipe.object("run"), config);

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "onebit/base/json.h"
 #include "onebit/engine/batch_sizes.h"
-#include "onebit/optim/optimizer_config.h"
+#include "onebit/optim/optimizer_recipe.h"
+#include "onebit/optim/schedule.h"
 #include "onebit/tensor/dtype.h"
 
 namespace onebit::engine {
@@ -57,7 +59,7 @@ struct EngineConfig {
   DType wire = DType::kF32;  // communication_data_type: of dense exchanges; default: as compute
   double gradient_clipping = 0;
   LossScaleConfig loss_scale;  // used when compute is f16
-  optim::OptimizerConfig optimizer;
+  std::shared_ptr<const optim::OptimizerRecipe> optimizer;
   Json scheduler;
   TensorBoardConfig tensorboard;
   RunConfig run;
@@ -68,6 +70,8 @@ struct EngineConfig {
   // Why the buckets of the compressed phase leave after the backward pass: what multiplies their
   // gradients is known only then. Empty: they leave during it.
   std::string why_compressed_buckets_wait() const;
+  // What the optimizer is told of the run.
+  optim::RunFacts run_facts(const optim::Schedule& schedule) const;
 };
 
 // Reads the engine's keys; the caller reads `model` and `data` from the same reader and calls

@@ -7,7 +7,6 @@
 
 #include "onebit/base/log.h"
 #include "onebit/ops/elementwise.h"
-#include "onebit/optim/make_optimizer.h"
 
 namespace onebit::engine {
 namespace {
@@ -39,13 +38,12 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
       clipper_(config.gradient_clipping),
       scaler_(scaler_options(config)) {
   const JsonReader scheduler(config.scheduler, config.place, "scheduler");
-  schedule_ = optim::make_schedule(scheduler, config.optimizer.learning_rate, config.run.steps);
+  ONEBIT_INVARIANT(config.optimizer != nullptr);
+  schedule_ = optim::make_schedule(scheduler, config.optimizer->learning_rate(), config.run.steps);
   resolved_scheduler_ = scheduler.resolved();
   optimizer_communicator_ = communicator.duplicate();
-  optimizer_ = optim::make_optimizer(config.optimizer, table, *optimizer_communicator_,
-                                     {.total_steps = config.run.steps,
-                                      .schedule_warmup = schedule_->warmup_updates(),
-                                      .bucket_bytes = config.run.bucket_bytes});
+  optimizer_ =
+      config.optimizer->make(table, *optimizer_communicator_, config.run_facts(*schedule_));
   const bool early = config.why_compressed_buckets_wait().empty();
   const auto buckets = optimizer_->limited_buckets();
   if (early && config.gradient_clipping > 0 && buckets) clipper_.follow_buckets(*buckets);
@@ -62,8 +60,8 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
     watch_ = std::make_unique<UpdateWatch>(table, config.run.watch_tensors);
   }
   if (config.run.watch_adam) {
-    shadow_ = std::make_unique<AdamShadow>(table, config.optimizer, config.gradient_clipping,
-                                           communicator);
+    shadow_ = std::make_unique<AdamShadow>(table, *config.optimizer->followed_adam(),
+                                           config.gradient_clipping, communicator);
   }
 }
 
@@ -83,7 +81,7 @@ void Engine::backward(const std::function<void(const BackwardInput&)>& run) {
   if (last) prepare_last_micro_step(input);
   run(input);
   if (last && !input.gradients_ready && route_ == GradientRoute::kAveraged && exchange_) {
-    exchange_->ready(context_, {0, table_.size_elements()});
+    exchange_->ready({0, table_.size_elements()});
   }
   ++micro_step_;
 }
@@ -93,10 +91,11 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
     route_ = GradientRoute::kAveraged;
     norm_limits_ = {};
     if (!exchange_) return;
-    exchange_->begin(
-        [this](Context& context, params::Range range) { show_local_gradients(context, range); });
+    exchange_->begin(context_, [this](Context& context, params::Range range) {
+      show_local_gradients(context, range);
+    });
     if (config_.run.overlap) {
-      input.gradients_ready = [this](params::Range range) { exchange_->ready(context_, range); };
+      input.gradients_ready = [this](params::Range range) { exchange_->ready(range); };
     }
     return;
   }
@@ -147,7 +146,7 @@ std::optional<StepOutcome> Engine::step() {
   micro_step_ = 0;
   if (route_ == GradientRoute::kAveraged) {
     if (exchange_) {
-      exchange_->finish();
+      exchange_->finish(context_);
     } else {
       show_local_gradients(context_, {0, table_.size_elements()});
     }

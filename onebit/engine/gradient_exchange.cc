@@ -1,35 +1,28 @@
 #include "onebit/engine/gradient_exchange.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "onebit/ops/reduce.h"
 
 namespace onebit::engine {
+
 GradientExchange::GradientExchange(comm::Communicator& communicator, const params::Table& table,
                                    int64_t bucket_bytes, DType wire)
     : table_(table),
-      buckets_(table.size_elements(), bucket_bytes),
-      ready_(buckets_),
-      thread_(std::make_unique<comm::ExchangeThread>(communicator.duplicate(), table.device())) {
-  exchange_ = std::make_unique<comm::DenseExchange>(thread_->communicator(), buckets_, wire);
+      overlapped_(communicator, comm::Buckets(table.size_elements(), bucket_bytes),
+                  table.device()) {
+  exchange_ = &overlapped_.make<comm::DenseExchange>(wire);
 }
 
-void GradientExchange::begin(BeforeSend before_send) {
+void GradientExchange::begin(const Context& computing, BeforeSend before_send) {
   before_send_ = std::move(before_send);
   local_ = {};
-  ready_.restart();
-}
-
-void GradientExchange::ready(const Context& computing, params::Range range) {
-  for (const int64_t bucket : ready_.ready({range.begin, range.end})) {
-    thread_->submit(
-        [this, bucket, made = computing.milestone()](Context& context, comm::Communicator&) {
-          context.wait_for(made);
-          send(context, bucket);
-        });
-  }
+  overlapped_.begin(computing, [this](Context& context, int64_t bucket) { send(context, bucket); });
 }
 
 void GradientExchange::send(Context& context, int64_t bucket) {
-  const comm::Range range = buckets_.range(bucket);
+  const comm::Range range = overlapped_.buckets().range(bucket);
   inspect(context, range);
   if (before_send_) before_send_(context, {range.begin, range.end});
   exchange_->submit(context, bucket, table_.gradients().rows(range.begin, range.end));
@@ -49,13 +42,9 @@ void GradientExchange::inspect(Context& context, comm::Range range) {
   }
 }
 
-void GradientExchange::finish() {
-  thread_->submit([this](Context& context, comm::Communicator&) {
-    exchange_->finish(context);
-    context.synchronize();
-  });
-  thread_->wait();
-  ready_.require_all();
+void GradientExchange::finish(Context& context) {
+  overlapped_.require_all_ready();
+  overlapped_.finish(context);
 }
 
 }  // namespace onebit::engine

@@ -3,11 +3,10 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "onebit/comm/dense_exchange.h"
-#include "onebit/comm/exchange_thread.h"
+#include "onebit/comm/overlapped_exchange.h"
 #include "onebit/params/table.h"
 
 namespace onebit::engine {
@@ -29,12 +28,13 @@ class GradientExchange {
 
   // One update: begin, ready (ranges from the end of the buffer to its beginning, each element
   // once), finish. After finish() the table's gradients are the averages on every rank.
-  void begin(BeforeSend before_send);
-  void ready(const Context& computing, params::Range range);
-  void finish();
+  // `computing` is the context that makes them; it outlives the update. Error: a range is missing.
+  void begin(const Context& computing, BeforeSend before_send);
+  void ready(params::Range range) { overlapped_.ready({range.begin, range.end}); }
+  void finish(Context& context);
 
   const LocalGradients& local() const { return local_; }
-  int64_t wire_bytes_sent() const { return thread_->communicator().wire_bytes_sent(); }
+  int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
   // Since construction: packing and reducing, and blocked on the network.
   const comm::ExchangeSeconds& seconds() const { return exchange_->seconds(); }
 
@@ -43,12 +43,10 @@ class GradientExchange {
   void inspect(Context& context, comm::Range range);
 
   const params::Table& table_;
-  comm::Buckets buckets_;
-  comm::ReadyBuckets ready_;
   BeforeSend before_send_;
   LocalGradients local_;
-  std::unique_ptr<comm::DenseExchange> exchange_;
-  std::unique_ptr<comm::ExchangeThread> thread_;  // last: its jobs use the members above
+  comm::DenseExchange* exchange_ = nullptr;  // overlapped_ keeps it
+  comm::OverlappedExchange overlapped_;      // last: its thread uses the members above
 };
 
 }  // namespace onebit::engine

@@ -1,27 +1,58 @@
 #include "onebit/optim/adam.h"
 
 #include "onebit/base/clock.h"
-#include "onebit/optim/state_name.h"
+#include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
+namespace {
 
-Adam::Adam(const OptimizerConfig& config, const params::Table& table)
-    : config_(config), moments_(table, config.weight_decay) {}
+constexpr const char* kStateName = "adam";
+
+class AdamRecipe : public OptimizerRecipe {
+ public:
+  explicit AdamRecipe(const AdamOptions& options) : options_(options) {}
+
+  double learning_rate() const override { return options_.learning_rate; }
+  std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator&,
+                                  const RunFacts&) const override {
+    return std::make_unique<Adam>(options_, table);
+  }
+  std::string describe() const override { return optim::describe(options_); }
+  const AdamOptions* followed_adam() const override { return &options_; }
+
+ private:
+  AdamOptions options_;
+};
+
+}  // namespace
+
+Adam::Adam(const AdamOptions& options, const params::Table& table)
+    : rule_(options, table), moments_(Moments::zeros(table)) {}
 
 StepReport Adam::step(Context& context, params::Table& table, const StepInput& input) {
   const Stopwatch watch;
-  moments_.step(context, table, config_, input);
+  rule_.step(context, table, moments_, input);
   return {.update_seconds = watch.seconds()};
 }
 
 void Adam::save(params::StateWriter& writer) const {
-  save_state_name(writer, "adam");
+  save_state_name(writer, kStateName);
+  rule_.save(writer);
   moments_.save(writer);
 }
 
 void Adam::load(Context&, params::Table&, const params::StateReader& reader) {
-  check_state_name(reader, "adam");
+  check_state_name(reader, kStateName);
+  rule_.load(reader);
   moments_.load(reader);
+}
+
+std::shared_ptr<const OptimizerRecipe> adam_recipe(const AdamOptions& options) {
+  return std::make_shared<AdamRecipe>(options);
+}
+
+std::shared_ptr<const OptimizerRecipe> read_adam(JsonReader& params) {
+  return adam_recipe(read_adam_options(params));
 }
 
 }  // namespace onebit::optim

@@ -1,14 +1,16 @@
 // Adam and AdamW on gradients averaged over ranks.
 #pragma once
 
-#include "onebit/optim/moments.h"
-#include "onebit/optim/optimizer.h"
+#include <memory>
+
+#include "onebit/optim/adam_rule.h"
+#include "onebit/optim/optimizer_recipe.h"
 
 namespace onebit::optim {
 
 class Adam : public Optimizer {
  public:
-  Adam(const OptimizerConfig& config, const params::Table& table);
+  Adam(const AdamOptions& options, const params::Table& table);
 
   GradientNeed gradient_need() const override { return GradientNeed::kAveragedOverRanks; }
   Phase phase() const override { return Phase::kDense; }
@@ -19,8 +21,11 @@ class Adam : public Optimizer {
   int64_t state_bytes() const override { return moments_.size_bytes(); }
 
  private:
-  OptimizerConfig config_;
+  AdamRule rule_;
   Moments moments_;
 };
+
+std::shared_ptr<const OptimizerRecipe> adam_recipe(const AdamOptions& options);
+std::shared_ptr<const OptimizerRecipe> read_adam(JsonReader& params);
 
 }  // namespace onebit::optim

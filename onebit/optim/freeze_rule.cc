@@ -14,17 +14,44 @@ constexpr int64_t kSamplesInWindow = 16;
 
 }  // namespace
 
-FreezeRule::FreezeRule(const OptimizerConfig& config, const RunFacts& run)
-    : automatic_(!config.freeze_step.has_value()),
-      last_(config.freeze_step),
+FreezeOptions read_freeze_options(JsonReader& params) {
+  FreezeOptions options;
+  if (params.raw("freeze_step").is_string()) {
+    params.choice("freeze_step", "auto", {"auto"});
+    options.step = std::nullopt;
+  } else {
+    options.step = params.integer("freeze_step", *options.step);
+    require(*options.step >= 1, "{} is {}; it is the number of warm-up updates, or \"auto\"",
+            params.place("freeze_step"), *options.step);
+  }
+  options.window = params.integer("freeze_window", 0);
+  require(options.window >= 0, "{} is {}; it is a number of steps, or 0 for 0.1 / (1 - beta2)",
+          params.place("freeze_window"), options.window);
+  return options;
+}
+
+int64_t last_warmup_update(const FreezeOptions& options, const RunFacts& run) {
+  return options.step.value_or(run.schedule_warmup);
+}
+
+std::string describe(const FreezeOptions& options, const RunFacts& run) {
+  if (options.step) {
+    return fmt::format("after update {} of {}{}", *options.step, run.total_steps,
+                       *options.step >= run.total_steps ? ": not in this run" : "");
+  }
+  if (run.schedule_warmup >= run.total_steps) {
+    return "not in this run: its rate never stops to rise";
+  }
+  return fmt::format("auto: not before update {}", run.schedule_warmup + 1);
+}
+
+FreezeRule::FreezeRule(const FreezeOptions& options, double beta2, const RunFacts& run)
+    : automatic_(!options.step.has_value()),
+      last_(options.step),
       schedule_warmup_(run.schedule_warmup) {
-  const double full = std::max(1.0, std::round(1 / (1 - config.beta2)));
-  // What is not settled yet settles later where the variance goes on.
-  const bool goes_on = config.parity == Parity::kNone;
-  const double enough = goes_on ? std::max(1.0, full / 10) : full;
-  window_ = config.freeze_window > 0 ? config.freeze_window : static_cast<int64_t>(enough);
+  const double tenth = std::max(1.0, std::max(1.0, std::round(1 / (1 - beta2))) / 10);
+  window_ = options.window > 0 ? options.window : static_cast<int64_t>(tenth);
   stride_ = std::max<int64_t>(1, window_ / kSamplesInWindow);
-  settled_ = goes_on ? kSettledEnough : std::pow(kSettled, static_cast<double>(window_) / full);
   if (last_ && run.total_steps > 0 && *last_ >= run.total_steps) {
     log_warning(
         "optimizer.params.freeze_step = {} is not before the end of the run ({} steps): nothing "
@@ -62,7 +89,7 @@ bool FreezeRule::freezes_after(Context& context, comm::Communicator& communicato
   if (update <= schedule_warmup_ || before.update > update - window_ || !(before.norm > 0)) {
     return false;
   }
-  if (norm < settled_ * before.norm || before.norm < settled_ * norm) return false;
+  if (norm < kSettled * before.norm || before.norm < kSettled * norm) return false;
   last_ = update + kObservedUpdates;
   if (communicator.rank() == 0)
     log_info(

@@ -1,33 +1,44 @@
 // When the warm-up of a 1-bit optimizer ends.
 //
 // A number: after that many updates. "auto": when the warm-up of the learning rate has ended and
-// the variance has settled enough. Enough where the variance goes on after the freeze: its L1 norm
-// (bias-corrected) has neither halved nor doubled within a tenth of Adam's memory, 0.1 / (1 -
-// beta2) updates. Enough where it is fixed (parity "deepspeed"): within a whole memory it has
-// changed by no more than a factor of 0.96 (Tang et al., arXiv 2102.02888), or the same pace over a
-// shorter window, and neither way: gradients that grow beyond a fixed variance make updates that
-// are too large. Either way the last kObservedUpdates updates of the warm-up are for observing
-// local gradients, so "auto" freezes that long after its decision.
+// the variance, which goes on after the freeze, has settled enough: its L1 norm (bias-corrected)
+// has neither halved nor doubled within a tenth of Adam's memory, 0.1 / (1 - beta2) updates. Either
+// way the last kObservedUpdates updates of the warm-up are for observing local gradients, so "auto"
+// freezes that long after its decision.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 
+#include "onebit/base/json.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
-#include "onebit/optim/make_optimizer.h"
+#include "onebit/optim/optimizer_recipe.h"
 #include "onebit/params/state.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::optim {
 
+struct FreezeOptions {
+  std::optional<int64_t> step = 100000;  // updates of warm-up; empty: "auto"
+  int64_t window = 0;                    // of "auto", in updates; 0: a tenth of Adam's memory
+};
+
+// Reads freeze_step and freeze_window. Errors: a value out of range.
+FreezeOptions read_freeze_options(JsonReader& params);
+// The last update of the warm-up, at the earliest.
+int64_t last_warmup_update(const FreezeOptions& options, const RunFacts& run);
+// "after update 20 of 100", for the table at the start.
+std::string describe(const FreezeOptions& options, const RunFacts& run);
+
 class FreezeRule {
  public:
   static constexpr int64_t kObservedUpdates = 50;
-  static constexpr double kSettled = 0.96, kSettledEnough = 0.5;
+  static constexpr double kSettled = 0.5;
 
-  FreezeRule(const OptimizerConfig& config, const RunFacts& run);
+  FreezeRule(const FreezeOptions& options, double beta2, const RunFacts& run);
 
   // Whether update number `update` is one of the last before the freeze.
   bool observes(int64_t update) const;
@@ -51,7 +62,6 @@ class FreezeRule {
   bool automatic_;
   std::optional<int64_t> last_;  // update of the warm-up; empty while "auto" has not decided
   int64_t schedule_warmup_, window_, stride_;
-  double settled_;
   std::deque<Sample> samples_;  // one every stride_ updates, over one window
 };
 

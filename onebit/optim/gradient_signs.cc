@@ -1,12 +1,12 @@
 #include "onebit/optim/gradient_signs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/comm/chunked.h"
-#include "onebit/compress/bucket_size.h"
-#include "onebit/optim/own_buffer.h"
+#include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
 namespace {
@@ -17,38 +17,32 @@ View view_of(std::vector<float>& values) {
 
 }  // namespace
 
-GradientSigns::GradientSigns(comm::Communicator& communicator, const params::Table& table,
-                             int64_t least_bucket_bytes, ConstView still, View momentum)
+GradientSigns::GradientSigns(comm::Communicator& communicator, const comm::Buckets& buckets,
+                             ConstView still, View momentum)
     : communicator_(communicator),
-      buckets_(compress::sized_buckets(table.size_elements(), communicator.world_size(),
-                                       least_bucket_bytes)),
       still_(still),
       momentum_(momentum),
-      slot_of_(static_cast<size_t>(buckets_.count())),
-      ready_(buckets_) {
-  if (communicator.world_size() > 1) {
-    thread_ = std::make_unique<comm::ExchangeThread>(communicator.duplicate(), table.device());
-  }
-  all_reduce_ = std::make_unique<compress::CompressedAllReduce>(
-      thread_ ? thread_->communicator() : communicator, buckets_,
+      slot_of_(static_cast<size_t>(buckets.count())),
+      overlapped_(communicator, buckets, momentum.device()) {
+  all_reduce_ = &overlapped_.make<compress::CompressedAllReduce>(
       compress::CompressionOptions{.bypass_single_rank = true, .owner_momentum = true},
       [this](Context& context, int64_t bucket) { received(context, bucket); });
-  const int64_t largest = buckets_.max_elements();
-  normalized_ = Tensor::zeros(table.device(), DType::kF32, {largest});
+  const int64_t largest = buckets.max_elements();
+  normalized_ = Tensor::zeros(momentum.device(), DType::kF32, {largest});
   for (Tensor& slot : extra_) {
-    slot = Tensor::zeros(table.device(), DType::kF32, {comm::blocks_in(largest)});
+    slot = Tensor::zeros(momentum.device(), DType::kF32, {comm::blocks_in(largest)});
   }
 }
 
 void GradientSigns::adopt_momentum(params::Range range) {
   const int world = communicator_.world_size(), self = communicator_.rank();
   if (world == 1) return;
-  for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
-    const comm::Range chunk = comm::chunk_of(buckets_.range(bucket), world, self);
+  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+    const comm::Range chunk = comm::chunk_of(buckets().range(bucket), world, self);
     const int64_t begin = std::max(chunk.begin, range.begin);
     const int64_t end = std::min(chunk.end, range.end);
     if (begin >= end) continue;
-    const int64_t place = buckets_.owned_offset(bucket, world, self) + begin - chunk.begin;
+    const int64_t place = buckets().owned_offset(bucket, world, self) + begin - chunk.begin;
     copy(all_reduce_->owner_momentum().rows(place, place + end - begin),
          momentum_.rows(begin, end));
   }
@@ -66,9 +60,9 @@ std::vector<float> GradientSigns::collect_momentum(double beta1) {
   for (float& one : momentum) one = static_cast<float>((1 - beta1) / world * one);
   const std::vector<float> owned = host(all_reduce_->owner_momentum());
   const std::vector<float> owed = host(all_reduce_->server_residual());
-  for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
-    const comm::Range chunk = comm::chunk_of(buckets_.range(bucket), world, self);
-    const int64_t place = buckets_.owned_offset(bucket, world, self) - chunk.begin;
+  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+    const comm::Range chunk = comm::chunk_of(buckets().range(bucket), world, self);
+    const int64_t place = buckets().owned_offset(bucket, world, self) - chunk.begin;
     for (int64_t i = chunk.begin; i < chunk.end; ++i) {
       const auto at = static_cast<size_t>(place + i);
       momentum[static_cast<size_t>(i)] +=
@@ -81,29 +75,15 @@ std::vector<float> GradientSigns::collect_momentum(double beta1) {
 }
 
 void GradientSigns::begin(const Context& computing, double beta1, Work normalize, Work receive) {
-  computing_ = &computing;
   beta1_ = beta1;
   normalize_ = std::move(normalize);
   receive_ = std::move(receive);
-  ready_.restart();
-  overlaps_ = false;
   normalize_seconds_ = 0;
-}
-
-void GradientSigns::ready(params::Range range) {
-  if (!thread_) return;
-  for (const int64_t bucket : ready_.ready({range.begin, range.end})) {
-    overlaps_ = true;
-    thread_->submit(
-        [this, bucket, made = computing_->milestone()](Context& context, comm::Communicator&) {
-          context.wait_for(made);
-          send(context, bucket);
-        });
-  }
+  overlapped_.begin(computing, [this](Context& context, int64_t bucket) { send(context, bucket); });
 }
 
 GradientSigns::Bucket GradientSigns::bucket_at(int64_t bucket, int slot) const {
-  const comm::Range range = buckets_.range(bucket);
+  const comm::Range range = buckets().range(bucket);
   const auto index = static_cast<size_t>(slot);
   return {.index = bucket,
           .range = {range.begin, range.end},
@@ -130,29 +110,6 @@ void GradientSigns::received(Context& context, int64_t bucket) {
   receive_(context, bucket_at(bucket, slot_of_[static_cast<size_t>(bucket)]));
 }
 
-void GradientSigns::finish(Context& context) {
-  const Stopwatch watch;
-  if (overlaps_) {
-    ready_.require_all();
-    thread_->submit([this](Context& own, comm::Communicator&) {
-      all_reduce_->finish(own);
-      own.synchronize();
-    });
-    thread_->wait();
-  } else {
-    for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) send(context, bucket);
-    all_reduce_->finish(context);
-  }
-  const comm::ExchangeSeconds after = all_reduce_->seconds();
-  compress_seconds_ = normalize_seconds_ + after.compute - seconds_before_.compute;
-  wait_seconds_ = overlaps_ ? watch.seconds() : after.wait - seconds_before_.wait;
-  seconds_before_ = after;
-}
-
-int64_t GradientSigns::wire_bytes_sent() const {
-  return thread_ ? thread_->communicator().wire_bytes_sent() : 0;
-}
-
 int64_t GradientSigns::size_bytes() const {
   int64_t bytes = normalized_.view().size_bytes();
   for (const View& part : {all_reduce_->worker_residual(), all_reduce_->server_residual(),
@@ -164,14 +121,14 @@ int64_t GradientSigns::size_bytes() const {
 }
 
 int64_t GradientSigns::saved_bytes() const {
-  const int64_t whole = buckets_.elements() * static_cast<int64_t>(sizeof(float));
+  const int64_t whole = buckets().elements() * static_cast<int64_t>(sizeof(float));
   const int64_t ranks = communicator_.world_size();
   // Of each rank what it owes; once the momentum, and what its owners owe.
   return ranks == 1 ? whole : ranks * whole + 2 * whole;
 }
 
 void GradientSigns::save(params::StateWriter& writer) const {
-  writer.scalar("bucket_bytes", buckets_.bucket_bytes());
+  writer.scalar("bucket_bytes", buckets().bucket_bytes());
   if (communicator_.world_size() == 1) return writer.replicated("momentum", momentum_);
   writer.own("worker_residual", all_reduce_->worker_residual());
   if (all_reduce_->server_residual().elements() > 0) {
@@ -183,7 +140,7 @@ void GradientSigns::save(params::StateWriter& writer) const {
 void GradientSigns::load(const params::StateReader& reader, double beta1) {
   const int saved = reader.saved_world_size();
   const int world = communicator_.world_size(), self = communicator_.rank();
-  const int64_t elements = buckets_.elements();
+  const int64_t elements = buckets().elements();
   all_reduce_->clear_residuals();
   if (saved == 1) {
     reader.replicated("momentum", momentum_);
@@ -199,7 +156,7 @@ void GradientSigns::load(const params::StateReader& reader, double beta1) {
   const compress::Ownership before{
       comm::Buckets(elements, reader.scalar("bucket_bytes").get<int64_t>()), saved};
   const compress::Ownership now =
-      world == 1 ? compress::owned_by_one(elements) : compress::Ownership{buckets_, world};
+      world == 1 ? compress::owned_by_one(elements) : compress::Ownership{buckets(), world};
   std::vector<float> server = owned_buffer(reader, "server_residual", before, now, self);
   std::vector<float> momentum = owned_buffer(reader, "owner_momentum", before, now, self);
   if (world == 1) {

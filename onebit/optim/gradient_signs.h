@@ -5,9 +5,9 @@
 
 #include <array>
 #include <functional>
-#include <memory>
+#include <vector>
 
-#include "onebit/comm/exchange_thread.h"
+#include "onebit/comm/overlapped_exchange.h"
 #include "onebit/compress/compressed_all_reduce.h"
 #include "onebit/params/state.h"
 #include "onebit/params/table.h"
@@ -29,11 +29,10 @@ class GradientSigns {
   // in memory that the next bucket may take. Both on the thread of the exchange.
   using Work = std::function<void(Context&, const Bucket&)>;
 
-  // Collective. Buckets are compress::sized_buckets(). `still` (bitmap, see the sign codec) and
-  // `momentum` (f32 [elements], where several ranks receive it) outlive it, as does the table.
-  // Books all memory.
-  GradientSigns(comm::Communicator& communicator, const params::Table& table,
-                int64_t least_bucket_bytes, ConstView still, View momentum);
+  // Collective. `still` (bitmap, see the sign codec) and the memory of `momentum` (f32 [elements],
+  // where several ranks receive it) outlive it. Books all memory on their device.
+  GradientSigns(comm::Communicator& communicator, const comm::Buckets& buckets, ConstView still,
+                View momentum);
 
   // Makes the owners' momentum that of `momentum`, in a range: at the freeze, and where entries
   // wake. Nothing with one rank.
@@ -46,15 +45,16 @@ class GradientSigns {
   // One step: begin, ready for ranges (or never), finish.
   // `computing` is the context that makes the gradients; it outlives the step.
   void begin(const Context& computing, double beta1, Work normalize, Work receive);
-  void ready(params::Range range);
-  void finish(Context& context);
+  void ready(params::Range range) { overlapped_.ready({range.begin, range.end}); }
+  void finish(Context& context) { overlapped_.finish(context); }
 
-  const comm::Buckets& buckets() const { return buckets_; }
   compress::ResidualNorms norms() { return all_reduce_->norms(); }
   // Of the last step: normalizing, coding and receiving, and waiting for the network in finish().
-  double compress_seconds() const { return compress_seconds_; }
-  double wait_seconds() const { return wait_seconds_; }
-  int64_t wire_bytes_sent() const;
+  double compress_seconds() const {
+    return normalize_seconds_ + overlapped_.step_seconds().compute;
+  }
+  double wait_seconds() const { return overlapped_.step_seconds().wait; }
+  int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
   int64_t size_bytes() const;
   // Of what save() of all ranks writes.
   int64_t saved_bytes() const;
@@ -71,23 +71,20 @@ class GradientSigns {
   void received(Context& context, int64_t bucket);
   Bucket bucket_at(int64_t bucket, int slot) const;
 
+  const comm::Buckets& buckets() const { return overlapped_.buckets(); }
+
   comm::Communicator& communicator_;
-  comm::Buckets buckets_;
   ConstView still_;
   View momentum_;
   Tensor normalized_;  // [elements of the largest bucket]  while it is being sent
   // A slot is taken by a bucket from send() to received().
   std::array<Tensor, compress::CompressedAllReduce::kBucketsInFlight> extra_;
   std::vector<int> slot_of_;  // [buckets]
-  comm::ReadyBuckets ready_;
-  const Context* computing_ = nullptr;
   Work normalize_, receive_;
   double beta1_ = 0;
-  bool overlaps_ = false;  // some bucket of this step has left
-  double normalize_seconds_ = 0, compress_seconds_ = 0, wait_seconds_ = 0;
-  comm::ExchangeSeconds seconds_before_;
-  std::unique_ptr<compress::CompressedAllReduce> all_reduce_;
-  std::unique_ptr<comm::ExchangeThread> thread_;  // last: its jobs use the members above
+  double normalize_seconds_ = 0;
+  compress::CompressedAllReduce* all_reduce_ = nullptr;  // overlapped_ keeps it
+  comm::OverlappedExchange overlapped_;                  // last: its thread uses the members above
 };
 
 }  // namespace onebit::optim

@@ -21,25 +21,37 @@
 // rank's squared gradient and the average's is followed as noise_ratio.h says.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
+#include <variant>
 #include <vector>
 
+#include "onebit/optim/adam_rule.h"
 #include "onebit/optim/freeze_rule.h"
+#include "onebit/optim/gradient_agreement.h"
 #include "onebit/optim/gradient_signs.h"
-#include "onebit/optim/make_optimizer.h"
-#include "onebit/optim/moments.h"
-#include "onebit/optim/noise_ratio.h"
+#include "onebit/optim/normalized_moments.h"
+#include "onebit/optim/optimizer_recipe.h"
 #include "onebit/optim/still_entries.h"
+#include "onebit/optim/variance_level.h"
 
 namespace onebit::optim {
 
+struct OneBitAdamOptions {
+  AdamOptions adam;
+  FreezeOptions freeze;
+  // exp_avg_mask: tensor -> rows that move in the compressed phase; later rows stay still.
+  std::map<std::string, int64_t> moving_rows;
+};
+
 class OneBitAdam : public Optimizer {
  public:
-  OneBitAdam(const OptimizerConfig& config, const params::Table& table,
+  OneBitAdam(const OneBitAdamOptions& options, const params::Table& table,
              comm::Communicator& communicator, const RunFacts& run);
 
   GradientNeed gradient_need() const override;
-  Phase phase() const override { return phase_; }
+  Phase phase() const override;
   bool observes_local_gradients() const override;
   // One rank sends nothing that would have to leave early.
   std::optional<comm::Buckets> limited_buckets() const override;
@@ -53,64 +65,39 @@ class OneBitAdam : public Optimizer {
   int64_t state_bytes() const override;
   int64_t wire_bytes_sent() const override;
 
-  // For tests and reports. In the compressed phase: the momentum of y as it arrived, the same on
-  // every rank, and this rank's bias-corrected variance (0: still).
-  View momentum() const { return moments_.momentum(); }
-  View variance() const { return moments_.variance(); }
-  const NoiseRatio& noise() const { return noise_; }
+  // Only in the compressed phase.
+  const NormalizedMoments& normalized() const { return std::get<NormalizedMoments>(state_); }
 
  private:
-  // What the ranks agree on after a compressed exchange.
-  struct Agreement {
-    bool finite = true, touched = false;
-    // Means over ranks, before and after the limits of buckets, and of each bucket with limits.
-    double local_gradient_square = 0, limited_square = 0;
-    std::vector<double> bucket_squares;
-  };
+  using Bucket = GradientSigns::Bucket;
 
   bool alone() const { return communicator_.world_size() == 1; }
   StepReport warmup_step(Context&, params::Table&, const StepInput&);
-  StepReport compressed_step(Context&, params::Table&, const StepInput&);
   void freeze(Context&, params::Table&);
-  void start_compressing(const params::Table&);
-  void show_ratios();
-  void normalize(Context&, const params::Table&, const StepInput&, const GradientSigns::Bucket&);
-  // What the gradient of a bucket is multiplied by; 0 where it is not finite.
-  double scale_of(Context&, const params::Table&, const StepInput&, const GradientSigns::Bucket&);
-  void receive(Context&, const StepInput&, const GradientSigns::Bucket&);
-  Agreement agree(const params::Table&, const StepInput&, std::vector<uint8_t>& touched);
+  StepReport compressed_step(Context&, params::Table&, const StepInput&);
+  void normalize(Context&, const params::Table&, const StepInput&, const Bucket&);
+  void receive(Context&, const StepInput&, const Bucket&);
   void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
-  void end_cycle(Context&);
   void apply(Context&, params::Table&, const StepInput&);
-  // Memory of Adam for one update of the compressed phase: beta2 with bias correction.
-  double variance_memory() const;
-  // Updates whose energy the number that travels now is the sum of.
-  int64_t updates_in_turn() const;
   void load_compressed(const params::StateReader&);
   // Back to the warm-up, with what the ranks know together. Collective.
   void thaw();
 
-  OptimizerConfig config_;
+  OneBitAdamOptions options_;
   comm::Communicator& communicator_;
-  Phase phase_ = Phase::kWarmup;
+  comm::Buckets buckets_;  // of the compressed exchange
   int64_t updates_ = 0;
-  Moments moments_;
+  AdamRule rule_;
+  std::variant<Moments, NormalizedMoments> state_;  // warm-up, compressed phase
   FreezeRule freeze_rule_;
   StillEntries still_;
-  NoiseRatio noise_;
-  // Exchanges since the freeze, or since a resume on other ranks: which number travels.
-  int64_t exchanges_ = 0;
-  // Of every sub-block: the share of the variance's shape that is this rank's own; energy.
-  Tensor own_weight_, energy_;
-  // Of every block: see ops::OnebitNormalize. `mean_sketch_` is the average over ranks.
-  Tensor ratio_, sketch_, mean_sketch_, block_energy_, block_variance_, square_, flags_;
-  std::vector<double> host_square_;
-  std::vector<uint8_t> host_flags_;
-  // What gradients were multiplied by in this step, of every block; with limits, of every bucket
-  // the squared norm before and after. Written by the thread of the exchange.
-  std::vector<double> block_scale_, bucket_square_, limited_square_;
+  VarianceLevel level_;
+  GradientAgreement agreement_;
   bool begun_ = false;
-  std::unique_ptr<GradientSigns> exchange_;  // compressed phase; last: its jobs use the above
+  GradientSigns exchange_;  // last: its thread uses the members above
 };
+
+std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options);
+std::shared_ptr<const OptimizerRecipe> read_onebit_adam(JsonReader& params);
 
 }  // namespace onebit::optim

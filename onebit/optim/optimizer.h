@@ -46,7 +46,10 @@ enum class Phase {
   kWarmup,     // of one that will
   kCompressed  // of one that does
 };
-std::string_view name_of(Phase phase);  // "dense", "warmup", "compressed"
+constexpr std::string_view name_of(Phase phase) {
+  constexpr std::string_view kNames[] = {"dense", "warmup", "compressed"};
+  return kNames[static_cast<size_t>(phase)];
+}
 
 struct StepInput {
   int64_t step = 0;  // number of this update, from 1; skipped steps do not count

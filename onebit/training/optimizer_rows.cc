@@ -2,20 +2,14 @@
 
 #include "onebit/compress/bucket_size.h"
 #include "onebit/metrics/human.h"
-#include "onebit/optim/optimizer_config.h"
 
 namespace onebit::training {
 namespace {
 
-using optim::OptimizerConfig;
-
-std::string describe(const OptimizerConfig& optimizer, const engine::EngineConfig& config) {
-  std::string text = fmt::format(
-      "{}, lr {:g}, betas {:g} {:g}, eps {:g}, {} {:g}",
-      config.recipe.given().at("optimizer").at("type").get<std::string>(), optimizer.learning_rate,
-      optimizer.beta1, optimizer.beta2, optimizer.epsilon,
-      optimizer.decoupled_decay ? "decay" : "decay through the gradients", optimizer.weight_decay);
-  if (!optimizer.bias_correction) text += ", no bias correction";
+std::string describe_optimizer(const engine::EngineConfig& config) {
+  std::string text =
+      fmt::format("{}, {}", config.recipe.given().at("optimizer").at("type").get<std::string>(),
+                  config.optimizer->describe());
   if (config.gradient_clipping > 0) {
     text += fmt::format(", gradients clipped at {:g}", config.gradient_clipping);
   }
@@ -37,20 +31,18 @@ std::string describe(const optim::Schedule& schedule, const engine::EngineConfig
   return text;
 }
 
-std::string describe_dense_exchange(const engine::EngineConfig& config) {
+std::string describe_dense_exchange(const engine::EngineConfig& config, bool compresses) {
   const bool asked = config.recipe.given().contains("communication_data_type");
   return fmt::format("averaged as {}{}{}", name_of(config.wire),
                      asked ? "" : ", the type of the computation (communication_data_type)",
-                     config.optimizer.type == optim::OptimizerType::kOneBitAdam
-                         ? "; at one bit an element after the freeze"
-                         : "");
+                     compresses ? "; at one bit an element after the freeze" : "");
 }
 
 // When buckets of gradients leave, and how they are clipped by then.
-std::string describe_overlap(const engine::EngineConfig& config) {
+std::string describe_overlap(const engine::EngineConfig& config, bool compresses) {
   if (!config.run.overlap) return "buckets leave after the backward pass (run.overlap is false)";
   std::string text = "buckets leave during the backward pass";
-  if (config.optimizer.type != optim::OptimizerType::kOneBitAdam) return text;
+  if (!compresses) return text;
   const std::string why = config.why_compressed_buckets_wait();
   if (!why.empty()) return fmt::format("{}, in the 1-bit phase after it: {}", text, why);
   if (config.gradient_clipping > 0) {
@@ -61,55 +53,24 @@ std::string describe_overlap(const engine::EngineConfig& config) {
   return text;
 }
 
-// The last update of the warm-up. DeepSpeed's counter starts at 1.
-int64_t last_warmup_update(const OptimizerConfig& optimizer) {
-  return *optimizer.freeze_step - (optimizer.parity == optim::Parity::kDeepSpeed ? 1 : 0);
-}
-
-std::string describe_freeze(const OptimizerConfig& optimizer, const optim::Schedule& schedule,
-                            int64_t steps) {
-  if (!optimizer.freeze_step) {
-    if (schedule.warmup_updates() >= steps) return "not in this run: its rate never stops to rise";
-    return fmt::format("auto: not before update {}", schedule.warmup_updates() + 1);
-  }
-  const int64_t last = last_warmup_update(optimizer);
-  return fmt::format("after update {} of {}{}", last, steps,
-                     last >= steps ? ": not in this run" : "");
-}
-
-std::string describe_one_bit(const OptimizerConfig& optimizer, const optim::Schedule& schedule,
-                             int64_t steps, int world_size) {
-  const std::string when = describe_freeze(optimizer, schedule, steps);
-  if (world_size == 1) return fmt::format("nothing to send on one rank; freeze {}", when);
-  if (optimizer.parity == optim::Parity::kDeepSpeed) {
-    return fmt::format("{} (parity deepspeed); momentum at one bit an element", when);
-  }
-  return fmt::format("{}; gradient / sqrt(variance) at one bit an element", when);
-}
-
 }  // namespace
 
 Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& schedule,
                     int world_size) {
-  const OptimizerConfig& optimizer = config.optimizer;
-  Rows rows = {{"optimizer", describe(optimizer, config)}, {"rate", describe(schedule, config)}};
+  const optim::RunFacts run = config.run_facts(schedule);
+  const bool compresses = config.optimizer->compresses();
+  Rows rows = {{"optimizer", describe_optimizer(config)}, {"rate", describe(schedule, config)}};
   if (world_size > 1) {
-    rows.push_back({"gradients", describe_dense_exchange(config)});
-    rows.push_back({"exchange", describe_overlap(config)});
+    rows.push_back({"gradients", describe_dense_exchange(config, compresses)});
+    rows.push_back({"exchange", describe_overlap(config, compresses)});
   }
-  if (optimizer.type == optim::OptimizerType::kOneBitAdam) {
-    rows.push_back(
-        {"1-bit phase", describe_one_bit(optimizer, schedule, config.run.steps, world_size)});
-  }
+  for (const auto& row : config.optimizer->rows(run, world_size)) rows.push_back(row);
   return rows;
 }
 
 bool reaches_compressed_phase(const engine::EngineConfig& config, const optim::Schedule& schedule) {
-  const OptimizerConfig& optimizer = config.optimizer;
-  if (optimizer.type != optim::OptimizerType::kOneBitAdam) return false;
-  const int64_t last =
-      optimizer.freeze_step ? last_warmup_update(optimizer) : schedule.warmup_updates();
-  return last < config.run.steps;
+  const auto last = config.optimizer->last_dense_update(config.run_facts(schedule));
+  return last && *last < config.run.steps;
 }
 
 std::string describe_buckets(const ExchangeBuckets& buckets, const engine::EngineConfig& config,
@@ -119,9 +80,7 @@ std::string describe_buckets(const ExchangeBuckets& buckets, const engine::Engin
   std::string text =
       fmt::format("{} a step, each two messages of {} to every other rank", buckets.dense.count(),
                   metrics::human_bytes(static_cast<double>(chunk * size_bytes_of(config.wire))));
-  const bool sized = config.optimizer.type == optim::OptimizerType::kOneBitAdam &&
-                     config.optimizer.parity == optim::Parity::kNone;
-  if (!sized) return text;
+  if (!config.optimizer->compresses()) return text;
   return text + fmt::format("; at one bit an element {}, of {}", buckets.compressed.count(),
                             metrics::human_bytes(static_cast<double>(
                                 compress::message_bytes(buckets.compressed, world_size))));

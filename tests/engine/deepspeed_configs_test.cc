@@ -6,6 +6,7 @@
 #include <set>
 
 #include "onebit/engine/config.h"
+#include "onebit/optim/adam_options.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::engine {
@@ -39,9 +40,8 @@ TEST(DeepSpeedConfigs, PreTrainingWithOneBitAdam) {
       "comm_backend_name": "nccl"}},
     "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 100}},
     "fp16": {"enabled": true, "loss_scale": 0, "initial_scale_power": 32, "hysteresis": 2}})");
-  EXPECT_EQ(config.optimizer.type, optim::OptimizerType::kOneBitAdam);
-  EXPECT_EQ(config.optimizer.freeze_step, 1000);
-  EXPECT_FALSE(config.optimizer.bias_correction);
+  EXPECT_EQ(config.optimizer->last_dense_update({}), 1000);
+  EXPECT_FALSE(config.optimizer->followed_adam()->bias_correction);
   EXPECT_EQ(config.compute, DType::kF16);
   EXPECT_EQ(config.wire, DType::kF16);
   EXPECT_EQ(config.loss_scale.initial_scale_power, 32);
@@ -55,8 +55,8 @@ TEST(DeepSpeedConfigs, FineTuningWithAdam) {
     "optimizer": {"type": "Adam", "params": {"lr": 3e-5, "weight_decay": 0.0,
       "bias_correction": false, "torch_adam": true, "adam_w_mode": false}},
     "gradient_clipping": 1.0, "fp16": {"enabled": true}})");
-  EXPECT_EQ(config.optimizer.type, optim::OptimizerType::kAdam);
-  EXPECT_FALSE(config.optimizer.decoupled_decay);
+  EXPECT_FALSE(config.optimizer->compresses());
+  EXPECT_FALSE(config.optimizer->followed_adam()->decoupled_decay);
   EXPECT_EQ(config.batch.train, 32);
   EXPECT_EQ(noticed(config), std::set<std::string>{"steps_per_print"});
 }

@@ -4,13 +4,14 @@
 
 #include <cmath>
 
+#include "onebit/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
 namespace {
 
 // The definition, in double precision. The gradients are those of trial.h with one rank.
-std::vector<double> reference_adam(const OptimizerConfig& config, const TrialOptions& options,
+std::vector<double> reference_adam(const AdamOptions& config, const TrialOptions& options,
                                    std::vector<float> start, const std::vector<int64_t>& places,
                                    const params::Table& table, int steps) {
   std::vector<double> values(start.begin(), start.end());
@@ -35,9 +36,9 @@ std::vector<double> reference_adam(const OptimizerConfig& config, const TrialOpt
   return values;
 }
 
-void expect_reference(const OptimizerConfig& config, double gradient_scale) {
+void expect_reference(const AdamOptions& config, double gradient_scale) {
   constexpr int kSteps = 20;
-  TrialOptions options{.optimizer = config, .gradient_scale = gradient_scale};
+  TrialOptions options{.optimizer = adam_recipe(config), .gradient_scale = gradient_scale};
   const auto world = comm::make_single_rank();
   Trial trial(*world, options);
   const std::vector<float> start = trial.values();
@@ -69,7 +70,7 @@ TEST(Adam, ScalesGradients) {
 
 TEST(Adam, ZeroGradientsNeverMakeNan) {
   const auto world = comm::make_single_rank();
-  TrialOptions options{.optimizer = {.epsilon = 0},
+  TrialOptions options{.optimizer = adam_recipe({.epsilon = 0}),
                        .gradient = [](int, int64_t, int64_t) { return 0.0f; }};
   Trial trial(*world, options);
   const std::vector<float> start = trial.values();
@@ -80,7 +81,7 @@ TEST(Adam, ZeroGradientsNeverMakeNan) {
 TEST(Adam, WritesTheComputeCopy) {
   const auto world = comm::make_single_rank();
   for (const DType compute : {DType::kBF16, DType::kF16}) {
-    TrialOptions options{.optimizer = {.weight_decay = 0.1}, .compute = compute};
+    TrialOptions options{.optimizer = adam_recipe({.weight_decay = 0.1}), .compute = compute};
     Trial trial(*world, options);
     trial.steps(3);
     const Tensor copied = to_cpu_f32(trial.table().compute_values());
@@ -95,7 +96,7 @@ TEST(Adam, WritesTheComputeCopy) {
 
 TEST(Adam, ResumesExactly) {
   const auto world = comm::make_single_rank();
-  const TrialOptions options{.optimizer = {.weight_decay = 0.01}};
+  const TrialOptions options{.optimizer = adam_recipe({.weight_decay = 0.01})};
   Trial unbroken(*world, options), second(*world, options);
   unbroken.steps(5);
   second.load({unbroken.save()}, unbroken.values(), unbroken.next_step());
@@ -108,7 +109,7 @@ TEST(Adam, ResumesExactly) {
 TEST(Adam, RefusesAnothersState) {
   const auto world = comm::make_single_rank();
   Trial adam(*world, {});
-  Trial onebit(*world, {.optimizer = {.type = OptimizerType::kOneBitAdam}});
+  Trial onebit(*world, {.optimizer = onebit_adam_recipe({})});
   try {
     adam.load({onebit.save()}, onebit.values(), 1);
     FAIL() << "the state was accepted";
@@ -118,7 +119,7 @@ TEST(Adam, RefusesAnothersState) {
 }
 
 TEST(Adam, ManyRanksMakeOneStep) {
-  const TrialOptions options{.optimizer = {.weight_decay = 0.01}};
+  const TrialOptions options{.optimizer = adam_recipe({.weight_decay = 0.01})};
   for (const int world_size : {2, 3}) {
     const auto values = on_ranks(world_size, options, [](Trial& trial) {
       trial.steps(4);

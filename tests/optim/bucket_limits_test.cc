@@ -15,8 +15,7 @@ constexpr int64_t kFreeze = 8;
 constexpr int64_t kBucket = 4096;  // elements: RunFacts of a trial
 
 TrialOptions options_with(const Gradient& gradient) {
-  return {.optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = kFreeze},
-          .gradient = gradient};
+  return {.optimizer = onebit_adam_recipe({.freeze = {.step = kFreeze}}), .gradient = gradient};
 }
 
 // Of `rank` in `step`, squared, by bucket.
@@ -222,7 +221,7 @@ TEST(BucketLimits, HoldWhatWakesARow) {
       trial.limit(std::vector<double>(count, limit));
       EXPECT_EQ(trial.step().woken_elements, 96);
       auto& optimizer = dynamic_cast<OneBitAdam&>(trial.optimizer());
-      return double{optimizer.variance().data<float>()[5 * 96 + 1]};
+      return double{optimizer.normalized().variance.data<float>()[5 * 96 + 1]};
     })[0];
   };
   const double plain = variance_after(1e9), held = variance_after(0.5), less = variance_after(0.05);

@@ -6,18 +6,17 @@
 #include <vector>
 
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/optim/onebit_adam.h"
 #include "tests/optim/memory_state.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
 namespace {
 
-OptimizerConfig automatic(int64_t window) {
-  return {.type = OptimizerType::kOneBitAdam,
-          .beta2 = 0.99,
-          .freeze_step = std::nullopt,
-          .freeze_window = window,
-          .parity = Parity::kDeepSpeed};
+constexpr double kBeta2 = 0.99;  // a tenth of its memory is ten updates
+
+FreezeOptions automatic(int64_t window) {
+  return {.step = std::nullopt, .window = window};
 }
 
 // Feeds variances of a given norm until the rule freezes; the update, or 0 after `updates`.
@@ -35,7 +34,7 @@ int64_t frozen_after(FreezeRule& rule, int64_t first, int64_t updates,
 }
 
 TEST(FreezeRule, ANumber) {
-  FreezeRule rule({.freeze_step = 100}, {});
+  FreezeRule rule({.step = 100}, kBeta2, {});
   EXPECT_FALSE(rule.observes(50));
   EXPECT_TRUE(rule.observes(51));
   EXPECT_TRUE(rule.observes(100));
@@ -44,7 +43,7 @@ TEST(FreezeRule, ANumber) {
 }
 
 TEST(FreezeRule, WaitsForTheWarmupOfTheRate) {
-  FreezeRule rule(automatic(0), {.schedule_warmup = 300});
+  FreezeRule rule(automatic(100), kBeta2, {.schedule_warmup = 300});
   const int64_t frozen = frozen_after(rule, 1, 1000, [](int64_t) { return 1; });
   EXPECT_GT(frozen, 300 + FreezeRule::kObservedUpdates);
   // One sample in a sixteenth of the window of 100.
@@ -52,52 +51,47 @@ TEST(FreezeRule, WaitsForTheWarmupOfTheRate) {
 }
 
 TEST(FreezeRule, WaitsForTheVariance) {
-  // Falls by a tenth a window (more than 4 %) until update 1000, then stays.
+  // Falls below a half in ten updates, until update 400, then stays.
   const auto norm = [](int64_t update) {
-    return std::pow(0.9, static_cast<double>(std::min<int64_t>(update, 1000)) / 100);
+    return std::pow(0.4, static_cast<double>(std::min<int64_t>(update, 400)) / 10);
   };
   for (const int64_t window : {0, 50}) {
-    FreezeRule rule(automatic(window), {.schedule_warmup = 300});
+    FreezeRule rule(automatic(window), kBeta2, {.schedule_warmup = 300});
     const int64_t frozen = frozen_after(rule, 1, 3000, norm);
-    EXPECT_GT(frozen, 1000);
-    EXPECT_LT(frozen, 1000 + 100 + FreezeRule::kObservedUpdates + 12);
+    EXPECT_GT(frozen, 400);
+    EXPECT_LT(frozen, 400 + 50 + FreezeRule::kObservedUpdates + 12);
   }
 }
 
 TEST(FreezeRule, WaitsForAVarianceThatGrows) {
-  // By half a window until update 1000, then stays.
+  // More than doubles in ten updates, until update 400, then stays.
   const auto norm = [](int64_t update) {
-    return std::pow(1.5, static_cast<double>(std::min<int64_t>(update, 1000)) / 100);
+    return std::pow(2.5, static_cast<double>(std::min<int64_t>(update, 400)) / 10);
   };
   for (const int64_t window : {0, 50}) {
-    FreezeRule rule(automatic(window), {.schedule_warmup = 300});
+    FreezeRule rule(automatic(window), kBeta2, {.schedule_warmup = 300});
     const int64_t frozen = frozen_after(rule, 1, 3000, norm);
-    EXPECT_GT(frozen, 1000);
-    EXPECT_LT(frozen, 1000 + 100 + FreezeRule::kObservedUpdates + 12);
+    EXPECT_GT(frozen, 400);
+    EXPECT_LT(frozen, 400 + 50 + FreezeRule::kObservedUpdates + 12);
   }
 }
 
 TEST(FreezeRule, NeverBeforeAWholeWindow) {
-  FreezeRule rule(automatic(0), {});
+  FreezeRule rule(automatic(100), kBeta2, {});
   EXPECT_GE(frozen_after(rule, 1, 1000, [](int64_t) { return 1; }),
             100 + FreezeRule::kObservedUpdates);
 }
 
-TEST(FreezeRule, ATenthOfTheWindowWhereTheVarianceGoesOn) {
-  OptimizerConfig config = automatic(0);
-  config.parity = Parity::kNone;
-  FreezeRule rule(config, {});
+TEST(FreezeRule, TheWindowIsATenthOfAdamsMemory) {
+  FreezeRule rule(automatic(0), kBeta2, {});
   const int64_t frozen = frozen_after(rule, 1, 1000, [](int64_t) { return 1; });
   EXPECT_GE(frozen, 10 + FreezeRule::kObservedUpdates);
   EXPECT_LE(frozen, 12 + FreezeRule::kObservedUpdates);
 }
 
-// There the variance only must not be about to halve or to double.
-TEST(FreezeRule, SettledEnoughWhereTheVarianceGoesOn) {
-  OptimizerConfig config = automatic(0);
-  config.parity = Parity::kNone;
+TEST(FreezeRule, SettledIsNeitherHalvedNorDoubled) {
   for (const double factor : {0.3, 0.6, 1.6, 3.0}) {  // a window of ten updates
-    FreezeRule rule(config, {.schedule_warmup = 300});
+    FreezeRule rule(automatic(0), kBeta2, {.schedule_warmup = 300});
     const int64_t frozen = frozen_after(rule, 1, 2000, [&](int64_t update) {
       return std::pow(factor, static_cast<double>(std::min<int64_t>(update, 330)) / 10);
     });
@@ -110,36 +104,36 @@ TEST(FreezeRule, SettledEnoughWhereTheVarianceGoesOn) {
 
 // LRRangeTest's warm-up is as long as can be: no number of updates may be added to it.
 TEST(FreezeRule, WarnsWhereTheRateNeverStopsToRise) {
-  const auto warning_of = [](const OptimizerConfig& config, int64_t warmup) {
+  const auto warning_of = [](const FreezeOptions& options, int64_t warmup) {
     ::testing::internal::CaptureStderr();
-    const FreezeRule rule(config, {.total_steps = 200, .schedule_warmup = warmup});
+    const FreezeRule rule(options, kBeta2, {.total_steps = 200, .schedule_warmup = warmup});
     return ::testing::internal::GetCapturedStderr();
   };
   EXPECT_NE(warning_of(automatic(0), INT64_MAX).find("nothing will be compressed"),
             std::string::npos);
   EXPECT_NE(warning_of(automatic(0), 170).find("before update 220"), std::string::npos);
   EXPECT_EQ(warning_of(automatic(0), 10), "");
-  EXPECT_EQ(warning_of({.freeze_step = 20}, INT64_MAX), "");
+  EXPECT_EQ(warning_of({.step = 20}, INT64_MAX), "");
 }
 
 TEST(FreezeRule, NothingLearnedIsNotSettled) {
-  FreezeRule rule(automatic(0), {});
+  FreezeRule rule(automatic(0), kBeta2, {});
   EXPECT_EQ(frozen_after(rule, 1, 1000, [](int64_t) { return 0; }), 0);
 }
 
 TEST(FreezeRule, ResumesExactly) {
   const auto norm = [](int64_t update) {
-    return std::pow(0.9, static_cast<double>(std::min<int64_t>(update, 200)) / 100);
+    return std::pow(0.4, static_cast<double>(std::min<int64_t>(update, 200)) / 10);
   };
-  FreezeRule unbroken(automatic(0), {.schedule_warmup = 100});
+  FreezeRule unbroken(automatic(0), kBeta2, {.schedule_warmup = 100});
   const int64_t expected = frozen_after(unbroken, 1, 3000, norm);
   ASSERT_GT(expected, 250);
   for (const int64_t at : {150L, 240L, expected - 10}) {
-    FreezeRule first(automatic(0), {.schedule_warmup = 100});
+    FreezeRule first(automatic(0), kBeta2, {.schedule_warmup = 100});
     EXPECT_EQ(frozen_after(first, 1, at, norm), 0);
     MemoryState state;
     first.save(state);
-    FreezeRule second(automatic(0), {.schedule_warmup = 100});
+    FreezeRule second(automatic(0), kBeta2, {.schedule_warmup = 100});
     second.load(MemoryReader({state}));
     EXPECT_EQ(frozen_after(second, at + 1, 3000, norm), expected) << "at " << at;
   }
@@ -147,8 +141,8 @@ TEST(FreezeRule, ResumesExactly) {
 
 // All ranks freeze after the same update and stay equal, with real steps.
 TEST(FreezeRule, RanksAgree) {
-  TrialOptions options{.optimizer = automatic(20)};
-  options.optimizer.parity = Parity::kNone;
+  TrialOptions options{
+      .optimizer = onebit_adam_recipe({.adam = {.beta2 = kBeta2}, .freeze = automatic(20)})};
   options.run.schedule_warmup = 10;
   const auto ends = on_ranks(3, options, [](Trial& trial) {
     int frozen = 0;

@@ -1,6 +1,7 @@
 // Ranks that are processes train to the same bits as ranks that are threads.
 #include <gtest/gtest.h>
 
+#include "onebit/optim/onebit_adam.h"
 #include "tests/comm/mpi_environment.h"
 #include "tests/optim/trial.h"
 
@@ -22,9 +23,8 @@ TEST(MpiTraining, GivesTheBitsOfThreads) {
   const std::vector<double> none, some(3, 2.0);  // a trial has three buckets
   for (const auto& [overlap, limits] :
        {std::pair(false, none), std::pair(true, none), std::pair(true, some)}) {
-    TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam,
-                                       .weight_decay = 0.01,
-                                       .freeze_step = kFreeze},
+    TrialOptions options{.optimizer = onebit_adam_recipe(
+                             {.adam = {.weight_decay = 0.01}, .freeze = {.step = kFreeze}}),
                          .gradient = late_gradient,
                          .overlap = overlap};
     options.norm_limits = limits;

@@ -6,6 +6,7 @@
 
 #include "onebit/base/philox.h"
 #include "onebit/ops/onebit_update.h"
+#include "onebit/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
@@ -115,7 +116,7 @@ TEST(NoiseRatio, VarianceFollowsAdamsWhileTheShareOfNoiseRises) {
       return static_cast<float>(signal + noise);
     };
     TrialOptions options{
-        .optimizer = {.type = OptimizerType::kOneBitAdam, .beta2 = 0.99, .freeze_step = freeze},
+        .optimizer = onebit_adam_recipe({.adam = {.beta2 = 0.99}, .freeze = {.step = freeze}}),
         .gradient = gradient};
     const auto states = on_ranks(kWorld, options, [&](Trial& trial) {
       trial.steps(kSteps);

@@ -195,9 +195,8 @@ class Restatement {
 
 TEST(OneBitAdamReference, FourRanksFollowTheRestatement) {
   constexpr int64_t kSteps = kFreeze + 40;
-  TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam,
-                                     .weight_decay = kDecay,
-                                     .freeze_step = kFreeze}};
+  TrialOptions options{.optimizer = onebit_adam_recipe(
+                           {.adam = {.weight_decay = kDecay}, .freeze = {.step = kFreeze}})};
   const auto found = on_ranks(kWorld, options, [](Trial& trial) {
     trial.steps(kSteps);
     return trial.values();

@@ -12,15 +12,15 @@ namespace {
 
 constexpr int64_t kFreeze = 8;
 
-OptimizerConfig onebit_config() {
-  return {.type = OptimizerType::kOneBitAdam, .weight_decay = 0.01, .freeze_step = kFreeze};
+OneBitAdamOptions onebit_options() {
+  return {.adam = {.weight_decay = 0.01}, .freeze = {.step = kFreeze}, .moving_rows = {}};
 }
 
 // The variants whose arithmetic differs.
-std::vector<OptimizerConfig> variants() {
-  std::vector<OptimizerConfig> all(3, onebit_config());
-  all[1].decoupled_decay = false;
-  all[2].bias_correction = false;
+std::vector<OneBitAdamOptions> variants() {
+  std::vector<OneBitAdamOptions> all(3, onebit_options());
+  all[1].adam.decoupled_decay = false;
+  all[2].adam.bias_correction = false;
   return all;
 }
 
@@ -28,10 +28,11 @@ std::vector<OptimizerConfig> variants() {
 // made of gradients that were each divided when they came.
 TEST(OneBitAdam, SwitchesWithoutASeam) {
   for (const bool correction : {true, false}) {
-    TrialOptions options{.optimizer = onebit_config()};
-    options.optimizer.bias_correction = correction;
+    OneBitAdamOptions onebit = onebit_options();
+    onebit.adam.bias_correction = correction;
     // Its share of d changes with the bias of the variance.
-    options.optimizer.epsilon = 1e-20;
+    onebit.adam.epsilon = 1e-20;
+    const TrialOptions options{.optimizer = onebit_adam_recipe(onebit)};
     const auto world = comm::make_single_rank();
     Trial trial(*world, options);
     const std::vector<float> start = trial.values();
@@ -47,7 +48,7 @@ TEST(OneBitAdam, SwitchesWithoutASeam) {
         c1 = 0.9 * c1 + 0.1;
         v = 0.999 * v + 0.001 * g * g;
         c2 = 0.999 * c2 + 0.001;
-        d = std::sqrt(v / (correction ? c2 : 1)) + options.optimizer.epsilon;
+        d = std::sqrt(v / (correction ? c2 : 1)) + onebit.adam.epsilon;
         m = 0.9 * m * (step > kFreeze ? d / d_before : 1) + 0.1 * g;
         const double decay = *trial.table().name_at(place) == "bias" ? 0 : 0.01;
         value -= 1e-3 * (m / (correction ? c1 : 1) / d + decay * value);
@@ -62,34 +63,36 @@ TEST(OneBitAdam, SwitchesWithoutASeam) {
 
 TEST(OneBitAdam, ReplicasStayEqual) {
   for (const int world_size : {1, 2, 3}) {
-    for (const OptimizerConfig& config : variants()) {
-      const auto all = on_ranks(world_size, {.optimizer = config}, [](Trial& trial) {
-        std::vector<std::vector<float>> history;
-        for (int step = 0; step < 14; ++step) {
-          const StepReport report = trial.step();
-          EXPECT_TRUE(report.applied);
-          EXPECT_EQ(report.phase, step < kFreeze ? Phase::kWarmup : Phase::kCompressed);
-          EXPECT_EQ(report.froze_now, step + 1 == kFreeze);
-          history.push_back(trial.values());
-          for (const float value : history.back()) EXPECT_TRUE(std::isfinite(value));
-        }
-        return history;
-      });
+    for (const OneBitAdamOptions& onebit : variants()) {
+      const auto all =
+          on_ranks(world_size, {.optimizer = onebit_adam_recipe(onebit)}, [](Trial& trial) {
+            std::vector<std::vector<float>> history;
+            for (int step = 0; step < 14; ++step) {
+              const StepReport report = trial.step();
+              EXPECT_TRUE(report.applied);
+              EXPECT_EQ(report.phase, step < kFreeze ? Phase::kWarmup : Phase::kCompressed);
+              EXPECT_EQ(report.froze_now, step + 1 == kFreeze);
+              history.push_back(trial.values());
+              for (const float value : history.back()) EXPECT_TRUE(std::isfinite(value));
+            }
+            return history;
+          });
       for (const auto& history : all) EXPECT_EQ(history, all[0]);
     }
   }
 }
 
 TEST(OneBitAdam, OverlapChangesNothing) {
-  for (const OptimizerConfig& config : variants()) {
+  for (const OneBitAdamOptions& onebit : variants()) {
     for (const int world_size : {1, 3}) {
       std::vector<std::vector<float>> ends;
       for (const bool overlap : {false, true}) {
         const auto values =
-            on_ranks(world_size, {.optimizer = config, .overlap = overlap}, [](Trial& trial) {
-              trial.steps(15);
-              return trial.values();
-            });
+            on_ranks(world_size, {.optimizer = onebit_adam_recipe(onebit), .overlap = overlap},
+                     [](Trial& trial) {
+                       trial.steps(15);
+                       return trial.values();
+                     });
         ends.push_back(values[0]);
       }
       EXPECT_EQ(ends[0], ends[1]);
@@ -100,7 +103,7 @@ TEST(OneBitAdam, OverlapChangesNothing) {
 // What is not transmitted is owed, at the workers and at the owners.
 TEST(OneBitAdam, ErrorFeedbackConserves) {
   constexpr int kWorld = 3;
-  TrialOptions options{.optimizer = onebit_config()};
+  TrialOptions options{.optimizer = onebit_adam_recipe(onebit_options())};
   options.run.bucket_bytes = 1 << 20;  // one bucket: owned chunks are simply one after the other
   struct Step {
     MemoryState before, after;
@@ -111,7 +114,7 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
     Step step{.before = trial.save()};
     trial.step();
     step.after = trial.save();
-    const View momentum = dynamic_cast<OneBitAdam&>(trial.optimizer()).momentum();
+    const View momentum = dynamic_cast<OneBitAdam&>(trial.optimizer()).normalized().momentum.view();
     step.momentum.assign(momentum.data<float>(), momentum.data<float>() + momentum.elements());
     return step;
   });
@@ -155,9 +158,9 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
 }
 
 TEST(OneBitAdam, ResumesExactlyInEveryPhase) {
-  for (const OptimizerConfig& config : variants()) {
+  for (const OneBitAdamOptions& onebit : variants()) {
     for (const int at : {3, 7, 8, 12}) {
-      const TrialOptions options{.optimizer = config};
+      const TrialOptions options{.optimizer = onebit_adam_recipe(onebit)};
       struct End {
         MemoryState saved, ended;
         std::vector<float> values, end_values;
@@ -187,7 +190,7 @@ TEST(OneBitAdam, ResumesExactlyInEveryPhase) {
 // The error feedback that the ranks owe together is the same before and after, whatever their
 // number.
 TEST(OneBitAdam, ResumesOnOtherRanks) {
-  const TrialOptions options{.optimizer = onebit_config()};
+  const TrialOptions options{.optimizer = onebit_adam_recipe(onebit_options())};
   const auto saved = on_ranks(2, options, [](Trial& trial) {
     trial.steps(kFreeze + 4);
     return std::pair(trial.save(), trial.values());
@@ -237,12 +240,14 @@ TEST(OneBitAdam, ResumesOnOtherRanks) {
 
 // A larger freeze_step on a checkpoint of the compressed phase: Adam goes on from its moments.
 TEST(OneBitAdam, GoesBackToTheWarmupWhereTheFreezeLiesAhead) {
-  const auto saved = on_ranks(2, {.optimizer = onebit_config()}, [](Trial& trial) {
-    trial.steps(kFreeze + 1);
-    return std::pair(trial.save(), trial.values());
-  });
-  TrialOptions later{.optimizer = onebit_config()};
-  later.optimizer.freeze_step = kFreeze + 5;
+  const auto saved =
+      on_ranks(2, {.optimizer = onebit_adam_recipe(onebit_options())}, [](Trial& trial) {
+        trial.steps(kFreeze + 1);
+        return std::pair(trial.save(), trial.values());
+      });
+  OneBitAdamOptions ahead = onebit_options();
+  ahead.freeze.step = kFreeze + 5;
+  const TrialOptions later{.optimizer = onebit_adam_recipe(ahead)};
   const auto adam = on_ranks(2, later, [](Trial& trial) {
     trial.steps(kFreeze + 1);
     return trial.save();
@@ -279,7 +284,7 @@ TEST(OneBitAdam, NotFiniteMovesNothing) {
   for (const float bad :
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     for (const bool overlap : {false, true}) {
-      const TrialOptions options{.optimizer = onebit_config(),
+      const TrialOptions options{.optimizer = onebit_adam_recipe(onebit_options()),
                                  .gradient = with_bad(1, kFreeze + 3, bad),
                                  .overlap = overlap};
       const auto values = on_ranks(3, options, [](Trial& trial) {
@@ -305,7 +310,7 @@ TEST(OneBitAdam, NotFiniteMovesNothing) {
 
 // All memory of both phases is booked before the first step.
 TEST(OneBitAdam, BooksTheCompressedPhaseAtTheStart) {
-  on_ranks(2, {.optimizer = onebit_config()}, [](Trial& trial) {
+  on_ranks(2, {.optimizer = onebit_adam_recipe(onebit_options())}, [](Trial& trial) {
     const int64_t elements = trial.table().size_elements();
     const int64_t booked = trial.optimizer().state_bytes();
     // Two moments and what the worker owes.
@@ -317,7 +322,8 @@ TEST(OneBitAdam, BooksTheCompressedPhaseAtTheStart) {
 }
 
 TEST(OneBitAdam, WritesTheComputeCopy) {
-  const TrialOptions options{.optimizer = onebit_config(), .compute = DType::kBF16};
+  const TrialOptions options{.optimizer = onebit_adam_recipe(onebit_options()),
+                             .compute = DType::kBF16};
   on_ranks(2, options, [](Trial& trial) {
     trial.steps(kFreeze + 3);
     const Tensor copied = to_cpu_f32(trial.table().compute_values());
@@ -330,7 +336,7 @@ TEST(OneBitAdam, WritesTheComputeCopy) {
 }
 
 TEST(OneBitAdam, CountsWireBytes) {
-  on_ranks(2, {.optimizer = onebit_config()}, [](Trial& trial) {
+  on_ranks(2, {.optimizer = onebit_adam_recipe(onebit_options())}, [](Trial& trial) {
     trial.steps(kFreeze);
     const int64_t before = trial.optimizer().wire_bytes_sent();
     trial.step();

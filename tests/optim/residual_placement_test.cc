@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "onebit/comm/bucket.h"
+#include "onebit/compress/bucket_size.h"
 #include "onebit/optim/gradient_signs.h"
+#include "onebit/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
@@ -54,8 +56,7 @@ Kept kept_by(const std::vector<MemoryState>& states, int64_t elements, int64_t b
 
 TEST(ResidualPlacement, IsKeptOnAnotherNumberOfRanks) {
   constexpr int64_t kFreeze = 8;
-  const TrialOptions options{
-      .optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = kFreeze}};
+  const TrialOptions options{.optimizer = onebit_adam_recipe({.freeze = {.step = kFreeze}})};
   const auto saved = on_ranks(3, options, [](Trial& trial) {
     trial.steps(kFreeze + 4);
     return std::pair(trial.save(), trial.values());
@@ -87,8 +88,7 @@ TEST(ResidualPlacement, IsKeptOnAnotherNumberOfRanks) {
 // Ranks share the reading: each takes its part of every saved buffer, none all of them.
 TEST(ResidualPlacement, RanksTogetherReadEveryBufferOnce) {
   constexpr int64_t kFreeze = 8;
-  const TrialOptions options{
-      .optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = kFreeze}};
+  const TrialOptions options{.optimizer = onebit_adam_recipe({.freeze = {.step = kFreeze}})};
   for (const int saved_ranks : {2, 4, 8}) {
     const auto saved = on_ranks(saved_ranks, options, [](Trial& trial) {
       trial.steps(kFreeze + 2);
@@ -119,36 +119,32 @@ TEST(ResidualPlacement, RanksTogetherReadEveryBufferOnce) {
 }
 
 TEST(SavedBytes, AreWhatTheRanksSaveInEitherPhase) {
-  for (const Parity parity : {Parity::kNone, Parity::kDeepSpeed}) {
-    TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = 8}};
-    options.optimizer.parity = parity;
-    options.optimizer.bias_correction = parity == Parity::kNone;
-    for (const int ranks : {1, 2, 3}) {
-      const auto saved = on_ranks(ranks, options, [](Trial& trial) {
-        trial.steps(3);
-        const int64_t planned = trial.optimizer().saved_bytes(Phase::kCompressed);
-        EXPECT_EQ(trial.optimizer().saved_bytes(Phase::kWarmup), 8 * trial.table().size_elements());
-        trial.steps(9);
-        return std::pair(trial.save(), planned);
-      });
-      int64_t bytes = 0;
-      for (const auto& [name, buffer] : saved[0].first.replicated_buffers) {
+  const TrialOptions options{.optimizer = onebit_adam_recipe({.freeze = {.step = 8}})};
+  for (const int ranks : {1, 2, 3}) {
+    const auto saved = on_ranks(ranks, options, [](Trial& trial) {
+      trial.steps(3);
+      const int64_t planned = trial.optimizer().saved_bytes(Phase::kCompressed);
+      EXPECT_EQ(trial.optimizer().saved_bytes(Phase::kWarmup), 8 * trial.table().size_elements());
+      trial.steps(9);
+      return std::pair(trial.save(), planned);
+    });
+    int64_t bytes = 0;
+    for (const auto& [name, buffer] : saved[0].first.replicated_buffers) {
+      bytes += static_cast<int64_t>(buffer.size() * sizeof(float));
+    }
+    for (const auto& [state, planned] : saved) {
+      for (const auto& [name, buffer] : state.own_buffers) {
         bytes += static_cast<int64_t>(buffer.size() * sizeof(float));
       }
-      for (const auto& [state, planned] : saved) {
-        for (const auto& [name, buffer] : state.own_buffers) {
-          bytes += static_cast<int64_t>(buffer.size() * sizeof(float));
-        }
-      }
-      // The measures of noise, of 32768 elements each, are left out.
-      EXPECT_NEAR(static_cast<double>(saved[0].second), static_cast<double>(bytes), 8);
     }
+    // The measures of noise, of 32768 elements each, are left out.
+    EXPECT_NEAR(static_cast<double>(saved[0].second), static_cast<double>(bytes), 8);
   }
 }
 
 // The same ranks with other buckets: a run goes on bit for bit, whatever the cut.
 TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
-  TrialOptions options{.optimizer = {.type = OptimizerType::kOneBitAdam, .freeze_step = 8}};
+  TrialOptions options{.optimizer = onebit_adam_recipe({.freeze = {.step = 8}})};
   options.run.bucket_bytes = 8192;
   struct End {
     MemoryState saved;
@@ -191,7 +187,9 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
       table.add({.name = "weight", .shape = {kElements}});
       table.allocate(Device{}, DType::kF32);
       const Tensor momentum = Tensor::zeros(Device{}, DType::kF32, {table.size_elements()});
-      GradientSigns signs(communicator, table, kLeastBytes, ConstView(), momentum.view());
+      const comm::Buckets buckets =
+          compress::sized_buckets(table.size_elements(), ranks, kLeastBytes);
+      GradientSigns signs(communicator, buckets, ConstView(), momentum.view());
       work(signs);
       signs.save(states[static_cast<size_t>(communicator.rank())]);
     });

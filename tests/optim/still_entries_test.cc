@@ -13,8 +13,10 @@ namespace {
 
 constexpr int64_t kFreeze = 8, kColumns = 96;
 
-OptimizerConfig onebit_config() {
-  return {.type = OptimizerType::kOneBitAdam, .weight_decay = 0.1, .freeze_step = kFreeze};
+std::shared_ptr<const OptimizerRecipe> onebit_recipe(
+    const std::map<std::string, int64_t>& moving_rows = {}) {
+  return onebit_adam_recipe(
+      {.adam = {.weight_decay = 0.1}, .freeze = {.step = kFreeze}, .moving_rows = moving_rows});
 }
 
 // "words" stands first: rows from 20 on have no gradient, but row 30 on the last rank alone from
@@ -35,7 +37,7 @@ std::vector<float> row_of(const std::vector<float>& flat, int64_t row) {
 
 TEST(StillEntries, StayExactlyWhereTheyAre) {
   for (const int world_size : {1, 2, 3}) {
-    const TrialOptions options{.optimizer = onebit_config(),
+    const TrialOptions options{.optimizer = onebit_recipe(),
                                .gradient = sparse_gradient(world_size - 1)};
     on_ranks(world_size, options, [](Trial& trial) {
       trial.steps(kFreeze);
@@ -59,7 +61,7 @@ TEST(StillEntries, FirstGradientWakesTheRow) {
     for (const bool overlap : {false, true}) {
       const int last = world_size - 1;
       const TrialOptions options{
-          .optimizer = onebit_config(), .gradient = sparse_gradient(last), .overlap = overlap};
+          .optimizer = onebit_recipe(), .gradient = sparse_gradient(last), .overlap = overlap};
       const auto values = on_ranks(world_size, options, [&](Trial& trial) {
         trial.steps(11);
         const std::vector<float> before = trial.values();
@@ -112,7 +114,7 @@ TEST(StillEntries, CancellingGradientsWakeNothing) {
     if (step <= kFreeze) return 0.0f;
     return rank == 0 ? 0.5f : -0.5f;
   };
-  const TrialOptions options{.optimizer = onebit_config(), .gradient = opposite};
+  const TrialOptions options{.optimizer = onebit_recipe(), .gradient = opposite};
   on_ranks(2, options, [](Trial& trial) {
     trial.steps(kFreeze);
     const std::vector<float> frozen = trial.values();
@@ -152,7 +154,7 @@ TEST(StillEntries, SkippedStepWakesNothing) {
     if (place == 5000 && rank == 0 && step == 12) return NAN;
     return sparse_gradient(1)(rank, step, place);
   };
-  const TrialOptions options{.optimizer = onebit_config(), .gradient = bad};
+  const TrialOptions options{.optimizer = onebit_recipe(), .gradient = bad};
   on_ranks(2, options, [](Trial& trial) {
     trial.steps(11);
     const std::vector<float> before = trial.values();
@@ -165,8 +167,7 @@ TEST(StillEntries, SkippedStepWakesNothing) {
 }
 
 TEST(StillEntries, HeldRowsNeverMove) {
-  TrialOptions options{.optimizer = onebit_config()};
-  options.optimizer.moving_rows["words"] = 12;
+  const TrialOptions options{.optimizer = onebit_recipe({{"words", 12}})};
   on_ranks(2, options, [](Trial& trial) {
     trial.steps(kFreeze);
     const std::vector<float> frozen = trial.values();
@@ -180,8 +181,7 @@ TEST(StillEntries, HeldRowsNeverMove) {
 
 TEST(StillEntries, HeldRowsNeedAName) {
   const auto world = comm::make_single_rank();
-  TrialOptions options{.optimizer = onebit_config()};
-  options.optimizer.moving_rows["word"] = 12;
+  const TrialOptions options{.optimizer = onebit_recipe({{"word", 12}})};
   try {
     Trial trial(*world, options);
     FAIL() << "an unknown tensor was accepted";
@@ -191,7 +191,7 @@ TEST(StillEntries, HeldRowsNeedAName) {
 }
 
 TEST(StillEntries, ResumeKeepsThemStill) {
-  const TrialOptions options{.optimizer = onebit_config(), .gradient = sparse_gradient(1)};
+  const TrialOptions options{.optimizer = onebit_recipe(), .gradient = sparse_gradient(1)};
   for (const int at : {10, 15}) {
     const auto first = on_ranks(2, options, [&](Trial& trial) {
       trial.steps(at);

@@ -37,7 +37,7 @@ Trial::Trial(comm::Communicator& communicator, const TrialOptions& options)
       places_.push_back(entry.offset_elements + i);
     }
   }
-  optimizer_ = make_optimizer(options.optimizer, table_, communicator, options.run);
+  optimizer_ = options.optimizer->make(table_, communicator, options.run);
 }
 
 void Trial::fill_gradients() {

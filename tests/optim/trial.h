@@ -11,7 +11,7 @@
 
 #include "onebit/comm/communicator.h"
 #include "onebit/comm/thread_communicator.h"
-#include "onebit/optim/make_optimizer.h"
+#include "onebit/optim/adam.h"
 #include "tests/optim/memory_state.h"
 
 namespace onebit::optim {
@@ -23,7 +23,7 @@ using Gradient = std::function<float(int rank, int64_t step, int64_t place)>;
 float noisy_gradient(int rank, int64_t step, int64_t place);
 
 struct TrialOptions {
-  OptimizerConfig optimizer;
+  std::shared_ptr<const OptimizerRecipe> optimizer = adam_recipe({});
   RunFacts run{.bucket_bytes = 16384};  // two blocks: several buckets
   DType compute = DType::kF32;
   Gradient gradient = noisy_gradient;
@@ -54,7 +54,7 @@ class Trial {
   Optimizer& optimizer() { return *optimizer_; }
   Context& context() { return context_; }
   comm::Communicator& communicator() { return communicator_; }
-  // From here on, instead of the one that make_optimizer() made.
+  // From here on, instead of the one that the recipe made.
   void replace_optimizer(std::unique_ptr<Optimizer> optimizer) {
     optimizer_ = std::move(optimizer);
   }

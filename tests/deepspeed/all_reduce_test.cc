@@ -1,5 +1,5 @@
 // DeepSpeed's golden example: two ranks, ten elements padded to sixteen, the same inputs twice.
-#include "onebit/compress/parity_all_reduce.h"
+#include "tests/deepspeed/all_reduce.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "onebit/comm/thread_communicator.h"
 
-namespace onebit::compress {
+namespace onebit::deepspeed {
 namespace {
 
 using comm::Communicator;
@@ -30,7 +30,7 @@ Bytes bytes_of(std::span<const uint8_t> bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-void check_first_call(Communicator& world, ParityAllReduce& all_reduce,
+void check_first_call(Communicator& world, AllReduce& all_reduce,
                       const std::vector<float>& values) {
   const double s0 = 3.0214079913179552, s1 = 3.9522579338695794;
   expect_close(std::array{s0, -s0, s0, -s0, s0, -s0, s0, -s0, s1, -s1}, values, "result");
@@ -58,7 +58,7 @@ void check_first_call(Communicator& world, ParityAllReduce& all_reduce,
   }
 }
 
-void check_second_call(Communicator& world, ParityAllReduce& all_reduce,
+void check_second_call(Communicator& world, AllReduce& all_reduce,
                        const std::vector<float>& values) {
   const double s0 = 4.137373184961821, s1 = 5.409974917899169;
   expect_close(std::array{-s0, -s0, s0, s0, s0, s0, -s0, -s0, s1, s1}, values, "result");
@@ -69,9 +69,9 @@ void check_second_call(Communicator& world, ParityAllReduce& all_reduce,
   EXPECT_EQ(bytes_of(all_reduce.server_signs()), first ? Bytes{60} : Bytes{192});
 }
 
-TEST(ParityAllReduce, FollowsTheGoldenExample) {
+TEST(AllReduce, FollowsTheGoldenExample) {
   comm::run_thread_world(2, [](Communicator& world) {
-    ParityAllReduce all_reduce(world, 10);
+    AllReduce all_reduce(world, 10);
     std::vector<float> values = kInputs[static_cast<size_t>(world.rank())];
     all_reduce.run(values);
     check_first_call(world, all_reduce, values);
@@ -81,20 +81,20 @@ TEST(ParityAllReduce, FollowsTheGoldenExample) {
   });
 }
 
-TEST(ParityAllReduce, PadsAsTheOriginal) {
+TEST(AllReduce, PadsAsTheOriginal) {
   const std::array<std::pair<int, int64_t>, 8> units{
       {{1, 8}, {2, 16}, {3, 72}, {4, 32}, {5, 200}, {6, 144}, {7, 392}, {8, 64}}};
   for (const auto& [world_size, unit] : units) {
-    EXPECT_EQ(parity_padded_elements(1, world_size), unit);
-    EXPECT_EQ(parity_padded_elements(unit, world_size), unit);
-    EXPECT_EQ(parity_padded_elements(unit + 1, world_size), 2 * unit);
+    EXPECT_EQ(padded_elements(1, world_size), unit);
+    EXPECT_EQ(padded_elements(unit, world_size), unit);
+    EXPECT_EQ(padded_elements(unit + 1, world_size), 2 * unit);
   }
 }
 
-TEST(ParityAllReduce, EveryRankEndsWithTheSameBits) {
+TEST(AllReduce, EveryRankEndsWithTheSameBits) {
   std::vector<std::vector<float>> results(7);
   comm::run_thread_world(7, [&](Communicator& world) {
-    ParityAllReduce all_reduce(world, 1000);
+    AllReduce all_reduce(world, 1000);
     std::vector<float> values;
     for (int i = 0; i < 1000; ++i) {
       values.push_back(static_cast<float>((i * 37 + world.rank() * 11) % 101 - 50));
@@ -106,4 +106,4 @@ TEST(ParityAllReduce, EveryRankEndsWithTheSameBits) {
 }
 
 }  // namespace
-}  // namespace onebit::compress
+}  // namespace onebit::deepspeed

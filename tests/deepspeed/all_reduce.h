@@ -10,15 +10,15 @@
 
 #include "onebit/comm/communicator.h"
 
-namespace onebit::compress {
+namespace onebit::deepspeed {
 
 // Elements after padding.
-int64_t parity_padded_elements(int64_t elements, int world_size);
+int64_t padded_elements(int64_t elements, int world_size);
 
 // One tensor's state; CPU only.
-class ParityAllReduce {
+class AllReduce {
  public:
-  ParityAllReduce(comm::Communicator& communicator, int64_t elements);
+  AllReduce(comm::Communicator& communicator, int64_t elements);
 
   // values [elements]: this rank's, then the compressed average, the same bits on every rank.
   void run(std::span<float> values);
@@ -39,4 +39,4 @@ class ParityAllReduce {
   float worker_scale_ = 0, server_scale_ = 0;
 };
 
-}  // namespace onebit::compress
+}  // namespace onebit::deepspeed

@@ -1,4 +1,4 @@
-// Saved buffers that belong to one rank each.
+// The state of an optimizer in a checkpoint: whose it is, and buffers that belong to one rank each.
 #pragma once
 
 #include <string>
@@ -9,6 +9,10 @@
 #include "onebit/params/state.h"
 
 namespace onebit::optim {
+
+void save_state_name(params::StateWriter&, const std::string& name);
+// Error: the state is another optimizer's, with both names.
+void check_state_name(const params::StateReader&, const std::string& name);
 
 // Each of these reads and sends, where as many ranks load as have saved, about as much as the
 // buffer of one rank. Error: a saved buffer has not the elements that this model needs.

@@ -5,12 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <memory>
 
 #include "onebit/base/philox.h"
 #include "onebit/comm/thread_communicator.h"
-#include "onebit/optim/make_optimizer.h"
+#include "onebit/optim/adam.h"
+#include "onebit/optim/onebit_adam.h"
+#include "tests/deepspeed/onebit_adam.h"
 
-namespace onebit::optim {
+namespace onebit::deepspeed {
 namespace {
 
 constexpr int64_t kOutputs = 16, kInputs = 24, kSamples = 8;
@@ -74,19 +78,20 @@ void average(comm::Communicator& communicator, const params::Table& table) {
   for (float& one : gradients) one /= kWorld;
 }
 
-double final_distance(const char* recipe) {
+using MakeOptimizer =
+    std::function<std::unique_ptr<optim::Optimizer>(const params::Table&, comm::Communicator&)>;
+
+double final_distance(const MakeOptimizer& make) {
   double result = 0;
   comm::run_thread_world(kWorld, [&](comm::Communicator& communicator) {
     Context context = Context::cpu(1);
     params::Table table;
     Regression regression(table);
     table.allocate(Device{}, DType::kF32);
-    const OptimizerConfig config =
-        parse_optimizer_config(JsonReader(parse_json(recipe, "test"), "test", "optimizer"));
-    const auto optimizer = make_optimizer(config, table, communicator, {});
+    const auto optimizer = make(table, communicator);
     for (int64_t step = 1; step <= kSteps; ++step) {
       regression.make_gradient(communicator.rank(), step);
-      if (optimizer->gradient_need() == GradientNeed::kAveragedOverRanks) {
+      if (optimizer->gradient_need() == optim::GradientNeed::kAveragedOverRanks) {
         average(communicator, table);
       }
       const double left = 1 - static_cast<double>(step) / kSteps;
@@ -97,20 +102,26 @@ double final_distance(const char* recipe) {
   return result;
 }
 
+MakeOptimizer of_recipe(std::shared_ptr<const optim::OptimizerRecipe> recipe) {
+  return [recipe](const params::Table& table, comm::Communicator& communicator) {
+    return recipe->make(table, communicator, {});
+  };
+}
+
 TEST(GrowingGradients, SurviveAnEarlyFreeze) {
   const double start = 0.5;  // the mean of cos^2
-  const double adam = final_distance(R"({"type": "Adam"})");
-  EXPECT_LT(adam, 1e-3 * start);
-  EXPECT_LT(final_distance(R"({"type": "OneBitAdam", "params": {"freeze_step": 50}})"),
+  EXPECT_LT(final_distance(of_recipe(optim::adam_recipe({}))), 1e-3 * start);
+  EXPECT_LT(final_distance(of_recipe(optim::onebit_adam_recipe({.freeze = {.step = 50}}))),
             1e-2 * start);
 }
 
 TEST(GrowingGradients, DivergeWhereTheVarianceIsFrozen) {
   const double start = 0.5;
-  EXPECT_GT(final_distance(R"({"type": "OneBitAdam",
-                               "params": {"freeze_step": 51, "parity": "deepspeed"}})"),
-            100 * start);
+  const auto frozen = [](const params::Table& table, comm::Communicator& communicator) {
+    return std::make_unique<OneBitAdam>(OneBitAdamOptions{.freeze_step = 51}, table, communicator);
+  };
+  EXPECT_GT(final_distance(frozen), 100 * start);
 }
 
 }  // namespace
-}  // namespace onebit::optim
+}  // namespace onebit::deepspeed

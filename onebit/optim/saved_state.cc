@@ -1,4 +1,4 @@
-#include "onebit/optim/own_buffer.h"
+#include "onebit/optim/saved_state.h"
 
 #include "onebit/base/error.h"
 #include "onebit/comm/chunked.h"
@@ -16,6 +16,19 @@ void require_elements(const params::StateReader& reader, const std::string& name
 }
 
 }  // namespace
+
+void save_state_name(params::StateWriter& writer, const std::string& name) {
+  writer.scalar("optimizer", name);
+}
+
+void check_state_name(const params::StateReader& reader, const std::string& name) {
+  const Json saved = reader.scalar("optimizer");
+  require(saved.is_string(), "the checkpoint holds no optimizer state");
+  require(saved.get<std::string>() == name,
+          "the checkpoint holds the state of the optimizer {}, the recipe asks for {}: resume with "
+          "the same optimizer.type, or start from the model alone",
+          saved.get<std::string>(), name);
+}
 
 std::vector<float> own_buffer(const params::StateReader& reader, const std::string& name, int rank,
                               int64_t elements) {

@@ -1,4 +1,4 @@
-#include "onebit/compress/parity_all_reduce.h"
+#include "tests/deepspeed/all_reduce.h"
 
 #include <cmath>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "onebit/base/error.h"
 
-namespace onebit::compress {
+namespace onebit::deepspeed {
 namespace {
 
 // The signs of `values`, most significant bit first, their RMS scale, and what is left over, in
@@ -36,22 +36,22 @@ void put_message(std::byte* to, float scale, const uint8_t* signs, size_t sign_b
 
 }  // namespace
 
-int64_t parity_padded_elements(int64_t elements, int world_size) {
+int64_t padded_elements(int64_t elements, int world_size) {
   const int64_t unit = world_size * std::lcm(int64_t{8}, int64_t{world_size});
   return (elements + unit - 1) / unit * unit;
 }
 
-ParityAllReduce::ParityAllReduce(comm::Communicator& communicator, int64_t elements)
+AllReduce::AllReduce(comm::Communicator& communicator, int64_t elements)
     : communicator_(communicator),
       elements_(elements),
-      padded_elements_(parity_padded_elements(elements, communicator.world_size())),
+      padded_elements_(padded_elements(elements, communicator.world_size())),
       chunk_elements_(padded_elements_ / communicator.world_size()),
       worker_residual_(static_cast<size_t>(padded_elements_)),
       server_residual_(static_cast<size_t>(chunk_elements_)),
       worker_signs_(static_cast<size_t>(padded_elements_ / 8)),
       server_signs_(static_cast<size_t>(chunk_elements_ / 8)) {}
 
-void ParityAllReduce::run(std::span<float> values) {
+void AllReduce::run(std::span<float> values) {
   ONEBIT_INVARIANT(static_cast<int64_t>(values.size()) == elements_);
   const auto world = static_cast<size_t>(communicator_.world_size());
   const auto chunk = static_cast<size_t>(chunk_elements_);
@@ -94,4 +94,4 @@ void ParityAllReduce::run(std::span<float> values) {
   }
 }
 
-}  // namespace onebit::compress
+}  // namespace onebit::deepspeed

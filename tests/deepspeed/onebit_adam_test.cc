@@ -1,6 +1,6 @@
 // The golden trace of DeepSpeed's arithmetic: two ranks, one tensor of 4 elements, made with a
 // model of the algorithm in double precision.
-#include "onebit/optim/deepspeed_onebit_adam.h"
+#include "tests/deepspeed/onebit_adam.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,14 @@
 #include "onebit/comm/thread_communicator.h"
 #include "tests/optim/memory_state.h"
 
-namespace onebit::optim {
+namespace onebit::deepspeed {
 namespace {
+
+using optim::GradientNeed;
+using optim::MemoryReader;
+using optim::MemoryState;
+using optim::Phase;
+using optim::StepReport;
 
 float golden_gradient(int rank, int64_t k, int64_t i) {
   const double even = i % 2 == 0 ? 1 : -1, second = rank == 1 ? 1 : -1;
@@ -33,13 +39,10 @@ constexpr Row kTrace[5] = {
     {{0.35447246, 0.18870949, -0.010893711, -0.33692978},
      {0.0068357203, 0.0068357203, -0.0068357203, 0.0068357203}}};
 
-OptimizerConfig golden_config(bool per_tensor) {
-  return parse_optimizer_config(JsonReader(
-      parse_json(fmt::format(R"({{"type": "OneBitAdam", "params": {{"parity": "deepspeed",
-                 "lr": 1e-2, "weight_decay": 0.01, "freeze_step": 3, "scale_of": "{}"}}}})",
-                             per_tensor ? "tensor" : "group"),
-                 "golden"),
-      "golden", "optimizer"));
+OneBitAdamOptions golden_options(bool per_tensor) {
+  return {.adam = {.learning_rate = 1e-2, .weight_decay = 0.01},
+          .freeze_step = 3,
+          .scale_per_tensor = per_tensor};
 }
 
 class GoldenRank {
@@ -49,8 +52,7 @@ class GoldenRank {
     parameter_ = table_.add({.name = "p", .shape = {4}, .decay = true});
     table_.allocate(Device{}, DType::kF32);
     for (int i = 0; i < 4; ++i) values()[i] = 0.5f - 0.25f * static_cast<float>(i);
-    optimizer_ = std::make_unique<DeepSpeedOneBitAdam>(golden_config(per_tensor), table_,
-                                                       communicator, RunFacts{});
+    optimizer_ = std::make_unique<OneBitAdam>(golden_options(per_tensor), table_, communicator);
   }
 
   StepReport step(int64_t k) {
@@ -66,17 +68,17 @@ class GoldenRank {
   float* values() { return table_.value(parameter_).data<float>(); }
   Context& context() { return context_; }
   params::Table& table() { return table_; }
-  DeepSpeedOneBitAdam& optimizer() { return *optimizer_; }
+  OneBitAdam& optimizer() { return *optimizer_; }
 
  private:
   comm::Communicator& communicator_;
   Context context_;
   params::Table table_;
   int parameter_ = 0;
-  std::unique_ptr<DeepSpeedOneBitAdam> optimizer_;
+  std::unique_ptr<OneBitAdam> optimizer_;
 };
 
-TEST(DeepSpeedOneBitAdam, GoldenTrace) {
+TEST(OneBitAdam, GoldenTrace) {
   for (const bool per_tensor : {true, false}) {
     comm::run_thread_world(2, [per_tensor](comm::Communicator& communicator) {
       GoldenRank rank(communicator, per_tensor);
@@ -86,19 +88,19 @@ TEST(DeepSpeedOneBitAdam, GoldenTrace) {
         EXPECT_EQ(report.froze_now, k == 2);
         for (int i = 0; i < 4; ++i) {
           EXPECT_NEAR(rank.values()[i], kTrace[k - 1].p[i], 1e-6) << "p, k " << k << " i " << i;
-          const float m = rank.optimizer().momentum().data<float>()[i];
+          const float m = rank.optimizer().moments().momentum.data<float>()[i];
           EXPECT_NEAR(m, kTrace[k - 1].m[i], 1e-6) << "m, k " << k << " i " << i;
         }
       }
       const double frozen[4] = {1.2937831e-05, 5.6500924e-05, 6.0838279e-05, 2.5784896e-05};
       for (int i = 0; i < 4; ++i) {
-        EXPECT_NEAR(rank.optimizer().variance().data<float>()[i], frozen[i], 1e-11);
+        EXPECT_NEAR(rank.optimizer().moments().variance.data<float>()[i], frozen[i], 1e-11);
       }
     });
   }
 }
 
-TEST(DeepSpeedOneBitAdam, ResumesExactly) {
+TEST(OneBitAdam, ResumesExactly) {
   for (const int64_t at : {1, 2, 3, 4}) {
     std::vector<MemoryState> saved(2);
     std::vector<std::vector<float>> values(2), ends(2);
@@ -122,7 +124,7 @@ TEST(DeepSpeedOneBitAdam, ResumesExactly) {
   }
 }
 
-TEST(DeepSpeedOneBitAdam, NotFiniteChangesNothing) {
+TEST(OneBitAdam, NotFiniteChangesNothing) {
   comm::run_thread_world(2, [](comm::Communicator& communicator) {
     GoldenRank rank(communicator, true);
     for (int64_t k = 1; k <= 3; ++k) rank.step(k);
@@ -141,4 +143,4 @@ TEST(DeepSpeedOneBitAdam, NotFiniteChangesNothing) {
 }
 
 }  // namespace
-}  // namespace onebit::optim
+}  // namespace onebit::deepspeed

@@ -1,0 +1,60 @@
+#include "onebit/optim/adam_rule.h"
+
+namespace onebit::optim {
+
+AdamRule::AdamRule(const AdamOptions& options, const params::Table& table) : options_(options) {
+  for (const auto& [range, decay] : table.decay_ranges()) {
+    ranges_.push_back({range.begin, range.end, decay ? options.weight_decay : 0});
+  }
+}
+
+void AdamRule::step(Context& context, params::Table& table, const Moments& moments,
+                    const StepInput& input) {
+  advance(input);
+  const bool copies = table.compute_type() != DType::kF32;
+  ops::adam_update(context, {.value = table.values(),
+                             .compute_value = copies ? table.compute_values() : View(),
+                             .gradient = table.gradients(),
+                             .momentum = moments.momentum.view(),
+                             .variance = moments.variance.view(),
+                             .ranges = ranges_,
+                             .learning_rate = input.learning_rate,
+                             .gradient_scale = input.gradient_scale,
+                             .beta1 = beta1(input),
+                             .beta2 = options_.beta2,
+                             .epsilon = options_.epsilon,
+                             .momentum_factor = 1 / momentum_weight(),
+                             .variance_factor = 1 / variance_weight(),
+                             .decoupled = options_.decoupled_decay});
+}
+
+double AdamRule::momentum_weight() const {
+  return options_.bias_correction && momentum_weight_ > 0 ? momentum_weight_ : 1;
+}
+
+double AdamRule::variance_weight() const {
+  return options_.bias_correction && variance_weight_ > 0 ? variance_weight_ : 1;
+}
+
+double AdamRule::next_variance_memory() const {
+  const double beta2 = options_.beta2;
+  const double next_weight = options_.bias_correction ? beta2 * variance_weight_ + (1 - beta2) : 1;
+  return 1 - (1 - beta2) / next_weight;
+}
+
+void AdamRule::advance(const StepInput& input) {
+  momentum_weight_ = beta1(input) * momentum_weight_ + (1 - beta1(input));
+  variance_weight_ = options_.beta2 * variance_weight_ + (1 - options_.beta2);
+}
+
+void AdamRule::save(params::StateWriter& writer) const {
+  writer.scalar("momentum_weight", momentum_weight_);
+  writer.scalar("variance_weight", variance_weight_);
+}
+
+void AdamRule::load(const params::StateReader& reader) {
+  momentum_weight_ = reader.scalar("momentum_weight").get<double>();
+  variance_weight_ = reader.scalar("variance_weight").get<double>();
+}
+
+}  // namespace onebit::optim

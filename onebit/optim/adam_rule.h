@@ -1,0 +1,46 @@
+// How Adam updates: all of it but the moments.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "onebit/device/context.h"
+#include "onebit/ops/adam_update.h"
+#include "onebit/optim/adam_options.h"
+#include "onebit/optim/moments.h"
+#include "onebit/optim/optimizer.h"
+
+namespace onebit::optim {
+
+class AdamRule {
+ public:
+  AdamRule(const AdamOptions& options, const params::Table& table);
+
+  // One update from table.gradients().
+  void step(Context&, params::Table&, const Moments&, const StepInput&);
+
+  const AdamOptions& options() const { return options_; }
+  double beta1(const StepInput& input) const { return input.beta1.value_or(options_.beta1); }
+  // Of the whole table, with the decay of each range.
+  std::span<const ops::UpdateRange> ranges() const { return ranges_; }
+
+  // What to divide the moments by for their unbiased values: 1 - product of the betas so far, so
+  // that it is right for a momentum that is cycled too. 1 without bias correction.
+  double momentum_weight() const;
+  double variance_weight() const;
+  // How much of the unbiased variance the next update keeps: beta2 with bias correction.
+  double next_variance_memory() const;
+  // Counts an update; step() does it itself.
+  void advance(const StepInput& input);
+
+  // The weights.
+  void save(params::StateWriter&) const;
+  void load(const params::StateReader&);
+
+ private:
+  AdamOptions options_;
+  std::vector<ops::UpdateRange> ranges_;
+  double momentum_weight_ = 0, variance_weight_ = 0;
+};
+
+}  // namespace onebit::optim

@@ -1,0 +1,60 @@
+// An optimizer as a recipe asks for it: its options, read and checked, and what can be said of it
+// before there are parameters to train.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/optim/optimizer.h"
+
+namespace onebit::comm {
+class Communicator;
+}
+
+namespace onebit::optim {
+
+struct AdamOptions;
+
+// What an optimizer needs to know of the run.
+struct RunFacts {
+  int64_t total_steps = 0;      // updates of the whole run, for warnings; 0: not known
+  int64_t schedule_warmup = 0;  // Schedule::warmup_updates(): "auto" never freezes before
+  // Of the values in a bucket of the compressed exchange, at least (compress/bucket_size.h).
+  int64_t bucket_bytes = 4 << 20;
+};
+
+class OptimizerRecipe {
+ public:
+  virtual ~OptimizerRecipe() = default;
+
+  // The base rate of the schedules that scale one.
+  virtual double learning_rate() const = 0;
+
+  // Books the state for `table`, which must be allocated and outlives the optimizer, as does the
+  // communicator. Collective.
+  virtual std::unique_ptr<Optimizer> make(const params::Table&, comm::Communicator&,
+                                          const RunFacts&) const = 0;
+
+  // Its numbers, for the line "optimizer" of the table at the start of a run.
+  virtual std::string describe() const = 0;
+  // More lines of that table: name and text.
+  virtual std::vector<std::pair<std::string, std::string>> rows(const RunFacts&,
+                                                                int /*world_size*/) const {
+    return {};
+  }
+
+  // Where the exchange is compressed after a warm-up: the last update of the warm-up, at the
+  // earliest. Empty: nothing ever is.
+  virtual std::optional<int64_t> last_dense_update(const RunFacts&) const { return std::nullopt; }
+  bool compresses() const { return last_dense_update({}).has_value(); }
+
+  // The Adam whose updates the optimizer's are meant to be, which run.watch_adam compares with.
+  // Null: it is no relative of Adam.
+  virtual const AdamOptions* followed_adam() const { return nullptr; }
+};
+
+}  // namespace onebit::optim

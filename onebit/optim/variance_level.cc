@@ -1,0 +1,143 @@
+#include "onebit/optim/variance_level.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "onebit/comm/bucket.h"
+#include "onebit/ops/elementwise.h"
+#include "onebit/optim/saved_state.h"
+
+namespace onebit::optim {
+namespace {
+
+std::vector<float> host_copy(const Tensor& tensor) {
+  std::vector<float> values(static_cast<size_t>(tensor.shape().elements()));
+  copy(View::of(values.data(), tensor.shape()), tensor.view());
+  return values;
+}
+
+void restore(const Tensor& buffer, const params::StateReader& reader, const char* name, int rank) {
+  const std::vector<float> values = own_buffer(reader, name, rank, buffer.shape().elements());
+  copy(buffer.view(), ConstView::of(values.data(), buffer.shape()));
+}
+
+// Rows that are looked up get most of their gradient from the few samples that hold their word:
+// one rank sees too few of them to know their variance, so its own count for 1 / ranks.
+std::vector<float> own_weights(const params::Table& table, int world_size) {
+  const int64_t blocks = comm::blocks_in(table.size_elements());
+  std::vector<float> weights(static_cast<size_t>(blocks * kernels::kSubBlocks), 1.0f);
+  for (const params::Parameter& parameter : table.parameters()) {
+    if (!parameter.declaration.lookup) continue;
+    const int64_t first = parameter.range.begin / kernels::kSubBlockElements;
+    const int64_t last = (parameter.range.end - 1) / kernels::kSubBlockElements;
+    std::fill(weights.begin() + first, weights.begin() + last + 1,
+              1.0f / static_cast<float>(world_size));
+  }
+  return weights;
+}
+
+}  // namespace
+
+VarianceLevel::VarianceLevel(const params::Table& table, comm::Communicator& communicator)
+    : communicator_(communicator),
+      noise_(comm::blocks_in(table.size_elements()), communicator.world_size()) {
+  if (alone()) return;
+  const Device device = table.device();
+  const int64_t blocks = comm::blocks_in(table.size_elements());
+  const std::vector<float> weights = own_weights(table, communicator.world_size());
+  own_weight_ = Tensor::zeros(device, DType::kF32, {blocks * kernels::kSubBlocks});
+  copy(own_weight_.view(), ConstView::of(weights.data(), own_weight_.shape()));
+  energy_ = Tensor::zeros(device, DType::kF32, own_weight_.shape());
+  for (Tensor* tensor : {&ratio_, &sketch_, &mean_sketch_, &block_energy_, &block_variance_}) {
+    *tensor = Tensor::zeros(device, DType::kF32, {blocks});
+  }
+  show_ratios();
+}
+
+void VarianceLevel::show_ratios() {
+  const std::vector<float> ratios = noise_.ratios();
+  copy(ratio_.view(), ConstView::of(ratios.data(), ratio_.shape()));
+}
+
+int64_t VarianceLevel::updates_in_turn() const {
+  return std::min(kTurns, exchanges_ + 1);
+}
+
+void VarianceLevel::prepare(ops::OnebitNormalize& args, double variance_memory) const {
+  args.own_weight = own_weight_.view();
+  args.block_ratio = ratio_.view();
+  args.energy = energy_.view();
+  args.sketch = sketch_.view();
+  args.block_energy = block_energy_.view();
+  args.block_variance = block_variance_.view();
+  args.beta2 = variance_memory;
+  args.turn_factor = 1 / static_cast<double>(updates_in_turn());
+  args.turn = turn();
+  args.sketch_key = static_cast<uint64_t>(exchanges_ + 1);
+  args.alone = alone();
+}
+
+void VarianceLevel::prepare(ops::OnebitMomentum& args, double variance_memory) const {
+  args.turn_memory = std::pow(variance_memory, static_cast<double>(updates_in_turn()));
+  args.turn = turn();
+}
+
+void VarianceLevel::receive(Context& context, ConstView extra, int64_t begin) const {
+  if (alone() || turn() != kSketchTurn) return;
+  const int64_t first = begin / kernels::kBlockElements;
+  ops::cast(context,
+            {.from = extra, .to = mean_sketch_.view().rows(first, first + extra.elements())});
+}
+
+void VarianceLevel::end_exchange(Context& context) {
+  const bool ends_cycle = turn() == kSketchTurn;
+  ++exchanges_;
+  if (alone() || !ends_cycle) return;
+  const std::vector<float> energy = host_copy(block_energy_), variance = host_copy(block_variance_);
+  const std::vector<float> sketch = host_copy(mean_sketch_);
+  noise_.follow(communicator_, {.energy = energy, .variance = variance, .sketch = sketch});
+  ops::fill(context, block_energy_.view(), 0.0f);
+  show_ratios();
+}
+
+void VarianceLevel::save(params::StateWriter& writer) const {
+  writer.scalar("exchanges", exchanges_);
+  noise_.save(writer);
+  if (alone()) return;
+  writer.own("energy", energy_.view());
+  writer.own("sketch", sketch_.view());
+  writer.own("block_energy", block_energy_.view());
+}
+
+void VarianceLevel::load(const params::StateReader& reader) {
+  exchanges_ = 0;
+  noise_.load(reader);
+  if (alone()) return;
+  show_ratios();
+  if (reader.saved_world_size() != communicator_.world_size()) return;
+  exchanges_ = reader.scalar("exchanges").get<int64_t>();
+  const int rank = communicator_.rank();
+  restore(energy_, reader, "energy", rank);
+  restore(sketch_, reader, "sketch", rank);
+  restore(block_energy_, reader, "block_energy", rank);
+}
+
+int64_t VarianceLevel::size_bytes() const {
+  int64_t bytes = 0;
+  for (const Tensor* tensor : {&own_weight_, &energy_, &ratio_, &sketch_, &mean_sketch_,
+                               &block_energy_, &block_variance_}) {
+    bytes += tensor->view().size_bytes();
+  }
+  return bytes;
+}
+
+int64_t VarianceLevel::saved_bytes() const {
+  int64_t bytes = 0;
+  for (const Tensor* tensor : {&energy_, &sketch_, &block_energy_}) {
+    bytes += tensor->view().size_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace onebit::optim

@@ -1,0 +1,102 @@
+#include "onebit/comm/overlapped_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "onebit/comm/dense_exchange.h"
+#include "onebit/comm/thread_communicator.h"
+
+namespace onebit::comm {
+namespace {
+
+constexpr int64_t kElements = 5 * kBlockElements + 100;
+
+// One rank that averages a buffer, in buckets of two blocks.
+class Rank {
+ public:
+  explicit Rank(Communicator& world)
+      : context_(Context::cpu(1)),
+        rank_(world.rank()),
+        values_(kElements),
+        overlapped_(world, Buckets(kElements, 2 * kBlockElements * 4), Device{}) {
+    exchange_ = &overlapped_.make<DenseExchange>(DType::kF32);
+  }
+
+  void begin(int step) {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values_[i] =
+          static_cast<float>(rank_ + 1) * static_cast<float>(i % 13) + static_cast<float>(step);
+    }
+    sent_.clear();
+    overlapped_.begin(context_, [this](Context& context, int64_t bucket) {
+      const Range range = overlapped_.buckets().range(bucket);
+      sent_.push_back(bucket);
+      exchange_->submit(context, bucket,
+                        View::of(values_.data() + range.begin, {range.elements()}));
+    });
+  }
+  void ready(int64_t begin, int64_t end) { overlapped_.ready({begin, end}); }
+  void finish() { overlapped_.finish(context_); }
+
+  const std::vector<float>& values() const { return values_; }
+  const std::vector<int64_t>& sent() const { return sent_; }
+  OverlappedExchange& overlapped() { return overlapped_; }
+
+ private:
+  Context context_;
+  int rank_;
+  std::vector<float> values_;
+  std::vector<int64_t> sent_;
+  DenseExchange* exchange_ = nullptr;
+  OverlappedExchange overlapped_;
+};
+
+// From the end to the beginning, in ranges that are no buckets.
+void announce_all(Rank& rank) {
+  for (int64_t end = kElements; end > 0; end -= 1500) {
+    rank.ready(std::max<int64_t>(0, end - 1500), end);
+  }
+}
+
+TEST(OverlappedExchange, ReceivesTheSameWhetherBucketsLeaveEarlyOrLate) {
+  for (const int world_size : {1, 2, 3}) {
+    run_thread_world(world_size, [&](Communicator& world) {
+      Rank rank(world);
+      for (int step = 0; step < 4; ++step) {
+        rank.begin(step);
+        if (step % 2 == 0) announce_all(rank);
+        rank.finish();
+        EXPECT_EQ(rank.sent(), (std::vector<int64_t>{0, 1, 2}));
+        for (size_t i = 0; i < rank.values().size(); ++i) {
+          const float mean = static_cast<float>(world_size + 1) / 2;
+          // Small whole numbers and halves: exact but for the share of three ranks.
+          ASSERT_NEAR(rank.values()[i],
+                      mean * static_cast<float>(i % 13) + static_cast<float>(step), 1e-5)
+              << i << " in step " << step;
+        }
+      }
+      EXPECT_EQ(rank.overlapped().wire_bytes_sent() > 0, world_size > 1);
+    });
+  }
+}
+
+TEST(OverlappedExchange, SaysWhichRangeWasForgotten) {
+  std::string message;
+  try {
+    run_thread_world(2, [](Communicator& world) {
+      Rank rank(world);
+      rank.begin(0);
+      rank.ready(kBlockElements, kElements);
+      rank.finish();
+    });
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  EXPECT_NE(message.find("2048 elements of [0, 4096) are waited for"), std::string::npos)
+      << message;
+}
+
+}  // namespace
+}  // namespace onebit::comm
