@@ -52,6 +52,23 @@ install_packages() {
     die "apt-get could not install: ${missing[*]}"
 }
 
+# wants_cuda: whether the CUDA backend is compiled, which takes as long as all the rest. Where
+# --cuda asks for it, and where there is a GPU and a compiler for it.
+wants_cuda() {
+  [ -z "${with_cuda:-}" ] || return 0
+  [ -e /dev/nvidia0 ] &&
+    { command -v nvcc || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; } >/dev/null
+}
+
+# configure_release: the preset, with CUDA where it is wanted.
+configure_release() {
+  if wants_cuda; then
+    configure release -DONEBIT_CUDA=ON
+  else
+    configure release -DONEBIT_CUDA=OFF
+  fi
+}
+
 # configure PRESET [OPTION...]; uses ccache where it is installed.
 configure() {
   local preset="$1"
@@ -84,6 +101,6 @@ build() {
 
 build_program() {
   install_packages tools/debian_packages.txt
-  configure release
+  configure_release
   build release onebit_program
 }

@@ -16,7 +16,7 @@ run_bench() {
     die "bench: unknown option \"$1\"; see ./run help"
   fi
   install_packages tools/debian_packages.txt
-  configure release
+  configure_release
   build release all
   for program in build/bench/*_bench; do
     [ -x "$program" ] || die "there is no benchmark program in build/bench"

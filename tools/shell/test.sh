@@ -3,6 +3,7 @@
 
 run_test() {
   local -a stages=() filter=()
+  with_cuda=
   while [ $# -gt 0 ]; do
     case "$1" in
       --stage)
@@ -12,6 +13,15 @@ run_test() {
         esac
         shift 2
         ;;
+      --all)
+        stages=(release dev tsan)
+        shift
+        ;;
+      --cuda)
+        # shellcheck disable=SC2034 # read by wants_cuda
+        with_cuda=yes
+        shift
+        ;;
       --filter)
         [ $# -ge 2 ] || die "--filter takes a regular expression"
         filter=(-R "$2")
@@ -20,7 +30,7 @@ run_test() {
       *) die "test: unknown option \"$1\"; see ./run help" ;;
     esac
   done
-  [ ${#stages[@]} -gt 0 ] || stages=(release dev tsan)
+  [ ${#stages[@]} -gt 0 ] || stages=(release)
   install_packages tools/debian_packages.txt
 
   # A breach of the house's rules needs no compiler to be found.
@@ -52,10 +62,11 @@ test_stage() {
   folder="$(build_folder_of "$preset")"
   rm -rf "$folder/test-results"
   say "$preset: building"
-  configure "$preset" || return 1
   if [ "$preset" = release ]; then
+    configure_release || return 1
     build "$preset" all || return 1
   else
+    configure "$preset" || return 1
     build "$preset" onebit_tests || return 1
   fi
   mkdir -p "$folder/test-results"
