@@ -304,6 +304,14 @@ bool mpi_is_built() {
   return true;
 }
 
+std::string mpi_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+  const std::string words(text.data(), static_cast<size_t>(length));
+  return words.substr(0, words.find_first_of("\n,"));
+}
+
 bool mpi_takes_device_memory() {
   // An extension that Open MPI, MPICH and MVAPICH have by this name, each in another header;
   // whether it is there is seen in the library that was loaded.

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "onebit/comm/communicator.h"
 
 namespace onebit::comm {
 
 bool mpi_is_built();
+// The library's own words ("Open MPI v4.1.4, ..."), its first line; empty where it is not built in.
+std::string mpi_version();
 // Whether pointers to CUDA memory may be given to this MPI, by its own word: one that was not built
 // for them reads them as the host's and crashes. False where it cannot be asked.
 bool mpi_takes_device_memory();

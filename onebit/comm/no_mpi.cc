@@ -17,6 +17,10 @@ bool mpi_is_built() {
   return false;
 }
 
+std::string mpi_version() {
+  return "";
+}
+
 bool mpi_takes_device_memory() {
   return false;
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "onebit/device/cuda_check.h"
+#include "onebit/device/libraries.h"
 #include "onebit/device/memory.h"
 
 namespace onebit {
@@ -101,6 +102,10 @@ void CudaStream::download(void* to, const void* from, int64_t size_bytes) {
              "cudaMemcpyAsync");
   synchronize();
   std::memcpy(to, staging_, static_cast<size_t>(size_bytes));
+}
+
+int cuda_version() {
+  return CUDART_VERSION;
 }
 
 }  // namespace onebit

@@ -1,7 +1,11 @@
 #include "onebit/device/onednn_door.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "onebit/device/libraries.h"
 
 namespace onebit {
 namespace {
@@ -56,6 +60,15 @@ const char* OnednnDoor::instruction_set() {
     default:
       return "unknown";
   }
+}
+
+std::string onednn_version() {
+  const dnnl::version_t* version = dnnl::version();
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
+}
+
+std::string onednn_instruction_set() {
+  return OnednnDoor::instruction_set();
 }
 
 }  // namespace onebit

@@ -47,14 +47,26 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST(Program, EveryCommandExplainsItself) {
   for (const char* command :
-       {"prepare", "pretrain", "evaluate", "fill", "tokenize", "inspect", "convert", "squad",
-        "squad train", "squad predict", "squad evaluate", "squad ask", "squad windows"}) {
+       {"prepare", "pretrain", "evaluate", "fill", "tokenize", "inspect", "doctor", "convert",
+        "squad", "squad train", "squad predict", "squad evaluate", "squad ask", "squad windows"}) {
     const Outcome help = run(std::string(command) + " --help");
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_GT(help.output.size(), 200u) << command;
     if (std::string_view(command).find(' ') != std::string_view::npos) continue;
     EXPECT_NE(run("--help").output.find(command), std::string::npos);
   }
+}
+
+TEST(Program, DoctorMeasuresThisMachine) {
+  const Outcome outcome = run("doctor --threads 1");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  for (const char* part : {"processor", "oneDNN", "GFLOP/s", "GB/s", "wrong"}) {
+    EXPECT_TRUE(contains(outcome.output, part)) << outcome.output;
+  }
+  const Outcome limited = run("ONEDNN_MAX_CPU_ISA=AVX2 ", "doctor --quick");
+  EXPECT_EQ(limited.status, 0) << limited.output;
+  EXPECT_FALSE(contains(limited.output, "GFLOP/s")) << limited.output;
+  EXPECT_TRUE(contains(limited.output, "limited to AVX2")) << limited.output;
 }
 
 TEST(Program, TellsItsVersion) {

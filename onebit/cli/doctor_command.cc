@@ -1,0 +1,161 @@
+// onebit doctor: what this machine and this program have to offer for training, how fast they are,
+// and what looks wrong.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+
+#include "onebit/base/machine.h"
+#include "onebit/base/parallel_for.h"
+#include "onebit/cli/command.h"
+#include "onebit/cli/device_option.h"
+#include "onebit/comm/mpi_communicator.h"
+#include "onebit/comm/nccl_communicator.h"
+#include "onebit/device/libraries.h"
+#include "onebit/device/memory.h"
+#include "onebit/metrics/human.h"
+#include "onebit/metrics/text_table.h"
+#include "onebit/ops/linear.h"
+#include "onebit/training/machine_check.h"
+#include "onebit/training/machine_speed.h"
+
+namespace onebit::cli {
+namespace {
+
+using metrics::human_bytes;
+
+struct Arguments {
+  int threads = 0;
+  bool quick = false;
+};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The path of a program as the shell would find it, or empty.
+std::string in_path(const std::string& program) {
+  std::istringstream folders(environment("PATH"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string path = (folder.empty() ? "." : folder) + "/" + program;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return "";
+}
+
+std::optional<int> openmp_threads() {
+  const std::string text = environment("OMP_NUM_THREADS");
+  int threads = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), threads).ec != std::errc{}) return {};
+  return threads;
+}
+
+training::Surroundings look_around(Context& context) {
+  std::string limit = environment("ONEDNN_MAX_CPU_ISA");
+  if (limit.empty()) limit = environment("DNNL_MAX_CPU_ISA");
+  return {.threads = context.threads(),
+          .has_mpi = comm::mpi_is_built(),
+          .has_mpirun = !in_path("mpirun").empty(),
+          .has_cuda = cuda_version() != 0,
+          .cuda_devices = memory::cuda_device_count(),
+          .native_bf16 = ops::bf16_is_native(context),
+          .onednn_limit = limit == "ALL" || limit == "DEFAULT" ? "" : limit,
+          .openmp_threads = openmp_threads()};
+}
+
+void measure(Context& context, training::Surroundings& around) {
+  constexpr double kSeconds = 0.6;
+  around.f32 = training::measure_product(context, DType::kF32, kSeconds);
+  if (around.native_bf16) {
+    around.bf16 = training::measure_product(context, DType::kBF16, kSeconds);
+  }
+  around.memory = training::measure_memory(context, kSeconds);
+}
+
+std::string counted(int64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string bytes(int64_t count) {
+  return human_bytes(static_cast<double>(count));
+}
+
+void add_machine(metrics::TextTable& table, const Machine& machine) {
+  table.add_title("Machine");
+  table.add_row({"processor", machine.processor.empty() ? "unknown" : machine.processor});
+  table.add_row(
+      {"processors", fmt::format("{} on {}, {}; this process may use {}", machine.processors,
+                                 counted(machine.cores, "core", "cores"),
+                                 counted(machine.numa_nodes, "memory node", "memory nodes"),
+                                 machine.allowed_processors)});
+  table.add_row(
+      {"memory", fmt::format("{}, {} free; {} free in /dev/shm", bytes(machine.memory_bytes),
+                             bytes(machine.available_bytes), bytes(machine.shared_memory_bytes))});
+  table.add_row({"load", fmt::format("{:.2f} in the last minute", machine.load)});
+}
+
+void add_program(metrics::TextTable& table, const training::Surroundings& around) {
+  table.add_title("Program");
+  table.add_row({"onebit", ONEBIT_VERSION});
+  table.add_row({"oneDNN", fmt::format("{}, computes with {}; bf16 {}", onednn_version(),
+                                       onednn_instruction_set(),
+                                       around.native_bf16 ? "native" : "not native (no faster)")});
+  table.add_row({"MPI", around.has_mpi ? comm::mpi_version() : "not built in"});
+  table.add_row({"mpirun", around.has_mpirun ? in_path("mpirun") : "not in PATH"});
+  const int cuda = cuda_version();
+  table.add_row({"CUDA", cuda == 0
+                             ? "not built in"
+                             : fmt::format("{}.{}, {}", cuda / 1000, cuda % 1000 / 10,
+                                           counted(around.cuda_devices, "device", "devices"))});
+  for (int index = 0; index < around.cuda_devices; ++index) {
+    table.add_row({fmt::format("device {}", index), memory::describe_cuda_device(index)});
+  }
+  table.add_row({"NCCL", comm::nccl_is_built() ? "built in" : "not built in"});
+  table.add_row({"threads a rank", fmt::format("{} for one rank on this machine", around.threads)});
+}
+
+void add_speed(metrics::TextTable& table, const training::Surroundings& around) {
+  table.add_title("Measured with these threads");
+  table.add_row({"products, f32", fmt::format("{:.0f} GFLOP/s", around.f32 * 1e-9)});
+  table.add_row({"products, bf16",
+                 around.bf16 > 0 ? fmt::format("{:.0f} GFLOP/s", around.bf16 * 1e-9) : "as f32"});
+  table.add_row({"memory, copied", fmt::format("{:.1f} GB/s", around.memory * 1e-9)});
+}
+
+int run(const Arguments& given) {
+  const Machine machine = read_machine();
+  const int threads = given.threads > 0 ? given.threads : available_threads();
+  Context context = Context::cpu(threads);
+  training::Surroundings around = look_around(context);
+  if (!given.quick) measure(context, around);
+  metrics::TextTable table;
+  add_machine(table, machine);
+  add_program(table, around);
+  if (!given.quick) add_speed(table, around);
+  fmt::print("{}", table.text());
+  const std::vector<std::string> found = training::concerns(machine, around);
+  fmt::print("\n{}\n", found.empty() ? "Nothing looks wrong." : "What looks wrong:");
+  for (const std::string& concern : found) fmt::print("- {}\n", concern);
+  return 0;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand(
+      "doctor", "Show what this machine and this program offer for training, and what looks wrong");
+  command
+      ->add_option("--threads", given->threads,
+                   "Threads to measure with; 0: all processors this process may use")
+      ->check(CLI::Range(0, kMostThreads))
+      ->capture_default_str();
+  command->add_flag("--quick", given->quick, "Measure nothing (measuring takes 2 seconds)");
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli
