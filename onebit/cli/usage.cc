@@ -15,8 +15,12 @@ namespace {
 
 constexpr auto kTimeForRankZero = std::chrono::seconds(1);
 
-// The innermost command that the line names.
-const CLI::App& chosen_command(const CLI::App& program) {
+// The innermost command that the line names, or the program where one of its own options is wrong.
+const CLI::App& wrong_command(const CLI::App& program, const CLI::ParseError& error) {
+  const std::string message = error.what();
+  for (const CLI::Option* option : program.get_options()) {
+    if (message.starts_with(option->get_name() + ":")) return program;
+  }
   const CLI::App* command = &program;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   return *command;
@@ -87,7 +91,7 @@ int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {
     std::this_thread::sleep_for(kTimeForRankZero);
     return kUsageError;
   }
-  const CLI::App& command = chosen_command(program);
+  const CLI::App& command = wrong_command(program, error);
   const std::string name = full_name(command);
   log_error("{}: {}", name, words(command, error));
   fmt::print(stderr, "{} --help tells what it takes.\n", name);

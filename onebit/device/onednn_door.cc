@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "onebit/base/log.h"
 #include "onebit/device/libraries.h"
 
 namespace onebit {
@@ -35,6 +36,7 @@ PreparedPrimitive& OnednnDoor::keep_primitive(const PrimitiveKey& key,
         primitives_.begin(), primitives_.end(),
         [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; }));
   }
+  log_debug("oneDNN: primitive {} of at most {} made", primitives_.size() + 1, kMaxPrimitives);
   primitive.last_use = ++uses_;
   return primitives_.insert_or_assign(key, std::move(primitive)).first->second;
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "onebit/base/clock.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/log.h"
 
@@ -62,6 +63,7 @@ void CheckpointWriter::prune(int64_t keep_last) const {
 void CheckpointWriter::write(const CheckpointJob& job) {
   const bool first = communicator_->rank() == 0;
   const Path partial = folder_.partial_folder(job.tag);
+  const Stopwatch watch;
   try {
     run_on_all(*communicator_, [&] {
       if (first) folder_.begin(job.tag);
@@ -78,6 +80,7 @@ void CheckpointWriter::write(const CheckpointJob& job) {
       folder_.publish(job.tag);
       prune(job.keep_last);
     });
+    log_debug("checkpoint {} written in {:.2f} s", job.tag, watch.seconds());
   } catch (...) {
     std::error_code ignored;
     if (first) std::filesystem::remove_all(partial, ignored);

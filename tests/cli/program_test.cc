@@ -86,6 +86,7 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
   const WrongUse cases[] = {
       {"", "onebit", "name a command"},
       {"pretrian", "onebit", "did you mean pretrain?"},
+      {"--log-level loud doctor", "onebit", "--log-level"},
       {"fill", "onebit fill", "model is required"},
       {"fill run --top 0 text", "onebit fill",
        "--top: must be a whole number of at least 1, got 0"},
