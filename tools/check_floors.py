@@ -19,7 +19,9 @@ MAY_INCLUDE = {
     "ops": "base device tensor",
     "model": "base device tensor params ops",
     "text": "base",
-    "data": "base text",
+    "corpus": "base text",
+    "data": "base text corpus",
+    "squad": "base text corpus data",
     "comm": "base device tensor",
     "compress": "base device tensor comm",
     "optim": "base device tensor params ops comm compress",
@@ -28,11 +30,11 @@ MAY_INCLUDE = {
     "engine": "base device tensor params ops comm compress optim formats metrics",
     "training": "base device tensor params ops model text data comm compress optim formats "
                 "metrics engine",
-    "tasks": "base device tensor params ops model text data comm compress optim formats metrics "
-             "engine training",
+    "tasks": "base device tensor params ops model text corpus data squad comm compress optim "
+             "formats metrics engine training",
     "convert": "base device tensor params model text formats metrics training",
-    "cli": "base device tensor params ops model text data comm compress optim formats metrics "
-           "engine training tasks convert",
+    "cli": "base device tensor params ops model text corpus data squad comm compress optim "
+           "formats metrics engine training tasks convert",
 }
 
 # (what is included, who may include it, why): vendor headers stay behind their doors.
