@@ -1,6 +1,9 @@
-// What the few functions that a pickle may name give: dicts, storages, tensors.
+#include "onebit/formats/pickle_objects.h"
+
+#include <utility>
+
+#include "onebit/formats/pickle_globals.h"
 #include "onebit/formats/quote.h"
-#include "onebit/formats/unpickler.h"
 
 namespace onebit::formats {
 namespace {
@@ -9,28 +12,53 @@ constexpr size_t kMostAxes = 16;
 
 }  // namespace
 
-void Unpickler::spend(size_t numbers) {
+PickleIndex PickleObjects::add(PickleValue value) {
+  if (pickle_.values.size() >= kMostPickleValues) {
+    reader_.refuse(fmt::format("a pickle of more than {} values", kMostPickleValues));
+  }
+  pickle_.values.push_back(std::move(value));
+  return static_cast<PickleIndex>(pickle_.values.size() - 1);
+}
+
+void PickleObjects::extend(PickleIndex container, const std::vector<PickleIndex>& items) {
+  PickleValue& target = pickle_.values[container];
+  if (target.kind == PickleKind::kOther) return;
+  const bool is_dict = target.kind == PickleKind::kDict;
+  if ((!is_dict && target.kind != PickleKind::kList) || (is_dict && items.size() % 2 != 0)) {
+    reader_.refuse("a damaged pickle: items for what is no container");
+  }
+  target.items.insert(target.items.end(), items.begin(), items.end());
+}
+
+Pickle PickleObjects::finish(PickleIndex root, size_t size_bytes) {
+  pickle_.root = root;
+  pickle_.size_bytes = size_bytes;
+  return std::move(pickle_);
+}
+
+void PickleObjects::spend(size_t numbers) {
   spent_ += numbers;
   if (spent_ > kMostPickleBytes / 4) {
     reader_.refuse("a pickle that builds far more than it holds; it is hostile");
   }
 }
 
-const PickleValue& Unpickler::item(const PickleValue& tuple, size_t index, const char* what) const {
+const PickleValue& PickleObjects::item(const PickleValue& tuple, size_t index,
+                                       const char* what) const {
   if (tuple.kind != PickleKind::kTuple || index >= tuple.items.size()) {
     reader_.refuse(fmt::format("a damaged pickle: {} is missing", what));
   }
   return pickle_.values[tuple.items[index]];
 }
 
-int64_t Unpickler::integer(const PickleValue& value, const char* what) const {
+int64_t PickleObjects::integer(const PickleValue& value, const char* what) const {
   if (value.kind != PickleKind::kInteger || value.integer < 0) {
     reader_.refuse(fmt::format("a damaged pickle: {} is not a whole number from 0", what));
   }
   return value.integer;
 }
 
-std::vector<int64_t> Unpickler::integers(const PickleValue& value, const char* what) const {
+std::vector<int64_t> PickleObjects::integers(const PickleValue& value, const char* what) const {
   if (value.kind != PickleKind::kTuple || value.items.size() > kMostAxes) {
     reader_.refuse(fmt::format("a damaged pickle: {} is not a list of numbers", what));
   }
@@ -41,7 +69,7 @@ std::vector<int64_t> Unpickler::integers(const PickleValue& value, const char* w
   return numbers;
 }
 
-PickleIndex Unpickler::reduce(PickleIndex function, PickleIndex arguments) {
+PickleIndex PickleObjects::reduce(PickleIndex function, PickleIndex arguments) {
   // References last until a value is added, which every case does at its end.
   const PickleValue &callee = pickle_.values[function], &tuple = pickle_.values[arguments];
   if (callee.kind != PickleKind::kGlobal || tuple.kind != PickleKind::kTuple) {
@@ -75,7 +103,7 @@ PickleIndex Unpickler::reduce(PickleIndex function, PickleIndex arguments) {
 }
 
 // OrderedDict() or, from Python 2, OrderedDict([[key, value], ...]).
-PickleIndex Unpickler::new_dict(const PickleValue& arguments) {
+PickleIndex PickleObjects::new_dict(const PickleValue& arguments) {
   PickleValue dict{PickleKind::kDict, 0, {}, {}};
   if (!arguments.items.empty()) {
     const PickleValue& pairs = pickle_.values[arguments.items[0]];
@@ -95,7 +123,7 @@ PickleIndex Unpickler::new_dict(const PickleValue& arguments) {
 }
 
 // (storage, offset, size, stride, ...)
-PickleIndex Unpickler::new_tensor(const PickleValue& arguments) {
+PickleIndex PickleObjects::new_tensor(const PickleValue& arguments) {
   const PickleValue& storage = item(arguments, 0, "a tensor's storage");
   if (storage.kind != PickleKind::kStorage) {
     reader_.refuse("a damaged pickle: a tensor without a storage");
@@ -121,7 +149,7 @@ PickleIndex Unpickler::new_tensor(const PickleValue& arguments) {
 }
 
 // ("storage", class, key, location, elements[, view]); view: (key, offset, elements) or None.
-PickleIndex Unpickler::new_storage(PickleIndex identity) {
+PickleIndex PickleObjects::new_storage(PickleIndex identity) {
   const PickleValue& tuple = pickle_.values[identity];
   const PickleValue& kind = item(tuple, 0, "a storage's kind");
   if (kind.kind != PickleKind::kText || kind.text != "storage") {
@@ -153,7 +181,8 @@ PickleIndex Unpickler::new_storage(PickleIndex identity) {
   } else {
     const TorchStorage& known_one = pickle_.storages[found->second];
     if (known_one.elements != storage.elements || known_one.type.name != storage.type.name) {
-      reader_.refuse(fmt::format("storage {} is told in two ways", quote(storage.key)));
+      reader_.refuse(fmt::format("storage {} is given twice, with different sizes or types",
+                                 quote(storage.key)));
     }
   }
   return add(std::move(value));
