@@ -12,14 +12,15 @@
 #include <string>
 
 #include "onebit/base/parallel_for.h"
+#include "onebit/corpus/prepare.h"
+#include "onebit/corpus/token_store.h"
 #include "onebit/data/batch_stream.h"
 #include "onebit/data/epoch_index.h"
-#include "onebit/data/prepare.h"
-#include "onebit/data/token_store.h"
 
 namespace {
 
 using namespace onebit;
+using namespace onebit::corpus;
 using namespace onebit::data;
 
 Path scratch() {

@@ -21,10 +21,10 @@
 #include "onebit/base/parallel_for.h"
 #include "onebit/base/philox.h"
 #include "onebit/comm/thread_communicator.h"
-#include "onebit/data/span_stream.h"
 #include "onebit/engine/engine.h"
 #include "onebit/model/question_answering_model.h"
 #include "onebit/optim/adam.h"
+#include "onebit/squad/span_stream.h"
 #include "onebit/training/device_batch.h"
 
 namespace {
@@ -53,8 +53,8 @@ engine::EngineConfig engine_config(const Settings& settings) {
 }
 
 // [PAD] up to `length`, read and answered like any token: what padding costs.
-void pad(data::SpanBatch& batch, int64_t length) {
-  data::SpanBatch padded;
+void pad(squad::SpanBatch& batch, int64_t length) {
+  squad::SpanBatch padded;
   padded.clear();
   padded.spans = batch.spans;
   padded.windows = batch.windows;
@@ -72,7 +72,7 @@ void pad(data::SpanBatch& batch, int64_t length) {
 
 class Bench {
  public:
-  Bench(Context& context, const Settings& settings, const data::SquadFeatures& features)
+  Bench(Context& context, const Settings& settings, const squad::Features& features)
       : context_(context),
         settings_(settings),
         stream_(features, {.seed = 1,
@@ -103,8 +103,7 @@ class Bench {
   double tokens_a_window = 0;
 
  private:
-  static model::BertConfig config_of(const Settings& settings,
-                                     const data::SquadFeatures& features) {
+  static model::BertConfig config_of(const Settings& settings, const squad::Features& features) {
     model::BertConfig config = model::preset(settings.preset);
     config.vocab_size = features.vocabulary().size();
     if (settings.layers > 0) config.layers = settings.layers;
@@ -133,13 +132,13 @@ class Bench {
 
   Context& context_;
   const Settings& settings_;
-  data::SpanStream stream_;
+  squad::SpanStream stream_;
   params::Table table_;
   model::QuestionAnsweringModel model_;
   std::unique_ptr<comm::Communicator> communicator_;
   training::DeviceBatchBuffer buffer_;
   std::unique_ptr<engine::Engine> engine_;
-  data::SpanBatch batch_;
+  squad::SpanBatch batch_;
 };
 
 // Whole numbers; a line that begins with '#' is a comment.
@@ -164,9 +163,9 @@ text::Vocabulary numbered_words() {
 }
 
 // A question of one word on a paragraph for every length, its answer in the middle.
-data::SquadDataset random_windows(const Settings& settings, const text::Vocabulary& vocabulary) {
+squad::Dataset random_windows(const Settings& settings, const text::Vocabulary& vocabulary) {
   constexpr int64_t kOthers = 4;  // [CLS], the question, [SEP] twice
-  data::SquadDataset dataset;
+  squad::Dataset dataset;
   dataset.source = settings.windows;
   RandomSequence random(1, 2, 3);
   for (const int64_t length : read_lengths(settings.windows)) {
@@ -179,9 +178,9 @@ data::SquadDataset random_windows(const Settings& settings, const text::Vocabula
       const auto beyond_special = static_cast<uint32_t>(vocabulary.size() - 5);
       context += vocabulary.token(5 + static_cast<int32_t>(random.below(beyond_special))) + ' ';
     }
-    data::SquadQuestion question{.id = std::to_string(dataset.questions.size()),
-                                 .text = vocabulary.token(5),
-                                 .paragraph = static_cast<uint32_t>(dataset.paragraphs.size())};
+    squad::Question question{.id = std::to_string(dataset.questions.size()),
+                             .text = vocabulary.token(5),
+                             .paragraph = static_cast<uint32_t>(dataset.paragraphs.size())};
     question.answers.push_back({.first_word = words / 2, .last_word = words / 2});
     dataset.questions.push_back(question);
     dataset.paragraphs.push_back({.context = context});
@@ -189,7 +188,7 @@ data::SquadDataset random_windows(const Settings& settings, const text::Vocabula
   return dataset;
 }
 
-void measure(const Settings& settings, const data::SquadFeatures& features) {
+void measure(const Settings& settings, const squad::Features& features) {
   Context context = context_on(settings.device, settings.threads);
   Bench bench(context, settings, features);
   bench.rate(settings.padded);
@@ -217,9 +216,9 @@ void run(const Settings& settings) {
   require(real != settings.vocabulary.empty(), "--data and --vocab belong together");
   const auto vocabulary = std::make_shared<text::Vocabulary>(
       real ? text::Vocabulary::load(settings.vocabulary) : numbered_words());
-  const data::SquadDataset dataset = real ? data::read_squad(settings.data, data::SquadUse::kTrain)
-                                          : random_windows(settings, *vocabulary);
-  const data::SquadFeatures features(
+  const squad::Dataset dataset = real ? squad::read_dataset(settings.data, squad::Use::kTrain)
+                                      : random_windows(settings, *vocabulary);
+  const squad::Features features(
       dataset, vocabulary, text::Casing::kUncased,
       {.max_sequence_length = settings.max_length, .threads = settings.threads});
   if (settings.lengths) {

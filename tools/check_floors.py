@@ -20,7 +20,9 @@ MAY_INCLUDE = {
     "ops": "base device tensor kernels",
     "model": "base device tensor kernels params ops",
     "text": "base",
-    "data": "base text",
+    "corpus": "base text",
+    "data": "base text corpus",
+    "squad": "base text corpus data",
     "comm": "base device tensor kernels",
     "compress": "base device tensor kernels comm",
     "optim": "base device tensor kernels params ops comm compress",
@@ -29,11 +31,11 @@ MAY_INCLUDE = {
     "engine": "base device tensor kernels params ops comm compress optim formats metrics",
     "training": "base device tensor kernels params ops model text data comm compress optim "
                 "formats metrics engine",
-    "tasks": "base device tensor kernels params ops model text data comm compress optim "
-             "formats metrics engine training",
+    "tasks": "base device tensor kernels params ops model text corpus data squad comm compress "
+             "optim formats metrics engine training",
     "convert": "base device tensor params model text formats metrics training",
-    "cli": "base device tensor kernels params ops model text data comm compress optim formats "
-           "metrics engine training tasks convert",
+    "cli": "base device tensor kernels params ops model text corpus data squad comm compress optim "
+           "formats metrics engine training tasks convert",
 }
 
 # (what is included, who may include it, why): vendor headers stay behind their doors.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the house's habits: sizes, names, op families, mirrored tests, macros, stray words.
+"""Checks the house's habits: sizes, names, op families, mirrored tests that are named after what
+they test, macros, stray words.
 
 Exit status 1 with file:line for every breach. Limits stand at the top.
 Usage: check_layout.py [ROOT]
@@ -8,6 +9,7 @@ import re
 import sys
 from pathlib import Path
 
+import tests_by_name
 from check_floors import MAY_INCLUDE
 from cpp_source import (ROOT, Report, cpp_files, functions, tree_files,
                         without_comments_and_strings)
@@ -189,6 +191,7 @@ def main(root=ROOT):
     names = {str(path) for path in files}
     check_op_families(report, names)
     check_mirror(report, names)
+    tests_by_name.check(report, names)
     check_macro_budget(report, macros)
     return report.finish(len(files))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/golden/squad_features.json: invented paragraphs cut into windows, labelled and
+"""Writes tests/squad/golden/features.json: invented paragraphs cut into windows, labelled and
 answered by the published rules (squad_rules.py), with Hugging Face's `tokenizers` on the vocabulary
 in tests/text/golden. Needs a Python with the package `tokenizers`.
 """
@@ -89,7 +89,7 @@ def main():
         {"options": options,
          "questions": [golden_of(tokens, options, number, context, question)
                        for number, (context, question) in questions]} for options in OPTIONS]}
-    (FILE / "squad_features.json").write_text(json.dumps(content, indent=1) + "\n")
+    (FILE / "features.json").write_text(json.dumps(content, indent=1) + "\n")
     print(sum(len(q["windows"]) for run in content["runs"] for q in run["questions"]), "windows")
 
 

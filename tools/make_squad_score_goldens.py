@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/golden/squad_scores.json: small sets of questions, predictions, and what the
+"""Writes tests/squad/golden/scores.json: small sets of questions, predictions, and what the
 official rules (squad_rules.py) give for them.
 
     tools/make_squad_score_goldens.py [--official EVALUATE_V1 EVALUATE_V2]
@@ -19,7 +19,7 @@ import tempfile
 
 import squad_rules as rules
 
-FILE = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "golden"
+FILE = pathlib.Path(__file__).resolve().parent.parent / "tests" / "squad" / "golden"
 ANSWERS = [
     ["Denver Broncos", "The Denver Broncos", "Broncos"], ["24\u201310"], ["gold", "the color gold"],
     ["Caf\u00e9 de la R\u00e9gence", "caf\u00e9"], ["\u0130stanbul"], ["\u039f\u0394\u039f\u03a3", "\u03bf\u03b4\u03cc\u03c2"],
@@ -126,7 +126,7 @@ def main():
     content = {"datasets": {"1.1": dataset(), "2.0": dataset({1, 4, 5, 11, 17, 20})},
                "cases": [{k: v for k, v in case.items() if k != "dataset"} for case in made]}
     FILE.mkdir(exist_ok=True)
-    (FILE / "squad_scores.json").write_text(json.dumps(content, indent=1) + "\n")
+    (FILE / "scores.json").write_text(json.dumps(content, indent=1) + "\n")
     print(f"{len(made)} cases, {compared} compared with the official scripts")
 
 

@@ -4,6 +4,7 @@
 
 #include "onebit/cli/command.h"
 #include "onebit/tasks/inspect.h"
+#include "onebit/tasks/inspection_text.h"
 
 namespace onebit::cli {
 namespace {

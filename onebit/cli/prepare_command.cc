@@ -9,7 +9,7 @@
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/usage.h"
-#include "onebit/data/prepare.h"
+#include "onebit/corpus/prepare.h"
 #include "onebit/training/interruption.h"
 
 namespace onebit::cli {
@@ -23,7 +23,7 @@ struct Arguments {
   bool overwrite = false, cased = false, uncased = false;
 };
 
-void show_progress(const data::PrepareProgress& progress) {
+void show_progress(const corpus::PrepareProgress& progress) {
   std::string line =
       fmt::format("{}: {:.1f} MB of text, {:.1f} MB/s", progress.phase,
                   static_cast<double>(progress.text_bytes) / 1e6, progress.megabytes_per_second);
@@ -35,8 +35,8 @@ void show_progress(const data::PrepareProgress& progress) {
   }
 }
 
-data::PrepareOptions to_options(const Arguments& given) {
-  data::PrepareOptions options;
+corpus::PrepareOptions to_options(const Arguments& given) {
+  corpus::PrepareOptions options;
   for (const auto& input : given.inputs) options.inputs.emplace_back(input);
   options.output = given.output;
   if (!given.vocabulary.empty()) options.vocabulary = given.vocabulary;
@@ -47,7 +47,7 @@ data::PrepareOptions to_options(const Arguments& given) {
   }
   if (given.cased) options.casing = text::Casing::kCased;
   if (given.uncased) options.casing = text::Casing::kUncased;
-  options.format = data::text_format_from_name(given.format);
+  options.format = corpus::text_format_from_name(given.format);
   options.locale = given.locale;
   options.threads = given.threads;
   options.overwrite = given.overwrite;
@@ -55,16 +55,16 @@ data::PrepareOptions to_options(const Arguments& given) {
 }
 
 int run(const Arguments& given) {
-  data::PrepareOptions options = to_options(given);
+  corpus::PrepareOptions options = to_options(given);
   // Only where somebody looks: while the vocabulary is learnt a signal ends the process at once.
   std::optional<training::Interruption> interruption;
-  options.progress = [&](const data::PrepareProgress& progress) {
+  options.progress = [&](const corpus::PrepareProgress& progress) {
     if (progress.phase == "tokenizing" && !interruption) interruption.emplace();
     require(!interruption || !interruption->asked(), "{}: interrupted: nothing was made",
             given.output);
     show_progress(progress);
   };
-  const data::PrepareReport report = data::prepare(options);
+  const corpus::PrepareReport report = corpus::prepare(options);
   if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
   for (const auto& decision : report.decisions) log_info("{}", decision);
   const auto& manifest = report.manifest;

@@ -27,7 +27,7 @@ std::string text_of(const std::string& path) {
 int run(const Arguments& given) {
   Context context = make_context(given.device, 0, 1);
   tasks::SquadPredictor predictor(context, given.model);
-  data::DecodedAnswer answer =
+  squad::DecodedAnswer answer =
       predictor.ask(text_of(given.context), given.question, given.prediction);
   // First what is answered: --null-threshold may choose another than the most probable.
   std::stable_partition(answer.best.begin(), answer.best.end(),

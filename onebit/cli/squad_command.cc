@@ -15,7 +15,7 @@ void add_squad(CLI::App& program, Action& chosen) {
   add_squad_windows(*squad, chosen);
 }
 
-void add_window_options(CLI::App& command, data::SquadFeatureOptions& options) {
+void add_window_options(CLI::App& command, squad::FeatureOptions& options) {
   command
       .add_option(
           "--max-sequence-length", options.max_sequence_length,
@@ -35,7 +35,7 @@ void add_window_options(CLI::App& command, data::SquadFeatureOptions& options) {
       ->capture_default_str();
 }
 
-void add_answer_options(CLI::App& command, data::DecodeOptions& options) {
+void add_answer_options(CLI::App& command, squad::DecodeOptions& options) {
   command
       .add_option("--n-best", options.n_best,
                   "Candidates kept, and starts and ends tried in each window")
@@ -49,7 +49,7 @@ void add_answer_options(CLI::App& command, data::DecodeOptions& options) {
                   "Version 2.0: no answer where null score - best answer's score is above this")
       ->capture_default_str();
   command.add_flag_callback(
-      "--projection", [&options] { options.text = data::AnswerText::kProjection; },
+      "--projection", [&options] { options.text = squad::AnswerText::kProjection; },
       "Find the text of an answer as the published programs do, by aligning words, instead of by "
       "the places of its tokens");
 }
@@ -60,7 +60,7 @@ void take_from_run(const CLI::App& command, const Path& model, tasks::Prediction
   const auto take = [&](const char* option, auto& to, const auto& from) {
     if (command.count(option) == 0) to = from;
   };
-  data::SquadFeatureOptions& features = options.features;
+  squad::FeatureOptions& features = options.features;
   take("--max-sequence-length", features.max_sequence_length, run->features.max_sequence_length);
   take("--doc-stride", features.doc_stride, run->features.doc_stride);
   take("--max-question-length", features.max_question_length, run->features.max_question_length);

@@ -14,9 +14,9 @@ void add_squad_ask(CLI::App& squad, Action& chosen);
 void add_squad_windows(CLI::App& squad, Action& chosen);
 
 // --max-sequence-length, --doc-stride, --max-question-length.
-void add_window_options(CLI::App& command, data::SquadFeatureOptions& options);
+void add_window_options(CLI::App& command, squad::FeatureOptions& options);
 // --n-best, --max-answer-length, --null-threshold, --projection.
-void add_answer_options(CLI::App& command, data::DecodeOptions& options);
+void add_answer_options(CLI::App& command, squad::DecodeOptions& options);
 
 // What the command line does not give becomes what the run that made the model used, where the
 // model lies in a run or a checkpoint.

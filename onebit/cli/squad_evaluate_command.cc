@@ -5,8 +5,9 @@
 
 #include "onebit/base/log.h"
 #include "onebit/cli/squad_command.h"
-#include "onebit/data/python_json.h"
-#include "onebit/data/squad_score.h"
+#include "onebit/squad/answer_files.h"
+#include "onebit/squad/python_json.h"
+#include "onebit/squad/score.h"
 
 namespace onebit::cli {
 namespace {
@@ -19,28 +20,28 @@ struct Arguments {
   bool json = false;
 };
 
-data::ScoreRules chosen_rules(const Arguments& given, const data::SquadDataset& dataset) {
-  if (given.rules == "auto") return data::rules_for(dataset);
-  return given.rules == "1.1" ? data::ScoreRules::kVersion1 : data::ScoreRules::kVersion2;
+squad::ScoreRules chosen_rules(const Arguments& given, const squad::Dataset& dataset) {
+  if (given.rules == "auto") return squad::rules_for(dataset);
+  return given.rules == "1.1" ? squad::ScoreRules::kVersion1 : squad::ScoreRules::kVersion2;
 }
 
-void tell_missing(const data::SquadScore& score) {
+void tell_missing(const squad::Score& score) {
   if (score.missing.empty()) return;
   const auto told = score.missing.begin() +
                     static_cast<std::ptrdiff_t>(std::min(score.missing.size(), kMissingTold));
   log_warning("{} questions have no prediction and {}: {}{}", score.missing.size(),
-              score.rules == data::ScoreRules::kVersion1
+              score.rules == squad::ScoreRules::kVersion1
                   ? "count 0"
                   : "are left out, as the official script of version 2.0 does",
               fmt::join(score.missing.begin(), told, ", "),
               score.missing.size() > kMissingTold ? ", ..." : "");
 }
 
-void print_part(const char* name, const data::SquadScore::Part& part) {
+void print_part(const char* name, const squad::Score::Part& part) {
   fmt::print("{:<10} {:>6.2f}  {:>6.2f}  {:>9}\n", name, part.exact, part.f1, part.total);
 }
 
-void print_score(const data::SquadScore& score) {
+void print_score(const squad::Score& score) {
   fmt::print("{:<10} {:>6}  {:>6}  {:>9}\n", "", "EM", "F1", "questions");
   print_part("all", score.all);
   if (score.has_answer) print_part("answerable", *score.has_answer);
@@ -53,17 +54,17 @@ void print_score(const data::SquadScore& score) {
 }
 
 int run(const Arguments& given) {
-  const data::SquadDataset dataset = data::read_squad(given.data, data::SquadUse::kScore);
-  const data::Predictions predictions = data::read_predictions(given.predictions);
-  data::NullOdds null_odds;
-  if (!given.null_odds.empty()) null_odds = data::read_null_odds(given.null_odds);
-  const data::SquadScore score =
-      data::score_squad(dataset, predictions, chosen_rules(given, dataset),
-                        given.null_odds.empty() ? nullptr : &null_odds, given.threshold);
+  const squad::Dataset dataset = squad::read_dataset(given.data, squad::Use::kScore);
+  const squad::Predictions predictions = squad::read_predictions(given.predictions);
+  squad::NullOdds null_odds;
+  if (!given.null_odds.empty()) null_odds = squad::read_null_odds(given.null_odds);
+  const squad::Score score =
+      squad::score_predictions(dataset, predictions, chosen_rules(given, dataset),
+                               given.null_odds.empty() ? nullptr : &null_odds, given.threshold);
   tell_missing(score);
   if (given.json) {
-    const int indent = score.rules == data::ScoreRules::kVersion1 ? 0 : 2;
-    fmt::print("{}\n", data::python_json(data::official_json(score), indent));
+    const int indent = score.rules == squad::ScoreRules::kVersion1 ? 0 : 2;
+    fmt::print("{}\n", squad::python_json(squad::official_json(score), indent));
   } else {
     print_score(score);
   }

@@ -10,8 +10,8 @@
 #include "onebit/base/log.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/squad_command.h"
-#include "onebit/data/answer_files.h"
-#include "onebit/data/python_json.h"
+#include "onebit/squad/answer_files.h"
+#include "onebit/squad/python_json.h"
 #include "onebit/training/model_folder.h"
 
 namespace onebit::cli {
@@ -84,7 +84,7 @@ struct Outputs {
 // A line a window: {"id", "window", "start", "end"}.
 void write_logits(const Path& path, const tasks::SquadPredictor::Computed& computed) {
   std::string text;
-  const data::SquadFeatures& features = *computed.features;
+  const squad::Features& features = *computed.features;
   for (size_t i = 0; i < features.windows().size(); ++i) {
     const size_t question = features.windows()[i].question;
     const auto values = computed.logits.of(i);
@@ -97,32 +97,32 @@ void write_logits(const Path& path, const tasks::SquadPredictor::Computed& compu
                        {"window", i - features.first_window(question)},
                        {"start", std::move(start)},
                        {"end", std::move(end)}};
-    text += data::python_json(line, 0) + "\n";
+    text += squad::python_json(line, 0) + "\n";
   }
   write_file_atomically(path, text);
 }
 
-bool is_version2(const Arguments& given, const data::SquadDataset& dataset) {
+bool is_version2(const Arguments& given, const squad::Dataset& dataset) {
   return given.rules == "auto" ? tasks::has_unanswerable(dataset) : given.rules == "2.0";
 }
 
 void predict(const Arguments& given, Context& context, comm::Communicator& communicator) {
   const Outputs outputs(given);
-  const data::SquadDataset dataset = data::read_squad(given.input, data::SquadUse::kPredict);
+  const squad::Dataset dataset = squad::read_dataset(given.input, squad::Use::kPredict);
   tasks::SquadPredictor predictor(context, given.model);
   const auto computed = predictor.compute(dataset, given.prediction, communicator);
   if (communicator.rank() != 0) return;
-  const std::string problems = data::problem_summary(dataset);
+  const std::string problems = squad::problem_summary(dataset);
   if (!problems.empty()) log_warning("{}: {}", given.input, problems);
   if (!outputs.logits.empty()) write_logits(outputs.logits, computed);
-  data::DecodeOptions decode = given.prediction.decode;
+  squad::DecodeOptions decode = given.prediction.decode;
   decode.may_be_unanswerable = is_version2(given, dataset);
   const auto answers =
-      data::decode_answers(*computed.features, computed.logits, decode, context.threads());
-  data::write_answers({.predictions = outputs.predictions,
-                       .n_best = outputs.n_best,
-                       .null_odds = decode.may_be_unanswerable ? outputs.null_odds : Path()},
-                      dataset, answers);
+      squad::decode_answers(*computed.features, computed.logits, decode, context.threads());
+  squad::write_answers({.predictions = outputs.predictions,
+                        .n_best = outputs.n_best,
+                        .null_odds = decode.may_be_unanswerable ? outputs.null_odds : Path()},
+                       dataset, answers);
   fmt::print("{}: {} answers from {} windows\n", given.output, answers.size(),
              computed.features->windows().size());
 }

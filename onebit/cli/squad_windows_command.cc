@@ -11,13 +11,13 @@ namespace {
 
 struct Arguments {
   std::string model, input;
-  data::SquadFeatureOptions features;
+  squad::FeatureOptions features;
   bool training = false;
 };
 
 // {"id", "window", "tokens", "max_context", "label"} of one window.
-Json line_of(const data::SquadFeatures& features, size_t index, data::SpanBatch& rows) {
-  const data::SquadWindow& window = features.windows()[index];
+Json line_of(const squad::Features& features, size_t index, squad::SpanBatch& rows) {
+  const squad::Window& window = features.windows()[index];
   rows.clear();
   features.append(window, 0, rows);
   std::string contexts;
@@ -28,7 +28,7 @@ Json line_of(const data::SquadFeatures& features, size_t index, data::SpanBatch&
                {"window", index - features.first_window(window.question)},
                {"tokens", rows.tokens},
                {"max_context", contexts}};
-  if (features.options().use == data::SquadUse::kTrain) {
+  if (features.options().use == squad::Use::kTrain) {
     line["label"] = Json::array({window.start, window.end});
   }
   return line;
@@ -37,15 +37,15 @@ Json line_of(const data::SquadFeatures& features, size_t index, data::SpanBatch&
 int run(const Arguments& given) {
   const training::ModelDescription model =
       training::read_model_description(training::find_model_folder(given.model));
-  data::SquadFeatureOptions options = given.features;
-  options.use = given.training ? data::SquadUse::kTrain : data::SquadUse::kPredict;
-  options.without_answer = data::WindowsWithoutAnswer::kToCls;
+  squad::FeatureOptions options = given.features;
+  options.use = given.training ? squad::Use::kTrain : squad::Use::kPredict;
+  options.without_answer = squad::WindowsWithoutAnswer::kToCls;
   options.threads = available_threads();
-  const data::SquadDataset dataset = data::read_squad(given.input, options.use);
-  const std::string problems = data::problem_summary(dataset);
+  const squad::Dataset dataset = squad::read_dataset(given.input, options.use);
+  const std::string problems = squad::problem_summary(dataset);
   if (!problems.empty()) log_warning("{}: {}", given.input, problems);
-  const data::SquadFeatures features(dataset, model.vocabulary, model.casing, options);
-  data::SpanBatch rows;
+  const squad::Features features(dataset, model.vocabulary, model.casing, options);
+  squad::SpanBatch rows;
   for (size_t i = 0; i < features.windows().size(); ++i) {
     fmt::print("{}\n", line_of(features, i, rows).dump());
   }

@@ -4,8 +4,8 @@
 
 #include "onebit/base/error.h"
 #include "onebit/cli/command.h"
-#include "onebit/text/tokenize_stream.h"
-#include "onebit/text/vocabulary_casing.h"
+#include "onebit/tasks/tokenize_stream.h"
+#include "onebit/text/casing.h"
 
 namespace onebit::cli {
 namespace {
@@ -15,11 +15,11 @@ struct Arguments {
   bool cased = false, uncased = false, pieces = false, offsets = false, explain = false;
 };
 
-text::TokenizeFormat format_of(const Arguments& given) {
-  if (given.pieces) return text::TokenizeFormat::kPieces;
-  if (given.offsets) return text::TokenizeFormat::kOffsets;
-  if (given.explain) return text::TokenizeFormat::kExplanation;
-  return text::TokenizeFormat::kIds;
+tasks::TokenizeFormat format_of(const Arguments& given) {
+  if (given.pieces) return tasks::TokenizeFormat::kPieces;
+  if (given.offsets) return tasks::TokenizeFormat::kOffsets;
+  if (given.explain) return tasks::TokenizeFormat::kExplanation;
+  return tasks::TokenizeFormat::kIds;
 }
 
 text::Casing casing_of(const Arguments& given, const text::Vocabulary& vocabulary) {
@@ -34,12 +34,12 @@ int run(const Arguments& given) {
   text::Tokenizer tokenizer(vocabulary, casing_of(given, *vocabulary));
   std::ios::sync_with_stdio(false);
   if (given.input == "-") {
-    text::tokenize_stream(std::cin, std::cout, tokenizer, format_of(given), "standard input");
+    tasks::tokenize_stream(std::cin, std::cout, tokenizer, format_of(given), "standard input");
     return 0;
   }
   std::ifstream file(given.input, std::ios::binary);
   require(file.is_open(), "{}: cannot open", given.input);
-  text::tokenize_stream(file, std::cout, tokenizer, format_of(given), given.input);
+  tasks::tokenize_stream(file, std::cout, tokenizer, format_of(given), given.input);
   return 0;
 }
 

@@ -2,7 +2,8 @@
 
 #include <initializer_list>
 
-#include "onebit/text/vocabulary_casing.h"
+#include "onebit/text/casing.h"
+#include "onebit/text/vocabulary.h"
 
 namespace onebit::convert {
 namespace {

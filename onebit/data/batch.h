@@ -1,5 +1,4 @@
-// What a training step consumes: a run of real tokens with sequence boundaries, never a padded
-// one (design.md section 3, "Model input").
+// What a training step consumes: a run of real tokens with sequence boundaries, never a padded one.
 #pragma once
 
 #include <cstdint>

@@ -17,9 +17,9 @@ void check_options(const BatchStreamOptions& options) {
           options.accumulation);
 }
 
-void check_same_vocabulary(const TokenStore& first, const TokenStore& other) {
-  const StoreManifest& a = first.manifest();
-  const StoreManifest& b = other.manifest();
+void check_same_vocabulary(const corpus::TokenStore& first, const corpus::TokenStore& other) {
+  const corpus::StoreManifest& a = first.manifest();
+  const corpus::StoreManifest& b = other.manifest();
   require(a.vocabulary_checksum == b.vocabulary_checksum && a.casing == b.casing,
           "{} and {} were tokenized with different vocabularies or casings: prepare both with the "
           "same --vocab",

@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "onebit/corpus/token_store.h"
 #include "onebit/data/batch.h"
 #include "onebit/data/mixture.h"
 #include "onebit/data/pair_options.h"
 #include "onebit/data/pair_source.h"
-#include "onebit/data/token_store.h"
 
 namespace onebit::data {
 
@@ -27,7 +27,7 @@ struct BatchStreamOptions {
 };
 
 struct WeightedStore {
-  std::shared_ptr<const TokenStore> store;
+  std::shared_ptr<const corpus::TokenStore> store;
   double weight = 0;  // share of the samples; 0 in all stores: by their numbers of examples
 };
 

@@ -12,7 +12,7 @@ constexpr uint64_t kEntrySentences = 256;
 
 }  // namespace
 
-EpochIndex::EpochIndex(const TokenStore& store, const PairWalkOptions& options, int threads)
+EpochIndex::EpochIndex(const corpus::TokenStore& store, const PairWalkOptions& options, int threads)
     : options_(options) {
   // Parts of about equal numbers of sentences, cut at documents.
   const auto parts = static_cast<uint64_t>(std::max(threads, 1));
@@ -35,8 +35,9 @@ EpochIndex::EpochIndex(const TokenStore& store, const PairWalkOptions& options, 
   order_.emplace(examples_, options_.epoch_seed);
 }
 
-void EpochIndex::count(const TokenStore& store, uint64_t document_begin, uint64_t document_end,
-                       std::vector<Entry>& entries, uint64_t& examples) const {
+void EpochIndex::count(const corpus::TokenStore& store, uint64_t document_begin,
+                       uint64_t document_end, std::vector<Entry>& entries,
+                       uint64_t& examples) const {
   if (document_begin == document_end) return;
   PairWalk walk(store, options_, document_begin, store.document_begin(document_begin));
   uint64_t next_entry = 0;
@@ -50,7 +51,7 @@ void EpochIndex::count(const TokenStore& store, uint64_t document_begin, uint64_
   }
 }
 
-Pair EpochIndex::find(const TokenStore& store, uint64_t index, uint64_t* number) const {
+Pair EpochIndex::find(const corpus::TokenStore& store, uint64_t index, uint64_t* number) const {
   const uint64_t wanted = (*order_)(index);
   const auto after = std::upper_bound(
       entries_.begin(), entries_.end(), wanted,

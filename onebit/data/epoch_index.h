@@ -6,21 +6,21 @@
 #include <optional>
 #include <vector>
 
+#include "onebit/corpus/token_store.h"
 #include "onebit/data/pair_walk.h"
 #include "onebit/data/permutation.h"
-#include "onebit/data/token_store.h"
 
 namespace onebit::data {
 
 class EpochIndex {
  public:
   // Counts the pairs of the epoch on `threads` threads.
-  EpochIndex(const TokenStore& store, const PairWalkOptions& options, int threads);
+  EpochIndex(const corpus::TokenStore& store, const PairWalkOptions& options, int threads);
 
   uint64_t examples() const { return examples_; }
   const PairWalkOptions& options() const { return options_; }
   // The pair at place `index` of the epoch's order; `number` is set to its place in the text.
-  Pair find(const TokenStore& store, uint64_t index, uint64_t* number) const;
+  Pair find(const corpus::TokenStore& store, uint64_t index, uint64_t* number) const;
   uint64_t size_bytes() const { return entries_.size() * sizeof(Entry); }
 
  private:
@@ -30,7 +30,7 @@ class EpochIndex {
     uint64_t document;
   };
 
-  void count(const TokenStore& store, uint64_t document_begin, uint64_t document_end,
+  void count(const corpus::TokenStore& store, uint64_t document_begin, uint64_t document_end,
              std::vector<Entry>& entries, uint64_t& examples) const;
 
   PairWalkOptions options_;

@@ -7,7 +7,7 @@
 
 namespace onebit::data {
 
-EvaluationStream::EvaluationStream(std::shared_ptr<const TokenStore> store,
+EvaluationStream::EvaluationStream(std::shared_ptr<const corpus::TokenStore> store,
                                    const EvaluationOptions& options)
     : options_(options),
       source_(std::move(store), options.pairs, options.masks, options.seed, options.threads) {

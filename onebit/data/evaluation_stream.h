@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "onebit/corpus/token_store.h"
 #include "onebit/data/batch.h"
 #include "onebit/data/pair_options.h"
 #include "onebit/data/pair_source.h"
-#include "onebit/data/token_store.h"
 
 namespace onebit::data {
 
@@ -25,7 +25,8 @@ struct EvaluationOptions {
 // Usable from any number of threads.
 class EvaluationStream {
  public:
-  EvaluationStream(std::shared_ptr<const TokenStore> store, const EvaluationOptions& options);
+  EvaluationStream(std::shared_ptr<const corpus::TokenStore> store,
+                   const EvaluationOptions& options);
 
   // Over all ranks.
   uint64_t samples() const { return samples_; }

@@ -33,7 +33,7 @@ void drop(RandomSequence& random, int64_t count, TokenRange& range) {
   range.end -= static_cast<uint64_t>(count) - front;
 }
 
-TokenRange random_next(const TokenStore& store, const Pair& pair, int64_t wanted,
+TokenRange random_next(const corpus::TokenStore& store, const Pair& pair, int64_t wanted,
                        RandomSequence& random) {
   uint64_t document = 0;
   if (store.documents() > 1) {
@@ -54,7 +54,8 @@ void append_special(int32_t id, int32_t segment, Batch& batch) {
   batch.segments.push_back(segment);
 }
 
-void append_range(const TokenStore& store, const TokenRange& range, int32_t segment, Batch& batch) {
+void append_range(const corpus::TokenStore& store, const TokenRange& range, int32_t segment,
+                  Batch& batch) {
   const size_t used = batch.tokens.size();
   const auto count = static_cast<size_t>(range.size());
   batch.tokens.resize(used + count);
@@ -77,7 +78,7 @@ void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, Token
   drop(random, from_b, b);
 }
 
-void append_pair(const TokenStore& store, const Pair& pair, const PairOptions& options,
+void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairOptions& options,
                  uint64_t sample, RandomSequence& random, Batch& batch) {
   TokenRange a{store.sentence_begin(pair.a_begin), store.sentence_begin(pair.a_end)};
   TokenRange b{a.end, store.sentence_begin(pair.b_end)};

@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "onebit/base/philox.h"
+#include "onebit/corpus/token_store.h"
 #include "onebit/data/batch.h"
 #include "onebit/data/pair_options.h"
 #include "onebit/data/pair_walk.h"
-#include "onebit/data/token_store.h"
 
 namespace onebit::data {
 
@@ -24,7 +24,7 @@ void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, Token
 
 // Draws a random B if the pair wants one (sentences from a uniform place of a uniform other
 // document until the target is reached), truncates, and appends the sequence, unmasked, to `batch`.
-void append_pair(const TokenStore& store, const Pair& pair, const PairOptions& options,
+void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairOptions& options,
                  uint64_t sample, RandomSequence& random, Batch& batch);
 
 }  // namespace onebit::data

@@ -8,7 +8,7 @@
 
 namespace onebit::data {
 
-PairSource::PairSource(std::shared_ptr<const TokenStore> store, const PairOptions& pairs,
+PairSource::PairSource(std::shared_ptr<const corpus::TokenStore> store, const PairOptions& pairs,
                        const MaskOptions& masks, uint64_t seed, int threads)
     : store_(std::move(store)),
       pairs_(pairs),

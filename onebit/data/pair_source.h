@@ -10,11 +10,11 @@
 #include <memory>
 #include <mutex>
 
+#include "onebit/corpus/token_store.h"
 #include "onebit/data/batch.h"
 #include "onebit/data/epoch_index.h"
 #include "onebit/data/masking.h"
 #include "onebit/data/pair_options.h"
-#include "onebit/data/token_store.h"
 
 namespace onebit::data {
 
@@ -40,13 +40,13 @@ struct EpochMark {
 class PairSource {
  public:
   // `threads` build the first epoch's index; later ones are built ahead of need by one thread.
-  PairSource(std::shared_ptr<const TokenStore> store, const PairOptions& pairs,
+  PairSource(std::shared_ptr<const corpus::TokenStore> store, const PairOptions& pairs,
              const MaskOptions& masks, uint64_t seed, int threads);
   ~PairSource();
   PairSource(const PairSource&) = delete;
   PairSource& operator=(const PairSource&) = delete;
 
-  const TokenStore& store() const { return *store_; }
+  const corpus::TokenStore& store() const { return *store_; }
   // A mark of a source of the same store, seed and pair options. Error: it contradicts itself.
   void recall(const EpochMark& mark);
   // The mark to recall in order to go on at example `counter`.
@@ -66,7 +66,7 @@ class PairSource {
   uint64_t end_of(uint64_t begin, uint64_t epoch);
   void build_ahead(uint64_t epoch);
 
-  std::shared_ptr<const TokenStore> store_;
+  std::shared_ptr<const corpus::TokenStore> store_;
   PairOptions pairs_;
   Masker masker_;
   uint64_t seed_;

@@ -11,8 +11,8 @@ constexpr int64_t kVisitSequences = 32;
 
 }  // namespace
 
-PairWalk::PairWalk(const TokenStore& store, const PairWalkOptions& options, uint64_t document,
-                   uint64_t sentence)
+PairWalk::PairWalk(const corpus::TokenStore& store, const PairWalkOptions& options,
+                   uint64_t document, uint64_t sentence)
     : store_(store),
       options_(options),
       document_(document),

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "onebit/base/philox.h"
+#include "onebit/corpus/token_store.h"
 #include "onebit/data/pair_options.h"
-#include "onebit/data/token_store.h"
 
 namespace onebit::data {
 
@@ -30,7 +30,7 @@ struct Pair {
 class PairWalk {
  public:
   // `sentence` begins a visit of `document`.
-  PairWalk(const TokenStore& store, const PairWalkOptions& options, uint64_t document,
+  PairWalk(const corpus::TokenStore& store, const PairWalkOptions& options, uint64_t document,
            uint64_t sentence);
 
   // Whether the next pair begins a visit.
@@ -44,7 +44,7 @@ class PairWalk {
  private:
   void begin_visit();
 
-  const TokenStore& store_;
+  const corpus::TokenStore& store_;
   const PairWalkOptions& options_;
   uint64_t document_, document_end_;  // document_end_: its last sentence + 1
   uint64_t sentence_, visit_end_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "onebit/formats/pickle_globals.h"
 #include "onebit/formats/quote.h"
 
 namespace onebit::formats {
@@ -13,26 +14,15 @@ constexpr size_t kMostNameBytes = 512;
 
 }  // namespace
 
-const PickleValue* Pickle::find(const PickleValue& dict, std::string_view key) const {
-  if (dict.kind != PickleKind::kDict) return nullptr;
-  for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
-    const PickleValue& candidate = values[dict.items[i]];
-    if (candidate.kind == PickleKind::kText && candidate.text == key) {
-      return &values[dict.items[i + 1]];
-    }
-  }
-  return nullptr;
-}
-
 Unpickler::Unpickler(std::span<const std::byte> bytes, const std::string& place, uint64_t base)
-    : reader_(bytes.first(std::min(bytes.size(), kMostPickleBytes)), place, base) {}
+    : reader_(bytes.first(std::min(bytes.size(), kMostPickleBytes)), place, base),
+      objects_(reader_) {}
 
 Pickle Unpickler::run() {
   while (step()) {
   }
-  pickle_.root = pop();
-  pickle_.size_bytes = reader_.at();
-  return std::move(pickle_);
+  const PickleIndex root = pop();
+  return objects_.finish(root, reader_.at());
 }
 
 bool Unpickler::step() {
@@ -127,7 +117,7 @@ bool Unpickler::step_container(PickleOpcode opcode) {
     case PickleOpcode::kDict: {
       const auto items = pop_to_mark();
       push({PickleKind::kDict, 0, {}, {}});
-      extend(top(), items);
+      objects_.extend(top(), items);
       return true;
     }
     case PickleOpcode::kEmptySet:
@@ -147,19 +137,19 @@ bool Unpickler::step_items(PickleOpcode opcode) {
   switch (opcode) {
     case PickleOpcode::kAppend: {
       const PickleIndex value = pop();
-      extend(top(), {value});
+      objects_.extend(top(), {value});
       return true;
     }
     case PickleOpcode::kSetItem: {
       const PickleIndex value = pop(), key = pop();
-      extend(top(), {key, value});
+      objects_.extend(top(), {key, value});
       return true;
     }
     case PickleOpcode::kAppends:
     case PickleOpcode::kSetItems:
     case PickleOpcode::kAddItems: {
       const auto items = pop_to_mark();
-      extend(top(), items);
+      objects_.extend(top(), items);
       return true;
     }
     default:
@@ -219,7 +209,7 @@ bool Unpickler::step_object(PickleOpcode opcode) {
     }
     case PickleOpcode::kStackGlobal: {
       const PickleIndex name = pop(), module = pop();
-      const PickleValue &module_text = pickle_.values[module], &name_text = pickle_.values[name];
+      const PickleValue &module_text = objects_[module], &name_text = objects_[name];
       if (module_text.kind != PickleKind::kText || name_text.kind != PickleKind::kText) {
         reader_.refuse("a global whose name is not a text");
       }
@@ -229,13 +219,13 @@ bool Unpickler::step_object(PickleOpcode opcode) {
     case PickleOpcode::kReduce:
     case PickleOpcode::kNewObj: {
       const PickleIndex arguments = pop(), function = pop();
-      push_index(reduce(function, arguments));
+      push_index(objects_.reduce(function, arguments));
       return true;
     }
     case PickleOpcode::kNewObjEx: {
       pop();  // keyword arguments
       const PickleIndex arguments = pop(), function = pop();
-      push_index(reduce(function, arguments));
+      push_index(objects_.reduce(function, arguments));
       return true;
     }
     case PickleOpcode::kBuild:  // attributes of an object: none that a tensor needs
@@ -243,19 +233,11 @@ bool Unpickler::step_object(PickleOpcode opcode) {
       top();
       return true;
     case PickleOpcode::kBinPersId:
-      push_index(new_storage(pop()));
+      push_index(objects_.new_storage(pop()));
       return true;
     default:
       return false;
   }
-}
-
-PickleIndex Unpickler::add(PickleValue value) {
-  if (pickle_.values.size() >= kMostPickleValues) {
-    reader_.refuse(fmt::format("a pickle of more than {} values", kMostPickleValues));
-  }
-  pickle_.values.push_back(std::move(value));
-  return static_cast<PickleIndex>(pickle_.values.size() - 1);
 }
 
 void Unpickler::push_index(PickleIndex index) {
@@ -329,16 +311,6 @@ void Unpickler::get_memo(uint64_t slot) {
     reader_.refuse(fmt::format("a damaged pickle: memo {} is empty", slot));
   }
   push_index(memo_[slot] - 1);
-}
-
-void Unpickler::extend(PickleIndex container, const std::vector<PickleIndex>& items) {
-  PickleValue& target = pickle_.values[container];
-  if (target.kind == PickleKind::kOther) return;
-  const bool is_dict = target.kind == PickleKind::kDict;
-  if ((!is_dict && target.kind != PickleKind::kList) || (is_dict && items.size() % 2 != 0)) {
-    reader_.refuse("a damaged pickle: items for what is no container");
-  }
-  target.items.insert(target.items.end(), items.begin(), items.end());
 }
 
 }  // namespace onebit::formats

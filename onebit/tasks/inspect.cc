@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/data/token_store.h"
+#include "onebit/corpus/token_store.h"
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/engine/recipe.h"
 #include "onebit/formats/safetensors.h"
@@ -17,11 +17,11 @@ const char* name_of(text::Casing casing) {
 }
 
 Json inspect_store(const Path& path, bool verify) {
-  const data::TokenStore store(path);
-  const data::StoreManifest& manifest = store.manifest();
+  const corpus::TokenStore store(path);
+  const corpus::StoreManifest& manifest = store.manifest();
   Json json = {{"kind", "token_store"},
                {"path", path.string()},
-               {"version", data::kStoreVersion},
+               {"version", corpus::kStoreVersion},
                {"documents", manifest.documents},
                {"sentences", manifest.sentences},
                {"tokens", manifest.tokens},
@@ -35,7 +35,7 @@ Json inspect_store(const Path& path, bool verify) {
                {"source_count", manifest.source_count},
                {"sources", manifest.sources}};
   json["files"] = Json::array();
-  for (const data::StoreFile& file : manifest.files) {
+  for (const corpus::StoreFile& file : manifest.files) {
     json["files"].push_back({{"name", file.name},
                              {"size_bytes", file.size_bytes},
                              {"crc32", fmt::format("{:08x}", file.crc32)}});
@@ -151,9 +151,9 @@ Json inspect_recipe(const Path& path) {
 
 Json inspect(const Path& path, bool verify) {
   require(std::filesystem::exists(path), "{}: nothing is there", path.string());
-  const bool looks_like_store = data::is_token_store(path) ||
-                                std::filesystem::exists(path / data::kTokensName) ||
-                                std::filesystem::exists(path / data::kManifestName);
+  const bool looks_like_store = corpus::is_token_store(path) ||
+                                std::filesystem::exists(path / corpus::kTokensName) ||
+                                std::filesystem::exists(path / corpus::kManifestName);
   if (looks_like_store) return inspect_store(path, verify);
   if (std::filesystem::is_regular_file(path)) {
     require(!verify, "{}: a recipe has no checksum that could be verified", path.string());

@@ -1,8 +1,6 @@
 // What a path is: a token store, a recipe, a model, a checkpoint or a run.
 #pragma once
 
-#include <string>
-
 #include "onebit/base/file.h"
 #include "onebit/base/json.h"
 
@@ -12,8 +10,5 @@ namespace onebit::tasks {
 // numbers as numbers, sizes in bytes, absent things as null. Errors: nothing there, or none of
 // these; `verify` also reads a token store against its checksums.
 Json inspect(const Path& path, bool verify);
-
-// The same as tables for a terminal, with sizes and counts as people read them.
-std::string inspection_text(const Json& inspected);
 
 }  // namespace onebit::tasks

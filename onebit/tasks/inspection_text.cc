@@ -1,8 +1,9 @@
+#include "onebit/tasks/inspection_text.h"
+
 #include <algorithm>
 
 #include "onebit/metrics/human.h"
 #include "onebit/metrics/text_table.h"
-#include "onebit/tasks/inspect.h"
 
 namespace onebit::tasks {
 namespace {

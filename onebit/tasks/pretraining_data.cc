@@ -7,8 +7,8 @@ namespace {
 Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
   Json checksums = Json::array();
   for (const data::WeightedStore& entry : stores) {
-    const data::StoreManifest& manifest = entry.store->manifest();
-    for (const char* name : {data::kTokensName, data::kSentencesName, data::kDocumentsName}) {
+    const corpus::StoreManifest& manifest = entry.store->manifest();
+    for (const char* name : {corpus::kTokensName, corpus::kSentencesName, corpus::kDocumentsName}) {
       checksums.push_back(manifest.file(name).crc32);
     }
   }
@@ -26,7 +26,7 @@ Stores open_stores(const std::vector<std::pair<Path, double>>& folders) {
           "--data");
   Stores stores;
   for (const auto& [folder, weight] : folders) {
-    stores.push_back({.store = std::make_shared<data::TokenStore>(folder), .weight = weight});
+    stores.push_back({.store = std::make_shared<corpus::TokenStore>(folder), .weight = weight});
   }
   return stores;
 }
@@ -36,7 +36,7 @@ std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& s
   for (const data::WeightedStore& entry : stores) all_weights += entry.weight;
   std::vector<std::pair<std::string, std::string>> rows;
   for (const data::WeightedStore& entry : stores) {
-    const data::TokenStore& store = *entry.store;
+    const corpus::TokenStore& store = *entry.store;
     std::string text =
         fmt::format("{}: {} tokens, {} sentences, {} documents", store.folder().string(),
                     store.tokens(), store.sentences(), store.documents());
@@ -54,9 +54,9 @@ std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& s
 Json stores_to_json(const Stores& stores) {
   Json list = Json::array();
   for (const data::WeightedStore& entry : stores) {
-    const data::StoreManifest& manifest = entry.store->manifest();
+    const corpus::StoreManifest& manifest = entry.store->manifest();
     list.push_back({{"tokens", manifest.tokens},
-                    {"checksum", manifest.file(data::kTokensName).crc32},
+                    {"checksum", manifest.file(corpus::kTokensName).crc32},
                     {"weight", entry.weight}});
   }
   return list;
@@ -114,7 +114,7 @@ data::EvaluationOptions held_out_options(const comm::Communicator& communicator,
 std::unique_ptr<data::EvaluationStream> open_held_out(const Path& folder,
                                                       const text::Vocabulary& vocabulary,
                                                       const data::EvaluationOptions& options) {
-  auto store = std::make_shared<data::TokenStore>(folder);
+  auto store = std::make_shared<corpus::TokenStore>(folder);
   require(store->vocabulary()->checksum() == vocabulary.checksum(),
           "{}: was made with another vocabulary than the model's; run `onebit prepare` on the "
           "held-out text with --vocab and the vocab.txt of the training store",

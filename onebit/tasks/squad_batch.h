@@ -1,7 +1,7 @@
 // A micro-batch of windows and how it reaches the model.
 #pragma once
 
-#include "onebit/data/span_stream.h"
+#include "onebit/squad/span_stream.h"
 #include "onebit/training/batch_source.h"
 
 namespace onebit::tasks {
@@ -12,7 +12,7 @@ struct SquadBatch : training::HostBatch {
     return buffer.upload(context, batch, {{&model::DeviceBatch::spans, batch.spans, 2}});
   }
 
-  data::SpanBatch batch;
+  squad::SpanBatch batch;
 };
 
 }  // namespace onebit::tasks

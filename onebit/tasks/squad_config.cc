@@ -7,7 +7,7 @@ namespace onebit::tasks {
 namespace {
 
 void parse_data(JsonReader section, SquadConfig& config) {
-  data::SquadFeatureOptions& features = config.features;
+  squad::FeatureOptions& features = config.features;
   features.max_sequence_length =
       section.integer("max_sequence_length", features.max_sequence_length);
   features.doc_stride = section.integer("doc_stride", features.doc_stride);
@@ -15,8 +15,8 @@ void parse_data(JsonReader section, SquadConfig& config) {
       section.integer("max_question_length", features.max_question_length);
   const std::string windows =
       section.choice("windows_without_answer", "auto", {"auto", "drop", "cls"});
-  if (windows == "drop") config.without_answer = data::WindowsWithoutAnswer::kDrop;
-  if (windows == "cls") config.without_answer = data::WindowsWithoutAnswer::kToCls;
+  if (windows == "drop") config.without_answer = squad::WindowsWithoutAnswer::kDrop;
+  if (windows == "cls") config.without_answer = squad::WindowsWithoutAnswer::kToCls;
   require(!section.has("epochs") || config.engine.run.steps == 0,
           "{}: give it or run.steps, not both; --set data.epochs=null leaves it out",
           section.place("epochs"));
@@ -27,12 +27,12 @@ void parse_data(JsonReader section, SquadConfig& config) {
   section.finish();
 }
 
-void parse_answers(JsonReader section, data::DecodeOptions& decode) {
+void parse_answers(JsonReader section, squad::DecodeOptions& decode) {
   decode.n_best = section.integer("n_best_size", decode.n_best);
   decode.max_answer_length = section.integer("max_answer_length", decode.max_answer_length);
   decode.null_threshold = section.number("null_score_diff_threshold", decode.null_threshold);
   const std::string text = section.choice("text", "offsets", {"offsets", "projection"});
-  if (text == "projection") decode.text = data::AnswerText::kProjection;
+  if (text == "projection") decode.text = squad::AnswerText::kProjection;
   require(decode.n_best >= 1, "{} must be at least 1", section.place("n_best_size"));
   require(decode.max_answer_length >= 1, "{} must be at least 1",
           section.place("max_answer_length"));

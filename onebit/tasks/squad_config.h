@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "onebit/data/answer_decoder.h"
-#include "onebit/data/squad_features.h"
 #include "onebit/engine/config.h"
 #include "onebit/model/config.h"
 #include "onebit/model/memory_plan.h"
+#include "onebit/squad/answer_decoder.h"
+#include "onebit/squad/features.h"
 #include "onebit/tasks/task_list.h"
 
 namespace onebit::tasks {
@@ -25,12 +25,12 @@ struct SquadConfig {
   model::MemoryOptions memory;
   // `model`: instead of the checkpoint's.
   std::optional<double> hidden_dropout, attention_dropout;
-  data::SquadFeatureOptions features;
+  squad::FeatureOptions features;
   // Absent: to [CLS] where the training file has unanswerable questions, else dropped.
-  std::optional<data::WindowsWithoutAnswer> without_answer;
+  std::optional<squad::WindowsWithoutAnswer> without_answer;
   double epochs = 2;  // unless run.steps is given
   int64_t prediction_batch = 32;
-  data::DecodeOptions decode;
+  squad::DecodeOptions decode;
 };
 
 // Errors: another task's recipe, unknown keys, values out of range, run.steps and data.epochs both

@@ -3,13 +3,13 @@
 #include <array>
 
 #include "onebit/base/log.h"
-#include "onebit/data/answer_files.h"
+#include "onebit/squad/answer_files.h"
 
 namespace onebit::tasks {
 namespace {
 
-data::SquadFeatureOptions for_prediction(data::SquadFeatureOptions options, int threads) {
-  options.use = data::SquadUse::kPredict;
+squad::FeatureOptions for_prediction(squad::FeatureOptions options, int threads) {
+  options.use = squad::Use::kPredict;
   options.threads = threads;
   return options;
 }
@@ -17,10 +17,10 @@ data::SquadFeatureOptions for_prediction(data::SquadFeatureOptions options, int 
 }  // namespace
 
 SquadDev::SquadDev(const Path& path, const training::ModelDescription& description,
-                   data::SquadFeatureOptions features, data::DecodeOptions decode, int64_t batch,
+                   squad::FeatureOptions features, squad::DecodeOptions decode, int64_t batch,
                    int threads)
-    : predict_(data::read_squad(path, data::SquadUse::kPredict)),
-      score_(data::read_squad(path, data::SquadUse::kScore)),
+    : predict_(squad::read_dataset(path, squad::Use::kPredict)),
+      score_(squad::read_dataset(path, squad::Use::kScore)),
       decode_(decode),
       batch_(batch),
       longest_(features.max_sequence_length),
@@ -32,14 +32,14 @@ SquadDev::SquadDev(const Path& path, const training::ModelDescription& descripti
 
 DevScore SquadDev::evaluate(Context& context, model::QuestionAnsweringModel& model,
                             training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) {
-  const data::SpanLogits logits =
+  const squad::SpanLogits logits =
       predict_logits(context, model, features_, batch_, buffer, communicator);
   std::array<double, 2> score{};
   const bool first = communicator.rank() == 0;
   if (first) {
-    answers_ = data::decode_answers(features_, logits, decode_, threads_);
-    const data::SquadScore scored = data::score_squad(
-        score_, data::predictions_of(predict_, answers_), data::rules_for(score_));
+    answers_ = squad::decode_answers(features_, logits, decode_, threads_);
+    const squad::Score scored = squad::score_predictions(
+        score_, squad::predictions_of(predict_, answers_), squad::rules_for(score_));
     score = {scored.all.exact, scored.all.f1};
   }
   communicator.broadcast(std::as_writable_bytes(std::span(score)), 0);
@@ -49,7 +49,7 @@ DevScore SquadDev::evaluate(Context& context, model::QuestionAnsweringModel& mod
 }
 
 void SquadDev::write_answers(const Path& folder) const {
-  data::write_answers(
+  squad::write_answers(
       {.predictions = folder / "predictions.json",
        .n_best = folder / "nbest_predictions.json",
        .null_odds = decode_.may_be_unanswerable ? folder / "null_odds.json" : Path()},

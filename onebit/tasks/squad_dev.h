@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "onebit/data/squad_score.h"
+#include "onebit/squad/score.h"
 #include "onebit/tasks/squad_prediction.h"
 
 namespace onebit::tasks {
@@ -17,11 +17,10 @@ struct DevScore {
 class SquadDev {
  public:
   SquadDev(const Path& path, const training::ModelDescription& description,
-           data::SquadFeatureOptions features, data::DecodeOptions decode, int64_t batch,
-           int threads);
+           squad::FeatureOptions features, squad::DecodeOptions decode, int64_t batch, int threads);
 
   data::BatchBounds bounds() const { return {.sequences = batch_, .rows = batch_ * longest_}; }
-  const data::SquadDataset& dataset() const { return predict_; }
+  const squad::Dataset& dataset() const { return predict_; }
   // EM and F1 of the model, equal on all ranks. The answers are kept, on rank 0. Collective.
   DevScore evaluate(Context& context, model::QuestionAnsweringModel& model,
                     training::DeviceBatchBuffer& buffer, comm::Communicator& communicator);
@@ -30,12 +29,12 @@ class SquadDev {
   void write_answers(const Path& folder) const;
 
  private:
-  data::SquadDataset predict_, score_;
-  data::DecodeOptions decode_;
+  squad::Dataset predict_, score_;
+  squad::DecodeOptions decode_;
   int64_t batch_, longest_;
   int threads_;
-  data::SquadFeatures features_;
-  std::vector<data::DecodedAnswer> answers_;
+  squad::Features features_;
+  std::vector<squad::DecodedAnswer> answers_;
 };
 
 }  // namespace onebit::tasks

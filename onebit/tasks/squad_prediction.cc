@@ -10,7 +10,7 @@ namespace onebit::tasks {
 namespace {
 
 // Brings every rank's windows to all ranks.
-void exchange(data::SpanLogits& logits, const data::SpanSweep& sweep,
+void exchange(squad::SpanLogits& logits, const squad::SpanSweep& sweep,
               comm::Communicator& communicator) {
   std::vector<std::vector<uint32_t>> windows;
   std::vector<int64_t> sizes_bytes;
@@ -43,13 +43,13 @@ void exchange(data::SpanLogits& logits, const data::SpanSweep& sweep,
 
 }  // namespace
 
-data::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
-                                const data::SquadFeatures& features, int64_t batch,
-                                training::DeviceBatchBuffer& buffer,
-                                comm::Communicator& communicator) {
-  data::SpanLogits logits(features);
-  const data::SpanSweep sweep(features, batch, communicator.world_size(), communicator.rank());
-  data::SpanBatch rows;
+squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
+                                 const squad::Features& features, int64_t batch,
+                                 training::DeviceBatchBuffer& buffer,
+                                 comm::Communicator& communicator) {
+  squad::SpanLogits logits(features);
+  const squad::SpanSweep sweep(features, batch, communicator.world_size(), communicator.rank());
+  squad::SpanBatch rows;
   for (int64_t index = 0; index < sweep.batches(); ++index) {
     sweep.build(index, rows);
     const Tensor scores = model.predict(context, buffer.upload(context, rows));
@@ -62,10 +62,10 @@ data::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel&
   return logits;
 }
 
-bool has_unanswerable(const data::SquadDataset& dataset) {
+bool has_unanswerable(const squad::Dataset& dataset) {
   return dataset.version.starts_with("v2") || dataset.version.starts_with("2") ||
          std::any_of(dataset.questions.begin(), dataset.questions.end(),
-                     [](const data::SquadQuestion& question) { return question.impossible; });
+                     [](const squad::Question& question) { return question.impossible; });
 }
 
 SquadPredictor::SquadPredictor(Context& context, const Path& path)
@@ -77,27 +77,27 @@ SquadPredictor::SquadPredictor(Context& context, const Path& path)
                         {.may_lack = {}, .may_ignore = kNotForSquad});
 }
 
-SquadPredictor::Computed SquadPredictor::compute(const data::SquadDataset& dataset,
+SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,
                                                  const PredictionOptions& options,
                                                  comm::Communicator& communicator) {
-  data::SquadFeatureOptions wanted = options.features;
-  wanted.use = data::SquadUse::kPredict;
+  squad::FeatureOptions wanted = options.features;
+  wanted.use = squad::Use::kPredict;
   wanted.threads = context_.threads();
   require(wanted.max_sequence_length <= description_.config.max_positions,
           "a sequence length of {} was asked for, the model has {} positions",
           wanted.max_sequence_length, description_.config.max_positions);
-  auto features = std::make_unique<data::SquadFeatures>(dataset, description_.vocabulary,
-                                                        description_.casing, wanted);
-  const data::SpanSweep sweep(*features, options.batch, 1, 0);
+  auto features = std::make_unique<squad::Features>(dataset, description_.vocabulary,
+                                                    description_.casing, wanted);
+  const squad::SpanSweep sweep(*features, options.batch, 1, 0);
   model_.plan(context_, training::limits_of(sweep.bounds()), {}, false);
   training::DeviceBatchBuffer buffer(context_.device(), sweep.bounds());
-  data::SpanLogits logits =
+  squad::SpanLogits logits =
       predict_logits(context_, model_, *features, options.batch, buffer, communicator);
   return {std::move(features), std::move(logits)};
 }
 
-data::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_view question,
-                                        const PredictionOptions& options) {
+squad::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_view question,
+                                         const PredictionOptions& options) {
   const auto require_text = [](std::string_view text, const char* name) {
     const auto invalid = text::first_invalid_utf8(text);
     require(!invalid, "the {} is not UTF-8 from byte {} on: convert it (iconv)", name, *invalid);
@@ -105,7 +105,7 @@ data::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_vi
   };
   require_text(context, "context");
   require_text(question, "question");
-  data::SquadDataset dataset;
+  squad::Dataset dataset;
   dataset.source = "the question";
   dataset.paragraphs.push_back({"", std::string(context)});
   dataset.questions.push_back({.id = "asked", .text = std::string(question)});
@@ -114,7 +114,7 @@ data::DecodedAnswer SquadPredictor::ask(std::string_view context, std::string_vi
   const auto communicator = comm::make_single_rank();
   const Computed computed = compute(dataset, one, *communicator);
   require(!computed.features->windows().empty(), "the context is empty: there is nothing to read");
-  return data::decode_answer(*computed.features, computed.logits, 0, options.decode);
+  return squad::decode_answer(*computed.features, computed.logits, 0, options.decode);
 }
 
 }  // namespace onebit::tasks

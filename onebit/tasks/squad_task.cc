@@ -14,8 +14,8 @@ namespace {
 
 class SquadSource : public training::BatchSource {
  public:
-  SquadSource(const data::SquadFeatures& features, uint32_t checksum,
-              const data::SpanStreamOptions& options)
+  SquadSource(const squad::Features& features, uint32_t checksum,
+              const squad::SpanStreamOptions& options)
       : checksum_(checksum), stream_(features, options) {}
 
   std::unique_ptr<training::HostBatch> make_batch() const override {
@@ -34,7 +34,7 @@ class SquadSource : public training::BatchSource {
 
  private:
   uint32_t checksum_;
-  data::SpanStream stream_;
+  squad::SpanStream stream_;
 };
 
 training::ModelDescription describe_model(const Path& model, const SquadConfig& config) {
@@ -45,8 +45,8 @@ training::ModelDescription describe_model(const Path& model, const SquadConfig& 
   return description;
 }
 
-void report_problems(const data::SquadDataset& dataset, bool is_first) {
-  const std::string problems = data::problem_summary(dataset);
+void report_problems(const squad::Dataset& dataset, bool is_first) {
+  const std::string problems = squad::problem_summary(dataset);
   if (!problems.empty() && is_first) log_warning("{}: {}", dataset.source, problems);
 }
 
@@ -69,16 +69,16 @@ SquadTask::SquadTask(Context& context, const SquadTrainingOptions& options,
 }
 
 void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
-  train_data_ = data::read_squad(path, data::SquadUse::kTrain);
+  train_data_ = squad::read_dataset(path, squad::Use::kTrain);
   report_problems(train_data_, is_first);
-  data::SquadFeatureOptions features = config_.features;
-  features.use = data::SquadUse::kTrain;
+  squad::FeatureOptions features = config_.features;
+  features.use = squad::Use::kTrain;
   features.threads = threads;
-  using data::WindowsWithoutAnswer;
+  using squad::WindowsWithoutAnswer;
   features.without_answer = config_.without_answer.value_or(
       has_unanswerable(train_data_) ? WindowsWithoutAnswer::kToCls : WindowsWithoutAnswer::kDrop);
-  train_features_ = std::make_unique<data::SquadFeatures>(train_data_, description_.vocabulary,
-                                                          description_.casing, features);
+  train_features_ = std::make_unique<squad::Features>(train_data_, description_.vocabulary,
+                                                      description_.casing, features);
   data_rows_.push_back({"training data", fmt::format("{}: {} questions, {} windows", path.string(),
                                                      train_data_.questions.size(),
                                                      train_features_->windows().size())});
@@ -115,12 +115,13 @@ void SquadTask::declare(params::Table& table) {
 
 std::unique_ptr<training::BatchSource> SquadTask::open(const training::StreamShare& share,
                                                        const Json* /*saved*/) {
-  return std::make_unique<SquadSource>(*train_features_, data::checksum(train_data_),
-                                       data::SpanStreamOptions{.seed = share.seed,
-                                                               .world_size = share.world_size,
-                                                               .rank = share.rank,
-                                                               .micro_batch = share.micro_batch,
-                                                               .accumulation = share.accumulation});
+  return std::make_unique<SquadSource>(
+      *train_features_, squad::checksum(train_data_),
+      squad::SpanStreamOptions{.seed = share.seed,
+                               .world_size = share.world_size,
+                               .rank = share.rank,
+                               .micro_batch = share.micro_batch,
+                               .accumulation = share.accumulation});
 }
 
 data::BatchBounds SquadTask::evaluation_bounds() const {
@@ -145,7 +146,7 @@ std::vector<std::string> SquadTask::resume(const Json& client_state, const std::
           "{}: the run was started on other training data or with other windows ({} of them, now "
           "{})",
           place, client_state.value("windows", uint64_t{0}), windows);
-  if (client_state.value("data", uint32_t{0}) == data::checksum(train_data_)) return {};
+  if (client_state.value("data", uint32_t{0}) == squad::checksum(train_data_)) return {};
   return {"not as it was: --train holds other questions or passages"};
 }
 

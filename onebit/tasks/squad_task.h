@@ -63,8 +63,8 @@ class SquadTask : public training::Task {
   Path model_folder_;
   SquadConfig config_;
   training::ModelDescription description_;
-  data::SquadDataset train_data_;
-  std::unique_ptr<data::SquadFeatures> train_features_;
+  squad::Dataset train_data_;
+  std::unique_ptr<squad::Features> train_features_;
   std::unique_ptr<SquadDev> dev_;
   std::unique_ptr<model::QuestionAnsweringModel> model_;
   training::Rows data_rows_;

@@ -1,9 +1,20 @@
-// Whether a model distinguishes upper from lower case.
+// Whether a model distinguishes upper from lower case, and what its vocabulary shows about it.
 #pragma once
 
 namespace onebit::text {
 
+class Vocabulary;
+
 // kUncased lower-cases and strips accents; kCased keeps words as they are written.
 enum class Casing { kUncased, kCased };
+
+enum class CasingEvidence {
+  kCased,    // at least one word of a hundred has a capital: text was not lower-cased
+  kUncased,  // there are words in Latin letters and none has a capital
+  kUnclear,
+};
+
+// Looks at ASCII letters; tokens in brackets ("[CLS]", "[unused1]") say nothing.
+CasingEvidence casing_of(const Vocabulary& vocabulary);
 
 }  // namespace onebit::text

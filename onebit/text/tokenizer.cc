@@ -1,3 +1,12 @@
+// The way of a word, from the text to its ids:
+//
+//   word_scanner     finds where it begins and ends and hands it to a visitor: one of the three here
+//   special_tokens   "[MASK]" and its like, looked for at every '['
+//   word_splitter    asks word_cache for its ids, and splits it where the cache does not know it
+//   word_cache       word_table (short words by their packed bytes, others by word_hash) to
+//                    packed_ids: up to a few ids inside the entry, more in an arena
+//   normalized_word  its normal form: characters, unicode_mapping, canonical_order
+//   word_piece       longest match from the left, in a trie of the vocabulary
 #include "onebit/text/tokenizer.h"
 
 #include <array>
@@ -240,24 +249,6 @@ const Vocabulary& Tokenizer::vocabulary() const {
 
 Casing Tokenizer::casing() const {
   return body_->splitter.model().characters.casing();
-}
-
-std::string_view fate_text(WordFate fate) {
-  switch (fate) {
-    case WordFate::kSpecialToken:
-      return "special token";
-    case WordFate::kWhole:
-      return "in the vocabulary";
-    case WordFate::kPieces:
-      return "not in the vocabulary: longest match from the left";
-    case WordFate::kNoMatch:
-      return "[UNK]: no token of the vocabulary fits somewhere in it";
-    case WordFate::kTooLong:
-      return "[UNK]: longer than 100 characters";
-    case WordFate::kVanished:
-      return "nothing left: only accents, controls or bytes that are not UTF-8";
-  }
-  return "";
 }
 
 }  // namespace onebit::text

@@ -1,6 +1,6 @@
 // Text to WordPiece ids (Schuster and Nakajima 2012, as in BERT): basic tokenizer, then greedy
-// longest match. Equal to Hugging Face's `tokenizers` with the settings of BertTokenizerFast; the
-// rules are written down in basic_tokenizer.h.
+// longest match. Equal to Hugging Face's `tokenizers` with the settings of BertTokenizerFast. The
+// rules of words are written down in basic_tokenizer.h, those of pieces in word_piece.h.
 #pragma once
 
 #include <cstdint>

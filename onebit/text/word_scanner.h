@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -44,13 +45,22 @@ inline ByteKind byte_kind(char byte) {
   return kByteKinds[static_cast<uint8_t>(byte)];
 }
 
-// Visitor:
-//   void short_word(const char* begin, size_t size, ShortWord)   ASCII letters and digits, <= 16
-//   void word(std::string_view raw)                              any other run of letters
-//   void single(std::string_view raw)                            one non-ASCII punctuation,
-//   ideograph size_t punctuation(const char* at, const char* end)          ASCII; returns bytes
-//   consumed
-template <typename Visitor>
+// What reads the words of a text, each in the spelling of the text.
+template <typename Type>
+concept WordVisitor = requires(Type visitor, const char* at, const char* end, size_t size,
+                               ShortWord packed, std::string_view raw) {
+  // 1 to 16 ASCII letters and digits at `at`, also packed.
+  visitor.short_word(at, size, packed);
+  // Any other run of letters, digits and dropped characters.
+  visitor.word(raw);
+  // One character that is a word of its own and not ASCII: punctuation, an ideograph.
+  visitor.single(raw);
+  // One ASCII punctuation character at `at` in a text that ends at `end`. Returns the bytes
+  // consumed: a special token such as [MASK] is taken whole.
+  { visitor.punctuation(at, end) } -> std::same_as<size_t>;
+};
+
+template <WordVisitor Visitor>
 class WordScanner {
  public:
   WordScanner(std::string_view text, const Characters& characters, Visitor& visitor)
@@ -158,7 +168,7 @@ class WordScanner {
   Visitor& visitor_;
 };
 
-template <typename Visitor>
+template <WordVisitor Visitor>
 void scan_words(std::string_view text, const Characters& characters, Visitor& visitor) {
   WordScanner<Visitor>(text, characters, visitor).scan();
 }

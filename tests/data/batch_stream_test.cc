@@ -9,7 +9,7 @@
 
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
-#include "tests/data/sample_store.h"
+#include "tests/corpus/sample_store.h"
 
 namespace onebit::data {
 namespace {
@@ -61,7 +61,8 @@ std::vector<Sequence> sequences_of(const Batch& batch) {
 
 class BatchStreamTest : public ::testing::Test {
  protected:
-  BatchStreamTest() : store_(make_store(folder_ / "store", sample_documents(80, 11), 40000)) {}
+  BatchStreamTest()
+      : store_(corpus::make_store(folder_ / "store", corpus::sample_documents(80, 11), 40000)) {}
 
   // All sequences of `steps` steps from `first_sample` on, by sample.
   std::map<uint64_t, Sequence> collect(const std::vector<WeightedStore>& stores,
@@ -86,7 +87,7 @@ class BatchStreamTest : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  std::shared_ptr<const TokenStore> store_;
+  std::shared_ptr<const corpus::TokenStore> store_;
 };
 
 TEST_F(BatchStreamTest, SequencesAreWellFormed) {
@@ -106,12 +107,12 @@ TEST_F(BatchStreamTest, SequencesAreWellFormed) {
       ASSERT_GE(size - middle - 2, 1);  // B holds a token
       const auto a_document = store_->document_of(static_cast<uint64_t>(
           std::upper_bound(store_->sentence_offsets().begin(), store_->sentence_offsets().end(),
-                           static_cast<uint64_t>(text[1] - kFirstWord)) -
+                           static_cast<uint64_t>(text[1] - corpus::kFirstWord)) -
           store_->sentence_offsets().begin() - 1));
       const auto b_first = static_cast<size_t>(middle) + 1;
       const auto b_document = store_->document_of(static_cast<uint64_t>(
           std::upper_bound(store_->sentence_offsets().begin(), store_->sentence_offsets().end(),
-                           static_cast<uint64_t>(text[b_first] - kFirstWord)) -
+                           static_cast<uint64_t>(text[b_first] - corpus::kFirstWord)) -
           store_->sentence_offsets().begin() - 1));
       ASSERT_EQ(sequence.next_sentence == 1, a_document != b_document);
       if (sequence.next_sentence == 0) {
@@ -188,7 +189,7 @@ TEST_F(BatchStreamTest, ResumesAtAnySample) {
 }
 
 TEST_F(BatchStreamTest, GoesOnLateWithoutCuttingEarlierEpochsAgain) {
-  const auto small = make_store(folder_ / "small", sample_documents(5, 12), 40000);
+  const auto small = corpus::make_store(folder_ / "small", corpus::sample_documents(5, 12), 40000);
   const std::vector<WeightedStore> by_size = {{store_}, {small}},
                                    weighted = {{store_, 1}, {small, 3}};
   const BatchStreamOptions options{.seed = 9, .micro_batch = 5};
@@ -247,7 +248,7 @@ TEST_F(BatchStreamTest, EveryEpochVisitsEveryExampleOnceInAnotherOrder) {
     const std::vector<int32_t> text = sequence.text();
     for (size_t i = 0; i < text.size(); ++i) {
       const bool counts = sequence.segments[i] == 0 || sequence.next_sentence == 0;
-      if (text[i] >= kFirstWord && counts) ++used[text[i]];
+      if (text[i] >= corpus::kFirstWord && counts) ++used[text[i]];
     }
   }
   for (const auto& [token, times] : used) ASSERT_EQ(times, 1) << token;
@@ -268,7 +269,7 @@ TEST_F(BatchStreamTest, SeedsAndEpochsMaskDifferently) {
 }
 
 TEST_F(BatchStreamTest, MixesStoresByWeight) {
-  const auto small = make_store(folder_ / "small", sample_documents(5, 12), 40000);
+  const auto small = corpus::make_store(folder_ / "small", corpus::sample_documents(5, 12), 40000);
   const BatchStreamOptions options{.seed = 8, .micro_batch = 10};
   BatchStream stream({{store_, 1}, {small, 3}}, options);
   // Three in four come from the small store, which goes through several epochs meanwhile.
@@ -301,10 +302,10 @@ TEST_F(BatchStreamTest, RefusesWhatCannotWork) {
   const auto refused = [&](const std::vector<WeightedStore>& stores, BatchStreamOptions options) {
     return message_of([&] { BatchStream stream(stores, options); });
   };
-  const auto tiny = make_store(folder_ / "tiny", {{4, 4}}, 40000);
+  const auto tiny = corpus::make_store(folder_ / "tiny", {{4, 4}}, 40000);
   EXPECT_THAT(refused({{tiny}}, {.world_size = 4}),
               testing::AllOf(HasSubstr("for 4 ranks"), HasSubstr("fewer ranks or more text")));
-  const auto foreign = make_store(folder_ / "foreign", {{4, 4}}, 500);
+  const auto foreign = corpus::make_store(folder_ / "foreign", {{4, 4}}, 500);
   EXPECT_THAT(refused({{tiny}, {foreign}}, {}), HasSubstr("different vocabularies"));
   EXPECT_THAT(refused({{tiny, 1}, {store_}}, {}), HasSubstr("1 of 2 stores have a weight"));
   EXPECT_THAT(refused({}, {}), HasSubstr("no token store"));

@@ -7,14 +7,15 @@
 
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
-#include "tests/data/sample_store.h"
+#include "tests/corpus/sample_store.h"
 
 namespace onebit::data {
 namespace {
 
 class EvaluationStreamTest : public ::testing::Test {
  protected:
-  EvaluationStreamTest() : store_(make_store(folder_ / "store", sample_documents(30, 21))) {}
+  EvaluationStreamTest()
+      : store_(corpus::make_store(folder_ / "store", corpus::sample_documents(30, 21))) {}
 
   // The tokens of every sample over all ranks.
   std::map<uint64_t, std::vector<int32_t>> collect(EvaluationOptions options) {
@@ -37,7 +38,7 @@ class EvaluationStreamTest : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  std::shared_ptr<const TokenStore> store_;
+  std::shared_ptr<const corpus::TokenStore> store_;
 };
 
 TEST_F(EvaluationStreamTest, VisitsEverySampleOnceOnAnyNumberOfRanks) {

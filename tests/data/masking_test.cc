@@ -7,7 +7,7 @@
 #include <set>
 
 #include "onebit/base/error.h"
-#include "tests/data/sample_store.h"
+#include "tests/corpus/sample_store.h"
 
 namespace onebit::data {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr int32_t kCls = 2, kSep = 3, kMask = 4;
 
 // [CLS] 60 words [SEP] 65 words [SEP].
-Batch sample_sequence(int32_t first_word = kFirstWord) {
+Batch sample_sequence(int32_t first_word = corpus::kFirstWord) {
   Batch batch;
   batch.clear();
   batch.tokens.push_back(kCls);
@@ -39,7 +39,7 @@ TEST(PredictionCount, RoundsHalvesToEven) {
 }
 
 TEST(Masker, HidesTheRightNumberAndKeepsTheTargets) {
-  const Masker masker(sample_vocabulary(1000), {});
+  const Masker masker(corpus::sample_vocabulary(1000), {});
   for (uint64_t index = 0; index < 200; ++index) {
     const Batch before = sample_sequence();
     Batch batch = before;
@@ -60,7 +60,7 @@ TEST(Masker, HidesTheRightNumberAndKeepsTheTargets) {
 }
 
 TEST(Masker, WorksOnTheLastSequenceAlone) {
-  const Masker masker(sample_vocabulary(1000), {});
+  const Masker masker(corpus::sample_vocabulary(1000), {});
   Batch batch = sample_sequence();
   const Batch second = sample_sequence(200);
   const auto first_row = batch.rows();
@@ -79,7 +79,7 @@ TEST(Masker, WorksOnTheLastSequenceAlone) {
 // Every bound below is six standard deviations of the binomial count.
 TEST(Masker, ReplacesEightyTenTenAndChoosesUniformly) {
   constexpr int kTimes = 4000, kChosen = kTimes * 19;
-  const Masker masker(sample_vocabulary(1000), {});
+  const Masker masker(corpus::sample_vocabulary(1000), {});
   const Batch before = sample_sequence();
   double hidden = 0, kept = 0, changed = 0;
   std::vector<double> chosen(before.tokens.size(), 0);
@@ -111,16 +111,17 @@ TEST(Masker, ReplacesEightyTenTenAndChoosesUniformly) {
       EXPECT_NEAR(chosen[row], kTimes * 19.0 / 125, spread(kTimes, 19.0 / 125)) << row;
     }
   }
-  for (size_t id = 0; id < static_cast<size_t>(kFirstWord); ++id) EXPECT_EQ(drawn[id], 0) << id;
+  for (size_t id = 0; id < static_cast<size_t>(corpus::kFirstWord); ++id)
+    EXPECT_EQ(drawn[id], 0) << id;
   const double a_token = changed / 993;
-  for (size_t id = kFirstWord; id < drawn.size(); ++id) {
+  for (size_t id = corpus::kFirstWord; id < drawn.size(); ++id) {
     EXPECT_LT(drawn[id], a_token + 8 * std::sqrt(a_token)) << id;
   }
 }
 
 TEST(Masker, WholeWordsAreHiddenTogether) {
   // Words of one piece, then words with a continuation: ids divisible by 5 continue.
-  const text::Vocabulary vocabulary = sample_vocabulary(1000, true);
+  const text::Vocabulary vocabulary = corpus::sample_vocabulary(1000, true);
   const Masker masker(vocabulary, {.whole_words = true});
   double chosen = 0;
   for (uint64_t index = 0; index < 500; ++index) {
@@ -146,7 +147,7 @@ TEST(Masker, WholeWordsAreHiddenTogether) {
 }
 
 TEST(Masker, TakesWhatThereIs) {
-  const Masker masker(sample_vocabulary(100), {.probability = 0.9});
+  const Masker masker(corpus::sample_vocabulary(100), {.probability = 0.9});
   Batch batch;
   batch.clear();
   batch.tokens = {kCls, 10, kSep, 11, kSep};

@@ -6,37 +6,24 @@
 #include <cmath>
 #include <set>
 
-#include "onebit/data/epoch_index.h"
-#include "onebit/data/example_builder.h"
 #include "tests/base/temporary_folder.h"
-#include "tests/data/sample_store.h"
+#include "tests/corpus/sample_store.h"
+#include "tests/data/all_pairs.h"
 
 namespace onebit::data {
 namespace {
-
-std::vector<Pair> all_pairs(const TokenStore& store, const PairWalkOptions& options) {
-  std::vector<Pair> pairs;
-  PairWalk walk(store, options, 0, 0);
-  while (!walk.done(store.documents())) pairs.push_back(walk.next());
-  return pairs;
-}
-
-bool same(const Pair& a, const Pair& b) {
-  return a.document == b.document && a.a_begin == b.a_begin && a.a_end == b.a_end &&
-         a.b_end == b.b_end && a.random_next == b.random_next && a.target == b.target;
-}
 
 class PairWalkTest : public ::testing::Test {
  protected:
   // The last document is long enough for several visits at every length tried.
   PairWalkTest() {
-    std::vector<SampleDocument> documents = sample_documents(60, 3);
-    documents.push_back(SampleDocument(1500, 12));
-    store_ = make_store(folder_ / "store", documents);
+    std::vector<corpus::SampleDocument> documents = corpus::sample_documents(60, 3);
+    documents.push_back(corpus::SampleDocument(1500, 12));
+    store_ = corpus::make_store(folder_ / "store", documents);
   }
 
   TemporaryFolder folder_;
-  std::shared_ptr<const TokenStore> store_;
+  std::shared_ptr<const corpus::TokenStore> store_;
 };
 
 TEST_F(PairWalkTest, UsesEverySentenceOnce) {
@@ -85,26 +72,6 @@ TEST_F(PairWalkTest, EpochsCutDifferently) {
   EXPECT_LT(equal, static_cast<int>(count) / 2);
 }
 
-TEST_F(PairWalkTest, IndexFindsEveryPairOnceOnAnyNumberOfThreads) {
-  for (const int64_t length : {16, 128}) {
-    const PairWalkOptions options{.pairs = {.sequence_length = length}, .epoch_seed = 9};
-    const std::vector<Pair> pairs = all_pairs(*store_, options);
-    for (const int threads : {1, 3, 64}) {
-      const EpochIndex index(*store_, options, threads);
-      ASSERT_EQ(index.examples(), pairs.size());
-      std::set<uint64_t> numbers;
-      for (uint64_t i = 0; i < index.examples(); ++i) {
-        uint64_t number = 0;
-        const Pair pair = index.find(*store_, i, &number);
-        ASSERT_LT(number, pairs.size());
-        ASSERT_TRUE(same(pair, pairs[number]));
-        numbers.insert(number);
-      }
-      EXPECT_EQ(numbers.size(), pairs.size());
-    }
-  }
-}
-
 // Bounds are six standard deviations.
 TEST_F(PairWalkTest, HalfOfTheChunksGetARandomNext) {
   double chunks = 0, random = 0, all = 0, all_random = 0;
@@ -124,7 +91,8 @@ TEST_F(PairWalkTest, HalfOfTheChunksGetARandomNext) {
 TEST(PairWalk, OneVisitInTenHasAShortTarget) {
   const TemporaryFolder folder;
   // Documents of one visit each.
-  const auto store = make_store(folder / "store", std::vector<SampleDocument>(2000, {5, 5}));
+  const auto store =
+      corpus::make_store(folder / "store", std::vector<corpus::SampleDocument>(2000, {5, 5}));
   double visits = 0, shorter = 0, sum = 0;
   for (uint64_t seed = 0; seed < 10; ++seed) {
     uint64_t document = UINT64_MAX;
@@ -141,35 +109,6 @@ TEST(PairWalk, OneVisitInTenHasAShortTarget) {
   EXPECT_NEAR(shorter, visits * share, 6 * std::sqrt(visits * share * (1 - share)));
   // Uniform in [2, 124]: mean 63, standard deviation sqrt((123^2 - 1) / 12) = 35.5.
   EXPECT_NEAR(sum / shorter, 63, 6 * 35.5 / std::sqrt(shorter));
-}
-
-TEST(TruncatePair, CutsAsTheStepwiseRuleDoes) {
-  RandomSequence random(1, 2, 3);
-  for (uint64_t a_size = 1; a_size <= 40; ++a_size) {
-    for (uint64_t b_size = 1; b_size <= 40; ++b_size) {
-      int64_t a_left = static_cast<int64_t>(a_size), b_left = static_cast<int64_t>(b_size);
-      while (a_left + b_left > 17) (a_left > b_left ? a_left : b_left) -= 1;
-      TokenRange a{100, 100 + a_size}, b{300, 300 + b_size};
-      truncate_pair(random, 17, a, b);
-      ASSERT_EQ(a.size(), a_left);
-      ASSERT_EQ(b.size(), b_left);
-      ASSERT_TRUE(a.begin >= 100 && a.end <= 100 + a_size);
-      ASSERT_TRUE(b.begin >= 300 && b.end <= 300 + b_size);
-    }
-  }
-}
-
-TEST(TruncatePair, DropsFromBothEndsAlike) {
-  double front = 0, all = 0;
-  for (uint64_t index = 0; index < 2000; ++index) {
-    RandomSequence random(1, 2, index);
-    TokenRange a{0, 200}, b{1000, 1010};
-    truncate_pair(random, 125, a, b);
-    ASSERT_EQ(b.size(), 10);
-    front += static_cast<double>(a.begin);
-    all += 85;
-  }
-  EXPECT_NEAR(front, all / 2, 6 * std::sqrt(all) / 2);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "onebit/data/batch_stream.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
-#include "tests/data/sample_store.h"
+#include "tests/corpus/sample_store.h"
 
 namespace onebit::data {
 namespace {
@@ -109,7 +109,7 @@ TEST(Prefetcher, StopsAtAnyTime) {
 
 TEST(Prefetcher, GivesWhatTheStreamBuilds) {
   const TemporaryFolder folder;
-  const auto store = make_store(folder / "store", sample_documents(20, 31));
+  const auto store = corpus::make_store(folder / "store", corpus::sample_documents(20, 31));
   BatchStream stream({{store}}, {.seed = 1, .micro_batch = 4, .accumulation = 2});
   const uint64_t step = stream.samples_per_step();
   Prefetcher<Batch> prefetcher(

@@ -1,5 +1,5 @@
 // SQuAD's JSON, for training and for prediction.
-#include "onebit/data/squad_dataset.h"
+#include "onebit/squad/dataset.h"
 #include "tests/fuzz/fuzz_input.h"
 
 using namespace onebit;
@@ -7,9 +7,9 @@ using namespace onebit;
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   expect_error_at_most([&] {
     const Json json = parse_json(text_of(data, size), "input.json");
-    for (const auto use : {data::SquadUse::kTrain, data::SquadUse::kPredict}) {
+    for (const auto use : {squad::Use::kTrain, squad::Use::kPredict}) {
       expect_error_at_most(
-          [&] { data::problem_summary(data::squad_from_json(json, "input.json", use)); });
+          [&] { squad::problem_summary(squad::dataset_from_json(json, "input.json", use)); });
     }
   });
   return 0;

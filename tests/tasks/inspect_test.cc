@@ -5,6 +5,7 @@
 #include <set>
 
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/tasks/inspection_text.h"
 #include "onebit/tasks/pretraining_task.h"
 #include "tests/base/damage.h"
 #include "tests/tasks/small_corpus.h"

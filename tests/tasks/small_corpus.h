@@ -7,7 +7,7 @@
 #include <string>
 
 #include "onebit/base/philox.h"
-#include "onebit/data/prepare.h"
+#include "onebit/corpus/prepare.h"
 
 namespace onebit::tasks {
 
@@ -20,18 +20,18 @@ class SmallCorpus {
     std::filesystem::create_directories(root_);
     write_text(root_ / "train.txt", 1, 40);
     write_text(root_ / "valid.txt", 2, 6);
-    data::PrepareOptions options;
-    options.format = data::TextFormat::kLines;
+    corpus::PrepareOptions options;
+    options.format = corpus::TextFormat::kLines;
     options.threads = 1;
     options.inputs = {root_ / "train.txt"};
     options.output = train();
     options.vocabulary_size = 120;
-    data::prepare(options);
+    corpus::prepare(options);
     options.inputs = {root_ / "valid.txt"};
     options.output = valid();
     options.vocabulary_size.reset();
     options.vocabulary = train() / "vocab.txt";
-    data::prepare(options);
+    corpus::prepare(options);
   }
   ~SmallCorpus() { std::filesystem::remove_all(root_); }
   SmallCorpus(const SmallCorpus&) = delete;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "onebit/base/philox.h"
-#include "onebit/data/span_stream.h"
+#include "onebit/data/batch.h"
 #include "onebit/device/memory.h"
 #include "tests/device/device_test.h"
 
@@ -14,6 +14,10 @@ namespace {
 constexpr data::BatchBounds kBounds{.sequences = 5, .rows = 5 * 70, .masked_rows = 5 * 9};
 
 using DeviceBatchTest = DeviceTest;
+
+struct SpanRows : data::PackedRows {
+  std::vector<int32_t> spans;  // [2, B]
+};
 
 std::vector<int32_t> numbers(RandomSequence& random, size_t count) {
   std::vector<int32_t> values(count);
@@ -72,7 +76,7 @@ TEST_P(DeviceBatchTest, OfSquad) {
   DeviceBatchBuffer buffer(there.device(), kBounds);
   RandomSequence random(3, 4, 0);
   for (const size_t sequences : {2, 5, 1}) {
-    data::SpanBatch batch;
+    SpanRows batch;
     fill_rows(batch, random, sequences, sequences * 33);
     batch.spans = numbers(random, 2 * sequences);
     const model::DeviceBatch placed =
@@ -92,9 +96,9 @@ TEST_P(DeviceBatchTest, LeavesTheBatchesBeforeAlone) {
   const Buffer busy(there.device(), kBusyBytes);
   Staging busy_on_host(there.device(), kBusyBytes);
   RandomSequence random(5, 6, 0);
-  std::vector<data::SpanBatch> batches(6);
+  std::vector<SpanRows> batches(6);
   std::vector<Staging> read;
-  for (data::SpanBatch& batch : batches) {
+  for (SpanRows& batch : batches) {
     fill_rows(batch, random, 4, 200);
     batch.spans = numbers(random, 8);
     const model::DeviceBatch placed =

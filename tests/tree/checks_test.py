@@ -155,6 +155,30 @@ class Layout(unittest.TestCase):
         self.breach("onebit/base/CMakeLists.txt", "", "there is no tests/base")
         self.breach("tests/attic/a_test.cc", "", "mirrors no floor")
 
+    def test_tests_are_named_after_what_they_test(self):
+        good = {"onebit/base/log.h": "#pragma once\n", "tests/base/log_test.cc": "",
+                "tests/base/log_levels_test.cc": "", "tests/base/folder.h": "#pragma once\n"}
+        status, printed = output_of(check_layout, good)
+        self.assertEqual(status, 0, printed)
+        for name in ("logs_test", "writer_test"):
+            status, printed = output_of(check_layout, good | {f"tests/base/{name}.cc": ""})
+            self.assertEqual(status, 1)
+            self.assertIn(f"tests/base/{name}:1: is named after no file of onebit/base", printed)
+
+    def test_every_header_of_the_text_floors_has_a_test(self):
+        header = "#pragma once\n"
+        files = {"onebit/squad/span_logits.h": header, "onebit/squad/answer_decoder.h": header,
+                 "tests/squad/answer_decoder_test.cc": ""}
+        printed = output_of(check_layout, files)[1]
+        self.assertNotIn("there is no tests/squad", printed)
+        files |= {"onebit/squad/dataset.h": header}
+        self.assertIn("onebit/squad/dataset.h:1: there is no tests/squad/dataset_test.cc",
+                      output_of(check_layout, files)[1])
+
+    def test_names_of_exceptions_do_not_outlive_them(self):
+        files = {"onebit/cli/log.h": "#pragma once\n", "tests/cli/log_test.cc": ""}
+        self.assertIn("cli/program_test needs no exception", output_of(check_layout, files)[1])
+
 
 class Functions(unittest.TestCase):
     def names(self, text):

@@ -1,0 +1,97 @@
+#include "onebit/corpus/byte_stream.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "onebit/base/error.h"
+
+namespace onebit::corpus {
+namespace {
+
+class PlainStream : public ByteStream {
+ public:
+  PlainStream(const Path& path, std::string name) : name_(std::move(name)) {
+    if (path == "-") {
+      descriptor_ = STDIN_FILENO;
+      return;
+    }
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    require(descriptor_ >= 0, "{}: cannot open: {}", name_, std::strerror(errno));
+    ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  }
+  ~PlainStream() override {
+    if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
+  }
+  PlainStream(const PlainStream&) = delete;
+  PlainStream& operator=(const PlainStream&) = delete;
+
+  // The first bytes, kept for read().
+  std::string_view peek(size_t count) {
+    peeked_.resize(count);
+    size_t used = 0;
+    while (used < count) {
+      const size_t got = read_file(peeked_.data() + used, count - used);
+      if (got == 0) break;
+      used += got;
+    }
+    peeked_.resize(used);
+    return peeked_;
+  }
+
+  size_t read(char* buffer, size_t size_bytes) override {
+    if (peeked_used_ < peeked_.size()) {
+      const size_t count = std::min(size_bytes, peeked_.size() - peeked_used_);
+      std::memcpy(buffer, peeked_.data() + peeked_used_, count);
+      peeked_used_ += count;
+      return count;
+    }
+    return read_file(buffer, size_bytes);
+  }
+
+  uint64_t consumed_bytes() const override { return consumed_bytes_; }
+
+ private:
+  size_t read_file(char* buffer, size_t size_bytes) {
+    for (;;) {
+      const ssize_t got = ::read(descriptor_, buffer, size_bytes);
+      if (got < 0 && errno == EINTR) continue;
+      require(got >= 0, "{}: cannot read at byte {}: {}", name_, consumed_bytes_,
+              std::strerror(errno));
+      consumed_bytes_ += static_cast<uint64_t>(got);
+      return static_cast<size_t>(got);
+    }
+  }
+
+  std::string name_;
+  int descriptor_ = -1;
+  std::string peeked_;
+  size_t peeked_used_ = 0;
+  uint64_t consumed_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string& name) {
+  using namespace std::string_view_literals;
+  auto plain = std::make_unique<PlainStream>(path, name);
+  const std::string_view magic = plain->peek(6);
+  if (magic.starts_with("\x1f\x8b"sv)) return unpack_gzip(std::move(plain), name);
+  if (magic.starts_with("\xfd"
+                        "7zXZ\0"sv)) {
+    return unpack_xz(std::move(plain), name);
+  }
+  for (const auto& [ending, what] : {std::pair{".gz", "gzip"}, std::pair{".xz", "xz"}}) {
+    require(path.extension() != ending || magic.empty(),
+            "{}: is named {} but holds no {} data: rename it or pack it again", name, ending, what);
+  }
+  return plain;
+}
+
+}  // namespace onebit::corpus

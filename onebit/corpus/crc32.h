@@ -1,0 +1,14 @@
+// CRC-32 as in zlib and gzip, of ranges of any size.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace onebit::corpus {
+
+// Goes on from `crc`, which is 0 at the beginning.
+uint32_t crc32_of(const void* data, size_t size_bytes, uint32_t crc = 0);
+// Of two ranges, the second `second_bytes` long, laid one behind the other.
+uint32_t crc32_joined(uint32_t first, uint32_t second, uint64_t second_bytes);
+
+}  // namespace onebit::corpus

@@ -1,0 +1,15 @@
+// The texts in a block of JSON lines.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "onebit/corpus/text_source.h"
+
+namespace onebit::corpus {
+
+// Calls body(document) for the "text" of every JSON line of the block. Errors, with path and line:
+// not JSON, not an object, no "text", one that is not a string.
+void for_each_json_text(const TextBlock& block, const std::function<void(std::string_view)>& body);
+
+}  // namespace onebit::corpus

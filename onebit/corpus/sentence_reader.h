@@ -1,0 +1,33 @@
+// The sentences and documents in a block of text.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "onebit/corpus/text_source.h"
+#include "onebit/text/sentence_splitter.h"
+
+namespace onebit::corpus {
+
+// Holds a sentence splitter, so one a thread.
+class SentenceReader {
+ public:
+  explicit SentenceReader(const std::string& locale) : splitter_(locale) {}
+
+  struct Sink {
+    std::function<void(std::string_view)> sentence;  // without surrounding white space, not empty
+    std::function<void()> document_end;              // may come several times in a row
+  };
+  // A document may go on in the next block. Modifies block.text.
+  void read(TextBlock& block, const Sink& sink);
+
+ private:
+  void read_lines(std::string_view text, const Sink& sink);
+  void read_prose(std::string& text, const Sink& sink);
+  void read_paragraph(std::string_view paragraph, const Sink& sink);
+
+  text::SentenceSplitter splitter_;
+};
+
+}  // namespace onebit::corpus

@@ -1,0 +1,15 @@
+// Standard input can be read once only; learning a vocabulary needs the text twice.
+#pragma once
+
+#include <vector>
+
+#include "onebit/base/file.h"
+#include "onebit/corpus/input_files.h"
+
+namespace onebit::corpus {
+
+// Copies standard input, where `files` name it, into a file in `folder` and points them to it.
+void keep_standard_input(std::vector<InputFile>& files, const Path& folder);
+void drop_kept_standard_input(const Path& folder);
+
+}  // namespace onebit::corpus

@@ -1,0 +1,47 @@
+// manifest.json of a token store: what it holds and how to tell that it is whole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/base/file.h"
+#include "onebit/base/json.h"
+#include "onebit/text/casing.h"
+
+namespace onebit::corpus {
+
+inline constexpr int64_t kStoreVersion = 1;
+inline constexpr const char* kManifestName = "manifest.json";
+inline constexpr const char* kTokensName = "tokens.bin";
+inline constexpr const char* kSentencesName = "sentences.bin";
+inline constexpr const char* kDocumentsName = "documents.bin";
+inline constexpr const char* kVocabularyName = "vocab.txt";
+
+struct StoreFile {
+  std::string name;
+  uint64_t size_bytes = 0;
+  uint32_t crc32 = 0;
+};
+
+struct StoreManifest {
+  int token_size_bytes = 2;  // 2 or 4
+  uint64_t tokens = 0, sentences = 0, documents = 0;
+  uint64_t text_bytes = 0;  // read, after decompression
+  text::Casing casing = text::Casing::kUncased;
+  int32_t vocabulary_size = 0;
+  uint32_t vocabulary_checksum = 0;
+  std::string format;  // how the text was read: "lines", "prose", "jsonl", joined by " + "
+  std::vector<StoreFile> files;
+  uint64_t source_count = 0;
+  std::vector<std::string> sources;  // the first thousand files read
+
+  const StoreFile& file(const std::string& name) const;
+};
+
+Json manifest_to_json(const StoreManifest& manifest);
+// Errors with `source` and the key: not a store's manifest, another version, a missing or mistyped
+// key.
+StoreManifest manifest_from_json(const Json& json, const std::string& source);
+
+}  // namespace onebit::corpus

@@ -1,0 +1,154 @@
+#include "onebit/corpus/store_writer.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+#include "onebit/base/json.h"
+#include "onebit/corpus/crc32.h"
+#include "onebit/corpus/token_store.h"
+
+namespace onebit::corpus {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kSourcesListed = 1000;
+constexpr int32_t kLargestShortVocabulary = 65536;
+
+void check_output(const Path& output, bool overwrite) {
+  if (!fs::exists(output)) return;
+  if (is_token_store(output)) {
+    require(overwrite, "{}: holds a finished token store: give --overwrite to replace it",
+            output.string());
+    return;
+  }
+  require(fs::is_directory(output) && fs::is_empty(output),
+          "{}: exists and is not a token store: choose another output folder", output.string());
+}
+
+}  // namespace
+
+TokenizedBlock::TokenizedBlock(int token_size_bytes, size_t text_bytes)
+    : token_size_bytes_(token_size_bytes) {
+  // Some four bytes of text make a token.
+  tokens_.reserve(text_bytes / 4 * static_cast<size_t>(token_size_bytes));
+}
+
+void TokenizedBlock::add_sentence(const std::vector<int32_t>& ids) {
+  if (ids.empty()) return;
+  const size_t used = tokens_.size();
+  const auto width = static_cast<size_t>(token_size_bytes_);
+  tokens_.resize(used + ids.size() * width);
+  char* out = tokens_.data() + used;
+  if (width == 2) {
+    std::copy(ids.begin(), ids.end(), reinterpret_cast<uint16_t*>(out));
+  } else {
+    std::copy(ids.begin(), ids.end(), reinterpret_cast<int32_t*>(out));
+  }
+  sentence_tokens_.push_back(static_cast<uint32_t>(ids.size()));
+}
+
+void TokenizedBlock::end_document() {
+  if (!document_ends_.empty() && document_ends_.back() == sentence_tokens_.size()) return;
+  document_ends_.push_back(sentence_tokens_.size());
+}
+
+void TokenizedBlock::close() {
+  tokens_crc32_ = crc32_of(tokens_.data(), tokens_.size());
+}
+
+// A file and the checksum of what was written to it.
+class StoreWriter::File {
+ public:
+  explicit File(const Path& path) : name_(path.filename().string()), writer_(path) {}
+
+  void write(const void* data, size_t size_bytes, uint32_t crc32) {
+    writer_.write(data, size_bytes);
+    crc32_ = crc32_joined(crc32_, crc32, size_bytes);
+  }
+  void write(const std::vector<uint64_t>& numbers) {
+    const size_t size_bytes = numbers.size() * sizeof(uint64_t);
+    write(numbers.data(), size_bytes, crc32_of(numbers.data(), size_bytes));
+  }
+  StoreFile finish() {
+    writer_.finish();
+    return {name_, writer_.size_bytes(), crc32_};
+  }
+
+ private:
+  std::string name_;
+  FileWriter writer_;
+  uint32_t crc32_ = 0;
+};
+
+StoreWriter::StoreWriter(const Path& output, bool overwrite) {
+  check_output(output, overwrite);
+  folder_.emplace(output, overwrite ? Existing::kReplace : Existing::kRefuse);
+  tokens_ = std::make_unique<File>(partial_folder() / kTokensName);
+  sentences_ = std::make_unique<File>(partial_folder() / kSentencesName);
+  documents_ = std::make_unique<File>(partial_folder() / kDocumentsName);
+  sentences_->write({0});
+  documents_->write({0});
+}
+
+// The files before their folder.
+StoreWriter::~StoreWriter() {
+  tokens_.reset();
+  sentences_.reset();
+  documents_.reset();
+}
+
+void StoreWriter::set_vocabulary(const text::Vocabulary& vocabulary, text::Casing casing) {
+  manifest_.casing = casing;
+  manifest_.vocabulary_size = vocabulary.size();
+  manifest_.vocabulary_checksum = vocabulary.checksum();
+  manifest_.token_size_bytes = vocabulary.size() <= kLargestShortVocabulary ? 2 : 4;
+  vocabulary.save(partial_folder() / kVocabularyName);
+}
+
+void StoreWriter::add(const TokenizedBlock& block) {
+  ONEBIT_INVARIANT(block.token_size_bytes_ == manifest_.token_size_bytes);
+  tokens_->write(block.tokens_.data(), block.tokens_.size(), block.tokens_crc32_);
+  std::vector<uint64_t> sentence_ends, document_ends;
+  sentence_ends.reserve(block.sentence_tokens_.size());
+  for (const uint32_t tokens : block.sentence_tokens_) {
+    manifest_.tokens += tokens;
+    sentence_ends.push_back(manifest_.tokens);
+  }
+  for (const uint64_t end : block.document_ends_) {
+    const uint64_t sentence = manifest_.sentences + end;
+    if (sentence == document_end_) continue;  // a document without sentences
+    document_ends.push_back(document_end_ = sentence);
+  }
+  manifest_.sentences += block.sentence_tokens_.size();
+  manifest_.documents += document_ends.size();
+  sentences_->write(sentence_ends);
+  documents_->write(document_ends);
+}
+
+StoreManifest StoreWriter::finish(uint64_t text_bytes, const std::string& format,
+                                  const std::vector<std::string>& sources) {
+  require(manifest_.sentences > 0,
+          "no sentence was found in {}{}: nothing but white space and characters that the "
+          "tokenizer drops",
+          sources.empty() ? "the input" : sources.front(),
+          sources.size() > 1 ? fmt::format(" and {} more", sources.size() - 1) : "");
+  ONEBIT_INVARIANT(document_end_ == manifest_.sentences);
+  manifest_.text_bytes = text_bytes;
+  manifest_.format = format;
+  manifest_.source_count = sources.size();
+  manifest_.sources.assign(sources.begin(), sources.begin() + static_cast<ptrdiff_t>(std::min(
+                                                                  sources.size(), kSourcesListed)));
+  for (File* file : {tokens_.get(), sentences_.get(), documents_.get()}) {
+    manifest_.files.push_back(file->finish());
+  }
+  const std::string vocabulary = read_file(partial_folder() / kVocabularyName);
+  manifest_.files.push_back(
+      {kVocabularyName, vocabulary.size(), crc32_of(vocabulary.data(), vocabulary.size())});
+  write_file_atomically(partial_folder() / kManifestName,
+                        manifest_to_json(manifest_).dump(2) + "\n");
+  folder_->finish();
+  return manifest_;
+}
+
+}  // namespace onebit::corpus

@@ -1,0 +1,30 @@
+// Lines of a text and their white space.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace onebit::corpus {
+
+inline std::string_view stripped(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n\f\v";
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
+}
+
+// Calls body(line) for every line, without its line end ("\n").
+template <typename Body>
+void for_each_line(std::string_view text, const Body& body) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos) {
+      body(text);
+      return;
+    }
+    body(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace onebit::corpus

@@ -1,0 +1,65 @@
+// Text from files or standard input, in blocks cut where a line or a paragraph ends; compressed
+// files are unpacked while they are read, so memory does not depend on their size.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/corpus/byte_stream.h"
+#include "onebit/corpus/input_files.h"
+#include "onebit/corpus/text_format.h"
+
+namespace onebit::corpus {
+
+// A piece of one file, about a megabyte. All of a file's blocks come in order; the last says so.
+struct TextBlock {
+  std::string source;                      // name of the file
+  uint64_t offset_bytes = 0;               // of text[0] in the unpacked file
+  uint64_t first_line = 1;                 // number of the line that text starts in
+  TextFormat format = TextFormat::kLines;  // never kAuto
+  bool ends_file = false;
+  std::string text;
+};
+
+// Throws unless the block is UTF-8: path and byte offset in the unpacked file.
+void check_utf8(const TextBlock& block);
+
+// One thread at a time.
+class TextSource {
+ public:
+  // `format` applies to text files; .jsonl files are JSON lines unless it is kJsonl, which then
+  // applies to all. kAuto decides by the beginning of the first text file.
+  TextSource(std::vector<InputFile> files, TextFormat format);
+
+  // Overwrites `block`; false after the last one. Errors: an unreadable, empty (white space alone)
+  // or damaged file, a JSON line longer than 256 MiB.
+  bool read(TextBlock& block);
+  // Sizes of the files as they lie on the disk; 0 when one has none (standard input).
+  uint64_t total_bytes() const { return total_bytes_; }
+  // How far into them reading has come.
+  uint64_t consumed_bytes() const;
+  // What kAuto chose and why; empty unless it had to.
+  const std::string& decision() const { return decision_; }
+
+ private:
+  void open_next();
+  bool fill(size_t wanted_bytes);
+  size_t cut_position() const;
+  TextFormat format_of_file();
+
+  std::vector<InputFile> files_;
+  TextFormat format_;
+  std::string decision_;
+  uint64_t total_bytes_ = 0, finished_bytes_ = 0;
+  size_t next_file_ = 0;
+  std::unique_ptr<ByteStream> stream_;  // null between files
+  std::string pending_;                 // read, not yet handed out
+  bool at_end_ = false;                 // of stream_
+  bool has_text_ = false;               // the file so far
+  uint64_t offset_bytes_ = 0, line_ = 1;
+  TextFormat file_format_ = TextFormat::kLines;
+};
+
+}  // namespace onebit::corpus

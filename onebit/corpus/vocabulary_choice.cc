@@ -1,0 +1,94 @@
+#include "onebit/corpus/vocabulary_choice.h"
+
+#include "onebit/base/error.h"
+#include "onebit/corpus/json_text.h"
+#include "onebit/corpus/ordered_pipeline.h"
+#include "onebit/corpus/progress_meter.h"
+#include "onebit/corpus/text_source.h"
+#include "onebit/text/casing.h"
+#include "onebit/text/vocabulary_trainer.h"
+
+namespace onebit::corpus {
+namespace {
+
+const char* name(text::Casing casing) {
+  return casing == text::Casing::kCased ? "cased" : "uncased";
+}
+
+ChosenVocabulary load_vocabulary(const PrepareOptions& options) {
+  ChosenVocabulary chosen;
+  chosen.vocabulary =
+      std::make_shared<const text::Vocabulary>(text::Vocabulary::load(*options.vocabulary));
+  const text::Casing found = text::casing_of(*chosen.vocabulary) == text::CasingEvidence::kCased
+                                 ? text::Casing::kCased
+                                 : text::Casing::kUncased;
+  const std::string path = options.vocabulary->string();
+  if (!options.casing) {
+    chosen.casing = found;
+    chosen.decisions.push_back(
+        fmt::format("casing: {}, as {} words in {} have capitals", name(found),
+                    found == text::Casing::kCased ? "many" : "few or no", path));
+    return chosen;
+  }
+  // The other way round is sound: an uncased vocabulary may be all that cased text has.
+  require(!(found == text::Casing::kCased && options.casing == text::Casing::kUncased),
+          "{}: has words with capitals, which uncased text never holds: give --cased or "
+          "another vocabulary",
+          path);
+  chosen.casing = *options.casing;
+  return chosen;
+}
+
+std::vector<std::string> learn_tokens(const PrepareOptions& options, text::Casing casing,
+                                      const std::vector<InputFile>& files) {
+  std::vector<text::VocabularyTrainer> trainers;
+  for (int i = 0; i < options.threads; ++i) trainers.emplace_back(casing);
+  TextSource source(files, options.format);
+  ProgressMeter meter("learning the vocabulary", source.total_bytes(), options.progress);
+  uint64_t text_bytes = 0, consumed_bytes = 0;
+  OrderedPipeline<TextBlock, uint64_t>(options.threads)
+      .run(
+          [&](TextBlock& block) {
+            const bool got = source.read(block);
+            consumed_bytes = source.consumed_bytes();
+            return got;
+          },
+          [&](int thread, TextBlock& block) {
+            check_utf8(block);
+            text::VocabularyTrainer& trainer = trainers[static_cast<size_t>(thread)];
+            if (block.format == TextFormat::kJsonl) {
+              for_each_json_text(block, [&](std::string_view text) { trainer.add_text(text); });
+            } else {
+              trainer.add_text(block.text);
+            }
+            return static_cast<uint64_t>(block.text.size());
+          },
+          [&](uint64_t size_bytes) {
+            text_bytes += size_bytes;
+            meter.update(std::min(source.total_bytes(), text_bytes), text_bytes);
+          });
+  meter.finish(consumed_bytes, text_bytes);
+  for (size_t i = 1; i < trainers.size(); ++i) trainers[0].merge(trainers[i]);
+  return trainers[0].train(*options.vocabulary_size, options.threads);
+}
+
+}  // namespace
+
+ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
+                                   const std::vector<InputFile>& files) {
+  if (options.vocabulary) return load_vocabulary(options);
+  ChosenVocabulary chosen;
+  chosen.casing = options.casing.value_or(text::Casing::kUncased);
+  const auto size = static_cast<size_t>(*options.vocabulary_size);
+  std::vector<std::string> tokens = learn_tokens(options, chosen.casing, files);
+  chosen.decisions.push_back(
+      tokens.size() < size
+          ? fmt::format("vocabulary: {} tokens learnt, {}; the text has no more for {}",
+                        tokens.size(), name(chosen.casing), size)
+          : fmt::format("vocabulary: {} tokens learnt, {}", size, name(chosen.casing)));
+  chosen.vocabulary = std::make_shared<const text::Vocabulary>(
+      text::Vocabulary::from_tokens(std::move(tokens), "the learnt vocabulary"));
+  return chosen;
+}
+
+}  // namespace onebit::corpus

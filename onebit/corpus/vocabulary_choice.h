@@ -1,0 +1,25 @@
+// The vocabulary and casing that text is tokenized with: given, or learnt from the text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/corpus/input_files.h"
+#include "onebit/corpus/prepare_options.h"
+#include "onebit/text/casing.h"
+#include "onebit/text/vocabulary.h"
+
+namespace onebit::corpus {
+
+struct ChosenVocabulary {
+  std::shared_ptr<const text::Vocabulary> vocabulary;
+  text::Casing casing = text::Casing::kUncased;
+  std::vector<std::string> decisions;  // for the user to read
+};
+
+// options.threads is at least 1. Errors: as prepare() lists them.
+ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
+                                   const std::vector<InputFile>& files);
+
+}  // namespace onebit::corpus

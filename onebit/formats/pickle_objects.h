@@ -1,0 +1,52 @@
+// The values of a pickle while it is read, and what the few functions that it may name give: dicts,
+// storages, tensors. Nothing is called; memory is bounded whatever the pickle says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "onebit/formats/byte_reader.h"
+#include "onebit/formats/pickle_value.h"
+
+namespace onebit::formats {
+
+inline constexpr size_t kMostPickleBytes = size_t{64} << 20;
+inline constexpr size_t kMostPickleValues = size_t{4} << 20;
+
+class PickleObjects {
+ public:
+  // Errors carry the path of `reader`, which must outlive this, and the offset it has come to.
+  explicit PickleObjects(const ByteReader& reader) : reader_(reader) {}
+  PickleObjects(const PickleObjects&) = delete;
+  PickleObjects& operator=(const PickleObjects&) = delete;
+
+  const PickleValue& operator[](PickleIndex index) const { return pickle_.values[index]; }
+  PickleIndex add(PickleValue value);
+  // Items for a list or a dict; what became kOther takes them and keeps none.
+  void extend(PickleIndex container, const std::vector<PickleIndex>& items);
+  // What calling `function` with `arguments` gives, for the functions of pickle_globals.h.
+  PickleIndex reduce(PickleIndex function, PickleIndex arguments);
+  // The storage that a persistent id stands for.
+  PickleIndex new_storage(PickleIndex identity);
+
+  Pickle finish(PickleIndex root, size_t size_bytes);
+
+ private:
+  PickleIndex new_dict(const PickleValue& arguments);
+  PickleIndex new_tensor(const PickleValue& arguments);
+  // Counts what is built out of shared values: a few bytes may ask for it again and again.
+  void spend(size_t numbers);
+  const PickleValue& item(const PickleValue& tuple, size_t index, const char* what) const;
+  int64_t integer(const PickleValue& value, const char* what) const;
+  std::vector<int64_t> integers(const PickleValue& value, const char* what) const;
+
+  const ByteReader& reader_;
+  Pickle pickle_;
+  size_t spent_ = 0;
+  std::unordered_map<std::string_view, size_t> storages_by_key_;
+};
+
+}  // namespace onebit::formats

@@ -1,0 +1,49 @@
+// From the logits of a question's windows to its answer (Devlin et al. 2019, sections 4.2 and 4.3),
+// by the rules of the published SQuAD programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/squad/features.h"
+#include "onebit/squad/span_logits.h"
+
+namespace onebit::squad {
+
+// How the text of an answer is found.
+enum class AnswerText {
+  kOffsets,     // cut from the paragraph, from the first character of its first token to the last
+  kProjection,  // as the published programs: project_answer()
+};
+
+struct DecodeOptions {
+  int64_t n_best = 20;             // candidates kept, and starts and ends tried in each window
+  int64_t max_answer_length = 30;  // tokens
+  AnswerText text = AnswerText::kOffsets;
+  bool may_be_unanswerable = false;  // version 2.0
+  // Version 2.0: "" where null score - best answer's score is above it.
+  double null_threshold = 0;
+};
+
+struct AnswerCandidate {
+  std::string text;
+  double probability = 0, start_logit = 0, end_logit = 0;
+};
+
+struct DecodedAnswer {
+  std::string text;                   // "" when no answer can be given
+  std::vector<AnswerCandidate> best;  // likeliest first, no text twice; never empty
+  double null_odds = 0;               // version 2.0: null score - best answer's score
+};
+
+// A candidate begins and ends at tokens of the paragraph, where it begins has its most context in
+// that window, and is at most max_answer_length long.
+DecodedAnswer decode_answer(const Features& features, const SpanLogits& logits, size_t question,
+                            const DecodeOptions& options);
+
+// One for each question of the dataset, on `threads` threads.
+std::vector<DecodedAnswer> decode_answers(const Features& features, const SpanLogits& logits,
+                                          const DecodeOptions& options, int threads);
+
+}  // namespace onebit::squad

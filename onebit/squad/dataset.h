@@ -1,0 +1,68 @@
+// SQuAD's JSON (Rajpurkar et al. 2016; version 2.0 with unanswerable questions, 2018): paragraphs,
+// questions on them, and answers as stretches of the paragraph.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/base/file.h"
+#include "onebit/base/json.h"
+
+namespace onebit::squad {
+
+enum class Use {
+  kTrain,    // an answer must be found in its paragraph
+  kPredict,  // answers are not looked for
+  kScore,    // only ids and answers matter: nothing is left out, not even an id given twice
+};
+
+struct Answer {
+  std::string text;
+  int64_t start = 0;  // as the file gives it, in code points; only for kTrain
+  // For kTrain, the words of the context (ContextWords) that hold it, both inclusive.
+  int32_t first_word = -1, last_word = -1;
+};
+
+struct Question {
+  std::string id;
+  std::string text;
+  uint32_t paragraph = 0;
+  bool impossible = false;      // version 2.0: the paragraph holds no answer
+  std::vector<Answer> answers;  // for kTrain one: the first that stands at its place
+};
+
+struct Paragraph {
+  std::string title;
+  std::string context;
+};
+
+// A question that was left out, and why.
+struct Problem {
+  std::string id;
+  std::string reason;
+};
+
+struct Dataset {
+  std::string source;   // path, for messages
+  std::string version;  // as the file says; may be empty
+  std::vector<Paragraph> paragraphs;
+  std::vector<Question> questions;  // in the order of the file
+  std::vector<Problem> problems;
+};
+
+// Reads a file, plain or packed with gzip or xz. What concerns one question leaves that question
+// out and is told in `problems`: an id given before, an empty context or question, and for kTrain
+// no answer at its place. Errors: unreadable, not JSON, another shape (with the
+// place in it), no question left.
+Dataset read_dataset(const Path& path, Use use);
+Dataset dataset_from_json(const Json& json, const std::string& source, Use use);
+
+// Of what training sees: questions, passages and answers.
+uint32_t checksum(const Dataset& dataset);
+
+// "3 of 100 questions were left out: ID: reason; ..." with the first few, empty when there is none.
+std::string problem_summary(const Dataset& dataset);
+
+}  // namespace onebit::squad

@@ -1,0 +1,18 @@
+// White space as Python's str.split() sees it: what the published SQuAD programs split at.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace onebit::squad {
+
+inline bool is_python_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= 9 && c <= 13) || (c >= 28 && c <= 31);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
+         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+// Runs of white space become single spaces, none at the ends.
+std::string with_single_spaces(std::string_view text);
+
+}  // namespace onebit::squad

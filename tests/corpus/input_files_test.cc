@@ -1,0 +1,63 @@
+#include "onebit/corpus/input_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::corpus {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class InputFilesTest : public ::testing::Test {
+ protected:
+  Path write(const std::string& name, const std::string& content) {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    write_file_atomically(folder_ / name, content);
+    return folder_ / name;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(InputFilesTest, FindsTextInFoldersInOrder) {
+  write("in/b/two.txt", "b\n");
+  write("in/a.txt", "a\n");
+  write("in/c.jsonl", "{\"text\": \"c\"}\n");
+  write("in/b/one.text", "c\n");
+  write("in/b/image.png", "c\n");
+  write("in/.hidden/x.txt", "c\n");
+  const InputFiles found = find_input_files({folder_ / "in"});
+  std::vector<std::string> names;
+  for (const InputFile& file : found.files) {
+    names.push_back(Path(file.name).lexically_relative(folder_ / "in").string());
+  }
+  EXPECT_THAT(names, testing::ElementsAre("a.txt", "b/one.text", "b/two.txt", "c.jsonl"));
+  EXPECT_THAT(found.ignored, testing::ElementsAre(HasSubstr("image.png")));
+}
+
+TEST_F(InputFilesTest, RefusesArchivesWithAdvice) {
+  for (const char* name : {"x.tar.xz", "x.tar.gz", "x.tgz", "x.tar", "x.zip"}) {
+    EXPECT_THAT(message_of([&] { find_input_files({write(name, "?")}); }),
+                AllOf(HasSubstr(name), HasSubstr("unpack it")));
+  }
+  write("in/books.tar.xz", "?");
+  EXPECT_THAT(message_of([&] { find_input_files({folder_ / "in"}); }),
+              AllOf(HasSubstr("books.tar.xz"), HasSubstr("unpack it")));
+}
+
+TEST_F(InputFilesTest, TellsWhatIsNoInput) {
+  EXPECT_THAT(message_of([&] { find_input_files({folder_ / "nowhere"}); }),
+              HasSubstr("no such file or folder"));
+  EXPECT_THAT(message_of([&] { find_input_files({}); }), HasSubstr("no input was given"));
+  std::filesystem::create_directory(folder_ / "empty");
+  EXPECT_THAT(message_of([&] { find_input_files({folder_ / "empty"}); }),
+              HasSubstr("holds no .txt"));
+  EXPECT_THAT(message_of([&] { find_input_files({write("x.json", "{}")}); }), HasSubstr(".jsonl"));
+}
+
+}  // namespace
+}  // namespace onebit::corpus

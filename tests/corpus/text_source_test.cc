@@ -1,0 +1,169 @@
+#include "onebit/corpus/text_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/corpus/compressed.h"
+
+namespace onebit::corpus {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class TextSourceTest : public ::testing::Test {
+ protected:
+  Path write(const std::string& name, const std::string& content) {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    write_file_atomically(folder_ / name, content);
+    return folder_ / name;
+  }
+  static std::vector<TextBlock> read_all(const std::vector<Path>& inputs,
+                                         TextFormat format = TextFormat::kLines) {
+    TextSource source(find_input_files(inputs).files, format);
+    std::vector<TextBlock> blocks(1);
+    while (source.read(blocks.back())) blocks.emplace_back();
+    blocks.pop_back();
+    EXPECT_EQ(source.consumed_bytes(), source.total_bytes());
+    return blocks;
+  }
+  static std::string joined(const std::vector<TextBlock>& blocks) {
+    std::string text;
+    for (const TextBlock& block : blocks) text += block.text;
+    return text;
+  }
+
+  TemporaryFolder folder_;
+};
+
+// About `size` bytes of numbered lines, an empty one after every tenth.
+std::string numbered_lines(size_t size) {
+  std::string text;
+  for (int i = 0; text.size() < size; ++i) {
+    text += "This is line number " + std::to_string(i) + (i % 10 == 9 ? ".\n\n" : ".\n");
+  }
+  return text;
+}
+
+TEST_F(TextSourceTest, ReadsPlainGzipAndXzAlike) {
+  const std::string text = numbered_lines(3'500'000);
+  const std::string half = text.substr(0, text.size() / 2), rest = text.substr(half.size());
+  for (const Path& path :
+       {write("a.txt", text), write("b.txt.gz", gzipped(text)), write("c.txt.xz", xzed(text)),
+        write("d.txt.gz", gzipped(half) + gzipped(rest)),
+        write("e.txt.xz", xzed(half) + xzed(rest)), write("unnamed", gzipped(text))}) {
+    const std::vector<TextBlock> blocks = read_all({path});
+    EXPECT_EQ(joined(blocks), text) << path;
+    ASSERT_GE(blocks.size(), 3u);
+    uint64_t offset = 0, line = 1;
+    for (const TextBlock& block : blocks) {
+      EXPECT_EQ(block.source, path.string());
+      EXPECT_EQ(block.offset_bytes, offset);
+      EXPECT_EQ(block.first_line, line);
+      EXPECT_EQ(block.ends_file, &block == &blocks.back());
+      EXPECT_TRUE(block.text.ends_with('\n'));
+      EXPECT_LE(block.text.size(), size_t{1} << 20);
+      offset += block.text.size();
+      line += static_cast<uint64_t>(std::count(block.text.begin(), block.text.end(), '\n'));
+    }
+  }
+}
+
+TEST_F(TextSourceTest, CutsProseBetweenParagraphs) {
+  const std::string text = numbered_lines(2'500'000);
+  const std::vector<TextBlock> blocks = read_all({write("a.txt", text)}, TextFormat::kProse);
+  EXPECT_EQ(joined(blocks), text);
+  for (const TextBlock& block : blocks) {
+    EXPECT_TRUE(block.ends_file || block.text.ends_with("\n\n"));
+  }
+}
+
+TEST_F(TextSourceTest, CutsEndlessLinesWhereAWordEnds) {
+  std::string text;
+  while (text.size() < 10'000'000) text += "wörter ";
+  const std::vector<TextBlock> blocks = read_all({write("a.txt", text)});
+  EXPECT_EQ(joined(blocks), text);
+  ASSERT_GE(blocks.size(), 3u);
+  for (const TextBlock& block : blocks) EXPECT_TRUE(block.text.ends_with(' '));
+  std::string one_word;
+  while (one_word.size() < 9'000'000) one_word += "ö";
+  const std::vector<TextBlock> parts = read_all({write("b.txt", one_word)});
+  EXPECT_EQ(joined(parts), one_word);
+  ASSERT_GE(parts.size(), 2u);
+  for (const TextBlock& block : parts) EXPECT_EQ(block.text.size() % 2, 0u);
+}
+
+TEST_F(TextSourceTest, ReadsFilesOneAfterTheOther) {
+  write("in/a.txt", "a\n");
+  write("in/b.txt", "b\n");
+  write("in/c.jsonl", "{\"text\": \"c\"}\n");
+  const std::vector<TextBlock> blocks = read_all({folder_ / "in"});
+  ASSERT_EQ(blocks.size(), 3u);
+  EXPECT_EQ(blocks[2].format, TextFormat::kJsonl);
+  for (const TextBlock& block : blocks) EXPECT_TRUE(block.ends_file);
+}
+
+TEST_F(TextSourceTest, TellsWhatCannotBeRead) {
+  EXPECT_THAT(message_of([&] { read_all({write("x.txt", "")}); }),
+              AllOf(HasSubstr("x.txt"), HasSubstr("is empty")));
+  EXPECT_THAT(message_of([&] { read_all({write("y.txt", " \n\n\t\n")}); }), HasSubstr("is empty"));
+  EXPECT_THAT(message_of([&] { read_all({write("z.txt", "\xFF\xFEh\0i\0")}); }),
+              HasSubstr("UTF-16"));
+}
+
+TEST_F(TextSourceTest, TellsDamagedAndShortenedPackings) {
+  const std::string text = numbered_lines(300'000);
+  for (const auto& [name, packed] :
+       {std::pair{"a.txt.gz", gzipped(text)}, std::pair{"a.txt.xz", xzed(text)}}) {
+    EXPECT_THAT(message_of([&] { read_all({write(name, packed.substr(0, packed.size() / 2))}); }),
+                AllOf(HasSubstr(name), HasSubstr("cut short")));
+    std::string damaged = packed;
+    for (size_t i = 0; i < 8; ++i) damaged[damaged.size() / 2 + i] = '\x55';
+    EXPECT_THAT(message_of([&] { read_all({write(name, damaged)}); }),
+                AllOf(HasSubstr(name), HasSubstr("damaged")));
+    EXPECT_THAT(message_of([&] { read_all({write(name, "plain text")}); }),
+                AllOf(HasSubstr(name), HasSubstr("is named")));
+  }
+}
+
+TEST_F(TextSourceTest, DropsTheByteOrderMark) {
+  const std::vector<TextBlock> blocks = read_all({write("a.txt", "\xEF\xBB\xBFhello\n")});
+  ASSERT_EQ(blocks.size(), 1u);
+  EXPECT_EQ(blocks[0].text, "hello\n");
+  EXPECT_EQ(blocks[0].offset_bytes, 3u);
+}
+
+TEST_F(TextSourceTest, LimitsJsonLines) {
+  const Path path = write("a.jsonl", "{");
+  std::filesystem::resize_file(path, (size_t{256} << 20) + 10);
+  EXPECT_THAT(message_of([&] { read_all({path}); }),
+              AllOf(HasSubstr("a.jsonl:1"), HasSubstr("longer than 256 MiB")));
+}
+
+TEST_F(TextSourceTest, DecidesOnceAndSaysWhy) {
+  const Path prose = write("a.txt", "He came. She left.\n\nThey met. It rained.\n\n");
+  const Path lines = write("b.txt", "He came.\nShe left.\n\nThey met.\nIt rained.\n");
+  for (const auto& [first, second, expected] :
+       {std::tuple{prose, lines, TextFormat::kProse}, {lines, prose, TextFormat::kLines}}) {
+    TextSource source(find_input_files({first, second}).files, TextFormat::kAuto);
+    EXPECT_EQ(source.decision(), "");
+    TextBlock block;
+    while (source.read(block)) EXPECT_EQ(block.format, expected);
+    EXPECT_THAT(source.decision(), AllOf(HasSubstr(std::string("text format: ") + name(expected)),
+                                         HasSubstr(first.string())));
+  }
+}
+
+TEST(CheckUtf8, NamesPathAndByte) {
+  const auto checked = [](const std::string& text) {
+    return message_of([&] { check_utf8({.source = "f", .offset_bytes = 100, .text = text}); });
+  };
+  EXPECT_EQ(checked("gr\xC3\xBC\xC3\x9F"), "(no error)");
+  EXPECT_THAT(checked("gr\xFC\xDF"),
+              AllOf(HasSubstr("f: byte 102 (0xfc) is not UTF-8"), HasSubstr("iconv")));
+}
+
+}  // namespace
+}  // namespace onebit::corpus

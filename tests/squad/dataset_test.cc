@@ -1,0 +1,108 @@
+#include "onebit/squad/dataset.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+#include "tests/squad/dataset_json.h"
+
+namespace onebit::squad {
+namespace {
+
+using dataset_json::file_of;
+using dataset_json::question;
+
+constexpr const char* kContext = "The caf\u00e9 (1895-1943) stood in\tParis.\u202fIt is gone.";
+
+Dataset read(const std::vector<Json>& questions, Use use = Use::kTrain) {
+  return dataset_from_json(file_of(kContext, questions), "test.json", use);
+}
+
+TEST(Dataset, FindsTheWordsOfAnswers) {
+  const Dataset data = read({question("a", {{"1895", 10}}), question("b", {{"in Paris", 27}})});
+  ASSERT_EQ(data.questions.size(), 2u);
+  EXPECT_TRUE(data.problems.empty());
+  EXPECT_EQ(data.questions[0].answers[0].first_word, 2);
+  EXPECT_EQ(data.questions[0].answers[0].last_word, 2);
+  EXPECT_EQ(data.questions[1].answers[0].first_word, 4) << "white space may differ";
+  EXPECT_EQ(data.questions[1].answers[0].last_word, 5);
+}
+
+TEST(Dataset, TakesTheFirstAnswerThatStandsAtItsPlace) {
+  const Dataset data = read({question("a", {{"Rome", 30}, {"Paris", 30}, {"gone", 43}})});
+  ASSERT_EQ(data.questions.size(), 1u);
+  ASSERT_EQ(data.questions[0].answers.size(), 1u);
+  EXPECT_EQ(data.questions[0].answers[0].text, "Paris");
+}
+
+TEST(Dataset, ChecksumSeesWhatTrainingSees) {
+  const uint32_t sum =
+      checksum(read({question("a", {{"1895", 10}}), question("b", {{"gone", 43}})}));
+  EXPECT_EQ(sum, checksum(read({question("c", {{"1895", 10}}), question("d", {{"gone", 43}})})))
+      << "ids are not seen";
+  EXPECT_NE(sum, checksum(read({question("b", {{"gone", 43}}), question("a", {{"1895", 10}})})));
+  EXPECT_NE(sum, checksum(read({question("a", {{"1895", 10}}), question("b", {{"Paris", 30}})})));
+}
+
+TEST(Dataset, LeavesBadQuestionsOutAndTellsThem) {
+  std::vector<Json> questions = {
+      question("good", {{"Paris", 30}}),    question("elsewhere", {{"Rome", 30}}),
+      question("beyond", {{"gone", 4000}}), question("before", {{"gone", -3}}),
+      question("good", {{"gone", 43}}),     question("none", {}),
+      question("blank", {{"Paris", 30}}),   question("past end", {{"gone. Yes", 43}})};
+  questions[6]["question"] = " \t";
+  const Dataset data = read(questions);
+  ASSERT_EQ(data.questions.size(), 1u);
+  ASSERT_EQ(data.problems.size(), 7u);
+  EXPECT_EQ(data.problems[0].id, "elsewhere");
+  EXPECT_NE(data.problems[0].reason.find("\"Rome\" is not at character 30"), std::string::npos);
+  EXPECT_NE(data.problems[3].reason.find("given before"), std::string::npos);
+  EXPECT_NE(data.problems[4].reason.find("no answer"), std::string::npos);
+  EXPECT_NE(data.problems[5].reason.find("empty"), std::string::npos);
+  const std::string summary = problem_summary(data);
+  EXPECT_NE(summary.find("7 of 8 questions were left out: elsewhere: "), std::string::npos);
+  EXPECT_NE(summary.find("; ..."), std::string::npos);
+}
+
+TEST(Dataset, PredictingNeedsNoAnswersButAContext) {
+  const Dataset data = read({question("a", {}), question("b", {{"Rome", 3}})}, Use::kPredict);
+  EXPECT_EQ(data.questions.size(), 2u);
+  Json file = file_of(kContext, {question("a", {})});
+  file["data"][0]["paragraphs"].push_back(
+      {{"context", " \n"}, {"qas", Json::array({question("empty", {})})}});
+  const Dataset half = dataset_from_json(file, "half", Use::kPredict);
+  ASSERT_EQ(half.problems.size(), 1u);
+  EXPECT_EQ(half.problems[0].id, "empty");
+  EXPECT_EQ(dataset_from_json(file, "half", Use::kScore).questions.size(), 2u);
+}
+
+TEST(Dataset, ReadsVersion2) {
+  std::vector<Json> questions = {question("a", {{"Paris", 30}}), question("b", {})};
+  questions[1]["is_impossible"] = true;
+  const Dataset data = read(questions);
+  ASSERT_EQ(data.questions.size(), 2u);
+  EXPECT_FALSE(data.questions[0].impossible);
+  EXPECT_TRUE(data.questions[1].impossible);
+}
+
+TEST(Dataset, ErrorsNameThePlaceInTheFile) {
+  const auto error_of = [](const Json& file) {
+    return message_of([&] { dataset_from_json(file, "f.json", Use::kTrain); });
+  };
+  EXPECT_NE(error_of({{"dat", 1}}).find("f.json: data: is missing"), std::string::npos);
+  EXPECT_NE(error_of({{"data", 3}}).find("f.json: data: a list was expected"), std::string::npos);
+  Json file = file_of(kContext, {question("a", {{"Paris", 30}})});
+  Json& start = file["data"][0]["paragraphs"][0]["qas"][0]["answers"][0]["answer_start"];
+  const Json right = start;
+  for (const Json& same : {Json(right.get<double>()), right}) {
+    start = same;
+    EXPECT_EQ(error_of(file), "(no error)");
+  }
+  start = "x";
+  EXPECT_NE(error_of(file).find("data[0].paragraphs[0].qas[0].answers[0].answer_start: a whole"),
+            std::string::npos);
+  EXPECT_NE(error_of(file_of(kContext, {question("a", {})})).find("no question that can be used"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace onebit::squad

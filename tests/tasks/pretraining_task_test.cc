@@ -1,0 +1,315 @@
+#include "onebit/tasks/pretraining_task.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "onebit/base/folder_lock.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/device/memory.h"
+#include "onebit/tasks/fill_mask.h"
+#include "onebit/tasks/pretraining_evaluation.h"
+#include "onebit/tasks/pretraining_task.h"
+#include "tests/base/damage.h"
+#include "tests/tasks/metrics_lines.h"
+#include "tests/tasks/small_corpus.h"
+
+namespace onebit::tasks {
+namespace {
+
+constexpr const char* kRecipe = R"({
+  "train_batch_size": 8, "train_micro_batch_size_per_gpu": 2,
+  "optimizer": {"type": "OneBitAdam", "params": {"lr": 3e-3, "freeze_step": 6}},
+  "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 4, "warmup_max_lr": 3e-3}},
+  "model": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "intermediate_size": 64, "max_position_embeddings": 32},
+  "data": {"sequence_length": 32, "max_predictions_per_sequence": 5, "evaluation_samples": 16},
+  "tensorboard": {"enabled": true},
+  "run": {"steps": 12, "checkpoint_every": 5, "evaluate_every": 6, "seed": 3}})";
+
+class PretrainingTest : public testing::Test {
+ protected:
+  PretrainingOptions options(const std::string& name, int64_t steps = 12) const {
+    PretrainingOptions options;
+    options.recipe = parse_json(kRecipe, "recipe");
+    options.recipe["run"]["steps"] = steps;
+    options.recipe_place = "recipe";
+    options.data = {{corpus_.train(), 0.0}};
+    options.valid = corpus_.valid();
+    options.output = corpus_.folder(name);
+    options.quiet = true;
+    return options;
+  }
+
+  static void train(const PretrainingOptions& options, int world) {
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      Context context = Context::cpu(1);
+      run_pretraining(context, options, communicator);
+    });
+  }
+
+  std::vector<double> losses(const std::string& name) const {
+    return losses_in(corpus_.folder(name));
+  }
+
+  SmallCorpus corpus_;
+};
+
+TEST_F(PretrainingTest, TheResolvedRecipeIsTheSameRun) {
+  train(options("given"), 2);
+  PretrainingOptions again = options("resolved");
+  again.recipe = read_json(corpus_.folder("given") / "recipe.resolved.json");
+  EXPECT_EQ(again.recipe["gradient_accumulation_steps"], 2);
+  EXPECT_EQ(again.recipe["data"]["masked_lm_probability"], 0.15);
+  EXPECT_EQ(again.recipe["scheduler"]["params"]["warmup_type"], "log");
+  train(again, 2);
+  EXPECT_EQ(losses("resolved"), losses("given"));
+  EXPECT_EQ(read_json(corpus_.folder("resolved") / "recipe.resolved.json"), again.recipe);
+}
+
+TEST_F(PretrainingTest, LearnsAndLeavesAModelBehind) {
+  train(options("run", 60), 2);
+  const auto all = losses("run");
+  ASSERT_EQ(all.size(), 60u);
+  EXPECT_LT(all.back(), 0.8 * all.front());
+  Context context = Context::cpu(1);
+  MaskFiller filler(context, corpus_.folder("run"));
+  const auto masks = filler.fill("the [MASK] rules today and the [MASK] is long", 3);
+  ASSERT_EQ(masks.size(), 2u);
+  EXPECT_EQ(masks[0].candidates.size(), 3u);
+  EXPECT_GE(masks[0].candidates[0].probability, masks[0].candidates[1].probability);
+  EXPECT_THROW(filler.fill("no mask", 3), Error);
+}
+
+TEST_F(PretrainingTest, EvaluationOfTheModelEqualsTheRuns) {
+  PretrainingOptions given = options("run");
+  given.recipe["data"]["evaluation_samples"] = 0;
+  given.recipe["data"]["whole_word_masking"] = true;
+  given.recipe["data"]["masked_lm_probability"] = 0.3;
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  const training::RunSummary summary = run_pretraining(context, given, *communicator);
+  const HeldOutResult again =
+      evaluate_model(context, {.model = given.output, .data = corpus_.valid()}, *communicator);
+  ASSERT_TRUE(summary.after.has_value());
+  const auto after = [&](const char* name) {
+    return metrics::value_of(summary.after->metrics, name);
+  };
+  EXPECT_EQ(static_cast<double>(again.samples), after("samples"));
+  EXPECT_NEAR(again.mlm_loss, after("mlm_loss"), 1e-5);
+  EXPECT_NEAR(again.nsp_loss, after("nsp_loss"), 1e-5);
+}
+
+TEST_F(PretrainingTest, ResumesBitForBit) {
+  for (const int world : {1, 2}) {
+    const std::string whole = "whole" + std::to_string(world);
+    const std::string broken = "broken" + std::to_string(world);
+    train(options(whole), world);
+    train(options(broken, 9), world);  // checkpoints at 5 and 9, in the compressed phase
+    PretrainingOptions rest = options(broken);
+    rest.resume = true;
+    train(rest, world);
+    EXPECT_EQ(losses(broken), losses(whole)) << world << " ranks";
+    const std::string told = read_file(rest.output / "metrics.jsonl");
+    train(rest, world);  // has nothing left to do, and nothing to add
+    EXPECT_EQ(read_file(rest.output / "metrics.jsonl"), told);
+  }
+}
+
+TEST_F(PretrainingTest, GoesBackToATag) {
+  PretrainingOptions given = options("run");
+  train(given, 1);  // checkpoints at 5, 10 and 12
+  const auto whole = losses("run");
+  given.resume = true;
+  given.tag = "global_step7";
+  try {
+    train(given, 1);
+    FAIL() << "a tag that is not there";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("global_step5, global_step10, global_step12"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(read_file(given.output / "latest"), "global_step12");
+  given.tag = "global_step5";
+  given.recipe["run"]["steps"] = 5;  // nothing to do there: what is beyond is given up all the same
+  train(given, 1);
+  EXPECT_EQ(read_file(given.output / "latest"), "global_step5");
+  EXPECT_EQ(losses("run").size(), 5u);
+  given = options("run");
+  given.resume = true;
+  train(given, 1);
+  EXPECT_EQ(losses("run"), whole);
+}
+
+TEST_F(PretrainingTest, ADamagedModelNamesTheOtherCheckpoints) {
+  PretrainingOptions given = options("run");
+  train(given, 1);
+  change_last_byte(given.output / "global_step12" / "model" / "model.safetensors");
+  given.resume = true;
+  try {
+    train(given, 1);
+    FAIL() << "a damaged model";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("model.safetensors: damaged"), std::string::npos) << message;
+    EXPECT_NE(message.find("--resume global_step10 or --resume global_step5"), std::string::npos)
+        << message;
+  }
+}
+
+// What resuming late needs of the epochs before; older checkpoints do without.
+TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
+  PretrainingOptions given = options("whole", 60);
+  given.recipe["run"]["checkpoint_every"] = 50;
+  train(given, 1);
+  const Path folder = given.output / "global_step50";
+  Json state = read_json(folder / "state.json");
+  const Json epochs = state.at("client_state").at("epochs");
+  ASSERT_GT(epochs.at("stores").at(0).at("epoch").get<int>(), 1);  // else the case says little
+  const auto whole = losses("whole");
+  given.resume = true;
+  given.tag = "global_step50";
+  train(given, 1);
+  EXPECT_EQ(losses("whole"), whole);
+  state["client_state"].erase("epochs");
+  write_file_atomically(folder / "state.json", state.dump());
+  train(given, 1);
+  EXPECT_EQ(losses("whole"), whole);
+
+  // The run believes them.
+  state["client_state"]["epochs"] = epochs;
+  Json& begin = state["client_state"]["epochs"]["stores"][0]["epoch_begin"];
+  begin = begin.get<int64_t>() + 1;
+  write_file_atomically(folder / "state.json", state.dump());
+  train(given, 1);
+  EXPECT_NE(losses("whole"), whole);
+
+  const auto store = std::make_shared<corpus::TokenStore>(corpus_.train());
+  data::BatchStreamOptions stream{.seed = 3};
+  stream.pairs.sequence_length = 32;
+  state["client_state"]["epochs"] = epochs;
+  const Json& client = state["client_state"];
+  EXPECT_EQ(marks_of(client, {{store}}, stream).size(), 1u);
+  EXPECT_TRUE(marks_of(client, {{store}, {store}}, stream).empty());
+  stream.seed = 4;
+  EXPECT_TRUE(marks_of(client, {{store}}, stream).empty());
+}
+
+TEST_F(PretrainingTest, TwoRanksSeeWhatOneRankSees) {
+  PretrainingOptions adam = options("one");
+  adam.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+  train(adam, 1);
+  adam.output = corpus_.folder("two");
+  train(adam, 2);
+  const auto one = losses("one"), two = losses("two");
+  ASSERT_EQ(one.size(), two.size());
+  for (size_t step = 0; step < one.size(); ++step)
+    EXPECT_NEAR(one[step], two[step], 1e-5 * one[step]) << step;
+}
+
+TEST_F(PretrainingTest, StepsAllocateNothingAfterTheFirst) {
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  PretrainingOptions given = options("run", 30);
+  given.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+  PretrainingTask task(given, *communicator);
+  training::Session run(context, task, given, *communicator);
+  for (int step = 0; step < 12; ++step) run.train_step();
+  const int64_t before = memory::allocation_count();
+  for (int step = 0; step < 12; ++step) run.train_step();
+  EXPECT_EQ(memory::allocation_count(), before);
+}
+
+TEST_F(PretrainingTest, CompressedStepsAllocateNothingAfterTheFirst) {
+  std::atomic<int64_t> before = 0;
+  comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+    Context context = Context::cpu(1);
+    const PretrainingOptions given = options("run", 30);
+    PretrainingTask task(given, communicator);
+    training::Session run(context, task, given, communicator);
+    for (int step = 0; step < 12; ++step) run.train_step();
+    EXPECT_EQ(run.engine().optimizer().phase(), optim::Phase::kCompressed);
+    communicator.barrier();
+    if (communicator.rank() == 0) before = memory::allocation_count();
+    communicator.barrier();
+    for (int step = 0; step < 12; ++step) run.train_step();
+    communicator.barrier();
+    EXPECT_EQ(memory::allocation_count(), before);
+  });
+}
+
+TEST_F(PretrainingTest, SaysWhatIsNotAsItWas) {
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  PretrainingOptions given = options("run", 6);
+  run_pretraining(context, given, *communicator);
+  given.resume = true;
+  const auto decided = [&] {
+    PretrainingTask task(given, *communicator);
+    training::Session run(context, task, given, *communicator);
+    std::string all;
+    for (const std::string& line : run.facts().decisions) all += line + "\n";
+    return all;
+  };
+  EXPECT_EQ(decided().find("not as it was"), std::string::npos) << decided();
+  given.recipe["run"]["keep_last"] = 7;
+  EXPECT_EQ(decided().find("not as it was"), std::string::npos) << decided();
+  given.recipe["run"]["seed"] = 4;
+  EXPECT_NE(decided().find("run.seed is 4, was 3"), std::string::npos) << decided();
+  given.data = {{corpus_.valid(), 0.0}};
+  EXPECT_NE(decided().find("other token stores"), std::string::npos) << decided();
+}
+
+TEST_F(PretrainingTest, RefusesWhatCannotWorkAndTouchesNothing) {
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  const auto error_of = [&](const PretrainingOptions& given) -> std::string {
+    try {
+      run_pretraining(context, given, *communicator);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  PretrainingOptions bad = options("bad");
+  bad.recipe["data"]["sequence_length"] = 64;
+  EXPECT_NE(error_of(bad).find("sequence_length"), std::string::npos);
+  bad = options("bad");
+  bad.recipe["task"] = "squad";
+  EXPECT_NE(error_of(bad).find("run `onebit squad train` with this recipe"), std::string::npos);
+  bad.recipe["task"] = "squat";
+  EXPECT_NE(error_of(bad).find("one of pretrain, squad"), std::string::npos);
+  bad = options("bad");
+  bad.recipe["optimzer"] = 3;
+  EXPECT_NE(error_of(bad).find("optimizer"), std::string::npos);
+  bad = options("bad");
+  bad.recipe["run"].erase("steps");
+  EXPECT_NE(error_of(bad).find("run.steps"), std::string::npos);
+  bad = options("bad");
+  bad.data = {{corpus_.folder("nowhere"), 0.0}};
+  EXPECT_NE(error_of(bad).find("nowhere"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(corpus_.folder("bad")));
+
+  train(options("run"), 1);
+  EXPECT_NE(error_of(options("run")).find("--resume"), std::string::npos);
+  PretrainingOptions other = options("run");
+  other.resume = true;
+  other.recipe["model"]["intermediate_size"] = 96;
+  EXPECT_NE(error_of(other).find("intermediate_size"), std::string::npos);
+  other = options("run", 4);
+  other.resume = true;
+  EXPECT_NE(error_of(other).find("has made 12 steps already"), std::string::npos);
+  {
+    const FolderLock held(corpus_.folder("run"));
+    other = options("run", 14);
+    other.resume = true;
+    EXPECT_NE(error_of(other).find("another process"), std::string::npos);
+  }
+  bad = options("bad");
+  bad.output = corpus_.train();
+  EXPECT_NE(error_of(bad).find("holds other files"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace onebit::tasks

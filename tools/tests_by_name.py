@@ -1,0 +1,118 @@
+"""Tests found by name: tests/<floor>/adam_test.cc, or adam_resume_test.cc where one file is not
+enough, tests onebit/<floor>/adam.*. check_layout.py asks; the exceptions stand here."""
+import re
+from pathlib import Path
+
+# Families of operations have a rule of their own in check_layout.py.
+OTHER_RULES = {"ops"}
+
+# Tests of what several files do together, by what a whole floor or program promises.
+TESTS_OF_A_WHOLE = {
+    "cli/network_test": "two ranks of the program over a slow link",
+    "cli/program_test": "the program as its user sees it",
+    "comm/contract_test": "one body for every transport",
+    "comm/device_transport_test": "which transport takes pointers of a device",
+    "comm/failing_rank_test": "a rank that fails ends all of them",
+    "compress/conservation_test": "error feedback loses nothing",
+    "compress/cuda_all_reduce_test": "ranks on a CUDA device have the bits of ranks on CPUs",
+    "compress/small_signal_test": "how much of a small signal arrives, and when",
+    "compress/wire_cost_test": "bytes sent, counted at the transport",
+    "engine/deepspeed_configs_test": "configurations as DeepSpeed's users write them",
+    "engine/mpi_engine_test": "processes train to the bits of threads",
+    "formats/hostile_files_test": "every golden file, cut short and damaged",
+    "model/cuda_parity_test": "training on a CUDA device and on a CPU",
+    "model/dropout_test": "masks belong to tokens, not to micro-batches",
+    "model/golden_test": "Hugging Face's model",
+    "model/golden_wide_test": "Hugging Face's model where vectors and tiles are filled",
+    "model/gradient_test": "central differences of all models",
+    "model/gradients_ready_test": "the order in which all models announce gradients",
+    "model/limits_test": "batches at the edges of the plan",
+    "model/memory_options_test": "trading memory for time changes no number",
+    "model/packing_test": "a sequence does not see its neighbours",
+    "model/parameters_test": "names, shapes and initial values of all models",
+    "optim/bucket_limits_test": "1-bit Adam clipped by bucket",
+    "optim/mpi_training_test": "processes train to the bits of threads",
+    "optim/residual_placement_test": "residuals on another number of ranks",
+    "optim/warmup_observation_test": "what is measured at the end of the warm-up",
+    "tasks/adamw_golden_test": "twenty steps of PyTorch",
+}
+
+# In these floors every header has a test of its name, or stands here with the test that covers it.
+COVERED_FLOORS = ("text", "corpus", "data", "squad")
+COVERED_BY = {
+    "text/abbreviations": "text/sentence_splitter_test",
+    "text/canonical_order": "text/basic_tokenizer_test",
+    "text/characters": "text/basic_tokenizer_test",
+    "text/explained_word": "text/tokenizer_test",
+    "text/sentence_classes": "text/sentence_splitter_test",
+    "text/special_tokens": "text/tokenizer_test",
+    "text/unicode_classes": "text/basic_tokenizer_test",
+    "text/unicode_mapping": "text/basic_tokenizer_test",
+    "text/word_counts": "text/vocabulary_trainer_test",
+    "text/word_hash": "text/word_cache_test",
+    "text/word_splitter": "text/tokenizer_test",
+    "text/word_table": "text/word_cache_test",
+    "corpus/byte_stream": "corpus/text_source_test",
+    "corpus/prepare_options": "corpus/prepare_test",
+    "corpus/progress_meter": "corpus/prepare_test",
+    "corpus/standard_input": "corpus/prepare_test",
+    "corpus/store_manifest": "corpus/token_store_test",
+    "corpus/text_lines": "corpus/sentence_reader_test",
+    "corpus/vocabulary_choice": "corpus/prepare_test",
+    "data/batch": "data/batch_stream_test",
+    "data/pair_options": "data/pair_walk_test",
+    "data/pair_source": "data/batch_stream_test",
+    "data/random_streams": "data/batch_stream_test",
+    "squad/answer_span": "squad/features_test",
+    "squad/context_pieces": "squad/features_test",
+    "squad/span_logits": "squad/answer_decoder_test",
+}
+
+
+def stems(names, top, pattern):
+    """{floor: names without folder and ending} of the files below `top` that match."""
+    found = {}
+    for name in names:
+        match = re.fullmatch(rf"{top}/(\w+)/({pattern})", name)
+        if match:
+            found.setdefault(match.group(1), set()).add(Path(match.group(2)).stem)
+    return found
+
+
+def is_named_after(test, sources):
+    subject = test.removesuffix("_test")
+    return any(subject == source or subject.startswith(source + "_") for source in sources)
+
+
+def check(report, names):
+    sources = stems(names, "onebit", r"\w+\.(h|cc|cu)")
+    headers = stems(names, "onebit", r"\w+\.h")
+    tests = stems(names, "tests", r"\w+_test\.(cc|py)")
+    for floor in sorted(set(tests) & set(sources) - OTHER_RULES):
+        for test in sorted(tests[floor]):
+            path = f"{floor}/{test}"
+            if not is_named_after(test, sources[floor]) and path not in TESTS_OF_A_WHOLE:
+                report.add(f"tests/{path}", 1, f"is named after no file of onebit/{floor}: rename "
+                           "it, or give its reason in TESTS_OF_A_WHOLE of tools/tests_by_name.py")
+    for floor in COVERED_FLOORS:
+        for header in sorted(headers.get(floor, ())):
+            wanted = COVERED_BY.get(f"{floor}/{header}", f"{floor}/{header}_test")
+            if Path(wanted).name not in tests.get(floor, ()):
+                report.add(f"onebit/{floor}/{header}.h", 1, f"there is no tests/{wanted}.cc: write "
+                           "it, or name the test that covers it in COVERED_BY of "
+                           "tools/tests_by_name.py")
+    check_exceptions(report, sources, headers, tests)
+
+
+def check_exceptions(report, sources, headers, tests):
+    """Exceptions that nothing needs any more."""
+    for path in sorted(TESTS_OF_A_WHOLE):
+        floor, test = path.split("/")
+        if floor in tests and (test not in tests[floor]
+                               or is_named_after(test, sources.get(floor, ()))):
+            report.add("tools/tests_by_name.py", 1, f"TESTS_OF_A_WHOLE: {path} needs no exception")
+    for path in sorted(COVERED_BY):
+        floor, header = path.split("/")
+        if floor in tests and (header not in headers.get(floor, ())
+                               or f"{header}_test" in tests[floor]):
+            report.add("tools/tests_by_name.py", 1, f"COVERED_BY: {path} needs no exception")
