@@ -23,12 +23,17 @@ double slowest(comm::Communicator& communicator, double seconds) {
   return seconds;
 }
 
+// Enough to tell what an element costs, and more than caches hold.
+int64_t sampled_elements(const params::Table& table) {
+  constexpr int64_t kMostElements = int64_t{1} << 22;
+  return std::min(kMostElements, table.size_elements()) / 16 * 16;
+}
+
 // Seconds an element of the passes over all parameters that stand outside the exchange: gradients
 // set to zero, their norm, the optimizer.
 double measure_update(Context& context, const params::Table& table,
                       comm::Communicator& communicator) {
-  constexpr int64_t kMostElements = int64_t{1} << 22;
-  const int64_t elements = std::min(kMostElements, table.size_elements()) / 16 * 16;
+  const int64_t elements = sampled_elements(table);
   const Shape shape{elements};
   const auto zeros = [&](DType type) { return Tensor::zeros(context.device(), type, shape); };
   const Tensor value = zeros(DType::kF32), gradient = zeros(DType::kF32);
@@ -154,6 +159,21 @@ void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType w
       measure_compressing(context, buckets.compressed, costs.compressed.wire_seconds, communicator);
 }
 
+// Adds what the optimizer does in the compressed phase to the work of a bucket.
+void measure_compressed_phase(StepCosts& costs, Context& context, const params::Table& table,
+                              const ExchangeBuckets& buckets, const engine::EngineConfig& config,
+                              comm::Communicator& communicator) {
+  if (!config.optimizer->compresses()) return;
+  Context exchanging = exchange_context(communicator.device());
+  const optim::CompressedWork work =
+      config.optimizer->measure_compressed_work(exchanging, context, table.compute_type(),
+                                                sampled_elements(table), communicator.world_size());
+  costs.compressed.processor_seconds += slowest(communicator, work.bucket_seconds) *
+                                        static_cast<double>(buckets.compressed.max_elements());
+  costs.compressed_update_seconds =
+      slowest(communicator, work.step_seconds) * static_cast<double>(table.size_elements());
+}
+
 }  // namespace
 
 PassTimes time_pass(Context& context, uint64_t dropout_seed,
@@ -209,13 +229,14 @@ ExchangeBuckets exchange_buckets(const params::Table& table, const engine::Engin
 }
 
 StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>& pass,
-                             const params::Table& table, const ExchangeBuckets& buckets, DType wire,
-                             comm::Communicator& communicator) {
+                             const params::Table& table, const ExchangeBuckets& buckets,
+                             const engine::EngineConfig& config, comm::Communicator& communicator) {
   StepCosts costs{.pass = measure_pass(pass, communicator)};
   costs.update_seconds =
       measure_update(context, table, communicator) * static_cast<double>(table.size_elements());
   if (communicator.world_size() == 1) return costs;
-  measure_exchanges(costs, buckets, wire, communicator);
+  measure_exchanges(costs, buckets, config.wire, communicator);
+  measure_compressed_phase(costs, context, table, buckets, config, communicator);
   return costs;
 }
 
@@ -230,6 +251,7 @@ StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
   StepForecast expected{.dense = predict_step(buckets.dense, parts)};
   parts.overlap = config.why_compressed_buckets_wait().empty();
   parts.bucket = costs.compressed;
+  parts.update_seconds = costs.compressed_update_seconds;
   expected.compressed = predict_step(buckets.compressed, parts);
   return expected;
 }

@@ -56,11 +56,10 @@ TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
       return PassTimes{.forward_seconds = 1, .backward_seconds = 2, .ready = {{{0, 400000}, 1.5}}};
     };
     const ExchangeBuckets buckets = exchange_buckets(table, config, 2);
-    const StepCosts costs =
-        measure_step_costs(context, pass, table, buckets, config.wire, communicator);
+    const StepCosts costs = measure_step_costs(context, pass, table, buckets, config, communicator);
     for (const double seconds :
-         {costs.update_seconds, costs.latency_seconds, costs.dense.wire_seconds,
-          costs.dense.processor_seconds, costs.compressed.wire_seconds,
+         {costs.update_seconds, costs.compressed_update_seconds, costs.latency_seconds,
+          costs.dense.wire_seconds, costs.dense.processor_seconds, costs.compressed.wire_seconds,
           costs.compressed.processor_seconds}) {
       EXPECT_GT(seconds, 0);
       EXPECT_LT(seconds, 60);

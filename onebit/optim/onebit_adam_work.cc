@@ -1,0 +1,113 @@
+#include "onebit/optim/onebit_adam_work.h"
+
+#include <array>
+
+#include "onebit/base/clock.h"
+#include "onebit/compress/wire_layout.h"
+#include "onebit/kernels/blocks.h"
+#include "onebit/ops/elementwise.h"
+#include "onebit/ops/onebit_update.h"
+#include "onebit/tensor/tensor.h"
+
+namespace onebit::optim {
+namespace {
+
+// The buffers of a compressed phase, in which nothing has a gradient yet.
+class Passes {
+ public:
+  Passes(Device device, DType compute_type, int64_t elements, int world_size)
+      : device_(device),
+        elements_(elements),
+        blocks_(kernels::blocks_in(elements)),
+        alone_(world_size == 1),
+        all_{0, elements, 0.01} {
+    for (Tensor* tensor : {&value_, &gradient_, &momentum_, &variance_, &normalized_}) {
+      *tensor = Tensor::zeros(device, DType::kF32, {elements});
+    }
+    if (compute_type != DType::kF32) copy_ = Tensor::zeros(device, compute_type, {elements});
+    for (Tensor* tensor : {&own_weight_, &energy_}) {
+      *tensor = Tensor::zeros(device, DType::kF32, {blocks_ * kernels::kSubBlocks});
+    }
+    for (Tensor* tensor : {&extra_, &ratio_, &sketch_, &block_energy_, &block_variance_}) {
+      *tensor = Tensor::zeros(device, DType::kF32, {blocks_});
+    }
+    square_ = Tensor::zeros(device, DType::kF64, {blocks_});
+    flags_ = Tensor::zeros(device, DType::kU8, {blocks_});
+    still_ = Tensor::zeros(device, DType::kU8, {compress::sign_bytes(elements)});
+  }
+
+  // Ones, so that no entry is still.
+  void start(Context& context) {
+    ops::fill(context, variance_.view(), 1.0f);
+    ops::fill(context, gradient_.view(), 1.0f);
+    ops::fill(context, ratio_.view(), 1.0f);
+  }
+
+  void around_the_exchange(Context& context) {
+    ops::onebit_normalize(context, {.gradient = gradient_.view(),
+                                    .value = value_.view(),
+                                    .ranges = {},
+                                    .variance = variance_.view(),
+                                    .normalized = normalized_.view(),
+                                    .extra = extra_.view(),
+                                    .own_weight = own_weight_.view(),
+                                    .block_ratio = ratio_.view(),
+                                    .energy = energy_.view(),
+                                    .sketch = sketch_.view(),
+                                    .block_energy = block_energy_.view(),
+                                    .block_variance = block_variance_.view(),
+                                    .block_square = square_.view(),
+                                    .block_flags = flags_.view(),
+                                    .begin = 0,
+                                    .end = elements_,
+                                    .sketch_key = 1,
+                                    .alone = alone_});
+    ops::onebit_momentum(context,
+                         {.momentum = momentum_.view(),
+                          .variance = variance_.view(),
+                          .normalized = alone_ ? ConstView(normalized_.view()) : ConstView(),
+                          .extra = alone_ ? ConstView() : ConstView(extra_.view()),
+                          .begin = 0,
+                          .end = elements_});
+  }
+
+  void step(Context& context) {
+    ops::fill(context, gradient_.view(), 0.0f);
+    ops::onebit_step(context, {.value = value_.view(),
+                               .compute_value = copy_.view(),
+                               .momentum = momentum_.view(),
+                               .still = still_.view(),
+                               .ranges = std::span(&all_, 1),
+                               .learning_rate = 1e-3});
+  }
+
+ private:
+  Device device_;
+  int64_t elements_, blocks_;
+  bool alone_;
+  ops::UpdateRange all_;
+  Tensor value_, copy_, gradient_, momentum_, variance_, normalized_;
+  Tensor own_weight_, energy_, extra_, ratio_, sketch_, block_energy_, block_variance_;
+  Tensor square_, flags_, still_;
+};
+
+}  // namespace
+
+CompressedWork measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
+                                   int64_t elements, int world_size) {
+  Passes passes(computing.device(), compute_type, elements, world_size);
+  passes.start(computing);
+  computing.synchronize();
+  const auto seconds_of = [&](Context& context, void (Passes::*pass)(Context&)) {
+    (passes.*pass)(context);  // touches the memory
+    context.synchronize();
+    const Stopwatch watch;
+    (passes.*pass)(context);
+    context.synchronize();
+    return watch.seconds() / static_cast<double>(elements);
+  };
+  const double bucket = seconds_of(exchanging, &Passes::around_the_exchange);
+  return {.bucket_seconds = bucket, .step_seconds = seconds_of(computing, &Passes::step)};
+}
+
+}  // namespace onebit::optim
