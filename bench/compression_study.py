@@ -117,15 +117,18 @@ def runs_table(results):
 
 
 def pairs_table(results):
-    """Each run against Adam from the same seed: at the same number of ranks, else at the fewest."""
+    """Each run against Adam from the same seed: at the same number of ranks, else at the fewest.
+    Adam itself is compared with Adam at the fewest ranks: that is what rounding alone does."""
     rows = ["| run | ranks | pairs | loss against Adam's | standard error | leaves the plateau, "
             "against Adam | standard error |", "|---|---|---|---|---|---|---|"]
-    for name, ranks in sorted({key[:2] for key in results if key[0] != "adam"}):
+    for name, ranks in sorted({key[:2] for key in results}):
         loss, left = [], []
         for (other, of_ranks, seed), result in results.items():
             if (other, of_ranks) != (name, ranks):
                 continue
             rivals = [key for key in results if key[0] == "adam" and key[2] == seed]
+            if name == "adam":
+                rivals = [key for key in rivals if key[1] < ranks]
             if not rivals:
                 continue
             adam = results[min(rivals, key=lambda key: (key[1] != ranks, key[1]))]
