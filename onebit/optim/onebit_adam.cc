@@ -8,7 +8,6 @@
 #include "onebit/comm/chunked.h"
 #include "onebit/compress/bucket_size.h"
 #include "onebit/ops/onebit_update.h"
-#include "onebit/optim/onebit_adam_work.h"
 #include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
@@ -67,11 +66,6 @@ class OneBitAdamRecipe : public OptimizerRecipe {
   }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(options_.freeze, run);
-  }
-  CompressedWork measure_compressed_work(Context& exchanging, Context& computing,
-                                         DType compute_type, int64_t elements,
-                                         int world_size) const override {
-    return measure_onebit_adam(exchanging, computing, compute_type, elements, world_size);
   }
   const AdamOptions* followed_adam() const override { return &options_.adam; }
 

@@ -16,8 +16,7 @@ namespace {
 class Passes {
  public:
   Passes(Device device, DType compute_type, int64_t elements, int world_size)
-      : device_(device),
-        elements_(elements),
+      : elements_(elements),
         blocks_(kernels::blocks_in(elements)),
         alone_(world_size == 1),
         all_{0, elements, 0.01} {
@@ -82,7 +81,6 @@ class Passes {
   }
 
  private:
-  Device device_;
   int64_t elements_, blocks_;
   bool alone_;
   ops::UpdateRange all_;
@@ -93,7 +91,7 @@ class Passes {
 
 }  // namespace
 
-CompressedWork measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
+OneBitAdamWork measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
                                    int64_t elements, int world_size) {
   Passes passes(computing.device(), compute_type, elements, world_size);
   passes.start(computing);

@@ -1,17 +1,24 @@
-// What 1-bit Adam's passes over the parameters take on this machine, for the forecast of a step.
+// What 1-bit Adam's passes over the parameters take on this machine (ops/onebit_update.h), for the
+// forecast of a step.
 #pragma once
 
 #include <cstdint>
 
 #include "onebit/device/context.h"
-#include "onebit/optim/optimizer_recipe.h"
 #include "onebit/tensor/dtype.h"
 
 namespace onebit::optim {
 
-// Measured on buffers of `elements`, in a moment. `exchanging` is the context of the thread that
-// exchanges buckets, `computing` that of the step.
-CompressedWork measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
+// Seconds an element of what the compressed phase does on the processor beside coding.
+struct OneBitAdamWork {
+  double bucket_seconds = 0;  // with a bucket, before it leaves and when it has arrived
+  double step_seconds = 0;    // once all have arrived, and gradients set to zero
+};
+
+// Measured on buffers of `elements` (a multiple of 16), each pass once after a first run that is
+// not counted. `exchanging` is the context of the thread that exchanges buckets, `computing` that
+// of the step; both on one device.
+OneBitAdamWork measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
                                    int64_t elements, int world_size);
 
 }  // namespace onebit::optim

@@ -27,12 +27,6 @@ struct RunFacts {
   int64_t bucket_bytes = 4 << 20;
 };
 
-// Seconds an element of what a compressed phase does on the processor beside coding.
-struct CompressedWork {
-  double bucket_seconds = 0;  // with a bucket, before it leaves and when it has arrived
-  double step_seconds = 0;    // once all have arrived, and gradients set to zero
-};
-
 class OptimizerRecipe {
  public:
   virtual ~OptimizerRecipe() = default;
@@ -57,14 +51,6 @@ class OptimizerRecipe {
   // earliest. Empty: nothing ever is.
   virtual std::optional<int64_t> last_dense_update(const RunFacts&) const { return std::nullopt; }
   bool compresses() const { return last_dense_update({}).has_value(); }
-
-  // What that phase takes here, measured on buffers of `elements`; see measure_onebit_adam(). Only
-  // where compresses().
-  virtual CompressedWork measure_compressed_work(Context& /*exchanging*/, Context& /*computing*/,
-                                                 DType /*compute_type*/, int64_t /*elements*/,
-                                                 int /*world_size*/) const {
-    return {};
-  }
 
   // The Adam whose updates the optimizer's are meant to be, which run.watch_adam compares with.
   // Null: it is no relative of Adam.

@@ -104,7 +104,7 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   rows.insert(rows.end(), optimizer.begin(), optimizer.end());
   const ExchangeBuckets buckets = exchange_buckets(facts.table, config, communicator.world_size());
   const StepCosts costs =
-      measure_step_costs(context, facts.pass, facts.table, buckets, config, communicator);
+      measure_step_costs(context, facts.pass, facts.table, buckets, config.wire, communicator);
   table.expected = forecast(costs, buckets, config, batch.accumulation);
   if (communicator.world_size() > 1) {
     rows.push_back({"buckets", describe_buckets(buckets, config, communicator.world_size())});

@@ -10,6 +10,7 @@
 #include "onebit/ops/adam_update.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/reduce.h"
+#include "onebit/optim/onebit_adam_work.h"
 
 namespace onebit::training {
 namespace {
@@ -159,15 +160,13 @@ void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType w
       measure_compressing(context, buckets.compressed, costs.compressed.wire_seconds, communicator);
 }
 
-// Adds what the optimizer does in the compressed phase to the work of a bucket.
+// Adds what 1-bit Adam does with a bucket to the work of one, and takes its pass behind the exchange.
 void measure_compressed_phase(StepCosts& costs, Context& context, const params::Table& table,
-                              const ExchangeBuckets& buckets, const engine::EngineConfig& config,
-                              comm::Communicator& communicator) {
-  if (!config.optimizer->compresses()) return;
+                              const ExchangeBuckets& buckets, comm::Communicator& communicator) {
   Context exchanging = exchange_context(communicator.device());
-  const optim::CompressedWork work =
-      config.optimizer->measure_compressed_work(exchanging, context, table.compute_type(),
-                                                sampled_elements(table), communicator.world_size());
+  const optim::OneBitAdamWork work =
+      optim::measure_onebit_adam(exchanging, context, table.compute_type(), sampled_elements(table),
+                                 communicator.world_size());
   costs.compressed.processor_seconds += slowest(communicator, work.bucket_seconds) *
                                         static_cast<double>(buckets.compressed.max_elements());
   costs.compressed_update_seconds =
@@ -229,14 +228,14 @@ ExchangeBuckets exchange_buckets(const params::Table& table, const engine::Engin
 }
 
 StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>& pass,
-                             const params::Table& table, const ExchangeBuckets& buckets,
-                             const engine::EngineConfig& config, comm::Communicator& communicator) {
+                             const params::Table& table, const ExchangeBuckets& buckets, DType wire,
+                             comm::Communicator& communicator) {
   StepCosts costs{.pass = measure_pass(pass, communicator)};
   costs.update_seconds =
       measure_update(context, table, communicator) * static_cast<double>(table.size_elements());
   if (communicator.world_size() == 1) return costs;
-  measure_exchanges(costs, buckets, config.wire, communicator);
-  measure_compressed_phase(costs, context, table, buckets, config, communicator);
+  measure_exchanges(costs, buckets, wire, communicator);
+  measure_compressed_phase(costs, context, table, buckets, communicator);
   return costs;
 }
 

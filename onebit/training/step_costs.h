@@ -29,7 +29,8 @@ ExchangeBuckets exchange_buckets(const params::Table& table, const engine::Engin
 struct StepCosts {
   PassTimes pass;
   double update_seconds = 0;  // of the dense phase
-  // With more than one rank, those of the compressed phase where there is one:
+  // With more than one rank. The compressed phase is 1-bit Adam's, whatever the optimizer of the run
+  // is: the forecast says what it would gain.
   double compressed_update_seconds = 0;
   comm::StreamSpeed dense_link, compressed_link;  // in messages of either exchange
   double latency_seconds = 0;
@@ -38,8 +39,8 @@ struct StepCosts {
 
 // Collective. Touches the gradients of the table, nothing else.
 StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>& pass,
-                             const params::Table& table, const ExchangeBuckets& buckets,
-                             const engine::EngineConfig& config, comm::Communicator& communicator);
+                             const params::Table& table, const ExchangeBuckets& buckets, DType wire,
+                             comm::Communicator& communicator);
 
 // The steps of either phase.
 struct StepForecast {

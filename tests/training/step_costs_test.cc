@@ -56,7 +56,8 @@ TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
       return PassTimes{.forward_seconds = 1, .backward_seconds = 2, .ready = {{{0, 400000}, 1.5}}};
     };
     const ExchangeBuckets buckets = exchange_buckets(table, config, 2);
-    const StepCosts costs = measure_step_costs(context, pass, table, buckets, config, communicator);
+    const StepCosts costs =
+        measure_step_costs(context, pass, table, buckets, config.wire, communicator);
     for (const double seconds :
          {costs.update_seconds, costs.compressed_update_seconds, costs.latency_seconds,
           costs.dense.wire_seconds, costs.dense.processor_seconds, costs.compressed.wire_seconds,

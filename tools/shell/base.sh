@@ -52,12 +52,16 @@ install_packages() {
     die "apt-get could not install: ${missing[*]}"
 }
 
+# find_nvcc: its path, from where CMake looks too; fails where there is none.
+find_nvcc() {
+  local beside="${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"
+  command -v nvcc || { [ -x "$beside" ] && echo "$beside"; }
+}
+
 # wants_cuda: whether the CUDA backend is compiled, which takes as long as all the rest. Where
 # --cuda asks for it, and where there is a GPU and a compiler for it.
 wants_cuda() {
-  [ -z "${with_cuda:-}" ] || return 0
-  [ -e /dev/nvidia0 ] &&
-    { command -v nvcc || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ]; } >/dev/null
+  [ -n "${with_cuda:-}" ] || { [ -e /dev/nvidia0 ] && find_nvcc >/dev/null; }
 }
 
 # configure_release: the preset, with CUDA where it is wanted.
