@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "onebit/base/log.h"
@@ -11,13 +12,62 @@
 namespace onebit {
 namespace {
 
-// oneDNN multiplies bf16 from AVX-512 on, but emulated: only these have the instruction.
+using dnnl::cpu_isa;
+
+struct InstructionSet {
+  cpu_isa isa;
+  const char* name;
+  // oneDNN multiplies bf16 from AVX-512 on, but emulated: only these have the instruction.
+  bool multiplies_bf16 = false;
+};
+
+constexpr InstructionSet kInstructionSets[] = {
+    {cpu_isa::sse41, "sse41"},
+    {cpu_isa::avx, "avx"},
+    {cpu_isa::avx2, "avx2"},
+    {cpu_isa::avx2_vnni, "avx2_vnni"},
+    {cpu_isa::avx512_core, "avx512_core"},
+    {cpu_isa::avx512_core_vnni, "avx512_core_vnni"},
+    {cpu_isa::avx512_core_bf16, "avx512_core_bf16", true},
+    {cpu_isa::avx512_core_amx, "avx512_core_amx", true},
+#if DNNL_VERSION_MAJOR >= 3
+    {cpu_isa::avx2_vnni_2, "avx2_vnni_2"},
+    {cpu_isa::avx512_core_fp16, "avx512_core_fp16", true},
+    {cpu_isa::avx512_core_amx_fp16, "avx512_core_amx_fp16", true},
+#endif
+};
+
+// Of this processor, or null where oneDNN names a set that is newer than this list.
+const InstructionSet* instruction_set_here() {
+  const cpu_isa isa = dnnl::get_effective_cpu_isa();
+  const auto found = std::find_if(std::begin(kInstructionSets), std::end(kInstructionSets),
+                                  [&](const InstructionSet& set) { return set.isa == isa; });
+  return found == std::end(kInstructionSets) ? nullptr : found;
+}
+
 bool native_bf16() {
-  const auto isa = dnnl::get_effective_cpu_isa();
-  return isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;
+  const InstructionSet* here = instruction_set_here();
+  return here != nullptr && here->multiplies_bf16;
 }
 
 }  // namespace
+
+dnnl::matmul::primitive_desc plan_product(const dnnl::engine& engine,
+                                          const dnnl::memory::desc& source,
+                                          const dnnl::memory::desc& weights,
+                                          const dnnl::memory::desc* bias,
+                                          const dnnl::memory::desc& destination,
+                                          const dnnl::primitive_attr& attributes) {
+#if DNNL_VERSION_MAJOR >= 3
+  if (bias == nullptr) return {engine, source, weights, destination, attributes};
+  return {engine, source, weights, *bias, destination, attributes};
+#else
+  const auto description = bias == nullptr
+                               ? dnnl::matmul::desc(source, weights, destination)
+                               : dnnl::matmul::desc(source, weights, *bias, destination);
+  return {description, attributes, engine};
+#endif
+}
 
 OnednnDoor::OnednnDoor()
     : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_), has_native_bf16_(native_bf16()) {}
@@ -42,26 +92,8 @@ PreparedPrimitive& OnednnDoor::keep_primitive(const PrimitiveKey& key,
 }
 
 const char* OnednnDoor::instruction_set() {
-  switch (dnnl::get_effective_cpu_isa()) {
-    case dnnl::cpu_isa::sse41:
-      return "sse41";
-    case dnnl::cpu_isa::avx:
-      return "avx";
-    case dnnl::cpu_isa::avx2:
-      return "avx2";
-    case dnnl::cpu_isa::avx2_vnni:
-      return "avx2_vnni";
-    case dnnl::cpu_isa::avx512_core:
-      return "avx512_core";
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return "avx512_core_vnni";
-    case dnnl::cpu_isa::avx512_core_bf16:
-      return "avx512_core_bf16";
-    case dnnl::cpu_isa::avx512_core_amx:
-      return "avx512_core_amx";
-    default:
-      return "unknown";
-  }
+  const InstructionSet* here = instruction_set_here();
+  return here != nullptr ? here->name : "unknown";
 }
 
 std::string onednn_version() {

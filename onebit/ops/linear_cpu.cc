@@ -46,9 +46,8 @@ PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p) {
     sum.append_sum(1.0f);
     attributes.set_post_ops(sum);
   }
-  const auto description = !p.bias.empty() ? dnnl::matmul::desc(source, weights, bias, destination)
-                                           : dnnl::matmul::desc(source, weights, destination);
-  const dnnl::matmul::primitive_desc plan(description, attributes, engine);
+  const auto plan = plan_product(engine, source, weights, p.bias.empty() ? nullptr : &bias,
+                                 destination, attributes);
   PreparedPrimitive prepared;
   prepared.primitive = dnnl::matmul(plan);
   const auto without_memory = [&](const memory::desc& desc) {
