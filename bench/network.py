@@ -7,7 +7,7 @@ an element, and PyTorch's DistributedDataParallel over Gloo, with and without it
     ./run bench network --model bert-mini --rates 1gbit none --ranks 2 --modes onebit dense16
 
 Ranks run in network namespaces on this machine (tools/network_lab.py; needs root), one core each.
-Writes results.json, table.md and curves.svg to --output. What results.json has is not measured
+Writes results.json, table.md, curves.svg and what each program printed (logs/) to --output. What results.json has is not measured
 again, so the command may be repeated, with more points or after it was cut; --again measures anew.
 """
 
@@ -86,7 +86,7 @@ def expected_step(log, mode):
     return seconds_of(found.group(1)) if found else None
 
 
-def run_onebit(options, store, mode, lab):
+def run_onebit(options, store, mode, lab, rate):
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         (folder / "recipe.json").write_text(json.dumps(recipe(options, mode, lab.ranks)))
@@ -96,6 +96,9 @@ def run_onebit(options, store, mode, lab):
         with open(log, "w", encoding="utf-8") as file:
             status = lab.run(command, options.timeout, stdout=file, stderr=file)
         said = log.read_text(errors="replace")
+        logs = options.output / "logs"
+        logs.mkdir(exist_ok=True)
+        (logs / f"{mode}-{lab.ranks}-{rate}.txt").write_text(said)
         if status != 0:
             raise PointFailure(f"status {status}: {' '.join(said.split())[-300:]}")
         lines = [json.loads(line) for line in open(folder / "run/metrics.jsonl", encoding="utf-8")]
@@ -133,7 +136,7 @@ def measure(options, store, mode, ranks, rate):
     link = Link(rate_of(rate), options.delay)
     with NetworkLab(ranks, link, pin=True) as lab:
         point = (run_pytorch(options, mode, lab) if mode in TORCH_MODES
-                 else run_onebit(options, store, mode, lab))
+                 else run_onebit(options, store, mode, lab, rate))
     point["samples"] = options.batch * ranks / point["step"]
     return point
 

@@ -25,6 +25,12 @@ using Requests = std::vector<MPI_Request>;
 
 constexpr int kDataTag = 1, kFailureTag = 2;
 constexpr size_t kLargestPieceBytes = size_t{1} << 30;  // MPI counts are int
+// Open MPI sends up to 64 KiB over TCP, header included, without asking the receiver first (eager).
+// For a longer message it waits for an answer, which on a slow link stands behind the data of the
+// other direction: buckets sent whole reach 35 to 75 % of 100 Mb/s, in eager pieces 96 %.
+constexpr size_t kEagerPieceBytes = 60 * 1024;
+// What is sent eagerly is copied until the link takes it: right for buckets, too much for values.
+constexpr size_t kMostEagerBytes = size_t{4} << 20;
 constexpr size_t kLongestMessage = 4096;
 // How long a rank that did not fail leaves the end of the job to the one that did.
 constexpr double kYieldSeconds = 10;
@@ -220,8 +226,10 @@ class MpiState : public Request::State {
 
   template <typename Byte, typename Body>
   static void pieces(std::span<Byte> message, const Body& body) {
+    const size_t most_bytes =
+        message.size() <= kMostEagerBytes ? kEagerPieceBytes : kLargestPieceBytes;
     while (!message.empty()) {
-      const size_t size_bytes = std::min(message.size(), kLargestPieceBytes);
+      const size_t size_bytes = std::min(message.size(), most_bytes);
       body(message.first(size_bytes));
       message = message.subspan(size_bytes);
     }
