@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
+#include <ctime>
 #include <map>
 
 #include "onebit/metrics/curve_plot.h"
@@ -31,6 +33,15 @@ std::vector<metrics::Scalar> scalars_of(const StepRecord& record) {
     scalars.push_back({"Train/" + metric.name, metric.value});
   }
   return scalars;
+}
+
+// ISO 8601.
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 // NaN while no value was finite: the progress line then leaves it out.
@@ -213,6 +224,13 @@ void TrainingLog::evaluated(int64_t step, int64_t samples, const Evaluation& eva
   files_->lines.write({{"step", step}, {"samples", samples}, {evaluation.key, json}});
   if (files_->events) files_->events->scalars(step, scalars);
   files_->progress.note(fmt::format("step {}: {}", step, evaluation.line));
+}
+
+void TrainingLog::table(const std::string& name, int64_t step, const Rows& rows, Json more) {
+  if (!files_) return;
+  more["time"] = utc_now();
+  more["rows"] = rows;
+  files_->lines.write({{"step", step}, {name, std::move(more)}});
 }
 
 void TrainingLog::note(const std::string& line) {

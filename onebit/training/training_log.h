@@ -11,6 +11,7 @@
 #include "onebit/metrics/meters.h"
 #include "onebit/metrics/metric.h"
 #include "onebit/training/evaluation.h"
+#include "onebit/training/rows.h"
 
 namespace onebit::training {
 
@@ -46,6 +47,9 @@ class TrainingLog {
 
   void step(const StepRecord& record);
   void evaluated(int64_t step, int64_t samples, const Evaluation& evaluation);
+  // A table of the run, as the line {"step": ..., name: {"time": ..., "rows": [...]}} with what
+  // `more` has besides.
+  void table(const std::string& name, int64_t step, const Rows& rows, Json more = Json::object());
   // A line that stays above the progress line.
   void note(const std::string& line);
   const TrainingTotals& totals() const { return totals_; }

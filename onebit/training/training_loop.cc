@@ -84,14 +84,24 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
     if (run.resumed() && !options.tag.empty())
       engine::CheckpointFolder(options.output).point_latest_at(options.tag);
   }
-  StepForecast expected;
+  StartTable start;
   if (!options.quiet) {
-    const StartTable table = start_table(context, run, communicator);
-    expected = table.expected;
-    if (first) print_rows(table.rows);
+    start = start_table(context, run, communicator);
+    if (first) print_rows(start.rows);
   }
   TrainingLog log(options.output, run.engine().config(), run.task().drawn(), communicator.rank(),
                   communicator.world_size(), run.resumed() ? run.engine().completed_steps() : -1);
+  const bool has_steps = !run.finished();
+  const auto record = [&](const char* name, const Rows& rows, Json more) {
+    // A finished run that is started once more leaves its files as they are.
+    if (has_steps) log.table(name, run.engine().completed_steps(), rows, std::move(more));
+  };
+  if (!options.quiet) {
+    record("start", start.rows,
+           {{"expected_seconds",
+             {{"dense", start.expected.dense.step_seconds},
+              {"compressed", start.expected.compressed.step_seconds}}}});
+  }
   run.before_training(log);
   train(run, log, communicator);
   run.after_training();
@@ -99,7 +109,9 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
   if (!first || options.quiet) return;
   if (const std::string curves = log.curves(); !curves.empty())
     fmt::print(stderr, "\n{}\n", curves);
-  print_rows(end_table(log.totals(), expected, run));
+  const Rows end = end_table(log.totals(), start.expected, run);
+  record("end", end, Json::object());
+  print_rows(end);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ class Training(unittest.TestCase):
 
     def steps(self, output):
         lines = (self.folder / output / "metrics.jsonl").read_text().splitlines()
-        return [json.loads(line) for line in lines]
+        return [line for line in map(json.loads, lines) if "phase" in line]
 
     def test_a_slow_link_changes_no_bit(self):
         log = self.folder / "log.txt"

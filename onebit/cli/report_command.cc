@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/base/file.h"
+#include "onebit/cli/command.h"
+#include "onebit/report/page.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> runs;
+  std::string output;
+};
+
+int run(const Arguments& given) {
+  std::vector<report::RunHistory> runs;
+  for (const std::string& folder : given.runs) runs.push_back(report::read_run(folder));
+  const Path output = !given.output.empty()    ? Path(given.output)
+                      : given.runs.size() == 1 ? Path(given.runs.front()) / "report.html"
+                                               : Path("report.html");
+  write_file_atomically(output, report::html_page(runs));
+  fmt::print("{}\n", output.string());
+  return 0;
+}
+
+}  // namespace
+
+void add_report(CLI::App& program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand(
+      "report", "Curves, tables and what looks wrong of one or several runs, as one HTML file");
+  command->add_option("runs", given->runs, "Folders of runs; several are compared")->required();
+  command->add_option("-o,--output", given->output,
+                      "File to write; default: report.html in the folder of the run, or here where "
+                      "several are compared");
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,247 @@
+#include "onebit/report/chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "onebit/metrics/human.h"
+
+namespace onebit::report {
+namespace {
+
+constexpr double kWidth = 720, kHeight = 300;
+constexpr double kLeft = 80, kRight = 12, kTop = 12, kBottom = 30;
+constexpr size_t kMostPoints = 600;
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  void include(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  bool empty() const { return low > high; }
+  // So that a constant line stands in the middle.
+  void widen() {
+    if (high - low > 1e-12 * std::max(std::abs(low), std::abs(high))) return;
+    const double margin = std::max(std::abs(low) * 0.1, 1e-9);
+    low -= margin;
+    high += margin;
+  }
+};
+
+class Axes {
+ public:
+  Axes(const Chart& chart, const std::vector<Series>& shown) : logarithmic_(chart.logarithmic) {
+    for (const Series& series : shown) {
+      for (const Point& point : series) {
+        x_.include(point.step);
+        y_.include(scaled(point.value));
+      }
+    }
+    if (empty()) return;
+    for (const PhaseSpan& phase : chart.phases) {
+      x_.include(static_cast<double>(phase.first_step));
+      x_.include(static_cast<double>(phase.last_step));
+    }
+    if (chart.from_zero && !logarithmic_) y_.include(0);
+    x_.widen();
+    y_.widen();
+    const double margin = 0.04 * (y_.high - y_.low);
+    if (!chart.from_zero || y_.low < 0) y_.low -= margin;
+    y_.high += margin;
+  }
+
+  bool empty() const { return x_.empty(); }
+  double x(double step) const {
+    return kLeft + (kWidth - kLeft - kRight) * (step - x_.low) / (x_.high - x_.low);
+  }
+  double y(double value) const {
+    return kTop + (kHeight - kTop - kBottom) * (y_.high - scaled(value)) / (y_.high - y_.low);
+  }
+  std::vector<double> x_ticks() const { return ticks(x_.low, x_.high); }
+  // Values, not their logarithms.
+  std::vector<double> y_ticks() const {
+    if (!logarithmic_) return ticks(y_.low, y_.high);
+    std::vector<double> powers;
+    for (double power = std::ceil(y_.low); power <= y_.high; ++power) {
+      powers.push_back(std::pow(10.0, power));
+    }
+    if (powers.size() >= 2) return powers;
+    return ticks(std::pow(10.0, y_.low), std::pow(10.0, y_.high));
+  }
+
+ private:
+  double scaled(double value) const { return logarithmic_ ? std::log10(value) : value; }
+
+  bool logarithmic_;
+  Range x_, y_;
+};
+
+std::string number(double value, const std::string& unit) {
+  if (unit == "B") return metrics::human_bytes(value);
+  if (unit == "s") return metrics::human_duration(value);
+  if (unit == "%") return fmt::format("{:.3g} %", value);
+  const double size = std::abs(value);
+  if (size >= 10000) return metrics::human_count(value);
+  return fmt::format("{:.4g}", value + 0.0);  // a negative zero is shown as 0
+}
+
+// "500", "20k", "1.5M".
+std::string steps_label(double step) {
+  if (step >= 1e6) return fmt::format("{:.6g}M", step / 1e6);
+  return step >= 1e4 ? fmt::format("{:.6g}k", step / 1e3) : fmt::format("{:.0f}", step);
+}
+
+std::string phase_bands(const Chart& chart, const Axes& axes) {
+  std::string text;
+  if (chart.phases.size() < 2) return text;
+  for (size_t i = 0; i < chart.phases.size(); ++i) {
+    const PhaseSpan& phase = chart.phases[i];
+    const double begin = axes.x(static_cast<double>(phase.first_step));
+    const double end = axes.x(static_cast<double>(
+        i + 1 < chart.phases.size() ? chart.phases[i + 1].first_step : phase.last_step));
+    if (i % 2 == 1) {
+      text += fmt::format(R"(<rect class="band" x="{:.1f}" y="{}" width="{:.1f}" height="{}"/>)",
+                          begin, kTop, std::max(end - begin, 0.0), kHeight - kTop - kBottom);
+    }
+    if (end - begin > 60) {
+      text += fmt::format(R"(<text class="phase" x="{:.1f}" y="{}">{}</text>)", begin + 4,
+                          kTop + 12, escape_html(phase.name));
+    }
+  }
+  return text;
+}
+
+std::string grid(const Chart& chart, const Axes& axes) {
+  std::string text;
+  for (const double value : axes.y_ticks()) {
+    text += fmt::format(R"(<line class="grid" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>)"
+                        R"(<text class="tick" text-anchor="end" x="{}" y="{:.1f}">{}</text>)",
+                        kLeft, kWidth - kRight, axes.y(value), axes.y(value), kLeft - 6,
+                        axes.y(value) + 4, number(value, chart.unit));
+  }
+  for (const double step : axes.x_ticks()) {
+    if (step != std::floor(step)) continue;  // there is no half step
+    const double x = axes.x(step);
+    text += fmt::format(R"(<text class="tick" text-anchor="{}" x="{:.1f}" y="{}">{}</text>)",
+                        x > kWidth - 40 ? "end" : "middle", x, kHeight - kBottom + 20,
+                        steps_label(step));
+  }
+  return text;
+}
+
+std::string path(const Line& line, const Series& points, const Axes& axes) {
+  std::string text;
+  if (points.size() > 1) {
+    text = fmt::format(R"(<polyline class="line c{}{}" points=")", line.colour,
+                       line.dashed ? " dashed" : "");
+    for (const Point& point : points) {
+      text += fmt::format("{:.1f},{:.1f} ", axes.x(point.step), axes.y(point.value));
+    }
+    text += "\"/>";
+  }
+  if (!line.dots && points.size() > 1) return text;
+  for (const Point& point : points) {
+    text += fmt::format(R"(<circle class="dot c{}" cx="{:.1f}" cy="{:.1f}" r="3"/>)", line.colour,
+                        axes.x(point.step), axes.y(point.value));
+  }
+  return text;
+}
+
+std::string legend(const Chart& chart) {
+  std::string text = "<figcaption>";
+  for (const Line& line : chart.lines) {
+    if (line.points.empty()) continue;
+    text += fmt::format(R"(<span class="key"><i class="c{}{}"></i>{} <b>{}</b></span> )",
+                        line.colour, line.dashed ? " dashed" : "", escape_html(line.name),
+                        number(line.points.back().value, chart.unit));
+  }
+  return text + "</figcaption>";
+}
+
+}  // namespace
+
+Series thinned(const Series& series, size_t most) {
+  Series finite;
+  std::copy_if(series.begin(), series.end(), std::back_inserter(finite),
+               [](const Point& point) { return std::isfinite(point.value); });
+  if (finite.size() <= most) return finite;
+  const size_t parts = std::max<size_t>(most / 2, 1);
+  const auto by_value = [](const Point& a, const Point& b) { return a.value < b.value; };
+  Series kept;
+  for (size_t part = 0; part < parts; ++part) {
+    const auto begin = finite.begin() + static_cast<std::ptrdiff_t>(part * finite.size() / parts);
+    const auto end =
+        finite.begin() + static_cast<std::ptrdiff_t>((part + 1) * finite.size() / parts);
+    auto [least, greatest] = std::minmax_element(begin, end, by_value);
+    if (greatest < least) std::swap(least, greatest);
+    kept.push_back(*least);
+    if (greatest != least) kept.push_back(*greatest);
+  }
+  return kept;
+}
+
+std::vector<double> ticks(double low, double high) {
+  std::vector<double> values;
+  if (!(high > low)) return values;
+  const double rough = (high - low) / 5;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (const double factor : {1.0, 2.0, 2.5, 5.0}) {
+    if (factor * power >= rough) {
+      step = factor * power;
+      break;
+    }
+  }
+  for (double i = std::ceil(low / step); i * step <= high * (1 + 1e-12); ++i) {
+    values.push_back(i * step);
+  }
+  return values;
+}
+
+std::string draw(const Chart& chart) {
+  std::vector<Series> shown;
+  for (const Line& line : chart.lines) {
+    shown.push_back(thinned(line.points, kMostPoints));
+    if (chart.logarithmic) {
+      std::erase_if(shown.back(), [](const Point& point) { return point.value <= 0; });
+    }
+  }
+  const Axes axes(chart, shown);
+  if (axes.empty()) return "";
+  std::string text = fmt::format(
+      R"(<figure><h3>{}</h3><svg viewBox="0 0 {} {}" role="img" aria-label="{} against the step">)",
+      escape_html(chart.title), kWidth, kHeight, escape_html(chart.title));
+  text += phase_bands(chart, axes) + grid(chart, axes);
+  for (size_t i = 0; i < chart.lines.size(); ++i) text += path(chart.lines[i], shown[i], axes);
+  return text + "</svg>" + legend(chart) + "</figure>\n";
+}
+
+std::string escape_html(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+}  // namespace onebit::report

@@ -1,0 +1,59 @@
+// What a run left in its folder, in the form its report needs: every number of metrics.jsonl
+// against the step, the phases, the tables of its start and end, and its recipe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/base/file.h"
+
+namespace onebit::report {
+
+struct Point {
+  double step = 0, value = 0;
+};
+using Series = std::vector<Point>;
+
+struct PhaseSpan {
+  std::string name;  // "dense", "warmup", "compressed", "uncompressed"
+  int64_t first_step = 0, last_step = 0;
+};
+
+// A table as the run printed it.
+struct RunTable {
+  int64_t step = 0;
+  std::string time;  // UTC, ISO 8601
+  std::vector<std::pair<std::string, std::string>> rows;
+};
+
+struct RunHistory {
+  std::string name;  // the last part of the folder's path
+  std::string folder;
+  // Of training steps, by key: "loss", "learning_rate", "seconds.step", ...
+  std::map<std::string, Series> training;
+  // Of evaluations: "held_out.mlm_loss", ...
+  std::map<std::string, Series> evaluations;
+  std::vector<PhaseSpan> phases;
+  // One of each a process that trained: more than one start means that the run was resumed.
+  std::vector<RunTable> starts, ends;
+  // Seconds a step, as the last start expected them; 0: not known.
+  double expected_dense_seconds = 0, expected_compressed_seconds = 0;
+  int64_t last_step = 0;
+  std::optional<int64_t> wanted_steps;  // run.steps of the recipe
+  std::string recipe;                   // as it was given, or empty
+  // Lines of metrics.jsonl that could not be read, with line number and reason.
+  std::vector<std::string> damage;
+};
+
+// Reads `folder`. A line that cannot be read is recorded as damage and left out. Errors: no folder;
+// no metrics.jsonl in it.
+RunHistory read_run(const Path& folder);
+
+// Of the series under `key`, or null.
+const Series* find(const std::map<std::string, Series>& among, const std::string& key);
+
+}  // namespace onebit::report

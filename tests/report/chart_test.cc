@@ -1,0 +1,90 @@
+#include "onebit/report/chart.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace onebit::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Thinned, KeepsTheExtremesOfEveryPartInTheirOrder) {
+  Series series;
+  for (int i = 0; i < 100'000; ++i) series.push_back({double(i), std::sin(i * 0.001)});
+  series[54'321].value = 40;
+  series[54'322].value = -40;
+  series[7].value = NAN;
+  const Series kept = thinned(series, 600);
+  EXPECT_LE(kept.size(), 600u);
+  EXPECT_GT(kept.size(), 550u);
+  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end(),
+                             [](const Point& a, const Point& b) { return a.step < b.step; }));
+  double least = 0, greatest = 0;
+  for (const Point& point : kept) {
+    ASSERT_TRUE(std::isfinite(point.value));
+    least = std::min(least, point.value);
+    greatest = std::max(greatest, point.value);
+  }
+  EXPECT_EQ(least, -40);
+  EXPECT_EQ(greatest, 40);
+}
+
+TEST(Thinned, LeavesShortSeriesAsTheyAre) {
+  const Series kept = thinned({{1, 5}, {2, INFINITY}, {3, 4}}, 600);
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[1].step, 3);
+}
+
+TEST(Ticks, AreRoundAndInside) {
+  EXPECT_THAT(ticks(0, 10), ElementsAre(0, 2, 4, 6, 8, 10));
+  EXPECT_THAT(ticks(3.1, 4.9), ElementsAre(3.5, 4, 4.5));
+  EXPECT_TRUE(ticks(1, 1).empty());
+  EXPECT_TRUE(ticks(0, NAN).empty());
+  for (const double high : {0.00037, 1.0, 88.0, 1e9}) {
+    const std::vector<double> values = ticks(-high / 3, high);
+    EXPECT_GE(values.size(), 3u) << high;
+    EXPECT_LE(values.size(), 8u) << high;
+  }
+}
+
+TEST(Draw, ShowsLinesPhasesAndLastValues) {
+  const Chart chart = {
+      .title = "Loss <of words>",
+      .unit = "",
+      .lines =
+          {{.name = "training", .points = {{1, 5}, {2, 4}, {100, 2.5}}},
+           {.name = "held out", .points = {{50, 3}}, .colour = 1, .dashed = true, .dots = true}},
+      .phases = {{"warmup", 1, 50}, {"compressed", 51, 100}}};
+  const std::string text = draw(chart);
+  EXPECT_THAT(text, HasSubstr("Loss &lt;of words&gt;"));
+  EXPECT_THAT(text, HasSubstr("<polyline class=\"line c0\""));
+  EXPECT_THAT(text, HasSubstr("<circle class=\"dot c1\""));
+  EXPECT_THAT(text, HasSubstr(">compressed</text>"));
+  EXPECT_THAT(text, HasSubstr("<b>2.5</b>"));
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+}
+
+TEST(Draw, IsEmptyWithoutAFinitePoint) {
+  EXPECT_EQ(draw({.title = "Loss", .unit = "", .lines = {{.name = "a", .points = {{1, NAN}}}}}),
+            "");
+  EXPECT_EQ(draw({.title = "Loss",
+                  .unit = "",
+                  .lines = {{.name = "a", .points = {{1, -1}}}},
+                  .logarithmic = true}),
+            "");
+}
+
+TEST(Draw, DrawsASinglePointAndAConstant) {
+  EXPECT_THAT(draw({.title = "a", .unit = "", .lines = {{.name = "a", .points = {{7, 0}}}}}),
+              HasSubstr("<circle"));
+  EXPECT_THAT(
+      draw({.title = "a", .unit = "B", .lines = {{.name = "a", .points = {{1, 8}, {9, 8}}}}}),
+      HasSubstr("<polyline"));
+}
+
+}  // namespace
+}  // namespace onebit::report

@@ -1,0 +1,126 @@
+#include "onebit/report/findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+namespace onebit::report {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A run of 1,000 steps in which nothing is wrong, frozen after 300.
+RunHistory sound_run() {
+  RunHistory run;
+  run.name = "sound";
+  run.last_step = 1000;
+  run.wanted_steps = 1000;
+  run.phases = {{"warmup", 1, 300}, {"compressed", 301, 1000}};
+  run.starts.resize(1);
+  run.expected_dense_seconds = 1;
+  run.expected_compressed_seconds = 0.5;
+  for (int step = 1; step <= 1000; ++step) {
+    const bool compressed = step > 300;
+    const auto add = [&](const char* key, double value) {
+      run.training[key].push_back({double(step), value});
+    };
+    add("loss", 2 + 8 * std::exp(-step / 300.0));
+    add("seconds.step", compressed ? 0.5 : 1);
+    add("seconds.wait", 0.01);
+    add("seconds.data", 0.001);
+    add("samples_per_second", compressed ? 64 : 32);
+    add("skipped_steps", 2);
+    add("clip_coefficient", 1);
+    if (compressed) add("residual_over_sent", 1.2);
+  }
+  run.evaluations["held_out.mlm_loss"] = {{0, 9}, {500, 4}, {1000, 3}};
+  return run;
+}
+
+testing::AssertionResult warns(const std::function<void(RunHistory&)>& change,
+                               const std::string& part) {
+  RunHistory run = sound_run();
+  change(run);
+  const std::vector<Finding> findings = find_problems(run);
+  for (const Finding& finding : findings) {
+    if (finding.severity == Severity::kWarning && finding.text.find(part) != std::string::npos) {
+      return testing::AssertionSuccess();
+    }
+  }
+  testing::AssertionResult result = testing::AssertionFailure();
+  for (const Finding& finding : findings) result << "\n  " << finding.text;
+  return result;
+}
+
+TEST(FindProblems, ASoundRunHasNone) {
+  EXPECT_THAT(find_problems(sound_run()), IsEmpty());
+}
+
+TEST(FindProblems, NamesEachWithItsFigure) {
+  EXPECT_TRUE(warns([](RunHistory& run) { run.wanted_steps = 1200; }, "step 1000 of 1200"));
+  EXPECT_TRUE(warns([](RunHistory& run) { run = {}; }, "No training step"));
+  EXPECT_TRUE(warns([](RunHistory& run) { run.damage = {"metrics.jsonl, line 7: cut short"}; },
+                    "line 7: cut short"));
+  EXPECT_TRUE(warns([](RunHistory& run) { run.training["loss"][411].value = NAN; },
+                    "not a finite number from step 412 on"));
+  EXPECT_TRUE(warns(
+      [](RunHistory& run) {
+        for (size_t i = 900; i < 1000; ++i) run.training["loss"][i].value = 5;
+      },
+      "The loss rose from"));
+  EXPECT_TRUE(warns(
+      [](RunHistory& run) {
+        run.evaluations["held_out.mlm_loss"].push_back({1000, 4.5});
+      },
+      "held_out.mlm_loss was best at step 1000 (3.0000) and ends at 4.5000"));
+  EXPECT_TRUE(warns([](RunHistory& run) { run.training["skipped_steps"].back().value = 30; },
+                    "30 steps were skipped"));
+  EXPECT_TRUE(warns(
+      [](RunHistory& run) {
+        for (Point& point : run.training["seconds.wait"]) point.value = 0.2;
+      },
+      "waiting for the network"));
+  EXPECT_TRUE(warns(
+      [](RunHistory& run) {
+        for (Point& point : run.training["seconds.data"]) point.value = 0.1;
+      },
+      "waiting for batches"));
+  EXPECT_TRUE(warns([](RunHistory& run) { run.expected_compressed_seconds = 0.3; },
+                    "A compressed step took 500 ms, 67 % more than the 300 ms"));
+  EXPECT_TRUE(warns(
+      [](RunHistory& run) {
+        for (size_t i = 900; i < 1000; ++i) run.training["samples_per_second"][i].value = 30;
+      },
+      "Throughput fell from 64 to 30 samples/s in the compressed phase"));
+  EXPECT_TRUE(warns(
+      [](RunHistory& run) {
+        Series& residual = run.training["residual_over_sent"];
+        for (size_t i = residual.size() / 2; i < residual.size(); ++i) residual[i].value = 9;
+      },
+      "error feedback falls behind"));
+}
+
+TEST(FindProblems, NotesResumesAndClipping) {
+  RunHistory run = sound_run();
+  run.starts.resize(3);
+  run.starts[1].step = 400;
+  run.starts[2].step = 700;
+  for (Point& point : run.training["clip_coefficient"]) point.value = 0.5;
+  const std::vector<Finding> findings = find_problems(run);
+  EXPECT_THAT(findings, Contains(Field(&Finding::text, HasSubstr("2 times: from step 400, 700"))));
+  EXPECT_THAT(findings, Contains(Field(&Finding::text, HasSubstr("clipped in 100 %"))));
+}
+
+TEST(MedianStepSeconds, IsOfOnePhase) {
+  EXPECT_EQ(median_step_seconds(sound_run(), false), 1);
+  EXPECT_EQ(median_step_seconds(sound_run(), true), 0.5);
+  EXPECT_EQ(median_step_seconds({}, true), 0);
+}
+
+}  // namespace
+}  // namespace onebit::report
