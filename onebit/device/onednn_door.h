@@ -1,7 +1,6 @@
 // The only place that owns oneDNN's objects: an engine, a stream, the primitives made so far and
 // the scratch memory of one thread of control. How products are described to oneDNN stands in
-// onebit/ops/linear_cpu.cc. Builds with oneDNN 2.6 and later and with oneDNN 3: what their
-// interfaces have of their own stands in onednn_door.cc.
+// onebit/ops/linear_cpu.cc.
 #pragma once
 
 #include <array>
@@ -22,15 +21,6 @@ struct PreparedPrimitive {
   int64_t scratchpad_bytes = 0;
   uint64_t last_use = 0;
 };
-
-// Row-major matrices, `bias` null or [1, n] f32: destination = source * weights + bias, with the
-// post-operations of `attributes`. Throws dnnl::error where oneDNN has no such product.
-dnnl::matmul::primitive_desc plan_product(const dnnl::engine& engine,
-                                          const dnnl::memory::desc& source,
-                                          const dnnl::memory::desc& weights,
-                                          const dnnl::memory::desc* bias,
-                                          const dnnl::memory::desc& destination,
-                                          const dnnl::primitive_attr& attributes);
 
 class OnednnDoor {
  public:

@@ -2,6 +2,7 @@
 // measured to be no faster (bench/ops_bench.cc).
 #include "onebit/base/error.h"
 #include "onebit/device/onednn_door.h"
+#include "onebit/device/onednn_version.h"
 #include "onebit/kernels/matrix_product.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/linear.h"
