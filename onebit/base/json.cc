@@ -97,8 +97,6 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
-JsonReader::JsonReader() : JsonReader(Json(), "", "") {}
-
 JsonReader::JsonReader(const Json& object, std::string source, std::string path)
     : object_(object), source_(std::move(source)), path_(std::move(path)) {
   if (object_.is_null()) object_ = Json::object();

@@ -26,7 +26,6 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 // key that was not asked for an error, so a mistyped key never passes silently.
 class JsonReader {
  public:
-  JsonReader();  // of an empty object
   // `source` and `path` ("optimizer.params") place errors.
   JsonReader(const Json& object, std::string source, std::string path);
 
