@@ -99,8 +99,9 @@ constexpr const char* kRecipe = R"({
 void train(comm::Communicator& communicator) {
   Context context = Context::cpu(1);
   const Json recipe = parse_json(kRecipe, "recipe");
-  JsonReader reader(recipe, "recipe", "");
-  const engine::EngineConfig config = engine::parse_engine_config(reader, "recipe");
+  Keys keys(recipe, "recipe");
+  const engine::EngineConfig config = engine::parse_engine_config(keys);
+  keys.check();
   reader.finish();
 
   params::Table table;

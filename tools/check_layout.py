@@ -31,8 +31,8 @@ MARK = re.compile(r"\b(TO" r"DO|FIX" r"ME|HA" r"CK|XX" r"X|BUG" r"BUG)\b")
 MACHINE_PATH = re.compile(r"(?<![-\w.$}/:])/(home|root|work|Users|mnt|tmp/(venv|build))[/-][\w.-]")
 LINK = re.compile(r"\bhttps?://([\w.-]+)")
 # Documentation may be linked; packages come from whatever the system is set up to use.
-LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "protobuf.dev", "www.apache.org",
-              "www.unicode.org", "www.w3.org"}
+LINK_HOSTS = {"arxiv.org", "github.com", "huggingface.co", "json-schema.org", "protobuf.dev",
+              "www.apache.org", "www.unicode.org", "www.w3.org"}
 TEXT_SUFFIXES = {".h", ".cc", ".cu", ".cmake", ".md", ".py", ".sh", ".proto", ""}
 TEST_FOLDERS = {"reference", "tree", "package", "fuzz", "deepspeed"}
 

@@ -97,13 +97,8 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
-JsonReader::JsonReader() : JsonReader(Json(), "", "") {}
-
 JsonReader::JsonReader(const Json& object, std::string source, std::string path)
-    : object_(object),
-      source_(std::move(source)),
-      path_(std::move(path)),
-      record_(std::make_shared<Json>(Json::object())) {
+    : object_(object), source_(std::move(source)), path_(std::move(path)) {
   if (object_.is_null()) object_ = Json::object();
   require(object_.is_object(), "{}: `{}` must be an object in braces, got {}", source_, path_,
           object_.type_name());
@@ -123,24 +118,6 @@ void JsonReader::accept(const std::string& key) {
   if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.push_back(key);
 }
 
-template <typename T>
-T JsonReader::keep(const std::string& key, T value) {
-  Json* at = record_.get();
-  for (const auto& step : inside_) at = &(*at)[step];
-  (*at)[key] = value;
-  return value;
-}
-
-Json JsonReader::resolved() const {
-  const Json* at = record_.get();
-  for (const auto& step : inside_) {
-    const auto found = at->find(step);
-    if (found == at->end()) return Json::object();
-    at = &*found;
-  }
-  return *at;
-}
-
 bool JsonReader::has(const std::string& key) {
   return find(key) != nullptr;
 }
@@ -148,27 +125,26 @@ bool JsonReader::has(const std::string& key) {
 const Json& JsonReader::raw(const std::string& key) {
   const Json* value = find(key);
   if (value == nullptr) return kNull;
-  keep(key, *value);
   return *value;
 }
 
 std::string JsonReader::text(const std::string& key, const std::string& fallback) {
   const Json* value = find(key);
-  if (value == nullptr) return keep(key, fallback);
+  if (value == nullptr) return fallback;
   require(value->is_string(), "{} must be a string, got {}", place(key), value->dump());
-  return keep(key, value->get<std::string>());
+  return value->get<std::string>();
 }
 
 double JsonReader::number(const std::string& key, double fallback) {
   const Json* value = find(key);
-  if (value == nullptr) return keep(key, fallback);
+  if (value == nullptr) return fallback;
   require(value->is_number(), "{} must be a number, got {}", place(key), value->dump());
-  return keep(key, value->get<double>());
+  return value->get<double>();
 }
 
 int64_t JsonReader::integer(const std::string& key, int64_t fallback) {
   const Json* value = find(key);
-  if (value == nullptr) return keep(key, fallback);
+  if (value == nullptr) return fallback;
   constexpr double kExactBelow = 9e15;  // about 2^53: beyond, doubles skip whole numbers
   const double real = value->is_number() ? value->get<double>() : 0.5;
   const bool fits = !value->is_number_unsigned() || value->get<uint64_t>() <= uint64_t{INT64_MAX};
@@ -176,26 +152,14 @@ int64_t JsonReader::integer(const std::string& key, int64_t fallback) {
       value->is_number_integer() || (std::floor(real) == real && std::abs(real) < kExactBelow);
   require(whole, "{} must be a whole number, got {}", place(key), value->dump());
   require(fits, "{} must be below 2^63, got {}", place(key), value->dump());
-  return keep(key, value->is_number_integer() ? value->get<int64_t>() : static_cast<int64_t>(real));
+  return value->is_number_integer() ? value->get<int64_t>() : static_cast<int64_t>(real);
 }
 
 bool JsonReader::boolean(const std::string& key, bool fallback) {
   const Json* value = find(key);
-  if (value == nullptr) return keep(key, fallback);
+  if (value == nullptr) return fallback;
   require(value->is_boolean(), "{} must be true or false, got {}", place(key), value->dump());
-  return keep(key, value->get<bool>());
-}
-
-std::vector<double> JsonReader::numbers(const std::string& key,
-                                        const std::vector<double>& fallback) {
-  const Json* value = find(key);
-  if (value == nullptr) return keep(key, fallback);
-  const bool suits =
-      value->is_array() && value->size() == fallback.size() &&
-      std::all_of(value->begin(), value->end(), [](const Json& one) { return one.is_number(); });
-  require(suits, "{} must be a list of {} numbers, got {}", place(key), fallback.size(),
-          value->dump());
-  return keep(key, value->get<std::vector<double>>());
+  return value->get<bool>();
 }
 
 std::string JsonReader::choice(const std::string& key, const std::string& fallback,
@@ -209,12 +173,8 @@ std::string JsonReader::choice(const std::string& key, const std::string& fallba
 
 JsonReader JsonReader::object(const std::string& key) {
   const Json* value = find(key);
-  JsonReader inner(value == nullptr ? Json::object() : *value, source_,
-                   path_.empty() ? key : path_ + "." + key);
-  inner.record_ = record_;
-  inner.inside_ = inside_;
-  inner.inside_.push_back(key);
-  return inner;
+  return {value == nullptr ? Json::object() : *value, source_,
+          path_.empty() ? key : path_ + "." + key};
 }
 
 void JsonReader::finish() const {

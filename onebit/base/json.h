@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -11,11 +10,9 @@
 
 #include "onebit/base/error.h"
 #include "onebit/base/file.h"
+#include "onebit/base/json_fwd.h"
 
 namespace onebit {
-
-// Keeps the order of keys, so that what we write reads like what was given.
-using Json = nlohmann::ordered_json;
 
 // `source` names the text in errors ("recipe.json"). Comments are allowed; a key given twice in one
 // object is an error. Errors carry line and column, but for a number too large for every type.
@@ -25,11 +22,10 @@ Json read_json(const Path& path);
 // The known word nearest to `word` by edit distance, or empty when none is close.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
-// One object of a configuration, read key by key. finish() makes every key that was not asked for
-// an error, so a mistyped key never passes silently.
+// One object of a file, read key by key; a recipe's are read with Keys (keys.h). finish() makes every
+// key that was not asked for an error, so a mistyped key never passes silently.
 class JsonReader {
  public:
-  JsonReader();  // of an empty object
   // `source` and `path` ("optimizer.params") place errors.
   JsonReader(const Json& object, std::string source, std::string path);
 
@@ -39,8 +35,6 @@ class JsonReader {
   double number(const std::string& key, double fallback);
   int64_t integer(const std::string& key, int64_t fallback);
   bool boolean(const std::string& key, bool fallback);
-  // As many as `fallback` has.
-  std::vector<double> numbers(const std::string& key, const std::vector<double>& fallback);
   // One of `choices`; error lists them.
   std::string choice(const std::string& key, const std::string& fallback,
                      const std::vector<std::string>& choices);
@@ -55,24 +49,16 @@ class JsonReader {
 
   // The object as it was given.
   const Json& given() const { return object_; }
-  // What was read so far through this reader, its copies and the readers of its inner objects:
-  // every key asked for with the value that was returned, given or not.
-  Json resolved() const;
 
   // "source: key `path.key`", for callers' own messages.
   std::string place(const std::string& key) const;
 
  private:
   const Json* find(const std::string& key);
-  // Records a value for resolved(), and returns it.
-  template <typename T>
-  T keep(const std::string& key, T value);
 
   Json object_;
   std::string source_, path_;
   std::vector<std::string> known_;
-  std::shared_ptr<Json> record_;     // of the outermost object
-  std::vector<std::string> inside_;  // the keys that lead from there to this object
 };
 
 }  // namespace onebit

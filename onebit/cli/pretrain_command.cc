@@ -38,7 +38,11 @@ int run(const Arguments& given) {
   options.tag = given.recipe.tag;
   if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
   return run_on_ranks(
-      given.recipe.device, [&] { return options.recipe = given.recipe.load(); },
+      given.recipe.device,
+      [&] {
+        options.recipe = given.recipe.load();
+        return engine::requested_transport(options.recipe, options.recipe_place);
+      },
       [&](Context& context, comm::Communicator& communicator) {
         tasks::run_pretraining(context, options, communicator);
       });

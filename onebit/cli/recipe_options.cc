@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/cli/transport_choice.h"
 #include "onebit/cli/usage.h"
@@ -64,19 +65,20 @@ void add_recipe_options(CLI::App& command, RecipeOptions& options) {
   add_device_options(command, options.device);
 }
 
-int run_on_ranks(const DeviceOptions& device, const std::function<Json()>& read_recipe,
+int run_on_ranks(const DeviceOptions& device,
+                 const std::function<optim::TransportRequest()>& prepare,
                  const std::function<void(Context&, comm::Communicator&)>& body) {
   comm::World world;
   comm::Communicator& communicator = world.communicator();
   set_log_rank(communicator.rank());
   comm::run_rank(communicator, [&] {
-    const Json recipe = read_recipe();
+    const optim::TransportRequest request = prepare();
     int64_t local_ranks = communicator.local_rank() + 1;
     communicator.all_reduce(std::span(&local_ranks, 1), comm::Reduction::kMax);
     Context context =
         make_context(device, communicator.local_rank(), static_cast<int>(local_ranks));
     warn_of_crowding(communicator, context.threads() * local_ranks);
-    choose_transport(world, context, recipe, static_cast<int>(local_ranks));
+    choose_transport(world, context, request, static_cast<int>(local_ranks));
     body(context, world.communicator());
   });
   return kSuccess;

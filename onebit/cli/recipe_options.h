@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/comm/communicator.h"
+#include "onebit/optim/optimizer_recipe.h"
 
 namespace onebit::cli {
 
@@ -26,9 +27,10 @@ struct RecipeOptions {
 void add_recipe_options(CLI::App& command, RecipeOptions& options);
 
 // Calls `body` on this process's rank of the world it was started in, with the transport that the
-// device and the recipe ask for. `read_recipe` reads the recipe (may be empty) and whatever else
-// can be wrong on all ranks alike: of an error in it rank 0 alone speaks.
-int run_on_ranks(const DeviceOptions& device, const std::function<Json()>& read_recipe,
+// device and `prepare` ask for. `prepare` reads the recipe, if there is one, and whatever else can be
+// wrong on all ranks alike: of an error in it rank 0 alone speaks.
+int run_on_ranks(const DeviceOptions& device,
+                 const std::function<optim::TransportRequest()>& prepare,
                  const std::function<void(Context&, comm::Communicator&)>& body);
 
 }  // namespace onebit::cli

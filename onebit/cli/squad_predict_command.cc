@@ -128,11 +128,11 @@ void predict(const Arguments& given, Context& context, comm::Communicator& commu
 }
 
 int run(const CLI::App& command, Arguments& given) {
-  const auto read_recipe = [&] {
+  const auto prepare = [&] {
     take_from_run(command, given.model, given.prediction);
-    return Json::object();
+    return optim::TransportRequest{};
   };
-  return run_on_ranks(given.device, read_recipe,
+  return run_on_ranks(given.device, prepare,
                       [&](Context& context, comm::Communicator& communicator) {
                         predict(given, context, communicator);
                       });

@@ -22,7 +22,11 @@ int run(const Arguments& given) {
   options.resume = given.recipe.resume;
   options.tag = given.recipe.tag;
   return run_on_ranks(
-      given.recipe.device, [&] { return options.recipe = given.recipe.load(); },
+      given.recipe.device,
+      [&] {
+        options.recipe = given.recipe.load();
+        return engine::requested_transport(options.recipe, options.recipe_place);
+      },
       [&](Context& context, comm::Communicator& communicator) {
         tasks::run_squad_training(context, options, communicator);
       });

@@ -1,18 +1,17 @@
 // Which transport carries what lies on CUDA devices.
 #pragma once
 
-#include "onebit/base/json.h"
 #include "onebit/comm/launch.h"
 #include "onebit/device/context.h"
+#include "onebit/optim/optimizer_recipe.h"
 
 namespace onebit::cli {
 
-// Gives `world` the transport for the context's device: nothing to do on a CPU. The recipe's
-// optimizer.params.comm_backend_name ("nccl", "mpi") and cuda_aware (device pointers go straight to
-// MPI) decide; without a name NCCL where every rank has a device of its own, else MPI, through host
-// memory unless cuda_aware. What was decided is logged. Collective. Errors: another name; NCCL
+// Gives `world` the transport for the context's device: nothing to do on a CPU. What
+// the recipe asks for decides; without a backend NCCL where every rank has a device of its own, else
+// MPI, through host memory unless cuda_aware. What was decided is logged. Collective. Errors: NCCL
 // where two ranks share a device; cuda_aware with an MPI that does not take device pointers.
-void choose_transport(comm::World& world, const Context& context, const Json& recipe,
-                      int local_ranks);
+void choose_transport(comm::World& world, const Context& context,
+                      const optim::TransportRequest& request, int local_ranks);
 
 }  // namespace onebit::cli

@@ -5,8 +5,10 @@
 namespace onebit::data {
 
 void check(const PairOptions& options) {
-  require(options.sequence_length >= 8 && options.sequence_length <= 65536,
-          "sequence_length is {}: it must lie between 8 and 65536", options.sequence_length);
+  require(options.sequence_length >= kLeastSequenceLength &&
+              options.sequence_length <= kMostSequenceLength,
+          "sequence_length is {}: it must lie between {} and {}", options.sequence_length,
+          kLeastSequenceLength, kMostSequenceLength);
   require(options.short_sequence_probability >= 0 && options.short_sequence_probability <= 1,
           "short_sequence_probability is {}: it must lie between 0 and 1",
           options.short_sequence_probability);

@@ -6,8 +6,10 @@
 
 namespace onebit::data {
 
+inline constexpr int64_t kLeastSequenceLength = 8, kMostSequenceLength = 65536;
+
 struct PairOptions {
-  int64_t sequence_length = 128;            // [CLS] and two [SEP] included; 8 to 65536
+  int64_t sequence_length = 128;            // [CLS] and two [SEP] included
   double short_sequence_probability = 0.1;  // share of visits with a random shorter target
 };
 

@@ -24,6 +24,12 @@ std::string describe(const BatchSizes& given, int64_t world) {
 
 }  // namespace
 
+int ranks_of(const BatchSizes& given) {
+  const int64_t of_one_rank = given.micro * given.accumulation;
+  const bool is_whole = given.train > 0 && of_one_rank > 0 && given.train % of_one_rank == 0;
+  return is_whole ? static_cast<int>(given.train / of_one_rank) : 1;
+}
+
 BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string& place) {
   const int64_t world = world_size;
   for (const int64_t value : {given.train, given.micro, given.accumulation}) {

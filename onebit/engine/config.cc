@@ -1,127 +1,136 @@
 #include "onebit/engine/config.h"
 
 #include <limits>
+#include <optional>
+#include <utility>
 
+#include "onebit/base/json.h"
 #include "onebit/optim/optimizer_list.h"
 
 namespace onebit::engine {
 namespace {
 
-// As in DeepSpeed gradients travel as what they were computed in, where nothing else is asked for.
-DType parse_communication_type(JsonReader& recipe, DType compute) {
-  const char* same = compute == DType::kF16 ? "fp16" : compute == DType::kBF16 ? "bf16" : "fp32";
-  const std::string name = recipe.choice("communication_data_type", same, {"fp32", "fp16", "bf16"});
-  if (name == "fp16") return DType::kF16;
-  if (name == "bf16") return DType::kBF16;
-  return DType::kF32;
+void read_batch(Keys& recipe, BatchSizes& batch) {
+  const char* others = "from the other two and the number of ranks";
+  recipe.integer("train_batch_size", batch.train, at_least(1),
+                 {"sequences of a step, over all ranks", others});
+  recipe.integer("train_micro_batch_size_per_gpu", batch.micro, at_least(1),
+                 {"sequences of one forward and backward pass of a rank", others});
+  recipe.integer("gradient_accumulation_steps", batch.accumulation, at_least(1),
+                 {"passes of a rank in a step", others});
 }
 
-LossScaleConfig parse_loss_scale(JsonReader& fp16) {
-  LossScaleConfig config;
-  config.static_scale = fp16.number("loss_scale", 0);
-  const int64_t power = fp16.integer("initial_scale_power", 16);
-  config.window = fp16.integer("loss_scale_window", 1000);
-  config.hysteresis = static_cast<int>(fp16.integer("hysteresis", 2));
-  config.consecutive_hysteresis = fp16.boolean("consecutive_hysteresis", false);
-  config.min_scale = fp16.number("min_loss_scale", 1);
-  require(config.static_scale >= 0, "{} must not be negative; 0 means dynamic",
-          fp16.place("loss_scale"));
-  require(config.min_scale > 0, "{} must be positive", fp16.place("min_loss_scale"));
-  require(config.window >= 1, "{} must be at least 1", fp16.place("loss_scale_window"));
+void read_loss_scale(Keys& fp16, LossScaleConfig& config) {
   // Gradients are multiplied by it in f32. Powers that overflow f16 are common in configs and mean
   // a few skipped steps.
-  constexpr int64_t kLargestPower = std::numeric_limits<float>::max_exponent - 1;
-  require(power >= 0 && power <= kLargestPower, "{} must lie in 0..{}",
-          fp16.place("initial_scale_power"), kLargestPower);
+  constexpr int kLargestPower = std::numeric_limits<float>::max_exponent - 1;
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  int64_t power = config.initial_scale_power, hysteresis = config.hysteresis;
+  fp16.number("loss_scale", config.static_scale, at_least(0).up_to(kLargest),
+              "constant loss scale; 0: dynamic");
+  fp16.integer("initial_scale_power", power, at_least(0).up_to(kLargestPower),
+               "a dynamic scale begins at 2 to this power");
+  fp16.integer("loss_scale_window", config.window, at_least(1),
+               "clean steps before the scale doubles");
+  fp16.integer("hysteresis", hysteresis, at_least(0).up_to(1e6),
+               "overflows before the scale is halved");
+  fp16.boolean("consecutive_hysteresis", config.consecutive_hysteresis,
+               "a clean step refills the hysteresis");
+  fp16.number("min_loss_scale", config.min_scale, above(0).up_to(kLargest),
+              "the scale is never halved below it");
+  fp16.fixed("auto_cast", false, "inputs are tokens, which have no type to cast");
+  fp16.fixed("fp16_master_weights_and_grads", false, "weights and gradients are kept in f32");
   config.initial_scale_power = static_cast<int>(power);
-  for (const double scale : {config.static_scale, config.min_scale}) {
-    require(scale <= std::numeric_limits<float>::max(),
-            "{} and min_loss_scale must be finite in f32", fp16.place("loss_scale"));
-  }
-  for (const char* key : {"auto_cast", "fp16_master_weights_and_grads"}) {
-    require(!fp16.boolean(key, false), "{} is not supported: remove it", fp16.place(key));
-  }
-  return config;
+  config.hysteresis = static_cast<int>(hysteresis);
 }
 
 // fp16 and bf16 sections decide the compute type of weights and activations.
-void parse_precision(JsonReader& recipe, EngineConfig& config) {
-  JsonReader fp16 = recipe.object("fp16");
-  const bool half = fp16.boolean("enabled", false);
-  config.loss_scale = parse_loss_scale(fp16);
-  fp16.finish();
-  bool brain = false;
-  for (const char* key : {"bf16", "bfloat16"}) {
-    JsonReader bf16 = recipe.object(key);
-    brain |= bf16.boolean("enabled", false);
-    require(!bf16.boolean("immediate_grad_update", false), "{} is not supported: remove it",
-            bf16.place("immediate_grad_update"));
-    bf16.finish();
+void read_precision(Keys& recipe, EngineConfig& config) {
+  Keys fp16 = recipe.section("fp16", "16-bit floats with a loss scale");
+  bool half = false, brain = false;
+  fp16.boolean("enabled", half, "compute in f16");
+  read_loss_scale(fp16, config.loss_scale);
+  for (const char* name : {"bf16", "bfloat16"}) {
+    Keys bf16 = recipe.section(name, "16-bit floats with the range of f32, without a loss scale");
+    bool enabled = false;
+    bf16.boolean("enabled", enabled, "compute in bf16");
+    bf16.fixed("immediate_grad_update", false, "gradients are f32 from the start");
+    brain |= enabled;
   }
-  require(!(half && brain), "{}: fp16 and bf16 are both enabled; enable one", config.place);
+  recipe.require(!(half && brain), "fp16", "and bf16 are both enabled; enable one");
   config.compute = half ? DType::kF16 : brain ? DType::kBF16 : DType::kF32;
+  // As in DeepSpeed gradients travel as what they were computed in, where nothing else is asked for.
+  config.wire = config.compute;
+  recipe.choice(
+      "communication_data_type", config.wire,
+      {{"fp32", DType::kF32}, {"fp16", DType::kF16}, {"bf16", DType::kBF16}},
+      {"type in which gradients are averaged, before a freeze", "the type of the computation"});
 }
 
-void parse_clip(JsonReader& run, EngineConfig& config) {
-  config.run.clip = Clip::kByBucket;
-  const std::string why = config.why_compressed_buckets_wait();
-  const std::string clip =
-      run.choice("clip", why.empty() ? "by_bucket" : "exact", {"by_bucket", "exact"});
-  if (clip == "exact") config.run.clip = Clip::kExact;
-  require(why.empty() || clip == "exact",
-          "{} \"by_bucket\" is for buckets that leave during the backward pass, but these leave "
-          "after it: {}; remove it, or ask for \"exact\"",
-          run.place("clip"), why);
-}
-
-void parse_run(JsonReader run, EngineConfig& engine) {
-  RunConfig& config = engine.run;
-  if (run.has("steps")) config.steps = run.integer("steps", 0);
-  config.checkpoint_every = run.integer("checkpoint_every", 0);
-  config.evaluate_every = run.integer("evaluate_every", 0);
-  config.keep_last = run.integer("keep_last", config.keep_last);
-  config.seed = static_cast<uint64_t>(run.integer("seed", static_cast<int64_t>(config.seed)));
-  config.max_skipped_steps = run.integer("max_skipped_steps", config.max_skipped_steps);
-  config.check_replicas_every = run.integer("check_replicas_every", 0);
-  config.watch_every = run.integer("watch_every", 0);
-  config.watch_tensors = run.text("watch_tensors", "");
-  config.watch_adam = run.boolean("watch_adam", false);
-  require(!config.watch_adam || config.watch_every > 0,
-          "{} compares over the steps between two looks: say how many with watch_every",
-          run.place("watch_adam"));
-  require(!config.watch_adam || engine.optimizer->followed_adam() != nullptr,
-          "{} compares updates with Adam's, which this optimizer does not follow; remove it",
-          run.place("watch_adam"));
-  const double megabytes = run.number("bucket_mb", 4);
-  config.overlap = run.boolean("overlap", true);
-  parse_clip(run, engine);
-  require(megabytes > 0 && megabytes <= 4096, "{} must lie between 0 and 4096",
-          run.place("bucket_mb"));
-  config.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
-  const std::pair<const char*, int64_t> counts[] = {
-      {"steps", config.steps},
-      {"checkpoint_every", config.checkpoint_every},
-      {"evaluate_every", config.evaluate_every},
-      {"check_replicas_every", config.check_replicas_every},
-      {"watch_every", config.watch_every}};
-  for (const auto& [key, count] : counts) {
-    require(count >= 0, "{} must not be negative", run.place(key));
-  }
-  require(config.keep_last >= 1, "{} must be at least 1", run.place("keep_last"));
-  require(config.max_skipped_steps >= 1, "{} must be at least 1", run.place("max_skipped_steps"));
-  run.finish();
-}
-
-void parse_tensorboard(JsonReader section, TensorBoardConfig& config) {
-  config.enabled = section.boolean("enabled", true);
-  const std::string folder = section.text("output_path", "");
-  const std::string job = section.text("job_name", "");
+void read_tensorboard(Keys section, TensorBoardConfig& config) {
+  std::string folder, job;
+  section.boolean("enabled", config.enabled, "write TensorBoard events");
+  section.text("output_path", folder, "folder of the events; \"\": tensorboard/ in the run's");
+  section.text("job_name", job, "folder inside output_path");
   if (!folder.empty()) config.folder = job.empty() ? folder : folder + "/" + job;
-  section.finish();
+}
+
+void read_times(Keys& run, RunConfig& config) {
+  std::optional<int64_t> steps;
+  auto seed = static_cast<int64_t>(config.seed);
+  run.integer("steps", steps, at_least(1), "updates of the whole run");
+  run.integer("checkpoint_every", config.checkpoint_every, at_least(0),
+              "updates between checkpoints; 0: after the last alone");
+  run.integer(
+      "evaluate_every", config.evaluate_every, at_least(0),
+      "updates between evaluations on held-out data; 0: before the first and after the last");
+  run.integer("keep_last", config.keep_last, at_least(1), "checkpoints that are kept");
+  run.integer("seed", seed, {}, "of initial values, data order, masks and dropout");
+  run.integer("max_skipped_steps", config.max_skipped_steps, at_least(1),
+              "steps in a row without finite gradients that end the run");
+  run.integer("check_replicas_every", config.check_replicas_every, at_least(0),
+              "updates between comparisons of the values of all ranks, bit for bit; 0: never");
+  config.steps = steps.value_or(0);
+  config.seed = static_cast<uint64_t>(seed);
+}
+
+void read_watch(Keys& run, EngineConfig& engine) {
+  RunConfig& config = engine.run;
+  run.integer("watch_every", config.watch_every, at_least(0),
+              "updates between logs of the largest update over the rate; 0: never");
+  run.text("watch_tensors", config.watch_tensors,
+           "also log the largest value in tensors whose name contains this");
+  run.boolean("watch_adam", config.watch_adam,
+              "compare with Adam's updates over the same steps (a study: slow)");
+  run.require(!config.watch_adam || config.watch_every > 0, "watch_adam",
+              "compares over the steps between two looks: say how many with watch_every");
+  const bool follows_adam = engine.optimizer && engine.optimizer->followed_adam() != nullptr;
+  run.require(!config.watch_adam || !engine.optimizer || follows_adam, "watch_adam",
+              "compares updates with Adam's, which this optimizer does not follow; remove it");
+}
+
+void read_exchange(Keys& run, EngineConfig& engine) {
+  double megabytes = 4;
+  run.number("bucket_mb", megabytes, above(0).up_to(4096),
+             "MiB of f32 values in a bucket of gradients; at least, in the compressed phase");
+  engine.run.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
+  run.boolean("overlap", engine.run.overlap, "buckets leave while the backward pass still runs");
+  // The rule about waiting buckets asks for run.clip itself.
+  engine.run.clip = Clip::kByBucket;
+  const std::string why = engine.why_compressed_buckets_wait();
+  if (!why.empty()) engine.run.clip = Clip::kExact;
+  run.choice("clip", engine.run.clip, {{"by_bucket", Clip::kByBucket}, {"exact", Clip::kExact}},
+             {"gradient_clipping in the compressed phase: each bucket as it leaves, or all by one "
+              "norm after the backward pass",
+              "by_bucket; exact where nothing can leave early"});
+  run.require(why.empty() || engine.run.clip == Clip::kExact, "clip",
+              "\"by_bucket\" is for buckets that leave during the backward pass, but these leave "
+              "after it: {}; remove it, or ask for \"exact\"",
+              why);
 }
 
 // DeepSpeed's keys whose behaviour onebit always has, or that steer what it does not contain.
-void accept_without_effect(JsonReader& recipe, EngineConfig& config) {
+void accept_without_effect(Keys& recipe) {
   const std::pair<const char*, const char*> keys[] = {
       {"zero_allow_untested_optimizer", "there is no ZeRO here"},
       {"disable_allgather", "exchanges are always all-to-all and all-gather"},
@@ -136,55 +145,31 @@ void accept_without_effect(JsonReader& recipe, EngineConfig& config) {
       {"wall_clock_breakdown", "the time of each part is always in metrics.jsonl"},
       {"activation_checkpointing", "use the model section's memory options"},
   };
-  for (const auto& [key, reason] : keys) {
-    if (recipe.has(key)) config.notices.push_back(fmt::format("{}: no effect, {}", key, reason));
-  }
+  for (const auto& [key, reason] : keys) recipe.without_effect(key, reason);
 }
 
-void refuse_checkpoint_options(JsonReader checkpoint) {
-  // Validation always is as strict as "Fail".
-  checkpoint.accept("tag_validation");
-  checkpoint.accept("parallel_write");
-  require(
-      !checkpoint.boolean("use_node_local_storage", false),
-      "{} is not supported: a checkpoint is one folder that all ranks see; remove it and name a "
-      "shared --output",
-      checkpoint.place("use_node_local_storage"));
-  require(!checkpoint.boolean("load_universal", false),
-          "{} is not supported: DeepSpeed's training state cannot be resumed from, its models are "
-          "read by --initialize-from; remove it",
-          checkpoint.place("load_universal"));
-  checkpoint.finish();
-}
-
-void refuse_unsupported(JsonReader& recipe) {
-  JsonReader zero = recipe.object("zero_optimization");
-  require(
-      zero.integer("stage", 0) == 0,
-      "{} must be 0: the optimizers here keep full state on every rank (1-bit optimizers refuse "
-      "ZeRO in DeepSpeed as well)",
-      zero.place("stage"));
-  require(!recipe.boolean("sparse_gradients", false),
-          "{} is not supported: remove it, dense exchange of embeddings is compressed anyway",
-          recipe.place("sparse_gradients"));
-  const std::pair<const char*, const char*> switched[] = {
-      {"amp", "use fp16 or bf16"},
-      {"wandb", "metrics.jsonl and TensorBoard events hold every value"},
-      {"comet", "metrics.jsonl and TensorBoard events hold every value"},
-      {"csv_monitor", "metrics.jsonl and TensorBoard events hold every value"},
-      {"flops_profiler", "the time of each part of a step is in metrics.jsonl"},
-      {"progressive_layer_drop", "every layer is trained in every step"}};
-  for (const auto& [key, instead] : switched) {
-    const Json& section = recipe.raw(key);
-    const Json enabled = section.is_object() ? section.value("enabled", Json(false)) : section;
-    require(enabled == false || enabled.is_null(),
-            "{} is not supported ({}): remove it or set enabled to false", recipe.place(key),
-            instead);
-  }
-  refuse_checkpoint_options(recipe.object("checkpoint"));
-  JsonReader types = recipe.object("data_types");
-  types.choice("grad_accum_dtype", "fp32", {"fp32"});
-  types.finish();
+void refuse_unsupported(Keys& recipe) {
+  Keys zero = recipe.section("zero_optimization", "DeepSpeed's ZeRO");
+  zero.fixed("stage", int64_t{0},
+             "the optimizers here keep full state on every rank (1-bit optimizers refuse ZeRO in "
+             "DeepSpeed as well)");
+  recipe.fixed("sparse_gradients", false, "the dense exchange of embeddings is compressed anyway");
+  const char* metrics = "metrics.jsonl and TensorBoard events hold every value";
+  recipe.off("amp", "use fp16 or bf16");
+  for (const char* monitor : {"wandb", "comet", "csv_monitor"}) recipe.off(monitor, metrics);
+  recipe.off("flops_profiler", "the time of each part of a step is in metrics.jsonl");
+  recipe.off("progressive_layer_drop", "every layer is trained in every step");
+  Keys checkpoint = recipe.section("checkpoint", "DeepSpeed's checkpoints");
+  checkpoint.accepted("tag_validation", "validation is always as strict as \"Fail\"");
+  checkpoint.accepted("parallel_write", "ranks always write in parallel");
+  checkpoint.fixed("use_node_local_storage", false,
+                   "a checkpoint is one folder that all ranks see: name a shared --output");
+  checkpoint.fixed("load_universal", false,
+                   "DeepSpeed's training state cannot be resumed from; --initialize-from reads its "
+                   "models");
+  Keys types = recipe.section("data_types", "DeepSpeed's types of data");
+  std::string accumulation = "fp32";
+  types.word("grad_accum_dtype", accumulation, {"fp32"}, "gradients are accumulated in f32");
 }
 
 }  // namespace
@@ -204,33 +189,39 @@ optim::RunFacts EngineConfig::run_facts(const optim::Schedule& schedule) const {
           .bucket_bytes = run.bucket_bytes};
 }
 
-EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place) {
+EngineConfig parse_engine_config(Keys& recipe) {
   EngineConfig config;
-  config.place = place;
-  const auto batch_size = [&](const char* key) {
-    const int64_t size = recipe.integer(key, 0);
-    require(!recipe.has(key) || size > 0, "{} is {}; batch sizes must be positive",
-            recipe.place(key), size);
-    return size;
-  };
-  config.batch.train = batch_size("train_batch_size");
-  config.batch.micro = batch_size("train_micro_batch_size_per_gpu");
-  config.batch.accumulation = batch_size("gradient_accumulation_steps");
-  config.gradient_clipping = recipe.number("gradient_clipping", 0);
-  require(config.gradient_clipping >= 0, "{} must not be negative; 0 means off",
-          recipe.place("gradient_clipping"));
-  parse_precision(recipe, config);
-  config.wire = parse_communication_type(recipe, config.compute);
-  require(recipe.has("optimizer"), "{} is missing: give {{\"type\": \"AdamW\", \"params\": ...}}",
-          recipe.place("optimizer"));
-  config.optimizer = optim::read_optimizer(recipe.object("optimizer"));
-  config.scheduler = recipe.raw("scheduler");
-  parse_tensorboard(recipe.object("tensorboard"), config.tensorboard);
-  parse_run(recipe.object("run"), config);
-  accept_without_effect(recipe, config);
+  config.place = recipe.source();
+  read_batch(recipe, config.batch);
+  recipe.number("gradient_clipping", config.gradient_clipping, at_least(0),
+                "the largest norm of the gradient averaged over ranks; 0: no clipping");
+  read_precision(recipe, config);
+  const Keys optimizer = recipe.section("optimizer", "what makes an update of gradients");
+  recipe.need("optimizer", R"(give {"type": "AdamW", "params": ...})");
+  config.optimizer = optim::read_optimizer(optimizer);
+  const Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
+  read_tensorboard(recipe.section("tensorboard", "TensorBoard events"), config.tensorboard);
+  Keys run = recipe.section("run", "when things happen, counted in updates");
+  read_times(run, config.run);
+  read_watch(run, config);
+  read_exchange(run, config);
+  accept_without_effect(recipe);
   refuse_unsupported(recipe);
+  recipe.accepted("comment", "for the reader");
+  recipe.accepted("$schema", "what an editor checks the recipe with (`onebit recipe schema`)");
+  // Read here for its errors, and once more by the engine, which knows the length of the run.
+  const double rate = config.optimizer ? config.optimizer->learning_rate() : 0;
+  const bool is_long = config.run.steps > 0;
+  optim::make_schedule(scheduler, rate, is_long ? std::optional(config.run.steps) : std::nullopt);
+  config.notices = recipe.notices();
   config.recipe = recipe;
   return config;
+}
+
+optim::TransportRequest requested_transport(const Json& recipe, const std::string& place) {
+  Keys keys(recipe, place);
+  const EngineConfig config = parse_engine_config(keys);
+  return config.optimizer ? config.optimizer->transport_request() : optim::TransportRequest{};
 }
 
 }  // namespace onebit::engine

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/keys.h"
 #include "onebit/engine/batch_sizes.h"
 #include "onebit/optim/optimizer_recipe.h"
 #include "onebit/optim/schedule.h"
@@ -60,10 +60,9 @@ struct EngineConfig {
   double gradient_clipping = 0;
   LossScaleConfig loss_scale;  // used when compute is f16
   std::shared_ptr<const optim::OptimizerRecipe> optimizer;
-  Json scheduler;
   TensorBoardConfig tensorboard;
   RunConfig run;
-  JsonReader recipe;                 // all of it, to tell what was read from it
+  Keys recipe;                       // all of it, with what was read from it
   std::string place;                 // the recipe's path, for errors
   std::vector<std::string> notices;  // keys accepted without effect, and why
 
@@ -74,8 +73,12 @@ struct EngineConfig {
   optim::RunFacts run_facts(const optim::Schedule& schedule) const;
 };
 
-// Reads the engine's keys; the caller reads `model` and `data` from the same reader and calls
-// finish(), so that unknown keys are errors.
-EngineConfig parse_engine_config(JsonReader& recipe, const std::string& place);
+// Lists the engine's keys of a recipe; the caller lists `model`, `data` and others, and then asks
+// `recipe` for what is wrong. Until that is nothing, the optimizer may be null.
+EngineConfig parse_engine_config(Keys& recipe);
+
+// What the recipe asks of the transport between devices. What is wrong in it is left to the parser of
+// its task.
+optim::TransportRequest requested_transport(const Json& recipe, const std::string& place);
 
 }  // namespace onebit::engine

@@ -37,9 +37,11 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
       batch_(solve_batch_sizes(config.batch, communicator.world_size(), config.place)),
       clipper_(config.gradient_clipping),
       scaler_(scaler_options(config)) {
-  const JsonReader scheduler(config.scheduler, config.place, "scheduler");
   ONEBIT_INVARIANT(config.optimizer != nullptr);
+  const Keys scheduler = config.recipe.again("scheduler");
   schedule_ = optim::make_schedule(scheduler, config.optimizer->learning_rate(), config.run.steps);
+  scheduler.check();
+  for (const std::string& warning : scheduler.warnings()) log_warning("{}", warning);
   resolved_scheduler_ = scheduler.resolved();
   optimizer_communicator_ = communicator.duplicate();
   optimizer_ =

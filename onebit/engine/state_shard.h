@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "onebit/base/file.h"
+#include "onebit/base/json.h"
 #include "onebit/formats/safetensors.h"
 #include "onebit/params/state.h"
 

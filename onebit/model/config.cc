@@ -1,5 +1,7 @@
 #include "onebit/model/config.h"
 
+#include "onebit/base/json.h"
+
 namespace onebit::model {
 namespace {
 

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/keys.h"
 #include "onebit/ops/activation.h"
 
 namespace onebit::model {
@@ -46,11 +47,9 @@ BertConfig preset(const std::string& name);
 const std::vector<std::string>& preset_names();
 
 // The `model` section of a recipe: `preset` is where it starts from (default bert-base), and every
-// key of Hugging Face's config.json that shapes the model overrides it: vocab_size, hidden_size,
-// num_hidden_layers, num_attention_heads, intermediate_size, max_position_embeddings,
-// type_vocab_size, hidden_act, hidden_dropout_prob, attention_probs_dropout_prob,
-// initializer_range, layer_norm_eps; and ours: pre_layer_norm, residual_scaled_init.
-// Validates; the caller finishes the reader. Without a key vocab_size, `vocab_size` is taken.
-BertConfig read_config(JsonReader& section, int64_t vocab_size);
+// key of Hugging Face's config.json that shapes the model overrides it; and ours: pre_layer_norm,
+// residual_scaled_init. Without a key vocab_size `vocab_size` is taken, or where that is not known
+// BERT's. Error: validate() refuses it.
+BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size);
 
 }  // namespace onebit::model

@@ -2,15 +2,16 @@
 
 namespace onebit::model {
 
-MemoryOptions read_memory_options(JsonReader& section) {
+MemoryOptions read_memory_options(Keys& section) {
   MemoryOptions options;
-  options.gelu_checkpoint = section.boolean("gelu_checkpoint", false);
-  options.normalize_invertible = section.boolean("normalize_invertible", false);
-  options.full_recomputation = section.boolean("full_recomputation", false);
-  require(section.boolean("attn_dropout_checkpoint", true),
-          "{} is false, which would keep the masks of the attention's dropout: they are computed "
-          "again from a counter here and never stored; remove it",
-          section.place("attn_dropout_checkpoint"));
+  section.boolean("gelu_checkpoint", options.gelu_checkpoint,
+                  "keep the feed-forward part before its activation only");
+  section.boolean("normalize_invertible", options.normalize_invertible,
+                  "recover the inputs of layer norms from their outputs, up to rounding");
+  section.boolean("full_recomputation", options.full_recomputation,
+                  "keep the output of each layer only and run its forward pass again");
+  section.fixed("attn_dropout_checkpoint", true,
+                "masks of the attention's dropout are computed again from a counter, never stored");
   return options;
 }
 

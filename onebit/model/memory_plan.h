@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "onebit/base/json.h"
+#include "onebit/base/keys.h"
 #include "onebit/tensor/tensor.h"
 
 namespace onebit::model {
@@ -25,9 +25,8 @@ struct MemoryOptions {
   bool operator==(const MemoryOptions&) const = default;
 };
 
-// The keys gelu_checkpoint, normalize_invertible, full_recomputation and attn_dropout_checkpoint of
-// `section`. Error: the last is false, as masks of dropout are never stored.
-MemoryOptions read_memory_options(JsonReader& section);
+// Their keys of the section `model`, and DeepSpeed's attn_dropout_checkpoint, which is always so.
+MemoryOptions read_memory_options(Keys& section);
 
 enum class MemoryKind : uint8_t {
   kSaved,      // activations kept from forward to backward

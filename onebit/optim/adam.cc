@@ -51,7 +51,7 @@ std::shared_ptr<const OptimizerRecipe> adam_recipe(const AdamOptions& options) {
   return std::make_shared<AdamRecipe>(options);
 }
 
-std::shared_ptr<const OptimizerRecipe> read_adam(JsonReader& params) {
+std::shared_ptr<const OptimizerRecipe> read_adam(Keys& params) {
   return adam_recipe(read_adam_options(params));
 }
 

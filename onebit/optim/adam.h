@@ -26,6 +26,6 @@ class Adam : public Optimizer {
 };
 
 std::shared_ptr<const OptimizerRecipe> adam_recipe(const AdamOptions& options);
-std::shared_ptr<const OptimizerRecipe> read_adam(JsonReader& params);
+std::shared_ptr<const OptimizerRecipe> read_adam(Keys& params);
 
 }  // namespace onebit::optim

@@ -1,45 +1,33 @@
 #include "onebit/optim/adam_options.h"
 
-#include <cmath>
-#include <vector>
+#include <fmt/format.h>
+
+#include <array>
 
 namespace onebit::optim {
-namespace {
 
-void read_betas(JsonReader& params, AdamOptions& options) {
-  const std::vector<double> betas = params.numbers("betas", {options.beta1, options.beta2});
+AdamOptions read_adam_options(Keys& params) {
+  AdamOptions options;
+  params.number("lr", options.learning_rate, at_least(0),
+                "base learning rate: of schedules that scale one, and without a schedule");
+  std::array<double, 2> betas = {options.beta1, options.beta2};
+  params.numbers("betas", betas, at_least(0).below(1),
+                 "decay of the averages of the gradient and of its square, per update");
   options.beta1 = betas[0];
   options.beta2 = betas[1];
-  for (const double beta : betas) {
-    require(beta >= 0 && beta < 1, "{}: {} must be at least 0 and below 1", params.place("betas"),
-            beta);
-  }
-}
-
-}  // namespace
-
-AdamOptions read_adam_options(JsonReader& params) {
-  AdamOptions options;
-  options.learning_rate = params.number("lr", options.learning_rate);
-  read_betas(params, options);
-  options.epsilon = params.number("eps", options.epsilon);
-  options.weight_decay = params.number("weight_decay", options.weight_decay);
-  options.decoupled_decay = params.boolean("adam_w_mode", options.decoupled_decay);
-  options.bias_correction = params.boolean("bias_correction", options.bias_correction);
-  require(options.learning_rate >= 0 && std::isfinite(options.learning_rate),
-          "{} is {}; a rate is not negative", params.place("lr"), options.learning_rate);
-  require(options.epsilon >= 0, "{} is {}; it is not negative", params.place("eps"),
-          options.epsilon);
-  require(options.weight_decay >= 0, "{} is {}; it is not negative", params.place("weight_decay"),
-          options.weight_decay);
-  require(!params.boolean("amsgrad", false), "{}: AMSGrad is not supported; remove it",
-          params.place("amsgrad"));
-  require(params.number("max_grad_norm", 0) == 0,
-          "{}: set the top-level key gradient_clipping instead, which clips on the norm that all "
-          "ranks agree on",
-          params.place("max_grad_norm"));
-  params.accept("torch_adam");     // which kernel DeepSpeed takes
-  params.accept("set_grad_none");  // how PyTorch clears gradients
+  params.number("eps", options.epsilon, at_least(0),
+                "added to the root of the variance (outside the root)");
+  params.number("weight_decay", options.weight_decay, at_least(0),
+                "weight decay; biases and layer norms have none");
+  params.boolean("adam_w_mode", options.decoupled_decay,
+                 "decoupled weight decay; false adds weight_decay * value to gradients");
+  params.boolean("bias_correction", options.bias_correction,
+                 "divide the averages by 1 - the products of the betas");
+  params.fixed("amsgrad", false, "AMSGrad is not implemented");
+  params.fixed("max_grad_norm", 0.0,
+               "the top-level key gradient_clipping clips, by a norm that all ranks agree on");
+  params.accepted("torch_adam", "chooses a kernel in DeepSpeed; here there is one");
+  params.accepted("set_grad_none", "how PyTorch clears gradients; here they have one buffer");
   return options;
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "onebit/base/json.h"
+#include "onebit/base/keys.h"
 
 namespace onebit::optim {
 
@@ -15,8 +15,8 @@ struct AdamOptions {
   bool bias_correction = true;
 };
 
-// Reads their keys of optimizer.params. Errors: a value out of range, what Adam is not here.
-AdamOptions read_adam_options(JsonReader& params);
+// Their keys of optimizer.params.
+AdamOptions read_adam_options(Keys& params);
 
 // For the table at the start: "lr 0.001, betas 0.9 0.999, eps 1e-08, decay 0.01".
 std::string describe(const AdamOptions& options);

@@ -1,5 +1,7 @@
 #include "onebit/optim/adam_rule.h"
 
+#include "onebit/base/json.h"
+
 namespace onebit::optim {
 
 AdamRule::AdamRule(const AdamOptions& options, const params::Table& table) : options_(options) {

@@ -15,29 +15,28 @@ struct Progress {
   double share(double completed) const { return completed / total; }
 };
 
-Progress progress_of(const ScheduleInput& input, double default_proportion) {
-  JsonReader& params = input.params;
+Progress progress_of(const ScheduleInput& input, double proportion) {
+  Keys& params = input.params;
   Progress progress;
   progress.total = static_cast<double>(total_steps_of(input));
-  if (params.has("warmup_num_steps")) {
-    require(!params.has("warmup_proportion"), "{}: give it or warmup_proportion, not both",
-            params.place("warmup_num_steps"));
-    progress.warmup = static_cast<double>(params.integer("warmup_num_steps", 0));
-    require(progress.warmup >= 0, "{} is negative", params.place("warmup_num_steps"));
-    return progress;
-  }
-  const double proportion = params.number("warmup_proportion", default_proportion);
-  require(proportion >= 0 && proportion <= 1, "{} is {}; it is a share of the run, 0 to 1",
-          params.place("warmup_proportion"), proportion);
-  progress.warmup = proportion * progress.total;
+  std::optional<int64_t> updates;
+  params.integer("warmup_num_steps", updates, at_least(0),
+                 {"updates of the warm-up", "warmup_proportion of the schedule"});
+  const bool has_both = updates && params.has("warmup_proportion");
+  params.require(!has_both, "warmup_num_steps", "and warmup_proportion are both given; keep one");
+  params.number("warmup_proportion", proportion, at_least(0).up_to(1),
+                "share of the schedule that is warm-up");
+  if (updates) params.leave_out("warmup_proportion");
+  progress.warmup = updates ? static_cast<double>(*updates) : proportion * progress.total;
   return progress;
 }
 
 // base * factor(completed updates) + lr_offset.
 std::unique_ptr<Schedule> scaled(const ScheduleInput& input, double warmup,
                                  std::function<double(double completed)> factor) {
-  const double base = rate_of(input.params, "lr", input.base_rate);
-  const double offset = rate_of(input.params, "lr_offset", 0);
+  double base = input.base_rate, offset = 0;
+  input.params.rate("lr", base, {"rate at the peak", "the optimizer's lr"});
+  input.params.rate("lr_offset", offset, "added to every rate");
   const auto warmup_updates = static_cast<int64_t>(std::ceil(warmup));
   return std::make_unique<FormulaSchedule>(
       warmup_updates, [base, offset, factor = std::move(factor)](int64_t update) {
@@ -48,11 +47,10 @@ std::unique_ptr<Schedule> scaled(const ScheduleInput& input, double warmup,
 // (x / w)^power, then rate^((step - W) / decay_step): LE with power 1, EE with 2.
 std::unique_ptr<Schedule> exponential(const ScheduleInput& input, double power) {
   const Progress progress = progress_of(input, 0.002);
-  const double decay = input.params.number("decay_rate", 0.99);
-  const double decay_step = input.params.number("decay_step", 520);
-  require(decay > 0 && decay <= 1, "{} is {}; it must be above 0 and at most 1",
-          input.params.place("decay_rate"), decay);
-  require(decay_step > 0, "{} must be above 0", input.params.place("decay_step"));
+  double decay = 0.99, decay_step = 520;
+  input.params.number("decay_rate", decay, above(0).up_to(1),
+                      "factor of the rate every decay_step updates after the warm-up");
+  input.params.number("decay_step", decay_step, above(0), "updates of one factor decay_rate");
   return scaled(input, progress.warmup, [=](double completed) {
     if (progress.warmup == 0) return 1.0;  // the example's: no warm-up, no decay either
     if (completed < progress.warmup) return std::pow(completed / progress.warmup, power);
@@ -82,7 +80,8 @@ std::unique_ptr<Schedule> warmup_linear(const ScheduleInput& input) {
 // Up to 1, then (share of the way left)^power down to end_ratio, without a jump between.
 std::unique_ptr<Schedule> polynomial(const ScheduleInput& input, double power) {
   const Progress progress = progress_of(input, 0);
-  const double end = input.params.number("end_ratio", 0);
+  double end = 0;
+  input.params.number("end_ratio", end, {}, "rate at the end over that at the peak");
   return scaled(input, progress.warmup, [=](double completed) {
     if (completed < progress.warmup) return completed / progress.warmup;
     const double length = std::max(1.0, progress.total - progress.warmup);
@@ -92,14 +91,16 @@ std::unique_ptr<Schedule> polynomial(const ScheduleInput& input, double power) {
 }
 
 std::unique_ptr<Schedule> constant(const ScheduleInput& input) {
-  const auto warmup = static_cast<double>(input.params.integer("warmup_num_steps", 0));
+  int64_t updates = 0;
+  input.params.integer("warmup_num_steps", updates, at_least(0), "updates of the warm-up");
+  const auto warmup = static_cast<double>(updates);
   return scaled(input, warmup,
                 [=](double completed) { return completed < warmup ? completed / warmup : 1.0; });
 }
 
 }  // namespace
 
-std::map<std::string, ScheduleMaker> bert_schedules() {
+std::vector<ScheduleEntry> bert_schedules() {
   return {{"LE", [](const ScheduleInput& input) { return exponential(input, 1); }},
           {"EE", [](const ScheduleInput& input) { return exponential(input, 2); }},
           {"EP", power_then_square},
@@ -107,7 +108,9 @@ std::map<std::string, ScheduleMaker> bert_schedules() {
           {"linear", [](const ScheduleInput& input) { return polynomial(input, 1); }},
           {"polynomial",
            [](const ScheduleInput& input) {
-             return polynomial(input, input.params.number("power", 1));
+             double power = 1;
+             input.params.number("power", power, {}, "of the share of the way that is left");
+             return polynomial(input, power);
            }},
           {"constant", constant}};
 }

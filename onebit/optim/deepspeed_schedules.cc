@@ -2,7 +2,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "onebit/base/log.h"
 #include "onebit/optim/schedule_kinds.h"
 
 namespace onebit::optim {
@@ -19,12 +18,15 @@ std::unique_ptr<Schedule> formula(int64_t warmup, std::function<Rate(double t)> 
 }
 
 std::unique_ptr<Schedule> range_test(const ScheduleInput& input) {
-  JsonReader& params = input.params;
-  const double least = rate_of(params, "lr_range_test_min_lr", 1e-3);
-  const auto size = static_cast<double>(params.integer("lr_range_test_step_size", 2000));
-  const double growth = params.number("lr_range_test_step_rate", 1.0);
-  const bool staircase = params.boolean("lr_range_test_staircase", false);
-  require(size >= 1, "{} must be at least 1", params.place("lr_range_test_step_size"));
+  Keys& params = input.params;
+  double least = 1e-3, growth = 1;
+  int64_t interval_size = 2000;
+  bool staircase = false;
+  params.rate("lr_range_test_min_lr", least, "rate at the beginning");
+  params.integer("lr_range_test_step_size", interval_size, at_least(1), "updates of an interval");
+  params.number("lr_range_test_step_rate", growth, {}, "growth of the rate an interval");
+  params.boolean("lr_range_test_staircase", staircase, "the rate changes once an interval");
+  const auto size = static_cast<double>(interval_size);
   return formula(INT64_MAX, [=](double t) {
     const double interval = (t + 1) / size;
     return Rate{least * (1 + growth * (staircase ? std::floor(interval) : interval)), {}};
@@ -32,9 +34,9 @@ std::unique_ptr<Schedule> range_test(const ScheduleInput& input) {
 }
 
 struct OneCycle {
-  double least, most, first, second, decay_size, rate_decay;
-  bool cycles_momentum;
-  double least_momentum, most_momentum, momentum_decay;
+  double least = 0, most = 0, first = 0, second = 0, decay_size = 0, rate_decay = 0;
+  bool cycles_momentum = true;
+  double least_momentum = 0.8, most_momentum = 0.9, momentum_decay = 0;
 
   // 0 at the ends of the cycle, 1 at its peak.
   double height(double t) const {
@@ -61,34 +63,45 @@ struct OneCycle {
   }
 };
 
+void read_cycle_rates(Keys& params, OneCycle& cycle) {
+  params.rate("cycle_min_lr", cycle.least, "rate at both ends of the cycle");
+  params.rate("cycle_max_lr", cycle.most, "rate at the peak");
+  params.need("cycle_min_lr", "OneCycle needs it");
+  params.need("cycle_max_lr", "OneCycle needs it");
+  int64_t first = 2000;
+  params.integer("cycle_first_step_size", first, at_least(1), "updates of the way up");
+  int64_t second = first, decay_size = 0;
+  params.integer("cycle_second_step_size", second, at_least(1),
+                 {"updates of the way down", "cycle_first_step_size"});
+  params.integer("decay_step_size", decay_size, at_least(0),
+                 "updates of one decay after the cycle; 0: none");
+  params.number("decay_lr_rate", cycle.rate_decay, at_least(0), "decay of the rate");
+  cycle.first = static_cast<double>(first);
+  cycle.second = static_cast<double>(second);
+  cycle.decay_size = static_cast<double>(decay_size);
+}
+
+void read_cycle_momentum(Keys& params, OneCycle& cycle) {
+  params.boolean("cycle_momentum", cycle.cycles_momentum, "cycle beta1 against the rate");
+  params.number("cycle_min_mom", cycle.least_momentum, at_least(0).below(1), "beta1 at the peak");
+  params.number("cycle_max_mom", cycle.most_momentum, at_least(0).below(1),
+                "beta1 at both ends of the cycle");
+  params.number("decay_mom_rate", cycle.momentum_decay, {}, "growth of beta1 after the cycle");
+  params.require(cycle.least_momentum <= cycle.most_momentum, "cycle_min_mom",
+                 "is {}, above cycle_max_mom, which is {}", cycle.least_momentum,
+                 cycle.most_momentum);
+}
+
 std::unique_ptr<Schedule> one_cycle(const ScheduleInput& input) {
-  JsonReader& params = input.params;
-  for (const char* key : {"cycle_min_lr", "cycle_max_lr"}) {
-    require(params.has(key), "{} is missing; OneCycle needs it", params.place(key));
-  }
-  OneCycle cycle{};
-  cycle.least = rate_of(params, "cycle_min_lr", 0);
-  cycle.most = rate_of(params, "cycle_max_lr", 0);
-  cycle.first = static_cast<double>(params.integer("cycle_first_step_size", 2000));
-  cycle.second = static_cast<double>(
-      params.integer("cycle_second_step_size", static_cast<int64_t>(cycle.first)));
-  cycle.decay_size = static_cast<double>(params.integer("decay_step_size", 0));
-  cycle.rate_decay = params.number("decay_lr_rate", 0);
-  cycle.cycles_momentum = params.boolean("cycle_momentum", true);
-  cycle.least_momentum = params.number("cycle_min_mom", 0.8);
-  cycle.most_momentum = params.number("cycle_max_mom", 0.9);
-  cycle.momentum_decay = params.number("decay_mom_rate", 0);
-  require(cycle.first >= 1 && cycle.second >= 1, "{} and the second size must be at least 1",
-          params.place("cycle_first_step_size"));
-  require(cycle.decay_size >= 0 && cycle.rate_decay >= 0, "{} and decay_lr_rate are not negative",
-          params.place("decay_step_size"));
-  require(cycle.least_momentum >= 0 && cycle.least_momentum <= cycle.most_momentum &&
-              cycle.most_momentum < 1,
-          "{}: 0 <= cycle_min_mom <= cycle_max_mom < 1 is needed, got {} and {}",
-          params.place("cycle_min_mom"), cycle.least_momentum, cycle.most_momentum);
+  Keys& params = input.params;
+  OneCycle cycle;
+  read_cycle_rates(params, cycle);
+  read_cycle_momentum(params, cycle);
   for (const char* key : {"cycle_first_stair_count", "cycle_second_stair_count"}) {
-    if (params.number(key, 0) > 0) {
-      log_warning("{} has no effect: DeepSpeed reads it and never uses it", params.place(key));
+    double stairs = 0;
+    params.number(key, stairs, {}, "no effect: DeepSpeed reads it and never uses it");
+    if (stairs > 0) {
+      params.warn("{} has no effect: DeepSpeed reads it and never uses it", params.place(key));
     }
   }
   return formula(static_cast<int64_t>(cycle.first) + 1, [cycle](double t) { return cycle.at(t); });
@@ -97,11 +110,16 @@ std::unique_ptr<Schedule> one_cycle(const ScheduleInput& input) {
 // The share of the way up, 0 to 1, of the schedules that begin with a warm-up.
 struct Warmup {
   double steps;
-  bool logarithmic;
+  bool logarithmic = true;
 
-  explicit Warmup(JsonReader& params)
-      : steps(static_cast<double>(std::max<int64_t>(2, params.integer("warmup_num_steps", 1000)))),
-        logarithmic(params.choice("warmup_type", "log", {"log", "linear"}) == "log") {}
+  explicit Warmup(Keys& params) {
+    int64_t updates_given = 1000;
+    params.integer("warmup_num_steps", updates_given, at_least(0),
+                   "updates of the warm-up; at least 2 are made");
+    params.choice("warmup_type", logarithmic, {{"log", true}, {"linear", false}},
+                  "how the rate rises");
+    steps = static_cast<double>(std::max<int64_t>(2, updates_given));
+  }
   double at(double t) const {
     if (t < 0) return 0;
     if (t >= steps) return 1;
@@ -110,34 +128,41 @@ struct Warmup {
   int64_t updates() const { return static_cast<int64_t>(steps) + 1; }
 };
 
+struct WarmupRates {
+  double least = 0, most = 1e-3;
+
+  explicit WarmupRates(Keys& params) {
+    params.rate("warmup_min_lr", least, "rate at the beginning");
+    params.rate("warmup_max_lr", most, "rate after the warm-up");
+  }
+  double at(double share) const { return least + (most - least) * share; }
+};
+
 std::unique_ptr<Schedule> warmup(const ScheduleInput& input) {
   const Warmup warmup(input.params);
-  const double least = rate_of(input.params, "warmup_min_lr", 0);
-  const double most = rate_of(input.params, "warmup_max_lr", 1e-3);
-  return formula(warmup.updates(), [=](double t) {
-    return Rate{least + (most - least) * warmup.at(t), {}};
-  });
+  const WarmupRates rates(input.params);
+  return formula(warmup.updates(), [=](double t) { return Rate{rates.at(warmup.at(t)), {}}; });
 }
 
 double decay_end(const ScheduleInput& input, const Warmup& warmup) {
   const auto total = static_cast<double>(total_steps_of(input));
-  if (total < warmup.steps) {
-    log_warning("{} = {} is less than warmup_num_steps = {}: the rate falls at once after its peak",
-                input.params.place("total_num_steps"), total, warmup.steps);
+  if (input.total_updates && total < warmup.steps) {
+    input.params.warn(
+        "{} = {} is less than warmup_num_steps = {}: the rate falls at once after its peak",
+        input.params.place("total_num_steps"), total, warmup.steps);
   }
   return total;
 }
 
 std::unique_ptr<Schedule> warmup_decay(const ScheduleInput& input) {
   const Warmup warmup(input.params);
-  const double least = rate_of(input.params, "warmup_min_lr", 0);
-  const double most = rate_of(input.params, "warmup_max_lr", 1e-3);
+  const WarmupRates rates(input.params);
   const double total = decay_end(input, warmup);
   return formula(warmup.updates(), [=](double t) {
     const double share = t < warmup.steps
                              ? warmup.at(t)
                              : std::max(0.0, (total - t) / std::max(1.0, total - warmup.steps));
-    return Rate{least + (most - least) * share, {}};
+    return Rate{rates.at(share), {}};
   });
 }
 
@@ -146,8 +171,10 @@ std::unique_ptr<Schedule> warmup_decay(const ScheduleInput& input) {
 // zero, and the end follows at once.
 std::unique_ptr<Schedule> warmup_cosine(const ScheduleInput& input) {
   const Warmup warmup(input.params);
-  const double least = input.params.number("warmup_min_ratio", 0);
-  const double end = input.params.number("cos_min_ratio", 1e-4);
+  double least = 0, end = 1e-4;
+  input.params.number("warmup_min_ratio", least, {},
+                      "rate at the beginning over the optimizer's lr");
+  input.params.number("cos_min_ratio", end, {}, "rate at the end over the optimizer's lr");
   const double total = decay_end(input, warmup), base = input.base_rate;
   return formula(warmup.updates(), [=](double t) {
     if (t < 0) return Rate{0, {}};
@@ -161,7 +188,7 @@ std::unique_ptr<Schedule> warmup_cosine(const ScheduleInput& input) {
 
 }  // namespace
 
-std::map<std::string, ScheduleMaker> deepspeed_schedules() {
+std::vector<ScheduleEntry> deepspeed_schedules() {
   return {{"LRRangeTest", range_test},
           {"OneCycle", one_cycle},
           {"WarmupLR", warmup},

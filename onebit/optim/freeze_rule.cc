@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/ops/reduce.h"
 
@@ -14,19 +15,12 @@ constexpr int64_t kSamplesInWindow = 16;
 
 }  // namespace
 
-FreezeOptions read_freeze_options(JsonReader& params) {
+FreezeOptions read_freeze_options(Keys& params) {
   FreezeOptions options;
-  if (params.raw("freeze_step").is_string()) {
-    params.choice("freeze_step", "auto", {"auto"});
-    options.step = std::nullopt;
-  } else {
-    options.step = params.integer("freeze_step", *options.step);
-    require(*options.step >= 1, "{} is {}; it is the number of warm-up updates, or \"auto\"",
-            params.place("freeze_step"), *options.step);
-  }
-  options.window = params.integer("freeze_window", 0);
-  require(options.window >= 0, "{} is {}; it is a number of steps, or 0 for 0.1 / (1 - beta2)",
-          params.place("freeze_window"), options.window);
+  params.integer_or_word("freeze_step", options.step, "auto", at_least(1),
+                         "updates of warm-up before compression; auto: until the variance settles");
+  params.integer("freeze_window", options.window, at_least(0),
+                 "updates over which auto compares the variance; 0: 0.1 / (1 - beta2)");
   return options;
 }
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "onebit/base/json.h"
+#include "onebit/base/keys.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
 #include "onebit/optim/optimizer_recipe.h"
@@ -26,8 +26,8 @@ struct FreezeOptions {
   int64_t window = 0;                    // of "auto", in updates; 0: a tenth of Adam's memory
 };
 
-// Reads freeze_step and freeze_window. Errors: a value out of range.
-FreezeOptions read_freeze_options(JsonReader& params);
+// The keys freeze_step and freeze_window.
+FreezeOptions read_freeze_options(Keys& params);
 // The last update of the warm-up, at the earliest.
 int64_t last_warmup_update(const FreezeOptions& options, const RunFacts& run);
 // "after update 20 of 100", for the table at the start.

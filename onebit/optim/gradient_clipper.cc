@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/ops/onebit_update.h"
 #include "onebit/ops/reduce.h"

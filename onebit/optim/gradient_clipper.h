@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/device/context.h"
 #include "onebit/optim/norm_shares.h"
 #include "onebit/optim/optimizer.h"

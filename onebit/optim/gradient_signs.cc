@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/comm/chunked.h"
 #include "onebit/optim/saved_state.h"

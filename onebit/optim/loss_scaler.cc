@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 
 namespace onebit::optim {
 

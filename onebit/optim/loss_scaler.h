@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 
 namespace onebit::optim {
 

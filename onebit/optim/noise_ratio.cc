@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "onebit/base/json.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::optim {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 
 namespace onebit::optim {
 

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/comm/bucket.h"
 
 namespace onebit::optim {

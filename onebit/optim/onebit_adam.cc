@@ -4,6 +4,7 @@
 #include <span>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/comm/chunked.h"
 #include "onebit/compress/bucket_size.h"
@@ -15,35 +16,17 @@ namespace {
 
 constexpr const char* kStateName = "onebit_adam";
 
-std::map<std::string, int64_t> read_moving_rows(JsonReader& params) {
-  std::map<std::string, int64_t> moving_rows;
-  const Json& mask = params.raw("exp_avg_mask");
-  if (mask.is_null()) return moving_rows;
-  require(mask.is_object(), "{} must be {{tensor name: rows that move}}, got {}",
-          params.place("exp_avg_mask"), mask.dump());
-  for (const auto& [name, rows] : mask.items()) {
-    require(rows.is_number_integer() && rows.get<int64_t>() >= 0,
-            "{}: rows of {} must be a whole number, got {}", params.place("exp_avg_mask"), name,
-            rows.dump());
-    moving_rows[name] = rows.get<int64_t>();
-  }
-  return moving_rows;
-}
-
 // Keys of other arithmetics than the one that there is.
-void refuse_arithmetics(JsonReader& params) {
+void refuse_arithmetics(Keys& params) {
   for (const char* key : {"coordinates", "variance", "scale"}) {
-    require(!params.has(key),
-            "{}: 1-bit Adam has one arithmetic since what travels is the gradient "
-            "(docs/compression.md); remove it",
-            params.place(key));
+    params.refused(key,
+                   "1-bit Adam has one arithmetic since what travels is the gradient "
+                   "(docs/compression.md)");
   }
   // Recipes that earlier runs have written hold "none".
-  const Json& parity = params.raw("parity");
-  require(parity.is_null() || parity == "none",
-          "{}: DeepSpeed's arithmetic is only there to compare with, in the tests "
-          "(tests/deepspeed), and cannot be trained with; remove it and scale_of",
-          params.place("parity"));
+  std::string parity;
+  params.word("parity", parity, {"none"},
+              "DeepSpeed's arithmetic is only there to compare with, in tests/deepspeed");
 }
 
 class OneBitAdamRecipe : public OptimizerRecipe {
@@ -68,6 +51,7 @@ class OneBitAdamRecipe : public OptimizerRecipe {
     return last_warmup_update(options_.freeze, run);
   }
   const AdamOptions* followed_adam() const override { return &options_.adam; }
+  TransportRequest transport_request() const override { return options_.transport; }
 
  private:
   OneBitAdamOptions options_;
@@ -79,20 +63,19 @@ std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOption
   return std::make_shared<OneBitAdamRecipe>(options);
 }
 
-std::shared_ptr<const OptimizerRecipe> read_onebit_adam(JsonReader& params) {
+std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params) {
   OneBitAdamOptions options;
   options.adam = read_adam_options(params);
   options.freeze = read_freeze_options(params);
   refuse_arithmetics(params);
-  options.moving_rows = read_moving_rows(params);
-  require(!params.boolean("eps_inside_sqrt", false), "{}: eps stands outside the root; remove it",
-          params.place("eps_inside_sqrt"));
-  // For CUDA devices: cli/transport_choice.h goes by them. On CPUs what the program was launched
-  // with decides.
-  params.boolean("cuda_aware", false);
-  if (params.has("comm_backend_name")) {
-    params.choice("comm_backend_name", "nccl", {"nccl", "mpi"});
-  }
+  params.counts("exp_avg_mask", options.moving_rows,
+                "{tensor name: rows that move}; later rows stay still in the compressed phase");
+  params.fixed("eps_inside_sqrt", false, "eps stands outside the root");
+  params.boolean("cuda_aware", options.transport.cuda_aware,
+                 "hand device memory to MPI directly; no effect on CPUs");
+  params.word("comm_backend_name", options.transport.backend, {"nccl", "mpi"},
+              {"transport between CUDA devices; no effect on CPUs",
+               "NCCL where every rank has a device of its own, else MPI"});
   return onebit_adam_recipe(options);
 }
 

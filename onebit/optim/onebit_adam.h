@@ -43,6 +43,7 @@ struct OneBitAdamOptions {
   FreezeOptions freeze;
   // exp_avg_mask: tensor -> rows that move in the compressed phase; later rows stay still.
   std::map<std::string, int64_t> moving_rows;
+  TransportRequest transport;
 };
 
 class OneBitAdam : public Optimizer {
@@ -98,6 +99,6 @@ class OneBitAdam : public Optimizer {
 };
 
 std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options);
-std::shared_ptr<const OptimizerRecipe> read_onebit_adam(JsonReader& params);
+std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params);
 
 }  // namespace onebit::optim

@@ -3,13 +3,12 @@
 
 #include <memory>
 
-#include "onebit/base/json.h"
+#include "onebit/base/keys.h"
 #include "onebit/optim/optimizer_recipe.h"
 
 namespace onebit::optim {
 
-// Reads {"type": ..., "params": {...}}. Errors: an unknown type or key (with the nearest known
-// one), a value out of range.
-std::shared_ptr<const OptimizerRecipe> read_optimizer(JsonReader section);
+// Reads {"type": ..., "params": {...}}. Null where that is wrong, which `section` then knows.
+std::shared_ptr<const OptimizerRecipe> read_optimizer(Keys section);
 
 }  // namespace onebit::optim

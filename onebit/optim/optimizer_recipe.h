@@ -27,6 +27,12 @@ struct RunFacts {
   int64_t bucket_bytes = 4 << 20;
 };
 
+// What a recipe asks of the transport between CUDA devices.
+struct TransportRequest {
+  std::string backend;      // "nccl", "mpi"; empty: either
+  bool cuda_aware = false;  // MPI takes device memory
+};
+
 class OptimizerRecipe {
  public:
   virtual ~OptimizerRecipe() = default;
@@ -55,6 +61,8 @@ class OptimizerRecipe {
   // The Adam whose updates the optimizer's are meant to be, which run.watch_adam compares with.
   // Null: it is no relative of Adam.
   virtual const AdamOptions* followed_adam() const { return nullptr; }
+
+  virtual TransportRequest transport_request() const { return {}; }
 };
 
 }  // namespace onebit::optim

@@ -1,6 +1,7 @@
 #include "onebit/optim/saved_state.h"
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/comm/chunked.h"
 
 namespace onebit::optim {

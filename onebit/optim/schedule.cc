@@ -1,6 +1,6 @@
 #include "onebit/optim/schedule.h"
 
-#include <cmath>
+#include <algorithm>
 #include <vector>
 
 #include "onebit/optim/schedule_kinds.h"
@@ -34,46 +34,34 @@ std::unique_ptr<Schedule> constant_schedule(double rate) {
 }  // namespace
 
 int64_t total_steps_of(const ScheduleInput& input) {
-  const int64_t total = input.params.integer("total_num_steps", input.total_updates);
-  require(total > 0, "{} is missing and the run has no length: give it, or run.steps",
-          input.params.place("total_num_steps"));
-  return total;
+  // A schedule that is read before the length of the run is known is read again.
+  int64_t total = input.total_updates.value_or(1);
+  input.params.integer("total_num_steps", total, at_least(1),
+                       {"updates of the whole schedule", "those of the run"});
+  input.params.require(total > 0, "total_num_steps",
+                       "is missing and the run has no length: give it, or run.steps");
+  return std::max<int64_t>(total, 1);
 }
 
-double rate_of(JsonReader& params, const std::string& key, double fallback) {
-  const Json& value = params.raw(key);
-  const bool is_list = value.is_array() && !value.empty();
-  for (const Json& one : is_list ? value : Json::array()) {
-    require(one.is_number() && one == value[0],
-            "{}: all parameters share one rate here, so the list must repeat one number, got {}",
-            params.place(key), value.dump());
-  }
-  const double rate = is_list ? value[0].get<double>() : params.number(key, fallback);
-  require(rate >= 0 && std::isfinite(rate), "{} is {}; a rate is not negative", params.place(key),
-          rate);
-  return rate;
-}
-
-std::unique_ptr<Schedule> make_schedule(JsonReader reader, double base_rate,
-                                        int64_t total_updates) {
-  if (!reader.has("type")) {
-    reader.finish();
-    return constant_schedule(base_rate);
-  }
-  auto makers = deepspeed_schedules();
-  makers.merge(bert_schedules());
-  std::vector<std::string> names;
-  for (const auto& [name, maker] : makers) names.push_back(name);
-  const std::string type = reader.choice("type", "", names);
-  JsonReader params = reader.object("params");
-  reader.finish();
-  const int64_t start = params.integer("start_step", 0);
-  require(start >= 0, "{} is {}; it counts completed updates", params.place("start_step"), start);
-  std::unique_ptr<Schedule> schedule =
-      makers.at(type)({params, base_rate, total_updates > start ? total_updates - start : 0});
-  params.finish();
-  if (start == 0) return schedule;
-  return std::make_unique<ShiftedSchedule>(std::move(schedule), start);
+std::unique_ptr<Schedule> make_schedule(Keys section, double base_rate,
+                                        std::optional<int64_t> total_updates) {
+  std::vector<ScheduleEntry> entries = deepspeed_schedules();
+  for (const ScheduleEntry& entry : bert_schedules()) entries.push_back(entry);
+  Kinds kinds;
+  for (const ScheduleEntry& entry : entries) kinds.names.emplace_back(entry.name);
+  std::unique_ptr<Schedule> schedule = constant_schedule(base_rate);
+  section.kinds(kinds, "the schedule; without one the rate is constant",
+                [&](size_t kind, Keys& params) {
+                  int64_t start = 0;
+                  params.integer("start_step", start, at_least(0),
+                                 "updates of the run before the schedule begins");
+                  std::optional<int64_t> total = total_updates;
+                  if (total) total = *total > start ? *total - start : 0;
+                  schedule = entries[kind].make({params, base_rate, total});
+                  if (start == 0) return;
+                  schedule = std::make_unique<ShiftedSchedule>(std::move(schedule), start);
+                });
+  return schedule;
 }
 
 }  // namespace onebit::optim

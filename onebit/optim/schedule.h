@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "onebit/base/json.h"
+#include "onebit/base/keys.h"
 
 namespace onebit::optim {
 
@@ -31,9 +31,10 @@ class Schedule {
 };
 
 // Reads {"type": ..., "params": {...}}; an empty section is a constant rate. `base_rate` is the
-// optimizer's lr. `total_updates` (the run's, 0: not known) stands in for an absent
-// total_num_steps. Errors: unknown type or key (with the nearest known one), values out of range.
-std::unique_ptr<Schedule> make_schedule(JsonReader section, double base_rate,
-                                        int64_t total_updates);
+// optimizer's lr. `total_updates` (the run's, 0: it has no length; empty: the length is not known yet
+// and the schedule not to be used) stands in for an absent total_num_steps. What is wrong, `section`
+// then knows.
+std::unique_ptr<Schedule> make_schedule(Keys section, double base_rate,
+                                        std::optional<int64_t> total_updates);
 
 }  // namespace onebit::optim

@@ -1,20 +1,21 @@
-// The schedules by where they come from. Each maker reads its own parameters and leaves finish() to
-// the caller.
+// The schedules by where they come from. Each maker lists its own parameters.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "onebit/optim/schedule.h"
 
 namespace onebit::optim {
 
 struct ScheduleInput {
-  JsonReader& params;
-  double base_rate = 0;       // the optimizer's lr
-  int64_t total_updates = 0;  // the run's, 0: not known
+  Keys& params;
+  double base_rate = 0;                  // the optimizer's lr
+  std::optional<int64_t> total_updates;  // the run's, 0: it has no length; empty: not known yet
 };
 
 // A schedule that is a formula.
@@ -32,16 +33,17 @@ class FormulaSchedule : public Schedule {
   Formula formula_;
 };
 
-using ScheduleMaker = std::function<std::unique_ptr<Schedule>(const ScheduleInput&)>;
+struct ScheduleEntry {
+  const char* name;  // the recipe's scheduler.type
+  std::unique_ptr<Schedule> (*make)(const ScheduleInput& input);
+};
 
 // LRRangeTest, OneCycle, WarmupLR, WarmupDecayLR, WarmupCosineLR.
-std::map<std::string, ScheduleMaker> deepspeed_schedules();
+std::vector<ScheduleEntry> deepspeed_schedules();
 // LE, EE, EP and warmup_linear of DeepSpeed's BERT example; linear, polynomial, constant.
-std::map<std::string, ScheduleMaker> bert_schedules();
+std::vector<ScheduleEntry> bert_schedules();
 
-// total_num_steps, or the length of the run. Error: neither is known, or it is below 1.
+// total_num_steps, or the length of the run. Error: neither is known.
 int64_t total_steps_of(const ScheduleInput& input);
-// A rate, or a list of equal ones: all parameters share one rate here. Errors: negative, different.
-double rate_of(JsonReader& params, const std::string& key, double fallback);
 
 }  // namespace onebit::optim

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "onebit/base/json.h"
 #include "onebit/comm/bucket.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/optim/saved_state.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::params {

@@ -116,12 +116,8 @@ Json inspect_run(const Path& path, bool verify) {
 // What recipes of all tasks share.
 Json engine_part(const engine::EngineConfig& config, const Path& path, const char* task) {
   // A recipe whose three sizes belong to more ranks (a run's resolved one) is shown for these.
-  const engine::BatchSizes& given = config.batch;
-  const int64_t of_one_rank = given.micro * given.accumulation;
-  const bool is_whole = given.train > 0 && of_one_rank > 0 && given.train % of_one_rank == 0;
-  const int64_t ranks = is_whole ? given.train / of_one_rank : 1;
-  const engine::BatchSizes batch =
-      engine::solve_batch_sizes(given, static_cast<int>(ranks), path.string());
+  const int ranks = engine::ranks_of(config.batch);
+  const engine::BatchSizes batch = engine::solve_batch_sizes(config.batch, ranks, path.string());
   return {{"kind", "recipe"},
           {"path", path.string()},
           {"task", task},
@@ -131,7 +127,7 @@ Json engine_part(const engine::EngineConfig& config, const Path& path, const cha
           {"steps", config.run.steps > 0 ? Json(config.run.steps) : Json()},
           {"compute", std::string(onebit::name_of(config.compute))},
           {"optimizer", config.recipe.given().at("optimizer")},
-          {"scheduler", config.scheduler},
+          {"scheduler", config.recipe.given().value("scheduler", Json())},
           {"notices", config.notices}};
 }
 

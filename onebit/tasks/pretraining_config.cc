@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/base/json.h"
 #include "onebit/tasks/task_list.h"
 
 namespace onebit::tasks {
 namespace {
 
-// Room for the share of a full sequence, so that no length cuts it short. What is out of range is
-// told by check().
+// Room for the share of a full sequence, so that no length cuts it short.
 int64_t predictions_of(double probability, int64_t sequence_length) {
   constexpr double kRounding = 1e-9;  // of the product
   const double share = std::clamp(probability, 0.0, 1.0) * static_cast<double>(sequence_length);
@@ -18,52 +18,55 @@ int64_t predictions_of(double probability, int64_t sequence_length) {
 
 }  // namespace
 
-PretrainingData parse_pretraining_data(JsonReader section) {
+PretrainingData parse_pretraining_data(Keys section) {
   PretrainingData config;
   data::PairOptions& pairs = config.pairs;
   data::MaskOptions& masks = config.masks;
-  pairs.sequence_length = section.integer("sequence_length", pairs.sequence_length);
-  pairs.short_sequence_probability =
-      section.number("short_sequence_probability", pairs.short_sequence_probability);
-  masks.probability = section.number("masked_lm_probability", masks.probability);
-  data::check(pairs);
-  masks.max_predictions = section.integer("max_predictions_per_sequence",
-                                          predictions_of(masks.probability, pairs.sequence_length));
-  masks.whole_words = section.boolean("whole_word_masking", masks.whole_words);
-  config.evaluation_batch = section.integer("evaluation_batch", config.evaluation_batch);
-  config.evaluation_samples = section.integer("evaluation_samples", config.evaluation_samples);
-  require(config.evaluation_batch >= 1, "{} must be at least 1", section.place("evaluation_batch"));
-  require(config.evaluation_samples >= 0, "{} must not be negative; 0 means all",
-          section.place("evaluation_samples"));
-  section.finish();
-  data::check(masks);
+  section.integer("sequence_length", pairs.sequence_length,
+                  at_least(data::kLeastSequenceLength).up_to(data::kMostSequenceLength),
+                  "tokens of a sequence, [CLS] and two [SEP] included");
+  section.number("short_sequence_probability", pairs.short_sequence_probability,
+                 at_least(0).up_to(1), "share of pairs with a random shorter length");
+  section.number("masked_lm_probability", masks.probability, above(0).below(1),
+                 "share of the tokens that is to be predicted");
+  masks.max_predictions = predictions_of(masks.probability, pairs.sequence_length);
+  section.integer("max_predictions_per_sequence", masks.max_predictions, at_least(1),
+                  {"tokens to predict in a sequence, at most",
+                   "masked_lm_probability x sequence_length, rounded up"});
+  section.boolean("whole_word_masking", masks.whole_words, "mask all pieces of a word or none");
+  section.integer("evaluation_batch", config.evaluation_batch, at_least(1),
+                  "held-out sequences of one pass");
+  section.integer("evaluation_samples", config.evaluation_samples, at_least(0),
+                  "held-out sequences of an evaluation; 0: all");
+  return config;
+}
+
+PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size) {
+  require_task(recipe, kPretrainingTask);
+  PretrainingConfig config;
+  config.engine = engine::parse_engine_config(recipe);
+  recipe.section("run", "").need("steps",
+                                 "give the number of optimizer steps of the whole run, at least 1");
+  Keys model = recipe.section("model", "the BERT encoder");
+  config.model = model::read_config(model, vocabulary_size);
+  config.memory = model::read_memory_options(model);
+  model.require(!vocabulary_size || config.model.vocab_size == *vocabulary_size, "vocab_size",
+                "is {}, the token store's vocabulary has {} tokens; leave the key out to use the "
+                "store's",
+                config.model.vocab_size, vocabulary_size.value_or(0));
+  Keys data = recipe.section("data", "how sequences are cut from text and masked");
+  config.data = parse_pretraining_data(data);
+  data.require(config.data.pairs.sequence_length <= config.model.max_positions, "sequence_length",
+               "is {}, the model has {} positions (model.max_position_embeddings)",
+               config.data.pairs.sequence_length, config.model.max_positions);
   return config;
 }
 
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
-                                           int64_t vocabulary_size) {
-  JsonReader reader(recipe, place, "");
-  require_task(reader, kPretrainingTask);
-  PretrainingConfig config;
-  config.engine = engine::parse_engine_config(reader, place);
-  require(config.engine.run.steps > 0,
-          "{} is {}: give the number of optimizer steps of the whole run, at least 1",
-          reader.object("run").place("steps"), reader.object("run").has("steps") ? "0" : "missing");
-  JsonReader model = reader.object("model");
-  config.model = model::read_config(model, vocabulary_size);
-  config.memory = model::read_memory_options(model);
-  model.finish();
-  require(config.model.vocab_size == vocabulary_size,
-          "{}: `model.vocab_size` is {}, the token store's vocabulary has {} tokens; leave the key "
-          "out to use the store's",
-          place, config.model.vocab_size, vocabulary_size);
-  config.data = parse_pretraining_data(reader.object("data"));
-  require(config.data.pairs.sequence_length <= config.model.max_positions,
-          "{}: `data.sequence_length` is {}, the model has {} positions "
-          "(model.max_position_embeddings)",
-          place, config.data.pairs.sequence_length, config.model.max_positions);
-  reader.accept("comment");
-  reader.finish();
+                                           std::optional<int64_t> vocabulary_size) {
+  Keys keys(recipe, place);
+  PretrainingConfig config = read_pretraining_recipe(keys, vocabulary_size);
+  keys.check();
   return config;
 }
 

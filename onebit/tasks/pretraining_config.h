@@ -1,6 +1,7 @@
 // A pre-training recipe: the engine's keys (engine/config.h) and the sections `model` and `data`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,13 +34,15 @@ struct PretrainingConfig {
 };
 
 // max_predictions_per_sequence defaults to the share masked_lm_probability of a full sequence,
-// rounded up. Errors: unknown keys, values out of range.
-PretrainingData parse_pretraining_data(JsonReader section);
+// rounded up.
+PretrainingData parse_pretraining_data(Keys section);
 
-// `vocabulary_size` is that of the token store; a recipe that names another is an error. Errors:
-// another task's recipe, unknown keys, values out of range, a sequence length beyond the model's
-// positions.
+// Lists the keys of a recipe. `vocabulary_size` is that of the token store, if it is known; a recipe
+// that names another is wrong, as is a sequence length beyond the model's positions.
+PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size);
+
+// Error: everything that is wrong, another task's recipe included.
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
-                                           int64_t vocabulary_size);
+                                           std::optional<int64_t> vocabulary_size);
 
 }  // namespace onebit::tasks

@@ -18,7 +18,10 @@ PretrainingData data_of(const EvaluationTask& task, const Path& model_folder) {
   }
   if (task.sequence_length) section["sequence_length"] = *task.sequence_length;
   if (task.max_predictions) section["max_predictions_per_sequence"] = *task.max_predictions;
-  return parse_pretraining_data(JsonReader(section, state.string(), "data"));
+  const Keys keys(section, state.string(), "data");
+  const PretrainingData data = parse_pretraining_data(keys);
+  keys.check();
+  return data;
 }
 
 }  // namespace

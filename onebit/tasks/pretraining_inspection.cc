@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onebit/base/json.h"
 #include "onebit/model/memory_report.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/tasks/pretraining_config.h"
@@ -51,9 +52,7 @@ Json model_sizes(const model::BertConfig& config) {
 }
 
 RecipeFacts inspect_pretraining_recipe(const Json& recipe, const std::string& place) {
-  const int64_t vocabulary =
-      recipe.value("model", Json::object()).value("vocab_size", int64_t{30522});
-  const PretrainingConfig config = parse_pretraining_recipe(recipe, place, vocabulary);
+  const PretrainingConfig config = parse_pretraining_recipe(recipe, place, std::nullopt);
   const auto of_task = [config](const engine::BatchSizes& batch) -> Json {
     const int64_t length = config.data.pairs.sequence_length;
     return {{"sequence_length", length},

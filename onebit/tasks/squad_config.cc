@@ -6,42 +6,50 @@
 namespace onebit::tasks {
 namespace {
 
-void parse_data(JsonReader section, SquadConfig& config) {
+using Windows = std::optional<squad::WindowsWithoutAnswer>;
+
+void read_data(Keys section, SquadConfig& config) {
   squad::FeatureOptions& features = config.features;
-  features.max_sequence_length =
-      section.integer("max_sequence_length", features.max_sequence_length);
-  features.doc_stride = section.integer("doc_stride", features.doc_stride);
-  features.max_question_length =
-      section.integer("max_question_length", features.max_question_length);
-  const std::string windows =
-      section.choice("windows_without_answer", "auto", {"auto", "drop", "cls"});
-  if (windows == "drop") config.without_answer = squad::WindowsWithoutAnswer::kDrop;
-  if (windows == "cls") config.without_answer = squad::WindowsWithoutAnswer::kToCls;
-  require(!section.has("epochs") || config.engine.run.steps == 0,
-          "{}: give it or run.steps, not both; --set data.epochs=null leaves it out",
-          section.place("epochs"));
-  if (config.engine.run.steps == 0) config.epochs = section.number("epochs", config.epochs);
-  require(config.epochs > 0, "{} must be above 0", section.place("epochs"));
-  config.prediction_batch = section.integer("prediction_batch", config.prediction_batch);
-  require(config.prediction_batch >= 1, "{} must be at least 1", section.place("prediction_batch"));
-  section.finish();
+  section.integer("max_sequence_length", features.max_sequence_length, at_least(1),
+                  "tokens of a window, question and special tokens included");
+  section.integer("doc_stride", features.doc_stride, at_least(1),
+                  "tokens from the begin of a window to that of the next");
+  section.integer("max_question_length", features.max_question_length, at_least(1),
+                  "tokens of a question; longer ones are cut");
+  section.choice("windows_without_answer", config.without_answer,
+                 {{"auto", Windows()},
+                  {"drop", Windows(squad::WindowsWithoutAnswer::kDrop)},
+                  {"cls", Windows(squad::WindowsWithoutAnswer::kToCls)}},
+                 "left out, or point to [CLS]; auto: cls where some question has no answer");
+  section.number("epochs", config.epochs, above(0),
+                 "passes over the training file; instead of run.steps");
+  const bool has_steps = config.engine.run.steps > 0;
+  section.require(!has_steps || !section.has("epochs"), "epochs",
+                  "and run.steps are both given; keep one (--set data.epochs=null leaves it out)");
+  if (has_steps) section.leave_out("epochs");
+  section.integer("prediction_batch", config.prediction_batch, at_least(1),
+                  "windows of one pass in evaluation");
 }
 
-void parse_answers(JsonReader section, squad::DecodeOptions& decode) {
-  decode.n_best = section.integer("n_best_size", decode.n_best);
-  decode.max_answer_length = section.integer("max_answer_length", decode.max_answer_length);
-  decode.null_threshold = section.number("null_score_diff_threshold", decode.null_threshold);
-  const std::string text = section.choice("text", "offsets", {"offsets", "projection"});
-  if (text == "projection") decode.text = squad::AnswerText::kProjection;
-  require(decode.n_best >= 1, "{} must be at least 1", section.place("n_best_size"));
-  require(decode.max_answer_length >= 1, "{} must be at least 1",
-          section.place("max_answer_length"));
-  section.finish();
+void read_answers(Keys section, squad::DecodeOptions& decode) {
+  section.integer("n_best_size", decode.n_best, at_least(1),
+                  "candidates kept, and starts and ends tried in each window");
+  section.integer("max_answer_length", decode.max_answer_length, at_least(1),
+                  "tokens of an answer");
+  section.number("null_score_diff_threshold", decode.null_threshold, {},
+                 "version 2.0: no answer where its score is better by more than this");
+  section.choice(
+      "text", decode.text,
+      {{"offsets", squad::AnswerText::kOffsets}, {"projection", squad::AnswerText::kProjection}},
+      "by the places of its tokens, or by aligning words as the published programs");
 }
 
-std::optional<double> read_dropout(JsonReader& section, const char* key) {
-  if (!section.has(key)) return std::nullopt;
-  return section.number(key, 0);
+void read_model(Keys section, SquadConfig& config) {
+  config.memory = model::read_memory_options(section);
+  section.number("hidden_dropout_prob", config.hidden_dropout, at_least(0).below(1),
+                 {"dropout after embeddings and sublayers", "the checkpoint's"});
+  section.number("attention_probs_dropout_prob", config.attention_dropout, at_least(0).below(1),
+                 {"dropout of attention probabilities", "the checkpoint's"});
 }
 
 // Recipes of older runs may not name their task; then the model does.
@@ -55,23 +63,21 @@ bool was_squad_run(const Path& model, const Json& recipe) {
 
 }  // namespace
 
-SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
-  JsonReader reader(recipe, place, "");
-  require_task(reader, kSquadTask);
+SquadConfig read_squad_recipe(Keys& recipe) {
+  require_task(recipe, kSquadTask);
   SquadConfig config;
-  config.engine = engine::parse_engine_config(reader, place);
-  require(config.engine.run.steps > 0 || !reader.object("run").has("steps"),
-          "{} is 0; it must be at least 1, or left out: then data.epochs decides",
-          reader.object("run").place("steps"));
-  JsonReader model = reader.object("model");
-  config.memory = model::read_memory_options(model);
-  config.hidden_dropout = read_dropout(model, "hidden_dropout_prob");
-  config.attention_dropout = read_dropout(model, "attention_probs_dropout_prob");
-  model.finish();
-  parse_data(reader.object("data"), config);
-  parse_answers(reader.object("answers"), config.decode);
-  reader.accept("comment");
-  reader.finish();
+  config.engine = engine::parse_engine_config(recipe);
+  read_model(recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice"),
+             config);
+  read_data(recipe.section("data", "how questions and contexts are cut into windows"), config);
+  read_answers(recipe.section("answers", "how answers are found"), config.decode);
+  return config;
+}
+
+SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
+  Keys keys(recipe, place);
+  SquadConfig config = read_squad_recipe(keys);
+  keys.check();
   return config;
 }
 

@@ -33,8 +33,10 @@ struct SquadConfig {
   squad::DecodeOptions decode;
 };
 
-// Errors: another task's recipe, unknown keys, values out of range, run.steps and data.epochs both
-// given.
+// Lists the keys of a recipe. Wrong, among others: run.steps and data.epochs both given.
+SquadConfig read_squad_recipe(Keys& recipe);
+
+// Error: everything that is wrong, another task's recipe included.
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place);
 
 // What `onebit inspect` shows.

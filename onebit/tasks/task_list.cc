@@ -10,32 +10,46 @@
 namespace onebit::tasks {
 namespace {
 
+engine::EngineConfig read_pretraining(Keys& recipe) {
+  return read_pretraining_recipe(recipe, std::nullopt).engine;
+}
+
+engine::EngineConfig read_squad(Keys& recipe) {
+  return read_squad_recipe(recipe).engine;
+}
+
 constexpr TaskEntry kTasks[] = {
-    {kPretrainingTask, "onebit pretrain", inspect_pretraining_recipe},
-    {kSquadTask, "onebit squad train", inspect_squad_recipe},
+    {kPretrainingTask, "onebit pretrain", read_pretraining, inspect_pretraining_recipe},
+    {kSquadTask, "onebit squad train", read_squad, inspect_squad_recipe},
 };
 
-const TaskEntry& read_task(JsonReader& recipe, const std::string& fallback) {
+const TaskEntry& read_task(Keys& recipe, std::string name) {
   std::vector<std::string> names;
   for (const TaskEntry& task : kTasks) names.emplace_back(task.name);
-  const std::string name = recipe.choice("task", fallback, names);
+  recipe.word("task", name, names, {"what the recipe trains", "the task of the command"});
   return *std::find_if(std::begin(kTasks), std::end(kTasks),
                        [&](const TaskEntry& task) { return name == task.name; });
 }
 
 }  // namespace
 
-const TaskEntry& task_of(const Json& recipe, const std::string& place) {
-  JsonReader reader(recipe, place, "");
-  return read_task(reader, std::string(training::kDefaultTask));
+std::span<const TaskEntry> tasks() {
+  return kTasks;
 }
 
-void require_task(JsonReader& recipe, const std::string& name) {
+const TaskEntry& task_of(const Json& recipe, const std::string& place) {
+  Keys keys(recipe, place);
+  const TaskEntry& task = read_task(keys, std::string(training::kDefaultTask));
+  keys.check_part();
+  return task;
+}
+
+void require_task(Keys& recipe, const std::string& name) {
   const TaskEntry& task = read_task(recipe, name);
-  require(task.name == name,
-          "{} is \"{}\", and this command trains \"{}\": run `{}` with this recipe, or give a "
-          "recipe whose task is \"{}\"",
-          recipe.place("task"), task.name, name, task.command, name);
+  recipe.require(task.name == name, "task",
+                 "is \"{}\", and this command trains \"{}\": run `{}` with this recipe, or give a "
+                 "recipe whose task is \"{}\"",
+                 task.name, name, task.command, name);
 }
 
 }  // namespace onebit::tasks

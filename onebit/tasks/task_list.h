@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "onebit/engine/config.h"
@@ -17,14 +18,18 @@ struct RecipeFacts {
 struct TaskEntry {
   const char* name;     // the recipe's key "task"
   const char* command;  // trains it
+  // Lists the keys of a recipe; the engine's part of what it says.
+  engine::EngineConfig (*read)(Keys& recipe);
   RecipeFacts (*inspect)(const Json& recipe, const std::string& place);
 };
+
+std::span<const TaskEntry> tasks();
 
 // The task of a recipe, the default one where it names none. Errors: a name that is not known.
 const TaskEntry& task_of(const Json& recipe, const std::string& place);
 
-// Reads the key "task" of a recipe that is given to a command of the task `name`; absent, the
-// command's is meant. Error: another task's recipe, with the command that trains it.
-void require_task(JsonReader& recipe, const std::string& name);
+// Lists the key "task" of a recipe that is given to a command of the task `name`; absent, the
+// command's is meant. Another task's recipe is wrong; the command that trains it is named.
+void require_task(Keys& recipe, const std::string& name);
 
 }  // namespace onebit::tasks

@@ -1,5 +1,6 @@
 #include "onebit/training/optimizer_rows.h"
 
+#include "onebit/base/json.h"
 #include "onebit/compress/bucket_size.h"
 #include "onebit/metrics/human.h"
 
@@ -16,12 +17,15 @@ std::string describe_optimizer(const engine::EngineConfig& config) {
   return text;
 }
 
+std::string schedule_name(const engine::EngineConfig& config) {
+  const Keys scheduler = config.recipe.again("scheduler");
+  return scheduler.has("type") ? scheduler.given().at("type").get<std::string>() : "constant";
+}
+
 std::string describe(const optim::Schedule& schedule, const engine::EngineConfig& config) {
   const int64_t warmup = schedule.warmup_updates(), steps = config.run.steps;
   std::string text =
-      fmt::format("{}: {:g} at update 1",
-                  JsonReader(config.scheduler, config.place, "scheduler").text("type", "constant"),
-                  schedule.at(1).learning_rate);
+      fmt::format("{}: {:g} at update 1", schedule_name(config), schedule.at(1).learning_rate);
   if (warmup > 0 && warmup < steps - 1) {
     text += fmt::format(", {:g} at update {} (the warm-up has ended)",
                         schedule.at(warmup + 1).learning_rate, warmup + 1);
@@ -32,7 +36,7 @@ std::string describe(const optim::Schedule& schedule, const engine::EngineConfig
 }
 
 std::string describe_dense_exchange(const engine::EngineConfig& config, bool compresses) {
-  const bool asked = config.recipe.given().contains("communication_data_type");
+  const bool asked = config.recipe.has("communication_data_type");
   return fmt::format("averaged as {}{}{}", name_of(config.wire),
                      asked ? "" : ", the type of the computation (communication_data_type)",
                      compresses ? "; at one bit an element after the freeze" : "");

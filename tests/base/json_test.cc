@@ -89,34 +89,6 @@ TEST(NearestWord, FindsTypingMistakesAndNothingElse) {
   EXPECT_EQ(nearest_word("lr", {}), "");
 }
 
-TEST(JsonReader, TellsWhatWasReadGivenOrNot) {
-  JsonReader reader = reader_of(R"({"n": 2, "o": {"unread": 1, "t": "x", "list": [1, 2]}})");
-  const JsonReader copy = reader;
-  EXPECT_EQ(copy.resolved(), Json::object());
-  reader.number("n", 1);
-  reader.boolean("b", true);
-  JsonReader inner = reader.object("o");
-  inner.text("t", "");
-  inner.numbers("list", {0, 0});
-  reader.object("absent").object("deep").integer("i", 7);
-  reader.object("empty");
-  reader.raw("also absent");
-  EXPECT_EQ(copy.resolved(), parse_json(R"({"n": 2.0, "b": true, "o": {"t": "x", "list": [1, 2]},
-                                            "absent": {"deep": {"i": 7}}})",
-                                        "expected"));
-  EXPECT_EQ(inner.resolved(), parse_json(R"({"t": "x", "list": [1, 2]})", "expected"));
-}
-
-TEST(JsonReader, ListsHaveTheLengthOfTheirFallback) {
-  for (const char* bad : {"[1]", "[1, 2, 3]", "[1, \"2\"]", "0.9"}) {
-    JsonReader reader = reader_of(std::string("{\"betas\": ") + bad + "}");
-    EXPECT_THAT(message_of([&] {
-                  reader.numbers("betas", {0.9, 0.999});
-                }),
-                HasSubstr("betas` must be a list of 2 numbers, got"));
-  }
-}
-
 TEST(JsonReader, ReadsTypedValuesAndFallbacks) {
   JsonReader reader = reader_of(
       R"({"t": "x", "n": 0.5, "i": 7, "whole": 3.0, "b": true, "c": "auto", "null": null,

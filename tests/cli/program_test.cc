@@ -48,7 +48,8 @@ bool contains(const std::string& text, const std::string& part) {
 TEST(Program, EveryCommandExplainsItself) {
   for (const char* command :
        {"prepare", "pretrain", "evaluate", "fill", "tokenize", "inspect", "doctor", "convert",
-        "squad", "squad train", "squad predict", "squad evaluate", "squad ask", "squad windows"}) {
+        "squad", "squad train", "squad predict", "squad evaluate", "squad ask", "squad windows",
+        "recipe", "recipe check", "recipe schema", "recipe keys"}) {
     const Outcome help = run(std::string(command) + " --help");
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_GT(help.output.size(), 200u) << command;
@@ -107,6 +108,9 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"tokenize --vocab v --pieces --offsets", "onebit tokenize", "--pieces"},
       {"convert a b --heads 0", "onebit convert", "--heads"},
       {"convert a b --dtype f8", "onebit convert", "--dtype"},
+      {"recipe", "onebit recipe", "name a command"},
+      {"recipe chek", "onebit recipe", "did you mean check?"},
+      {"recipe schema --task x", "onebit recipe schema", "--task"},
       {"squad", "onebit squad", "name a command"},
       {"squad trian", "onebit squad", "did you mean train?"},
       {"squad ask q -m x -c y --doc-stride 0", "onebit squad ask", "--doc-stride"},
@@ -129,8 +133,8 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
 
 TEST(Program, WhatFailsEndsWithOne) {
   for (const char* failing :
-       {"inspect /nowhere", "tokenize --vocab /nowhere", "fill /nowhere text",
-        "evaluate /nowhere --data /nowhere", "convert /nowhere /nowhere/out",
+       {"inspect /nowhere", "recipe check /nowhere", "tokenize --vocab /nowhere",
+        "fill /nowhere text", "evaluate /nowhere --data /nowhere", "convert /nowhere /nowhere/out",
         "convert /nowhere /nowhere/out --config /nowhere", "squad evaluate /nowhere /nowhere",
         "prepare --input /nowhere --output /nowhere/out --vocab-size 100",
         "pretrain --data /nowhere --output /nowhere/out --recipe /nowhere"}) {
@@ -237,6 +241,25 @@ TEST(Program, TokenizesAsTheCasingSays) {
   };
   EXPECT_EQ(pieces("--uncased"), "rome cafe\n");
   EXPECT_EQ(pieces("--cased"), "Rome [UNK]\n");
+}
+
+TEST(Program, ChecksARecipe) {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "r.json").string();
+  const auto check = [&](const std::string& text) {
+    write_file_atomically(folder / "r.json", text);
+    return run("recipe check " + path);
+  };
+  const Outcome right = check(R"({"task": "squad", "train_batch_size": 8,
+                                  "optimizer": {"type": "AdamW"}})");
+  EXPECT_EQ(right.status, 0) << right.output;
+  EXPECT_TRUE(contains(right.output, "a recipe for `onebit squad train`")) << right.output;
+  const Outcome wrong = check(R"({"run": {"stps": 8}, "gradient_clipping": "no"})");
+  EXPECT_EQ(wrong.status, 1) << wrong.output;
+  for (const char* key : {"`optimizer`", "`run.steps`", "`run.stps`", "`gradient_clipping`"}) {
+    EXPECT_TRUE(contains(wrong.output, "error: " + path + ": key " + key)) << wrong.output;
+  }
+  EXPECT_TRUE(contains(run("recipe schema --task squad").output, "\"answers\": {"));
 }
 
 TEST(Program, ErrorNamesThePath) {

@@ -1,4 +1,5 @@
 #include "tests/deepspeed/onebit_adam.h"
+#include "onebit/base/json.h"
 
 #include <algorithm>
 #include <array>

@@ -2,16 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "onebit/base/json.h"
 #include "onebit/engine/recipe.h"
 
 namespace onebit::engine {
 namespace {
 
 EngineConfig parse(const std::string& text) {
-  const Json recipe = parse_json(text, "recipe.json");
-  JsonReader reader(recipe, "recipe.json", "");
-  EngineConfig config = parse_engine_config(reader, "recipe.json");
-  reader.finish();
+  Keys keys(parse_json(text, "recipe.json"), "recipe.json");
+  EngineConfig config = parse_engine_config(keys);
+  keys.check();
   return config;
 }
 
@@ -110,11 +110,11 @@ TEST(EngineConfig, RefusesWhatItCannotDo) {
   EXPECT_NE(error_of(with_optimizer(R"("fp16": {"enabled": true}, "bf16": {"enabled": true})"))
                 .find("both"),
             std::string::npos);
-  EXPECT_NE(error_of(with_optimizer(R"("gradient_clipping": -1)")).find("negative"),
-            std::string::npos);
+  EXPECT_EQ(error_of(with_optimizer(R"("gradient_clipping": -1)")),
+            "recipe.json: key `gradient_clipping` is -1; it must be a number of at least 0");
   EXPECT_NE(error_of(with_optimizer(R"("run": {"keep_last": 0})")).find("keep_last"),
             std::string::npos);
-  EXPECT_NE(error_of(with_optimizer(R"("train_batch_size": 0)")).find("must be positive"),
+  EXPECT_NE(error_of(with_optimizer(R"("train_batch_size": 0)")).find("of at least 1"),
             std::string::npos);
   EXPECT_NE(error_of(with_optimizer(R"("amp": {"enabled": "yes"})")).find("amp"),
             std::string::npos);
@@ -166,10 +166,10 @@ TEST(EngineConfig, TakesEveryInitialScaleThatIsFinite) {
     EXPECT_EQ(parse(with_power(power)).loss_scale.initial_scale_power, power);
   }
   for (const int64_t power : {int64_t{-1}, int64_t{128}, int64_t{1} << 32}) {
-    EXPECT_NE(error_of(with_power(power)).find("`fp16.initial_scale_power` must lie in 0..127"),
+    EXPECT_NE(error_of(with_power(power)).find("must be a whole number from 0 to 127"),
               std::string::npos);
   }
-  EXPECT_NE(error_of(with_optimizer(R"("fp16": {"loss_scale": 1e39})")).find("finite"),
+  EXPECT_NE(error_of(with_optimizer(R"("fp16": {"loss_scale": 1e39})")).find("to 3.40282e+38"),
             std::string::npos);
 }
 
@@ -181,7 +181,8 @@ TEST(EngineConfig, SectionsThatAskForWhatIsNotThereAreRefused) {
       return error_of(
           with_optimizer(fmt::format(R"("{}": {{"enabled": {}, "x": 1}})", key, enabled)));
     };
-    EXPECT_NE(with("true").find(fmt::format("`{}` is not supported (", key)), std::string::npos);
+    EXPECT_NE(with("true").find(fmt::format("`{}` is {{\"enabled\":true", key)), std::string::npos);
+    EXPECT_NE(with("true").find("must be a section with \"enabled\": false: "), std::string::npos);
     EXPECT_EQ(with("false"), "");
     EXPECT_EQ(error_of(with_optimizer(fmt::format(R"("{}": {{}})", key))), "");
   }
@@ -189,7 +190,7 @@ TEST(EngineConfig, SectionsThatAskForWhatIsNotThereAreRefused) {
     const auto with = [&](const char* value) {
       return error_of(with_optimizer(fmt::format(R"("checkpoint": {{"{}": {}}})", key, value)));
     };
-    EXPECT_NE(with("true").find(fmt::format("`checkpoint.{}` is not supported", key)),
+    EXPECT_NE(with("true").find(fmt::format("`checkpoint.{}` is true; it must be false: ", key)),
               std::string::npos);
     EXPECT_EQ(with("false"), "");
   }
@@ -197,6 +198,45 @@ TEST(EngineConfig, SectionsThatAskForWhatIsNotThereAreRefused) {
   EXPECT_NE(error_of(with_optimizer(R"("checkpoint": {"tag_validate": "Warn"})"))
                 .find("did you mean \"tag_validation\"?"),
             std::string::npos);
+}
+
+// A user who made three mistakes is told of three.
+TEST(EngineConfig, NamesEverythingThatIsWrong) {
+  EXPECT_EQ(
+      error_of(R"({"optimizer": {"type": "AdamW", "params": {"lr": "fast"}},
+                         "run": {"keep_last": 0, "step": 5},
+                         "fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
+      "recipe.json: key `fp16` and bf16 are both enabled; enable one\n"
+      "recipe.json: key `optimizer.params.lr` is \"fast\"; it must be a number of at least 0\n"
+      "recipe.json: key `run.keep_last` is 0; it must be a whole number of at least 1\n"
+      "recipe.json: key `run.step` is not known; did you mean \"steps\"?");
+}
+
+// The length of the run is not known yet, so that the schedule cannot miss it.
+TEST(EngineConfig, ReadsTheScheduleForItsErrors) {
+  EXPECT_EQ(error_of(with_optimizer(R"("scheduler": {"type": "warmup_linear"})")), "");
+  EXPECT_NE(error_of(with_optimizer(R"("scheduler": {"type": "warmup_linaer"})"))
+                .find("did you mean \"warmup_linear\"?"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of(with_optimizer(R"("scheduler": {"type": "LE", "params": {"decay_rate": 0}})"))
+          .find("`scheduler.params.decay_rate` is 0; it must be a number above 0 and at most 1"),
+      std::string::npos);
+}
+
+TEST(EngineConfig, TheTransportIsWhatTheOptimizersKeysAskFor) {
+  const auto request = [](const char* params) {
+    return requested_transport(
+        parse_json(
+            fmt::format(R"({{"optimizer": {{"type": "OneBitAdam", "params": {}}}}})", params), "r"),
+        "r");
+  };
+  EXPECT_EQ(request("{}").backend, "");
+  EXPECT_FALSE(request("{}").cuda_aware);
+  EXPECT_EQ(request(R"({"comm_backend_name": "mpi", "cuda_aware": true})").backend, "mpi");
+  EXPECT_TRUE(request(R"({"comm_backend_name": "mpi", "cuda_aware": true})").cuda_aware);
+  EXPECT_EQ(request(R"({"comm_backend_name": "gloo"})").backend, "");  // an error of the parser's
+  EXPECT_EQ(requested_transport(Json::object(), "r").backend, "");
 }
 
 TEST(Recipe, OverridesReachNestedKeys) {

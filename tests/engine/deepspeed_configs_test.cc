@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "onebit/base/json.h"
 #include "onebit/engine/config.h"
 #include "onebit/optim/adam_options.h"
 #include "tests/base/message_of.h"
@@ -13,9 +14,9 @@ namespace onebit::engine {
 namespace {
 
 EngineConfig parse(const std::string& text) {
-  JsonReader reader(parse_json(text, "ds_config.json"), "ds_config.json", "");
-  EngineConfig config = parse_engine_config(reader, "ds_config.json");
-  reader.finish();
+  Keys keys(parse_json(text, "ds_config.json"), "ds_config.json");
+  EngineConfig config = parse_engine_config(keys);
+  keys.check();
   return config;
 }
 

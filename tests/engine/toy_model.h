@@ -121,9 +121,9 @@ inline EngineConfig toy_config(const std::string& optimizer, int64_t train, int6
           (more_run.find("bucket_mb") == std::string::npos ? R"(, "bucket_mb": 0.01)" : "") +
           R"(}, "optimizer": )" + optimizer + more + "}",
       "toy");
-  JsonReader reader(recipe, "toy", "");
-  EngineConfig config = parse_engine_config(reader, "toy");
-  reader.finish();
+  Keys keys(recipe, "toy");
+  EngineConfig config = parse_engine_config(keys);
+  keys.check();
   return config;
 }
 

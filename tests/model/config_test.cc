@@ -1,4 +1,5 @@
 #include "onebit/model/config.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +10,10 @@ namespace onebit::model {
 namespace {
 
 BertConfig read(const std::string& text, int64_t vocab_size = 1000) {
-  JsonReader section(parse_json(text, "recipe.json"), "recipe.json", "model");
+  Keys section(parse_json(text, "recipe.json"), "recipe.json", "model");
   const BertConfig config = read_config(section, vocab_size);
   read_memory_options(section);
-  section.finish();
+  section.check();
   return config;
 }
 
@@ -51,7 +52,9 @@ TEST(BertConfig, SectionStartsFromAPresetAndOverridesIt) {
 TEST(BertConfig, AttentionDropoutIsNeverStored) {
   EXPECT_NO_THROW(read(R"({"attn_dropout_checkpoint": true})"));
   const std::string error = message_of([] { read(R"({"attn_dropout_checkpoint": false})"); });
-  EXPECT_NE(error.find("`model.attn_dropout_checkpoint` is false"), std::string::npos) << error;
+  EXPECT_NE(error.find("`model.attn_dropout_checkpoint` is false; it must be true"),
+            std::string::npos)
+      << error;
   EXPECT_NE(error.find("never stored"), std::string::npos) << error;
 }
 
@@ -60,11 +63,13 @@ TEST(BertConfig, ErrorsNameTheKeyAndTheWayOut) {
             "recipe.json: key `model.*`: hidden_size 768 does not divide into 7 attention heads; "
             "choose num_attention_heads among the divisors of hidden_size");
   EXPECT_NE(
-      message_of([] { read(R"({"hidden_dropout_prob": 1})"); }).find("hidden_dropout_prob is 1"),
+      message_of([] {
+        read(R"({"hidden_dropout_prob": 1})");
+      }).find("`model.hidden_dropout_prob` is 1; it must be a number of at least 0 and below 1"),
       std::string::npos);
   EXPECT_NE(message_of([] {
               read(R"({"num_hidden_layers": 0})");
-            }).find("num_hidden_layers is 0; it must be at least 1"),
+            }).find("`model.num_hidden_layers` is 0; it must be a whole number of at least 1"),
             std::string::npos);
   EXPECT_NE(message_of([] { read(R"({"hiden_size": 7})"); }).find("did you mean \"hidden_size\"?"),
             std::string::npos);

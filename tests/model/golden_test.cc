@@ -36,9 +36,9 @@ class HuggingFace : public ::testing::TestWithParam<std::string> {
       : golden_(read_json(golden_folder() / "golden.json")), expected_(golden_.at(GetParam())) {
     Json shape = golden_.at("config");
     shape["hidden_act"] = GetParam();
-    JsonReader section(shape, "golden.json", "config");
+    Keys section(shape, "golden.json", "config");
     config_ = read_config(section, 0);
-    section.finish();
+    section.check();
     for (const Json& batch : golden_.at("batches")) batches_.push_back(batch_from(batch));
     for (const TinyBatch& batch : batches_) {
       const BatchLimits needed = batch.limits();

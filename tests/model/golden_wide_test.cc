@@ -19,9 +19,9 @@ class WideModel : public ::testing::TestWithParam<DType> {
   WideModel() : golden_(read_json(golden_folder() / "golden.json").at("wide")) {
     Json shape = golden_.at("config");
     shape["hidden_act"] = golden_.at("activation");
-    JsonReader section(shape, "golden.json", "config");
+    Keys section(shape, "golden.json", "config");
     config_ = read_config(section, 0);
-    section.finish();
+    section.check();
   }
 
   double product(const params::Entry& entry, const std::vector<double>& values, size_t draw) {

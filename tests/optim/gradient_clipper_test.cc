@@ -1,4 +1,5 @@
 #include "onebit/optim/gradient_clipper.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 

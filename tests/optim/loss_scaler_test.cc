@@ -1,4 +1,5 @@
 #include "onebit/optim/loss_scaler.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #include "onebit/optim/norm_shares.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 

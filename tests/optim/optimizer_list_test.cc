@@ -1,5 +1,6 @@
 // What recipes may say of optimizers, and what they are told.
 #include "onebit/optim/optimizer_list.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 
@@ -11,11 +12,17 @@ namespace onebit::optim {
 namespace {
 
 std::shared_ptr<const OptimizerRecipe> parse(const std::string& text) {
-  return read_optimizer(JsonReader(parse_json(text, "recipe.json"), "recipe.json", "optimizer"));
+  const Keys keys(parse_json(text, "recipe.json"), "recipe.json", "optimizer");
+  auto recipe = read_optimizer(keys);
+  keys.check();
+  return recipe;
 }
 
-JsonReader params_of(const char* text) {
-  return {parse_json(text, "recipe.json"), "recipe.json", "optimizer.params"};
+FreezeOptions freeze_options_of(const char* text) {
+  Keys params(parse_json(text, "recipe.json"), "recipe.json", "optimizer.params");
+  const FreezeOptions options = read_freeze_options(params);
+  params.check();
+  return options;
 }
 
 TEST(OptimizerList, DeepSpeedRecipeLoads) {
@@ -43,14 +50,12 @@ TEST(OptimizerList, TypesInAnyCase) {
 }
 
 TEST(OptimizerList, FreezeOptions) {
-  JsonReader params = params_of(R"({"freeze_step": "auto", "freeze_window": 200})");
-  const FreezeOptions automatic = read_freeze_options(params);
+  const FreezeOptions automatic =
+      freeze_options_of(R"({"freeze_step": "auto", "freeze_window": 200})");
   EXPECT_FALSE(automatic.step.has_value());
   EXPECT_EQ(automatic.window, 200);
-  JsonReader none = params_of("{}");
-  EXPECT_EQ(read_freeze_options(none).step, 100000);
-  JsonReader number = params_of(R"({"freeze_step": 7})");
-  EXPECT_EQ(read_freeze_options(number).step, 7);
+  EXPECT_EQ(freeze_options_of("{}").step, 100000);
+  EXPECT_EQ(freeze_options_of(R"({"freeze_step": 7})").step, 7);
 }
 
 TEST(OptimizerList, RecipesThatEarlierRunsHaveWrittenLoad) {

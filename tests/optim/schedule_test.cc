@@ -1,5 +1,6 @@
 // Golden values: DeepSpeed's formulas and those of its BERT example, in double precision.
 #include "onebit/optim/schedule.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,10 @@ namespace {
 
 std::unique_ptr<Schedule> schedule_from(const char* text, double base_rate = 1e-3,
                                         int64_t total = 0) {
-  return make_schedule(JsonReader(parse_json(text, "test"), "test", "scheduler"), base_rate, total);
+  const Keys keys(parse_json(text, "test"), "test", "scheduler");
+  auto schedule = make_schedule(keys, base_rate, total);
+  keys.check();
+  return schedule;
 }
 
 struct Golden {
@@ -160,7 +164,7 @@ TEST(Schedule, Ours) {
   const auto square =
       schedule_from(R"({"type": "polynomial", "params": {"power": 2, "end_ratio": 0.5}})", 1, 100);
   expect_factors(*square, {{0, 1}, {50, 0.625}, {100, 0.5}});
-  const auto constant = make_schedule(JsonReader(), 0.25, 0);
+  const auto constant = make_schedule(Keys(), 0.25, 0);
   expect_factors(*constant, {{0, 0.25}, {1000000, 0.25}});
   EXPECT_EQ(constant->warmup_updates(), 0);
 }
@@ -190,11 +194,16 @@ TEST(Schedule, Errors) {
   expect_error(R"({"type": "WarmupLR", "params": {"warmup_num_step": 3}})", "warmup_num_steps");
   expect_error(R"({"type": "WarmupDecayLR"})", "run.steps");
   expect_error(R"({"type": "OneCycle", "params": {"cycle_min_lr": 1}})", "cycle_max_lr");
-  expect_error(R"({"type": "WarmupLR", "params": {"warmup_max_lr": [1, 2]}})", "share one rate");
-  expect_error(R"({"type": "WarmupLR", "params": {"warmup_max_lr": [-1e-3]}})", "not negative");
+  expect_error(R"({"type": "WarmupLR", "params": {"warmup_max_lr": [1, 2]}})",
+               "a list that repeats one: all parameters share one rate");
+  expect_error(R"({"type": "WarmupLR", "params": {"warmup_max_lr": [-1e-3]}})", "of at least 0");
   expect_error(R"({"type": "WarmupLR", "params": {"warmup_type": "square"}})", "linear");
   expect_error(R"({"type": "LE", "params": {"total_num_steps": 5, "warmup_proportion": 2}})",
-               "0 to 1");
+               "from 0 to 1");
+  expect_error(R"({"type": "linear", "params": {"total_num_steps": 5, "warmup_num_steps": 1,
+                   "warmup_proportion": 0.1}})",
+               "and warmup_proportion are both given; keep one");
+  expect_error(R"({"params": {"lr": 1}})", "`scheduler.params` is not known");
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ engine::EngineConfig config_with(const Json& adamw) {
   const Json recipe = {{"train_batch_size", 1},
                        {"run", {{"steps", 20}}},
                        {"optimizer", {{"type", "AdamW"}, {"params", adamw}}}};
-  JsonReader reader(recipe, "golden", "");
-  engine::EngineConfig config = engine::parse_engine_config(reader, "golden");
-  reader.finish();
+  Keys keys(recipe, "golden");
+  engine::EngineConfig config = engine::parse_engine_config(keys);
+  keys.check();
   return config;
 }
 
@@ -29,7 +29,7 @@ TEST_P(AdamWGolden, TwentyStepsOfTheEngineFollowPyTorch) {
   ASSERT_EQ(losses.size(), 20u);
   Json shape = golden.at("config");
   shape["hidden_act"] = GetParam();
-  JsonReader section(shape, "golden.json", "config");
+  Keys section(shape, "golden.json", "config");
   params::Table table;
   model::PreTrainingModel model(model::read_config(section, 0), table);
   model::fill_by_name(table, DType::kF32);

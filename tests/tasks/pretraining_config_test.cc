@@ -1,4 +1,5 @@
 #include "onebit/tasks/pretraining_config.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +9,10 @@ namespace onebit::tasks {
 namespace {
 
 PretrainingData parse(const std::string& text) {
-  return parse_pretraining_data(JsonReader(parse_json(text, "recipe"), "recipe", "data"));
+  const Keys keys(parse_json(text, "recipe"), "recipe", "data");
+  const PretrainingData data = parse_pretraining_data(keys);
+  keys.check();
+  return data;
 }
 
 // A number of its own would mask 4 % of a sequence of 512 without a word.
@@ -32,7 +36,7 @@ TEST(PretrainingData, ValuesOutOfRangeAreNamed) {
             std::string::npos);
   for (const char* bad : {"-1", "0", "1e300"}) {
     EXPECT_NE(error_of(fmt::format(R"({{"masked_lm_probability": {}}})", bad))
-                  .find("masking probability"),
+                  .find("`data.masked_lm_probability` is"),
               std::string::npos);
   }
 }

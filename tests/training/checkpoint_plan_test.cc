@@ -21,8 +21,10 @@ engine::EngineConfig config_of(const std::string& optimizer, const std::string& 
                        "optimizer": {}, "run": {}}})",
                   optimizer, run),
       "recipe");
-  JsonReader reader(recipe, "recipe", "");
-  return engine::parse_engine_config(reader, "recipe");
+  Keys keys(recipe, "recipe");
+  engine::EngineConfig config = engine::parse_engine_config(keys);
+  keys.check();
+  return config;
 }
 
 constexpr const char* kOneBit = R"({"type": "OneBitAdam", "params": {"freeze_step": 2}})";

@@ -1,5 +1,6 @@
 // What the start table says of optimizer and rate.
 #include "onebit/training/optimizer_rows.h"
+#include "onebit/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,16 +18,18 @@ engine::EngineConfig config_of(const std::string& params, const std::string& sch
                       "optimizer": {{"type": "OneBitAdam", "params": {}}}{}}})",
                              run, scheduler, params, more),
                  "recipe");
-  JsonReader reader(recipe, "recipe", "");
-  return engine::parse_engine_config(reader, "recipe");
+  Keys keys(recipe, "recipe");
+  engine::EngineConfig config = engine::parse_engine_config(keys);
+  keys.check();
+  return config;
 }
 
 // All rows as one text.
 std::string rows_of(const std::string& params, const std::string& scheduler, int world_size = 2,
                     const std::string& more = "", const std::string& run = "") {
   const engine::EngineConfig config = config_of(params, scheduler, more, run);
-  const auto schedule = optim::make_schedule(JsonReader(config.scheduler, "recipe", "scheduler"),
-                                             1e-3, config.run.steps);
+  const auto schedule =
+      optim::make_schedule(config.recipe.again("scheduler"), 1e-3, config.run.steps);
   std::string text;
   for (const auto& [name, value] : optimizer_rows(config, *schedule, world_size)) {
     text += name + ": " + value + "\n";

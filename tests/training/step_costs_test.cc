@@ -18,8 +18,10 @@ engine::EngineConfig config_of(const char* more, const char* run = "") {
                       "optimizer": {{"type": "OneBitAdam", "params": {{"freeze_step": 2}}}}{}}})",
                   run, more),
       "recipe");
-  JsonReader reader(recipe, "recipe", "");
-  return engine::parse_engine_config(reader, "recipe");
+  Keys keys(recipe, "recipe");
+  engine::EngineConfig config = engine::parse_engine_config(keys);
+  keys.check();
+  return config;
 }
 
 TEST(MeasurePass, TakesTheMiddleOfSome) {

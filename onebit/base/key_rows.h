@@ -1,0 +1,33 @@
+// The table of a recipe's keys, as the readers of its sections have listed them (keys.h).
+#pragma once
+
+#include <list>
+#include <string>
+
+#include "onebit/base/json.h"
+#include "onebit/base/key_form.h"
+
+namespace onebit {
+
+enum class KeyUse {
+  kRead,      // the resolved recipe holds it
+  kNoEffect,  // known to DeepSpeed; a notice says why it changes nothing here
+  kSilent,    // the same without a notice
+};
+
+struct KeyRow {
+  std::string name;
+  std::string meaning;
+  KeyForm form = {};
+  KeyUse use = KeyUse::kRead;
+  Json fallback = nullptr;     // the default; null: none, or `otherwise`
+  std::string otherwise = {};  // what an absent key means where that is computed
+  bool required = false;
+  std::string kind = {};  // the value of "type" beside it that has this row; empty: every one
+  // Of a table that was read from a recipe.
+  bool given = false;
+  Json value = nullptr;         // what the run goes by; null: nothing
+  std::list<KeyRow> rows = {};  // of a section
+};
+
+}  // namespace onebit

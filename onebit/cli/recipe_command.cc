@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/base/json.h"
+#include "onebit/base/log.h"
+#include "onebit/cli/command.h"
+#include "onebit/cli/usage.h"
+#include "onebit/tasks/recipe_check.h"
+#include "onebit/tasks/recipe_document.h"
+#include "onebit/tasks/recipe_schema.h"
+#include "onebit/tasks/task_list.h"
+
+namespace onebit::cli {
+namespace {
+
+int check(const std::string& path) {
+  const tasks::RecipeCheck found = tasks::check_recipe(path);
+  for (const std::string& error : found.errors) log_error("{}", error);
+  fmt::print("{}", found.summary);
+  return found.errors.empty() ? kSuccess : kFailure;
+}
+
+void add_check(CLI::App& recipe, Action& chosen) {
+  auto path = std::make_shared<std::string>();
+  CLI::App* command = recipe.add_subcommand(
+      "check",
+      "Name everything that is wrong in a recipe, or show what it changes; what depends on data or "
+      "on the number of ranks is left to the run");
+  command->add_option("file", *path, "Recipe (JSON)")->required();
+  command->callback([path, &chosen] { chosen = [path] { return check(*path); }; });
+}
+
+void add_schema(CLI::App& recipe, Action& chosen) {
+  auto task = std::make_shared<std::string>();
+  std::vector<std::string> names;
+  for (const tasks::TaskEntry& entry : tasks::tasks()) names.emplace_back(entry.name);
+  CLI::App* command = recipe.add_subcommand(
+      "schema",
+      "Print the JSON Schema of recipes (draft 2020-12), for editors: \"$schema\": "
+      "\"recipe.schema.json\" in a recipe names the file that holds it");
+  command->add_option("--task", *task, "Of recipes for this task only")
+      ->check(CLI::IsMember(names));
+  command->callback([task, &chosen] {
+    chosen = [task] {
+      fmt::print("{}\n", tasks::recipe_schema(*task).dump(2));
+      return kSuccess;
+    };
+  });
+}
+
+void add_keys(CLI::App& recipe, Action& chosen) {
+  CLI::App* command = recipe.add_subcommand(
+      "keys",
+      "Print every key with its type, default, limits and meaning, in Markdown (docs/recipe.md is "
+      "this text)");
+  command->callback([&chosen] {
+    chosen = [] {
+      fmt::print("{}", tasks::recipe_document());
+      return kSuccess;
+    };
+  });
+}
+
+}  // namespace
+
+void add_recipe(CLI::App& program, Action& chosen) {
+  CLI::App* recipe =
+      program.add_subcommand("recipe", "Check a recipe; what recipes may hold, as text and schema");
+  recipe->require_subcommand(1);
+  add_check(*recipe, chosen);
+  add_schema(*recipe, chosen);
+  add_keys(*recipe, chosen);
+}
+
+}  // namespace onebit::cli
