@@ -48,9 +48,30 @@ const ProfileTrack* main_track(const Profile& profile) {
   return nullptr;
 }
 
-void sort_by_time(std::vector<ProfileRow>& rows) {
+// A step's, of those sums of a track that are `wanted`: one row for an operation in a phase, whatever
+// lies around the phase. The most time first.
+template <typename Wanted>
+std::vector<ProfileRow> rows_of(const ProfileTrack& track, int64_t step_count,
+                                const Wanted& wanted) {
+  const auto steps = static_cast<double>(step_count);
+  std::vector<ProfileRow> rows;
+  for (const ProfileSum& sum : track.sums()) {
+    if (!wanted(sum)) continue;
+    const std::string operation = name_of(sum), phase = phase_of(sum);
+    auto row = std::find_if(rows.begin(), rows.end(), [&](const ProfileRow& one) {
+      return one.operation == operation && one.phase == phase;
+    });
+    if (row == rows.end()) {
+      row = rows.insert(rows.end(), {.operation = operation, .phase = phase});
+    }
+    row->calls += static_cast<double>(sum.calls) / steps;
+    row->seconds += sum.seconds / steps;
+    row->flops += sum.work.flops / steps;
+    row->bytes += sum.work.bytes / steps;
+  }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const ProfileRow& a, const ProfileRow& b) { return a.seconds > b.seconds; });
+  return rows;
 }
 
 }  // namespace
@@ -70,17 +91,7 @@ ProfileTable::ProfileTable(const Profile& profile, const Context& context,
 void ProfileTable::count_steps(const Profile& profile) {
   const ProfileTrack* const track = main_track(profile);
   ONEBIT_INVARIANT(track != nullptr);
-  const auto steps = static_cast<double>(steps_);
-  for (const ProfileSum& sum : track->sums()) {
-    if (!lies_in_a_step(sum)) continue;
-    rows_.push_back({.operation = name_of(sum),
-                     .phase = phase_of(sum),
-                     .calls = static_cast<double>(sum.calls) / steps,
-                     .seconds = sum.seconds / steps,
-                     .flops = sum.work.flops / steps,
-                     .bytes = sum.work.bytes / steps});
-  }
-  sort_by_time(rows_);
+  rows_ = rows_of(*track, profile.steps(), lies_in_a_step);
 }
 
 std::string ProfileTable::title(const Profile& profile, const Context& context) const {
@@ -195,16 +206,10 @@ ProfileTable::Section ProfileTable::beside(const Profile& profile) const {
   Section section{.title = "Beside the steps, a step",
                   .lines = {{"thread", "operation", "phase", "calls", "ms", "rate"}},
                   .words = 3};
-  const auto steps = static_cast<double>(steps_);
   for (const ProfileTrack* track : profile.tracks()) {
     if (track->name() == kMainTrack) continue;
-    for (const ProfileSum& sum : track->sums()) {
-      const ProfileRow row{.operation = name_of(sum),
-                           .phase = phase_of(sum),
-                           .calls = static_cast<double>(sum.calls) / steps,
-                           .seconds = sum.seconds / steps,
-                           .flops = sum.work.flops / steps,
-                           .bytes = sum.work.bytes / steps};
+    for (const ProfileRow& row :
+         rows_of(*track, profile.steps(), [](const ProfileSum&) { return true; })) {
       section.lines.push_back({track->name(), row.operation, row.phase, count(row.calls),
                                milliseconds(row.seconds), rate_of(row)});
     }

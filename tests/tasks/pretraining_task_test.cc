@@ -285,7 +285,8 @@ TEST_F(PretrainingTest, AProfileAccountsForTheSteps) {
   for (const char* name : {"trace.json", "trace_rank1.json"}) {
     std::set<std::string> names;
     std::set<int64_t> buckets;
-    for (const Json& event : read_json(given.output / "profile" / name).at("traceEvents")) {
+    const Json trace = read_json(given.output / "profile" / name);
+    for (const Json& event : trace.at("traceEvents")) {
       const bool names_a_thread = event.at("name") == "thread_name";
       const Json& arguments = event.at("args");
       names.insert((names_a_thread ? arguments : event).at("name").get<std::string>());

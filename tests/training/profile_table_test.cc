@@ -35,7 +35,12 @@ class ProfileTableTest : public testing::Test {
       const PhaseSpan phase(context_, "evaluation");
       operation("layer_norm", {}, 0);
     }
-    { const PhaseSpan phase(&profile_.track("batches"), "build batch"); }
+    ProfileTrack* const batches = &profile_.track("batches");
+    { const PhaseSpan phase(batches, "build batch"); }
+    {
+      const PhaseSpan around(batches, "reading");
+      const PhaseSpan phase(batches, "build batch");
+    }
     profile_.stop();
   }
 
@@ -85,7 +90,7 @@ TEST_F(ProfileTableTest, TellsWhatIsBesideAndBetweenTheSteps) {
   for (const char* line :
        {"# Profile\n\n3 steps of ", "## Operations of a step", "| (in no operation) |", "| sum |",
         "| 1 smaller ones |", "## Phases of a step\n\n| phase | ms |", "| encoder forward | ",
-        "## Beside the steps", "| batches |  | build batch | 0.3 |", "## Between the steps",
+        "## Beside the steps", "| batches |  | build batch | 0.7 |", "## Between the steps",
         "| evaluation | 1 | 0.0"}) {
     EXPECT_THAT(table.markdown(), HasSubstr(line));
   }

@@ -32,7 +32,8 @@ TEST(ProfileTrace, IsJsonThatNamesRanksThreadsAndBuckets) {
 
   std::map<std::string, Json> spans;
   std::set<std::string> names;
-  for (const Json& event : read_json(path).at("traceEvents")) {
+  const Json trace = read_json(path);
+  for (const Json& event : trace.at("traceEvents")) {
     EXPECT_EQ(event.at("pid"), 2);
     if (event.at("ph") == "M") {
       names.insert(event.at("args").at("name").get<std::string>());
