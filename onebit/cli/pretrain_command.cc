@@ -30,12 +30,9 @@ std::pair<Path, double> parse_store(const std::string& text) {
 
 int run(const Arguments& given) {
   tasks::PretrainingOptions options;
-  options.recipe_place = given.recipe.recipe;
+  given.recipe.tell(options);
   for (const auto& store : given.data) options.data.push_back(parse_store(store));
   if (!given.valid.empty()) options.valid = given.valid;
-  options.output = given.recipe.output;
-  options.resume = given.recipe.resume;
-  options.tag = given.recipe.tag;
   if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
   return run_on_ranks(
       given.recipe.device,

@@ -42,6 +42,33 @@ Json RecipeOptions::load() const {
   return engine::load_recipe(recipe, overrides);
 }
 
+void RecipeOptions::tell(training::RunOptions& run) const {
+  run.recipe_place = recipe;
+  run.output = output;
+  run.resume = resume;
+  run.tag = tag;
+  run.profile = profile;
+}
+
+namespace {
+
+void add_profile_option(CLI::App& command, RecipeOptions& options) {
+  const auto profile = [&options](const int64_t& step) {
+    options.profile = training::ProfileRequest{.first_traced_step = step};
+  };
+  command
+      .add_option_function<int64_t>(
+          "--profile", profile,
+          "Tell at the end where the time went, and leave OUTPUT/profile/table.md and trace.json, "
+          "for ui.perfetto.dev, of five steps: from the third on, or from STEP")
+      ->expected(0, 1)
+      ->check(at_least(0))
+      ->type_name("[STEP]")
+      ->default_str("0");
+}
+
+}  // namespace
+
 void add_recipe_options(CLI::App& command, RecipeOptions& options) {
   command.add_option("--recipe,-r", options.recipe, "Recipe (JSON; recipes/ has some)")->required();
   command.add_option("--output,-o", options.output, "Folder of the run")->required();
@@ -62,6 +89,7 @@ void add_recipe_options(CLI::App& command, RecipeOptions& options) {
       .add_option("--set", options.overrides,
                   "Change the recipe: --set optimizer.params.lr=1e-4 (repeatable)")
       ->check(is_assignment());
+  add_profile_option(command, options);
   add_device_options(command, options.device);
 }
 

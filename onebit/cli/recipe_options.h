@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "onebit/cli/device_option.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/optim/optimizer_recipe.h"
+#include "onebit/training/run_options.h"
 
 namespace onebit::cli {
 
@@ -17,13 +19,16 @@ struct RecipeOptions {
   std::vector<std::string> overrides;
   bool resume = false;
   std::string tag;  // to resume from; empty: the latest
+  std::optional<training::ProfileRequest> profile;
   DeviceOptions device;
 
   // The recipe with its overrides.
   Json load() const;
+  // Everything that a run is told of these but the recipe itself.
+  void tell(training::RunOptions& run) const;
 };
 
-// --recipe, --output, --resume, --set, --device, --threads.
+// --recipe, --output, --resume, --set, --profile, --device, --threads.
 void add_recipe_options(CLI::App& command, RecipeOptions& options);
 
 // Calls `body` on this process's rank of the world it was started in, with the transport that the

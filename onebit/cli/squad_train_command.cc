@@ -14,13 +14,10 @@ struct Arguments {
 
 int run(const Arguments& given) {
   tasks::SquadTrainingOptions options;
-  options.recipe_place = given.recipe.recipe;
+  given.recipe.tell(options);
   options.model = given.model;
   options.train = given.train;
   if (!given.dev.empty()) options.dev = given.dev;
-  options.output = given.recipe.output;
-  options.resume = given.recipe.resume;
-  options.tag = given.recipe.tag;
   return run_on_ranks(
       given.recipe.device,
       [&] {

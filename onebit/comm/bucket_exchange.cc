@@ -5,6 +5,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/error.h"
+#include "onebit/device/profile.h"
 
 namespace onebit::comm {
 namespace {
@@ -87,9 +88,13 @@ void BucketExchange::start_scatter(Context& context, int64_t bucket) {
   Flight& flight = flight_of(submitted_);
   prepare(flight, bucket);
   const Stopwatch stopwatch;
-  pack(context, flight);
-  context.synchronize();  // transports know nothing of streams
+  {
+    const PhaseSpan phase(context, "exchange pack", bucket);
+    pack(context, flight);
+    context.synchronize();  // transports know nothing of streams
+  }
   seconds_.compute += stopwatch.seconds();
+  const PhaseSpan phase(context, "exchange send", bucket);
   flight.request = communicator_.start_all_to_all_v({.send = flight.send,
                                                      .send_bytes = flight.chunk_bytes,
                                                      .receive = flight.received,
@@ -97,14 +102,23 @@ void BucketExchange::start_scatter(Context& context, int64_t bucket) {
   ++submitted_;
 }
 
+void BucketExchange::wait(const Context& context, Flight& flight) {
+  const PhaseSpan phase(context, "exchange wait", flight.bucket);
+  flight.request.wait();
+}
+
 void BucketExchange::start_gather(Context& context) {
   Flight& flight = flight_of(gathered_);
   Stopwatch stopwatch;
-  flight.request.wait();
+  wait(context, flight);
   seconds_.wait += stopwatch.restart();
-  reduce(context, flight);
-  context.synchronize();
+  {
+    const PhaseSpan phase(context, "exchange reduce", flight.bucket);
+    reduce(context, flight);
+    context.synchronize();
+  }
   seconds_.compute += stopwatch.seconds();
+  const PhaseSpan phase(context, "exchange send", flight.bucket);
   flight.request =
       communicator_.start_all_gather_v(flight.result, flight.gathered, flight.chunk_bytes);
   ++gathered_;
@@ -113,8 +127,9 @@ void BucketExchange::start_gather(Context& context) {
 void BucketExchange::complete(Context& context) {
   Flight& flight = flight_of(completed_);
   Stopwatch stopwatch;
-  flight.request.wait();
+  wait(context, flight);
   seconds_.wait += stopwatch.restart();
+  const PhaseSpan phase(context, "exchange unpack", flight.bucket);
   unpack(context, flight);
   seconds_.compute += stopwatch.seconds();
   ++completed_;

@@ -83,6 +83,7 @@ class BucketExchange {
   Flight& flight_of(int64_t number) { return flights_[static_cast<size_t>(number % slots_)]; }
   void prepare(Flight& flight, int64_t bucket);
   void start_scatter(Context& context, int64_t bucket);
+  static void wait(const Context& context, Flight& flight);
   void start_gather(Context& context);
   void complete(Context& context);
 

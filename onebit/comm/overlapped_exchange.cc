@@ -1,6 +1,7 @@
 #include "onebit/comm/overlapped_exchange.h"
 
 #include "onebit/base/clock.h"
+#include "onebit/device/profile.h"
 
 namespace onebit::comm {
 
@@ -22,29 +23,41 @@ void OverlappedExchange::begin(const Context& computing, Send send) {
   overlaps_ = false;
 }
 
+ProfileTrack* OverlappedExchange::exchange_track() const {
+  ProfileTrack* const computing = computing_->profile_track();
+  return computing == nullptr ? nullptr : &computing->profile().track("exchange");
+}
+
 void OverlappedExchange::ready(Range range) {
   if (!thread_) return;
   overlaps_ = true;
   for (const int64_t bucket : ready_.ready(range)) {
-    thread_->submit(
-        [this, bucket, made = computing_->milestone()](Context& context, Communicator&) {
-          context.wait_for(made);
-          send_(context, bucket);
-        });
+    thread_->submit([this, bucket, made = computing_->milestone(), track = exchange_track()](
+                        Context& context, Communicator&) {
+      context.set_profile_track(track);
+      const PhaseSpan phase(context, "exchange prepare", bucket);
+      context.wait_for(made);
+      send_(context, bucket);
+    });
   }
 }
 
 void OverlappedExchange::finish(Context& context) {
   const Stopwatch watch;
   if (overlaps_) {
+    const PhaseSpan phase(context, "exchange wait");
     ready_.require_all();
-    thread_->submit([this](Context& own, Communicator&) {
+    thread_->submit([this, track = exchange_track()](Context& own, Communicator&) {
+      own.set_profile_track(track);
       exchange_->finish(own);
       own.synchronize();
     });
     thread_->wait();
   } else {
-    for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) send_(context, bucket);
+    for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
+      const PhaseSpan phase(context, "exchange prepare", bucket);
+      send_(context, bucket);
+    }
     exchange_->finish(context);
   }
   const ExchangeSeconds after = exchange_->seconds();

@@ -54,6 +54,8 @@ class OverlappedExchange {
   int64_t wire_bytes_sent() const;
 
  private:
+  // Where the thread of the exchange is recorded; null: nowhere.
+  ProfileTrack* exchange_track() const;
   Communicator& communicator() { return thread_ ? thread_->communicator() : communicator_; }
 
   Communicator& communicator_;

@@ -5,6 +5,29 @@
 
 namespace onebit::compress {
 
+// The bytes of a part of a chunk's blocks, by its share of `elements`.
+static Work part_of(const Work& whole, BlockRange part, int64_t elements) {
+  const int64_t blocks = blocks_in(elements);
+  Work work = whole;
+  if (blocks > 0) {
+    work.bytes *= static_cast<double>(part.end - part.begin) / static_cast<double>(blocks);
+  }
+  return work;
+}
+
+static Work work_of(const Encode& a) {
+  return part_of(kernels::moves(a.values, a.residual, a.residual, a.still, a.chunk), a.blocks,
+                 a.values.elements());
+}
+static Work work_of(const Average& a) {
+  return part_of(
+      kernels::moves(a.chunks, a.residual, a.residual, a.still, a.chunk, a.momentum, a.momentum),
+      a.blocks, a.residual.elements());
+}
+static Work work_of(const Decode& a) {
+  return part_of(kernels::moves(a.chunk, a.still, a.values), a.blocks, a.values.elements());
+}
+
 ONEBIT_DEVICE_OP(void, encode, const Encode&);
 ONEBIT_DEVICE_OP(void, average, const Average&);
 ONEBIT_DEVICE_OP(void, decode, const Decode&);

@@ -4,6 +4,7 @@
 #include "onebit/base/parallel_for.h"
 #include "onebit/device/cuda_door.h"
 #include "onebit/device/onednn_door.h"
+#include "onebit/device/profile.h"
 
 namespace onebit {
 
@@ -46,7 +47,9 @@ void Context::parallel_for(int64_t count, int64_t grain,
 }
 
 void Context::synchronize() const {
-  if (cuda_ != nullptr) cuda_->synchronize();
+  if (cuda_ == nullptr) return;
+  const OperationSpan span(*this, "wait for the device", [] { return Work(); });
+  cuda_->synchronize();
 }
 
 Milestone Context::milestone() const {

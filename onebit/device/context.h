@@ -11,8 +11,9 @@
 
 namespace onebit {
 
-class OnednnDoor;  // onebit/device/onednn_door.h
-class CudaDoor;    // onebit/device/cuda_door.h
+class OnednnDoor;    // onebit/device/onednn_door.h
+class CudaDoor;      // onebit/device/cuda_door.h
+class ProfileTrack;  // onebit/device/profile.h
 
 // A point in the work given to a context; the default one is reached already.
 class Milestone {
@@ -46,6 +47,11 @@ class Context {
   void parallel_for(int64_t count, int64_t grain,
                     const std::function<void(int64_t begin, int64_t end)>& body) const;
 
+  // Where what is done with this context is recorded; null, as it is at first: nowhere. The track
+  // must live until it is taken away again.
+  ProfileTrack* profile_track() const { return profile_track_; }
+  void set_profile_track(ProfileTrack* track) { profile_track_ = track; }
+
   // Returns when all work given to the device has ended.
   void synchronize() const;
 
@@ -60,6 +66,7 @@ class Context {
 
   Device device_;
   int threads_ = 1;
+  ProfileTrack* profile_track_ = nullptr;
   std::unique_ptr<OnednnDoor> onednn_;
   std::unique_ptr<CudaDoor> cuda_;
 };

@@ -4,6 +4,8 @@
 #include <array>
 #include <span>
 
+#include "onebit/device/profile.h"
+
 namespace onebit::engine {
 namespace {
 
@@ -25,6 +27,11 @@ std::optional<std::string> agreed_tag(comm::Communicator& communicator,
   communicator.broadcast(std::as_writable_bytes(std::span(text)), 0);
   if (text[0] == '\0') return std::nullopt;
   return std::string(text.data());
+}
+
+ProfileTrack* writer_track(const Context& context) {
+  ProfileTrack* const own = context.profile_track();
+  return own == nullptr ? nullptr : &own->profile().track("checkpoint");
 }
 
 SavedCheckpoint read_checkpoint(const Path& folder, const std::string& tag, int rank, int ranks) {
@@ -61,7 +68,8 @@ void Checkpoints::save(const Engine& engine, const Json& client_state,
                  .state = state,
                  .shard = std::move(shard),
                  .write_model = std::move(write_model),
-                 .keep_last = keep_last_});
+                 .keep_last = keep_last_,
+                 .track = writer_track(engine.context())});
 }
 
 std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {

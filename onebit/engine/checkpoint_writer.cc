@@ -8,6 +8,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/log.h"
+#include "onebit/device/profile.h"
 
 namespace onebit::engine {
 namespace {
@@ -61,6 +62,7 @@ void CheckpointWriter::prune(int64_t keep_last) const {
 }
 
 void CheckpointWriter::write(const CheckpointJob& job) {
+  const PhaseSpan phase(job.track, "write checkpoint");
   const bool first = communicator_->rank() == 0;
   const Path partial = folder_.partial_folder(job.tag);
   const Stopwatch watch;

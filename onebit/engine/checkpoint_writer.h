@@ -8,6 +8,7 @@
 #include <string>
 
 #include "onebit/comm/communicator.h"
+#include "onebit/device/context.h"
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/engine/state_shard.h"
 
@@ -19,6 +20,7 @@ struct CheckpointJob {
   std::shared_ptr<const StateShard> shard;       // this rank's
   std::function<void(const Path&)> write_model;  // fills the folder "model"; called on rank 0
   int64_t keep_last = 1;
+  ProfileTrack* track = nullptr;  // where the writing is recorded
 };
 
 class CheckpointWriter {

@@ -6,10 +6,13 @@
 #include <cstring>
 
 #include "onebit/base/log.h"
+#include "onebit/device/profile.h"
 #include "onebit/ops/elementwise.h"
 
 namespace onebit::engine {
 namespace {
+
+constexpr const char* kOptimizerPhase = "optimizer";
 
 optim::LossScalerOptions scaler_options(const EngineConfig& config) {
   optim::LossScalerOptions options;
@@ -68,6 +71,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
 }
 
 void Engine::begin_update() {
+  const PhaseSpan phase(context_, kOptimizerPhase);
   ops::fill(context_, table_.gradients(), 0.0f);
   wire_bytes_before_ = wire_bytes_sent();
   if (exchange_) seconds_before_ = exchange_->seconds();
@@ -146,6 +150,7 @@ optim::StepInput Engine::step_input(double gradient_scale) const {
 std::optional<StepOutcome> Engine::step() {
   if (micro_step_ < batch_.accumulation) return std::nullopt;
   micro_step_ = 0;
+  const PhaseSpan phase(context_, kOptimizerPhase);
   if (route_ == GradientRoute::kAveraged) {
     if (exchange_) {
       exchange_->finish(context_);

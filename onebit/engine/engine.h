@@ -66,6 +66,7 @@ class Engine {
   const BatchSizes& batch() const { return batch_; }
   const EngineConfig& config() const { return config_; }
   const params::Table& table() const { return table_; }
+  const Context& context() const { return context_; }
   // Every key of the recipe that was read, with the value the run goes by: defaults and the solved
   // batch sizes included.
   Json resolved_recipe() const;

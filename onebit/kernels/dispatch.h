@@ -5,12 +5,14 @@
 //   ...
 //   on_device::layer_norm(context, arguments);
 //
-// Arguments have been checked when a half sees them.
+// Arguments have been checked when a half sees them. It is also where profiles see every operation
+// (kernels/work.h).
 #pragma once
 
 #include <string_view>
 
 #include "onebit/device/context.h"
+#include "onebit/kernels/work.h"
 
 namespace onebit::kernels {
 
@@ -33,6 +35,7 @@ inline constexpr bool kCudaIsBuilt = ONEBIT_CUDA_IS_BUILT;
   namespace on_device {                                                             \
   template <typename... Given>                                                      \
   result operation(Context& context, const Given&... given) {                       \
+    const OperationSpan span = kernels::observed(context, #operation, given...);    \
     if (context.device().is_cpu()) return cpu::operation(context, given...);        \
     if constexpr (kernels::kCudaIsBuilt) return cuda::operation(context, given...); \
     kernels::fail_without_cuda(#operation);                                         \

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "onebit/device/profile.h"
+#include "onebit/model/phases.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/layer_norm.h"
 #include "onebit/ops/residual_norm.h"
@@ -153,6 +155,7 @@ void Bert::check(const DeviceBatch& batch, OutputRows output_rows, const Trainin
 }
 
 void Bert::embed(Context& context, const DeviceBatch& batch, const TrainingPass* pass) {
+  const PhaseSpan phase(context, kEmbeddingsForward);
   const NormBuffers& first = stream(0);
   const int64_t rows = batch.rows();
   if (!config_.pre_layer_norm) {
@@ -176,6 +179,7 @@ View Bert::forward(Context& context, const DeviceBatch& batch, OutputRows output
   output_count_ = output_rows.empty() ? batch.rows() : 0;
   for (const ConstView& rows : output_rows) output_count_ += rows.elements();
   embed(context, batch, pass);
+  const PhaseSpan phase(context, kEncoderForward);
   for (int64_t layer = 0; layer < config_.layers; ++layer) {
     layers_[static_cast<size_t>(layer)].forward(context,
                                                 layer_pass(layer, batch, output_rows, pass));
@@ -188,6 +192,7 @@ View Bert::output_gradient() const {
 }
 
 void Bert::embed_backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass) {
+  const PhaseSpan phase(context, kEmbeddingsBackward);
   const NormBuffers& first = stream(0);
   const int64_t rows = batch.rows();
   const View grad = rows_of(scratch_.grad_y, rows);
@@ -213,6 +218,13 @@ void Bert::embed_backward(Context& context, const DeviceBatch& batch, const Trai
 
 void Bert::backward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
                     const TrainingPass& pass) {
+  layers_backward(context, batch, output_rows, pass);
+  embed_backward(context, batch, pass);
+}
+
+void Bert::layers_backward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
+                           const TrainingPass& pass) {
+  const PhaseSpan phase(context, kEncoderBackward);
   for (int64_t layer = config_.layers - 1; layer >= 0; --layer) {
     const LayerPass call = layer_pass(layer, batch, output_rows, &pass);
     const EncoderLayer& block = layers_[static_cast<size_t>(layer)];
@@ -221,7 +233,6 @@ void Bert::backward(Context& context, const DeviceBatch& batch, OutputRows outpu
     if (again) block.forward(context, call);
     block.backward(context, call);
   }
-  embed_backward(context, batch, pass);
 }
 
 }  // namespace onebit::model

@@ -62,6 +62,8 @@ class Bert {
   LayerPass layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows output_rows,
                        const TrainingPass* pass) const;
   void embed(Context& context, const DeviceBatch& batch, const TrainingPass* pass);
+  void layers_backward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
+                       const TrainingPass& pass);
   void embed_backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass);
 
   BertConfig config_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "onebit/device/profile.h"
+#include "onebit/model/phases.h"
 #include "onebit/ops/activation.h"
 #include "onebit/ops/cross_entropy.h"
 #include "onebit/ops/elementwise.h"
@@ -57,6 +59,7 @@ void MaskedLmHead::transform(Context& context, ConstView hidden) const {
 }
 
 void MaskedLmHead::transform_backward(Context& context, ConstView hidden, View grad_hidden) const {
+  const PhaseSpan phase(context, kHeadsBackward);
   const int64_t rows = hidden.extent(0);
   const View grad = rows_of(grad_normed_, rows);
   ops::layer_norm_backward(context, {.grad_y = grad,
@@ -91,6 +94,7 @@ View MaskedLmHead::decode(Context& context, int64_t begin, int64_t end) const {
 void MaskedLmHead::loss(Context& context, const Loss& call) const {
   const int64_t masked = call.hidden.extent(0);
   const bool training = !call.grad_hidden.empty();
+  const PhaseSpan phase(context, kHeadsForward);
   transform(context, call.hidden);
   for (int64_t begin = 0; begin < masked; begin += kChunkRows) {
     const int64_t end = std::min(masked, begin + kChunkRows);
@@ -103,6 +107,7 @@ void MaskedLmHead::loss(Context& context, const Loss& call) const {
                                  .losses = losses_.view().rows(begin, end),
                                  .correct = correct_.view().rows(begin, end)});
     if (!training) continue;
+    const PhaseSpan backward(context, kHeadsBackward);
     ops::linear_backward_weight(context, {.grad_y = logits,
                                           .x = normed_.view().rows(begin, end),
                                           .grad_weight = table_->gradient(word_),

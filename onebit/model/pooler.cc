@@ -1,5 +1,7 @@
 #include "onebit/model/pooler.h"
 
+#include "onebit/device/profile.h"
+#include "onebit/model/phases.h"
 #include "onebit/ops/activation.h"
 #include "onebit/ops/linear.h"
 
@@ -16,6 +18,7 @@ void Pooler::book(MemoryPlan& memory, int64_t sequences, DType compute) {
 }
 
 View Pooler::forward(Context& context, ConstView hidden) const {
+  const PhaseSpan phase(context, kHeadsForward);
   const View pooled = rows_of(pooled_, hidden.extent(0));
   ops::linear(context, {.x = hidden,
                         .weight = table_->compute_value(dense_.weight),
@@ -27,6 +30,7 @@ View Pooler::forward(Context& context, ConstView hidden) const {
 
 void Pooler::backward(Context& context, ConstView hidden, View grad_pooled,
                       View grad_hidden) const {
+  const PhaseSpan phase(context, kHeadsBackward);
   ops::activation_backward(context, {.kind = ops::ActivationKind::kTanh,
                                      .grad_y = grad_pooled,
                                      .saved = rows_of(pooled_, hidden.extent(0)),

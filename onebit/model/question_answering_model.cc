@@ -1,5 +1,7 @@
 #include "onebit/model/question_answering_model.h"
 
+#include "onebit/device/profile.h"
+#include "onebit/model/phases.h"
 #include "onebit/ops/linear.h"
 #include "onebit/ops/span_cross_entropy.h"
 
@@ -44,32 +46,46 @@ View QuestionAnsweringModel::logits(Context& context, ConstView hidden) const {
   return result;
 }
 
-QuestionAnsweringModel::Result QuestionAnsweringModel::run(Context& context,
-                                                           const DeviceBatch& batch, double weight,
-                                                           const TrainingPass* pass) {
-  const params::Table& table = bert_.table();
-  const int64_t sequences = batch.sequences();
-  const View hidden = bert_.forward(context, batch, {}, pass);
+View QuestionAnsweringModel::scores_and_loss(Context& context, const DeviceBatch& batch,
+                                             ConstView hidden, double gradient_scale,
+                                             bool write_gradient) const {
+  const PhaseSpan phase(context, kHeadsForward);
   const View scores = logits(context, hidden);
-  const double scale = pass == nullptr ? 0 : 0.5 * weight * pass->loss_scale;
   ops::span_cross_entropy(context, {.logits = scores,
                                     .sequence_starts = batch.sequence_starts,
                                     .targets = batch.spans,
-                                    .write_gradient = pass != nullptr,
-                                    .gradient_scale = static_cast<float>(scale),
-                                    .losses = matrix_of(losses_, 2, sequences)});
+                                    .write_gradient = write_gradient,
+                                    .gradient_scale = static_cast<float>(gradient_scale),
+                                    .losses = matrix_of(losses_, 2, batch.sequences())});
+  return scores;
+}
+
+void QuestionAnsweringModel::head_backward(Context& context, ConstView grad_scores,
+                                           ConstView hidden) const {
+  const PhaseSpan phase(context, kHeadsBackward);
+  const params::Table& table = bert_.table();
+  ops::linear_backward_weight(context, {.grad_y = grad_scores,
+                                        .x = hidden,
+                                        .grad_weight = table.gradient(outputs_.weight),
+                                        .grad_bias = table.gradient(outputs_.bias)});
+  ops::linear_backward_input(context, {.grad_y = grad_scores,
+                                       .weight = table.compute_value(outputs_.weight),
+                                       .grad_x = bert_.output_gradient()});
+}
+
+QuestionAnsweringModel::Result QuestionAnsweringModel::run(Context& context,
+                                                           const DeviceBatch& batch, double weight,
+                                                           const TrainingPass* pass) {
+  const int64_t sequences = batch.sequences();
+  const View hidden = bert_.forward(context, batch, {}, pass);
+  const double scale = pass == nullptr ? 0 : 0.5 * weight * pass->loss_scale;
+  const View scores = scores_and_loss(context, batch, hidden, scale, pass != nullptr);
   host_losses_.download(context, losses_.view().raw(),
                         losses_.first_rows(2 * sequences).size_bytes());
   host_spans_.download(context, batch.spans.raw(), batch.spans.size_bytes());
   if (pass != nullptr) {
     if (pass->forward_done) pass->forward_done();
-    ops::linear_backward_weight(context, {.grad_y = scores,
-                                          .x = hidden,
-                                          .grad_weight = table.gradient(outputs_.weight),
-                                          .grad_bias = table.gradient(outputs_.bias)});
-    ops::linear_backward_input(context, {.grad_y = scores,
-                                         .weight = table.compute_value(outputs_.weight),
-                                         .grad_x = bert_.output_gradient()});
+    head_backward(context, scores, hidden);
     if (pass->gradients_ready) pass->gradients_ready(head_range_);
     bert_.backward(context, batch, {}, *pass);
   }

@@ -37,6 +37,10 @@ class QuestionAnsweringModel {
   Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
 
   View logits(Context& context, ConstView hidden) const;
+  // Returns the logits, or their gradient where it is written.
+  View scores_and_loss(Context& context, const DeviceBatch& batch, ConstView hidden,
+                       double gradient_scale, bool write_gradient) const;
+  void head_backward(Context& context, ConstView grad_scores, ConstView hidden) const;
   Result sums(int64_t sequences);
 
   Bert bert_;

@@ -1,5 +1,7 @@
 #include "onebit/model/sequence_classifier.h"
 
+#include "onebit/device/profile.h"
+#include "onebit/model/phases.h"
 #include "onebit/ops/cross_entropy.h"
 #include "onebit/ops/dropout.h"
 #include "onebit/ops/linear.h"
@@ -30,6 +32,7 @@ View SequenceClassifier::logits(Context& context, ConstView pooled) const {
 }
 
 void SequenceClassifier::loss(Context& context, const Loss& call) const {
+  const PhaseSpan phase(context, kHeadsForward);
   const int64_t sequences = call.pooled.extent(0);
   const bool training = !call.grad_pooled.empty();
   ConstView input = call.pooled;
@@ -47,6 +50,7 @@ void SequenceClassifier::loss(Context& context, const Loss& call) const {
                                .losses = losses(sequences),
                                .correct = correct(sequences)});
   if (!training) return;
+  const PhaseSpan backward(context, kHeadsBackward);
   ops::linear_backward_weight(context, {.grad_y = scores,
                                         .x = input,
                                         .grad_weight = table_->gradient(dense_.weight),

@@ -5,6 +5,13 @@
 
 namespace onebit::ops {
 
+static Work work_of(const Activation& a) {
+  return kernels::moves(a.x, a.y);
+}
+static Work work_of(const ActivationBackward& a) {
+  return kernels::moves(a.grad_y, a.saved, a.grad_x);
+}
+
 ONEBIT_DEVICE_OP(void, activation, const Activation&);
 ONEBIT_DEVICE_OP(void, activation_backward, const ActivationBackward&);
 

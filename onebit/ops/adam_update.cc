@@ -5,6 +5,11 @@
 
 namespace onebit::ops {
 
+static Work work_of(const AdamUpdate& a) {
+  return kernels::moves(a.gradient, a.value, a.value, a.momentum, a.momentum, a.variance,
+                        a.variance, a.compute_value);
+}
+
 ONEBIT_DEVICE_OP(void, adam_update, const AdamUpdate&);
 
 void check_ranges(std::span<const UpdateRange> ranges, int64_t elements) {

@@ -5,6 +5,29 @@
 
 namespace onebit::ops {
 
+// Operations of one product of the scores with a third of qkv, over all heads.
+static double product_flops(const SequenceStarts& starts, int64_t hidden) {
+  double squares = 0;
+  for (size_t i = 1; i < starts.host.size(); ++i) {
+    const double length = starts.host[i] - starts.host[i - 1];
+    squares += length * length;
+  }
+  return 2 * squares * static_cast<double>(hidden);
+}
+
+// Forward: scores and their product with the values. Backward: scores again, and the gradients of
+// probabilities, queries, keys and values.
+static Work work_of(const Attention& a) {
+  Work work = kernels::moves(a.qkv, a.context, a.log_sum_exp);
+  work.flops = 2 * product_flops(a.sequence_starts, a.context.extent(1));
+  return work;
+}
+static Work work_of(const AttentionBackward& a) {
+  Work work = kernels::moves(a.grad_context, a.qkv, a.context, a.log_sum_exp, a.grad_qkv);
+  work.flops = 5 * product_flops(a.sequence_starts, a.context.extent(1));
+  return work;
+}
+
 ONEBIT_DEVICE_OP(void, attention, const Attention&);
 ONEBIT_DEVICE_OP(void, attention_backward, const AttentionBackward&);
 

@@ -5,6 +5,10 @@
 
 namespace onebit::ops {
 
+static Work work_of(const CrossEntropy& a) {
+  return kernels::moves(a.logits, a.write_gradient ? a.logits : View(), a.targets, a.losses);
+}
+
 ONEBIT_DEVICE_OP(void, cross_entropy, const CrossEntropy&);
 
 void cross_entropy(Context& context, const CrossEntropy& a) {

@@ -5,6 +5,10 @@
 
 namespace onebit::ops {
 
+static Work work_of(const DropoutForward& a) {
+  return kernels::moves(a.x, a.y);
+}
+
 ONEBIT_DEVICE_OP(void, dropout, const DropoutForward&);
 
 void dropout(Context& context, const DropoutForward& a) {

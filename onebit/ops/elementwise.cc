@@ -5,6 +5,13 @@
 
 namespace onebit::ops {
 
+static Work work_of(const Cast& a) {
+  return kernels::moves(a.from, a.to);
+}
+static Work work_of(const Add& a) {
+  return kernels::moves(a.x, a.y, a.y);
+}
+
 ONEBIT_DEVICE_OP(void, cast, const Cast&);
 ONEBIT_DEVICE_OP(void, fill, View, float);
 ONEBIT_DEVICE_OP(void, add, const Add&);

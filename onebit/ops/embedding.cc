@@ -5,6 +5,14 @@
 
 namespace onebit::ops {
 
+// A row of each of three tables makes a row.
+static Work work_of(const Embedding& a) {
+  return kernels::moves(a.y, a.y, a.y, a.y);
+}
+static Work work_of(const EmbeddingBackward& a) {
+  return kernels::moves(a.grad_y, a.grad_y, a.grad_y, a.grad_y);
+}
+
 ONEBIT_DEVICE_OP(void, embedding, const Embedding&);
 ONEBIT_DEVICE_OP(void, embedding_backward, const EmbeddingBackward&);
 

@@ -5,6 +5,14 @@
 
 namespace onebit::ops {
 
+static Work work_of(const LayerNorm& a) {
+  return kernels::moves(a.x, a.gamma, a.beta, a.y, a.mean, a.inverse_stddev);
+}
+static Work work_of(const LayerNormBackward& a) {
+  return kernels::moves(a.grad_y, a.x.empty() ? a.y : a.x, a.gamma, a.inverse_stddev, a.grad_x,
+                        a.grad_gamma, a.grad_beta);
+}
+
 ONEBIT_DEVICE_OP(void, layer_norm, const LayerNorm&);
 ONEBIT_DEVICE_OP(void, layer_norm_backward, const LayerNormBackward&);
 

@@ -5,6 +5,20 @@
 #include "onebit/kernels/matrix_product.h"
 #include "onebit/ops/reduce.h"
 
+namespace onebit::kernels {
+
+static Work work_of(const MatrixProduct& p) {
+  Work work = moves(p.a, p.b, p.c, p.accumulate ? p.c : View());
+  work.flops =
+      2.0 * static_cast<double>(p.m()) * static_cast<double>(p.n()) * static_cast<double>(p.k());
+  work.use = p.a_transposed ? "gradient of weight" : p.b_transposed ? "forward" : "gradient of x";
+  work.in = p.b_transposed ? p.k() : p.n();
+  work.out = p.a_transposed ? p.m() : p.b_transposed ? p.n() : p.k();
+  return work;
+}
+
+}  // namespace onebit::kernels
+
 namespace onebit::ops {
 
 // Returns whether the product was made: false, and nothing was done, where its epilogue cannot be
@@ -16,6 +30,11 @@ namespace {
 
 bool try_make(Context& context, const kernels::MatrixProduct& product) {
   return on_device::matrix_product(context, product);
+}
+
+// Of a product with an epilogue beyond a bias; on a CPU none is part of it.
+bool try_whole(Context& context, const kernels::MatrixProduct& product) {
+  return !context.device().is_cpu() && try_make(context, product);
 }
 
 // Without an epilogue beyond a bias.
@@ -74,7 +93,7 @@ void linear_activation(Context& context, const LinearActivation& a) {
     kernels::MatrixProduct whole = forward_product(a.x, a.weight, a.bias, a.y);
     whole.epilogue = kernels::Epilogue::kBiasGeluTanh;
     whole.pre_activation = a.pre_activation;
-    if (try_make(context, whole)) return;
+    if (try_whole(context, whole)) return;
   }
   make(context, forward_product(a.x, a.weight, a.bias, a.pre_activation));
   activation(context, {.kind = a.kind, .x = a.pre_activation, .y = a.y});
@@ -98,7 +117,7 @@ void linear_backward_activation(Context& context, const LinearBackwardActivation
     kernels::MatrixProduct whole = product;
     whole.epilogue = kernels::Epilogue::kGeluTanhGradient;
     whole.saved = a.saved;
-    if (try_make(context, whole)) {
+    if (try_whole(context, whole)) {
       if (!a.grad_bias.empty()) column_sum(context, {.x = a.grad_x, .sum = a.grad_bias});
       return;
     }
@@ -126,7 +145,7 @@ void linear_backward_weight(Context& context, const LinearBackwardWeight& a) {
     kernels::MatrixProduct whole = product;
     whole.epilogue = kernels::Epilogue::kRowSums;
     whole.row_sums = a.grad_bias;
-    if (try_make(context, whole)) return;
+    if (try_whole(context, whole)) return;
     column_sum(context, {.x = a.grad_y, .sum = a.grad_bias});
   }
   make(context, product);

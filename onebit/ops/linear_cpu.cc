@@ -108,7 +108,7 @@ void widen_and_run(Context& context, const MatrixProduct& p) {
 }  // namespace
 
 bool matrix_product(Context& context, const MatrixProduct& p) {
-  if (p.epilogue != Epilogue::kNone && p.epilogue != Epilogue::kBias) return false;
+  ONEBIT_INVARIANT(p.epilogue == Epilogue::kNone || p.epilogue == Epilogue::kBias);
   if (p.m() == 0 || p.n() == 0) return true;
   const DType operands = p.a.dtype();
   const bool native =

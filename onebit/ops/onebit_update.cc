@@ -6,6 +6,22 @@
 
 namespace onebit::ops {
 
+static Work work_of(const OnebitFreeze& a) {
+  return kernels::moves(a.momentum, a.momentum, a.variance, a.variance, a.still);
+}
+// The views of the whole buffer are used in the range of `normalized`.
+static Work work_of(const OnebitNormalize& a) {
+  const View part = a.normalized;
+  return kernels::moves(part, part, part, part, a.ranges.empty() ? View() : part);
+}
+static Work work_of(const OnebitMomentum& a) {
+  return a.normalized.empty() ? kernels::moves(a.extra)
+                              : kernels::moves(a.normalized, a.normalized, a.normalized);
+}
+static Work work_of(const OnebitStep& a) {
+  return kernels::moves(a.value, a.value, a.momentum, a.still, a.compute_value);
+}
+
 ONEBIT_DEVICE_OP(void, onebit_freeze, const OnebitFreeze&);
 ONEBIT_DEVICE_OP(void, onebit_normalize, const OnebitNormalize&);
 ONEBIT_DEVICE_OP(void, onebit_momentum, const OnebitMomentum&);

@@ -5,6 +5,10 @@
 
 namespace onebit::ops {
 
+static Work work_of(const ColumnSum& a) {
+  return kernels::moves(a.x, a.sum, a.sum);
+}
+
 ONEBIT_DEVICE_OP(double, squared_norm, ConstView);
 ONEBIT_DEVICE_OP(double, absolute_sum, ConstView);
 ONEBIT_DEVICE_OP(bool, all_finite, ConstView);

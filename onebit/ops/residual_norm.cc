@@ -5,6 +5,14 @@
 
 namespace onebit::ops {
 
+static Work work_of(const ResidualNorm& a) {
+  return kernels::moves(a.residual, a.x, a.sum, a.y, a.mean, a.inverse_stddev);
+}
+static Work work_of(const ResidualNormBackward& a) {
+  return kernels::moves(a.grad_y, a.grad_y_extra, a.grad_sum_extra, a.sum.empty() ? a.y : a.sum,
+                        a.inverse_stddev, a.grad_residual, a.grad_x);
+}
+
 ONEBIT_DEVICE_OP(void, residual_norm, const ResidualNorm&);
 ONEBIT_DEVICE_OP(void, residual_norm_backward, const ResidualNormBackward&);
 

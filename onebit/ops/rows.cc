@@ -5,6 +5,13 @@
 
 namespace onebit::ops {
 
+static Work work_of(const GatherRows& a) {
+  return kernels::moves(a.y, a.y, a.indices);
+}
+static Work work_of(const ScatterAddRows& a) {
+  return kernels::moves(a.x, a.x, a.x, a.indices);
+}
+
 ONEBIT_DEVICE_OP(void, gather_rows, const GatherRows&);
 ONEBIT_DEVICE_OP(void, scatter_add_rows, const ScatterAddRows&);
 

@@ -7,6 +7,10 @@
 
 namespace onebit::ops {
 
+static Work work_of(const SpanCrossEntropy& a) {
+  return kernels::moves(a.logits, a.write_gradient ? a.logits : View(), a.targets, a.losses);
+}
+
 ONEBIT_DEVICE_OP(void, span_cross_entropy, const SpanCrossEntropy&);
 
 void span_cross_entropy(Context& context, const SpanCrossEntropy& a) {

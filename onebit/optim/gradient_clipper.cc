@@ -7,6 +7,7 @@
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/comm/communicator.h"
+#include "onebit/device/profile.h"
 #include "onebit/ops/onebit_update.h"
 #include "onebit/ops/reduce.h"
 
@@ -74,7 +75,10 @@ GradientNorm GradientClipper::agree(Context& context, comm::Communicator& commun
   }
   observed_ = false;
   observed_square_ = 0;
-  communicator.all_reduce(std::span(sums), comm::Reduction::kSum);
+  {
+    const PhaseSpan phase(context, "agreement");
+    communicator.all_reduce(std::span(sums), comm::Reduction::kSum);
+  }
 
   GradientNorm result;
   for (int rank = world - 1; rank >= 0; --rank) {

@@ -1,6 +1,8 @@
 // What every training task is asked for.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +13,11 @@ namespace onebit::training {
 // The task of a recipe that names none under the key "task".
 inline constexpr std::string_view kDefaultTask = "pretrain";
 
+// A profile of the run (run_profile.h).
+struct ProfileRequest {
+  int64_t first_traced_step = 0;  // of the run; 0: soon after the first that is made
+};
+
 struct RunOptions {
   Json recipe;
   std::string recipe_place;  // its path, for errors
@@ -18,6 +25,7 @@ struct RunOptions {
   bool resume = false;       // go on from a checkpoint in `output`
   std::string tag;           // that one; empty: the one `latest` names
   bool quiet = false;        // no tables
+  std::optional<ProfileRequest> profile = std::nullopt;
 };
 
 }  // namespace onebit::training

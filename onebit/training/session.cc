@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "onebit/base/clock.h"
+#include "onebit/device/profile.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/step_costs.h"
 
 namespace onebit::training {
 namespace {
+
+constexpr const char* kAgreementPhase = "agreement";
 
 data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
   return {.sequences = std::max(a.sequences, b.sequences),
@@ -100,8 +103,11 @@ void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& opt
 
 void Session::start_prefetch() {
   const engine::BatchSizes& sizes = engine_->batch();
-  const auto build = [this, sizes, first = samples_](int64_t ticket,
-                                                     std::unique_ptr<HostBatch>& batch) {
+  ProfileTrack* const own = context_.profile_track();
+  ProfileTrack* const track = own == nullptr ? nullptr : &own->profile().track("batches");
+  const auto build = [this, sizes, track, first = samples_](int64_t ticket,
+                                                            std::unique_ptr<HostBatch>& batch) {
+    const PhaseSpan phase(track, "build batch");
     const int64_t step = ticket / sizes.accumulation;
     source_->build(static_cast<uint64_t>(first + step * sizes.train), ticket % sizes.accumulation,
                    *batch);
@@ -121,15 +127,24 @@ StepItems Session::fetch_step(StepRecord& record) {
                     .items = engine_->batch().train,
                     .world_size = communicator_.world_size()};
   int64_t items = 0;
-  for (auto& batch : step_batches_) {
-    std::swap(batch, *prefetcher_->next());
-    items += batch->items();
+  {
+    const PhaseSpan phase(context_, "data");
+    for (auto& batch : step_batches_) {
+      std::swap(batch, *prefetcher_->next());
+      items += batch->items();
+    }
   }
   record.data_seconds = watch.seconds();
   if (!task_.counts_items()) return step;
+  const PhaseSpan phase(context_, kAgreementPhase);
   communicator_.all_reduce(std::span(&items, 1), comm::Reduction::kSum);
   step.items = std::max<int64_t>(items, 1);
   return step;
+}
+
+model::DeviceBatch Session::upload(const HostBatch& batch) {
+  const PhaseSpan phase(context_, "upload");
+  return batch.upload(context_, *buffer_);
 }
 
 Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
@@ -138,7 +153,7 @@ Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
     engine_->backward([&](const engine::BackwardInput& input) {
       Stopwatch pass;
       const auto forward_done = [&] { record.forward_seconds += pass.restart(); };
-      add(sums, task_.forward_backward(context_, batch->upload(context_, *buffer_), items,
+      add(sums, task_.forward_backward(context_, upload(*batch), items,
                                        {.dropout_seed = engine_->config().run.seed,
                                         .loss_scale = input.loss_scale,
                                         .gradients_ready = input.gradients_ready,
@@ -152,6 +167,7 @@ Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
 }
 
 StepRecord Session::train_step() {
+  const StepSpan span(context_, engine_->completed_steps() + 1);
   const Stopwatch watch;
   StepRecord record;
   StepSums step = {.items = fetch_step(record), .sums = {}};
@@ -162,7 +178,10 @@ StepRecord Session::train_step() {
   comm::Request sums_ready =
       communicator_.start_all_reduce(std::span<double>(step.sums), comm::Reduction::kSum);
   record.outcome = engine_->step().value();
-  sums_ready.wait();
+  {
+    const PhaseSpan phase(context_, kAgreementPhase);
+    sums_ready.wait();
+  }
   record.step_tokens = static_cast<int64_t>(step.sums.back());
   step.sums.pop_back();
   samples_ += step.items.samples;
@@ -183,7 +202,7 @@ std::function<PassTimes()> Session::measured_pass() {
                            .items = std::max<int64_t>(batch->items(), 1)};
   return [this, batch, items] {
     return time_pass(context_, engine_->config().run.seed, [&](const model::TrainingPass& pass) {
-      task_.forward_backward(context_, batch->upload(context_, *buffer_), items, pass);
+      task_.forward_backward(context_, upload(*batch), items, pass);
     });
   };
 }

@@ -92,6 +92,7 @@ class Session {
   std::function<PassTimes()> measured_pass();
   // Fills step_batches_; returns what the losses of this step are means over.
   StepItems fetch_step(StepRecord& record);
+  model::DeviceBatch upload(const HostBatch& batch);
   Sums run_micro_steps(const StepItems& items, StepRecord& record);
   Evaluation evaluate();
   void keep(const Evaluation& evaluation);

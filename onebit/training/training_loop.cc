@@ -7,10 +7,12 @@
 #include "onebit/base/folder.h"
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/log.h"
+#include "onebit/device/profile.h"
 #include "onebit/training/checkpoint_plan.h"
 #include "onebit/training/end_table.h"
 #include "onebit/training/interruption.h"
 #include "onebit/training/run_folder.h"
+#include "onebit/training/run_profile.h"
 #include "onebit/training/start_table.h"
 
 namespace onebit::training {
@@ -27,27 +29,55 @@ void require_agreement(Session& run, int64_t step) {
           step);
 }
 
-void train(Session& run, TrainingLog& log, comm::Communicator& communicator) {
+// What follows a step that has been made. Returns whether a checkpoint was begun.
+bool end_step(Context& context, Session& run, const StepRecord& record, TrainingLog& log,
+              bool stop) {
   const engine::RunConfig& schedule = run.engine().config().run;
+  // A step that was skipped has the number of the one before: nothing is due by it again, but an
+  // epoch may have ended with its samples.
+  const bool applied = record.outcome.applied;
+  const int64_t step = record.outcome.step;
+  if (applied && is_due(step, schedule.check_replicas_every)) {
+    const PhaseSpan phase(context, "comparing ranks");
+    require_agreement(run, step);
+  }
+  if (run.evaluation_is_due(record)) {
+    const PhaseSpan phase(context, "evaluation");
+    run.evaluate_into(log);
+  }
+  if ((applied && is_due(step, schedule.checkpoint_every)) || run.finished() || stop) {
+    const PhaseSpan phase(context, "checkpoint");
+    run.save_checkpoint();
+    return true;
+  }
+  return false;
+}
+
+bool agree_to_stop(Context& context, const Interruption& interruption,
+                   comm::Communicator& communicator) {
+  const PhaseSpan phase(context, "agreement");
+  return interruption.agreed(communicator);
+}
+
+void log_step(Context& context, const StepRecord& record, TrainingLog& log) {
+  const PhaseSpan phase(context, "log");
+  log.step(record);
+}
+
+void train(Context& context, Session& run, TrainingLog& log, comm::Communicator& communicator) {
   const Interruption interruption;
   int64_t saved_step = run.engine().completed_steps();
   while (!run.finished()) {
     const StepRecord record = run.train_step();
-    log.step(record);
-    const bool stop = interruption.agreed(communicator);
-    // A step that was skipped has the number of the one before: nothing is due by it again, but an
-    // epoch may have ended with its samples.
-    const bool applied = record.outcome.applied;
-    const int64_t step = record.outcome.step;
-    if (applied && is_due(step, schedule.check_replicas_every)) require_agreement(run, step);
-    if (run.evaluation_is_due(record)) run.evaluate_into(log);
-    if ((applied && is_due(step, schedule.checkpoint_every)) || run.finished() || stop) {
-      run.save_checkpoint();
-      saved_step = step;
-    }
+    log_step(context, record, log);
+    const bool stop = agree_to_stop(context, interruption, communicator);
+    if (end_step(context, run, record, log, stop)) saved_step = record.outcome.step;
     if (stop) break;
   }
-  run.wait_for_checkpoint();
+  {
+    const PhaseSpan phase(context, "checkpoint");
+    run.wait_for_checkpoint();
+  }
   if (!run.finished()) {
     log.finish();
     log_info("asked to end: saved at step {}; add --resume to go on", saved_step);
@@ -64,7 +94,7 @@ void require_space(Session& run, const Path& output) {
 }
 
 void run_to_the_end(Context& context, Session& run, const RunOptions& options,
-                    comm::Communicator& communicator) {
+                    comm::Communicator& communicator, RunProfile* profile) {
   const bool first = communicator.rank() == 0;
   communicator.barrier();  // every rank has looked at the folder before it is written to
   const int64_t steps = run.engine().config().run.steps;
@@ -103,9 +133,15 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
               {"compressed", start.expected.compressed.step_seconds}}}});
   }
   run.before_training(log);
-  train(run, log, communicator);
+  if (profile != nullptr) profile->start(run.engine().completed_steps(), steps);
+  train(context, run, log, communicator);
+  if (profile != nullptr) profile->stop();
   run.after_training();
   log.finish();
+  if (profile != nullptr) {
+    const std::string table = profile->write(options.output, communicator);
+    if (first && !options.quiet) fmt::print(stderr, "{}", table);
+  }
   if (!first || options.quiet) return;
   if (const std::string curves = log.curves(); !curves.empty())
     fmt::print(stderr, "\n{}\n", curves);
@@ -118,10 +154,15 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
 
 RunSummary run_training(Context& context, Task& task, const RunOptions& options,
                         comm::Communicator& communicator) {
+  // Before the session, whose threads it records.
+  std::optional<RunProfile> profile;
+  if (options.profile) profile.emplace(context, *options.profile, task.config().compute);
   Session run(context, task, options, communicator);
   // Here, so that the other ranks hear of an error before this one has waited for its threads (a
   // checkpoint may be in the middle of being written).
-  comm::run_rank(communicator, [&] { run_to_the_end(context, run, options, communicator); });
+  comm::run_rank(communicator, [&] {
+    run_to_the_end(context, run, options, communicator, profile ? &*profile : nullptr);
+  });
   return run.summary();
 }
 

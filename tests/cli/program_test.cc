@@ -84,6 +84,7 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
   const std::string recipe = ONEBIT_SOURCE_DIR "/recipes/bert-tiny.json";
   const std::string weight = "pretrain --data a=0 --output o --recipe " + recipe;
   const std::string assignment = "pretrain --data a --output o --set lr --recipe " + recipe;
+  const std::string profile = "pretrain --data a --output o --profile soon --recipe " + recipe;
   const WrongUse cases[] = {
       {"", "onebit", "name a command"},
       {"pretrian", "onebit", "did you mean pretrain?"},
@@ -119,6 +120,7 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"squad evaluate a b --na-prob-thresh 1", "onebit squad evaluate", "--na-probs"},
       {weight.c_str(), "onebit pretrain", "must be a number above 0"},
       {assignment.c_str(), "onebit pretrain", "key=value"},
+      {profile.c_str(), "onebit pretrain", "--profile: must be a whole number of at least 0"},
   };
   for (const WrongUse& wrong : cases) {
     const Outcome outcome = run(wrong.arguments);

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "onebit/comm/dense_exchange.h"
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/device/profile.h"
 
 namespace onebit::comm {
 namespace {
@@ -40,6 +43,7 @@ class Rank {
   void ready(int64_t begin, int64_t end) { overlapped_.ready({begin, end}); }
   void finish() { overlapped_.finish(context_); }
 
+  Context& context() { return context_; }
   const std::vector<float>& values() const { return values_; }
   const std::vector<int64_t>& sent() const { return sent_; }
   OverlappedExchange& overlapped() { return overlapped_; }
@@ -80,6 +84,35 @@ TEST(OverlappedExchange, ReceivesTheSameWhetherBucketsLeaveEarlyOrLate) {
       EXPECT_EQ(rank.overlapped().wire_bytes_sent() > 0, world_size > 1);
     });
   }
+}
+
+// What is done to a bucket on the thread of the exchange, and that the step waits for it.
+TEST(OverlappedExchange, ShowsEveryBucketInAProfile) {
+  run_thread_world(2, [&](Communicator& world) {
+    Profile profile;
+    Rank rank(world);
+    rank.context().set_profile_track(&profile.track("main"));
+    profile.start({.first_counted_step = 0, .first_traced_step = 0, .traced_steps = 1});
+    profile.begin_step(0);
+    rank.begin(0);
+    announce_all(rank);
+    rank.finish();
+    profile.stop();
+    std::map<std::string, std::vector<int64_t>> buckets;
+    for (const ProfileEvent& event : profile.track("exchange").events()) {
+      if (event.place.operation == nullptr) buckets[event.place.phase].push_back(event.bucket);
+    }
+    const std::vector<int64_t> once = {0, 1, 2};
+    for (const char* phase :
+         {"exchange prepare", "exchange pack", "exchange reduce", "exchange unpack"}) {
+      std::sort(buckets[phase].begin(), buckets[phase].end());
+      EXPECT_EQ(buckets[phase], once) << phase;
+    }
+    EXPECT_EQ(buckets["exchange send"].size(), 6u);
+    EXPECT_EQ(buckets["exchange wait"].size(), 6u);
+    ASSERT_EQ(profile.track("main").sums().size(), 1u);
+    EXPECT_STREQ(profile.track("main").sums()[0].place.phase, "exchange wait");
+  });
 }
 
 TEST(OverlappedExchange, SaysWhichRangeWasForgotten) {

@@ -121,6 +121,39 @@ TEST_P(AttentionTest, DoesNotDependOnThreads) {
 
 ONEBIT_ON_EVERY_BACKEND(AttentionTest);
 
+// In a profile: of sequences of 3 and 1 tokens, as arithmetic on real pairs of tokens alone.
+TEST(AttentionWork, CountsPairsOfTokensOfASequence) {
+  const std::vector<int32_t> starts = {0, 3, 4};
+  const ConstView device = ConstView::of(starts.data(), {3});
+  const auto tensor = [](Shape shape) { return Tensor::zeros({}, DType::kF32, shape); };
+  const Tensor qkv = tensor({4, 12}), out = tensor({4, 4}), sums = tensor({2, 4});
+  Context context = Context::cpu(1);
+  Profile profile;
+  context.set_profile_track(&profile.track("main"));
+  profile.start({});
+  attention(context, {.qkv = qkv.view(),
+                      .sequence_starts = {device, starts},
+                      .heads = 2,
+                      .dropout = {},
+                      .context = out.view(),
+                      .log_sum_exp = sums.view()});
+  attention_backward(context, {.grad_context = out.view(),
+                               .qkv = qkv.view(),
+                               .context = out.view(),
+                               .log_sum_exp = sums.view(),
+                               .sequence_starts = {device, starts},
+                               .heads = 2,
+                               .dropout = {},
+                               .grad_qkv = tensor({4, 12}).view()});
+  const std::vector<ProfileSum> found = profile.track("main").sums();
+  ASSERT_EQ(found.size(), 2u);
+  constexpr double kPairs = 9 + 1, kHidden = 4;
+  for (const ProfileSum& sum : found) {
+    const bool forward = std::string_view(sum.place.operation) == "attention";
+    EXPECT_EQ(sum.work.flops, (forward ? 2 : 5) * 2 * kPairs * kHidden) << sum.place.operation;
+  }
+}
+
 TEST(AttentionErrors, BadSequences) {
   Context context = Context::cpu(1);
   const Tensor qkv = Tensor::zeros({}, DType::kF32, {4, 6}),

@@ -1,7 +1,9 @@
 #include "onebit/ops/linear.h"
 
+#include <map>
 #include <numbers>
 
+#include "onebit/device/profile.h"
 #include "onebit/ops/reduce.h"
 #include "tests/ops/backend_test.h"
 #include "tests/reference/activation.h"
@@ -225,6 +227,38 @@ TEST_P(LinearTest, NoRows) {
 }
 
 ONEBIT_ON_EVERY_BACKEND(LinearTest);
+
+// In a profile: what is asked for twice, with a sum in the product and then without, counts once.
+TEST(LinearWork, EveryProductCountsOnce) {
+  const auto tensor = [](Shape shape) { return Tensor::zeros({}, DType::kF32, shape); };
+  const Tensor x = tensor({2, 3}), y = tensor({2, 4}), weight = tensor({4, 3}), bias = tensor({4});
+  Context context = Context::cpu(1);
+  Profile profile;
+  context.set_profile_track(&profile.track("main"));
+  profile.start({});
+  linear_activation(context, {.kind = ActivationKind::kGeluTanh,
+                              .x = x.view(),
+                              .weight = weight.view(),
+                              .bias = bias.view(),
+                              .pre_activation = y.view(),
+                              .y = tensor({2, 4}).view()});
+  linear_backward_input(context, {.grad_y = y.view(), .weight = weight.view(), .grad_x = x.view()});
+  linear_backward_weight(
+      context,
+      {.grad_y = y.view(), .x = x.view(), .grad_weight = weight.view(), .grad_bias = bias.view()});
+  std::map<std::string, double> flops;
+  int64_t calls = 0;
+  for (const ProfileSum& sum : profile.track("main").sums()) {
+    calls += sum.calls;
+    if (sum.work.use == nullptr) continue;
+    EXPECT_EQ(sum.work.in, 3);
+    EXPECT_EQ(sum.work.out, 4);
+    flops[sum.work.use] = sum.work.flops;
+  }
+  EXPECT_EQ(calls, 5);  // three products, activation, column_sum
+  EXPECT_EQ(flops, (std::map<std::string, double>{
+                       {"forward", 48}, {"gradient of x", 48}, {"gradient of weight", 48}}));
+}
 
 TEST(LinearErrors, NameTheArgument) {
   Context context = Context::cpu(1);

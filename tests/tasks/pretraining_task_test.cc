@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <set>
 
 #include "onebit/base/folder_lock.h"
 #include "onebit/comm/thread_communicator.h"
@@ -259,6 +260,71 @@ TEST_F(PretrainingTest, SaysWhatIsNotAsItWas) {
   EXPECT_NE(decided().find("run.seed is 4, was 3"), std::string::npos) << decided();
   given.data = {{corpus_.valid(), 0.0}};
   EXPECT_NE(decided().find("other token stores"), std::string::npos) << decided();
+}
+
+// The parts that `--profile` tells of are the step, as metrics.jsonl has it by another clock.
+TEST_F(PretrainingTest, AProfileAccountsForTheSteps) {
+  PretrainingOptions given = options("run");
+  given.profile = training::ProfileRequest{.first_traced_step = 8};
+  train(given, 2);
+  double milliseconds = 0;
+  int64_t steps = 0;
+  for (const Json& line : lines_in(given.output)) {
+    if (!line.contains("seconds") || line.at("step") == 1) continue;
+    milliseconds += 1e3 * line.at("seconds").at("step").get<double>();
+    ++steps;
+  }
+  ASSERT_EQ(steps, 11);
+  milliseconds /= static_cast<double>(steps);
+  const std::string table = read_file(given.output / "profile" / "table.md");
+  const std::string row = "| sum |  |  | ";
+  ASSERT_NE(table.find(row), std::string::npos) << table;
+  const double sum = std::stod(table.substr(table.find(row) + row.size()));
+  EXPECT_NEAR(sum, milliseconds, 0.03 * milliseconds + 0.05) << table;
+
+  for (const char* name : {"trace.json", "trace_rank1.json"}) {
+    std::set<std::string> names;
+    std::set<int64_t> buckets;
+    const Json trace = read_json(given.output / "profile" / name);
+    for (const Json& event : trace.at("traceEvents")) {
+      const bool names_a_thread = event.at("name") == "thread_name";
+      const Json& arguments = event.at("args");
+      names.insert((names_a_thread ? arguments : event).at("name").get<std::string>());
+      if (arguments.contains("bucket")) buckets.insert(arguments.at("bucket").get<int64_t>());
+    }
+    EXPECT_FALSE(buckets.empty());
+    for (const char* wanted : {"main",
+                               "exchange",
+                               "batches",
+                               "step",
+                               "data",
+                               "upload",
+                               "embeddings forward",
+                               "encoder forward",
+                               "heads forward",
+                               "heads backward",
+                               "encoder backward",
+                               "embeddings backward",
+                               "matrix_product",
+                               "attention_backward",
+                               "optimizer",
+                               "encode",
+                               "exchange pack",
+                               "exchange wait",
+                               "onebit_step",
+                               "build batch"}) {
+      EXPECT_TRUE(names.contains(wanted)) << wanted << " in " << name;
+    }
+  }
+}
+
+TEST_F(PretrainingTest, WithoutAProfileNoneIsLeft) {
+  const PretrainingOptions given = options("run", 2);
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  run_pretraining(context, given, *communicator);
+  EXPECT_FALSE(std::filesystem::exists(given.output / "profile"));
+  EXPECT_EQ(context.profile_track(), nullptr);
 }
 
 TEST_F(PretrainingTest, RefusesWhatCannotWorkAndTouchesNothing) {

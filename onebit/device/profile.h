@@ -1,0 +1,188 @@
+// Where the time goes: spans of work on every thread of a rank, summed by operation and phase, and
+// for a few steps kept one by one for a trace. A context without a track (Context::profile_track())
+// records nothing, and a span then costs one branch.
+//
+// Time is counted once: that of a span without the spans within it. So the sums below one phase add
+// up to its duration, and what no operation accounts for is seen as the phase's own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/device/context.h"
+
+namespace onebit {
+
+// What an operation cannot do without: its arithmetic, and every operand moved once.
+struct Work {
+  double flops = 0, bytes = 0;
+  // What tells uses of one operation apart: of a matrix product its direction ("forward") and the
+  // layer's width before and after. `use` is a literal.
+  const char* use = nullptr;
+  int64_t in = 0, out = 0;
+};
+
+// The phase that is a whole step; what lies in no step has another outermost phase.
+inline constexpr const char* kStepPhase = "step";
+
+// Names are literals. `phase` is the innermost one around an operation, `outermost` the one around
+// everything; null: none. Without `operation`: a phase's own time, its calls those of the phase.
+struct ProfilePlace {
+  const char *outermost = nullptr, *phase = nullptr, *operation = nullptr;
+};
+
+struct ProfileSum {
+  ProfilePlace place;
+  Work work;  // of all calls
+  int64_t calls = 0;
+  double seconds = 0;
+};
+
+struct ProfileEvent {
+  ProfilePlace place;
+  Work work;
+  int64_t bucket = -1;               // of an exchange; below 0: none
+  int64_t begin_ns = 0, end_ns = 0;  // since Profile::start()
+};
+
+class Profile;
+
+// What one thread at a time records. Thread-safe against being read.
+class ProfileTrack {
+ public:
+  ProfileTrack(Profile& profile, std::string name) : profile_(profile), name_(std::move(name)) {}
+
+  Profile& profile() const { return profile_; }
+  const std::string& name() const { return name_; }
+
+  // False: nothing is recorded now, and no end() may follow. Otherwise end() closes the span that
+  // was begun last.
+  bool begin_phase(const char* name, int64_t bucket);
+  bool begin_operation(const char* name, const Work& work);
+  void end();
+
+  // By place and use, the most time first.
+  std::vector<ProfileSum> sums() const;
+  // By their end; no more than kMostEvents.
+  std::vector<ProfileEvent> events() const;
+  int64_t dropped_events() const;
+
+  static constexpr size_t kMostEvents = 100000;
+
+ private:
+  struct Frame {
+    ProfileEvent event;
+    int64_t within_ns = 0;  // spans inside
+    bool counted = false, traced = false;
+  };
+
+  bool begin(const ProfilePlace& place, const Work& work, int64_t bucket);
+  void add(const Frame& frame, int64_t own_ns);
+
+  Profile& profile_;
+  std::string name_;
+  mutable std::mutex mutex_;  // guards all below
+  std::vector<Frame> open_;
+  std::vector<ProfileSum> sums_;
+  std::vector<ProfileEvent> events_;
+  int64_t dropped_events_ = 0;
+};
+
+// What is counted and what is traced. Steps have the numbers that begin_step() gives them.
+struct ProfileWindow {
+  int64_t first_counted_step = 0;
+  int64_t first_traced_step = 0, traced_steps = 0;
+};
+
+// One rank's record. Between start() and stop() every span counts but those in steps before the
+// first that counts.
+class Profile {
+ public:
+  Profile() = default;
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+
+  // The track of that name, made when it is first asked for. From any thread.
+  ProfileTrack& track(std::string_view name);
+  std::vector<const ProfileTrack*> tracks() const;
+
+  void start(const ProfileWindow& window);
+  void stop();
+  void begin_step(int64_t step);
+  void end_step();
+
+  // Of the steps that counted.
+  int64_t steps() const { return steps_; }
+  double step_seconds() const { return step_seconds_; }
+  // From start() to stop(), without the steps that did not count.
+  double seconds() const { return seconds_; }
+
+  bool counts() const { return counts_.load(std::memory_order_relaxed); }
+  bool traces() const { return traces_.load(std::memory_order_relaxed); }
+  int64_t now_ns() const;
+
+ private:
+  std::atomic<bool> counts_ = false, traces_ = false;
+  std::atomic<int64_t> start_ns_ = 0;
+  ProfileWindow window_;
+  int64_t steps_ = 0, step_begin_ns_ = 0;
+  double step_seconds_ = 0, seconds_ = 0, left_out_seconds_ = 0;
+  mutable std::mutex mutex_;  // guards the list
+  std::vector<std::unique_ptr<ProfileTrack>> tracks_;
+};
+
+class Span {
+ public:
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
+  ~Span() {
+    if (track_ != nullptr) [[unlikely]]
+      track_->end();
+  }
+
+ protected:
+  Span() = default;
+  ProfileTrack* track_ = nullptr;
+};
+
+// A phase of a step, or what a thread beside it does. Phases nest.
+class PhaseSpan : public Span {
+ public:
+  PhaseSpan(ProfileTrack* track, const char* name, int64_t bucket = -1) {
+    if (track != nullptr && track->begin_phase(name, bucket)) [[unlikely]]
+      track_ = track;
+  }
+  PhaseSpan(const Context& context, const char* name, int64_t bucket = -1)
+      : PhaseSpan(context.profile_track(), name, bucket) {}
+};
+
+class OperationSpan : public Span {
+ public:
+  // `work` is called only where something is recorded.
+  template <typename WorkOf>
+  OperationSpan(const Context& context, const char* name, const WorkOf& work) {
+    ProfileTrack* const track = context.profile_track();
+    if (track != nullptr && track->begin_operation(name, work())) [[unlikely]]
+      track_ = track;
+  }
+};
+
+// A step on the thread that makes it.
+class StepSpan {
+ public:
+  StepSpan(const Context& context, int64_t step);
+  ~StepSpan();
+  StepSpan(const StepSpan&) = delete;
+  StepSpan& operator=(const StepSpan&) = delete;
+
+ private:
+  ProfileTrack* track_ = nullptr;
+  bool begun_ = false;
+};
+
+}  // namespace onebit

@@ -1,0 +1,11 @@
+// Named ranges in the timeline of the vendor's profiler: NVTX, which Nsight Systems shows. Nothing in
+// a build without CUDA (no_profiler_range.cc).
+#pragma once
+
+namespace onebit {
+
+// On the calling thread; ranges nest. `name` is copied.
+void push_profiler_range(const char* name);
+void pop_profiler_range();
+
+}  // namespace onebit

@@ -1,0 +1,18 @@
+// A profile's spans in the trace event format that Chrome and ui.perfetto.dev read: the rank is a
+// process, its threads are named, and a span tells its phase, work and bucket.
+#pragma once
+
+#include <string>
+
+#include "onebit/base/file.h"
+#include "onebit/device/profile.h"
+
+namespace onebit::training {
+
+// "trace.json" of rank 0, "trace_rank1.json" of rank 1.
+std::string trace_name(int rank);
+
+// Times count from Profile::start(), microseconds. Error: a full disk and the like.
+void write_trace(const Path& path, const Profile& profile, int rank);
+
+}  // namespace onebit::training

@@ -1,0 +1,104 @@
+#include "onebit/training/profile_table.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/base/message_of.h"
+
+namespace onebit::training {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class ProfileTableTest : public testing::Test {
+ protected:
+  ProfileTableTest() { context_.set_profile_track(&profile_.track(kMainTrack)); }
+
+  void operation(const char* name, const Work& work, int milliseconds) {
+    const OperationSpan span(context_, name, [&] { return work; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  }
+  void step(int64_t number) {
+    const StepSpan span(context_, number);
+    const PhaseSpan phase(context_, "encoder forward");
+    operation("matrix_product", {.flops = 1e6, .use = "forward", .in = 768, .out = 3072}, 8);
+    operation("layer_norm", {.bytes = 1e6}, 3);
+    operation("fill", {}, 0);
+  }
+  void run(int64_t steps) {
+    profile_.start({.first_counted_step = 1, .first_traced_step = 1, .traced_steps = 1});
+    for (int64_t number = 1; number <= steps; ++number) step(number);
+    {
+      const PhaseSpan phase(context_, "evaluation");
+      operation("layer_norm", {}, 0);
+    }
+    ProfileTrack* const batches = &profile_.track("batches");
+    { const PhaseSpan phase(batches, "build batch"); }
+    {
+      const PhaseSpan around(batches, "reading");
+      const PhaseSpan phase(batches, "build batch");
+    }
+    profile_.stop();
+  }
+
+  Profile profile_;
+  Context context_ = Context::cpu(1);
+};
+
+TEST_F(ProfileTableTest, RowsAreInOrderOfTimeAndSumToTheStep) {
+  run(2);
+  const ProfileTable table(profile_, context_, {.flops = 1e12, .bytes = 1e12});
+  double sum = 0, before = 1e30;
+  for (const ProfileRow& row : table.rows()) {
+    sum += row.seconds;
+    EXPECT_LE(row.seconds, before);
+    before = row.seconds;
+  }
+  EXPECT_GE(table.step_seconds(), 0.011);
+  EXPECT_NEAR(sum, table.step_seconds(), 0.03 * table.step_seconds());
+  EXPECT_EQ(table.rows()[0].operation, "matrix_product 768 -> 3072, forward");
+  EXPECT_EQ(table.rows()[0].phase, "encoder forward");
+  EXPECT_EQ(table.rows()[0].calls, 1);
+  EXPECT_EQ(table.rows()[0].flops, 1e6);
+  EXPECT_EQ(table.rows()[1].operation, "layer_norm");
+}
+
+TEST_F(ProfileTableTest, TellsRatesBesideTheCeilings) {
+  run(1);
+  const ProfileTable table(profile_, context_, {.flops = 1e9, .bytes = 1e9});
+  const ProfileRow& product = table.rows()[0];
+  const std::string rate = fmt::format("{:.1f} GFLOP/s", 1e-3 / product.seconds);
+  const std::string share = fmt::format("{:.0f} %", 100 * 1e-3 / product.seconds);
+  EXPECT_THAT(table.text(), HasSubstr(rate + "  "));
+  EXPECT_THAT(table.markdown(), HasSubstr(" | " + rate + " | " + share + " |"));
+  EXPECT_THAT(table.text(), HasSubstr("1.0 GB/s of a copy"));
+}
+
+TEST_F(ProfileTableTest, WithoutCeilingsTimesAreLaunches) {
+  run(1);
+  const ProfileTable table(profile_, context_, {});
+  EXPECT_THAT(table.text(), Not(HasSubstr("GFLOP/s")));
+  EXPECT_THAT(table.text(), HasSubstr("operations are launched"));
+}
+
+TEST_F(ProfileTableTest, TellsWhatIsBesideAndBetweenTheSteps) {
+  run(3);
+  const ProfileTable table(profile_, context_, {.flops = 1e9, .bytes = 1e9});
+  for (const char* line :
+       {"# Profile\n\n3 steps of ", "## Operations of a step", "| (in no operation) |", "| sum |",
+        "| 1 smaller ones |", "## Phases of a step\n\n| phase | ms |", "| encoder forward | ",
+        "## Beside the steps", "| batches |  | build batch | 0.7 |", "## Between the steps",
+        "| evaluation | 1 | 0.0"}) {
+    EXPECT_THAT(table.markdown(), HasSubstr(line));
+  }
+}
+
+TEST_F(ProfileTableTest, NeedsAStep) {
+  EXPECT_THAT(message_of([&] { ProfileTable(profile_, context_, {}); }), HasSubstr("no step"));
+}
+
+}  // namespace
+}  // namespace onebit::training
