@@ -18,13 +18,12 @@ void read_betas(JsonReader& params, AdamOptions& options) {
 
 }  // namespace
 
-AdamOptions read_adam_options(JsonReader& params) {
+AdamOptions read_moment_options(JsonReader& params) {
   AdamOptions options;
   options.learning_rate = params.number("lr", options.learning_rate);
   read_betas(params, options);
   options.epsilon = params.number("eps", options.epsilon);
   options.weight_decay = params.number("weight_decay", options.weight_decay);
-  options.decoupled_decay = params.boolean("adam_w_mode", options.decoupled_decay);
   options.bias_correction = params.boolean("bias_correction", options.bias_correction);
   require(options.learning_rate >= 0 && std::isfinite(options.learning_rate),
           "{} is {}; a rate is not negative", params.place("lr"), options.learning_rate);
@@ -38,6 +37,12 @@ AdamOptions read_adam_options(JsonReader& params) {
           "{}: set the top-level key gradient_clipping instead, which clips on the norm that all "
           "ranks agree on",
           params.place("max_grad_norm"));
+  return options;
+}
+
+AdamOptions read_adam_options(JsonReader& params) {
+  AdamOptions options = read_moment_options(params);
+  options.decoupled_decay = params.boolean("adam_w_mode", options.decoupled_decay);
   params.accept("torch_adam");     // which kernel DeepSpeed takes
   params.accept("set_grad_none");  // how PyTorch clears gradients
   return options;

@@ -15,7 +15,10 @@ struct AdamOptions {
   bool bias_correction = true;
 };
 
-// Reads their keys of optimizer.params. Errors: a value out of range, what Adam is not here.
+// Reads the keys of optimizer.params that say how moments are made and what decays. Errors: a value
+// out of range, what Adam is not here.
+AdamOptions read_moment_options(JsonReader& params);
+// The same, and how Adam decays.
 AdamOptions read_adam_options(JsonReader& params);
 
 // For the table at the start: "lr 0.001, betas 0.9 0.999, eps 1e-08, decay 0.01".

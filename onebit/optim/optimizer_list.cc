@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "onebit/optim/adam.h"
+#include "onebit/optim/lamb.h"
 #include "onebit/optim/onebit_adam.h"
 
 namespace onebit::optim {
@@ -20,11 +21,13 @@ struct OptimizerEntry {
 constexpr OptimizerEntry kOptimizers[] = {
     {"Adam", read_adam},
     {"AdamW", read_adam},
+    {"Lamb", read_lamb},
+    {"FusedLamb", read_lamb},
     {"OneBitAdam", read_onebit_adam},
 };
 
 // DeepSpeed's others are no slips of the pen, and are not suggested.
-constexpr const char* kOnlyInDeepSpeed[] = {"Lamb", "OneBitLamb", "ZeroOneAdam"};
+constexpr const char* kOnlyInDeepSpeed[] = {"OneBitLamb", "ZeroOneAdam"};
 
 bool equal_in_any_case(std::string_view left, std::string_view right) {
   const auto lower = [](char one) { return std::tolower(static_cast<unsigned char>(one)); };
@@ -44,7 +47,7 @@ const OptimizerEntry& read_type(JsonReader& section) {
   for (const char* name : kOnlyInDeepSpeed) {
     require(!equal_in_any_case(given, name),
             "{} is \"{}\", which onebit does not have yet; use OneBitAdam for compressed exchange, "
-            "AdamW without",
+            "AdamW or Lamb without",
             section.place("type"), given);
   }
   const std::string near = nearest_word(given, names);
