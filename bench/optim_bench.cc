@@ -3,6 +3,9 @@
 //
 //   adam        reads value, gradient, two moments; writes value and moments     28
 //   adam_bf16   and the compute copy                                             30
+//   lamb        reads value, gradient, two moments; writes moments; reads value
+//               and moments again; writes value                                  40
+//   lamb_bf16   and the compute copy                                             42
 //   normalize   reads gradient, variance; writes variance, normalized gradient   16
 //   momentum    reads momentum, normalized gradient; writes momentum             12
 //   step        reads value, momentum; writes value                              12
@@ -13,6 +16,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/ops/adam_update.h"
+#include "onebit/ops/lamb_update.h"
 #include "onebit/ops/onebit_update.h"
 #include "onebit/tensor/tensor.h"
 
@@ -83,6 +87,30 @@ void adam(benchmark::State& state, bool copies) {
   });
 }
 
+// With tensors as large as a layer's of bert-base, and the small ones between them.
+void lamb(benchmark::State& state, bool copies) {
+  const Tensor value = filled(1), gradient = filled(0.1f), momentum = filled(0),
+               variance = filled(0);
+  const Tensor compute = Tensor::zeros(Device{}, DType::kBF16, {copies ? kElements : 0});
+  std::vector<LambTensor> tensors;
+  for (int64_t begin = 0, block = 0; begin < kElements; begin = tensors.back().end) {
+    const int64_t size = tensors.size() % 2 == 0 ? 768 * 768 : 768;
+    tensors.push_back({begin, std::min(begin + size, kElements), block, 0.01});
+    block = tensors.back().end_block();
+  }
+  const Tensor ratio = Tensor::zeros({}, DType::kF32, {static_cast<int64_t>(tensors.size())});
+  measure(state, copies ? 42 : 40, [&](Context& context) {
+    lamb_update(context, {.value = value.view(),
+                          .compute_value = copies ? compute.view() : View(),
+                          .gradient = gradient.view(),
+                          .momentum = momentum.view(),
+                          .variance = variance.view(),
+                          .ratio = ratio.view(),
+                          .tensors = tensors,
+                          .learning_rate = 1e-6});
+  });
+}
+
 // Of one of several ranks, or alone.
 void normalize(benchmark::State& state, bool alone) {
   const auto zeros = [](DType type, int64_t count) { return Tensor::zeros({}, type, {count}); };
@@ -149,6 +177,8 @@ void step(benchmark::State& state) {
 
 BENCHMARK_CAPTURE(adam, f32, false)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
 BENCHMARK_CAPTURE(adam, bf16, true)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
+BENCHMARK_CAPTURE(lamb, f32, false)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
+BENCHMARK_CAPTURE(lamb, bf16, true)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
 BENCHMARK_CAPTURE(normalize, ranks, false)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
 BENCHMARK_CAPTURE(normalize, alone, true)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);
 BENCHMARK(momentum)->Arg(1)->Arg(2)->UseManualTime()->Iterations(1);

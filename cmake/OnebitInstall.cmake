@@ -12,7 +12,7 @@ install(TARGETS ${floors} onebit_flags onebit_all EXPORT onebitTargets
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         REGEX "/onebit/kernels$" EXCLUDE
-        REGEX "/onebit/ops/(attention|adam_update)_[^/]*$" EXCLUDE
+        REGEX "/onebit/ops/(attention|adam_update|lamb_update)_[^/]*$" EXCLUDE
         PATTERN "*_inl.h" EXCLUDE)
 install(FILES onebit/kernels/blocks.h onebit/kernels/dropout.h onebit/kernels/update_range.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/kernels)

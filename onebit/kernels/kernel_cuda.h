@@ -117,21 +117,27 @@ __device__ inline float warp_max(float value) {
 }
 
 // Two sums over the threads of a block of whole warps, at most 1024; every thread ends with them.
-struct Sums {
-  float first, second;
+template <typename T>
+struct SumsOf {
+  T first, second;
 };
-__device__ inline Sums block_sums(Sums mine) {
-  __shared__ Sums partial[kWarp];
+template <typename T>
+__device__ SumsOf<T> block_sums_of(SumsOf<T> mine) {
+  __shared__ SumsOf<T> partial[kWarp];
   mine = {warp_sum(mine.first), warp_sum(mine.second)};
   __syncthreads();  // the sums before these have been read
   if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = mine;
   __syncthreads();
-  Sums total{0, 0};
+  SumsOf<T> total{0, 0};
   for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp) {
     total.first += partial[warp].first;
     total.second += partial[warp].second;
   }
   return total;
+}
+using Sums = SumsOf<float>;
+__device__ inline Sums block_sums(Sums mine) {
+  return block_sums_of(mine);
 }
 __device__ inline float block_sum(float mine) {
   return block_sums({mine, 0}).first;

@@ -6,7 +6,7 @@
 
 namespace onebit::optim {
 
-AdamOptions read_adam_options(Keys& params) {
+AdamOptions read_moment_options(Keys& params) {
   AdamOptions options;
   params.number("lr", options.learning_rate, at_least(0),
                 "base learning rate: of schedules that scale one, and without a schedule");
@@ -15,17 +15,21 @@ AdamOptions read_adam_options(Keys& params) {
                  "decay of the averages of the gradient and of its square, per update");
   options.beta1 = betas[0];
   options.beta2 = betas[1];
-  params.number("eps", options.epsilon, at_least(0),
-                "added to the root of the variance (outside the root)");
+  params.number("eps", options.epsilon, at_least(0), "added to the root of the variance");
   params.number("weight_decay", options.weight_decay, at_least(0),
                 "weight decay; biases and layer norms have none");
-  params.boolean("adam_w_mode", options.decoupled_decay,
-                 "decoupled weight decay; false adds weight_decay * value to gradients");
   params.boolean("bias_correction", options.bias_correction,
                  "divide the averages by 1 - the products of the betas");
   params.fixed("amsgrad", false, "AMSGrad is not implemented");
   params.fixed("max_grad_norm", 0.0,
                "the top-level key gradient_clipping clips, by a norm that all ranks agree on");
+  return options;
+}
+
+AdamOptions read_adam_options(Keys& params) {
+  AdamOptions options = read_moment_options(params);
+  params.boolean("adam_w_mode", options.decoupled_decay,
+                 "decoupled weight decay; false adds weight_decay * value to gradients");
   params.accepted("torch_adam", "chooses a kernel in DeepSpeed; here there is one");
   params.accepted("set_grad_none", "how PyTorch clears gradients; here they have one buffer");
   return options;

@@ -15,7 +15,9 @@ struct AdamOptions {
   bool bias_correction = true;
 };
 
-// Their keys of optimizer.params.
+// Their keys of optimizer.params: those that say how moments are made and what decays.
+AdamOptions read_moment_options(Keys& params);
+// The same, and how Adam decays.
 AdamOptions read_adam_options(Keys& params);
 
 // For the table at the start: "lr 0.001, betas 0.9 0.999, eps 1e-08, decay 0.01".

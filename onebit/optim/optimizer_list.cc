@@ -1,6 +1,7 @@
 #include "onebit/optim/optimizer_list.h"
 
 #include "onebit/optim/adam.h"
+#include "onebit/optim/lamb.h"
 #include "onebit/optim/onebit_adam.h"
 
 namespace onebit::optim {
@@ -15,6 +16,8 @@ struct OptimizerEntry {
 constexpr OptimizerEntry kOptimizers[] = {
     {"Adam", read_adam},
     {"AdamW", read_adam},
+    {"Lamb", read_lamb},
+    {"FusedLamb", read_lamb},
     {"OneBitAdam", read_onebit_adam},
 };
 
@@ -24,8 +27,8 @@ std::shared_ptr<const OptimizerRecipe> read_optimizer(Keys section) {
   // DeepSpeed's others are no slips of the pen, and are not suggested.
   Kinds kinds = {.any_case = true,
                  .required = true,
-                 .elsewhere = {"Lamb", "OneBitLamb", "ZeroOneAdam"},
-                 .instead = "use OneBitAdam for compressed exchange, AdamW without"};
+                 .elsewhere = {"OneBitLamb", "ZeroOneAdam"},
+                 .instead = "use OneBitAdam for compressed exchange, AdamW or Lamb without"};
   for (const OptimizerEntry& entry : kOptimizers) kinds.names.emplace_back(entry.name);
   std::shared_ptr<const OptimizerRecipe> recipe;
   section.kinds(kinds, "the optimizer, in any case of letters",

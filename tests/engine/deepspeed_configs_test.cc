@@ -62,6 +62,25 @@ TEST(DeepSpeedConfigs, FineTuningWithAdam) {
   EXPECT_EQ(noticed(config), std::set<std::string>{"steps_per_print"});
 }
 
+// Phase 2 of DeepSpeed's BERT example with LAMB. Its engine refuses LAMB with bf16; here the type
+// of the computation is nothing to an optimizer.
+TEST(DeepSpeedConfigs, PreTrainingWithLamb) {
+  for (const char* type :
+       {R"("fp16": {"enabled": true, "loss_scale": 0})", R"("bf16": {"enabled": true})"}) {
+    const EngineConfig config = parse(R"({
+      "train_batch_size": 32768, "train_micro_batch_size_per_gpu": 16, "steps_per_print": 1000,
+      "prescale_gradients": false, "gradient_clipping": 1.0, "wall_clock_breakdown": false,
+      "optimizer": {"type": "Lamb", "params": {"lr": 2e-3, "weight_decay": 0.01,
+        "bias_correction": false, "max_coeff": 0.3, "min_coeff": 0.01}}, )" +
+                                      std::string(type) + "}");
+    EXPECT_EQ(config.optimizer->learning_rate(), 2e-3);
+    EXPECT_NE(config.optimizer->describe().find("trust ratio 0.01 to 0.3"), std::string::npos);
+    EXPECT_EQ(config.batch.train, 32768);
+    EXPECT_EQ(noticed(config), (std::set<std::string>{"steps_per_print", "prescale_gradients",
+                                                      "wall_clock_breakdown"}));
+  }
+}
+
 // Everything that may stand in a config without being asked for.
 TEST(DeepSpeedConfigs, SectionsThatAreOff) {
   const EngineConfig config = parse(R"({
@@ -89,7 +108,7 @@ TEST(DeepSpeedConfigs, SectionsThatAreOff) {
 TEST(DeepSpeedConfigs, WhatIsAskedAndNotThereIsRefusedByName) {
   const std::string adam = R"("optimizer": {"type": "Adam"})";
   const std::pair<std::string, const char*> refused[] = {
-      {R"("optimizer": {"type": "Lamb", "params": {"lr": 2e-3, "max_coeff": 0.3}})",
+      {R"("optimizer": {"type": "OneBitLamb", "params": {"lr": 2e-3, "coeff_beta": 0.9}})",
        "optimizer.type"},
       {R"("optimizer": {"type": "ZeroOneAdam", "params": {"var_freeze_step": 12}})",
        "optimizer.type"},

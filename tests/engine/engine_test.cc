@@ -12,6 +12,7 @@ namespace onebit::engine {
 namespace {
 
 constexpr const char* kAdam = R"({"type": "AdamW", "params": {"lr": 1e-3, "weight_decay": 0.01}})";
+constexpr const char* kLamb = R"({"type": "Lamb", "params": {"lr": 1e-2, "weight_decay": 0.01}})";
 constexpr const char* kOneBit =
     R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
 
@@ -39,12 +40,14 @@ Trace train(const EngineConfig& config, int world, int steps) {
 }
 
 TEST(Engine, TwoRanksEqualOneRankWithAccumulation) {
-  const Trace one = train(toy_config(kAdam, 8, 4), 1, 15);
-  const Trace two = train(toy_config(kAdam, 8, 4), 2, 15);
-  for (size_t step = 0; step < one.losses.size(); ++step) {
-    EXPECT_NEAR(one.losses[step], two.losses[step], 1e-5 * one.losses[step]) << step;
+  for (const char* optimizer : {kAdam, kLamb}) {
+    const Trace one = train(toy_config(optimizer, 8, 4), 1, 15);
+    const Trace two = train(toy_config(optimizer, 8, 4), 2, 15);
+    for (size_t step = 0; step < one.losses.size(); ++step) {
+      EXPECT_NEAR(one.losses[step], two.losses[step], 1e-5 * one.losses[step]) << step;
+    }
+    for (size_t i = 0; i < one.values.size(); ++i) EXPECT_NEAR(one.values[i], two.values[i], 1e-5);
   }
-  for (size_t i = 0; i < one.values.size(); ++i) EXPECT_NEAR(one.values[i], two.values[i], 1e-5);
 }
 
 TEST(Engine, OverlapChangesNothing) {
@@ -94,9 +97,11 @@ TEST(Engine, WarnsOfF16OnTheWireWithoutALossScale) {
 }
 
 TEST(Engine, ClipsByTheNormOfTheAverage) {
-  const Trace trace = train(toy_config(kAdam, 4, 2, R"(, "gradient_clipping": 0.01)"), 2, 2);
-  EXPECT_GT(trace.outcomes[0].gradient_norm, 0.01);
-  EXPECT_NEAR(trace.outcomes[0].clip_coefficient * trace.outcomes[0].gradient_norm, 0.01, 1e-6);
+  for (const char* optimizer : {kAdam, kLamb}) {
+    const Trace trace = train(toy_config(optimizer, 4, 2, R"(, "gradient_clipping": 0.01)"), 2, 2);
+    EXPECT_GT(trace.outcomes[0].gradient_norm, 0.01);
+    EXPECT_NEAR(trace.outcomes[0].clip_coefficient * trace.outcomes[0].gradient_norm, 0.01, 1e-6);
+  }
 }
 
 constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
@@ -303,6 +308,9 @@ INSTANTIATE_TEST_SUITE_P(Phases, NotFinite,
                                          std::tuple{kOneBit, 15, kClip},
                                          // A scale that is fixed cannot be at fault.
                                          std::tuple{kAdam, 3, R"(, "fp16": {"enabled": true,
+                                                                  "loss_scale": 128})"},
+                                         std::tuple{kLamb, 3, ""},
+                                         std::tuple{kLamb, 3, R"(, "fp16": {"enabled": true,
                                                                   "loss_scale": 128})"}));
 
 TEST(Engine, ReportsOneStepForEachAccumulation) {

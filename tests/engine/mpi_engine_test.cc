@@ -32,6 +32,7 @@ TEST(MpiEngine, TrainsToTheBitsOfThreads) {
       R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
   const std::array<std::string, 3> cases[] = {
       {R"({"type": "AdamW", "params": {"lr": 1e-3}})", R"(, "communication_data_type": "bf16")"},
+      {R"({"type": "Lamb", "params": {"lr": 1e-2}})", R"(, "gradient_clipping": 0.1)"},
       {one_bit},
       {one_bit, R"(, "gradient_clipping": 0.1)"},
       {one_bit, R"(, "gradient_clipping": 0.1)", R"(, "clip": "exact")"}};

@@ -5,6 +5,7 @@
 #include "onebit/ops/activation.h"
 #include "onebit/ops/attention.h"
 #include "onebit/ops/embedding.h"
+#include "onebit/ops/lamb_update.h"
 #include "onebit/ops/linear.h"
 #include "onebit/ops/reduce.h"
 #include "onebit/ops/residual_norm.h"
@@ -115,6 +116,17 @@ class Layer {
                                   .grad_gamma = gradient_.view(),
                                   .grad_beta = gradient_.view()});
     squared_norm(context_, grad_weight_.view());
+    const auto slice = [&](int64_t index) {
+      return log_sum_exp_.view().rows(rows / 2 * index, rows / 2 * (index + 1));
+    };
+    const LambTensor tensors[] = {{0, 1, 0, 0.01}, {1, rows / 2, 1, 0}};
+    lamb_update(context_, {.value = slice(0),
+                           .compute_value = {},
+                           .gradient = slice(1),
+                           .momentum = slice(2),
+                           .variance = slice(3),
+                           .ratio = mean_.view().rows(0, 2),
+                           .tensors = tensors});
   }
 
  private:

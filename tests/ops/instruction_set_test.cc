@@ -9,6 +9,7 @@
 #include "onebit/ops/attention.h"
 #include "onebit/ops/cross_entropy.h"
 #include "onebit/ops/dropout.h"
+#include "onebit/ops/lamb_update.h"
 #include "onebit/ops/reduce.h"
 #include "onebit/ops/residual_norm.h"
 #include "onebit/tensor/tensor.h"
@@ -89,6 +90,23 @@ std::vector<float> run(DType dtype, bool baseline) {
   const Tensor sums = Tensor::zeros({}, DType::kF32, {kHidden});
   column_sum(context, {.x = x.view(), .sum = sums.view()});
   append(all, sums);
+  const int64_t elements = kRows * kHidden;
+  const Tensor value = numbers(DType::kF32, {elements}),
+               gradient = numbers(DType::kF32, {elements});
+  const Tensor momentum = Tensor::zeros({}, DType::kF32, {elements});
+  const Tensor variance = Tensor::zeros({}, DType::kF32, {elements});
+  const Tensor ratio = Tensor::zeros({}, DType::kF32, {2});
+  const LambTensor tensors[] = {{0, 101, 0, 0.01}, {101, elements, 1, 0}};
+  lamb_update(context, {.value = value.view(),
+                        .compute_value = {},
+                        .gradient = gradient.view(),
+                        .momentum = momentum.view(),
+                        .variance = variance.view(),
+                        .ratio = ratio.view(),
+                        .tensors = tensors,
+                        .learning_rate = 0.1});
+  append(all, value);
+  append(all, ratio);
   return all;
 }
 

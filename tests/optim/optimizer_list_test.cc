@@ -49,6 +49,24 @@ TEST(OptimizerList, TypesInAnyCase) {
   EXPECT_FALSE(through_gradients->followed_adam()->decoupled_decay);
 }
 
+TEST(OptimizerList, LambAsDeepSpeedsUsersWriteIt) {
+  for (const char* type : {"Lamb", "LAMB", "FusedLamb", "lamb"}) {
+    const auto recipe = parse(fmt::format(R"({{"type": "{}", "params": {{
+        "lr": 11e-3, "weight_decay": 0.01, "bias_correction": false, "betas": [0.9, 0.98],
+        "eps": 1e-6, "max_coeff": 0.3, "min_coeff": 0.02, "max_grad_norm": 0.0, "amsgrad": false,
+        "eps_inside_sqrt": true}}}})",
+                                          type));
+    EXPECT_EQ(recipe->learning_rate(), 11e-3);
+    EXPECT_FALSE(recipe->compresses());
+    EXPECT_EQ(recipe->followed_adam(), nullptr);
+    EXPECT_EQ(recipe->describe(),
+              "lr 0.011, betas 0.9 0.98, eps 1e-06, decay 0.01, no bias correction, trust ratio "
+              "0.02 to 0.3, eps inside the root");
+  }
+  EXPECT_EQ(parse(R"({"type": "Lamb"})")->describe(),
+            "lr 0.001, betas 0.9 0.999, eps 1e-08, decay 0, trust ratio 0.01 to 10");
+}
+
 TEST(OptimizerList, FreezeOptions) {
   const FreezeOptions automatic =
       freeze_options_of(R"({"freeze_step": "auto", "freeze_window": 200})");
@@ -93,22 +111,52 @@ TEST(OptimizerList, Errors) {
   expect_error(R"({"type": "Adam", "params": {"amsgrad": true}})", "AMSGrad");
 }
 
+TEST(OptimizerList, ErrorsOfLamb) {
+  const std::pair<const char*, const char*> refused[] = {
+      {R"("min_coeff": 0.5, "max_coeff": 0.3)", "min_coeff` is 0.5, above max_coeff, 0.3"},
+      {R"("min_coeff": 11)", "min_coeff` is 11, above max_coeff, 10"},
+      {R"("min_coeff": -0.1)", "min_coeff` is -0.1; a trust ratio is not negative"},
+      {R"("max_coeff": -1)", "max_coeff` is -1; "},
+      {R"("max_coeff": 0)", "max_coeff` is 0; "},
+      {R"("max_coeff": "0.3")", "max_coeff"},
+      {R"("min_coeff": [0.01])", "min_coeff"},
+      {R"("eps_inside_sqrt": 1)", "eps_inside_sqrt"},
+      {R"("bias_correction": "no")", "bias_correction"},
+      {R"("lr": -1)", "lr` is -1"},
+      {R"("eps": -1e-8)", "eps` is"},
+      {R"("weight_decay": -0.01)", "weight_decay` is -0.01"},
+      {R"("betas": [1.0, 0.999])", "betas"},
+      {R"("amsgrad": true)", "AMSGrad"},
+      {R"("max_grad_norm": 1.0)", "gradient_clipping"},
+      {R"("adam_w_mode": true)", "part of the update whose norm"},
+      {R"("max_coef": 1)", "max_coeff"},
+      {R"("freeze_step": 10)", "freeze_step"}};
+  for (const auto& [params, part] : refused) {
+    expect_error(fmt::format(R"({{"type": "Lamb", "params": {{{}}}}})", params).c_str(), part);
+  }
+  expect_error(R"({"type": "Adam", "params": {"max_coeff": 1}})", "max_coeff");
+}
+
 TEST(OptimizerList, SuggestsOnlyWhatThereIs) {
-  for (const char* typo : {"Lam", "Lambb", "OneBitLam", "ZeroOneAdm"}) {
+  for (const char* typo : {"OneBitLam", "ZeroOneAdm"}) {
     const std::string text = fmt::format(R"({{"type": "{}"}})", typo);
     try {
       parse(text);
       ADD_FAILURE() << typo << " was accepted";
     } catch (const Error& error) {
       const std::string message = error.what();
-      EXPECT_NE(message.find("must be one of Adam, AdamW, OneBitAdam"), std::string::npos)
+      EXPECT_NE(message.find("must be one of Adam, AdamW, Lamb, FusedLamb, OneBitAdam"),
+                std::string::npos)
           << message;
-      for (const char* absent : {"Lamb,", "OneBitLamb", "ZeroOneAdam", "\"Lamb\""}) {
+      for (const char* absent : {"OneBitLamb", "ZeroOneAdam"}) {
         EXPECT_EQ(message.find(absent), std::string::npos) << message;
       }
     }
   }
-  expect_error(R"({"type": "OneBitLamb"})", "does not have yet");
+  for (const char* absent : {R"({"type": "OneBitLamb"})", R"({"type": "ZeroOneAdam"})"}) {
+    expect_error(absent, "does not have yet");
+  }
+  expect_error(R"({"type": "Lambb"})", "did you mean \"Lamb\"");
 }
 
 }  // namespace

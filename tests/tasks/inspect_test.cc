@@ -161,6 +161,16 @@ TEST_F(InspectTest, RecipesOfBothTasks) {
   EXPECT_NE(inspection_text(squad).find("64"), std::string::npos);
 }
 
+TEST_F(InspectTest, EveryRecipeThatIsShippedReads) {
+  std::set<std::string> types;
+  for (const auto& file : std::filesystem::directory_iterator(ONEBIT_SOURCE_DIR "/recipes")) {
+    const Json recipe = inspect(file.path(), false);
+    EXPECT_GT(recipe["batch"]["train"], 0) << file.path();
+    types.insert(read_json(file.path())["optimizer"]["type"].get<std::string>());
+  }
+  EXPECT_EQ(types, (std::set<std::string>{"Adam", "AdamW", "Lamb", "OneBitAdam"}));
+}
+
 TEST_F(InspectTest, SaysWhatIsWrongWithWhatItCannotTellAbout) {
   const auto error_of = [](const Path& path, bool verify) -> std::string {
     try {

@@ -1,0 +1,39 @@
+#include "onebit/ops/lamb_update.h"
+
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
+
+namespace onebit::ops {
+
+ONEBIT_DEVICE_OP(void, lamb_update, const LambUpdate&);
+
+namespace {
+
+void check_tensors(std::span<const LambTensor> tensors, int64_t elements) {
+  int64_t end = 0, block = 0;
+  for (const LambTensor& tensor : tensors) {
+    ONEBIT_INVARIANT(tensor.begin == end && tensor.end > tensor.begin);
+    ONEBIT_INVARIANT(tensor.first_block == block);
+    end = tensor.end;
+    block = tensor.end_block();
+  }
+  ONEBIT_INVARIANT(end == elements);
+}
+
+}  // namespace
+
+void lamb_update(Context& context, const LambUpdate& a) {
+  const kernels::ArgumentCheck check(context, "lamb_update");
+  const Shape flat{a.value.elements()};
+  check.view("value", a.value, DType::kF32, flat);
+  check.view("gradient", a.gradient, DType::kF32, flat);
+  check.view("momentum", a.momentum, DType::kF32, flat);
+  check.view("variance", a.variance, DType::kF32, flat);
+  check.view("ratio", a.ratio, DType::kF32, {static_cast<int64_t>(a.tensors.size())});
+  check.optional("compute_value", a.compute_value, a.compute_value.dtype(), flat);
+  check_tensors(a.tensors, flat[0]);
+  ONEBIT_INVARIANT(a.min_ratio >= 0 && a.max_ratio >= a.min_ratio);
+  on_device::lamb_update(context, a);
+}
+
+}  // namespace onebit::ops
