@@ -43,7 +43,7 @@ class BucketExchange {
   static constexpr int kSlots = 3;
 
   // The buffers of one bucket under way.
-  struct Flight {
+  struct InFlightBucket {
     int slot = 0;
     int64_t bucket = -1;
     Range chunk;  // what this rank owns of it
@@ -71,17 +71,19 @@ class BucketExchange {
   // Books the buffers; called once by the constructor of the derived class.
   void book();
   // With uses_caller_memory: points send, result and gathered at it.
-  virtual void set_memory(Flight&) {}
+  virtual void set_memory(InFlightBucket&) {}
   // Fills `send` with all chunks in rank order.
-  virtual void pack(Context& context, Flight& flight) = 0;
+  virtual void pack(Context& context, InFlightBucket& in_flight) = 0;
   // `received`, this rank's chunk from every rank in rank order, into `result`.
-  virtual void reduce(Context& context, Flight& flight) = 0;
+  virtual void reduce(Context& context, InFlightBucket& in_flight) = 0;
   // `gathered`, all chunks in rank order, to where the caller wants them.
-  virtual void unpack(Context& context, Flight& flight) = 0;
+  virtual void unpack(Context& context, InFlightBucket& in_flight) = 0;
 
  private:
-  Flight& flight_of(int64_t number) { return flights_[static_cast<size_t>(number % slots_)]; }
-  void prepare(Flight& flight, int64_t bucket);
+  InFlightBucket& in_flight_of(int64_t number) {
+    return in_flight_[static_cast<size_t>(number % slots_)];
+  }
+  void prepare(InFlightBucket& in_flight, int64_t bucket);
   void start_scatter(Context& context, int64_t bucket);
   void start_gather(Context& context);
   void complete(Context& context);
@@ -90,7 +92,7 @@ class BucketExchange {
   Buckets buckets_;
   ExchangeSeconds seconds_;
   int64_t slots_;  // of which no more are needed than there are buckets
-  std::array<Flight, kSlots> flights_;
+  std::array<InFlightBucket, kSlots> in_flight_;
   int64_t submitted_ = 0, gathered_ = 0, completed_ = 0;
 };
 

@@ -25,10 +25,10 @@ class DenseExchange final : public BucketExchange {
  protected:
   int64_t chunk_bytes(Range chunk) const override;
   bool uses_caller_memory() const override { return wire_ == DType::kF32; }
-  void set_memory(Flight& flight) override;
-  void pack(Context& context, Flight& flight) override;
-  void reduce(Context& context, Flight& flight) override;
-  void unpack(Context& context, Flight& flight) override;
+  void set_memory(InFlightBucket& in_flight) override;
+  void pack(Context& context, InFlightBucket& in_flight) override;
+  void reduce(Context& context, InFlightBucket& in_flight) override;
+  void unpack(Context& context, InFlightBucket& in_flight) override;
 
  private:
   DType wire_;

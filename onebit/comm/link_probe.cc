@@ -38,9 +38,9 @@ class ProbeExchange final : public BucketExchange {
 
  protected:
   int64_t chunk_bytes(Range chunk) const override { return chunk.elements(); }
-  void pack(Context&, Flight&) override {}
-  void reduce(Context&, Flight&) override {}
-  void unpack(Context&, Flight&) override {}
+  void pack(Context&, InFlightBucket&) override {}
+  void reduce(Context&, InFlightBucket&) override {}
+  void unpack(Context&, InFlightBucket&) override {}
 };
 
 // Buckets are cut on blocks, and every rank is to own a part.

@@ -93,9 +93,9 @@ class CompressedAllReduce final : public comm::BucketExchange {
 
  protected:
   int64_t chunk_bytes(comm::Range chunk) const override;
-  void pack(Context& context, Flight& flight) override;
-  void reduce(Context& context, Flight& flight) override;
-  void unpack(Context& context, Flight& flight) override;
+  void pack(Context& context, InFlightBucket& in_flight) override;
+  void reduce(Context& context, InFlightBucket& in_flight) override;
+  void unpack(Context& context, InFlightBucket& in_flight) override;
 
  private:
   bool bypassed() const;
