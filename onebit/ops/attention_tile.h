@@ -36,9 +36,9 @@ struct AttentionLayout {
 };
 
 // Cuts typed pieces off a block of memory.
-class Carver {
+class ScratchCursor {
  public:
-  explicit Carver(std::byte* data) : data_(data) {}
+  explicit ScratchCursor(std::byte* data) : data_(data) {}
   template <typename T>
   T* take(int64_t elements) {
     T* piece = reinterpret_cast<T*>(data_);
