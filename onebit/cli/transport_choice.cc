@@ -10,37 +10,38 @@ namespace {
 using comm::DeviceTransport;
 
 // What the recipe asks for.
-struct Wish {
+struct TransportRequest {
   std::string backend;  // empty: nothing
   bool cuda_aware = false;
 };
 
-Wish wish_of(const Json& recipe) {
-  Wish wish;
+TransportRequest request_of(const Json& recipe) {
+  TransportRequest request;
   const Json* part = &recipe;
   for (const char* key : {"optimizer", "params"}) {
     const auto found = part->find(key);
-    if (found == part->end()) return wish;
+    if (found == part->end()) return request;
     part = &*found;
   }
   const auto backend = part->find("comm_backend_name"), aware = part->find("cuda_aware");
-  if (backend != part->end()) wish.backend = backend->dump();
-  if (aware != part->end()) wish.cuda_aware = aware->is_boolean() && aware->get<bool>();
-  return wish;
+  if (backend != part->end()) request.backend = backend->dump();
+  if (aware != part->end()) request.cuda_aware = aware->is_boolean() && aware->get<bool>();
+  return request;
 }
 
-DeviceTransport transport_of(const Wish& wish, int local_ranks, int devices) {
+DeviceTransport transport_of(const TransportRequest& request, int local_ranks, int devices) {
   const auto through_mpi = [&] {
-    return comm::mpi_transport(wish.cuda_aware, comm::mpi_takes_device_memory());
+    return comm::mpi_transport(request.cuda_aware, comm::mpi_takes_device_memory());
   };
-  if (wish.backend.empty()) {
+  if (request.backend.empty()) {
     // As in DeepSpeed cuda_aware says nothing to NCCL.
     const DeviceTransport best = comm::default_transport(local_ranks, devices);
     return best == DeviceTransport::kStaged ? through_mpi() : best;
   }
-  if (wish.backend == "\"mpi\"") return through_mpi();
-  require(wish.backend == "\"nccl\"",
-          "optimizer.params.comm_backend_name is {}; it must be \"nccl\" or \"mpi\"", wish.backend);
+  if (request.backend == "\"mpi\"") return through_mpi();
+  require(request.backend == "\"nccl\"",
+          "optimizer.params.comm_backend_name is {}; it must be \"nccl\" or \"mpi\"",
+          request.backend);
   require(
       local_ranks <= devices,
       "optimizer.params.comm_backend_name is \"nccl\", which wants a device for every rank, but "
@@ -62,7 +63,7 @@ void choose_transport(comm::World& world, const Context& context, const Json& re
   int64_t devices = memory::cuda_device_count();  // of the machine that has fewest
   world.communicator().all_reduce(std::span(&devices, 1), comm::Reduction::kMin);
   const DeviceTransport transport =
-      transport_of(wish_of(recipe), local_ranks, static_cast<int>(devices));
+      transport_of(request_of(recipe), local_ranks, static_cast<int>(devices));
   world.use_device(context.device(), transport);
   if (world.communicator().rank() == 0) log_info("transport: {}", name_of(transport));
 }
