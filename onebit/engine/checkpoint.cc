@@ -70,7 +70,7 @@ std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
   std::vector<std::string> others = folder_.tags();
   std::erase(others, *found);
   std::reverse(others.begin(), others.end());
-  return with_way_out(others, [&] {
+  return suggest_other_checkpoints(others, [&] {
     SavedCheckpoint saved = read_checkpoint(folder_.folder(*found), *found, rank_, world_size_);
     saved.other_tags = others;
     return saved;

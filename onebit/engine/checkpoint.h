@@ -28,7 +28,7 @@ struct SavedCheckpoint {
 
 // What `read` returns. Its errors, with the checkpoints that could be gone on from instead.
 template <typename Read>
-auto with_way_out(const std::vector<std::string>& other_tags, const Read& read) {
+auto suggest_other_checkpoints(const std::vector<std::string>& other_tags, const Read& read) {
   try {
     return read();
   } catch (const Error& error) {

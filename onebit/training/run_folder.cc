@@ -66,7 +66,8 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
           "{}: the run was started with another vocabulary; name the data or the model that it was "
           "started with",
           place);
-  engine::with_way_out(saved.other_tags, [&] { load_values(table, saved.model_folder, {}); });
+  engine::suggest_other_checkpoints(saved.other_tags,
+                                    [&] { load_values(table, saved.model_folder, {}); });
   engine.load(saved.shards);
   engine.broadcast_values();
   std::vector<std::string> told = {
