@@ -7,7 +7,7 @@
 #include "onebit/base/partial_folder.h"
 #include "onebit/convert/convert_config.h"
 #include "onebit/convert/task_heads.h"
-#include "onebit/formats/mapped_source.h"
+#include "onebit/formats/renamed_source.h"
 #include "onebit/metrics/human.h"
 #include "onebit/training/model_folder.h"
 
@@ -83,7 +83,7 @@ class Conversion {
     open();
     formats::HuggingFaceFolder model = describe_model(options_, source_, lines_);
     formats::cut_vocabulary(plan_, model.config.vocab_size);
-    auto tensors = std::make_shared<formats::MappedSource>(opened_.tensors, std::move(plan_));
+    auto tensors = std::make_shared<formats::RenamedSource>(opened_.tensors, std::move(plan_));
     match(model.config, *tensors);
     tell_skipped(tensors->skipped(), lines_);
     model.config.torch_dtype = written_type(*tensors);
@@ -140,7 +140,7 @@ class Conversion {
              std::shared_ptr<const formats::TensorSource> tensors) {
     if (options_.naming != formats::Naming::kHuggingFace) {
       NamePlan plan = formats::plan_from_ours(tensors->entries(), options_.naming, source_.place);
-      tensors = std::make_shared<formats::MappedSource>(std::move(tensors), std::move(plan));
+      tensors = std::make_shared<formats::RenamedSource>(std::move(tensors), std::move(plan));
     }
     formats::write_hugging_face_folder(output.path(), model, *tensors, options_.dtype);
     const auto bytes = files::file_size(output.path() / "model.safetensors");

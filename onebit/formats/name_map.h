@@ -1,5 +1,5 @@
 // From a list of tensors in one naming to the list in another, as a plan: which tensor comes from
-// which, and by what operation. Works on names and shapes alone; MappedSource carries a plan out.
+// which, and by what operation. Works on names and shapes alone; RenamedSource carries a plan out.
 #pragma once
 
 #include <cstddef>
