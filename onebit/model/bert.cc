@@ -34,7 +34,7 @@ NormBuffers Bert::book_norm(MemoryPlan& memory, int64_t rows, bool keep_sum) con
   return norm;
 }
 
-LayerBuffers Bert::book_layer(MemoryPlan& memory, int64_t kept_rows) const {
+LayerBuffers Bert::book_layer(MemoryPlan& memory, int64_t later_rows) const {
   const int64_t rows = plan_.limits.rows, hidden = config_.hidden_size;
   const auto save = [&](int64_t count, int64_t columns) {
     return memory.book(MemoryKind::kSaved, plan_.compute, {count, columns});
@@ -46,16 +46,16 @@ LayerBuffers Bert::book_layer(MemoryPlan& memory, int64_t kept_rows) const {
     saved.log_sum_exp = memory.book(MemoryKind::kSaved, DType::kF32, {config_.heads * rows});
   }
   saved.attention_norm =
-      book_norm(memory, kept_rows, plan_.training && !plan_.memory.normalize_invertible);
-  saved.pre_activation = save(kept_rows, config_.intermediate_size);
+      book_norm(memory, later_rows, plan_.training && !plan_.memory.normalize_invertible);
+  saved.pre_activation = save(later_rows, config_.intermediate_size);
   if (plan_.training && !plan_.memory.gelu_checkpoint) {
-    saved.activated = save(kept_rows, config_.intermediate_size);
+    saved.activated = save(later_rows, config_.intermediate_size);
   }
   return saved;
 }
 
 void Bert::book_scratch(MemoryPlan& memory, int64_t most_rows) {
-  const int64_t rows = plan_.limits.rows, kept = plan_.output_rows;
+  const int64_t rows = plan_.limits.rows, output = plan_.output_rows;
   const int64_t hidden = config_.hidden_size, wide = config_.intermediate_size;
   const auto scratch = [&](int64_t count, int64_t columns) {
     return memory.book(MemoryKind::kScratch, plan_.compute, {count, columns});
@@ -69,11 +69,11 @@ void Bert::book_scratch(MemoryPlan& memory, int64_t most_rows) {
   if (!all_sums && config_.pre_layer_norm) scratch_.residual = scratch(rows, hidden);
   if (!plan_.training || plan_.memory.gelu_checkpoint)
     scratch_.activated = scratch(most_rows, wide);
-  if (kept > 0) {
-    scratch_.kept_context = scratch(kept, hidden);
-    scratch_.kept_residual = scratch(kept, hidden);
+  if (output > 0) {
+    scratch_.output_context = scratch(output, hidden);
+    scratch_.output_residual = scratch(output, hidden);
     if (plan_.training) {
-      scratch_.kept_row_keys = memory.book(MemoryKind::kScratch, DType::kU64, {kept});
+      scratch_.output_row_keys = memory.book(MemoryKind::kScratch, DType::kU64, {output});
     }
   }
   if (!plan_.training) return;
@@ -82,10 +82,10 @@ void Bert::book_scratch(MemoryPlan& memory, int64_t most_rows) {
   scratch_.grad_context = gradient(rows);
   scratch_.grad_wide = memory.book(MemoryKind::kGradients, plan_.compute,
                                    {std::max(most_rows * wide, rows * 3 * hidden)});
-  if (kept > 0) {
-    scratch_.kept_grad_y = gradient(kept);
-    scratch_.kept_grad_residual = gradient(kept);
-    scratch_.kept_grad_context = gradient(kept);
+  if (output > 0) {
+    scratch_.output_grad_y = gradient(output);
+    scratch_.output_grad_residual = gradient(output);
+    scratch_.output_grad_context = gradient(output);
   }
 }
 
@@ -126,8 +126,8 @@ LayerPass Bert::layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows o
   const bool last = layer + 1 == config_.layers;
   return {.batch = &batch,
           .training = pass,
-          .kept_rows = last ? output_rows : OutputRows(),
-          .kept_count = last ? output_count_ : batch.rows(),
+          .output_rows = last ? output_rows : OutputRows(),
+          .output_count = last ? output_count_ : batch.rows(),
           .input = &stream(layer),
           .saved = &saved_[saved_.size() == 1 ? 0 : static_cast<size_t>(layer)],
           .output = &stream(layer + 1),
@@ -184,7 +184,7 @@ View Bert::forward(Context& context, const DeviceBatch& batch, OutputRows output
 }
 
 View Bert::output_gradient() const {
-  return rows_of(plan_.output_rows > 0 ? scratch_.kept_grad_y : scratch_.grad_y, output_count_);
+  return rows_of(plan_.output_rows > 0 ? scratch_.output_grad_y : scratch_.grad_y, output_count_);
 }
 
 void Bert::embed_backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass) {

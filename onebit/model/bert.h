@@ -54,7 +54,8 @@ class Bert {
 
  private:
   NormBuffers book_norm(MemoryPlan& memory, int64_t rows, bool keep_sum) const;
-  LayerBuffers book_layer(MemoryPlan& memory, int64_t kept_rows) const;
+  // `later_rows`: rows after attention, fewer than the batch has where only output rows are wanted.
+  LayerBuffers book_layer(MemoryPlan& memory, int64_t later_rows) const;
   void book_scratch(MemoryPlan& memory, int64_t most_rows);
 
   void check(const DeviceBatch& batch, OutputRows output_rows, const TrainingPass* pass) const;
