@@ -44,7 +44,7 @@ MPI_Comm duplicate_of(MPI_Comm parent) {
   return fresh;
 }
 
-// What all communicators of the process share: a channel on which failures are told.
+// What all communicators of the process share: a channel on which failures are notified.
 class Job {
  public:
   Job() : control_(duplicate_of(MPI_COMM_WORLD)) {
@@ -56,7 +56,7 @@ class Job {
   int world_size() const { return world_size_; }
   bool failed() const { return failed_; }
 
-  // Throws PeerError once a rank has told that it failed.
+  // Throws PeerError once a rank has notified that it failed.
   void check_peers() {
     const std::lock_guard lock(mutex_);
     if (!failed_) receive_failure();
@@ -80,7 +80,7 @@ class Job {
           MPI_Request request = MPI_REQUEST_NULL;
           if (peer != rank_ && MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_CHAR, peer,
                                          kFailureTag, control_, &request) == MPI_SUCCESS) {
-            telling_.push_back(request);
+            notifying_.push_back(request);
           }
         }
       }
@@ -89,8 +89,9 @@ class Job {
     const double patience_seconds = kGraceSeconds + (failed_rank_ == rank_ ? 0 : kYieldSeconds);
     const Stopwatch stopwatch;
     while (stopwatch.seconds() < patience_seconds) {
-      int told = 0;
-      MPI_Testall(static_cast<int>(telling_.size()), telling_.data(), &told, MPI_STATUSES_IGNORE);
+      int notified = 0;
+      MPI_Testall(static_cast<int>(notifying_.size()), notifying_.data(), &notified,
+                  MPI_STATUSES_IGNORE);
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -136,7 +137,7 @@ class Job {
   std::atomic<bool> failed_{false};
   int failed_rank_ = -1;
   std::string failed_message_;
-  Requests telling_;
+  Requests notifying_;
 };
 
 // Polls instead of blocking in MPI, which would spin on a core that computes and could not see that

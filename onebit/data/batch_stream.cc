@@ -54,7 +54,7 @@ BatchStream::BatchStream(const std::vector<WeightedStore>& stores,
     sources_.push_back(std::make_unique<PairSource>(
         stores[i].store, options.pairs, options.masks,
         derived_seed(options.seed, RandomStream::kSource, i), options.threads));
-    if (!marks.empty()) sources_.back()->recall(marks[i]);
+    if (!marks.empty()) sources_.back()->restore(marks[i]);
   }
   mixture_ = Mixture(weights_of(stores, sources_));
   const uint64_t samples = first_epoch_examples();

@@ -57,7 +57,7 @@ void PairSource::build_ahead(uint64_t epoch) {
   ahead_ = std::async(std::launch::async, [this, epoch] { return build(epoch, 1); });
 }
 
-void PairSource::recall(const EpochMark& mark) {
+void PairSource::restore(const EpochMark& mark) {
   const auto [first, epoch, begin] = mark;
   const bool possible = epoch == 0 ? begin == 0 : epoch == 1 ? begin == first : begin > first;
   require(

@@ -48,8 +48,8 @@ class PairSource {
 
   const corpus::TokenStore& store() const { return *store_; }
   // A mark of a source of the same store, seed and pair options. Error: it contradicts itself.
-  void recall(const EpochMark& mark);
-  // The mark to recall in order to go on at example `counter`.
+  void restore(const EpochMark& mark);
+  // The mark to restore in order to go on at example `counter`.
   EpochMark mark(uint64_t counter);
   // Later epochs have a few more or less.
   uint64_t first_epoch_examples();

@@ -118,13 +118,13 @@ void Engine::find_local_route() {
     return;
   }
   const int64_t missing = clipper_.steps_missing();
-  if (missing > 0 && !told_of_waiting_ && communicator_.rank() == 0) {
+  if (missing > 0 && !reported_waiting_ && communicator_.rank() == 0) {
     log_info(
         "update {}: how the norm of the gradient is spread over its buckets is not known yet: for "
         "{} updates clipping is exact, and buckets leave after the backward pass",
         completed_steps_ + 1, missing);
   }
-  told_of_waiting_ = true;
+  reported_waiting_ = true;
 }
 
 void Engine::show_local_gradients(Context& context, params::Range range) {

@@ -121,7 +121,7 @@ class Engine {
   std::unique_ptr<GradientExchange> exchange_;  // absent with one rank
   GradientRoute route_ = GradientRoute::kAveraged;
   std::span<const double> norm_limits_;  // of this step, on the early route
-  bool told_of_waiting_ = false;
+  bool reported_waiting_ = false;
   std::unique_ptr<UpdateWatch> watch_;  // rank 0, when asked for
   std::unique_ptr<AdamShadow> shadow_;  // when asked for
   int64_t micro_step_ = 0;

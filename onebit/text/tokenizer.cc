@@ -166,13 +166,13 @@ class ExplainVisitor {
     word.normalized = splitter_.normalized().text();
     const int32_t unknown = splitter_.model().vocabulary->unknown_id();
     if (word.pieces.empty()) {
-      word.fate = WordFate::kVanished;
+      word.outcome = WordOutcome::kVanished;
     } else if (splitter_.normalized().characters() > kMaxWordCharacters) {
-      word.fate = WordFate::kTooLong;
+      word.outcome = WordOutcome::kTooLong;
     } else if (word.pieces.size() > 1) {
-      word.fate = WordFate::kPieces;
+      word.outcome = WordOutcome::kPieces;
     } else {
-      word.fate = word.pieces[0].id == unknown ? WordFate::kNoMatch : WordFate::kWhole;
+      word.outcome = word.pieces[0].id == unknown ? WordOutcome::kNoMatch : WordOutcome::kWhole;
     }
   }
   size_t punctuation(const char* at, const char* end) {
@@ -191,7 +191,7 @@ class ExplainVisitor {
   ExplainedWord& add(std::string_view raw) {
     const uint32_t begin = static_cast<uint32_t>(raw.data() - text_);
     const uint32_t end = begin + static_cast<uint32_t>(raw.size());
-    return words_.emplace_back(ExplainedWord{begin, end, {}, {}, WordFate::kSpecialToken});
+    return words_.emplace_back(ExplainedWord{begin, end, {}, {}, WordOutcome::kSpecialToken});
   }
 
   WordSplitter& splitter_;

@@ -70,19 +70,19 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
                                     [&] { load_values(table, saved.model_folder, {}); });
   engine.load(saved.shards);
   engine.broadcast_values();
-  std::vector<std::string> told = {
+  std::vector<std::string> report = {
       fmt::format("resumed from {} at step {}", saved.tag, saved.step)};
   for (auto& line :
        recipe_differences(saved.client_state.value("recipe", Json::object()), recipe)) {
-    told.push_back(std::move(line));
+    report.push_back(std::move(line));
   }
   if (saved.world_size != world_size) {
-    told.push_back(
+    report.push_back(
         fmt::format("written by {} ranks, read by {}: error feedback is re-distributed, so losses "
                     "continue but not bit for bit",
                     saved.world_size, world_size));
   }
-  return told;
+  return report;
 }
 
 void read_client_state(const Path& output, const std::function<void()>& read) {
