@@ -34,7 +34,7 @@ int64_t BucketExchange::wire_bytes() const {
   return total;
 }
 
-void BucketExchange::book() {
+void BucketExchange::reserve() {
   const int world = communicator_.world_size();
   int64_t largest_bucket_bytes = 0, largest_chunk_bytes = 0;
   for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {

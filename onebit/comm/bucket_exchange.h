@@ -66,10 +66,10 @@ class BucketExchange {
 
   // Bytes of a chunk on the wire.
   virtual int64_t chunk_bytes(Range chunk) const = 0;
-  // Whether the transfer uses the caller's memory (set_memory) instead of booked buffers.
+  // Whether the transfer uses the caller's memory (set_memory) instead of reserved buffers.
   virtual bool uses_caller_memory() const { return false; }
-  // Books the buffers; called once by the constructor of the derived class.
-  void book();
+  // Reserves the buffers; called once by the constructor of the derived class.
+  void reserve();
   // With uses_caller_memory: points send, result and gathered at it.
   virtual void set_memory(InFlightBucket&) {}
   // Fills `send` with all chunks in rank order.

@@ -19,7 +19,7 @@ DenseExchange::DenseExchange(Communicator& communicator, const Buckets& buckets,
   require(wire == DType::kF32 || wire == DType::kBF16 || wire == DType::kF16,
           "gradients cannot travel as {}: communication_data_type is f32, bf16 or f16",
           name_of(wire));
-  if (communicator.world_size() > 1) book();
+  if (communicator.world_size() > 1) reserve();
 }
 
 int64_t DenseExchange::chunk_bytes(Range chunk) const {

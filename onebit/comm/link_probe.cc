@@ -16,7 +16,7 @@ class ProbeExchange final : public BucketExchange {
  public:
   ProbeExchange(Communicator& communicator, int64_t bucket_bytes)
       : BucketExchange(communicator, {kSlots * bucket_bytes, bucket_bytes * 4}) {
-    book();
+    reserve();
   }
 
   // Of one bucket, by each rank: the mean, where blocks do not divide among them.

@@ -15,7 +15,7 @@ namespace onebit::compress {
 inline constexpr int64_t kMessageBytes = int64_t{64} << 10;
 
 // A bucket leaves once all of it is ready, so few large ones would leave late, and an exchange
-// books memory for a bucket's values and for kBucketsInFlight of its messages.
+// reserves memory for a bucket's values and for kBucketsInFlight of its messages.
 inline constexpr int64_t kLeastBuckets = 8;
 
 // Buckets of `least_bytes` of f32, made larger until a chunk holds kMessageBytes on the wire, but

@@ -70,7 +70,7 @@ CompressedAllReduce::CompressedAllReduce(comm::Communicator& communicator,
   server_squares_ = Tensor::zeros(device, DType::kF64, {owned_blocks, 2});
   worker_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, worker_squares_.shape());
   server_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, server_squares_.shape());
-  book();
+  reserve();
 }
 
 bool CompressedAllReduce::bypassed() const {

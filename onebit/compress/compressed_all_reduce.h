@@ -66,7 +66,7 @@ class CompressedAllReduce final : public comm::BucketExchange {
   // again: this is the time to use what arrived if another bucket will take its slot.
   using Received = std::function<void(Context&, int64_t bucket)>;
 
-  // Residuals start at zero. Books all memory here: a step allocates nothing. `received` may be
+  // Residuals start at zero. Reserves all memory here: a step allocates nothing. `received` may be
   // empty.
   CompressedAllReduce(comm::Communicator& communicator, const comm::Buckets& buckets,
                       const CompressionOptions& options, Received received = {});

@@ -6,7 +6,7 @@
 
 namespace onebit::data {
 
-// The most a batch can hold; buffers booked for it never grow.
+// The most a batch can hold; buffers reserved for it never grow.
 struct BatchBounds {
   int64_t sequences = 0;
   int64_t rows = 0;
@@ -44,7 +44,7 @@ struct Batch : PackedRows {
 
   int64_t masked() const { return static_cast<int64_t>(masked_rows.size()); }
   void clear();
-  // Books capacity, scratch for masking included; building a batch within `bounds` then allocates
+  // Reserves capacity, scratch for masking included; building a batch within `bounds` then allocates
   // nothing.
   void reserve(const BatchBounds& bounds);
 };

@@ -26,7 +26,7 @@ class Prefetcher {
   // Fills batch `ticket` and returns true, or false past the last one. Called from several threads
   // when threads > 1.
   using Build = std::function<bool(int64_t ticket, Batch& batch)>;
-  // `make` makes an empty batch with its memory booked; all are made at once.
+  // `make` makes an empty batch with its memory reserved; all are made at once.
   Prefetcher(Build build, const std::function<Batch()>& make, const PrefetchOptions& options)
       : build_(std::move(build)) {
     require(options.threads >= 1, "prefetching needs at least 1 thread, {} were given",

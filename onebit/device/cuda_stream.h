@@ -43,7 +43,7 @@ class CudaStream final : public CudaDoor {
   void copy(void* to, const void* from, int64_t size_bytes) override;
 
   cudaStream_t stream() const { return stream_; }
-  // Opened and booked when first asked for: a stream that only copies needs neither.
+  // Opened and reserved when first asked for: a stream that only copies needs neither.
   cublasLtHandle_t cublas();
   void* workspace();
   // How cuBLASLt makes each product met so far; none where it cannot.

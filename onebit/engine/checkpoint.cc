@@ -11,7 +11,7 @@ constexpr int64_t kFormatVersion = 1;
 constexpr int64_t kLargestWorld = 1 << 20;
 constexpr size_t kLongestTag = 255;
 
-// What rank 0 sees.
+// The tag that rank 0 finds, equal on every rank.
 std::optional<std::string> agreed_tag(comm::Communicator& communicator,
                                       const CheckpointFolder& folder, const std::string& wanted) {
   std::array<char, kLongestTag + 1> text{};

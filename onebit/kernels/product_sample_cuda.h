@@ -14,7 +14,7 @@ namespace onebit::kernels::cuda {
 
 class ProductSample {
  public:
-  // Whether there is memory for one beside what has been booked.
+  // Whether there is memory for one beside what has been reserved.
   static bool fits(const MatrixProduct& like);
   // Of the shape, types and epilogue of `like`. The bias is zero, as is what c is added to and what
   // the activation's gradient is taken at.

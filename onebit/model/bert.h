@@ -39,8 +39,8 @@ class Bert {
   params::Table& table() const { return *table_; }
   int word_embeddings() const { return embeddings_.word(); }
 
-  // Books everything a pass needs; passes then allocate nothing. May be called again.
-  void book(MemoryPlan& memory, const EncoderPlan& plan);
+  // Reserves everything a pass needs; passes then allocate nothing. May be called again.
+  void reserve(MemoryPlan& memory, const EncoderPlan& plan);
 
   // The last hidden states [output rows, hidden], valid until the next call. `pass` null: without
   // dropout, and no backward() may follow. Error: a batch larger than planned.
@@ -53,10 +53,10 @@ class Bert {
                 const TrainingPass& pass);
 
  private:
-  NormBuffers book_norm(MemoryPlan& memory, int64_t rows, bool keep_sum) const;
+  NormBuffers reserve_norm(MemoryPlan& memory, int64_t rows, bool keep_sum) const;
   // `later_rows`: rows after attention, fewer than the batch has where only output rows are wanted.
-  LayerBuffers book_layer(MemoryPlan& memory, int64_t later_rows) const;
-  void book_scratch(MemoryPlan& memory, int64_t most_rows);
+  LayerBuffers reserve_layer(MemoryPlan& memory, int64_t later_rows) const;
+  void reserve_scratch(MemoryPlan& memory, int64_t most_rows);
 
   void check(const DeviceBatch& batch, OutputRows output_rows, const TrainingPass* pass) const;
   const NormBuffers& stream(int64_t index) const;

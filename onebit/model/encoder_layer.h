@@ -20,7 +20,7 @@
 
 namespace onebit::model {
 
-// One sublayer's end. Booked for the largest batch; empty where nobody reads it.
+// One sublayer's end. Reserved for the largest batch; empty where nobody reads it.
 struct NormBuffers {
   Tensor sum;                   // [rows, hidden]  what the norm reads
   Tensor y;                     // [rows, hidden]

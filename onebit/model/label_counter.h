@@ -17,7 +17,7 @@ struct LabelSums {
 class LabelCounter {
  public:
   // Host memory for up to `items` items of a model on `device`.
-  void book(Device device, int64_t items);
+  void reserve(Device device, int64_t items);
   // Losses f32, correct u8, targets i32, all [items] on that device, as the work given so far
   // leaves them. Waits for nothing.
   void start(const Context&, ConstView losses, ConstView correct, ConstView targets);

@@ -1,4 +1,4 @@
-// Books the memory of a model once, and knows what each byte is for. The same code, run without a
+// Reserves the memory of a model once, and knows what each byte is for. The same code, run without a
 // device, tells how much a configuration would take.
 #pragma once
 
@@ -41,10 +41,10 @@ std::string_view name_of(MemoryKind kind);
 
 class MemoryPlan {
  public:
-  // Books on `device`; without one it only counts, and tensors come back empty.
+  // Reserves on `device`; without one it only counts, and tensors come back empty.
   explicit MemoryPlan(std::optional<Device> device) : device_(device) {}
 
-  Tensor book(MemoryKind kind, DType dtype, Shape shape);
+  Tensor reserve(MemoryKind kind, DType dtype, Shape shape);
   int64_t bytes(MemoryKind kind) const { return bytes_[static_cast<size_t>(kind)]; }
 
  private:
@@ -52,9 +52,9 @@ class MemoryPlan {
   std::array<int64_t, kMemoryKinds> bytes_{};
 };
 
-// The first `rows` rows of a booked tensor, empty where none was booked.
+// The first `rows` rows of a reserved tensor, empty where none was reserved.
 View rows_of(const Tensor& tensor, int64_t rows);
-// The beginning of a booked flat tensor as a matrix, empty where none was booked.
+// The beginning of a reserved flat tensor as a matrix, empty where none was reserved.
 View matrix_of(const Tensor& flat, int64_t rows, int64_t columns);
 
 }  // namespace onebit::model

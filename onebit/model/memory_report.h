@@ -1,4 +1,4 @@
-// What a model takes in memory, for start-up tables and `inspect`, without booking any.
+// What a model takes in memory, for start-up tables and `inspect`, without reserving any.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct MemoryRow {
   int64_t bytes = 0;
 };
 
-// Of a model's table and what its plan() has booked.
-std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& booked,
+// Of a model's table and what its plan() has reserved.
+std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& reserved,
                                      DType compute);
 // A pre-training model at one setting of the options.
 std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,

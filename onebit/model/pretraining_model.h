@@ -19,14 +19,14 @@ class PreTrainingModel {
 
   const BertConfig& config() const { return bert_.config(); }
 
-  // Books everything for micro-batches up to `limits` on the table's device and in its compute
+  // Reserves everything for micro-batches up to `limits` on the table's device and in its compute
   // type: no pass allocates afterwards. With `training` false only evaluation is possible. Returns
-  // what was booked.
+  // what was reserved.
   MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
                   bool training);
-  // What plan() books, for reports.
-  void book(MemoryPlan& memory, const BatchLimits& limits, const MemoryOptions& options,
-            bool training, DType compute);
+  // What plan() reserves, for reports.
+  void reserve(MemoryPlan& memory, const BatchLimits& limits, const MemoryOptions& options,
+               bool training, DType compute);
 
   // Weights of the two sums in the loss:
   //   loss = masked_lm * (sum over masked tokens) + next_sentence * (sum over sequences).

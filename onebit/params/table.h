@@ -60,7 +60,7 @@ class Table {
   // Declares a parameter and returns its index. Only before allocate(). Error: a name used twice.
   int add(Declaration declaration);
 
-  // Books values and gradients on `device`, zeroed; compute copies too unless `compute` is f32.
+  // Reserves values and gradients on `device`, zeroed; compute copies too unless `compute` is f32.
   void allocate(Device device, DType compute);
   // Draws initial values: a function of (seed, name, element) alone.
   void initialize(uint64_t seed);

@@ -35,7 +35,7 @@ void train(Session& run, TrainingLog& log, comm::Communicator& communicator) {
     const StepRecord record = run.train_step();
     log.step(record);
     const bool stop = interruption.agreed(communicator);
-    // A step that was skipped has the number of the one before: nothing is due by it again, but an
+    // A skipped step has the number of the step before it: nothing is due by number again, but an
     // epoch may have ended with its samples.
     const bool applied = record.outcome.applied;
     const int64_t step = record.outcome.step;
@@ -50,7 +50,7 @@ void train(Session& run, TrainingLog& log, comm::Communicator& communicator) {
   run.wait_for_checkpoint();
   if (!run.finished()) {
     log.finish();
-    log_info("asked to end: saved at step {}; add --resume to go on", saved_step);
+    log_info("asked to end: saved at step {}; add --resume to continue", saved_step);
   }
 }
 
@@ -107,8 +107,8 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
 RunSummary run_training(Context& context, Task& task, const RunOptions& options,
                         comm::Communicator& communicator) {
   Session run(context, task, options, communicator);
-  // Here, so that the other ranks hear of an error before this one has waited for its threads (a
-  // checkpoint may be in the middle of being written).
+  // The error is announced here, before this rank waits for its threads, so that other ranks learn
+  // of it at once (a checkpoint may be half written).
   comm::run_rank(communicator, [&] { run_to_the_end(context, run, options, communicator); });
   return run.summary();
 }

@@ -308,15 +308,15 @@ TEST(OneBitAdam, NotFiniteMovesNothing) {
   }
 }
 
-// All memory of both phases is booked before the first step.
+// All memory of both phases is reserved before the first step.
 TEST(OneBitAdam, BooksTheCompressedPhaseAtTheStart) {
   on_ranks(2, {.optimizer = onebit_adam_recipe(onebit_options())}, [](Trial& trial) {
     const int64_t elements = trial.table().size_elements();
-    const int64_t booked = trial.optimizer().state_bytes();
+    const int64_t reserved = trial.optimizer().state_bytes();
     // Two moments and what the worker owes.
-    EXPECT_GT(booked, 12 * elements);
+    EXPECT_GT(reserved, 12 * elements);
     trial.steps(kFreeze + 12);
-    EXPECT_EQ(trial.optimizer().state_bytes(), booked);
+    EXPECT_EQ(trial.optimizer().state_bytes(), reserved);
     return 0;
   });
 }
