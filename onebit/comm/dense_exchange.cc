@@ -6,7 +6,7 @@
 namespace onebit::comm {
 namespace {
 
-// What travels, seen as `wire` on the device where it lives.
+// Wire bytes viewed as elements of type `wire` on their device.
 View wire_view(std::span<std::byte> bytes, DType wire, Shape shape, Device device) {
   ONEBIT_INVARIANT(static_cast<int64_t>(bytes.size()) == shape.elements() * size_bytes_of(wire));
   return {bytes.data(), wire, shape, device};

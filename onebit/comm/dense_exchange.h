@@ -1,5 +1,5 @@
 // The uncompressed average over ranks, by chunk owners: every rank sends each chunk to its owner,
-// the owner adds them in rank order in f32, and sends the average to all. So every transport gives
+// the owner adds them in rank order in f32 and sends the average to all. So every transport gives
 // the same bits, and every rank ends with the same bits.
 #pragma once
 
@@ -35,7 +35,7 @@ class DenseExchange final : public BucketExchange {
   std::array<View, kSlots> values_;
 };
 
-// Bytes a ring all-reduce of `elements` values of two bytes sends from each rank: the measure for
+// Bytes that each rank sends in a ring all-reduce of `elements` values of two bytes: the measure of
 // what compression saves.
 constexpr int64_t ring_bytes_16bit(int64_t elements, int world_size) {
   return 4 * elements * (world_size - 1) / world_size;

@@ -11,7 +11,7 @@
 namespace onebit::compress {
 namespace {
 
-// Blocks coded between two looks at the network: about half a millisecond of work.
+// Blocks coded between two polls of the network: about half a millisecond of work.
 constexpr int64_t kBlocksPerPoll = 512;
 
 View bytes_view(std::span<const std::byte> bytes, Device device) {
@@ -29,7 +29,7 @@ ConstView part_of(const ConstView& flat, int64_t begin, int64_t elements) {
   return flat.empty() ? ConstView() : flat.rows(begin, begin + elements);
 }
 
-// A CUDA device is given all blocks at once: it works while the host looks at the network.
+// A CUDA device gets all blocks at once: it computes while the host polls the network.
 template <typename Work>
 void in_pieces(const Context& context, int64_t elements, const Work& work) {
   const int64_t blocks = blocks_in(elements);

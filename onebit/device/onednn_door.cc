@@ -11,7 +11,7 @@
 namespace onebit {
 namespace {
 
-// oneDNN multiplies bf16 from AVX-512 on, but emulated: only these have the instruction.
+// oneDNN emulates bf16 products on older AVX-512 processors; only these have the instruction.
 bool native_bf16() {
   const auto isa = dnnl::get_effective_cpu_isa();
   return isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;

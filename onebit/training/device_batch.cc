@@ -13,8 +13,8 @@ int64_t aligned(int64_t size_bytes) {
 }
 
 int64_t block_bytes(const data::BatchBounds& bounds) {
-  // Numbers of a batch: labels at most one for each row, two for each masked row, three for each
-  // sequence.
+  // Besides tokens and keys there is at most one label for each row, two for each masked row, three
+  // for each sequence.
   const int64_t rows = bounds.rows * (4 * size_bytes_of(DType::kI32) + size_bytes_of(DType::kU64));
   const int64_t masked = bounds.masked_rows * 2 * size_bytes_of(DType::kI32);
   const int64_t sequences = (4 * bounds.sequences + 1) * size_bytes_of(DType::kI32);
