@@ -1,5 +1,5 @@
-// JSON in with the place of every mistake, comments allowed; typed access that names the key path
-// and suggests the nearest known key.
+// Reading JSON: errors with their place, comments allowed, typed access that names the key path and
+// suggests the nearest known key.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace onebit {
 
-// Keeps the order of keys, so that what we write reads like what was given.
+// Keeps the order of keys, so that written files look like the given ones.
 using Json = nlohmann::ordered_json;
 
 // `source` names the text in errors ("recipe.json"). Comments are allowed; a key given twice in one
@@ -39,7 +39,7 @@ class JsonReader {
   double number(const std::string& key, double fallback);
   int64_t integer(const std::string& key, int64_t fallback);
   bool boolean(const std::string& key, bool fallback);
-  // As many as `fallback` has.
+  // A list of as many numbers as `fallback` has.
   std::vector<double> numbers(const std::string& key, const std::vector<double>& fallback);
   // One of `choices`; error lists them.
   std::string choice(const std::string& key, const std::string& fallback,
@@ -55,8 +55,8 @@ class JsonReader {
 
   // The object as it was given.
   const Json& given() const { return object_; }
-  // What was read so far through this reader, its copies and the readers of its inner objects:
-  // every key asked for with the value that was returned, given or not.
+  // Everything that was read so far through this reader, its copies and the readers of its inner
+  // objects: every key that was asked for, with the value returned, given or default.
   Json resolved() const;
 
   // "source: key `path.key`", for callers' own messages.
