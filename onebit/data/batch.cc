@@ -41,7 +41,7 @@ void Batch::clear() {
 
 void Batch::reserve(const BatchBounds& bounds) {
   reserve_rows(bounds);
-  // Masking sorts out its candidates at the end of these two.
+  // Masking uses the end of these two vectors for its candidates.
   const auto masked = static_cast<size_t>(bounds.masked_rows + bounds.rows);
   masked_rows.reserve(masked);
   masked_targets.reserve(masked);

@@ -1,4 +1,4 @@
-// What a training step consumes: a run of real tokens with sequence boundaries, never a padded one.
+// The data of a training step: real tokens with sequence boundaries, never a padded one.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace onebit::data {
 
-// The most a batch can hold; buffers reserved for it never grow.
+// The largest sizes of a batch; buffers reserved for them never grow.
 struct BatchBounds {
   int64_t sequences = 0;
   int64_t rows = 0;

@@ -26,7 +26,7 @@ void check_same_vocabulary(const corpus::TokenStore& first, const corpus::TokenS
           first.folder().string(), other.folder().string());
 }
 
-// The weights given, or the numbers of examples when none is.
+// The given weights, or the numbers of examples if none is given.
 std::vector<double> weights_of(const std::vector<WeightedStore>& stores,
                                const std::vector<std::unique_ptr<PairSource>>& sources) {
   const auto given = std::count_if(stores.begin(), stores.end(),

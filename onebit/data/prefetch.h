@@ -16,7 +16,7 @@ namespace onebit::data {
 
 struct PrefetchOptions {
   int threads = 1;
-  int depth = 4;  // batches held ready or in the making
+  int depth = 4;  // batches that are ready or being built
 };
 
 // Hands out batches 0, 1, 2, ... in order.
@@ -33,12 +33,12 @@ class Prefetcher {
             options.threads);
     require(options.depth >= 1, "prefetching needs a depth of at least 1, {} was given",
             options.depth);
-    // One more than are held ready: the consumer reads one.
+    // One more than are ready: the consumer reads one.
     slots_.resize(static_cast<size_t>(options.depth) + 1);
     for (Slot& each : slots_) each.batch = make();
     for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { work(); });
   }
-  // Stops and joins; a batch in the making is finished first.
+  // Stops and joins; a batch that is being built is finished first.
   ~Prefetcher() {
     {
       const std::lock_guard lock(mutex_);

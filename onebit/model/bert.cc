@@ -98,7 +98,7 @@ void Bert::reserve(MemoryPlan& memory, const EncoderPlan& plan) {
   streams_.clear();
   saved_.clear();
   embeddings_.reserve(memory, plan.limits, plan.training);
-  // Layers share what nobody reads after them: in evaluation two streams take turns.
+  // Layers share buffers that nothing reads after them: in evaluation two streams alternate.
   const bool share = !plan.training || options.full_recomputation;
   const int64_t streams = plan.training ? config_.layers + 1 : 2;
   for (int64_t index = 0; index < streams; ++index) {
@@ -216,7 +216,7 @@ void Bert::backward(Context& context, const DeviceBatch& batch, OutputRows outpu
   for (int64_t layer = config_.layers - 1; layer >= 0; --layer) {
     const LayerPass call = layer_pass(layer, batch, output_rows, &pass);
     const EncoderLayer& block = layers_[static_cast<size_t>(layer)];
-    // The last layer is what the shared buffers still hold.
+    // The shared buffers still contain the last layer.
     const bool again = plan_.memory.full_recomputation && layer + 1 < config_.layers;
     if (again) block.forward(context, call);
     block.backward(context, call);

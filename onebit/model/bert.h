@@ -1,4 +1,4 @@
-// The encoder: embeddings and layers. Heads are other classes, models put them together.
+// The encoder: embeddings and layers. Heads are other classes; models combine them.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@
 
 namespace onebit::model {
 
-// Rows whose last hidden state is wanted: at most two lists of rows (i32, each list distinct), one
-// after the other. The last layer then computes these rows alone, with unchanged results. No list:
-// every row.
+// Rows whose last hidden state is wanted: at most two lists of rows (i32, distinct within a list),
+// one after the other. The last layer then computes only these rows, with unchanged results. No
+// list: every row.
 using OutputRows = std::span<const ConstView>;
 
 struct EncoderPlan {
@@ -46,7 +46,8 @@ class Bert {
   // dropout, and no backward() may follow. Error: a batch larger than planned.
   View forward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
                const TrainingPass* pass);
-  // Where heads write the gradient of what forward() returned, overwritten: [output rows, hidden].
+  // Memory where heads write the gradient of forward()'s result, overwritten: [output rows,
+  // hidden].
   View output_gradient() const;
   // After forward() with the same arguments. Adds to the table's gradients.
   void backward(Context& context, const DeviceBatch& batch, OutputRows output_rows,

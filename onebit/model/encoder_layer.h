@@ -20,14 +20,14 @@
 
 namespace onebit::model {
 
-// One sublayer's end. Reserved for the largest batch; empty where nobody reads it.
+// The end of one sublayer. Reserved for the largest batch; empty if nothing reads it.
 struct NormBuffers {
   Tensor sum;                   // [rows, hidden]  what the norm reads
   Tensor y;                     // [rows, hidden]
   Tensor mean, inverse_stddev;  // f32 [rows]
 };
 
-// What one layer keeps for its backward pass, besides its input and its last norm.
+// The buffers that one layer keeps for its backward pass, besides its input and its last norm.
 struct LayerBuffers {
   Tensor qkv;          // [rows, 3 * hidden]
   Tensor log_sum_exp;  // f32 [heads * rows]
@@ -46,7 +46,7 @@ struct LayerScratch {
   Tensor grad_residual;  // [rows, hidden]
   Tensor grad_context;   // [rows, hidden]
   Tensor grad_wide;      // [rows, max(intermediate, 3 * hidden)]
-  // Of the last layer when only some rows are wanted, all [output rows, ...].
+  // For the last layer when only output rows are wanted, all [output rows, ...].
   Tensor output_context, output_residual, output_row_keys;
   Tensor output_grad_y, output_grad_residual, output_grad_context;
 };
@@ -90,11 +90,11 @@ class EncoderLayer {
                                   int bias, bool residual_gradient) const;
 
   kernels::Dropout dropout(const LayerPass& pass, DropoutPlace place) const;
-  // Where pre-LN's running sum lives while no norm keeps it.
+  // The memory of pre-LN's running sum while no norm keeps it.
   View running_sum(const LayerPass& pass) const;
-  // What the sublayer after `norm` adds to.
+  // The residual that the sublayer after `norm` adds to.
   View residual_after(const LayerPass& pass, const NormBuffers& norm) const;
-  // Where the matrix product before `norm` writes.
+  // The memory that the matrix product before `norm` writes to.
   View branch_of(const LayerPass& pass, const NormBuffers& norm) const;
 
   BertConfig config_;

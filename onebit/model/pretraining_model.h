@@ -1,4 +1,4 @@
-// BERT pre-training: guess masked words, and tell whether two parts belong together.
+// BERT pre-training: predict masked words, and whether the second part follows the first.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class PreTrainingModel {
   // what was reserved.
   MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
                   bool training);
-  // What plan() reserves, for reports.
+  // The reservations of plan(), for reports.
   void reserve(MemoryPlan& memory, const BatchLimits& limits, const MemoryOptions& options,
                bool training, DType compute);
 

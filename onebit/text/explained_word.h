@@ -1,4 +1,4 @@
-// Why a text became the tokens it became, word by word.
+// Explains, word by word, why a text became its tokens.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ExplainedWord {
   WordOutcome outcome;
 };
 
-// One short clause for people, such as "longest match from the left".
+// A short clause for users, such as "longest match from the left".
 std::string_view outcome_text(WordOutcome outcome);
 
 }  // namespace onebit::text

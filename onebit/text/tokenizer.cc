@@ -31,7 +31,7 @@ std::string_view special_at(const char* at, const char* end) {
   return special_token_at({at, static_cast<size_t>(end - at)});
 }
 
-// Ids on their way out are collected here, so that a word costs no growth of the vector.
+// Collects ids before they are appended, so that a word does not grow the vector.
 using IdBuffer = std::array<int32_t, 1024>;
 
 class IdVisitor {
@@ -152,7 +152,7 @@ class PieceVisitor {
   std::vector<Piece>& pieces_;
 };
 
-// Takes every word the slow way and notes what became of it.
+// Takes every word the slow way and records its outcome.
 class ExplainVisitor {
  public:
   ExplainVisitor(WordSplitter& splitter, const char* text, std::vector<ExplainedWord>& words)
