@@ -10,7 +10,7 @@
 namespace onebit::formats {
 namespace {
 
-// Blocks that keep both sides in the first-level cache.
+// Blocks small enough that source and target stay in the first-level cache.
 constexpr int64_t kBlock = 32;
 
 template <size_t ElementBytes>
