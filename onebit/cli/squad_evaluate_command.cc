@@ -82,7 +82,7 @@ void add_squad_evaluate(CLI::App& squad, Action& chosen) {
       ->required();
   auto* null_odds = command->add_option(
       "--na-probs,-n", given->null_odds,
-      "Version 2.0: {\"id\": number}, higher speaks for no answer; adds the best thresholds");
+      "Version 2.0: {\"id\": number}, higher favours no answer; adds the best thresholds");
   command
       ->add_option("--na-prob-thresh,-t", given->threshold,
                    "Take a question for unanswered if its number in --na-probs is above this")

@@ -9,7 +9,7 @@ namespace {
 
 using comm::DeviceTransport;
 
-// What the recipe asks for.
+// The transport that the recipe asks for.
 struct TransportRequest {
   std::string backend;  // empty: nothing
   bool cuda_aware = false;
@@ -34,7 +34,7 @@ DeviceTransport transport_of(const TransportRequest& request, int local_ranks, i
     return comm::mpi_transport(request.cuda_aware, comm::mpi_takes_device_memory());
   };
   if (request.backend.empty()) {
-    // As in DeepSpeed cuda_aware says nothing to NCCL.
+    // As in DeepSpeed, cuda_aware has no effect on NCCL.
     const DeviceTransport best = comm::default_transport(local_ranks, devices);
     return best == DeviceTransport::kStaged ? through_mpi() : best;
   }
@@ -44,7 +44,7 @@ DeviceTransport transport_of(const TransportRequest& request, int local_ranks, i
           request.backend);
   require(
       local_ranks <= devices,
-      "optimizer.params.comm_backend_name is \"nccl\", which wants a device for every rank, but "
+      "optimizer.params.comm_backend_name is \"nccl\", which needs a device for every rank, but "
       "this machine has {} ranks and {} CUDA devices: start fewer ranks, or set it to \"mpi\"",
       local_ranks, devices);
   return DeviceTransport::kNccl;

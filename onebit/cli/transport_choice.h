@@ -1,4 +1,4 @@
-// Which transport carries what lies on CUDA devices.
+// Chooses the transport for buffers on CUDA devices.
 #pragma once
 
 #include "onebit/base/json.h"
@@ -7,11 +7,11 @@
 
 namespace onebit::cli {
 
-// Gives `world` the transport for the context's device: nothing to do on a CPU. The recipe's
+// Gives `world` the transport for the context's device; does nothing on a CPU. The recipe's
 // optimizer.params.comm_backend_name ("nccl", "mpi") and cuda_aware (device pointers go straight to
 // MPI) decide; without a name NCCL where every rank has a device of its own, else MPI, through host
-// memory unless cuda_aware. What was decided is logged. Collective. Errors: another name; NCCL
-// where two ranks share a device; cuda_aware with an MPI that does not take device pointers.
+// memory unless cuda_aware. The choice is logged. Collective. Errors: another name; NCCL where two
+// ranks share a device; cuda_aware with an MPI that does not take device pointers.
 void choose_transport(comm::World& world, const Context& context, const Json& recipe,
                       int local_ranks);
 

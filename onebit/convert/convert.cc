@@ -28,7 +28,7 @@ std::string describe_types(const formats::TensorSource& source) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// Reasons are few, tensors may be hundreds.
+// Groups tensors by reason: reasons are few, tensors may be hundreds.
 void tell_skipped(const std::vector<NamePlan::Skipped>& skipped, std::vector<std::string>& lines) {
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const auto& [name, reason] : skipped) by_reason[reason].push_back(name);
@@ -60,7 +60,7 @@ std::vector<formats::TensorEntry> targets_of(const NamePlan& plan) {
   return entries;
 }
 
-// What the tensors say about the heads goes into the config.
+// Adds what the tensors show about the heads to the config.
 void adopt_heads(formats::BertConfigFile& config, const TaskHeads& heads,
                  const std::string& place) {
   config.architecture = heads.architecture;
@@ -122,12 +122,12 @@ class Conversion {
     formats::require_match(tensors, wanted, {.may_lack = heads.lacking, .may_ignore = {}});
     adopt_heads(config, heads, source_.place);
     if (!heads.lacking.empty()) {
-      lines_.push_back(fmt::format("not there, a task that wants them draws them anew: {}",
+      lines_.push_back(fmt::format("absent; a task that needs them draws them at random: {}",
                                    fmt::join(heads.lacking, ", ")));
     }
   }
 
-  // The type that config.json tells: of all tensors, f32 where they are mixed.
+  // The type for config.json: that of all tensors, f32 if they are mixed.
   DType written_type(const formats::TensorSource& tensors) const {
     if (options_.dtype) return *options_.dtype;
     std::set<DType> types;

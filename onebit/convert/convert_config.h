@@ -1,5 +1,5 @@
-// The config and the vocabulary of a checkpoint that is being converted: found, asked for or told
-// by the tensors.
+// The config and the vocabulary of a checkpoint that is being converted: found beside it, given, or
+// derived from the tensors.
 #pragma once
 
 #include <optional>

@@ -26,7 +26,7 @@ enum class WindowsWithoutAnswer {
 
 struct FeatureOptions {
   int64_t max_sequence_length = 384;  // special tokens included
-  int64_t doc_stride = 128;           // tokens from the begin of a window to that of the next
+  int64_t doc_stride = 128;           // tokens from the start of a window to the start of the next
   int64_t max_question_length = 64;   // longer questions are cut
   Use use = Use::kTrain;
   WindowsWithoutAnswer without_answer = WindowsWithoutAnswer::kDrop;

@@ -8,7 +8,7 @@
 
 namespace onebit::tasks {
 
-// What `onebit inspect` shows of a recipe.
+// The part of `onebit inspect` about a recipe.
 struct RecipeFacts {
   engine::EngineConfig engine;
   std::function<Json(const engine::BatchSizes& batch)> of_task;  // keys that only this task has
@@ -20,11 +20,12 @@ struct TaskEntry {
   RecipeFacts (*inspect)(const Json& recipe, const std::string& place);
 };
 
-// The task of a recipe, the default one where it names none. Errors: a name that is not known.
+// The task of a recipe; the default one if it names none. Error: an unknown name.
 const TaskEntry& task_of(const Json& recipe, const std::string& place);
 
-// Reads the key "task" of a recipe that is given to a command of the task `name`; absent, the
-// command's is meant. Error: another task's recipe, with the command that trains it.
+// Reads the key "task" of a recipe that is given to a command of the task `name`; without the key,
+// it is taken to be that task's. Error: another task's recipe; the message names the command that
+// trains it.
 void require_task(JsonReader& recipe, const std::string& name);
 
 }  // namespace onebit::tasks

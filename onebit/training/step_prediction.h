@@ -33,7 +33,7 @@ struct PassTimes {
   std::vector<Ready> ready;  // as the model has announced them
 };
 
-// Seconds after the begin of the backward pass at which each bucket and all before it are complete.
+// Seconds after the start of the backward pass at which each bucket and all before it are complete.
 std::vector<double> ready_seconds(const comm::Buckets& buckets, const PassTimes& pass);
 
 // The costs of a whole bucket.

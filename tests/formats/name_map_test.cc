@@ -216,7 +216,7 @@ TEST(NameMap, Errors) {
                              {"bert.embeddings.LayerNorm.gamma", DType::kF32, {4}},
                              {"bert.embeddings.LayerNorm.weight", DType::kF32, {4}}},
                             Naming::kHuggingFace),
-              HasSubstr("which another is too"));
+              HasSubstr("as another tensor is"));
   auto entries = our_tensors(true);
   EXPECT_THAT(message_of([&] { plan_from_ours(entries, Naming::kGoogle, "f"); }),
               HasSubstr("has no name in the naming Google"));

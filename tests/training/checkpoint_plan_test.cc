@@ -118,7 +118,7 @@ TEST(CheckpointSpace, OneCheckpointMustFitAndTheRestIsWarnedOf) {
   EXPECT_THAT(message_of([&] { check_space(plan, 0, 24 * kGb, "runs/a"); }),
               HasSubstr("runs/a: 24.0 GB are free, one checkpoint of this run takes 25.0 GB"));
   EXPECT_THAT(check_space(plan, 0, 99 * kGb, "runs/a"),
-              HasSubstr("room for 3 checkpoints of 25.0 GB, but 4 more will stand there"));
+              HasSubstr("room for 3 checkpoints of 25.0 GB, but 4 more will be written"));
   EXPECT_EQ(check_space(plan, 0, 100 * kGb, "runs/a"), "");
   // A run that goes on has written some, which make room.
   EXPECT_EQ(check_space(plan, 3, 25 * kGb, "runs/a"), "");
