@@ -89,7 +89,7 @@ TEST(NearestWord, FindsTypingMistakesAndNothingElse) {
   EXPECT_EQ(nearest_word("lr", {}), "");
 }
 
-TEST(JsonReader, TellsWhatWasReadGivenOrNot) {
+TEST(JsonReader, RecordsWhatWasReadGivenOrNot) {
   JsonReader reader = reader_of(R"({"n": 2, "o": {"unread": 1, "t": "x", "list": [1, 2]}})");
   const JsonReader copy = reader;
   EXPECT_EQ(copy.resolved(), Json::object());

@@ -188,7 +188,7 @@ TEST_F(BatchStreamTest, ResumesAtAnySample) {
   }
 }
 
-TEST_F(BatchStreamTest, GoesOnLateWithoutCuttingEarlierEpochsAgain) {
+TEST_F(BatchStreamTest, ResumesLateWithoutCuttingEarlierEpochsAgain) {
   const auto small = corpus::make_store(folder_ / "small", corpus::sample_documents(5, 12), 40000);
   const std::vector<WeightedStore> by_size = {{store_}, {small}},
                                    weighted = {{store_, 1}, {small, 3}};

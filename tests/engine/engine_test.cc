@@ -168,7 +168,7 @@ TEST(Engine, SaysThatItWaitsUntilBucketsAreKnown) {
   EXPECT_EQ(log.find("not been measured yet", log.find(line) + line.size()), std::string::npos);
 }
 
-// In the compressed phase nobody has the average; what is told of its norm goes on as it was, where
+// In the compressed phase no rank has the average; the reported norm continues as before, where
 // the ranks' own norms are nearly twice as large.
 TEST(Engine, TheNormDoesNotJumpAtTheFreeze) {
   const char* optimizer = R"({"type": "OneBitAdam", "params": {"lr": 1e-5, "freeze_step": 10}})";

@@ -161,7 +161,7 @@ TEST_F(InspectTest, RecipesOfBothTasks) {
   EXPECT_NE(inspection_text(squad).find("64"), std::string::npos);
 }
 
-TEST_F(InspectTest, SaysWhatIsWrongWithWhatItCannotTellAbout) {
+TEST_F(InspectTest, NamesWhatItCannotInspectAndWhy) {
   const auto error_of = [](const Path& path, bool verify) -> std::string {
     try {
       inspect(path, verify);

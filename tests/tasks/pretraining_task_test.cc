@@ -110,9 +110,9 @@ TEST_F(PretrainingTest, ResumesBitForBit) {
     rest.resume = true;
     train(rest, world);
     EXPECT_EQ(losses(broken), losses(whole)) << world << " ranks";
-    const std::string told = read_file(rest.output / "metrics.jsonl");
+    const std::string logged = read_file(rest.output / "metrics.jsonl");
     train(rest, world);  // has nothing left to do, and nothing to add
-    EXPECT_EQ(read_file(rest.output / "metrics.jsonl"), told);
+    EXPECT_EQ(read_file(rest.output / "metrics.jsonl"), logged);
   }
 }
 

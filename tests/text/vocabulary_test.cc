@@ -80,7 +80,7 @@ TEST_F(VocabularyFile, MissingFileIsAnError) {
   EXPECT_THROW(Vocabulary::load(path_ / "nowhere"), Error);
 }
 
-TEST(Vocabulary, ChecksumTellsListsApart) {
+TEST(Vocabulary, ChecksumDistinguishesLists) {
   const uint32_t sum = small_vocabulary({"ab", "c"})->checksum();
   EXPECT_EQ(sum, small_vocabulary({"ab", "c"})->checksum());
   EXPECT_NE(sum, small_vocabulary({"c", "ab"})->checksum());
