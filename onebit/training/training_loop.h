@@ -1,4 +1,6 @@
 // The loop over the steps of a run, with tables, evaluations, checkpoints and requests to end.
+// One step is Session::train_step() (session.h): batches, passes and loss. Engine::step()
+// (engine/engine.h) exchanges, clips and updates.
 #pragma once
 
 #include "onebit/training/session.h"
