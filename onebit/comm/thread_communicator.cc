@@ -11,8 +11,8 @@ namespace onebit::comm {
 namespace {
 
 // One collective between its first post and its last copy. For every pair of ranks, the one that
-// posts later copies both ways; so a transfer needs nobody to wait for it, and waits may come in
-// any order.
+// posts later copies both ways; so a transfer proceeds without a wait, and waits may come in any
+// order.
 struct Collective {
   struct Post {
     std::vector<std::span<const std::byte>> send;

@@ -43,7 +43,7 @@ struct CompressedBucket {
 // L2 norms over the last exchange of every bucket: this rank's part.
 struct ResidualNorms {
   double values = 0;           // of x as submitted
-  double worker_residual = 0;  // of what this rank still owes
+  double worker_residual = 0;  // of what this rank has not sent yet
   double average = 0;          // of the averages of owned chunks before compression
   double server_residual = 0;
 };

@@ -13,7 +13,7 @@
 namespace onebit::convert {
 
 struct ConvertSource {
-  std::vector<Path> folders;  // where files of the model may stand, nearest first
+  std::vector<Path> folders;  // where files of the model may be, nearest first
   std::string place;          // of the tensors
   formats::Naming naming{};
   formats::BertShape shape;

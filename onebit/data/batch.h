@@ -39,7 +39,7 @@ struct PackedRows {
 // Pre-training: M of the tokens are hidden.
 struct Batch : PackedRows {
   std::vector<int32_t> masked_rows;     // [M] rows whose token is to be predicted, ascending
-  std::vector<int32_t> masked_targets;  // [M] the tokens that stood there
+  std::vector<int32_t> masked_targets;  // [M] the tokens they replace
   std::vector<int32_t> next_sentence;   // [B] 0: B continues A, 1: B is random
 
   int64_t masked() const { return static_cast<int64_t>(masked_rows.size()); }

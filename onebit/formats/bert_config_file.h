@@ -21,7 +21,7 @@ enum class GeluForm {
 struct BertConfigFile {
   std::string architecture = "BertForPreTraining";  // the head's class in transformers
   // Pre-layer-norm encoders exist in no BertModel of transformers; they are marked with model_type
-  // "bert_pre_layer_norm", so that nobody loads one as the other.
+  // "bert_pre_layer_norm", so that no program loads one as the other.
   bool pre_layer_norm = false;
   int64_t vocab_size = 30522;
   int64_t hidden_size = 768;

@@ -17,7 +17,7 @@ struct CurvePlot {
   std::string x_label = "step";
   size_t width = 72;   // of the whole drawing, in columns
   size_t height = 16;  // of the plane, in lines
-  bool color = false;  // ANSI colours tell the curves apart; otherwise each has its own mark
+  bool color = false;  // ANSI colours distinguish the curves; otherwise each has its own mark
 };
 
 // One curve, or several in colour, in Braille dots (two by four a character); several without

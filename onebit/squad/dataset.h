@@ -30,7 +30,7 @@ struct Question {
   std::string text;
   uint32_t paragraph = 0;
   bool impossible = false;      // version 2.0: the paragraph holds no answer
-  std::vector<Answer> answers;  // for kTrain one: the first that stands at its place
+  std::vector<Answer> answers;  // for kTrain one: the first that is at its offset
 };
 
 struct Paragraph {
