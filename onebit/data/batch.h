@@ -44,8 +44,8 @@ struct Batch : PackedRows {
 
   int64_t masked() const { return static_cast<int64_t>(masked_rows.size()); }
   void clear();
-  // Reserves capacity, scratch for masking included; building a batch within `bounds` then allocates
-  // nothing.
+  // Reserves capacity, scratch for masking included; building a batch within `bounds` then
+  // allocates nothing.
   void reserve(const BatchBounds& bounds);
 };
 

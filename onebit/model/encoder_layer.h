@@ -83,8 +83,8 @@ class EncoderLayer {
 
   void add_and_norm(Context& context, const LayerPass& pass, DropoutPlace place, ConstView residual,
                     const NormBuffers& norm, const NormParameters& parameters) const;
-  // Returns the gradient of the branch, [output_count, hidden]. `residual_gradient`: whether scratch
-  // holds a second gradient, of what was passed on as residual.
+  // Returns the gradient of the branch, [output_count, hidden]. `residual_gradient`: whether
+  // scratch holds a second gradient, of what was passed on as residual.
   ConstView add_and_norm_backward(Context& context, const LayerPass& pass, DropoutPlace place,
                                   const NormBuffers& norm, const NormParameters& parameters,
                                   int bias, bool residual_gradient) const;

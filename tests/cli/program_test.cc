@@ -33,7 +33,7 @@ Outcome run(const std::string& arguments) {
   return run("", arguments);
 }
 
-// Open MPI's modules are unloaded before leaks are looked for, so their leaks cannot be distinguished.
+// Open MPI's modules are unloaded before the search for leaks, so theirs cannot be distinguished.
 std::string mpirun(int ranks) {
   return fmt::format(
       "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 {} --allow-run-as-root --oversubscribe "
