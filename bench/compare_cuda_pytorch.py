@@ -12,7 +12,7 @@ to 384, as the reference pads them, and grouped by length; onebit runs model_ben
 windows packed. Rates are medians; their share is of what torch.matmul makes of 8192^3 in the same
 run, only the operations on real tokens counted.
 
-A part that fails says so in its cell, and the rest goes on. Needs Python 3.10 with torch and
+A part that fails says so in its cell, and the rest continues. Needs Python 3.10 with torch and
 transformers, and the programs: beside this file, or in build/bench.
 
     bench/compare_cuda_pytorch.py --device cpu --preset bert-tiny      # the same path, in seconds
@@ -35,7 +35,7 @@ from window_batches import read_lengths
 HERE = Path(__file__).resolve().parent
 FIRST_TOKENS = 16384  # in the first micro-batch tried; smaller ones do not fill a GPU
 MOST_TRIALS = 6
-# Doubling the micro-batch until the rate grows by less ends onebit's trials; PyTorch's go on until
+# Doubling the micro-batch until the rate grows by less ends onebit's trials; PyTorch's continue until
 # its memory is full.
 WORTHWHILE = 1.02
 ONEBIT_SECONDS = 60.0  # for one run of a bench program
@@ -117,15 +117,15 @@ def pytorch_command(case, options, seconds):
 
 
 def run_pytorch(case, options, ends):
-    """What pytorch_trials.py told until it ended, or was ended with the time."""
+    """What pytorch_trials.py reported until it ended, or was ended with the time."""
     seconds = max(30.0, ends - time.monotonic())
     # What it compiles lies in a folder of its own: a process that was ended leaves half a file behind,
     # and the next one would fail on it.
-    with tempfile.TemporaryFile("w+") as told, tempfile.TemporaryFile("w+") as errors, \
+    with tempfile.TemporaryFile("w+") as reported, tempfile.TemporaryFile("w+") as errors, \
             tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         caches = {"TORCHINDUCTOR_CACHE_DIR": cache, "TRITON_CACHE_DIR": f"{cache}/triton"}
         # A session of its own: torch.compile's workers end with it.
-        process = subprocess.Popen(pytorch_command(case, options, 0.85 * seconds), stdout=told,
+        process = subprocess.Popen(pytorch_command(case, options, 0.85 * seconds), stdout=reported,
                                    stderr=errors, start_new_session=True,
                                    env={**os.environ, **caches})
         try:
@@ -138,8 +138,8 @@ def run_pytorch(case, options, ends):
             except ProcessLookupError:
                 pass
             process.wait()
-        told.seek(0)
-        lines = [json.loads(line) for line in told if line.startswith("{") and line.endswith("}\n")]
+        reported.seek(0)
+        lines = [json.loads(line) for line in reported if line.startswith("{") and line.endswith("}\n")]
         errors.seek(0)
         last_words = (errors.read().strip() or "nothing").splitlines()[-1]
     if status is None:
@@ -232,12 +232,12 @@ def compare(options):
     for number, case in enumerate(cases):
         began = time.monotonic()
         share = (ends - began) / (len(cases) - number)
-        told = run_pytorch(case, options, began + (1 - ONEBIT_SHARE) * share)
-        machine = next((fact for fact in told if fact["what"] == "machine"), machine)
+        reported = run_pytorch(case, options, began + (1 - ONEBIT_SHARE) * share)
+        machine = next((fact for fact in reported if fact["what"] == "machine"), machine)
         if machine and machine["device"] is None:
             print("no CUDA device here: nothing was compared")
             return True
-        ceilings += [1e12 * fact["tflops"] for fact in told if fact["what"] == "ceiling"]
+        ceilings += [1e12 * fact["tflops"] for fact in reported if fact["what"] == "ceiling"]
         run_onebit(case, options, began + share)
     # Each case's process measured it: the fastest, so that no share is flattered.
     report(options, cases, machine, max(ceilings, default=None))

@@ -1,6 +1,6 @@
 // Which micro-batch of BERT-large fits: for sequences of 384 (20 masked words are not guessed
 // there, the heads are pre-training's all the same) and 512 tokens, in 16 and 32 GB, by memory
-// option. Computed by the code that books the memory; needs no device.
+// option. Computed by the code that reserves the memory; needs no device.
 //   memory_bench [--preset bert-large] [--compute bf16]
 #include <CLI/CLI.hpp>
 #include <cstdio>

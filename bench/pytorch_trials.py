@@ -37,7 +37,7 @@ import torch  # noqa: E402
 ROUND_SECONDS = 0.5
 
 
-def tell(what, **facts):
+def report(what, **facts):
     print(json.dumps({"what": what, **facts}), flush=True)
 
 
@@ -77,7 +77,7 @@ def measure_ceiling(options, timer):
     for _ in range(3):
         torch.matmul(a, b, out=out)
     seconds = timer.median(lambda: torch.matmul(a, b, out=out), options.rounds)
-    tell("ceiling", tflops=2 * side ** 3 / seconds / 1e12, side=side)
+    report("ceiling", tflops=2 * side ** 3 / seconds / 1e12, side=side)
 
 
 class Trials:
@@ -117,7 +117,7 @@ class Trials:
         return micro * len(inputs) / self.timer.median(work, self.options.rounds)
 
     def attempt(self, step, micro, how):
-        """Whether the trial came to a rate; tells it either way."""
+        """Whether the trial came to a rate; reports it either way."""
         began = time.monotonic()
         if step.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
@@ -137,7 +137,7 @@ class Trials:
             facts["memory_bytes"] = torch.cuda.max_memory_reserved()
         facts["seconds"] = time.monotonic() - began
         self.longest = max(self.longest, facts["seconds"])
-        tell("trial", **facts)
+        report("trial", **facts)
         return "rate" in facts, facts.get("failed") == "out of memory"
 
     def made(self, how):
@@ -154,7 +154,7 @@ class Trials:
         step = self.made(how)
         for micro in micros:
             if self.best and self.seconds_left() < 1.5 * self.longest:
-                return tell("note", case=self.case, note=f"no time to try {micro}")
+                return report("note", case=self.case, note=f"no time to try {micro}")
             worked, full = self.attempt(step, micro, how)
             gc.collect()
             if self.options.device == "cuda":
@@ -174,7 +174,7 @@ class Trials:
         """The best micro-batch again, with the whole model compiled as one."""
         # Tracing 24 layers takes some times as long as tracing one.
         if self.best is None or self.seconds_left() < 45:
-            return tell("note", case=self.case, note="no time to compile the whole model as one")
+            return report("note", case=self.case, note="no time to compile the whole model as one")
         self.attempt(self.made("whole"), self.best["micro"], "whole")
         return None
 
@@ -246,9 +246,9 @@ def main():
     parser.add_argument("--seconds", type=float, required=True)
     options = parser.parse_args()
     if options.device == "cuda" and not torch.cuda.is_available():
-        return tell("machine", torch=torch.__version__, device=None)
+        return report("machine", torch=torch.__version__, device=None)
     device = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
-    tell("machine", torch=torch.__version__, device=device)
+    report("machine", torch=torch.__version__, device=device)
     if options.device == "cpu":
         torch.set_num_threads(options.threads)
     torch.set_float32_matmul_precision("high")

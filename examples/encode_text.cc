@@ -58,7 +58,7 @@ Tensor hidden_states(Context& context, const training::ModelDescription& descrip
       table, folder,
       {.may_lack = {}, .may_ignore = {"bert.pooler.", "cls.", "qa_outputs.", "classifier."}});
   model::MemoryPlan memory(context.device());
-  encoder.book(memory, {.limits = training::limits_of(bounds_of(batch))});
+  encoder.reserve(memory, {.limits = training::limits_of(bounds_of(batch))});
   training::DeviceBatchBuffer buffer(context.device(), bounds_of(batch));
   const View hidden = encoder.forward(context, buffer.upload(context, batch), {}, nullptr);
   Tensor result(Device{}, DType::kF32, hidden.shape());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that every file includes only what stands below it, by its full path.
+"""Checks that every file includes only what is below it, by its full path.
 
-The table is the house's plan (onebit/README.md). Exit status 1 with file:line for every breach.
+The table is that of onebit/README.md. Exit status 1 with file:line for every breach.
 Usage: check_floors.py [ROOT]
 """
 import re
@@ -88,10 +88,10 @@ def check_direction(report, path, line, target):
     if not target.startswith("onebit/"):
         report.add(path, line, f'floor {own} includes "{target}", which is outside onebit/')
     elif other not in MAY_INCLUDE:
-        report.add(path, line, f'"{target}": {other} is no floor of the house')
+        report.add(path, line, f'"{target}": there is no floor {other}')
     elif other != own and other not in MAY_INCLUDE[own].split():
         below = MAY_INCLUDE[own].replace(" ", ", ") or "nothing"
-        report.add(path, line, f'floor {own} may include {below}; "{target}" stands elsewhere')
+        report.add(path, line, f'floor {own} may include {below}; "{target}" is not below it')
 
 
 def check_path(report, root, path, line, quote, target):
@@ -136,7 +136,7 @@ def main(root=ROOT):
     for path in files:
         floor = floor_of(path)
         if path.parts[0] == "onebit" and floor not in MAY_INCLUDE:
-            report.add(path, 1, "stands on no floor of the house; see onebit/README.md")
+            report.add(path, 1, "is on no floor; see onebit/README.md")
         for line, quote, target in includes_of(root, path):
             check_path(report, root, path, line, quote, target)
             check_doors(report, path, line, target)

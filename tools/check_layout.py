@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the house's habits: sizes, names, op families, mirrored tests that are named after what
-they test, macros, stray words.
+"""Checks the project's conventions: sizes, names, op families, mirrored tests that are named after
+what they test, macros, stray words.
 
-Exit status 1 with file:line for every breach. Limits stand at the top.
+Exit status 1 with file:line for every breach. Limits are at the top.
 Usage: check_layout.py [ROOT]
 """
 import re
@@ -61,7 +61,7 @@ def check_name(report, path):
     if path.suffix in (".h", ".cc", ".cu", ".py") and not SNAKE.fullmatch(path.stem):
         report.add(path, 1, "file names are snake_case")
     if path.parts[0] == "onebit" and len(path.parts) > 3:
-        report.add(path, 1, "stands deeper than onebit/<floor>/<file>")
+        report.add(path, 1, "is deeper than onebit/<floor>/<file>")
 
 
 def check_header(report, path, text):
@@ -125,7 +125,7 @@ def check_op_families(report, names):
         backend = re.fullmatch(r"(\w+)_(cpu\.cc|cuda\.cu)", name)
         if family is None and not backend:
             report.add(f"onebit/ops/{name}", 1, "belongs to no op family: what families share "
-                                                "stands in onebit/kernels")
+                                                "belongs to onebit/kernels")
         elif backend:
             families.add(family or backend.group(1))
     for family in sorted(families):

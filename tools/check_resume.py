@@ -54,7 +54,7 @@ def read_metrics(folder):
         record = json.loads(line)
         if "loss" in record:
             if record["step"] in steps:
-                sys.exit(f"{folder}: step {record['step']} stands twice in metrics.jsonl")
+                sys.exit(f"{folder}: step {record['step']} is in metrics.jsonl twice")
             steps[record["step"]] = {key: record[key] for key in COMPARED}
     return steps
 

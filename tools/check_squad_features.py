@@ -6,7 +6,7 @@
 
 The rules are those of squad_rules.py with Hugging Face's `tokenizers`; logits are the model's own.
 Exit status 1 on any mismatch. What differs because a defect of the published programs was mended is
-counted apart: training examples that they skip although another answer stands at its place, and
+counted apart: training examples that they skip although another answer is at its offset, and
 answers whose text is not the one that their projection finds.
 """
 
@@ -55,7 +55,7 @@ class Check:
                 "--max-sequence-length", self.options["max_sequence_length"],
                 "--doc-stride", self.options["doc_stride"]]
 
-    def tell(self, kind, question, mine, right):
+    def report(self, kind, question, mine, right):
         self.counts[kind] += 1
         if self.counts[kind] <= 5:
             print(f"{kind}: {question}\n  rules  {right!r}\n  onebit {mine!r}")
@@ -74,7 +74,7 @@ class Check:
             mine = found.get(question["id"], [])
             right = range(len(features.windows))
             if len(mine) != len(right):
-                self.tell("window mismatches", question["id"], len(mine), len(right))
+                self.report("window mismatches", question["id"], len(mine), len(right))
                 continue
             for window, line in zip(right, mine):
                 self.counts["windows"] += 1
@@ -83,10 +83,10 @@ class Check:
                                    for i in range(len(tokens)))
                 here = ([self.names[i] for i in line["tokens"]], line["max_context"])
                 if here != (tokens, contexts):
-                    self.tell("window mismatches", question["id"], here, (tokens, contexts))
+                    self.report("window mismatches", question["id"], here, (tokens, contexts))
                 label = list(features.label(window, span) or (0, 0))
                 if line["label"] != label:
-                    self.tell("label mismatches", question["id"], line["label"], label)
+                    self.report("label mismatches", question["id"], line["label"], label)
 
     def answers(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -112,7 +112,7 @@ class Check:
                     for c in projected[i]]
             self.counts["candidates"] += len(right)
             if mine != right or predictions[i] != right[0][0]:
-                self.tell("candidate mismatches", i, mine[:3], right[:3])
+                self.report("candidate mismatches", i, mine[:3], right[:3])
             self.counts["texts by offsets that differ"] += by_offsets[i] != predictions[i]
 
 

@@ -1,5 +1,5 @@
 """Tests found by name: tests/<floor>/adam_test.cc, or adam_resume_test.cc where one file is not
-enough, tests onebit/<floor>/adam.*. check_layout.py asks; the exceptions stand here."""
+enough, tests onebit/<floor>/adam.*. check_layout.py asks for it; the exceptions are here."""
 import re
 from pathlib import Path
 
@@ -37,7 +37,7 @@ TESTS_OF_A_WHOLE = {
     "tasks/adamw_golden_test": "twenty steps of PyTorch",
 }
 
-# In these floors every header has a test of its name, or stands here with the test that covers it.
+# In these floors every header has a test of its name, or is listed here with the test that covers it.
 COVERED_FLOORS = ("text", "corpus", "data", "squad")
 COVERED_BY = {
     "text/abbreviations": "text/sentence_splitter_test",

@@ -7,7 +7,7 @@
 
 namespace onebit {
 
-// Goes on from `crc`, which is 0 at the beginning.
+// Continues from `crc`, which is 0 at the beginning.
 uint32_t crc32c(const void* data, size_t size_bytes, uint32_t crc = 0);
 // The same for processors without an instruction for it.
 uint32_t crc32c_by_tables(const void* data, size_t size_bytes, uint32_t crc = 0);

@@ -60,7 +60,7 @@ void write_all(int descriptor, const char* data, size_t size, const Path& path) 
 
 std::string read_file(const Path& path) {
   const Descriptor file(path, O_RDONLY, "open");
-  // One byte more, so that the end of the file is met without growing.
+  // One byte more than the size, so that the end of the file is reached without growing the buffer.
   std::string content(regular_file_size(file, path) + 1, '\0');
   size_t used = 0;
   for (;;) {
@@ -147,8 +147,8 @@ void FileWriter::finish() {
 
 namespace {
 
-// A pipe, a terminal, /dev/null, or what /dev/stdout leads to: nothing to put something else in the
-// place of.
+// A pipe, a terminal, /dev/null or the target of /dev/stdout must be written in place, not
+// replaced.
 bool is_written_into(const Path& path, const std::filesystem::file_status& status) {
   const Path folder = path.parent_path();  // not /dev/shm, where files are files
   return folder == "/dev" || folder == "/dev/fd" ||
@@ -167,8 +167,8 @@ void write_file_atomically(const Path& given, std::string_view content) {
   std::error_code ignored;
   const files::file_status status = files::status(given, ignored);
   require(given.has_filename() && !files::is_directory(status),
-          "\"{}\": is no name of a file to write{}", given.string(),
-          files::is_directory(status) ? ": a folder has it" : "");
+          "\"{}\": is not the name of a file to write{}", given.string(),
+          files::is_directory(status) ? ": it is a folder" : "");
   if (is_written_into(given, status)) return write_into(given, content);
   Path path = given;
   if (files::is_symlink(given, ignored)) {

@@ -1,4 +1,4 @@
-// Files with one clear error each: read, map, write checked, replace atomically.
+// Reading, mapping, writing and atomic replacement of files, with one clear error for each failure.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ class FileWriter {
 
   void write(const void* data, size_t size_bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  // Overwrites bytes already written, for headers known last.
+  // Overwrites bytes already written, for headers that are known last.
   void write_at(uint64_t offset, const void* data, size_t size_bytes);
   uint64_t size_bytes() const { return size_bytes_; }
   // Flushes to the disk (fsync) and closes.
@@ -64,7 +64,7 @@ class FileWriter {
 // Written beside, synced, renamed: readers see the old content or the new, never a part.
 void write_file_atomically(const Path& path, std::string_view content);
 
-// Makes what was renamed or created inside `folder` survive a power failure.
+// Syncs `folder`, so that files renamed or created inside it survive a power failure.
 void sync_folder(const Path& folder);
 
 // Renames `from` to `to` (same file system) and syncs the parent folder. For folders `to` must

@@ -22,7 +22,8 @@ void sync_file(const Path& path) {
   require(result == 0, "{}: cannot sync: {}", path.string(), std::strerror(reason));
 }
 
-// Where names cannot be exchanged. If the second renaming fails, the old folder goes back.
+// For file systems that cannot exchange names. If the second renaming fails, the old folder is
+// moved back.
 void move_aside(const Path& from, const Path& to, const Path& replaced) {
   rename_durably(to, replaced);
   try {

@@ -1,4 +1,5 @@
-// Whole folders put in place: made durable, and exchanged without a moment at which neither stands.
+// Puts whole folders in place: synced to the disk, and exchanged so that one of the two exists at
+// every moment.
 #pragma once
 
 #include <string_view>
@@ -7,19 +8,19 @@
 
 namespace onebit {
 
-// What replace_folder() calls the old folder while it removes it: a name with this ending was left
-// by an interruption and may be removed.
+// The ending that replace_folder() gives the old folder while it removes it: a folder with this
+// ending was left by an interruption and may be removed.
 inline constexpr std::string_view kReplacedSuffix = ".replaced";
 
-// Makes a folder and those it lies in, as far as they are not there. Error: cannot be made.
+// Makes a folder and its parents if they do not exist. Error: cannot be made.
 void make_folder(const Path& folder);
 
-// Makes the content of all files below `folder`, and the folders themselves, durable.
+// Syncs all files below `folder`, and the folders themselves, to the disk.
 void sync_tree(const Path& folder);
 
-// Puts the folder `from` where `to` stands, or where nothing stands yet; then removes the old one.
-// In one step where the file system can exchange two names; elsewhere the old folder is moved aside
-// first. Error: cannot be renamed; then `to` is what it was.
+// Renames the folder `from` to `to`, which may exist, and removes the old one. This is one step if
+// the file system can exchange two names; otherwise the old folder is moved aside first. Error:
+// cannot be renamed; then `to` is unchanged.
 void replace_folder(const Path& from, const Path& to);
 
 }  // namespace onebit

@@ -25,7 +25,7 @@ int open_file(const Path& path) {
   return file;
 }
 
-// Whether the file that was locked still has the name: its holder may have removed or renamed it.
+// Whether the locked file still has its name: its holder may have removed or renamed it.
 bool has_name(int file, const Path& path) {
   struct stat locked = {}, named = {};
   return ::fstat(file, &locked) == 0 && ::stat(path.c_str(), &named) == 0 &&
@@ -37,7 +37,7 @@ bool has_name(int file, const Path& path) {
 FolderLock::FolderLock(const Path& folder) {
   const Path path = folder / kLockName;
   file_ = open_file(path);
-  // A process that was killed a moment ago may still be on its way out.
+  // A process that was killed a moment ago may still hold the lock.
   for (const Stopwatch waited; waited.seconds() < kPatienceSeconds;) {
     if (::flock(file_, LOCK_EX | LOCK_NB) == 0) {
       if (has_name(file_, path)) return;
@@ -47,7 +47,7 @@ FolderLock::FolderLock(const Path& folder) {
     }
     if (errno != EWOULDBLOCK && errno != EINTR) {
       log_warning(
-          "{}: cannot be locked ({}): see to it that no other process writes to this folder",
+          "{}: cannot be locked ({}): make sure that no other process writes to this folder",
           path.string(), std::strerror(errno));
       return;
     }

@@ -1,4 +1,4 @@
-// A folder that one process at a time may write to.
+// A lock on a folder, so that only one process at a time writes to it.
 #pragma once
 
 #include "onebit/base/file.h"
@@ -7,10 +7,9 @@ namespace onebit {
 
 inline constexpr const char* kLockName = "lock";  // of the file in the folder
 
-// Held until destruction, or until the process ends however it does. The file `lock` stays in the
-// folder. Errors: another process holds it for some seconds (of this
-// machine; whether another machine's is seen depends on the shared file system). A file system
-// without locks: a warning.
+// Held until destruction or the end of the process, however it ends. The file `lock` stays in the
+// folder. Errors: another process holds it for some seconds (of this machine; whether another
+// machine's is seen depends on the shared file system). A file system without locks: a warning.
 class FolderLock {
  public:
   explicit FolderLock(const Path& folder);

@@ -46,18 +46,18 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 const Json kNull;
 
-// Values are copied and compared by recursion, which a file must not drive off the stack.
+// Values are copied and compared recursively; a file must not overflow the stack.
 constexpr size_t kMostNesting = 500;
 
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
-  // The parser takes a zero byte for the end and lets pass whatever stands after it.
+  // The parser takes a zero byte for the end of the text and ignores everything after it.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
     const auto [line, column] = place_of(text, zero);
     fail("{}:{}:{}: not valid JSON: a zero byte", source, line, column);
   }
-  // Before it is parsed: the parser itself copies values.
+  // Nesting is checked before parsing: the parser itself copies values.
   if (const auto deep = find_deeper_nesting(text, kMostNesting)) {
     const auto [line, column] = place_of(text, *deep);
     fail("{}:{}:{}: more than {} brackets inside each other", source, line, column, kMostNesting);
@@ -85,7 +85,7 @@ Json read_json(const Path& path) {
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
   std::string best;
-  // Near enough for a typing mistake, and never without a letter in common.
+  // Near enough to be a typing mistake, and with at least one letter in common.
   size_t best_distance = std::min(std::max<size_t>(2, word.size() / 3) + 1, word.size());
   for (const auto& candidate : known) {
     const size_t distance = edit_distance(word, candidate);

@@ -1,5 +1,5 @@
-// JSON in with the place of every mistake, comments allowed; typed access that names the key path
-// and suggests the nearest known key.
+// Reading JSON: errors with their place, comments allowed, typed access that names the key path and
+// suggests the nearest known key.
 #pragma once
 
 #include <cstdint>

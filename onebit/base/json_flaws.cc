@@ -8,7 +8,7 @@
 namespace onebit {
 namespace {
 
-// The offset after the string whose opening quote stands at `begin`, or that of the text's end.
+// The offset after the string whose opening quote is at `begin`, or the end of the text.
 size_t end_of_string(std::string_view text, size_t begin) {
   size_t at = begin + 1;
   while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
@@ -56,7 +56,7 @@ std::optional<DuplicateKey> find_duplicate_key(std::string_view text) {
       at = end_of_string(text, begin);
       const size_t next = skip_space(text, at);
       if (next == text.size() || text[next] != ':') continue;
-      // Decoded, since "a" and "\u0061" are the same key.
+      // Keys are decoded, since "a" and "\u0061" are the same key.
       const auto decoded = nlohmann::json::parse(text.substr(begin, at - begin));
       auto key = decoded.get<std::string>();
       if (!open.back().insert(key).second) return DuplicateKey{std::move(key), begin};

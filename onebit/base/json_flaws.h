@@ -1,4 +1,4 @@
-// What JSON parsers let pass and we do not. Comments are allowed.
+// Flaws that JSON parsers accept and onebit refuses. Comments are allowed.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ struct DuplicateKey {
 // A key given twice in one object. The text must already have been parsed.
 std::optional<DuplicateKey> find_duplicate_key(std::string_view text);
 
-// The offset of a bracket that opens more than `most` levels. Of any text: it is asked first.
+// The offset of a bracket that opens more than `most` levels. Works on any text, since it is called
+// before parsing.
 std::optional<size_t> find_deeper_nesting(std::string_view text, size_t most);
 
 }  // namespace onebit

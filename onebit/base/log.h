@@ -12,7 +12,7 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 // Lines below `level` are dropped. Default kInfo.
 void set_log_level(LogLevel level);
-// Ranks other than 0 keep only errors, each marked with the rank: what is warned of concerns all.
+// Ranks other than 0 log only errors, marked with the rank: warnings concern all ranks alike.
 void set_log_rank(int rank);
 void log_line(LogLevel level, std::string_view text);
 

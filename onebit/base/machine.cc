@@ -51,7 +51,7 @@ std::set<int64_t> processor_list(const std::string& text) {
   return members;
 }
 
-// Processors that share a core count once.
+// Counts processors that share a core once.
 int64_t count_cores(const Path& processors, const std::set<int64_t>& members) {
   std::set<std::string> cores;
   for (const int64_t member : members) {

@@ -1,6 +1,6 @@
-// What the operating system says of this machine: processors, what this process may use of them,
-// memory. Read from /proc, /sys and the process's own affinity mask; what cannot be read is left at
-// its default.
+// What the operating system reports about this machine: processors, which of them this process may
+// use, memory. Read from /proc, /sys and the process's own affinity mask; a value that cannot be
+// read keeps its default.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Machine {
   bool has_nvidia_device = false;   // a device file of NVIDIA's driver
 };
 
-// `root` stands for "/", for tests; the affinity mask is this process's all the same.
+// `root` replaces "/" in tests; the affinity mask is this process's in any case.
 Machine read_machine(const Path& root = "/");
 
 }  // namespace onebit

@@ -37,7 +37,7 @@ void parallel_for(int threads, int64_t count, int64_t grain,
 int available_threads() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  // The mask's fixed size fails on machines of more than 1024 processors.
+  // The call fails on machines with more than 1024 processors, the fixed size of the mask.
   if (sched_getaffinity(0, sizeof mask, &mask) != 0) {
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   }

@@ -11,7 +11,7 @@ namespace {
 
 namespace files = std::filesystem;
 
-// "out/" and "out" are one folder, and the partial one stands beside it.
+// "out/" and "out" are the same folder, and the partial one is beside it.
 Path without_last_slash(Path path) {
   return path.has_filename() ? path : path.parent_path();
 }
@@ -26,7 +26,7 @@ PartialFolder::PartialFolder(Path folder, Existing existing)
   const bool is_free = !files::exists(folder_, error) ||
                        (files::is_directory(folder_, error) && files::is_empty(folder_, error));
   require((is_free || existing == Existing::kReplace) && !error,
-          "{}: is there already; give another name or remove it (nothing was written)",
+          "{}: exists already; give another name or remove it (nothing was written)",
           folder_.string());
   partial_ += ".partial";
   take_over();
@@ -46,7 +46,7 @@ void PartialFolder::take_over() {
   require(!error, "{}: cannot be emptied: {}", partial_.string(), error.message());
 }
 
-// The lock goes last: without it the folder would look like somebody else's.
+// The lock is removed last: without it the folder would not be recognised as ours.
 void PartialFolder::remove_content(std::error_code& error) const {
   files::directory_iterator item(partial_, error);
   for (; !error && item != files::directory_iterator(); item.increment(error)) {

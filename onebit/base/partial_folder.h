@@ -1,4 +1,4 @@
-// A new folder that is there whole or not at all.
+// A new folder that appears whole or not at all.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ enum class Existing { kRefuse, kReplace };
 
 class PartialFolder {
  public:
-  // Files are to be written into path(), which is `folder` with ".partial" after it; what an
-  // earlier, killed writer left there is removed. Errors, and nothing is touched: `folder` exists
-  // and is not empty (unless it is to be replaced); another process writes it; what has the name of
-  // path() was not left by a writer.
+  // Files are written into path(), which is `folder` with ".partial" appended; what an earlier,
+  // killed writer left there is removed. Errors, after which nothing was changed: `folder` exists
+  // and is not empty (unless it is to be replaced); another process writes it; something else has
+  // the name of path().
   PartialFolder(Path folder, Existing existing);
   // Unless finish() was reached, removes everything.
   ~PartialFolder();
@@ -24,8 +24,8 @@ class PartialFolder {
   PartialFolder& operator=(const PartialFolder&) = delete;
 
   const Path& path() const { return partial_; }
-  // Gives the folder its name, for good. Its files must be synced (FileWriter::finish()). Error:
-  // what is not to be replaced has come to stand there meanwhile.
+  // Renames the folder to its final name. Its files must be synced (FileWriter::finish()). Error: a
+  // folder that must not be replaced has appeared there meanwhile.
   void finish();
 
  private:

@@ -1,5 +1,5 @@
-// Subcommands of the program. Each add_* declares one: its options, and in `chosen` what to run
-// when it is the one that was given. A command is its file, and two lines here.
+// Subcommands of the program. Each add_* declares one with its options, and sets `chosen` to what
+// it runs if it is the one given. A command is its file and two lines here.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,7 +7,7 @@
 
 namespace onebit::cli {
 
-// What the program does once the command line is understood.
+// The work of the program once the command line is parsed.
 using Action = std::function<int()>;
 
 void add_prepare(CLI::App& program, Action& chosen);

@@ -60,9 +60,9 @@ int run(const Arguments& given) {
 void add_model_options(CLI::App& command, Arguments& given) {
   command.add_option("--config", given.config,
                      "config.json, bert_config.json or the experiment file of DeepSpeed's BERT; "
-                     "default: what stands beside the input");
+                     "default: the file beside the input");
   command.add_option("--vocab", given.vocabulary,
-                     "vocab.txt or tokenizer.json; default: what stands beside the input");
+                     "vocab.txt or tokenizer.json; default: the file beside the input");
   command.add_option("--heads", given.heads, "Attention heads, where no config says it")
       ->check(at_least(1));
   command

@@ -1,4 +1,4 @@
-// --device and --threads, alike for every command that computes.
+// --device and --threads, the same for every command that computes.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,13 +13,13 @@ struct DeviceOptions {
   int threads = 0;
 };
 
-// Each thread has memory of its own: a mistyped number must not take the machine's.
+// Each thread has memory of its own: a mistyped number must not exhaust the machine's.
 inline constexpr int kMostThreads = 1024;
 
 void add_device_options(CLI::App& command, DeviceOptions& options);
 
-// The context these ask for. `local_rank` of `local_ranks` on this machine chooses the CUDA device,
-// or shares the processors.
+// Makes the context for these options. `local_rank` of `local_ranks` on this machine chooses the
+// CUDA device, or shares the processors.
 Context make_context(const DeviceOptions& options, int local_rank, int local_ranks);
 
 }  // namespace onebit::cli

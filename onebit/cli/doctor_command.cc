@@ -1,5 +1,5 @@
-// onebit doctor: what this machine and this program have to offer for training, how fast they are,
-// and what looks wrong.
+// onebit doctor: what this machine and this program offer for training, how fast they are, and what
+// looks wrong.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -28,8 +28,8 @@ int run(const Arguments& given) {
 
 void add_inspect(CLI::App& program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = program.add_subcommand(
-      "inspect", "Tell what a token store, recipe, model, checkpoint or run is");
+  CLI::App* command =
+      program.add_subcommand("inspect", "Describe a token store, recipe, model, checkpoint or run");
   command->add_option("path", given->path, "File or folder")->required();
   command->add_flag(
       "--verify", given->verify,

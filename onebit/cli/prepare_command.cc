@@ -56,11 +56,12 @@ corpus::PrepareOptions to_options(const Arguments& given) {
 
 int run(const Arguments& given) {
   corpus::PrepareOptions options = to_options(given);
-  // Only where somebody looks: while the vocabulary is learnt a signal ends the process at once.
+  // Signals are handled only during tokenizing, which polls for them: while the vocabulary is
+  // learnt a signal ends the process at once.
   std::optional<training::Interruption> interruption;
   options.progress = [&](const corpus::PrepareProgress& progress) {
     if (progress.phase == "tokenizing" && !interruption) interruption.emplace();
-    require(!interruption || !interruption->asked(), "{}: interrupted: nothing was made",
+    require(!interruption || !interruption->asked(), "{}: interrupted: nothing was written",
             given.output);
     show_progress(progress);
   };

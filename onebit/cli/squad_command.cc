@@ -25,7 +25,7 @@ void add_window_options(CLI::App& command, squad::FeatureOptions& options) {
       ->capture_default_str();
   command
       .add_option("--doc-stride", options.doc_stride,
-                  "Tokens from the begin of a window to that of the next")
+                  "Tokens from the start of a window to the start of the next")
       ->check(at_least(1))
       ->capture_default_str();
   command

@@ -18,8 +18,7 @@ void add_window_options(CLI::App& command, squad::FeatureOptions& options);
 // --n-best, --max-answer-length, --null-threshold, --projection.
 void add_answer_options(CLI::App& command, squad::DecodeOptions& options);
 
-// What the command line does not give becomes what the run that made the model used, where the
-// model lies in a run or a checkpoint.
+// If the model is in a run or a checkpoint, options that are not given are taken from that run.
 void take_from_run(const CLI::App& command, const Path& model, tasks::PredictionOptions& options);
 
 }  // namespace onebit::cli

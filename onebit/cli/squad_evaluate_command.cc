@@ -12,7 +12,7 @@
 namespace onebit::cli {
 namespace {
 
-constexpr size_t kMissingTold = 5;
+constexpr size_t kMissingListed = 5;
 
 struct Arguments {
   std::string data, predictions, null_odds, rules = "auto";
@@ -25,16 +25,16 @@ squad::ScoreRules chosen_rules(const Arguments& given, const squad::Dataset& dat
   return given.rules == "1.1" ? squad::ScoreRules::kVersion1 : squad::ScoreRules::kVersion2;
 }
 
-void tell_missing(const squad::Score& score) {
+void warn_of_missing(const squad::Score& score) {
   if (score.missing.empty()) return;
-  const auto told = score.missing.begin() +
-                    static_cast<std::ptrdiff_t>(std::min(score.missing.size(), kMissingTold));
+  const auto listed_end = score.missing.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                      score.missing.size(), kMissingListed));
   log_warning("{} questions have no prediction and {}: {}{}", score.missing.size(),
               score.rules == squad::ScoreRules::kVersion1
                   ? "count 0"
                   : "are left out, as the official script of version 2.0 does",
-              fmt::join(score.missing.begin(), told, ", "),
-              score.missing.size() > kMissingTold ? ", ..." : "");
+              fmt::join(score.missing.begin(), listed_end, ", "),
+              score.missing.size() > kMissingListed ? ", ..." : "");
 }
 
 void print_part(const char* name, const squad::Score::Part& part) {
@@ -61,7 +61,7 @@ int run(const Arguments& given) {
   const squad::Score score =
       squad::score_predictions(dataset, predictions, chosen_rules(given, dataset),
                                given.null_odds.empty() ? nullptr : &null_odds, given.threshold);
-  tell_missing(score);
+  warn_of_missing(score);
   if (given.json) {
     const int indent = score.rules == squad::ScoreRules::kVersion1 ? 0 : 2;
     fmt::print("{}\n", squad::python_json(squad::official_json(score), indent));
@@ -82,7 +82,7 @@ void add_squad_evaluate(CLI::App& squad, Action& chosen) {
       ->required();
   auto* null_odds = command->add_option(
       "--na-probs,-n", given->null_odds,
-      "Version 2.0: {\"id\": number}, higher speaks for no answer; adds the best thresholds");
+      "Version 2.0: {\"id\": number}, higher favours no answer; adds the best thresholds");
   command
       ->add_option("--na-prob-thresh,-t", given->threshold,
                    "Take a question for unanswered if its number in --na-probs is above this")

@@ -28,8 +28,8 @@ Path beside(const std::string& given, const Path& output, const char* name) {
   return given.empty() ? output.parent_path() / name : Path(given);
 }
 
-// Every file that will be written. Errors: one has no name or a folder's, another one's, that of
-// the input or that of a file of the model or its run.
+// Every file that will be written. Errors: a name is missing or is that of a folder, of another of
+// these files, of the input or of a file of the model or its run.
 struct Outputs {
   Path predictions, n_best, null_odds, logits;
 
@@ -38,7 +38,7 @@ struct Outputs {
         n_best(beside(given.n_best, predictions, "nbest_predictions.json")),
         null_odds(beside(given.null_odds, predictions, "null_odds.json")),
         logits(given.logits) {
-    require(predictions.has_filename(), "--output \"{}\" is no name of a file", given.output);
+    require(predictions.has_filename(), "--output \"{}\" is not the name of a file", given.output);
     std::vector<Path> taken = {given.input};
     for (const Path& folder : {Path(given.model), training::find_model_folder(given.model)}) {
       for (const auto& file : std::filesystem::directory_iterator(folder)) {
@@ -58,7 +58,7 @@ struct Outputs {
   }
 
  private:
-  // What these folders hold of their own, not what was predicted into them.
+  // Whether a name is one of the folders' own files, not a prediction that was written there.
   static bool is_of_model_or_run(const Path& path) {
     static constexpr std::string_view kNames[] = {"config.json",    "vocab.txt",
                                                   "tokenizer.json", "tokenizer_config.json",
@@ -152,7 +152,7 @@ void add_squad_predict(CLI::App& squad, Action& chosen) {
   command->add_option("--n-best-output", given->n_best,
                       "The best candidates; default: nbest_predictions.json beside --output");
   command->add_option("--null-odds", given->null_odds,
-                      "Version 2.0: what speaks for no answer; default: null_odds.json beside "
+                      "Version 2.0: scores that favour no answer; default: null_odds.json beside "
                       "--output");
   command->add_option("--logits", given->logits,
                       "Also write the logits of every window, a line of JSON each");

@@ -14,14 +14,14 @@ DeviceTransport transport_of(const optim::TransportRequest& request, int local_r
     return comm::mpi_transport(request.cuda_aware, comm::mpi_takes_device_memory());
   };
   if (request.backend.empty()) {
-    // As in DeepSpeed cuda_aware says nothing to NCCL.
+    // As in DeepSpeed, cuda_aware has no effect on NCCL.
     const DeviceTransport best = comm::default_transport(local_ranks, devices);
     return best == DeviceTransport::kStaged ? through_mpi() : best;
   }
   if (request.backend == "mpi") return through_mpi();
   require(
       local_ranks <= devices,
-      "optimizer.params.comm_backend_name is \"nccl\", which wants a device for every rank, but "
+      "optimizer.params.comm_backend_name is \"nccl\", which needs a device for every rank, but "
       "this machine has {} ranks and {} CUDA devices: start fewer ranks, or set it to \"mpi\"",
       local_ranks, devices);
   return DeviceTransport::kNccl;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kTimeForRankZero = std::chrono::seconds(1);
 
-// The innermost command that the line names, or the program where one of its own options is wrong.
+// The innermost command on the line, or the program if one of its own options is wrong.
 const CLI::App& wrong_command(const CLI::App& program, const CLI::ParseError& error) {
   const std::string message = error.what();
   for (const CLI::Option* option : program.get_options()) {
@@ -67,7 +67,7 @@ std::string words(const CLI::App& command, const CLI::ParseError& error) {
 bool launched_above_rank_zero() {
   try {
     return comm::detect_launch().rank > 0;
-  } catch (const Error&) {  // the launcher's variables make no sense: the usage error comes first
+  } catch (const Error&) {  // bad variables of a launcher: the usage error comes first
     return false;
   }
 }
@@ -94,7 +94,7 @@ int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& command = wrong_command(program, error);
   const std::string name = full_name(command);
   log_error("{}: {}", name, words(command, error));
-  fmt::print(stderr, "{} --help tells what it takes.\n", name);
+  fmt::print(stderr, "{} --help lists its options.\n", name);
   return kUsageError;
 }
 

@@ -1,4 +1,4 @@
-// What is wrong with the command line itself: one way to say it, one exit status.
+// Errors of the command line itself: one way to report them, one exit status.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,11 +7,11 @@
 
 namespace onebit::cli {
 
-// Exit statuses of the program. A command line that cannot be meant is a usage error; a file that
-// is not there, a recipe that does not fit, anything that goes wrong later is a failure.
+// Exit statuses of the program. A wrong command line is a usage error; a missing file, a recipe
+// that does not fit, anything that goes wrong later is a failure.
 inline constexpr int kSuccess = 0, kFailure = 1, kUsageError = 2;
 
-// Thrown before any work for what a command line alone shows to be wrong.
+// Thrown before any work for errors that the command line alone shows.
 class UsageError : public CLI::ValidationError {
  public:
   explicit UsageError(const std::string& message) : CLI::ValidationError(message) {}
@@ -20,10 +20,9 @@ class UsageError : public CLI::ValidationError {
 // Whole numbers from `least` on.
 CLI::Validator at_least(int64_t least);
 
-// Prints help or version where `error` stands for them; else one line with what is wrong, with the
-// nearest command or option, and one that names the --help of the command. Returns the exit status.
-// Ranks above 0 of a launcher say nothing and leave rank 0 the time to: all have the same command
-// line.
+// Prints help or version if `error` asks for them; else one line with what is wrong and the nearest
+// command or option, and one that names the command's --help. Returns the exit status. Ranks above
+// 0 of a launcher print nothing and wait for rank 0: all have the same command line.
 int end_of_parsing(const CLI::App& program, const CLI::ParseError& error);
 
 }  // namespace onebit::cli

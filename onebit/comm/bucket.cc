@@ -47,7 +47,7 @@ int64_t Buckets::max_elements() const {
 
 int64_t Buckets::owned_offset(int64_t bucket, int world_size, int rank) const {
   const auto owned = [&](int64_t of) { return chunk_of(range(of), world_size, rank).elements(); };
-  // All but the first and the last are whole.
+  // All buckets but the first and the last are whole.
   int64_t elements = bucket > 0 ? owned(0) : 0;
   if (bucket > 1) elements += owned(bucket - 1);
   if (bucket > 2) elements += (bucket - 2) * owned(1);
@@ -94,8 +94,9 @@ void ReadyBuckets::require_all() const {
   if (all_left()) return;
   const Range waiting = buckets_.range(next_);
   fail(
-      "gradients_ready was not called for all of the gradient: {} elements of [{}, {}) are waited "
-      "for; call it with every range, from the end of the buffer to its beginning",
+      "gradients_ready was not called for all of the gradient: {} elements of [{}, {}) are "
+      "missing; "
+      "call it with every range, from the end of the buffer to its beginning",
       missing_elements_[static_cast<size_t>(next_)], waiting.begin, waiting.end);
 }
 

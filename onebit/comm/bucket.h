@@ -34,15 +34,16 @@ class Buckets {
 
   int64_t elements() const { return elements_; }
   int64_t count() const { return count_; }
-  // Of f32 in a whole bucket: what was given, in whole blocks. Makes the same buckets again.
+  // Bytes of f32 in a whole bucket: the given size in whole blocks. Buckets made with it are the
+  // same.
   int64_t bucket_bytes() const { return bucket_elements_ * static_cast<int64_t>(sizeof(float)); }
   Range range(int64_t bucket) const;
   int64_t bucket_of(int64_t element) const;
-  // Of the largest bucket.
+  // The elements of the largest bucket.
   int64_t max_elements() const;
 
-  // Elements of all chunks `rank` owns, and how many of them lie in buckets numbered below
-  // `bucket`: where its chunk of that bucket begins in a buffer of owned elements.
+  // Elements of all chunks that `rank` owns, and how many of them are in buckets numbered below
+  // `bucket`: the offset of its chunk of that bucket in a buffer of owned elements.
   int64_t owned_elements(int world_size, int rank) const;
   int64_t owned_offset(int64_t bucket, int world_size, int rank) const;
 
@@ -63,9 +64,9 @@ class ReadyBuckets {
   // Error: elements became ready twice, or outside the buffer.
   std::vector<int64_t> ready(Range range);
   bool all_left() const { return next_ == buckets_.count(); }
-  // Error: a backward pass has left out a range; says which elements are waited for.
+  // Error: the backward pass left out a range; the message names the missing elements.
   void require_all() const;
-  // For the next pass.
+  // Prepares for the next pass.
   void restart();
 
  private:

@@ -35,7 +35,7 @@ int64_t BucketExchange::wire_bytes() const {
   return total;
 }
 
-void BucketExchange::book() {
+void BucketExchange::reserve() {
   const int world = communicator_.world_size();
   int64_t largest_bucket_bytes = 0, largest_chunk_bytes = 0;
   for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
@@ -49,88 +49,88 @@ void BucketExchange::book() {
                  chunk_bytes(chunk_of(buckets_.range(bucket), world, communicator_.rank())));
   }
   for (int slot = 0; slot < slots_; ++slot) {
-    Flight& flight = flights_[static_cast<size_t>(slot)];
-    flight.slot = slot;
-    flight.chunk_bytes.resize(static_cast<size_t>(world));
-    flight.incoming_bytes.resize(static_cast<size_t>(world));
-    flight.received_buffer = Buffer(communicator_.device(), largest_chunk_bytes * world);
+    InFlightBucket& in_flight = in_flight_[static_cast<size_t>(slot)];
+    in_flight.slot = slot;
+    in_flight.chunk_bytes.resize(static_cast<size_t>(world));
+    in_flight.incoming_bytes.resize(static_cast<size_t>(world));
+    in_flight.received_buffer = Buffer(communicator_.device(), largest_chunk_bytes * world);
     if (uses_caller_memory()) continue;
-    flight.send_buffer = Buffer(communicator_.device(), largest_bucket_bytes);
-    flight.result_buffer = Buffer(communicator_.device(), largest_chunk_bytes);
-    flight.gathered_buffer = Buffer(communicator_.device(), largest_bucket_bytes);
+    in_flight.send_buffer = Buffer(communicator_.device(), largest_bucket_bytes);
+    in_flight.result_buffer = Buffer(communicator_.device(), largest_chunk_bytes);
+    in_flight.gathered_buffer = Buffer(communicator_.device(), largest_bucket_bytes);
   }
 }
 
-void BucketExchange::prepare(Flight& flight, int64_t bucket) {
+void BucketExchange::prepare(InFlightBucket& in_flight, int64_t bucket) {
   const int world = communicator_.world_size(), self = communicator_.rank();
   const Range range = buckets_.range(bucket);
-  flight.bucket = bucket;
-  flight.chunk = chunk_of(range, world, self);
+  in_flight.bucket = bucket;
+  in_flight.chunk = chunk_of(range, world, self);
   for (int rank = 0; rank < world; ++rank) {
-    flight.chunk_bytes[static_cast<size_t>(rank)] = chunk_bytes(chunk_of(range, world, rank));
+    in_flight.chunk_bytes[static_cast<size_t>(rank)] = chunk_bytes(chunk_of(range, world, rank));
   }
-  const int64_t own_bytes = flight.chunk_bytes[static_cast<size_t>(self)];
-  std::fill(flight.incoming_bytes.begin(), flight.incoming_bytes.end(), own_bytes);
+  const int64_t own_bytes = in_flight.chunk_bytes[static_cast<size_t>(self)];
+  std::fill(in_flight.incoming_bytes.begin(), in_flight.incoming_bytes.end(), own_bytes);
   const int64_t total =
-      std::accumulate(flight.chunk_bytes.begin(), flight.chunk_bytes.end(), int64_t{0});
-  flight.received = first_bytes(flight.received_buffer, own_bytes * world);
+      std::accumulate(in_flight.chunk_bytes.begin(), in_flight.chunk_bytes.end(), int64_t{0});
+  in_flight.received = first_bytes(in_flight.received_buffer, own_bytes * world);
   if (uses_caller_memory()) {
-    set_memory(flight);
+    set_memory(in_flight);
     return;
   }
-  flight.send = first_bytes(flight.send_buffer, total);
-  flight.result = first_bytes(flight.result_buffer, own_bytes);
-  flight.gathered = first_bytes(flight.gathered_buffer, total);
+  in_flight.send = first_bytes(in_flight.send_buffer, total);
+  in_flight.result = first_bytes(in_flight.result_buffer, own_bytes);
+  in_flight.gathered = first_bytes(in_flight.gathered_buffer, total);
 }
 
 void BucketExchange::start_scatter(Context& context, int64_t bucket) {
   ONEBIT_INVARIANT(submitted_ - completed_ < slots_);
-  Flight& flight = flight_of(submitted_);
-  prepare(flight, bucket);
+  InFlightBucket& in_flight = in_flight_of(submitted_);
+  prepare(in_flight, bucket);
   const Stopwatch stopwatch;
   {
     const PhaseSpan phase(context, "exchange pack", bucket);
-    pack(context, flight);
+    pack(context, in_flight);
     context.synchronize();  // transports know nothing of streams
   }
   seconds_.compute += stopwatch.seconds();
   const PhaseSpan phase(context, "exchange send", bucket);
-  flight.request = communicator_.start_all_to_all_v({.send = flight.send,
-                                                     .send_bytes = flight.chunk_bytes,
-                                                     .receive = flight.received,
-                                                     .receive_bytes = flight.incoming_bytes});
+  in_flight.request = communicator_.start_all_to_all_v({.send = in_flight.send,
+                                                        .send_bytes = in_flight.chunk_bytes,
+                                                        .receive = in_flight.received,
+                                                        .receive_bytes = in_flight.incoming_bytes});
   ++submitted_;
 }
 
-void BucketExchange::wait(const Context& context, Flight& flight) {
-  const PhaseSpan phase(context, "exchange wait", flight.bucket);
-  flight.request.wait();
+void BucketExchange::wait(const Context& context, InFlightBucket& in_flight) {
+  const PhaseSpan phase(context, "exchange wait", in_flight.bucket);
+  in_flight.request.wait();
 }
 
 void BucketExchange::start_gather(Context& context) {
-  Flight& flight = flight_of(gathered_);
+  InFlightBucket& in_flight = in_flight_of(gathered_);
   Stopwatch stopwatch;
-  wait(context, flight);
+  wait(context, in_flight);
   seconds_.wait += stopwatch.restart();
   {
-    const PhaseSpan phase(context, "exchange reduce", flight.bucket);
-    reduce(context, flight);
+    const PhaseSpan phase(context, "exchange reduce", in_flight.bucket);
+    reduce(context, in_flight);
     context.synchronize();
   }
   seconds_.compute += stopwatch.seconds();
-  const PhaseSpan phase(context, "exchange send", flight.bucket);
-  flight.request =
-      communicator_.start_all_gather_v(flight.result, flight.gathered, flight.chunk_bytes);
+  const PhaseSpan phase(context, "exchange send", in_flight.bucket);
+  in_flight.request =
+      communicator_.start_all_gather_v(in_flight.result, in_flight.gathered, in_flight.chunk_bytes);
   ++gathered_;
 }
 
 void BucketExchange::complete(Context& context) {
-  Flight& flight = flight_of(completed_);
+  InFlightBucket& in_flight = in_flight_of(completed_);
   Stopwatch stopwatch;
-  wait(context, flight);
+  wait(context, in_flight);
   seconds_.wait += stopwatch.restart();
-  const PhaseSpan phase(context, "exchange unpack", flight.bucket);
-  unpack(context, flight);
+  const PhaseSpan phase(context, "exchange unpack", in_flight.bucket);
+  unpack(context, in_flight);
   seconds_.compute += stopwatch.seconds();
   ++completed_;
 }
@@ -147,7 +147,7 @@ void BucketExchange::finish(Context& context) {
 }
 
 void BucketExchange::poll() {
-  for (Flight& flight : flights_) flight.request.test();
+  for (InFlightBucket& in_flight : in_flight_) in_flight.request.test();
 }
 
 }  // namespace onebit::comm

@@ -15,13 +15,13 @@
 
 namespace onebit::comm {
 
-// Seconds since the exchange was made; differences tell what a step spent.
+// Seconds since construction; differences give the time of a step.
 struct ExchangeSeconds {
   double compute = 0;  // packing, reducing, unpacking
   double wait = 0;     // blocked on the network
 };
 
-// While bucket b is packed, the all-to-all of b-1 and the all-gather of b-2 are on their way. All
+// While bucket b is packed, the all-to-all of b-1 and the all-gather of b-2 are in in_flight. All
 // calls of one exchange come from one thread at a time, and in the same order on all ranks.
 class BucketExchange {
  public:
@@ -35,55 +35,58 @@ class BucketExchange {
   const Buckets& buckets() const { return buckets_; }
   Communicator& communicator() const { return communicator_; }
   const ExchangeSeconds& seconds() const { return seconds_; }
-  // What this rank sends for all buckets once.
+  // Bytes this rank sends for one exchange of all buckets.
   int64_t wire_bytes() const;
 
  protected:
-  // How many buckets are somewhere between submission and completion at most.
+  // The most buckets that are in in_flight, between submission and completion.
   static constexpr int kSlots = 3;
 
-  // The buffers of one bucket under way.
-  struct Flight {
+  // The buffers of a bucket that was submitted and is not complete.
+  struct InFlightBucket {
     int slot = 0;
     int64_t bucket = -1;
     Range chunk;  // what this rank owns of it
     std::vector<int64_t> chunk_bytes,
         incoming_bytes;  // of every rank's chunk; of what arrives here
     Buffer send_buffer, received_buffer, result_buffer, gathered_buffer;
-    // What travels: the buffers above, or the caller's memory where nothing needs converting.
+    // The memory that travels: the buffers above, or the caller's memory if nothing needs
+    // converting.
     std::span<std::byte> send, received, result, gathered;
-    Request request;  // last: given up before its buffers go
+    Request request;  // last: cancelled before its buffers are freed
   };
 
   BucketExchange(Communicator& communicator, const Buckets& buckets);
 
-  // Sends a bucket on its way, then moves on those before it.
+  // Submits a bucket, then advances those before it.
   void advance(Context& context, int64_t bucket);
-  // Lets the transport work between two pieces of computation.
+  // Lets the transport make progress between two pieces of computation.
   void poll();
   // The slot the next bucket will take.
   int next_slot() const { return static_cast<int>(submitted_ % slots_); }
 
   // Bytes of a chunk on the wire.
   virtual int64_t chunk_bytes(Range chunk) const = 0;
-  // Whether the transfer uses the caller's memory (set_memory) instead of booked buffers.
+  // Whether the transfer uses the caller's memory (set_memory) instead of reserved buffers.
   virtual bool uses_caller_memory() const { return false; }
-  // Books the buffers; called once by the constructor of the derived class.
-  void book();
-  // With uses_caller_memory: points send, result and gathered at it.
-  virtual void set_memory(Flight&) {}
+  // Reserves the buffers; called once by the constructor of the derived class.
+  void reserve();
+  // Points send, result and gathered at the caller's memory; called if uses_caller_memory().
+  virtual void set_memory(InFlightBucket&) {}
   // Fills `send` with all chunks in rank order.
-  virtual void pack(Context& context, Flight& flight) = 0;
-  // `received`, this rank's chunk from every rank in rank order, into `result`.
-  virtual void reduce(Context& context, Flight& flight) = 0;
-  // `gathered`, all chunks in rank order, to where the caller wants them.
-  virtual void unpack(Context& context, Flight& flight) = 0;
+  virtual void pack(Context& context, InFlightBucket& in_flight) = 0;
+  // Reduces Reduces `received`, this rank's chunk from every rank in rank order, into `result`.
+  virtual void reduce(Context& context, InFlightBucket& in_flight) = 0;
+  // Copies or decodes `gathered`, all chunks in rank order, to the caller's memory.
+  virtual void unpack(Context& context, InFlightBucket& in_flight) = 0;
 
  private:
-  Flight& flight_of(int64_t number) { return flights_[static_cast<size_t>(number % slots_)]; }
-  void prepare(Flight& flight, int64_t bucket);
+  InFlightBucket& in_flight_of(int64_t number) {
+    return in_flight_[static_cast<size_t>(number % slots_)];
+  }
+  void prepare(InFlightBucket& in_flight, int64_t bucket);
   void start_scatter(Context& context, int64_t bucket);
-  static void wait(const Context& context, Flight& flight);
+  static void wait(const Context& context, InFlightBucket& in_flight);
   void start_gather(Context& context);
   void complete(Context& context);
 
@@ -91,7 +94,7 @@ class BucketExchange {
   Buckets buckets_;
   ExchangeSeconds seconds_;
   int64_t slots_;  // of which no more are needed than there are buckets
-  std::array<Flight, kSlots> flights_;
+  std::array<InFlightBucket, kSlots> in_flight_;
   int64_t submitted_ = 0, gathered_ = 0, completed_ = 0;
 };
 

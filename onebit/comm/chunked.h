@@ -1,6 +1,6 @@
-// Collectives over long buffers in host memory. Every rank deals with one chunk and tells the
-// others what became of it, so each sends about twice the buffer, however many ranks there are;
-// those of Communicator send it once to every other rank.
+// Collectives over long buffers in host memory. Every rank computes one chunk and sends the result
+// to the others, so each sends about twice the buffer on any number of ranks; the collectives of
+// Communicator send it once to every other rank.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace onebit::comm {
 
-// The chunk that a rank deals with.
+// The chunk that a rank computes.
 Range equal_chunk(int64_t elements, int world_size, int rank);
 
-// Every rank ends with the chunks of all; each gives its own, where it stands in `values`.
+// Every rank ends with the chunks of all; each gives its own, in its place in `values`.
 void gather_chunks(Communicator& communicator, std::span<float> values);
 
 // Every rank ends with the bytes of `root`.
@@ -24,7 +24,7 @@ void broadcast_in_chunks(Communicator& communicator, std::span<std::byte> bytes,
 // Every rank ends with the sums over ranks, added in rank order: the bits of all_reduce().
 void sum_in_chunks(Communicator& communicator, std::span<float> values);
 
-// Every rank ends with the bitwise or of what all had.
+// Every rank ends with the bitwise or over ranks.
 void unite_in_chunks(Communicator& communicator, std::span<uint8_t> flags);
 
 }  // namespace onebit::comm

@@ -62,7 +62,7 @@ class ReduceState : public Request::State {
   Request request_;
 };
 
-// The message for each rank, cut out of one buffer; error if the sizes do not add up to it.
+// Cuts the message for each rank out of one buffer. Error: the sizes do not add up to it.
 template <typename Byte>
 std::vector<std::span<Byte>> cut(std::span<Byte> bytes, std::span<const int64_t> sizes_bytes,
                                  std::string_view operation) {

@@ -1,6 +1,6 @@
-// Ranks talking to each other. A Communicator is one rank's end of one group; every rank of the
-// group calls the same collectives in the same order (per communicator, whichever thread makes the
-// call). Transports: threads of one process (thread_communicator.h), MPI (mpi_communicator.h),
+// Communication between ranks. A Communicator is one rank's end of one group; every rank of the
+// group calls the same collectives in the same order (for each communicator, whichever thread makes
+// the call). Transports: threads of one process (thread_communicator.h), MPI (mpi_communicator.h),
 // and for buffers on CUDA devices those of device_communicator.h.
 //
 // Errors. When a rank fails it calls abort() (run_rank() does it for every exception). From then on
@@ -25,7 +25,7 @@
 
 namespace onebit::comm {
 
-// Thrown on a rank because another one failed.
+// Thrown on a rank when another one failed.
 class PeerError : public Error {
  public:
   PeerError(int failed_rank, const std::string& failed_message);
@@ -37,15 +37,16 @@ class PeerError : public Error {
 
 enum class Reduction { kSum, kMax, kMin };
 
-// A collective under way. The buffers given to it must live, untouched, until wait() has returned
-// (or the Request is destroyed, which gives the collective up; do that only on the way out of an
+// A collective in progress. The buffers given to it must live, untouched, until wait() has returned
+// (or the Request is destroyed, which abandons the collective; do that only while unwinding from an
 // error). Requests may be waited for in any order.
 class Request {
  public:
   class State {
    public:
     virtual ~State() = default;
-    // Moves the transfer on; true when it is complete. May throw PeerError; wait() surely does.
+    // Advances the transfer; true when it is complete. May throw PeerError; wait() always does
+    // after a failure.
     virtual bool test() = 0;
     virtual void wait() = 0;
   };
@@ -55,7 +56,7 @@ class Request {
 
   // Does not block. Transports without a thread of their own advance only inside test() and wait().
   bool test();
-  // Returns when what was received may be read and what was sent may be overwritten.
+  // Returns when received data may be read and sent data may be overwritten.
   void wait();
 
  private:
@@ -63,7 +64,8 @@ class Request {
 };
 
 // Chunks of every rank for every rank: `send` is one message a rank, in rank order, of
-// send_bytes[r] bytes; `receive` likewise. What r sends to me must be as long as I expect.
+// send_bytes[r] bytes; `receive` likewise. What rank r sends to this rank must be as long as this
+// rank expects.
 struct AllToAll {
   std::span<const std::byte> send;
   std::span<const int64_t> send_bytes;
@@ -81,13 +83,13 @@ class Communicator {
   int world_size() const { return world_size_; }
   // The number of this rank among those on the same machine.
   int local_rank() const { return local_rank_; }
-  // Where the buffers given to it live.
+  // The device where the buffers given to it live.
   virtual Device device() const { return {}; }
   virtual std::string_view transport() const = 0;  // "threads", "mpi", ...
 
   // Every rank ends with the same bits: the values of all ranks combined in rank order. For small
-  // agreements (norms, flags, counts): each rank sends all it has to every other. Long f32 buffers
-  // are averaged by DenseExchange, or added by chunked.h. kMax and kMin of NaN are NaN.
+  // agreements (norms, flags, counts): each rank sends all its values to every other. Long f32
+  // buffers are averaged by DenseExchange, or added by chunked.h. kMax and kMin of NaN are NaN.
   void all_reduce(std::span<float> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
   void all_reduce(std::span<int64_t> values, Reduction reduction);
@@ -95,9 +97,9 @@ class Communicator {
   Request start_all_reduce(std::span<double> values, Reduction reduction);
   Request start_all_reduce(std::span<int64_t> values, Reduction reduction);
 
-  // Every rank ends with the contributions of all in rank order. all_gather: all equally long;
-  // all_gather_v: rank r gives sizes_bytes[r] bytes (the same list on all ranks). `mine` may be its
-  // place inside `all`.
+  // Every rank ends with the contributions of all in rank order. all_gather: all have the same
+  // length; all_gather_v: rank r gives sizes_bytes[r] bytes (the same list on all ranks). `mine`
+  // may be its place inside `all`.
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
   Request start_all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
   void all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
@@ -105,8 +107,8 @@ class Communicator {
   Request start_all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
                              std::span<const int64_t> sizes_bytes);
 
-  // Rank r ends with what every rank had for r, in rank order. What a rank has for itself may be
-  // where it is to come.
+  // Rank r ends with the messages of every rank for r, in rank order. A rank's message to itself
+  // may already be in its place.
   void all_to_all_v(const AllToAll& chunks);
   Request start_all_to_all_v(const AllToAll& chunks);
 
@@ -122,12 +124,12 @@ class Communicator {
   // The same ranks on an independent communicator, for another thread. Collective.
   virtual std::unique_ptr<Communicator> duplicate() = 0;
 
-  // Ends all ranks with this message. Threads: marks the world as failed, wakes everybody and
-  // throws Error. MPI: prints, tells the other ranks and ends the job; does not return. When
-  // another rank failed before, that one's message stays.
+  // Ends all ranks with this message. Threads: marks the world as failed, wakes all ranks and
+  // throws Error. MPI: prints, notifies the other ranks and ends the job; does not return. If
+  // another rank failed before, its message stays.
   [[noreturn]] virtual void abort(const std::string& message) = 0;
-  // Makes calls of this rank on this communicator throw, now and later: for winding down a thread
-  // that is blocked in one. May be called from any thread.
+  // Makes calls of this rank on this communicator throw, now and later: to end a thread that is
+  // blocked in one. May be called from any thread.
   virtual void interrupt() = 0;
 
   // Bytes this rank has handed to the transport for other ranks through this communicator
@@ -138,20 +140,20 @@ class Communicator {
   Communicator(int rank, int world_size, int local_rank)
       : rank_(rank), world_size_(world_size), local_rank_(local_rank) {}
 
-  // One message to and one from every other rank; an empty one is not sent at all. The entries of
-  // this rank itself are empty.
+  // One message to and one from every other rank; empty messages are not sent. The entries of this
+  // rank itself are empty.
   struct Messages {
     std::string_view operation;  // for errors
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> receive;
   };
-  // The one thing a transport must do.
+  // The one operation a transport must implement.
   virtual std::unique_ptr<Request::State> start(Messages messages) = 0;
   // For transports built over another one.
   static std::unique_ptr<Request::State> start_on(Communicator& other, Messages messages) {
     return other.start(std::move(messages));
   }
-  // What a rank has for itself.
+  // Copies a rank's message to itself.
   virtual void copy_own(std::byte* to, const std::byte* from, int64_t size_bytes);
 
  private:

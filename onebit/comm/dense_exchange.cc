@@ -6,7 +6,7 @@
 namespace onebit::comm {
 namespace {
 
-// What travels, seen as `wire` on the device where it lives.
+// Wire bytes viewed as elements of type `wire` on their device.
 View wire_view(std::span<std::byte> bytes, DType wire, Shape shape, Device device) {
   ONEBIT_INVARIANT(static_cast<int64_t>(bytes.size()) == shape.elements() * size_bytes_of(wire));
   return {bytes.data(), wire, shape, device};
@@ -19,7 +19,7 @@ DenseExchange::DenseExchange(Communicator& communicator, const Buckets& buckets,
   require(wire == DType::kF32 || wire == DType::kBF16 || wire == DType::kF16,
           "gradients cannot travel as {}: communication_data_type is f32, bf16 or f16",
           name_of(wire));
-  if (communicator.world_size() > 1) book();
+  if (communicator.world_size() > 1) reserve();
 }
 
 int64_t DenseExchange::chunk_bytes(Range chunk) const {
@@ -44,35 +44,36 @@ void DenseExchange::average(Context& context, View values) {
   finish(context);
 }
 
-void DenseExchange::set_memory(Flight& flight) {
-  const View values = values_[static_cast<size_t>(flight.slot)];
-  const int64_t offset = flight.chunk.begin - buckets().range(flight.bucket).begin;
-  flight.send = {static_cast<std::byte*>(values.raw()), static_cast<size_t>(values.size_bytes())};
-  flight.gathered = flight.send;
-  flight.result = flight.send.subspan(static_cast<size_t>(offset) * sizeof(float),
-                                      static_cast<size_t>(chunk_bytes(flight.chunk)));
+void DenseExchange::set_memory(InFlightBucket& in_flight) {
+  const View values = values_[static_cast<size_t>(in_flight.slot)];
+  const int64_t offset = in_flight.chunk.begin - buckets().range(in_flight.bucket).begin;
+  in_flight.send = {static_cast<std::byte*>(values.raw()),
+                    static_cast<size_t>(values.size_bytes())};
+  in_flight.gathered = in_flight.send;
+  in_flight.result = in_flight.send.subspan(static_cast<size_t>(offset) * sizeof(float),
+                                            static_cast<size_t>(chunk_bytes(in_flight.chunk)));
 }
 
-void DenseExchange::pack(Context& context, Flight& flight) {
+void DenseExchange::pack(Context& context, InFlightBucket& in_flight) {
   if (uses_caller_memory()) return;
-  const View values = values_[static_cast<size_t>(flight.slot)];
+  const View values = values_[static_cast<size_t>(in_flight.slot)];
   narrow_to_wire(context, values,
-                 wire_view(flight.send, wire_, {values.elements()}, context.device()));
+                 wire_view(in_flight.send, wire_, {values.elements()}, context.device()));
 }
 
-void DenseExchange::reduce(Context& context, Flight& flight) {
-  const int64_t elements = flight.chunk.elements();
-  average_on_wire(
-      context,
-      wire_view(flight.received, wire_, {communicator().world_size(), elements}, context.device()),
-      wire_view(flight.result, wire_, {elements}, context.device()));
+void DenseExchange::reduce(Context& context, InFlightBucket& in_flight) {
+  const int64_t elements = in_flight.chunk.elements();
+  average_on_wire(context,
+                  wire_view(in_flight.received, wire_, {communicator().world_size(), elements},
+                            context.device()),
+                  wire_view(in_flight.result, wire_, {elements}, context.device()));
 }
 
-void DenseExchange::unpack(Context& context, Flight& flight) {
+void DenseExchange::unpack(Context& context, InFlightBucket& in_flight) {
   if (uses_caller_memory()) return;
-  const View values = values_[static_cast<size_t>(flight.slot)];
-  widen_from_wire(context, wire_view(flight.gathered, wire_, {values.elements()}, context.device()),
-                  values);
+  const View values = values_[static_cast<size_t>(in_flight.slot)];
+  widen_from_wire(
+      context, wire_view(in_flight.gathered, wire_, {values.elements()}, context.device()), values);
 }
 
 }  // namespace onebit::comm

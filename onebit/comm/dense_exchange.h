@@ -1,5 +1,5 @@
 // The uncompressed average over ranks, by chunk owners: every rank sends each chunk to its owner,
-// the owner adds them in rank order in f32, and sends the average to all. So every transport gives
+// the owner adds them in rank order in f32 and sends the average to all. So every transport gives
 // the same bits, and every rank ends with the same bits.
 #pragma once
 
@@ -25,17 +25,17 @@ class DenseExchange final : public BucketExchange {
  protected:
   int64_t chunk_bytes(Range chunk) const override;
   bool uses_caller_memory() const override { return wire_ == DType::kF32; }
-  void set_memory(Flight& flight) override;
-  void pack(Context& context, Flight& flight) override;
-  void reduce(Context& context, Flight& flight) override;
-  void unpack(Context& context, Flight& flight) override;
+  void set_memory(InFlightBucket& in_flight) override;
+  void pack(Context& context, InFlightBucket& in_flight) override;
+  void reduce(Context& context, InFlightBucket& in_flight) override;
+  void unpack(Context& context, InFlightBucket& in_flight) override;
 
  private:
   DType wire_;
   std::array<View, kSlots> values_;
 };
 
-// Bytes a ring all-reduce of `elements` values of two bytes sends from each rank: the measure for
+// Bytes that each rank sends in a ring all-reduce of `elements` values of two bytes: the measure of
 // what compression saves.
 constexpr int64_t ring_bytes_16bit(int64_t elements, int world_size) {
   return 4 * elements * (world_size - 1) / world_size;

@@ -12,7 +12,7 @@
 namespace onebit::comm {
 namespace {
 
-// An MPI that takes device pointers needs nothing of us.
+// An MPI that takes device pointers needs no staging.
 class CudaAwareCommunicator final : public DeviceCommunicator {
  public:
   using DeviceCommunicator::DeviceCommunicator;

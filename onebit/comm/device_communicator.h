@@ -16,12 +16,12 @@ enum class DeviceTransport {
 };
 std::string_view name_of(DeviceTransport transport);
 
-// Where nothing was asked: NCCL if it is built in and no two of the `local_ranks` ranks of this
+// The default transport: NCCL if it is built in and no two of the `local_ranks` ranks of this
 // machine share one of its `local_devices`, else staged.
 DeviceTransport default_transport(int local_ranks, int local_devices);
 
-// Through MPI: staged, or with `cuda_aware` straight from the device. Error: this MPI does not take
-// pointers to device memory.
+// A transport through MPI: staged, or with `cuda_aware` straight from the device. Error: this MPI
+// does not take pointers to device memory.
 DeviceTransport mpi_transport(bool cuda_aware, bool takes_device_memory);
 
 // Collective. `device` is this rank's. Errors: NCCL is not built in, or refuses (two ranks on one
@@ -29,7 +29,7 @@ DeviceTransport mpi_transport(bool cuda_aware, bool takes_device_memory);
 std::unique_ptr<Communicator> make_device_communicator(std::unique_ptr<Communicator> host,
                                                        Device device, DeviceTransport transport);
 
-// What the transports share.
+// The base of the transports between devices.
 class DeviceCommunicator : public Communicator {
  public:
   DeviceCommunicator(std::unique_ptr<Communicator> host, Device device);

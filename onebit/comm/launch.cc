@@ -31,7 +31,7 @@ struct LauncherVariables {
 }  // namespace
 
 Launch detect_launch() {
-  // srun sets PMI variables as well where Slurm serves MPI through PMI, so PMI comes first.
+  // srun also sets PMI variables if Slurm serves MPI through PMI, so PMI is checked first.
   constexpr LauncherVariables kLaunchers[] = {
       {"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
       {"mpiexec", "PMI_SIZE", "PMI_RANK"},
@@ -59,7 +59,7 @@ World::World() {
           launch.launcher, launch.world_size);
   environment_ = std::make_unique<MpiEnvironment>();
   communicator_ = environment_->world();
-  // Announced at once: on the way out of here MPI would be ended before the message is seen.
+  // The error is announced at once: while unwinding, MPI would end before the message is seen.
   run_rank(*communicator_, [&] {
     require(communicator_->world_size() == launch.world_size,
             "{} started {} ranks, but MPI sees {}: the launcher belongs to another MPI than the "

@@ -10,7 +10,7 @@
 
 namespace onebit::comm {
 
-// What a launcher says in the environment. `launcher` is empty when the process was started alone.
+// What a launcher put into the environment. `launcher` is empty if the process was started alone.
 struct Launch {
   std::string launcher;  // "mpirun" (Open MPI), "mpiexec" (PMI), "srun" (Slurm)
   int rank = 0;
@@ -27,8 +27,8 @@ class World {
  public:
   World();
   Communicator& communicator() { return *communicator_; }
-  // From now on communicator() is one for buffers on `device`, built over the one before, which
-  // lives on. Collective.
+  // Replaces communicator() by one for buffers on `device`, built over the previous one, which
+  // stays alive. Collective.
   void use_device(Device device, DeviceTransport transport);
 
  private:

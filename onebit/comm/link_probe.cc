@@ -11,15 +11,16 @@
 namespace onebit::comm {
 namespace {
 
-// The bytes of buckets without their meaning: an element is a byte, nothing is packed or reduced.
+// Exchanges the bytes of buckets without their meaning: an element is a byte, nothing is packed or
+// reduced.
 class ProbeExchange final : public BucketExchange {
  public:
   ProbeExchange(Communicator& communicator, int64_t bucket_bytes)
       : BucketExchange(communicator, {kSlots * bucket_bytes, bucket_bytes * 4}) {
-    book();
+    reserve();
   }
 
-  // Of one bucket, by each rank: the mean, where blocks do not divide among them.
+  // Bytes of one bucket sent by each rank; the mean if blocks do not divide evenly.
   double sent_bytes() const {
     const double world = communicator().world_size();
     return 2 * static_cast<double>(buckets().max_elements()) * (world - 1) / world;
@@ -38,12 +39,12 @@ class ProbeExchange final : public BucketExchange {
 
  protected:
   int64_t chunk_bytes(Range chunk) const override { return chunk.elements(); }
-  void pack(Context&, Flight&) override {}
-  void reduce(Context&, Flight&) override {}
-  void unpack(Context&, Flight&) override {}
+  void pack(Context&, InFlightBucket&) override {}
+  void reduce(Context&, InFlightBucket&) override {}
+  void unpack(Context&, InFlightBucket&) override {}
 };
 
-// Buckets are cut on blocks, and every rank is to own a part.
+// Buckets are cut at blocks, and every rank must own a part.
 int64_t whole_blocks(int64_t bytes, int world_size) {
   const int64_t least = kBlockElements * world_size;
   return std::max(least, bytes / kBlockElements * kBlockElements);
@@ -54,7 +55,7 @@ struct Trial {
   double spent_seconds = 0;
 };
 
-// Grows the bucket from what even a slow link carries in a moment.
+// Grows the bucket, beginning with a size that even a slow link carries in a moment.
 Trial find_size(Context& context, Communicator& communicator, int64_t wanted_bytes,
                 const ProbeLimits& limits) {
   constexpr int64_t kFirstBytes = int64_t{1} << 16, kGrowth = 4;
@@ -87,7 +88,7 @@ double steady_seconds(std::span<const Stream> streams) {
     product += (stream.buckets - buckets) * (stream.seconds - seconds);
     square += (stream.buckets - buckets) * (stream.buckets - buckets);
   }
-  // One stream alone, or a disturbance as large as what is measured.
+  // There is only one stream, or a disturbance as large as what is measured.
   if (square <= 0 || product <= 0) return plain;
   return product / square;
 }
@@ -100,7 +101,7 @@ StreamSpeed probe_stream(Context& context, Communicator& communicator, int64_t b
   const int64_t wanted_bytes = whole_blocks(bucket_bytes, world);
   const Trial trial = find_size(context, communicator, wanted_bytes, limits);
   ProbeExchange exchange(communicator, trial.bucket_bytes);
-  // The first one touches memory for the first time, and takes what a shaper has saved up.
+  // The first stream touches memory for the first time and uses up the burst of a shaper.
   double spent = trial.spent_seconds + exchange.stream(context, 1);
   std::vector<Stream> streams;
   constexpr int64_t kMostBuckets = int64_t{1} << 20;

@@ -1,6 +1,5 @@
-// A measurement of what the network between the ranks can carry, for the prediction printed at
-// start-up. It sends what training sends: buckets, each by its two collectives, pipelined as
-// BucketExchange does it.
+// Measures the network between the ranks for the prediction printed at start-up. It sends what
+// training sends: buckets, each by its two collectives, pipelined as in BucketExchange.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +10,16 @@
 
 namespace onebit::comm {
 
-// Some buckets sent one behind the other, and how long it took the slowest rank.
+// A number of buckets sent one after the other, and the time of the slowest rank.
 struct Stream {
   double buckets = 0;
   double seconds = 0;
 };
 
 // Seconds that one more bucket takes in a steady stream: the slope through the last three streams
-// (fewer if there are fewer), each longer than the one before. What comes once, whether it costs
-// (opening, latency) or helps (the burst that a shaper lets through, the buffers of sockets), is in
-// the offset and not in the slope.
+// (fewer if there are fewer), each longer than the one before. One-time costs (opening, latency)
+// and gains (the burst that a shaper lets through, the buffers of sockets) are in the offset, not
+// in the slope.
 double steady_seconds(std::span<const Stream> streams);
 
 struct StreamSpeed {
@@ -35,9 +34,9 @@ struct ProbeLimits {
   double at_most_seconds = 4;  // or this, where a bucket takes long: the slope needs three of them
 };
 
-// A stream of buckets of `bucket_bytes` on the wire, all ranks' chunks together. Where one such
-// bucket would take longer than a good part of the time, smaller ones are sent and the figures
-// scaled. Collective; every rank ends with the same numbers. A single rank takes no time.
+// Measures streams of buckets of `bucket_bytes` on the wire, all ranks' chunks together. If one
+// such bucket would take a large part of the time, smaller ones are sent and the figures scaled.
+// Collective; every rank ends with the same numbers. With a single rank the times are 0.
 StreamSpeed probe_stream(Context& context, Communicator& communicator, int64_t bucket_bytes,
                          const ProbeLimits& limits = {});
 

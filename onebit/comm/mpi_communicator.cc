@@ -1,5 +1,5 @@
-// The only file that knows MPI. A collective is a set of non-blocking messages between pairs: the
-// bytes counted are the bytes sent, and a wait can watch for failed ranks while it polls.
+// The only file that uses MPI. A collective is a set of non-blocking messages between pairs: the
+// bytes counted are the bytes sent, and a wait can check for failed ranks while it polls.
 #include "onebit/comm/mpi_communicator.h"
 
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ constexpr size_t kEagerPieceBytes = 60 * 1024;
 // What is sent eagerly is copied until the link takes it: right for buckets, too much for values.
 constexpr size_t kMostEagerBytes = size_t{4} << 20;
 constexpr size_t kLongestMessage = 4096;
-// How long a rank that did not fail leaves the end of the job to the one that did.
+// How long a rank that did not fail waits for the failed one to end the job.
 constexpr double kYieldSeconds = 10;
 
 void check_mpi(int code, const char* call) {
@@ -50,7 +50,7 @@ MPI_Comm duplicate_of(MPI_Comm parent) {
   return fresh;
 }
 
-// What all communicators of the process share: a channel on which failures are told.
+// Shared by all communicators of the process: a channel on which failures are announced.
 class Job {
  public:
   Job() : control_(duplicate_of(MPI_COMM_WORLD)) {
@@ -62,14 +62,14 @@ class Job {
   int world_size() const { return world_size_; }
   bool failed() const { return failed_; }
 
-  // Throws PeerError once a rank has told that it failed.
+  // Throws PeerError once a rank has announced that it failed.
   void check_peers() {
     const std::lock_guard lock(mutex_);
     if (!failed_) receive_failure();
     if (failed_) throw PeerError(failed_rank_, failed_message_);
   }
 
-  // Prints, tells the others, gives them a moment to wind down and ends the job.
+  // Prints, notifies the others, gives them a moment to unwind and ends the job.
   [[noreturn]] void end(const std::string& message) {
     const std::string text = message.substr(0, kLongestMessage);
     await_same_failure();
@@ -86,17 +86,18 @@ class Job {
           MPI_Request request = MPI_REQUEST_NULL;
           if (peer != rank_ && MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_CHAR, peer,
                                          kFailureTag, control_, &request) == MPI_SUCCESS) {
-            telling_.push_back(request);
+            notifying_.push_back(request);
           }
         }
       }
     }
-    // The rank that failed aborts for all; the others only if it does not come to it.
+    // The rank that failed aborts for all; the others only if it does not get to it.
     const double patience_seconds = kGraceSeconds + (failed_rank_ == rank_ ? 0 : kYieldSeconds);
     const Stopwatch stopwatch;
     while (stopwatch.seconds() < patience_seconds) {
-      int told = 0;
-      MPI_Testall(static_cast<int>(telling_.size()), telling_.data(), &told, MPI_STATUSES_IGNORE);
+      int notified = 0;
+      MPI_Testall(static_cast<int>(notifying_.size()), notifying_.data(), &notified,
+                  MPI_STATUSES_IGNORE);
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -107,8 +108,8 @@ class Job {
   static constexpr double kGraceSeconds = 1;
   static constexpr double kDeferSeconds = 0.3;
 
-  // What is wrong with a recipe or a file fails every rank alike: rank 0 speaks for them, the
-  // others wait a moment for it.
+  // An error in a recipe or a file fails on every rank alike: rank 0 reports it, the others wait a
+  // moment for that.
   void await_same_failure() {
     const Stopwatch stopwatch;
     while (rank_ > 0 && stopwatch.seconds() < kDeferSeconds) {
@@ -142,14 +143,14 @@ class Job {
   std::atomic<bool> failed_{false};
   int failed_rank_ = -1;
   std::string failed_message_;
-  Requests telling_;
+  Requests notifying_;
 };
 
-// Polls instead of blocking in MPI, which would spin on a core that computes and could not see that
-// a rank has failed: first often, then with pauses of some tens of microseconds.
+// Polls instead of blocking in MPI, which would spin on a core that computes and could not notice a
+// failed rank: first without pauses, then with pauses of some tens of microseconds.
 class Backoff {
  public:
-  // True when it is time to look for failures.
+  // True when it is time to check for failures.
   bool pause() {
     ++rounds_;
     if (rounds_ < 200) {
@@ -188,7 +189,7 @@ class MpiState : public Request::State {
     statuses_.resize(requests_.size());
   }
 
-  // Left behind by an error: takes back what has not been matched.
+  // After an error: cancels messages that were not matched.
   ~MpiState() override {
     if (complete_) return;
     for (size_t i = 0; i < requests_.size(); ++i) {
@@ -321,8 +322,8 @@ std::string mpi_version() {
 }
 
 bool mpi_takes_device_memory() {
-  // An extension that Open MPI, MPICH and MVAPICH have by this name, each in another header;
-  // whether it is there is seen in the library that was loaded.
+  // Open MPI, MPICH and MVAPICH have an extension of this name, each in another header; so the
+  // symbol is looked up in the library that was loaded.
   using Query = int (*)();
   const auto query = reinterpret_cast<Query>(::dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
   return query != nullptr && query() == 1;
@@ -345,7 +346,7 @@ MpiEnvironment::~MpiEnvironment() {
     MPI_Finalize();
     return;
   }
-  // The rank that failed first ends the job; only if it does not, this one does.
+  // The rank that failed first ends the job; this one does only if that does not happen.
   std::this_thread::sleep_for(std::chrono::duration<double>(kYieldSeconds));
   MPI_Abort(MPI_COMM_WORLD, 1);
 }

@@ -9,15 +9,16 @@
 namespace onebit::comm {
 
 bool mpi_is_built();
-// The library's own words ("Open MPI v4.1.4, ..."), its first line; empty where it is not built in.
+// The first line of the library's version text ("Open MPI v4.1.4, ..."); empty if MPI is not built
+// in.
 std::string mpi_version();
-// Whether pointers to CUDA memory may be given to this MPI, by its own word: one that was not built
-// for them reads them as the host's and crashes. False where it cannot be asked.
+// Whether this MPI reports that it takes pointers to CUDA memory: one that was not built for them
+// reads them as host pointers and crashes. False if it offers no such query.
 bool mpi_takes_device_memory();
 
-// Owns MPI: initialises it with full thread support and finalises it. One a process, outliving its
-// communicators. Leaving it by an exception ends the whole job. Errors: MPI is not built in, or it
-// does not support calls from several threads.
+// Owns MPI: initialises it with full thread support and finalises it. There is one in a process,
+// and it outlives its communicators. Leaving it by an exception ends the whole job. Errors: MPI is
+// not built in, or it does not support calls from several threads.
 class MpiEnvironment {
  public:
   MpiEnvironment();

@@ -1,4 +1,4 @@
-// The only file that knows NCCL.
+// The only file that uses NCCL.
 #include "onebit/comm/nccl_communicator.h"
 
 #include <cuda_runtime_api.h>
@@ -18,12 +18,12 @@ namespace {
 void check_nccl(ncclResult_t status, ncclComm_t comm, const char* call) {
   if (status == ncclSuccess) return;
   fail(
-      "{}: {}. {} (NCCL_DEBUG=INFO tells more; optimizer.params.comm_backend_name \"mpi\" does "
+      "{}: {}. {} (NCCL_DEBUG=INFO logs more; optimizer.params.comm_backend_name \"mpi\" does "
       "without NCCL)",
       call, ncclGetErrorString(status), ncclGetLastError(comm));
 }
 
-// What a communicator and its unfinished requests share.
+// Shared by a communicator and its unfinished requests.
 struct Link {
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
@@ -31,9 +31,10 @@ struct Link {
   int rank = 0;
 
   ~Link() {
-    // Both calls below wait for the other ranks, who hear of an error only after this unwinding.
+    // Both calls below would wait for the other ranks, which learn of an error only after this
+    // unwinding.
     if (std::uncaught_exceptions() > 0) return;
-    // A communicator that was interrupted has work that never ends.
+    // An interrupted communicator has work that never ends.
     if (comm != nullptr && interrupted) {
       ncclCommAbort(comm);
     } else if (comm != nullptr) {
@@ -107,7 +108,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   }
 
  protected:
-  // The caller's stream has been synchronised; the requests tell when this one has.
+  // The caller's stream has been synchronised; the requests complete when this stream has.
   std::unique_ptr<Request::State> start_on_device(Messages messages) override {
     check_cuda(cudaSetDevice(device().index), "cudaSetDevice");
     ncclComm_t comm = link_->comm;

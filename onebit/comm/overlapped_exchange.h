@@ -1,5 +1,5 @@
-// An exchange of buckets beside the backward pass that makes them: as soon as a bucket is complete
-// it is sent on a thread of its own. One step is
+// An exchange of buckets during the backward pass that computes them: as soon as a bucket is
+// complete it is sent, on a thread of its own. One step is
 //   begin(...);  ready(range) for every range of the buffer, or for none;  finish(...);
 #pragma once
 
@@ -14,13 +14,14 @@ namespace onebit::comm {
 
 class OverlappedExchange {
  public:
-  // Hands a bucket to the exchange, on the thread of the exchange or, in finish(), on the caller's.
+  // Submits a bucket to the exchange; called on the exchange thread or, in finish(), on the
+  // caller's.
   using Send = std::function<void(Context&, int64_t bucket)>;
 
-  // Jobs compute on `device`. One rank alone has nothing to wait for and gets no thread.
+  // Jobs compute on `device`. With one rank there is nothing to wait for and no thread is started.
   // Collective.
   OverlappedExchange(Communicator& communicator, const Buckets& buckets, Device device);
-  // Stops the thread. What `Send` uses must live until then: of its owner's members this is the
+  // Stops the thread. What `Send` uses must live until then, so the owner declares this member
   // last.
   ~OverlappedExchange();
 
@@ -41,16 +42,16 @@ class OverlappedExchange {
   void begin(const Context& computing, Send send);
   // The values in `range` are final. Any order, each element once, the same order on every rank.
   void ready(Range range);
-  // Every bucket has been received when it returns. Where no range was ready before, and on one
-  // rank, all of them are sent here, with `context`. Error: some ranges were not ready.
+  // Every bucket has been received when it returns. If no range was ready before, or there is one
+  // rank, all buckets are sent here, with `context`. Error: only some ranges were ready.
   void finish(Context& context);
 
-  // Error: some range has not become ready since begin(); says which.
+  // Error: some range has not become ready since begin(); the message names it.
   void require_all_ready() const { ready_.require_all(); }
 
-  // Of the last step: packing, reducing and unpacking, and how long finish() waited.
+  // Seconds of the last step: packing, reducing and unpacking; waiting in finish().
   const ExchangeSeconds& step_seconds() const { return step_seconds_; }
-  // Through the communicator that was made here.
+  // Bytes sent through the communicator that was made here.
   int64_t wire_bytes_sent() const;
 
  private:

@@ -15,7 +15,7 @@ int64_t total_bytes(const std::vector<std::span<Byte>>& parts) {
   return total;
 }
 
-// Copies what is sent to the host, lets the host's transport carry it, copies what came back.
+// Copies messages to the host, sends them by the host's transport, and copies received ones back.
 class StagedState final : public Request::State {
  public:
   StagedState(std::shared_ptr<StagingPool> pool, Communicator& host,

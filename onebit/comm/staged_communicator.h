@@ -1,5 +1,5 @@
-// Device buffers through page-locked host memory and the transport of the host: for MPIs that know
-// nothing of CUDA, for several ranks on one device, and for tests without MPI.
+// Device buffers through page-locked host memory and the transport of the host: for an MPI without
+// CUDA support, for several ranks on one device, and for tests without MPI.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class StagingPool {
     std::byte* data = nullptr;
     int64_t size_bytes = 0;
   };
-  // At least size_bytes. What no block fits is allocated.
+  // A block of at least size_bytes, allocated if no free block is large enough.
   Block take(int64_t size_bytes);
   void give_back(Block block);
 

@@ -11,8 +11,8 @@ namespace onebit::comm {
 namespace {
 
 // One collective between its first post and its last copy. For every pair of ranks, the one that
-// posts later copies both ways; so a transfer needs nobody to wait for it, and waits may come in
-// any order.
+// posts later copies both ways; so a transfer proceeds without a wait, and waits may come in any
+// order.
 struct Collective {
   struct Post {
     std::vector<std::span<const std::byte>> send;
@@ -64,7 +64,7 @@ class ThreadGroup {
     const std::lock_guard lock(mutex_);
     return failed_rank_;
   }
-  // This rank has returned: nobody may wait for it any more.
+  // This rank has returned: no other rank may wait for it any more.
   void leave(int rank) {
     const std::lock_guard lock(mutex_);
     left_[static_cast<size_t>(rank)] = true;
@@ -79,7 +79,7 @@ class ThreadGroup {
                                    std::string_view operation, Collective::Post post);
   bool test(Collective& collective, int rank, const std::atomic<bool>& interrupted);
   void wait(Collective& collective, int rank, const std::atomic<bool>& interrupted);
-  // Returns when nobody touches the rank's buffers any more.
+  // Returns when no other rank accesses this rank's buffers any more.
   void withdraw(Collective& collective, int rank);
 
  private:
@@ -132,7 +132,7 @@ std::shared_ptr<Collective> ThreadGroup::post(int64_t channel, int64_t sequence,
     check_pair(*collective, rank, peer);
     peers.push_back(peer);
   }
-  // Only now: what did not fit must not be found by ranks that come later.
+  // The post is published only now: later ranks must not find one that did not fit.
   mine.posted = true;
   mine.pairs_left = world_size_ - 1;
   for (const int peer : peers) ++collective->posts[static_cast<size_t>(peer)].copies_under_way;

@@ -11,7 +11,7 @@ namespace onebit::comm {
 
 class ThreadGroup;  // what the ranks of one world share
 
-// The ends of a world of `world_size` ranks, to be given one to each thread.
+// Makes the ends of a world of `world_size` ranks, one for each thread.
 std::vector<std::unique_ptr<Communicator>> make_thread_world(int world_size);
 
 // A world of one rank.

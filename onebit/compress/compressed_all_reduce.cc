@@ -11,7 +11,7 @@
 namespace onebit::compress {
 namespace {
 
-// Blocks coded between two looks at the network: about half a millisecond of work.
+// Blocks coded between two polls of the network: about half a millisecond of work.
 constexpr int64_t kBlocksPerPoll = 512;
 
 View bytes_view(std::span<const std::byte> bytes, Device device) {
@@ -29,7 +29,7 @@ ConstView part_of(const ConstView& flat, int64_t begin, int64_t elements) {
   return flat.empty() ? ConstView() : flat.rows(begin, begin + elements);
 }
 
-// A CUDA device is given all blocks at once: it works while the host looks at the network.
+// A CUDA device gets all blocks at once: it computes while the host polls the network.
 template <typename Work>
 void in_pieces(const Context& context, int64_t elements, const Work& work) {
   const int64_t blocks = blocks_in(elements);
@@ -70,7 +70,7 @@ CompressedAllReduce::CompressedAllReduce(comm::Communicator& communicator,
   server_squares_ = Tensor::zeros(device, DType::kF64, {owned_blocks, 2});
   worker_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, worker_squares_.shape());
   server_squares_on_host_ = Tensor::zeros(Device{}, DType::kF64, server_squares_.shape());
-  book();
+  reserve();
 }
 
 bool CompressedAllReduce::bypassed() const {
@@ -93,13 +93,13 @@ void CompressedAllReduce::submit(Context& context, int64_t bucket, const Compres
   advance(context, bucket);
 }
 
-void CompressedAllReduce::pack(Context& context, Flight& flight) {
-  const CompressedBucket& data = data_[static_cast<size_t>(flight.slot)];
-  const comm::Range range = buckets().range(flight.bucket);
+void CompressedAllReduce::pack(Context& context, InFlightBucket& in_flight) {
+  const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
+  const comm::Range range = buckets().range(in_flight.bucket);
   size_t offset = 0;
   for (int rank = 0; rank < communicator().world_size(); ++rank) {
     const comm::Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
-    const auto size_bytes = static_cast<size_t>(flight.chunk_bytes[static_cast<size_t>(rank)]);
+    const auto size_bytes = static_cast<size_t>(in_flight.chunk_bytes[static_cast<size_t>(rank)]);
     const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
     const int64_t blocks = blocks_in(elements);
     if (elements == 0) continue;
@@ -108,7 +108,7 @@ void CompressedAllReduce::pack(Context& context, Flight& flight) {
         .residual = worker_residual_.view().rows(chunk.begin, chunk.end),
         .still = part_of(data.still, place / 8, sign_bytes(elements)),
         .extras = part_of(data.extras, place / kBlockElements, blocks),
-        .chunk = bytes_view(flight.send.subspan(offset, size_bytes), context.device()),
+        .chunk = bytes_view(in_flight.send.subspan(offset, size_bytes), context.device()),
         .block_squares = part_of(worker_squares_.view(), chunk.begin / kBlockElements, blocks),
         .blocks = {}};
     in_pieces(context, elements, [&](BlockRange blocks_now) {
@@ -120,19 +120,19 @@ void CompressedAllReduce::pack(Context& context, Flight& flight) {
   }
 }
 
-void CompressedAllReduce::reduce(Context& context, Flight& flight) {
-  const CompressedBucket& data = data_[static_cast<size_t>(flight.slot)];
-  const int64_t elements = flight.chunk.elements(), blocks = blocks_in(elements);
+void CompressedAllReduce::reduce(Context& context, InFlightBucket& in_flight) {
+  const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
+  const int64_t elements = in_flight.chunk.elements(), blocks = blocks_in(elements);
   if (elements == 0) return;
-  const int64_t place = flight.chunk.begin - buckets().range(flight.bucket).begin;
-  const auto bucket = static_cast<size_t>(flight.bucket);
+  const int64_t place = in_flight.chunk.begin - buckets().range(in_flight.bucket).begin;
+  const auto bucket = static_cast<size_t>(in_flight.bucket);
   const int world = communicator().world_size();
   Average args{
-      .chunks = bytes_view(flight.received, context.device())
-                    .reshaped({world, static_cast<int64_t>(flight.result.size())}),
+      .chunks = bytes_view(in_flight.received, context.device())
+                    .reshaped({world, static_cast<int64_t>(in_flight.result.size())}),
       .residual = part_of(server_residual_.view(), owned_offsets_[bucket], elements),
       .still = part_of(data.still, place / 8, sign_bytes(elements)),
-      .chunk = bytes_view(flight.result, context.device()),
+      .chunk = bytes_view(in_flight.result, context.device()),
       .block_squares = part_of(server_squares_.view(), owned_block_offsets_[bucket], blocks),
       .momentum = options_.owner_momentum
                       ? part_of(owner_momentum_.view(), owned_offsets_[bucket], elements)
@@ -147,17 +147,17 @@ void CompressedAllReduce::reduce(Context& context, Flight& flight) {
   });
 }
 
-void CompressedAllReduce::unpack(Context& context, Flight& flight) {
-  const CompressedBucket& data = data_[static_cast<size_t>(flight.slot)];
-  const comm::Range range = buckets().range(flight.bucket);
+void CompressedAllReduce::unpack(Context& context, InFlightBucket& in_flight) {
+  const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
+  const comm::Range range = buckets().range(in_flight.bucket);
   size_t offset = 0;
   for (int rank = 0; rank < communicator().world_size(); ++rank) {
     const comm::Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
-    const auto size_bytes = static_cast<size_t>(flight.chunk_bytes[static_cast<size_t>(rank)]);
+    const auto size_bytes = static_cast<size_t>(in_flight.chunk_bytes[static_cast<size_t>(rank)]);
     const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
     if (elements == 0) continue;
     Decode args{
-        .chunk = bytes_view(flight.gathered.subspan(offset, size_bytes), context.device()),
+        .chunk = bytes_view(in_flight.gathered.subspan(offset, size_bytes), context.device()),
         .still = part_of(data.still, place / 8, sign_bytes(elements)),
         .values = (data.result.empty() ? data.values : data.result).rows(place, place + elements),
         .extras = part_of(data.extras, place / kBlockElements, blocks_in(elements)),
@@ -169,7 +169,7 @@ void CompressedAllReduce::unpack(Context& context, Flight& flight) {
     });
     offset += size_bytes;
   }
-  if (received_) received_(context, flight.bucket);
+  if (received_) received_(context, in_flight.bucket);
 }
 
 std::vector<NamedView> CompressedAllReduce::state() {

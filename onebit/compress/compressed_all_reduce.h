@@ -22,7 +22,7 @@
 namespace onebit::compress {
 
 struct CompressionOptions {
-  // With one rank: leave values and extras as they are instead of compressing them locally twice as
+  // With one rank, leave values and extras unchanged instead of compressing them locally twice as
   // the algorithm would.
   bool bypass_single_rank = false;
   // The owner of a chunk keeps a momentum of it and sends that, with its lead (sub_block_scale.h),
@@ -30,7 +30,7 @@ struct CompressionOptions {
   bool owner_momentum = false;
 };
 
-// One bucket's data; what the views show must live until the bucket has been received.
+// One bucket's data; the memory of the views must live until the bucket has been received.
 struct CompressedBucket {
   View values;      // f32 [elements of the bucket]  in: this rank's x; out: what the owners sent
   ConstView still;  // u8 [ceil(elements / 8)] bitmap as in sign_codec.h, or empty
@@ -40,10 +40,10 @@ struct CompressedBucket {
   double beta = 0;  // of the owners' momentum in this step
 };
 
-// L2 norms of what the last exchange of every bucket saw: this rank's part.
+// L2 norms over the last exchange of every bucket: this rank's part.
 struct ResidualNorms {
   double values = 0;           // of x as submitted
-  double worker_residual = 0;  // of what this rank still owes
+  double worker_residual = 0;  // of what this rank has not sent yet
   double average = 0;          // of the averages of owned chunks before compression
   double server_residual = 0;
 };
@@ -60,30 +60,32 @@ class CompressedAllReduce final : public comm::BucketExchange {
   static constexpr int kBucketsInFlight = kSlots;
   using BucketExchange::next_slot;
 
-  // Told when the values and extras of a bucket have been decoded, on the thread that called
+  // Called when the values and extras of a bucket have been decoded, on the thread that called
   // submit() or finish() and with its context, in whose order of work they are complete. Buckets
-  // come in the order in which they were submitted. When it returns, their memory is the caller's
-  // again: this is the time to use what arrived if another bucket will take its slot.
+  // come in the order in which they were submitted. When it returns, the bucket's memory belongs to
+  // the caller again: use the values here if another bucket will take the slot.
   using Received = std::function<void(Context&, int64_t bucket)>;
 
-  // Residuals start at zero. Books all memory here: a step allocates nothing. `received` may be
+  // Residuals start at zero. Reserves all memory here: a step allocates nothing. `received` may be
   // empty.
   CompressedAllReduce(comm::Communicator& communicator, const comm::Buckets& buckets,
                       const CompressionOptions& options, Received received = {});
 
-  // Compresses a bucket and sends it off. Buckets in the same order on all ranks, each at most once
-  // between two finish(). Values must be finite. A bypassed bucket has been received at once.
+  // Compresses a bucket and sends it. Buckets come in the same order on all ranks, each at most
+  // once between two calls of finish(). Values must be finite. A bypassed bucket is received at
+  // once.
   void submit(Context& context, int64_t bucket, const CompressedBucket& data);
 
-  // What this rank must keep to resume exactly: "worker_residual" f32 [elements] and
-  // "server_residual" f32 [owned elements], chunks in the order of buckets. Write into the views to
-  // load. Only between finish() and the next submit().
+  // What this rank must save to resume exactly: the worker residual f32 [elements] and the server
+  // residual f32 [owned elements], chunks in the order of buckets. Write into the views to load.
+  // Only between finish() and the next submit().
   std::vector<NamedView> state();
   View worker_residual() const { return worker_residual_.view(); }
   View server_residual() const { return server_residual_.view(); }
-  // f32 [owned elements] in the same order; empty without. Starts at zero.
+  // The owned momentum, f32 [owned elements] in the same order; empty without owner_momentum.
+  // Starts at zero.
   View owner_momentum() const { return owner_momentum_.view(); }
-  // Forgets what is owed.
+  // Sets both residuals to zero.
   void clear_residuals();
 
   // Only between finish() and the next submit().
@@ -93,9 +95,9 @@ class CompressedAllReduce final : public comm::BucketExchange {
 
  protected:
   int64_t chunk_bytes(comm::Range chunk) const override;
-  void pack(Context& context, Flight& flight) override;
-  void reduce(Context& context, Flight& flight) override;
-  void unpack(Context& context, Flight& flight) override;
+  void pack(Context& context, InFlightBucket& in_flight) override;
+  void reduce(Context& context, InFlightBucket& in_flight) override;
+  void unpack(Context& context, InFlightBucket& in_flight) override;
 
  private:
   bool bypassed() const;
@@ -105,7 +107,7 @@ class CompressedAllReduce final : public comm::BucketExchange {
   Tensor worker_residual_, server_residual_, owner_momentum_;
   Tensor worker_squares_on_host_, server_squares_on_host_;
   Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer, of what is owned
-  // Where the owned chunk of every bucket begins among the owned ones.
+  // The offset of every bucket's owned chunk among the owned elements.
   std::vector<int64_t> owned_offsets_, owned_block_offsets_;
   std::array<CompressedBucket, kSlots> data_;
 };

@@ -18,7 +18,7 @@ void add_piece(std::vector<OwnedPiece>& pieces, const OwnedPiece& piece) {
   pieces.push_back(piece);
 }
 
-// The pieces of a range whose first element is kept at `to` now.
+// Returns the pieces of a range whose first element belongs at offset `to` now.
 void add_range(std::vector<OwnedPiece>& pieces, const Ownership& before, comm::Range range,
                int64_t to) {
   // Buckets are numbered from the end.

@@ -1,4 +1,4 @@
-// What an owner keeps of its chunks (momentum, residual) at another number of ranks or in other
+// Moves what owners keep for their chunks (momentum, residual) to another number of ranks or other
 // buckets: every element goes to the rank that owns it now, once and unchanged.
 #pragma once
 
@@ -19,8 +19,8 @@ struct Ownership {
 // All elements in one chunk of one rank.
 Ownership owned_by_one(int64_t elements);
 
-// Elements [from, from + elements) of what `from_rank` kept are elements [to, to + elements) of
-// what a rank keeps now.
+// Elements [from, from + elements) of the buffer of `from_rank` are elements [to, to + elements) of
+// the buffer of a rank now.
 struct OwnedPiece {
   int from_rank = 0;
   int64_t from = 0, to = 0, elements = 0;
@@ -28,8 +28,8 @@ struct OwnedPiece {
   bool operator==(const OwnedPiece&) const = default;
 };
 
-// Where all that `rank` keeps under `now` was kept under `before`, in the order of `to`. Both of
-// one flat buffer.
+// Where every element that `rank` owns under `now` was under `before`, in the order of `to`. Both
+// divide the same flat buffer.
 std::vector<OwnedPiece> owned_pieces(const Ownership& before, const Ownership& now, int rank);
 
 }  // namespace onebit::compress

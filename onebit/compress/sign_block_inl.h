@@ -34,7 +34,7 @@ constexpr int64_t kGroup = 32;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(F32()));
 constexpr int64_t kVectors = kGroup / kLanes;
 
-// What pass one finds in a block.
+// The sums that pass one computes over a block.
 struct Sums {
   float levels[kSubBlocks];  // of |c|
   float squares;             // of the values before the residual is added
@@ -70,7 +70,7 @@ struct Accumulator {
   }
 };
 
-// Turns bits of a word into masks of vectors.
+// Converts the bits of a word to vector masks.
 struct BitMasks {
   hn::Vec<U32> bit[kVectors];
 
@@ -96,7 +96,7 @@ HWY_INLINE uint32_t word_of(Mask mask, int64_t k) {
   return (uint32_t{bytes[0]} | uint32_t{bytes[1]} << 8) << (k * kLanes);
 }
 
-// Where pass one takes the values of a group from: this rank's numbers.
+// The source of the values in pass one: this rank's numbers.
 struct GivenValues {
   const float* values;
 
@@ -107,7 +107,8 @@ struct GivenValues {
   }
 };
 
-// Or the average of the signs of all ranks, or the momentum made of it, with its lead.
+// The other source: the average of the signs of all ranks, or the momentum made of it, with its
+// lead.
 struct AveragedSigns {
   const uint8_t* bits;  // of rank 0; of rank r at bits + r * stride_bytes
   int64_t stride_bytes;

@@ -4,12 +4,11 @@
 //
 // A block is kBlockElements consecutive elements of the flat buffer, cut into sub-blocks that are
 // short enough to lie within a row or two of an embedding: the rows of frequent and of rare words
-// differ a thousandfold. Of a sub-block kSignGain times the mean absolute value of the
-// elements that count (the last block of a buffer has its true elements) is sent as a 4-bit code
-// beside the largest of its block (sub_block_scale.h); one too small for any code sends nothing
-// this time, all of it stays in the residual. Zero (also -0) is coded as +1. Values must be finite:
-// the caller agrees on that first.
-// What travels is laid out in wire_layout.h.
+// differ a thousandfold. The scale of a sub-block, kSignGain times the mean absolute value of its
+// elements (without still entries and padding), is sent as a 4-bit code relative to the largest
+// scale of the block (sub_block_scale.h). A sub-block too small for any code sends nothing this
+// time; all of it stays in the residual. Zero (also -0) is coded as +1. Values must be finite: the
+// caller agrees on that first. wire_layout.h has the layout on the wire.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@
 
 namespace onebit::compress {
 
-// Blocks [begin, end) of a chunk: chunks may be coded in parts, so that the network gets its turn
+// Blocks [begin, end) of a chunk: chunks may be coded in parts, so that the network can be polled
 // in between. The parts of a chunk may be coded in any order, each once.
 struct BlockRange {
   int64_t begin = 0, end = 0;

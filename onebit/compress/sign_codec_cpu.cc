@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace onebit::compress::HWY_NAMESPACE {
 
-// Where the parts of a chunk lie.
+// The addresses of the parts of a chunk.
 template <typename Byte>
 struct Wire {
   Byte* headers;
@@ -24,8 +24,7 @@ struct Wire {
   Wire(Byte* chunk, int64_t elements) : headers(chunk), bits(chunk + signs_offset(elements)) {}
 };
 
-// Chunks are aligned to kChunkAlignment alone, and bytes are what a chunk is made of: headers are
-// copied.
+// Chunks are bytes aligned to kChunkAlignment only, so headers are copied.
 inline BlockHeader load_header(const uint8_t* headers, int64_t block) {
   BlockHeader header;
   std::memcpy(&header, headers + header_offset(block), sizeof header);
@@ -137,7 +136,7 @@ struct PaddedBlock {
   }
 };
 
-// What encoding and averaging share: everything but the source of the values.
+// Shared by encoding and averaging: everything but the source of the values.
 struct Sink {
   int64_t elements;
   float* residual;

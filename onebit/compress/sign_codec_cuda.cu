@@ -16,7 +16,7 @@ constexpr int kGroups = static_cast<int>(kBlockElements) / kWarp;  // of 32 elem
 constexpr int kSubBlockGroups = static_cast<int>(kSubBlockElements) / kWarp;
 constexpr int kSubBlocksOfBlock = static_cast<int>(kSubBlocks);
 
-// Where the parts of a chunk lie; all of them are aligned to kChunkAlignment, headers to no more.
+// The addresses of the parts of a chunk; all are aligned to kChunkAlignment, headers to no more.
 struct Wire {
   uint8_t *headers, *bits;
 
@@ -51,7 +51,7 @@ __device__ bool bit_at(const uint8_t* bits, int64_t element) {
   return (bits[element / 8] >> (element % 8) & 1) != 0;
 }
 
-// The sum of the lanes in the order of Accumulator::sum(); right in lane 0 alone, then told to all.
+// The sum of the lanes in the order of Accumulator::sum(); computed in lane 0, then broadcast.
 __device__ float lane_sum(float value) {
   for (int half = kWarp / 2; half >= 1; half /= 2) {
     value += __shfl_down_sync(kAllLanes, value, half);
@@ -67,14 +67,14 @@ struct Sink {
   double* squares;  // [blocks, 2], may be null
 };
 
-// Values as this rank has them.
+// The source of this rank's values.
 struct Given {
   const float* values;
   __device__ float at(int64_t, int, int64_t element) const { return values[element]; }
 };
 
-// Or the average of the signs of all ranks, in rank order, or the momentum made of it, with its
-// lead.
+// The other source: the average of the signs of all ranks, in rank order, or the momentum made of
+// it, with its lead.
 struct Averaged {
   Wire first;  // of rank 0; of rank r stride_bytes * r further
   int64_t stride_bytes;

@@ -13,7 +13,7 @@ namespace onebit::compress {
 
 // pi / 2. The mean absolute value is the least-squares scale of signs, but it passes on only 2 / pi
 // of a small signal in Gaussian noise at once; error feedback pays the rest later. A gradient that
-// comes late by a step or two makes Adam unstable where it trains, at the edge of stability: with
+// comes late by a step or two makes Adam unstable, since it trains at the edge of stability: with
 // beta1 = 0.9 the largest stable curvature falls from 38 to 1 over the learning rate. With this
 // scale a small signal passes nearly whole at once, and mostly noise is left to be fed back
 // (docs/compression.md).
@@ -31,7 +31,7 @@ inline constexpr int kScaleCodes = 15;
 inline constexpr uint32_t kNothingSent = 15;               // the code of scale 0
 inline constexpr uint32_t kNothingSentAtAll = 0xFFFFFFFF;  // all codes of a header
 
-// 2^(-exponent), exact.
+// 2^(-exponent), exactly.
 ONEBIT_HOST_DEVICE inline float inverse_power(uint32_t exponent) {
   const uint32_t word = (127 - exponent) << 23;
   float power;
@@ -39,7 +39,7 @@ ONEBIT_HOST_DEVICE inline float inverse_power(uint32_t exponent) {
   return power;
 }
 
-// The upper end of what code k + 1 stands for, in units of the base: 2^(-(k + 0.5) / 2).
+// The upper end of the range of code k + 1, in units of the base: 2^(-(k + 0.5) / 2).
 ONEBIT_HOST_DEVICE inline float code_limit(uint32_t k) {
   return (k % 2 == 0 ? 0.840896415f : 0.594603558f) * inverse_power(k / 2);
 }

@@ -1,4 +1,4 @@
-// Where the parts of a compressed chunk lie: written once for its size and both codecs.
+// The layout of a compressed chunk: written once for its size and both codecs.
 //
 // A chunk on the wire, for e elements in b blocks, little-endian:
 //   header [b] of kHeaderBytes | sign bits [ceil(e / 8)] | zeros to kChunkAlignment
@@ -19,14 +19,15 @@ using kernels::kBlockElements;
 using kernels::kSubBlockElements;
 using kernels::kSubBlocks;
 
-// What goes before the signs of a block.
+// The header of a block.
 struct BlockHeader {
   uint16_t base = 0;   // bf16: the largest scale of the block
   uint16_t extra = 0;  // bf16: one number of the caller's, averaged over ranks
   uint32_t codes = 0;  // of the scale of each sub-block, see code_of()
 };
 inline constexpr int64_t kHeaderBytes = sizeof(BlockHeader);
-// Of chunks, and so of the headers in them; devices load and store headers in words of it.
+// The alignment of chunks and so of the headers in them; devices load and store headers in words of
+// this size.
 inline constexpr int64_t kChunkAlignment = sizeof(uint32_t);
 inline constexpr int64_t kHeaderWords = kHeaderBytes / kChunkAlignment;
 static_assert(kHeaderBytes == 8 && kHeaderBytes % kChunkAlignment == 0);
@@ -40,7 +41,7 @@ static_assert(kSubBlocks * kCodeBits == 8 * sizeof(BlockHeader::codes));
 ONEBIT_HOST_DEVICE constexpr uint32_t code_of(const BlockHeader& header, uint32_t sub_block) {
   return header.codes >> (kCodeBits * sub_block) & kCodeMask;
 }
-// To be or'ed into the codes of a header.
+// The bits to be or'ed into the codes of a header.
 ONEBIT_HOST_DEVICE constexpr uint32_t code_at(uint32_t code, uint32_t sub_block) {
   return code << (kCodeBits * sub_block);
 }
@@ -49,7 +50,7 @@ ONEBIT_HOST_DEVICE constexpr uint32_t code_at(uint32_t code, uint32_t sub_block)
 constexpr int64_t sign_bytes(int64_t elements) {
   return (elements + 7) / 8;
 }
-// Where parts of a chunk begin.
+// The offsets of the parts of a chunk.
 constexpr int64_t header_offset(int64_t block) {
   return kHeaderBytes * block;
 }

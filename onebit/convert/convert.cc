@@ -7,7 +7,7 @@
 #include "onebit/base/partial_folder.h"
 #include "onebit/convert/convert_config.h"
 #include "onebit/convert/task_heads.h"
-#include "onebit/formats/mapped_source.h"
+#include "onebit/formats/renamed_source.h"
 #include "onebit/metrics/human.h"
 #include "onebit/training/model_folder.h"
 
@@ -28,7 +28,7 @@ std::string describe_types(const formats::TensorSource& source) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// Reasons are few, tensors may be hundreds.
+// Groups tensors by reason: reasons are few, tensors may be hundreds.
 void tell_skipped(const std::vector<NamePlan::Skipped>& skipped, std::vector<std::string>& lines) {
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const auto& [name, reason] : skipped) by_reason[reason].push_back(name);
@@ -60,7 +60,7 @@ std::vector<formats::TensorEntry> targets_of(const NamePlan& plan) {
   return entries;
 }
 
-// What the tensors say about the heads goes into the config.
+// Adds what the tensors show about the heads to the config.
 void adopt_heads(formats::BertConfigFile& config, const TaskHeads& heads,
                  const std::string& place) {
   config.architecture = heads.architecture;
@@ -83,7 +83,7 @@ class Conversion {
     open();
     formats::HuggingFaceFolder model = describe_model(options_, source_, lines_);
     formats::cut_vocabulary(plan_, model.config.vocab_size);
-    auto tensors = std::make_shared<formats::MappedSource>(opened_.tensors, std::move(plan_));
+    auto tensors = std::make_shared<formats::RenamedSource>(opened_.tensors, std::move(plan_));
     match(model.config, *tensors);
     tell_skipped(tensors->skipped(), lines_);
     model.config.torch_dtype = written_type(*tensors);
@@ -122,12 +122,12 @@ class Conversion {
     formats::require_match(tensors, wanted, {.may_lack = heads.lacking, .may_ignore = {}});
     adopt_heads(config, heads, source_.place);
     if (!heads.lacking.empty()) {
-      lines_.push_back(fmt::format("not there, a task that wants them draws them anew: {}",
+      lines_.push_back(fmt::format("absent; a task that needs them draws them at random: {}",
                                    fmt::join(heads.lacking, ", ")));
     }
   }
 
-  // The type that config.json tells: of all tensors, f32 where they are mixed.
+  // The type for config.json: that of all tensors, f32 if they are mixed.
   DType written_type(const formats::TensorSource& tensors) const {
     if (options_.dtype) return *options_.dtype;
     std::set<DType> types;
@@ -140,7 +140,7 @@ class Conversion {
              std::shared_ptr<const formats::TensorSource> tensors) {
     if (options_.naming != formats::Naming::kHuggingFace) {
       NamePlan plan = formats::plan_from_ours(tensors->entries(), options_.naming, source_.place);
-      tensors = std::make_shared<formats::MappedSource>(std::move(tensors), std::move(plan));
+      tensors = std::make_shared<formats::RenamedSource>(std::move(tensors), std::move(plan));
     }
     formats::write_hugging_face_folder(output.path(), model, *tensors, options_.dtype);
     const auto bytes = files::file_size(output.path() / "model.safetensors");

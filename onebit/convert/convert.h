@@ -1,4 +1,4 @@
-// From any BERT checkpoint people have to an ordinary Hugging Face folder.
+// Converts a BERT checkpoint of any supported format to an ordinary Hugging Face folder.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ConvertOptions {
   Path input, output;
   std::optional<formats::CheckpointKind> from;  // absent: found out
   // config.json, Google's bert_config.json or an experiment file of DeepSpeed's BERT ("--cf").
-  // Absent: what stands beside the checkpoint, else the tensors' shapes and `heads`.
+  // Absent: the file beside the checkpoint, else the tensors' shapes and `heads`.
   std::optional<Path> config;
   std::optional<int64_t> heads;
   std::optional<formats::GeluForm> activation;  // absent: as the config says
@@ -28,10 +28,10 @@ struct ConvertOptions {
   std::vector<std::string> drop;  // tensors that begin with one of these are left out
 };
 
-// Writes the folder, whole or not at all, and returns what was found and decided, line by line.
+// Writes the folder, whole or not at all, and returns lines that report what was found and decided.
 // Errors: see open_checkpoint() and detect_naming(); tensors missing, unexpected or of another
-// shape, all listed; a config or a vocabulary that is nowhere or of another model; a casing that
-// the vocabulary contradicts; `output` not free.
+// shape, all listed; a config or a vocabulary that is missing or belongs to another model; a casing
+// that the vocabulary contradicts; `output` exists.
 std::vector<std::string> convert(const ConvertOptions& options);
 
 }  // namespace onebit::convert

@@ -29,8 +29,8 @@ const char* name_of(GeluForm form) {
   return form == GeluForm::kErf ? "gelu" : "gelu_new";
 }
 
-// An experiment file of DeepSpeed's BERT holds the model under a key of its own, and its vocabulary
-// size is never meant.
+// An experiment file of DeepSpeed's BERT has the model under a key of its own; its vocabulary size
+// is a placeholder.
 BertConfigFile read_config(const Path& path, int64_t words) {
   const Json file = read_json(path);
   const Json* inner =
@@ -128,7 +128,7 @@ void check_vocabulary(const BertConfigFile& config, int64_t words, const Path& v
   }
 }
 
-// Where the vocabulary shows that text was or was not lower-cased, that must be what is said.
+// If the vocabulary shows whether text was lower-cased, the config must agree with it.
 bool decide_lower_case(const ConvertOptions& options, std::optional<bool> said, const Path& path,
                        CasingEvidence evidence, std::vector<std::string>& lines) {
   const std::string shown = evidence == CasingEvidence::kCased ? "many of its words have capitals"
@@ -153,7 +153,7 @@ bool decide_lower_case(const ConvertOptions& options, std::optional<bool> said, 
   }
   require(
       evidence != CasingEvidence::kUnclear,
-      "{}: neither a tokenizer_config.json nor the words tell whether text is lower-cased; give "
+      "{}: neither a tokenizer_config.json nor the words show whether text is lower-cased; give "
       "--cased or --uncased",
       path.string());
   lines.push_back(fmt::format("casing: {}, as of {} {}",
@@ -170,7 +170,7 @@ formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
   const auto path = options.vocabulary ? options.vocabulary
                                        : find_file(source.folders, {"vocab.txt", "tokenizer.json"});
   require(path.has_value(),
-          "{}: no vocabulary stands beside it (vocab.txt, tokenizer.json); give --vocab FILE",
+          "{}: there is no vocabulary beside it (vocab.txt, tokenizer.json); give --vocab FILE",
           source.place);
   formats::HuggingFaceFolder model;
   model.vocabulary = formats::read_vocabulary_file(*path);

@@ -1,5 +1,5 @@
-// The config and the vocabulary of a checkpoint that is being converted: found, asked for or told
-// by the tensors.
+// The config and the vocabulary of a checkpoint that is being converted: found beside it, given, or
+// derived from the tensors.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 namespace onebit::convert {
 
 struct ConvertSource {
-  std::vector<Path> folders;  // where files of the model may stand, nearest first
+  std::vector<Path> folders;  // where files of the model may be, nearest first
   std::string place;          // of the tensors
   formats::Naming naming{};
   formats::BertShape shape;

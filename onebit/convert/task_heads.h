@@ -1,4 +1,4 @@
-// Which of a BERT's parts a checkpoint has, and what transformers calls a model of these.
+// Which parts of a BERT a checkpoint has, and what transformers calls a model with these parts.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@ struct TaskHeads {
   int64_t classes = 0;               // rows of "classifier.", 0 without one
 };
 
-// Of tensors under our names. A part counts as there if one tensor of it is. `config_architecture`
-// tells models of the same tensors apart (token classification from sequence classification).
+// The parts of a list of tensors under our names. A part is present if one of its tensors is.
+// `config_architecture` distinguishes models of the same tensors (token classification from
+// sequence classification).
 TaskHeads find_heads(std::span<const formats::TensorEntry> ours,
                      const std::string& config_architecture);
 

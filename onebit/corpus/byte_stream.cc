@@ -89,7 +89,8 @@ std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string
   }
   for (const auto& [ending, what] : {std::pair{".gz", "gzip"}, std::pair{".xz", "xz"}}) {
     require(path.extension() != ending || magic.empty(),
-            "{}: is named {} but holds no {} data: rename it or pack it again", name, ending, what);
+            "{}: is named {} but holds no {} data: rename it or compress it again", name, ending,
+            what);
   }
   return plain;
 }

@@ -16,12 +16,12 @@ class ByteStream {
   // Fills `buffer` with up to `size_bytes` bytes; 0 at the end alone. Errors: unreadable, damaged
   // or cut short, with the path and the byte offset in the file.
   virtual size_t read(char* buffer, size_t size_bytes) = 0;
-  // Bytes taken from the file so far, as it lies on the disk.
+  // Bytes consumed so far of the file on the disk.
   virtual uint64_t consumed_bytes() const = 0;
 };
 
-// Opens a file, or standard input when `path` is "-". gzip (also several members behind each other)
-// and xz are told by their first bytes; `name` stands for the file in errors.
+// Opens a file, or standard input if `path` is "-". gzip (also with several members) and xz are
+// recognised by their first bytes; errors use `name` for the file.
 std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string& name);
 
 // Wraps `packed`, for open_byte_stream.

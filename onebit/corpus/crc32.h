@@ -6,9 +6,9 @@
 
 namespace onebit::corpus {
 
-// Goes on from `crc`, which is 0 at the beginning.
+// Continues from `crc`, which is 0 at the beginning.
 uint32_t crc32_of(const void* data, size_t size_bytes, uint32_t crc = 0);
-// Of two ranges, the second `second_bytes` long, laid one behind the other.
+// The checksum of two ranges one after the other, the second `second_bytes` long.
 uint32_t crc32_joined(uint32_t first, uint32_t second, uint64_t second_bytes);
 
 }  // namespace onebit::corpus

@@ -64,7 +64,8 @@ void add_folder(const Path& folder, InputFiles& found) {
   for (const Path& path : paths) {
     if (is_archive(path)) refuse_archive(path.string());
   }
-  fail("{}: holds no .txt, .text or .jsonl file (nor one with .gz or .xz behind)", folder.string());
+  fail("{}: holds no .txt, .text or .jsonl file (nor one with .gz or .xz appended)",
+       folder.string());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which files a user's inputs stand for.
+// The files that a user's inputs refer to.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace onebit::corpus {
 namespace {
 
-// Keeps the top level's "text" and nothing else.
+// Keeps only the "text" of the top level.
 class TextHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit TextHandler(std::string place) : place_(std::move(place)) {}

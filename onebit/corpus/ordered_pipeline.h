@@ -1,5 +1,5 @@
-// Reads one item after the other, works on several at once, and hands the results on in the order
-// they were read in.
+// Reads items one after the other, processes several at once, and writes the results in the order
+// of reading.
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +15,8 @@
 namespace onebit::corpus {
 
 // read(In&) -> bool, false at the end, is called by one thread at a time; work(thread, In&) -> Out
-// by all; write(Out&) by one at a time, in order. At most 4 * threads items are held. What is
-// thrown is rethrown here: always the failure of the earliest item that has one.
+// by all; write(Out&) by one at a time, in order. At most 4 * threads items exist at once.
+// Exceptions are rethrown here: always that of the earliest item that has one.
 template <typename In, typename Out>
 class OrderedPipeline {
  public:
@@ -76,7 +76,7 @@ class OrderedPipeline {
     return true;
   }
 
-  // Reading ends with its first error, which belongs to the last ticket.
+  // Reading ends at its first error, which belongs to the last ticket.
   bool failed_to_read(uint64_t ticket) {
     const std::lock_guard lock(mutex_);
     if (!read_error_ || ticket + 1 != taken_) return false;

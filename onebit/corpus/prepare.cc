@@ -26,7 +26,7 @@ struct Tokenized {
   uint64_t consumed_bytes = 0;
 };
 
-// A thread's tools.
+// The objects of one thread.
 struct Worker {
   text::Tokenizer tokenizer;
   SentenceReader reader;
@@ -55,7 +55,7 @@ struct Totals {
   double seconds = 0;
 };
 
-// What a worker gets: a block and how far reading had come with it.
+// The input of a worker: a block and how far reading had come with it.
 struct Item {
   TextBlock block;
   uint64_t consumed_bytes = 0;

@@ -1,4 +1,4 @@
-// What `onebit prepare` is told to do.
+// The options of `onebit prepare`.
 #pragma once
 
 #include <cstdint>

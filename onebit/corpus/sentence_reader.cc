@@ -9,7 +9,7 @@
 namespace onebit::corpus {
 namespace {
 
-// Nobody wraps lines at this width, so a line this long is a paragraph of its own.
+// Text is not wrapped at this width, so a line this long is a paragraph of its own.
 constexpr size_t kParagraphLineBytes = 200;
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace onebit::corpus {
 
-// Holds a sentence splitter, so one a thread.
+// Has a sentence splitter, so each thread needs its own.
 class SentenceReader {
  public:
   explicit SentenceReader(const std::string& locale) : splitter_(locale) {}
@@ -19,7 +19,7 @@ class SentenceReader {
     std::function<void(std::string_view)> sentence;  // without surrounding white space, not empty
     std::function<void()> document_end;              // may come several times in a row
   };
-  // A document may go on in the next block. Modifies block.text.
+  // A document may continue in the next block. Modifies block.text.
   void read(TextBlock& block, const Sink& sink);
 
  private:

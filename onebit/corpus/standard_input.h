@@ -8,7 +8,7 @@
 
 namespace onebit::corpus {
 
-// Copies standard input, where `files` name it, into a file in `folder` and points them to it.
+// If `files` include standard input, copies it into a file in `folder` and replaces the entry.
 void keep_standard_input(std::vector<InputFile>& files, const Path& folder);
 void drop_kept_standard_input(const Path& folder);
 

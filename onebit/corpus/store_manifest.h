@@ -1,4 +1,4 @@
-// manifest.json of a token store: what it holds and how to tell that it is whole.
+// manifest.json of a token store: its contents and how to verify that it is complete.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ void check_output(const Path& output, bool overwrite) {
 
 TokenizedBlock::TokenizedBlock(int token_size_bytes, size_t text_bytes)
     : token_size_bytes_(token_size_bytes) {
-  // Some four bytes of text make a token.
+  // A token takes about four bytes of text.
   tokens_.reserve(text_bytes / 4 * static_cast<size_t>(token_size_bytes));
 }
 
@@ -91,7 +91,7 @@ StoreWriter::StoreWriter(const Path& output, bool overwrite) {
   documents_->write({0});
 }
 
-// The files before their folder.
+// Files are synced before their folder.
 StoreWriter::~StoreWriter() {
   tokens_.reset();
   sentences_.reset();

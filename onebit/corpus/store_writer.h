@@ -1,4 +1,4 @@
-// Writes a token store beside its final place and renames it when it is whole.
+// Writes a token store beside its final place and renames it when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace onebit::corpus {
 
-// Sentences on their way into a store, packed as they will lie on the disk.
+// Sentences to be added to a store, in the encoding of the files.
 class TokenizedBlock {
  public:
   TokenizedBlock(int token_size_bytes, size_t text_bytes);
 
-  // No sentence is made of no tokens.
+  // A sentence has at least one token.
   void add_sentence(const std::vector<int32_t>& ids);
   void end_document();
   // To be called when the block is full.

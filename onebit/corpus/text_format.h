@@ -1,4 +1,4 @@
-// How sentences and documents stand in a text file.
+// How sentences and documents are laid out in a text file.
 #pragma once
 
 #include <string>

@@ -13,14 +13,14 @@ namespace onebit::corpus {
 namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 20;
-// Text without a line end (or, in prose, an empty line) for so long is cut where a word ends.
+// Text without a line end (or, in prose, an empty line) over this length is cut where a word ends.
 constexpr size_t kLongestTextBytes = size_t{4} << 20;
 constexpr size_t kLongestJsonBytes = size_t{256} << 20;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // Behind the last line end, 0 when there is none.
 size_t after_last_line(std::string_view text) {
-  // Faster than rfind by far, which looks at one byte at a time.
+  // Much faster than rfind, which looks at one byte at a time.
   const void* end = text.empty() ? nullptr : ::memrchr(text.data(), '\n', text.size());
   return end == nullptr ? 0 : static_cast<size_t>(static_cast<const char*>(end) - text.data()) + 1;
 }
@@ -109,7 +109,7 @@ bool TextSource::fill(size_t wanted_bytes) {
   return used >= wanted_bytes;
 }
 
-// How much of what is pending makes a block, 0 when more must be read.
+// How many pending bytes make a block, 0 if more must be read.
 size_t TextSource::cut_position() const {
   if (at_end_) return pending_.size();
   const size_t cut = file_format_ == TextFormat::kProse ? after_last_empty_line(pending_)

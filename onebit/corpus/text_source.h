@@ -36,11 +36,11 @@ class TextSource {
   // Overwrites `block`; false after the last one. Errors: an unreadable, empty (white space alone)
   // or damaged file, a JSON line longer than 256 MiB.
   bool read(TextBlock& block);
-  // Sizes of the files as they lie on the disk; 0 when one has none (standard input).
+  // The size of the files on the disk; 0 if one has none (standard input).
   uint64_t total_bytes() const { return total_bytes_; }
-  // How far into them reading has come.
+  // How many of these bytes have been read.
   uint64_t consumed_bytes() const;
-  // What kAuto chose and why; empty unless it had to.
+  // What kAuto chose and why; empty if it was not asked to.
   const std::string& decision() const { return decision_; }
 
  private:

@@ -14,11 +14,11 @@ void PackedRows::clear_rows() {
 }
 
 void PackedRows::reserve_rows(const BatchBounds& bounds) {
-  const auto booked = static_cast<size_t>(bounds.rows);
-  tokens.reserve(booked);
-  segments.reserve(booked);
-  positions.reserve(booked);
-  row_keys.reserve(booked);
+  const auto most_rows = static_cast<size_t>(bounds.rows);
+  tokens.reserve(most_rows);
+  segments.reserve(most_rows);
+  positions.reserve(most_rows);
+  row_keys.reserve(most_rows);
   sequence_starts.reserve(static_cast<size_t>(bounds.sequences) + 1);
   samples.reserve(static_cast<size_t>(bounds.sequences));
 }
@@ -41,7 +41,7 @@ void Batch::clear() {
 
 void Batch::reserve(const BatchBounds& bounds) {
   reserve_rows(bounds);
-  // Masking sorts out its candidates at the end of these two.
+  // Masking uses the end of these two vectors for its candidates.
   const auto masked = static_cast<size_t>(bounds.masked_rows + bounds.rows);
   masked_rows.reserve(masked);
   masked_targets.reserve(masked);

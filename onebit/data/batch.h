@@ -1,4 +1,4 @@
-// What a training step consumes: a run of real tokens with sequence boundaries, never a padded one.
+// The data of a training step: real tokens with sequence boundaries, never a padded one.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace onebit::data {
 
-// The most a batch can hold; buffers booked for it never grow.
+// The largest sizes of a batch; buffers reserved for them never grow.
 struct BatchBounds {
   int64_t sequences = 0;
   int64_t rows = 0;
@@ -39,13 +39,13 @@ struct PackedRows {
 // Pre-training: M of the tokens are hidden.
 struct Batch : PackedRows {
   std::vector<int32_t> masked_rows;     // [M] rows whose token is to be predicted, ascending
-  std::vector<int32_t> masked_targets;  // [M] the tokens that stood there
+  std::vector<int32_t> masked_targets;  // [M] the tokens they replace
   std::vector<int32_t> next_sentence;   // [B] 0: B continues A, 1: B is random
 
   int64_t masked() const { return static_cast<int64_t>(masked_rows.size()); }
   void clear();
-  // Books capacity, scratch for masking included; building a batch within `bounds` then allocates
-  // nothing.
+  // Reserves capacity, scratch for masking included; building a batch within `bounds` then
+  // allocates nothing.
   void reserve(const BatchBounds& bounds);
 };
 

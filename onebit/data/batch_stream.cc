@@ -26,7 +26,7 @@ void check_same_vocabulary(const corpus::TokenStore& first, const corpus::TokenS
           first.folder().string(), other.folder().string());
 }
 
-// The weights given, or the numbers of examples when none is.
+// The given weights, or the numbers of examples if none is given.
 std::vector<double> weights_of(const std::vector<WeightedStore>& stores,
                                const std::vector<std::unique_ptr<PairSource>>& sources) {
   const auto given = std::count_if(stores.begin(), stores.end(),
@@ -54,7 +54,7 @@ BatchStream::BatchStream(const std::vector<WeightedStore>& stores,
     sources_.push_back(std::make_unique<PairSource>(
         stores[i].store, options.pairs, options.masks,
         derived_seed(options.seed, RandomStream::kSource, i), options.threads));
-    if (!marks.empty()) sources_.back()->recall(marks[i]);
+    if (!marks.empty()) sources_.back()->restore(marks[i]);
   }
   mixture_ = Mixture(weights_of(stores, sources_));
   const uint64_t samples = first_epoch_examples();

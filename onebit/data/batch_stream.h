@@ -1,6 +1,6 @@
 // Batches for every rank in a global order of samples that does not depend on the number of ranks:
 // sample s is the same sequence with the same mask everywhere, and a step always consumes the same
-// samples. Two ranks see what one rank with twice the accumulation sees.
+// samples. Two ranks get the samples of one rank with twice the accumulation.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,9 @@ class BatchStream {
  public:
   // Errors: no store, stores of different vocabularies or casings, weights partly given, more ranks
   // than samples, an option out of range.
-  // `marks`: those of a stream of the same stores, seed and pair options, at the samples to go on
-  // from, so that no epoch before is cut again; empty: all are, with the same batches.
+  // `marks` are those of a stream of the same stores, seed and pair options at the sample to
+  // continue from; with them no earlier epoch is cut again. Without marks all are cut again, and
+  // the batches are the same.
   BatchStream(const std::vector<WeightedStore>& stores, const BatchStreamOptions& options,
               const std::vector<EpochMark>& marks = {});
 
@@ -45,18 +46,18 @@ class BatchStream {
   uint64_t samples_per_step() const;
   // This rank's batch in micro-step `micro_step` of the step that begins at global sample
   // `first_sample`: samples first_sample + (micro_step * world_size + rank) * micro_batch + k.
-  // A pure function of its arguments; to resume, go on at the sample counter.
+  // A pure function of its arguments; to resume, continue at the sample counter.
   void build(uint64_t first_sample, int64_t micro_step, Batch& batch);
-  // The most any batch holds.
+  // The largest sizes of any batch.
   BatchBounds bounds() const;
 
   // Examples in the first epoch over all stores.
   uint64_t first_epoch_examples();
   // For each store the epoch and index of its next example once `samples` were consumed.
   std::vector<DataPosition> positions(uint64_t samples);
-  // One a store, to go on once `samples` were consumed.
+  // A mark for each store, to continue from once `samples` were consumed.
   std::vector<EpochMark> marks(uint64_t samples);
-  // Over all stores: PairSource::indexes_built().
+  // PairSource::indexes_built(), summed over all stores.
   int64_t indexes_built() const;
   const BatchStreamOptions& options() const { return options_; }
 

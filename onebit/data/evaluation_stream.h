@@ -28,9 +28,9 @@ class EvaluationStream {
   EvaluationStream(std::shared_ptr<const corpus::TokenStore> store,
                    const EvaluationOptions& options);
 
-  // Over all ranks.
+  // Samples over all ranks.
   uint64_t samples() const { return samples_; }
-  // Of this rank; ranks may differ by one, and it may be 0.
+  // Batches of this rank; ranks may differ by one, and it may be 0.
   int64_t batches() const;
   // Batch `index` of this rank: the (index * world_size + rank)-th of all.
   void build(int64_t index, Batch& batch);

@@ -19,7 +19,7 @@ uint64_t below(RandomSequence& random, uint64_t bound) {
   }
 }
 
-// How many of `coins` fair coins show heads.
+// The number of heads among `coins` fair coins.
 uint64_t heads(RandomSequence& random, uint64_t coins) {
   uint64_t count = 0;
   for (; coins >= 32; coins -= 32) count += static_cast<uint64_t>(std::popcount(random.next_u32()));

@@ -8,7 +8,7 @@
 namespace onebit::data {
 namespace {
 
-// [UNK] and whatever else stands in brackets ([PAD], [unused12]): no text holds them.
+// [UNK] and all other tokens in brackets ([PAD], [unused12]): no text contains them.
 bool is_ordinary(const std::string& token) {
   return !(token.size() > 2 && token.front() == '[' && token.back() == ']');
 }
@@ -57,8 +57,8 @@ int32_t Masker::replacement(RandomSequence& random, int32_t token) const {
   return ordinary_[random.below(static_cast<uint32_t>(ordinary_.size()))];
 }
 
-// The first steps of a Fisher-Yates shuffle of the candidates, which stand at the end of
-// masked_rows; what was not chosen is cut off again.
+// The first steps of a Fisher-Yates shuffle of the candidates, which are at the end of masked_rows;
+// those not chosen are removed again.
 void Masker::choose_tokens(RandomSequence& random, int64_t first_row, Batch& batch) const {
   const size_t begin = batch.masked_rows.size();
   for (int64_t row = first_row; row < batch.rows(); ++row) {
@@ -76,8 +76,8 @@ void Masker::choose_tokens(RandomSequence& random, int64_t first_row, Batch& bat
   batch.masked_rows.resize(begin + wanted);
 }
 
-// As above with words: their first rows stand at the end of masked_targets, for scratch. A word
-// that would exceed the number wanted is skipped.
+// The same with words: their first rows are at the end of masked_targets, as scratch. A word that
+// would exceed the number wanted is skipped.
 void Masker::choose_words(RandomSequence& random, int64_t first_row, Batch& batch) const {
   std::vector<int32_t>& words = batch.masked_targets;
   const size_t begin = words.size();

@@ -1,4 +1,4 @@
-// Masked language modelling: which tokens are hidden and what stands in their place.
+// Masked language modelling: which tokens are hidden and what replaces them.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,8 @@ std::shared_ptr<const EpochIndex> PairSource::index(uint64_t epoch) {
   } else {
     made = build(epoch, threads_);
   }
-  // The one in use and its neighbours: batches in the making straddle the end of an epoch.
+  // Keeps the index in use and its neighbours: batches that are being built straddle the end of an
+  // epoch.
   if (indexes_.size() >= 3) {
     const bool oldest = indexes_.begin()->first < epoch;
     indexes_.erase(oldest ? indexes_.begin() : std::prev(indexes_.end()));
@@ -57,13 +58,13 @@ void PairSource::build_ahead(uint64_t epoch) {
   ahead_ = std::async(std::launch::async, [this, epoch] { return build(epoch, 1); });
 }
 
-void PairSource::recall(const EpochMark& mark) {
+void PairSource::restore(const EpochMark& mark) {
   const auto [first, epoch, begin] = mark;
   const bool possible = epoch == 0 ? begin == 0 : epoch == 1 ? begin == first : begin > first;
-  require(
-      first > 0 && possible,
-      "the position in the data cannot be: epoch {} at example {}, where the first epoch has {}",
-      epoch, begin, first);
+  require(first > 0 && possible,
+          "the position in the data is impossible: epoch {} at example {}, where the first epoch "
+          "has {}",
+          epoch, begin, first);
   const std::lock_guard lock(mutex_);
   epoch_at_.emplace(first, 1);
   epoch_at_.emplace(begin, epoch);

@@ -26,8 +26,8 @@ struct DataPosition {
   bool operator==(const DataPosition&) const = default;
 };
 
-// Where the epochs of a source lie, as far as going on needs it: with it no earlier epoch has to be
-// cut again only to learn how many examples it had.
+// The position of the current epoch in a source: with it, a resumed run need not cut earlier epochs
+// again only to count their examples.
 struct EpochMark {
   uint64_t first_examples = 0;  // in epoch 0
   uint64_t epoch = 0;           // the current one
@@ -48,16 +48,16 @@ class PairSource {
 
   const corpus::TokenStore& store() const { return *store_; }
   // A mark of a source of the same store, seed and pair options. Error: it contradicts itself.
-  void recall(const EpochMark& mark);
-  // The mark to recall in order to go on at example `counter`.
+  void restore(const EpochMark& mark);
+  // The mark with which to continue at example `counter`.
   EpochMark mark(uint64_t counter);
-  // Later epochs have a few more or less.
+  // Examples in the first epoch; later ones have a few more or less.
   uint64_t first_epoch_examples();
-  // Where the `counter`-th example since the start of epoch 0 stands.
+  // The position of the `counter`-th example since the start of epoch 0.
   DataPosition locate(uint64_t counter);
   // Appends the masked example at `position` as sequence of global number `sample`.
   void append(DataPosition position, uint64_t sample, Batch& batch);
-  // How many epochs were cut so far: each costs a pass over all sentences.
+  // The number of epochs cut so far: each costs a pass over all sentences.
   int64_t indexes_built() const { return indexes_built_; }
 
  private:

@@ -16,7 +16,7 @@ namespace onebit::data {
 
 struct PrefetchOptions {
   int threads = 1;
-  int depth = 4;  // batches held ready or in the making
+  int depth = 4;  // batches that are ready or being built
 };
 
 // Hands out batches 0, 1, 2, ... in order.
@@ -26,19 +26,19 @@ class Prefetcher {
   // Fills batch `ticket` and returns true, or false past the last one. Called from several threads
   // when threads > 1.
   using Build = std::function<bool(int64_t ticket, Batch& batch)>;
-  // `make` makes an empty batch with its memory booked; all are made at once.
+  // `make` makes an empty batch with its memory reserved; all are made at once.
   Prefetcher(Build build, const std::function<Batch()>& make, const PrefetchOptions& options)
       : build_(std::move(build)) {
     require(options.threads >= 1, "prefetching needs at least 1 thread, {} were given",
             options.threads);
     require(options.depth >= 1, "prefetching needs a depth of at least 1, {} was given",
             options.depth);
-    // One more than are held ready: the consumer reads one.
+    // One more than are ready: the consumer reads one.
     slots_.resize(static_cast<size_t>(options.depth) + 1);
     for (Slot& each : slots_) each.batch = make();
     for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { work(); });
   }
-  // Stops and joins; a batch in the making is finished first.
+  // Stops and joins; a batch that is being built is finished first.
   ~Prefetcher() {
     {
       const std::lock_guard lock(mutex_);

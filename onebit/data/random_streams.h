@@ -1,4 +1,4 @@
-// What the random numbers of the data floor are keyed by. Each use has a stream of its own, so that
+// The keys of the random numbers of the data floor. Each use has a stream of its own, so that
 // drawing more for one never shifts another.
 #pragma once
 

@@ -15,7 +15,7 @@ class CudaDoor {
   // An event after all work given so far, and making work given from now on wait for one.
   virtual std::shared_ptr<void> record() = 0;
   virtual void wait_for(const std::shared_ptr<void>& event) = 0;
-  // Returns when what the event stands behind has been done.
+  // Returns when the work before the event has been done.
   virtual void await(const std::shared_ptr<void>& event) = 0;
   // Copies in the order of the work given, to or from memory of the device; with page-locked memory
   // on the other side it returns at once.

@@ -1,5 +1,5 @@
-// What stands behind CudaDoor where CUDA is built: a stream, cuBLASLt, scratch memory. For files
-// that are built with CUDA only.
+// The implementation behind CudaDoor: a stream, cuBLASLt, scratch memory. Only for files that are
+// built with CUDA.
 //
 // The stream is one that the legacy default stream waits for and that waits for it, so that
 // memory::copy and memory::fill_zero, which run there, come after the work given before them and
@@ -22,9 +22,9 @@ namespace onebit {
 
 class CudaStream final : public CudaDoor {
  public:
-  // What tells one matrix product from another; its meaning is the caller's.
+  // The key that distinguishes matrix products; its meaning is the caller's.
   using ProductKey = std::array<int64_t, 12>;
-  // NVIDIA's advice for Hopper.
+  // The size that NVIDIA recommends for Hopper.
   static constexpr int64_t kWorkspaceBytes = int64_t{32} << 20;
   static constexpr int64_t kStagingBytes = 4096;
 
@@ -33,7 +33,7 @@ class CudaStream final : public CudaDoor {
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
 
-  // The stream behind a context, its device made the calling thread's current one.
+  // Returns the stream behind a context and makes its device the calling thread's current one.
   static CudaStream& of(const Context& context);
 
   void synchronize() override;
@@ -43,10 +43,10 @@ class CudaStream final : public CudaDoor {
   void copy(void* to, const void* from, int64_t size_bytes) override;
 
   cudaStream_t stream() const { return stream_; }
-  // Opened and booked when first asked for: a stream that only copies needs neither.
+  // Created at the first use: a stream that only copies needs neither.
   cublasLtHandle_t cublas();
   void* workspace();
-  // How cuBLASLt makes each product met so far; none where it cannot.
+  // The algorithm for each product so far; none if cuBLASLt cannot compute it.
   std::map<ProductKey, std::optional<cublasLtMatmulAlgo_t>>& products() { return products_; }
   // Device memory that later work on this stream may use again.
   Scratch& scratch() { return scratch_; }

@@ -1,4 +1,4 @@
-// What the vendor libraries behind a context are, for people.
+// Versions and capabilities of the vendor libraries, for reports.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The few things a device must do with memory. cpu: memory_cpu.cc; cuda: memory_cuda.cc, or
-// no_cuda.cc where it is not built.
+// The memory operations of a device. cpu: memory_cpu.cc; cuda: memory_cuda.cc, or no_cuda.cc where
+// it is not built.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ void fill_zero(Device device, void* data, int64_t size_bytes);
 // Between any two devices; returns when the bytes have arrived.
 void copy(Device to_device, void* to, Device from_device, const void* from, int64_t size_bytes);
 
-// As copy, with CUDA memory on either side, but beside all work given to contexts and in no order
-// with it: for transports, whose callers have synchronised.
+// Like copy, with CUDA memory on either side, but concurrent with all work given to contexts: for
+// transports, whose callers have synchronised.
 void copy_beside(void* to, const void* from, int64_t size_bytes);
 
 // The CUDA halves of the above.
@@ -26,17 +26,17 @@ void cuda_release(std::byte* data) noexcept;
 void cuda_fill_zero(void* data, int64_t size_bytes);
 void cuda_copy(void* to, const void* from, int64_t size_bytes);
 int cuda_device_count();
-// Name, compute capability and size of CUDA device `index`, for people.
+// Name, compute capability and size of CUDA device `index`, for reports.
 std::string describe_cuda_device(int index);
 
-// Where `data` lies. Managed and page-locked memory counts as the CPU's.
+// The device of `data`. Managed and page-locked memory counts as the CPU's.
 Device device_of(const void* data);
 
 // Page-locked host memory, for copies to and from CUDA devices at full speed.
 std::byte* allocate_staging(int64_t size_bytes);
 void release_staging(std::byte* data) noexcept;
 
-// How many allocate() calls this process has made: "a step allocates nothing" is tested with it.
+// The number of allocate() calls of this process, for the tests that a step allocates nothing.
 int64_t allocation_count();
 
 }  // namespace onebit::memory

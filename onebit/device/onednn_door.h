@@ -1,6 +1,6 @@
 // The only place that owns oneDNN's objects: an engine, a stream, the primitives made so far and
-// the scratch memory of one thread of control. How products are described to oneDNN stands in
-// onebit/ops/linear_cpu.cc.
+// the scratch memory of one thread of control. onebit/ops/linear_cpu.cc describes products to
+// oneDNN.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct PreparedPrimitive {
 
 class OnednnDoor {
  public:
-  // What tells one primitive from another; its meaning is the caller's.
+  // The key that distinguishes primitives; its meaning is the caller's.
   using PrimitiveKey = std::array<int64_t, 8>;
   // Packed batches bring new numbers of rows all the time: the least recently used is dropped.
   static constexpr size_t kMaxPrimitives = 512;
@@ -41,7 +41,7 @@ class OnednnDoor {
 
   // Whether this processor multiplies bf16 natively (AVX-512 BF16 or AMX).
   bool has_native_bf16() const { return has_native_bf16_; }
-  // "avx2", "avx512_core_bf16"...: what oneDNN runs on here.
+  // The instruction set that oneDNN uses here: "avx2", "avx512_core_bf16", ...
   static const char* instruction_set();
 
  private:

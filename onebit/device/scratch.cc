@@ -34,7 +34,7 @@ void Scratch::give_back(int64_t size_bytes) {
   try {
     main_ = Buffer(device_, peak_bytes_);
   } catch (const Error&) {
-    // An error may be unwinding, and must not end the process; take() says what is wrong.
+    // An exception may be in flight, and the process must not end here; take() throws the error.
   }
 }
 

@@ -1,5 +1,5 @@
-// Memory an operation borrows while it runs. It grows while the first steps show what is needed and
-// then stays, so that later steps allocate nothing.
+// Temporary memory of an operation. It grows during the first steps and then stays, so that later
+// steps allocate nothing.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace onebit {
 
-// A stack of uninitialised blocks, each aligned to 64 bytes (256 on CUDA devices): what is taken
-// last is given back first. For one thread of control; blocks may be used by its parallel_for
+// A stack of uninitialised blocks, each aligned to 64 bytes (256 on CUDA devices): the block taken
+// last is returned first. For one thread of control; blocks may be used by its parallel_for
 // threads, or by work on its one stream, where a block may be given back once the work that uses it
 // has been given to the stream.
 class Scratch {

@@ -1,4 +1,4 @@
-// Host memory between the host and a device, for copies that neither waits for.
+// Host memory for asynchronous copies to and from a device.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace onebit {
 
-// Page-locked for a CUDA device; the CPU's is ordinary memory, and its copies end at once.
+// Page-locked memory for a CUDA device; for the CPU ordinary memory, whose copies complete at once.
 class Staging {
  public:
   Staging() = default;
@@ -22,8 +22,8 @@ class Staging {
   std::byte* data() const { return data_; }
   int64_t size_bytes() const { return size_bytes_; }
 
-  // Give the context a copy between the first `size_bytes` here and memory of its device, which
-  // comes in the order of its work. Until wait(), nobody may touch data().
+  // Submit a copy between the first `size_bytes` here and memory of the context's device, in the
+  // order of its work. data() must not be accessed until wait().
   void upload(const Context&, void* to, int64_t size_bytes);
   void download(const Context&, const void* from, int64_t size_bytes);
   // Returns when the copies of this context given so far have ended.

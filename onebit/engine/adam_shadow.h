@@ -1,7 +1,7 @@
-// Adam beside the optimizer of a run, from the same gradients at the same values: how far the
-// values have gone since the last look, and where to, against how far Adam's updates would have
-// taken them. A diagnosis of compressed optimizers: it averages every step's gradients densely on
-// the host, which costs many times what it watches.
+// Runs Adam beside the optimizer of a run, on the same gradients at the same values, and compares
+// how far and in which direction the values moved with where Adam's updates would have taken them.
+// A diagnosis of compressed optimizers: it averages every step's gradients densely on the host,
+// which costs many times what it observes.
 #pragma once
 
 #include <vector>
@@ -19,15 +19,15 @@ struct AdamComparison {
 
 class AdamShadow {
  public:
-  // `clipping`: the largest norm of the averaged gradient, which is known here; 0: any.
+  // `clipping`: the largest norm of the averaged gradient, which is known here; 0: no limit.
   AdamShadow(const params::Table& table, const optim::AdamOptions& adam, double clipping,
              comm::Communicator& communicator);
 
-  // Around the optimizer's step, with the scale of gradients that are not clipped yet. `averaged`:
-  // the table's gradients are those of all ranks. Collective where they are not.
+  // Called before and after the optimizer's step, with the scale of gradients before clipping.
+  // `averaged`: the table's gradients are averages over ranks. Collective if they are not.
   void before_step(bool averaged, const optim::StepInput& input);
   void after_step(const optim::StepInput& input);
-  // Since the last comparison.
+  // Compares the movement since the last comparison.
   AdamComparison compare();
 
  private:

@@ -9,7 +9,7 @@ constexpr const char* kFix =
     "train_batch_size must equal train_micro_batch_size_per_gpu x gradient_accumulation_steps x "
     "ranks; give any two of the three";
 
-// What the recipe says; what it leaves out is not made up.
+// Lists the sizes that the recipe gives, and only these.
 std::string describe(const BatchSizes& given, int64_t world) {
   std::string text;
   const std::pair<const char*, int64_t> keys[] = {

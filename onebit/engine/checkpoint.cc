@@ -13,7 +13,7 @@ constexpr int64_t kFormatVersion = 1;
 constexpr int64_t kLargestWorld = 1 << 20;
 constexpr size_t kLongestTag = 255;
 
-// What rank 0 sees.
+// The tag that rank 0 finds, equal on every rank.
 std::optional<std::string> agreed_tag(comm::Communicator& communicator,
                                       const CheckpointFolder& folder, const std::string& wanted) {
   std::array<char, kLongestTag + 1> text{};
@@ -78,7 +78,7 @@ std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
   std::vector<std::string> others = folder_.tags();
   std::erase(others, *found);
   std::reverse(others.begin(), others.end());
-  return with_way_out(others, [&] {
+  return suggest_other_checkpoints(others, [&] {
     SavedCheckpoint saved = read_checkpoint(folder_.folder(*found), *found, rank_, world_size_);
     saved.other_tags = others;
     return saved;

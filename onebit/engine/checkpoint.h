@@ -1,4 +1,5 @@
-// Saving and restoring a run. A checkpoint is the folder <run>/<tag>/ with
+// Saving and restoring a run (docs/checkpoint-format.md). A checkpoint is the folder <run>/<tag>/
+// with
 //   model/                            a Hugging Face folder, written by the caller
 //   state.json                        counters, scalars of the state, the caller's client state
 //   optimizer-RRRRR-of-WWWWW.safetensors   moments (a part a rank) and residuals of rank R
@@ -26,14 +27,15 @@ struct SavedCheckpoint {
   std::vector<std::string> other_tags = {};  // of the same run, newest first
 };
 
-// What `read` returns. Its errors, with the checkpoints that could be gone on from instead.
+// Returns the result of `read`. Adds to its errors the checkpoints from which the run could be
+// resumed instead.
 template <typename Read>
-auto with_way_out(const std::vector<std::string>& other_tags, const Read& read) {
+auto suggest_other_checkpoints(const std::vector<std::string>& other_tags, const Read& read) {
   try {
     return read();
   } catch (const Error& error) {
     if (other_tags.empty()) throw;
-    fail("{}; or go on from another checkpoint: --resume {}", error.what(),
+    fail("{}; or resume from another checkpoint: --resume {}", error.what(),
          fmt::join(other_tags, " or --resume "));
   }
 }
@@ -51,16 +53,17 @@ class Checkpoints {
 
   // Copies the engine's state and returns; files are written beside the training. The tag is
   // global_step<completed steps>. `write_model` fills the model folder from a copy of the values
-  // taken by the caller; it runs on rank 0, on another thread. Collective. Errors of the write
-  // before this one.
+  // taken by the caller; it runs on rank 0, on another thread. Collective. Errors are those of the
+  // previous write.
   void save(const Engine& engine, const Json& client_state,
             std::function<void(const Path&)> write_model);
-  // Returns when all is on the disk. Errors of the last write.
+  // Returns when everything is on the disk. Errors are those of the last write.
   void wait() { writer_.wait(); }
 
-  // The checkpoint `tag`; without one that which `latest` names to rank 0 (a shared file system may
-  // show ranks different ones), and nothing when there is none. Collective. Errors: no such tag,
-  // with those there are; damaged or incomplete; written by another version.
+  // Opens the checkpoint `tag`; without a tag, the one that `latest` names on rank 0 (ranks may see
+  // different ones on a shared file system), or nothing if there is none. Collective. Errors: no
+  // such tag, with the existing ones; a damaged or incomplete checkpoint; another version of the
+  // format.
   std::optional<SavedCheckpoint> open(const std::string& tag = "") const;
   // Whether save() calls `write_model` on this rank.
   bool writes_model() const { return rank_ == 0; }

@@ -94,7 +94,8 @@ void CheckpointFolder::point_latest_at(const std::string& tag) const {
 void CheckpointFolder::prune(int64_t keep_last) const {
   std::vector<std::string> all = tags();
   const std::optional<std::string> newest = latest();
-  // After going back to an older step, those beyond it belong to a future that was given up.
+  // After the run was taken back to an older step, checkpoints of later steps are no longer part of
+  // it.
   if (newest) {
     std::stable_partition(all.begin(), all.end(), [&](const std::string& tag) {
       return step_of_tag(tag) > step_of_tag(*newest);
@@ -104,7 +105,7 @@ void CheckpointFolder::prune(int64_t keep_last) const {
   for (int64_t index = 0; index < surplus; ++index) {
     const std::string& tag = all[static_cast<size_t>(index)];
     if (tag == newest) continue;
-    // Renamed first: a half-deleted folder must never pass for a checkpoint.
+    // The folder is renamed first: a half-deleted one must never look like a checkpoint.
     Path doomed = folder(tag);
     doomed += kReplacedSuffix;
     std::filesystem::rename(folder(tag), doomed);

@@ -19,24 +19,24 @@ class CheckpointFolder {
   Path folder(const std::string& tag) const { return root_ / tag; }
   Path partial_folder(const std::string& tag) const { return root_ / (tag + ".partial"); }
 
-  // The tag in `latest`; without that file the newest tag, empty when there is none. Errors: it
-  // names a folder that is absent.
+  // The tag in `latest`; without that file the newest tag, empty if there is none. Error: `latest`
+  // names a folder that does not exist.
   std::optional<std::string> latest() const;
   // Finished tags, oldest step first.
   std::vector<std::string> tags() const;
-  // Error: no checkpoint stands under this name; lists those that do.
+  // Error: no checkpoint has this name; the message lists those that exist.
   void require_present(const std::string& tag) const;
 
-  // The following are for rank 0 alone.
-  // Makes an empty partial folder; removes what interrupted writes left behind.
+  // The following are called on rank 0 only. Makes an empty partial folder; removes what
+  // interrupted writes left behind.
   void begin(const std::string& tag) const;
   // Renames the partial folder into place (replacing a finished one of the same tag atomically) and
   // points `latest` at it.
   void publish(const std::string& tag) const;
-  // Takes the run back to a finished tag, or forward.
+  // Points `latest` at a finished tag, older or newer.
   void point_latest_at(const std::string& tag) const;
   // Keeps the newest `keep_last` tags and always the one `latest` names; tags of later steps than
-  // that one (the run was taken back to it) go first.
+  // that one (the run was taken back) are removed first.
   void prune(int64_t keep_last) const;
 
  private:

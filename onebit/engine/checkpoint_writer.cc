@@ -52,7 +52,7 @@ void CheckpointWriter::wait() {
   if (running_.valid()) running_.get();
 }
 
-// The checkpoint stands by now: an old one that cannot be removed is no reason to end.
+// The new checkpoint is complete by now, so an old one that cannot be removed is only a warning.
 void CheckpointWriter::prune(int64_t keep_last) const {
   try {
     folder_.prune(keep_last);

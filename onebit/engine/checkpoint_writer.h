@@ -27,15 +27,16 @@ class CheckpointWriter {
  public:
   // Collective. All ranks must see `folder` (a shared file system when there are several machines).
   CheckpointWriter(comm::Communicator& communicator, Path folder);
-  // Waits for the write under way; an error of it is lost, call wait() first.
+  // Waits for the write in progress; its error would be lost, so call wait() first.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  // Waits for the previous write, then begins this one and returns. Every rank in the same order.
-  // Errors (of the previous write, on every rank alike): a full disk and the like, with the rank.
+  // Waits for the previous write, then begins this one and returns. Every rank calls it in the same
+  // order. Errors (of the previous write, on every rank alike): a full disk and the like, with the
+  // rank.
   void start(CheckpointJob job);
-  // Returns when nothing is being written. Errors as start().
+  // Returns when nothing is being written. Errors: as for start().
   void wait();
 
  private:

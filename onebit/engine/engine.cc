@@ -56,7 +56,8 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
     if (config.wire == DType::kF16 && config.compute != DType::kF16 && communicator.rank() == 0) {
       log_warning(
           "communication_data_type is fp16 without a loss scale: averaged gradients below 3e-8 "
-          "become zero, and what never had another one stays still after the freeze; use bf16");
+          "become zero, and entries that never had a larger one stay still after the freeze; use "
+          "bf16");
     }
     exchange_ = std::make_unique<GradientExchange>(communicator, table, config.run.bucket_bytes,
                                                    config.wire);
@@ -112,8 +113,7 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
   }
 }
 
-// Buckets may leave early when what multiplies their gradients is known as soon as they are
-// complete.
+// Buckets may leave early if the factor of their gradients is known as soon as they are complete.
 void Engine::find_local_route() {
   route_ = GradientRoute::kLocalLate;
   norm_limits_ = {};
@@ -124,13 +124,13 @@ void Engine::find_local_route() {
     return;
   }
   const int64_t missing = clipper_.steps_missing();
-  if (missing > 0 && !told_of_waiting_ && communicator_.rank() == 0) {
+  if (missing > 0 && !reported_waiting_ && communicator_.rank() == 0) {
     log_info(
-        "update {}: how the norm of the gradient is spread over its buckets is not known yet: for "
-        "{} updates clipping is exact, and buckets leave after the backward pass",
+        "update {}: the norm's distribution over buckets has not been measured yet: for {} updates "
+        "clipping is exact, and buckets leave after the backward pass",
         completed_steps_ + 1, missing);
   }
-  told_of_waiting_ = true;
+  reported_waiting_ = true;
 }
 
 void Engine::show_local_gradients(Context& context, params::Range range) {
@@ -186,7 +186,7 @@ std::optional<StepOutcome> Engine::step() {
   return outcome;
 }
 
-// On the early route the exchange has taken the decision into itself: the report tells.
+// On the early route the decision is made inside the exchange and returned in its report.
 optim::GradientNorm Engine::decide() {
   if (route_ == GradientRoute::kLocalEarly) return {};
   return clipper_.agree(context_, communicator_, table_.gradients(), optimizer_->gradient_need(),
@@ -216,7 +216,7 @@ void Engine::update(const optim::GradientNorm& norm, StepOutcome& outcome) {
   outcome.wait_seconds = report.wait_seconds;
   outcome.optimizer_seconds = report.update_seconds;
   if (route_ == GradientRoute::kLocalEarly) {
-    // With the ratio that the limits were made with.
+    // The estimate uses the same ratio as the limits did.
     outcome.gradient_norm = clipper_.ratio() * std::sqrt(report.local_gradient_square);
     outcome.clip_coefficient = report.clip_coefficient;
   }

@@ -7,8 +7,8 @@
 //     if (auto outcome = engine.step()) ...;     // empty inside an accumulation
 //   }
 //
-// The gradient that counts is the mean over ranks of the sums over the micro-steps of a step: a
-// model whose loss is a mean over the global batch weights each item by world_size / items.
+// The gradient of a step is the mean over ranks of the sums over micro-steps: a model whose loss is
+// a mean over the global batch weights each item by world_size / items.
 #pragma once
 
 #include <functional>
@@ -31,8 +31,8 @@ namespace onebit::engine {
 
 struct BackwardInput {
   double loss_scale = 1;  // every gradient must be multiplied by it
-  // To be called with each range of the flat gradient buffer once it is complete, from the end to
-  // the beginning, all of it; empty when nobody waits for it.
+  // The model calls it with each range of the flat gradient buffer once it is complete, from the
+  // end to the beginning, until all is covered; empty if nothing waits for it.
   std::function<void(params::Range)> gradients_ready;
 };
 
@@ -44,7 +44,7 @@ struct StepOutcome {
   bool froze_now = false;
   double learning_rate = 0;
   double gradient_norm = 0;  // of the average over ranks (an estimate in the compressed phase)
-  // What clipping has made of it; where buckets are clipped by themselves, in all of them together.
+  // Norm after clipping over norm before; with clipping by bucket, over all buckets together.
   double clip_coefficient = 1;
   double loss_scale = 1;
   double sent_norm = 0, residual_norm = 0;  // compressed phase only
@@ -67,8 +67,8 @@ class Engine {
   const EngineConfig& config() const { return config_; }
   const params::Table& table() const { return table_; }
   const Context& context() const { return context_; }
-  // Every key of the recipe that was read, with the value the run goes by: defaults and the solved
-  // batch sizes included.
+  // Every key of the recipe that was read, with the value in effect: defaults and the solved batch
+  // sizes included.
   Json resolved_recipe() const;
   int64_t completed_steps() const { return completed_steps_; }
   optim::Optimizer& optimizer() { return *optimizer_; }
@@ -80,15 +80,16 @@ class Engine {
   // Errors: max_skipped_steps steps in a row were not finite; names tensor, rank and step.
   std::optional<StepOutcome> step();
 
-  // Makes the values of all ranks those of rank 0, which travel only if some rank has others, and
-  // refreshes the compute copy. After initialising or loading values by hand.
+  // Sets the values of all ranks to those of rank 0, which travel only if some rank differs, and
+  // refreshes the compute copy. Call it after initialising or loading values by hand.
   void broadcast_values();
   // Whether all ranks hold the same values, bit for bit. Collective.
   bool replicas_agree();
 
-  // The engine's own state: optimizer, loss scale, counters.
+  // Saves the engine's state: optimizer, loss scale, counters.
   void save(params::StateWriter& writer) const;
-  // Errors: a state of another optimizer or shape. The values of the table must be loaded already.
+  // Errors: the state of another optimizer or shape. The values of the table must be loaded
+  // already.
   void load(const params::StateReader& reader);
 
  private:
@@ -122,7 +123,7 @@ class Engine {
   std::unique_ptr<GradientExchange> exchange_;  // absent with one rank
   GradientRoute route_ = GradientRoute::kAveraged;
   std::span<const double> norm_limits_;  // of this step, on the early route
-  bool told_of_waiting_ = false;
+  bool reported_waiting_ = false;
   std::unique_ptr<UpdateWatch> watch_;  // rank 0, when asked for
   std::unique_ptr<AdamShadow> shadow_;  // when asked for
   int64_t micro_step_ = 0;

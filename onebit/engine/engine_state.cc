@@ -8,7 +8,7 @@
 namespace onebit::engine {
 
 void Engine::broadcast_values() {
-  // Ranks mostly have drawn or read the same values: then nothing travels but a hash.
+  // Ranks usually have drawn or read the same values; then only a hash travels.
   if (communicator_.world_size() > 1 && !replicas_agree()) {
     std::vector<float> values(static_cast<size_t>(table_.size_elements()));
     const View staged = View::of(values.data(), {table_.size_elements()});

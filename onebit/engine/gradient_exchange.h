@@ -11,7 +11,7 @@
 
 namespace onebit::engine {
 
-// What this rank's own gradients looked like before they were averaged.
+// Statistics of this rank's own gradients before they were averaged.
 struct LocalGradients {
   bool finite = true;
   std::string first_bad;  // name of the first tensor with a value that is not finite
@@ -19,7 +19,7 @@ struct LocalGradients {
 
 class GradientExchange {
  public:
-  // Shown every range of this rank's gradients before it leaves; runs on the exchange thread.
+  // Called with every range of this rank's gradients before it leaves, on the exchange thread.
   using BeforeSend = std::function<void(Context&, params::Range)>;
 
   // `wire` is the type that travels. Collective.
@@ -35,7 +35,7 @@ class GradientExchange {
 
   const LocalGradients& local() const { return local_; }
   int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
-  // Since construction: packing and reducing, and blocked on the network.
+  // Seconds since construction: packing and reducing; blocked on the network.
   const comm::ExchangeSeconds& seconds() const { return exchange_->seconds(); }
 
  private:

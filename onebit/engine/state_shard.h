@@ -1,5 +1,6 @@
-// One rank's share of the training state in a checkpoint: buffers equal on all ranks are cut into
-// equal parts, a part a rank; buffers of one rank (error feedback) stand in that rank's file whole.
+// One rank's share of the training state in a checkpoint (docs/checkpoint-format.md). A buffer that
+// is equal on all ranks is cut into equal parts, one for each rank; a buffer of one rank (error
+// feedback) is whole in that rank's file.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace onebit::engine {
 
-// Copies what it is given, then writes it from any thread.
+// Copies the buffers it is given, then writes them from any thread.
 class StateShard : public params::StateWriter {
  public:
   StateShard(int rank, int world_size) : rank_(rank), world_size_(world_size) {}
@@ -41,8 +42,8 @@ class StateShard : public params::StateWriter {
 // All shards of a checkpoint, mapped. Errors: a shard is missing or damaged.
 class StateShards : public params::StateReader {
  public:
-  // Compares with their checksums the shards rank, rank + world_size, ...: the ranks together read
-  // each of them once.
+  // Verifies the checksums of the shards rank, rank + world_size, ...: the ranks together read each
+  // shard once.
   StateShards(const Path& folder, int saved_world_size, Json scalars, int rank, int world_size);
 
   Json scalar(const std::string& name) const override;

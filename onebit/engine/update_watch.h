@@ -1,6 +1,6 @@
-// Measures what a step does to the values: the largest change of one value in units of the learning
-// rate (Adam's stays near 1), and the largest magnitude in some tensors. A diagnosis: it copies all
-// values to the host twice.
+// Measures the effect of a step on the values: the largest change of one value in units of the
+// learning rate (Adam's stays near 1), and the largest magnitude in some tensors. A diagnosis: it
+// copies all values to the host twice.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct UpdateSummary {
 
 class UpdateWatch {
  public:
-  // Watches the magnitude of the tensors whose name contains `tensors`; of none when it is empty.
+  // Observes the magnitude of the tensors whose name contains `tensors`; of none if it is empty.
   UpdateWatch(const params::Table& table, std::string tensors);
 
   void before_step();

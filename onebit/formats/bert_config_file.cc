@@ -67,7 +67,7 @@ std::vector<std::string> label_names(JsonReader& reader) {
   return labels;
 }
 
-// What transformers' BertConfig can say and this BERT cannot be.
+// Options of transformers' BertConfig that this BERT does not support.
 void refuse_other_models(JsonReader& reader) {
   reader.choice("position_embedding_type", "absolute", {"absolute"});
   require(!reader.boolean("is_decoder", false), "{} is true; onebit's BERT is an encoder",

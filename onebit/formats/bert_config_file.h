@@ -1,5 +1,5 @@
-// config.json of a Hugging Face folder, for the BERTs that onebit knows. Also reads Google's
-// bert_config.json and files of 2018-2019, which lack most keys.
+// config.json of a Hugging Face folder, for the BERT models that onebit supports. Also reads
+// Google's bert_config.json and files of 2018-2019, which lack most keys.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class GeluForm {
 struct BertConfigFile {
   std::string architecture = "BertForPreTraining";  // the head's class in transformers
   // Pre-layer-norm encoders exist in no BertModel of transformers; they are marked with model_type
-  // "bert_pre_layer_norm", so that nobody loads one as the other.
+  // "bert_pre_layer_norm", so that no program loads one as the other.
   bool pre_layer_norm = false;
   int64_t vocab_size = 30522;
   int64_t hidden_size = 768;
@@ -44,10 +44,10 @@ struct BertConfigFile {
   bool operator==(const BertConfigFile&) const = default;
 };
 
-// Keys without meaning here are passed over, as transformers does. Errors (with the path and the
-// key): an unknown model_type, a size that is missing or not positive, heads that do not divide the
-// hidden size, and what onebit's BERT cannot be: relative positions, a decoder, untied embeddings,
-// another activation.
+// Keys without meaning here are ignored, as transformers does. Errors (with the path and the key):
+// an unknown model_type, a size that is missing or not positive, heads that do not divide the
+// hidden size, and what onebit's BERT does not support: relative positions, a decoder, untied
+// embeddings, another activation.
 BertConfigFile parse_bert_config(const Json& config, const std::string& place);
 BertConfigFile read_bert_config(const Path& path);
 

@@ -25,7 +25,7 @@ const TensorEntry& matrix_named(std::span<const TensorEntry> ours, std::string_v
 int64_t count_layers(std::span<const TensorEntry> ours, const std::string& place) {
   std::set<int> layers;
   for (const TensorEntry& entry : ours) {
-    // The layer's number stands before the first dot after the prefix.
+    // The layer's number is before the first dot after the prefix.
     constexpr std::string_view kPrefix = "bert.encoder.layer.";
     if (!entry.name.starts_with(kPrefix)) continue;
     int layer = 0;

@@ -1,4 +1,4 @@
-// What the tensors alone say about a BERT: everything but its attention heads.
+// The sizes of a BERT that follow from its tensors alone: all but the number of attention heads.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct BertShape {
   bool pre_layer_norm = false;
 };
 
-// Of tensors under our names. Errors: embeddings or the first layer's feed-forward part missing or
-// no matrices, layers that are not numbered 0, 1, 2...
+// The shape from tensors under our names. Errors: embeddings or the first layer's feed-forward part
+// missing or no matrices, layers that are not numbered 0, 1, 2...
 BertShape bert_shape_of(std::span<const TensorEntry> ours, const std::string& place);
 
-// Error: a number of the config that is not the tensors', all of them listed. The vocabulary is not
+// Error: numbers of the config that differ from the tensors, all listed. The vocabulary is not
 // compared. `config_place` is the config's path.
 void require_shape(const BertConfigFile& config, const std::string& config_place,
                    const BertShape& shape, const std::string& place);

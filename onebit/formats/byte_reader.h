@@ -1,5 +1,5 @@
-// A cursor over bytes that nobody vouches for: every read is checked, every error carries the path
-// and the offset.
+// A cursor over untrusted bytes: every read is checked, every error carries the path and the
+// offset.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ class ByteReader {
     std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
     return value;
   }
-  // Up to and without the next newline, which is passed over.
+  // The bytes up to the next newline, which is skipped.
   std::string_view line(size_t most) {
     const std::string_view left(reinterpret_cast<const char*>(bytes_.data()) + at_, remaining());
     const size_t end = left.substr(0, most + 1).find('\n');

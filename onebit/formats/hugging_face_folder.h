@@ -18,8 +18,8 @@ namespace onebit::formats {
 struct HuggingFaceFolder {
   BertConfigFile config;
   std::vector<std::string> vocabulary;  // by id
-  // Absent where the folder has neither tokenizer_config.json nor tokenizer.json: the caller must
-  // then be told by the user whether text is lower-cased.
+  // Absent if the folder has neither tokenizer_config.json nor tokenizer.json: the user must then
+  // say whether text is lower-cased.
   std::optional<TokenizerConfigFile> tokenizer;
 };
 
@@ -27,8 +27,8 @@ struct HuggingFaceFolder {
 // config's vocab_size (it may be smaller: some programs pad the embeddings and keep the padding).
 HuggingFaceFolder read_hugging_face_folder(const Path& folder);
 
-// The folder's tensors under the names they have there: model.safetensors, or
-// model.safetensors.index.json. Error: neither.
+// The folder's tensors under the names they have there, from model.safetensors or
+// model.safetensors.index.json. Error: neither exists.
 std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder);
 
 // Writes all files into the existing, empty `folder`. Errors leave no file of ours half-written.

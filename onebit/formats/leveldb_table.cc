@@ -37,7 +37,7 @@ std::span<const std::byte> block_content(std::span<const std::byte> file, const 
   const std::string_view content = reader.take(handle.size_bytes);
   const auto type = reader.number<uint8_t>();
   const uint32_t expected = reader.number<uint32_t>();
-  // The type is covered too.
+  // The checksum covers the type too.
   if (mask_crc32c(crc32c(content.data(), content.size() + 1)) != expected) {
     reader.refuse("a block that does not fit its checksum; the file is damaged");
   }

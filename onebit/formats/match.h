@@ -1,4 +1,5 @@
-// Is what a file holds what a model wants? Strict: nothing is silently left random or left out.
+// Compares the tensors of a file with those that a model needs. Strict: no tensor stays random or
+// is left out silently.
 #pragma once
 
 #include <span>
@@ -14,7 +15,7 @@ struct WantedTensor {
   Shape shape;
 };
 
-// What this load may go without. A name is covered if it begins with one of the prefixes.
+// Differences that a load allows. A name is covered if it begins with one of the prefixes.
 struct MatchRules {
   std::vector<std::string> may_lack;    // wanted, may be absent: a new task head ("qa_outputs.")
   std::vector<std::string> may_ignore;  // present, not wanted: another task's head ("cls.")
@@ -27,7 +28,7 @@ struct MatchReport {
   };
   std::vector<std::string> missing, unexpected;  // errors
   std::vector<WrongShape> wrong_shape;           // errors
-  std::vector<std::string> lacking, ignored;     // covered by the rules: to be told in a line
+  std::vector<std::string> lacking, ignored;     // covered by the rules: to be logged
 
   bool ok() const { return missing.empty() && unexpected.empty() && wrong_shape.empty(); }
   // Several lines naming every tensor of the first three lists (long lists are cut, with a count).
@@ -37,7 +38,7 @@ struct MatchReport {
 MatchReport match_tensors(std::span<const TensorEntry> found, std::span<const WantedTensor> wanted,
                           const MatchRules& rules);
 
-// The report, which is ok(). Error: it is not; the message is `place` and describe().
+// Returns the report if it is ok(). Error: it is not; the message is `place` and describe().
 MatchReport require_match(const TensorSource& source, std::span<const WantedTensor> wanted,
                           const MatchRules& rules);
 

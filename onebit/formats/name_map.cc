@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kWordEmbeddings = "bert.embeddings.word_embeddings.weight";
 constexpr std::string_view kWrapper = "module.";
 
-// A tensor that says the same as another.
+// A tensor that duplicates another.
 struct Alias {
   std::string_view name, original;
 };
@@ -64,7 +64,7 @@ struct RowMatch {
   int index;
 };
 
-// The rows that `name` matches on their side `side`: none, one, or three for a fused tensor.
+// The rows of the table whose `side` matches `name`: none, one, or three for a fused tensor.
 std::vector<RowMatch> matching_rows(std::span<const NameRow> rows, std::string_view NameRow::*side,
                                     std::string_view name) {
   std::vector<RowMatch> found;
@@ -101,7 +101,8 @@ MapStep changed(const TensorEntry& entry, size_t source, std::string name, const
 // Adds a step, refusing a second tensor for one name.
 void add_step(NamePlan& plan, std::set<std::string>& taken, MapStep step, const std::string& source,
               const std::string& place) {
-  require(taken.insert(step.target.name).second, "{}: tensor {} is {} here, which another is too",
+  require(taken.insert(step.target.name).second,
+          "{}: tensor {} is called {} here, as another tensor is: remove one of them from the file",
           place, quote(source), quote(step.target.name));
   plan.steps.push_back(std::move(step));
 }
@@ -132,7 +133,7 @@ bool skip(NamePlan& plan, const std::vector<std::string>& names, size_t i) {
   return false;
 }
 
-// Joins the thirds of one fused tensor, once all are there.
+// Joins the thirds of a fused tensor once all are present.
 MapStep joined(std::span<const TensorEntry> entries, const std::array<const TensorEntry*, 3>& parts,
                const std::string& name, const std::string& place) {
   for (const TensorEntry* part : parts) {

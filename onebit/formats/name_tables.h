@@ -19,7 +19,7 @@ enum class Naming {
 
 std::string_view name_of(Naming naming);
 
-// How a foreign tensor holds ours.
+// How another program's tensor contains ours.
 enum class Change {
   kNone,
   kTranspose,    // [in, out] there, [out, in] here

@@ -19,7 +19,7 @@ namespace files = std::filesystem;
 
 constexpr std::string_view kFirstPart = "mp_rank_00_model_states.pt";
 constexpr std::string_view kLatest = "latest";
-// What a folder is looked through for, in order of preference; bundles have any name.
+// The names searched in a folder, in order of preference; bundles may have any name.
 constexpr std::pair<std::string_view, CheckpointKind> kFileNames[] = {
     {"model.safetensors", CheckpointKind::kSafetensors},
     {"model.safetensors.index.json", CheckpointKind::kSafetensors},
@@ -52,7 +52,7 @@ Path with_suffix(Path path, const char* suffix) {
   return path;
 }
 
-// The folder of one tag. Its parts other than 00 would hold slices of the layers.
+// The folder of one tag. Parts other than 00 would contain slices of the layers.
 OpenedCheckpoint open_deepspeed_tag(const Path& folder) {
   for (const auto& file : files::directory_iterator(folder)) {
     const std::string name = file.path().filename().string();
@@ -65,7 +65,7 @@ OpenedCheckpoint open_deepspeed_tag(const Path& folder) {
                 folder);
 }
 
-// `latest` holds the name of the tag's folder, nothing else.
+// `latest` contains the name of the tag's folder and nothing else.
 OpenedCheckpoint open_deepspeed(const Path& folder) {
   std::string tag = read_file(folder / "latest");
   while (!tag.empty() && (tag.back() == '\n' || tag.back() == '\r')) tag.pop_back();

@@ -1,4 +1,4 @@
-// Opens whatever checkpoint people have, by what it is and not by how it is called.
+// Opens a checkpoint of any supported format, recognised by its content rather than its name.
 #pragma once
 
 #include <memory>
@@ -23,9 +23,9 @@ std::string_view name_of(CheckpointKind kind);
 struct OpenedCheckpoint {
   std::shared_ptr<const TensorSource> tensors;  // under the names of the file
   CheckpointKind kind{};
-  // Where config.json and vocab.txt may stand beside it.
+  // Folders in which config.json and vocab.txt may be found.
   Path folder;
-  // Files of a folder that hold a checkpoint too, of another kind, and were not opened.
+  // Files of the folder that are checkpoints of another kind and were not opened.
   std::vector<Path> others = {};
 };
 

@@ -19,7 +19,7 @@ enum class GlobalRole : uint8_t {
   kOther,             // plain data that no tensor needs: argparse.Namespace, a numpy scalar...
 };
 
-// Nothing: unknown, to be refused.
+// Empty if the name is unknown and must be refused.
 std::optional<GlobalRole> global_role(std::string_view module, std::string_view name);
 
 // The element type of "FloatStorage" and its like.

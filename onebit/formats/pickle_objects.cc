@@ -70,7 +70,7 @@ std::vector<int64_t> PickleObjects::integers(const PickleValue& value, const cha
 }
 
 PickleIndex PickleObjects::reduce(PickleIndex function, PickleIndex arguments) {
-  // References last until a value is added, which every case does at its end.
+  // References stay valid until a value is added, which every case does at its end.
   const PickleValue &callee = pickle_.values[function], &tuple = pickle_.values[arguments];
   if (callee.kind != PickleKind::kGlobal || tuple.kind != PickleKind::kTuple) {
     reader_.refuse("a damaged pickle: a call of what is no function");
@@ -87,7 +87,7 @@ PickleIndex PickleObjects::reduce(PickleIndex function, PickleIndex arguments) {
     case GlobalRole::kRebuildFromType: {  // (function, type, arguments, state)
       const PickleValue& inner = item(tuple, 0, "a function");
       item(tuple, 2, "an argument");
-      // Only directly: a chain of these would be a recursion of any depth.
+      // Only a direct call is allowed: a chain of these would recurse to any depth.
       if (inner.kind != PickleKind::kGlobal ||
           static_cast<GlobalRole>(inner.integer) == GlobalRole::kRebuildFromType) {
         reader_.refuse("a tensor rebuilt by what is no function");

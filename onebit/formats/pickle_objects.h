@@ -1,5 +1,5 @@
-// The values of a pickle while it is read, and what the few functions that it may name give: dicts,
-// storages, tensors. Nothing is called; memory is bounded whatever the pickle says.
+// The values of a pickle while it is read, and the results of the few functions that it may name:
+// dicts, storages, tensors. Nothing is called; memory is bounded for any pickle.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +25,11 @@ class PickleObjects {
 
   const PickleValue& operator[](PickleIndex index) const { return pickle_.values[index]; }
   PickleIndex add(PickleValue value);
-  // Items for a list or a dict; what became kOther takes them and keeps none.
+  // Adds items to a list or a dict; a kOther value drops them.
   void extend(PickleIndex container, const std::vector<PickleIndex>& items);
-  // What calling `function` with `arguments` gives, for the functions of pickle_globals.h.
+  // The result of `function` with `arguments`, for the functions of pickle_globals.h.
   PickleIndex reduce(PickleIndex function, PickleIndex arguments);
-  // The storage that a persistent id stands for.
+  // The storage of a persistent id.
   PickleIndex new_storage(PickleIndex identity);
 
   Pickle finish(PickleIndex root, size_t size_bytes);

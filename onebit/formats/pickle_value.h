@@ -1,4 +1,4 @@
-// What a pickle holds, as data: nothing in it was or will be called.
+// The content of a pickle as data: nothing in it was or will be called.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ class SafetensorsFile : public TensorSource {
   // Errors: see safetensors_header.h.
   explicit SafetensorsFile(const Path& path);
 
-  // Where a tensor's elements stand in the file.
+  // The range of a tensor's elements in the file.
   SafetensorsSpan span(size_t index) const { return spans_[index]; }
   void verify_checksum() const override;
   // "__metadata__", as {"format", "pt"}.

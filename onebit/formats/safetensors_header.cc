@@ -92,7 +92,7 @@ std::string_view header_text(std::span<const std::byte> file, const std::string&
   const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, length);
   require(!text.empty() && text.front() == '{',
           "{}: offset 8: not a safetensors file: the header must start with '{{'", place);
-  // A JSON parser takes it for the end and lets pass whatever stands after it.
+  // A JSON parser takes it for the end of the text and ignores everything after it.
   const size_t zero = text.find('\0');
   require(zero == std::string_view::npos, "{}: offset {}: the header holds a zero byte", place,
           8 + (zero == std::string_view::npos ? 0 : zero));

@@ -22,7 +22,8 @@ inline constexpr uint64_t kMostSafetensorsHeaderBytes = 100'000'000;
 // with zeros in their place.
 inline constexpr const char* kChecksumKey = "onebit.crc32c";
 inline constexpr std::string_view kUnknownChecksum = "00000000";
-// Where those digits stand in a header as we write it; npos: nowhere, or the header ends within.
+// The offset of those digits in a header that onebit wrote; npos if there are none or the header
+// ends within them.
 size_t checksum_offset(std::string_view header);
 
 struct SafetensorsSpan {

@@ -1,4 +1,4 @@
-// Tensors spread over several files, told by an index: model.safetensors.index.json,
+// Tensors spread over several files, listed in an index: model.safetensors.index.json,
 // pytorch_model.bin.index.json. {"weight_map": {"name": "model-00001-of-00002.safetensors", ...}}.
 #pragma once
 

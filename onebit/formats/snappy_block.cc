@@ -55,7 +55,7 @@ std::string unpack_snappy(std::span<const std::byte> block, size_t most_bytes,
     if (copy.length > left || copy.distance == 0 || copy.distance > text.size()) {
       reader.refuse("a compressed block with a damaged copy");
     }
-    // Byte by byte: a copy may run into what it has just written.
+    // Copies byte by byte, since a copy may overlap with its own output.
     for (size_t i = 0; i < copy.length; ++i) text += text[text.size() - copy.distance];
   }
   if (text.size() != size) reader.refuse("a compressed block shorter than it claims");

@@ -22,7 +22,7 @@ void widen(std::span<const std::byte> from, std::span<float> to) {
   }
 }
 
-// Enough of a mistyped name's neighbours without comparing against millions.
+// Enough names to suggest one for a mistyped name without comparing against millions.
 constexpr size_t kMostCompared = 10000;
 
 }  // namespace

@@ -23,8 +23,8 @@ std::vector<std::string> lines_of(const Path& path) {
     const size_t line = lines.size() + 1;
     require(!token.empty(), "{}:{}: an empty line where a token is expected", path.string(), line);
     const auto [first, is_new] = line_of.emplace(token, line);
-    require(is_new, "{}:{}: the token {} stands in line {} already", path.string(), line,
-            quote(token), first->second);
+    require(is_new, "{}:{}: the token {} is in line {} already", path.string(), line, quote(token),
+            first->second);
     lines.push_back(std::move(token));
   }
   require(!lines.empty(), "{}: the vocabulary is empty", path.string());

@@ -30,8 +30,7 @@ std::vector<std::string> read_vocabulary(const Path& folder);
 
 // tokenizer.json's WordPiece vocabulary. Error: another kind of tokenizer; ids with a gap.
 std::vector<std::string> parse_word_piece_vocabulary(const Json& json, const std::string& place);
-// Nothing where the file does not say whether text is lower-cased. Error: another kind of
-// tokenizer.
+// Empty if the file does not say whether text is lower-cased. Error: another kind of tokenizer.
 std::optional<TokenizerConfigFile> parse_tokenizer_config(const Json& json,
                                                           const std::string& place);
 std::optional<TokenizerConfigFile> parse_tokenizer_json(const Json& json, const std::string& place);
@@ -39,7 +38,7 @@ std::optional<TokenizerConfigFile> parse_tokenizer_json(const Json& json, const 
 // One of these files: tokenizer.json by its ending, else a vocab.txt.
 std::vector<std::string> read_vocabulary_file(const Path& path);
 
-// tokenizer_config.json, or what tokenizer.json says; nothing where neither is there or neither
+// Reads tokenizer_config.json, or the same from tokenizer.json; empty if neither exists or neither
 // says whether text is lower-cased. Errors: they disagree; another kind of tokenizer.
 std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder);
 

@@ -12,7 +12,7 @@
 namespace onebit::formats {
 namespace {
 
-// Where programs keep the state dict, by how sure the key is.
+// The keys under which programs store the state dict, the most specific first.
 constexpr std::string_view kStateDictKeys[] = {"module", "model_state_dict", "state_dict", "model"};
 
 // Keeps the product of an empty tensor's other extents within 64 bits.
@@ -165,8 +165,8 @@ TensorEntry TorchFile::entry_of(const Pickle& pickle, std::string_view name,
   if (!storage.type.is_read) {
     entry.unreadable = fmt::format("elements of type {} are not read", storage.type.name);
   }
-  // The last element must be inside the storage, and no element be told many times over: a tensor
-  // of any size could be claimed with strides of 0.
+  // The last element must be inside the storage, and no element may be repeated many times: with
+  // strides of 0 a tensor of any size could be claimed.
   int64_t elements = 1, last = tensor.offset_elements;
   const bool is_empty = std::count(tensor.extents.begin(), tensor.extents.end(), 0) > 0;
   for (const int64_t extent : tensor.extents) {

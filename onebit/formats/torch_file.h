@@ -14,7 +14,7 @@
 
 namespace onebit::formats {
 
-// Where a storage's elements stand, in bytes from the start of the file.
+// The range of a storage's elements, in bytes from the start of the file.
 struct TorchSpan {
   uint64_t begin = 0, end = 0;
   uint32_t crc32 = 0;  // 0: none was computed

@@ -1,5 +1,5 @@
 // The part of the zip format that torch.save writes: entries stored without compression, so that
-// they are read where they stand. APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12, 4.3.14-4.3.16, 4.5.3.
+// they are read in place. APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12, 4.3.14-4.3.16, 4.5.3.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Checks of the views an operation was given. Messages name the operation, the argument, what was
-// expected and what came.
+// Checks the views given to an operation. Messages name the operation, the argument, what was
+// expected and what was given.
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@ class ArgumentCheck {
 
   // Type, shape and device must agree. A view without elements may be null.
   void view(std::string_view name, const ConstView& view, DType dtype, const Shape& shape) const;
-  // As view(), or empty.
+  // The same as view(), but the view may be empty.
   void optional(std::string_view name, const ConstView& view, DType dtype,
                 const Shape& shape) const;
   // f32, bf16 or f16, of this many axes: the argument that decides type and shape of the others.

@@ -7,7 +7,7 @@
 namespace onebit::kernels {
 
 inline constexpr int64_t kBlockElements = 2048;
-// Short enough to lie within a row or two of an embedding.
+// A sub-block is short enough to lie within a row or two of an embedding.
 inline constexpr int64_t kSubBlocks = 8;
 inline constexpr int64_t kSubBlockElements = kBlockElements / kSubBlocks;
 

@@ -1,4 +1,4 @@
-// Column sums made while rows stream by, the same at any number of threads: rows are cut into
+// Column sums computed while rows stream by, equal for any number of threads: rows are cut into
 // blocks that depend on their number alone, a block is summed by one thread, and block sums are
 // added pairwise.
 #pragma once

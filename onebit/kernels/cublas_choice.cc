@@ -54,7 +54,7 @@ void prefer(Preference& preference, const MatrixProduct& p) {
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_bytes(p.c.raw()));
 }
 
-// What the heuristic names, best first; empty where cuBLASLt has nothing for it.
+// The algorithms that the heuristic names, best first; empty if cuBLASLt has none.
 std::vector<Algorithm> ask(CudaStream& door, const MatrixProduct& like, void* vector) {
   const CublasProblem problem(like, vector);
   Preference preference;

@@ -8,13 +8,13 @@
 // exactly zero, so that all there is in the result is the rounding errors of the order
 // (product_sample_cuda.h).
 //
-// Algorithms that cut k into parts cut it where they please, elsewhere for another k: they are
-// taken where the heuristic names them first, and never chosen by measurement. And a measured
-// algorithm must take every number of tokens it is for, as must the first: whatever made up for a
-// refusal would add in an order of its own.
+// Algorithms that cut k into parts may cut it differently for another k: they are used if the
+// heuristic names them first, and never chosen by measurement. A measured algorithm must also
+// accept every number of tokens it is chosen for, as must the first: a replacement would add in
+// another order.
 //
-// Products too small to be worth a measurement, and those there is no memory for, are made by the
-// heuristic's first. That changes their speed, never their bits.
+// The heuristic's first algorithm computes products too small to be worth a measurement, and those
+// for which there is no memory. That changes their speed, never their bits.
 #pragma once
 
 #include <optional>
@@ -31,8 +31,9 @@ struct TokenRange {
 // The one around `tokens`: eight to an octave.
 TokenRange tokens_around(int64_t tokens);
 
-// For products of these numbers of tokens and otherwise like this one; none where cuBLASLt cannot
-// do them. Measures: waits for the device. `vector` as in cublas_product.h.
+// Chooses for products of these numbers of tokens that are otherwise like this one; none if
+// cuBLASLt cannot compute them. Measures, and so waits for the device. `vector` as in
+// cublas_product.h.
 std::optional<cublasLtMatmulAlgo_t> choose_algorithm(CudaStream& door, const MatrixProduct& product,
                                                      void* vector, TokenRange tokens);
 

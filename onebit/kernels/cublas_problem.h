@@ -1,4 +1,4 @@
-// A matrix product as cuBLASLt is told of it: descriptors with their ends of life.
+// A matrix product as cuBLASLt describes it: descriptors and their destruction.
 #pragma once
 
 #include "onebit/base/error.h"

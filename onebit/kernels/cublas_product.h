@@ -1,5 +1,5 @@
-// One matrix product through cuBLASLt, its epilogue included. Which algorithm makes it is found
-// once for each kind of product (cublas_choice.h) and kept by the stream.
+// One matrix product through cuBLASLt, with its epilogue. The algorithm is chosen once for each
+// kind of product (cublas_choice.h) and kept by the stream.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace onebit::kernels::cuda {
 
-// Whether cuBLASLt takes this product: rows and pointers are multiples of 16 bytes.
+// Whether cuBLASLt accepts this product: rows and pointers are multiples of 16 bytes.
 bool suits_cublas(const MatrixProduct& product);
 
 // `vector` is the bias in c's type, or for kRowSums f32 [m], overwritten; otherwise null. Returns

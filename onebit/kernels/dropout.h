@@ -1,4 +1,4 @@
-// What one place in the model drops: a member of the arguments of every operation that applies
+// The dropout of one place in the model: a member of the arguments of every operation that applies
 // dropout itself. The mask is a pure function of (seed, site, row key, column): the same on every
 // device, at any rank or thread count and after any resume. Exact rule in dropout_mask.h.
 #pragma once

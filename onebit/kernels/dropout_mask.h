@@ -1,7 +1,7 @@
 // Which elements dropout keeps. For element (row, column):
 //   bits = philox(counter = {column / 8, site, low word of row_key, high word of row_key},
 //                 key = philox_key(seed))
-// are 8 lanes of 16 bits: lane = column % 8 stands in word lane / 2, an even lane in its low half.
+// are 8 lanes of 16 bits: lane = column % 8 is in word lane / 2, an even lane in its low half.
 // The element is kept iff its lane >= threshold = round(probability * 65536), and is then scaled by
 // 65536 / (65536 - threshold). One Philox call serves 8 columns.
 #pragma once

@@ -1,4 +1,4 @@
-// A Dropout made ready for a loop.
+// A Dropout prepared for a loop.
 #pragma once
 
 #include <cstdint>

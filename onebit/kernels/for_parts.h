@@ -1,4 +1,5 @@
-// Loops over parts of a range that know which part they are: for scratch memory of their own.
+// Loops over parts of a range whose bodies know the number of their part, and so their scratch
+// memory.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What CUDA kernels are made of: element types, eight elements at a time, sums over a
-// warp and a block. For *_cuda.cu only.
+// Building blocks of CUDA kernels: element types, eight elements at a time, sums over a warp and a
+// block. For *_cuda.cu only.
 #pragma once
 
 #include <cuda_bf16.h>

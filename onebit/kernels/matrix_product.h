@@ -1,6 +1,5 @@
-// One matrix product as a backend is asked for it, in plain row-major layouts, with what happens to
-// the result on its way to memory. linear.cc describes them, linear_cpu.cc and linear_cuda.cu make
-// them.
+// One matrix product in plain row-major layouts, with the epilogue that is applied to the result on
+// its way to memory. linear.cc describes products, linear_cpu.cc and linear_cuda.cu compute them.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ __device__ inline Eight normalised(const Eight& row, RowStatistics statistics, c
   return result;
 }
 
-// Where the normalised value of the forward pass comes from: the norm's input, or its output when
+// The source of the normalised value of the forward pass: the norm's input, or its output if
 // `input` is null.
 template <typename T>
 struct NormSource {

@@ -1,5 +1,5 @@
-// The row arithmetic of layer norm, shared by every operation that contains one. A row stands in an
-// f32 buffer in the first-level cache.
+// The row arithmetic of layer norm, shared by every operation that contains one. A row is in an f32
+// buffer in the first-level cache.
 
 #if defined(ONEBIT_KERNELS_NORM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONEBIT_KERNELS_NORM_INL_H_
@@ -41,8 +41,8 @@ HWY_INLINE Vector normalised(const float* row, int64_t i, Lanes lanes, RowStatis
   return hn::MulAdd(x_hat, load(gamma + i, lanes), load(beta + i, lanes));
 }
 
-// Where the normalised value of the forward pass comes from: the norm's input and its statistics,
-// or the norm's output and its parameters.
+// The source of the normalised value of the forward pass: the norm's input and its statistics, or
+// the norm's output and its parameters.
 template <typename T>
 struct FromInput {
   const T* input;
@@ -77,7 +77,7 @@ struct NormGradientRow {
   float* grad;   // [hidden]  gradient of the normalised value: grad_y * gamma
   float mean_grad = 0, mean_product = 0;
 
-  // Takes in grad_y(i, lanes) of one row; adds to grad_gamma and grad_beta.
+  // Reads grad_y(i, lanes) of one row; adds to grad_gamma and grad_beta.
   template <class Source, class GradY>
   HWY_INLINE void gather(const Source& source, int64_t row, int64_t hidden, const float* gamma,
                          float* grad_gamma, float* grad_beta, const GradY& grad_y) {

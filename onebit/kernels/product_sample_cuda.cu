@@ -18,8 +18,8 @@ __device__ uint64_t mixed(uint64_t x) {
   return x ^ x >> 31;
 }
 
-// Of either sign, within [2, 512): products reach over more bits than an f32 sum has, so that each
-// addition rounds; and what is left of a sum of zero is no subnormal number in f16.
+// Values of either sign within [2, 512): products span more bits than an f32 sum has, so that each
+// addition rounds; and the remainder of a sum of zero is not subnormal in f16.
 __device__ float random_value(uint64_t bits) {
   const float mantissa = 1.0f + static_cast<float>(bits >> 41) * 0x1p-23f;
   const float size = ldexpf(mantissa, 1 + static_cast<int>(bits & 7));

@@ -14,10 +14,10 @@ namespace onebit::kernels::cuda {
 
 class ProductSample {
  public:
-  // Whether there is memory for one beside what has been booked.
+  // Whether there is memory for a sample besides what is reserved.
   static bool fits(const MatrixProduct& like);
-  // Of the shape, types and epilogue of `like`. The bias is zero, as is what c is added to and what
-  // the activation's gradient is taken at.
+  // A sample with the shape, types and epilogue of `like`. The bias is zero, as are the values that
+  // c is added to and at which the activation's gradient is taken.
   ProductSample(CudaStream& door, const MatrixProduct& like);
 
   const MatrixProduct& product() const { return product_; }

@@ -1,4 +1,4 @@
-// What a thread borrows to work on one row: two f32 rows and the row's dropout bits.
+// Scratch memory of a thread for one row: two f32 rows and the row's dropout bits.
 #pragma once
 
 #include <cstdint>

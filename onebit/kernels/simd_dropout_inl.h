@@ -32,8 +32,8 @@ inline HWY_NOINLINE void draw_dropout_bits(const DropoutPlan& plan, uint64_t row
 
 #else
 
-// Counters stand in the low halves of 64-bit lanes, where one multiplication gives both halves of
-// the product; the high halves hold rubbish that the multiplication does not see.
+// Counters are in the low halves of 64-bit lanes, where one multiplication gives both halves of the
+// product; the high halves contain garbage that the multiplication ignores.
 struct PhiloxLanes {
   using Words = hn::Vec<U32>;
   Words word[4];

@@ -1,6 +1,6 @@
-// What every vector loop is made of: full-width f32 vectors, loads and stores that
-// widen and round the activation types, loops with a tail. Compiled once for every instruction set
-// (Highway's foreach_target), hence the unusual guard.
+// Building blocks of vector loops: full-width f32 vectors, loads and stores that widen and round
+// the activation types, loops with a tail. Compiled once for every instruction set (Highway's
+// foreach_target), hence the unusual guard.
 
 #if defined(ONEBIT_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONEBIT_KERNELS_SIMD_INL_H_

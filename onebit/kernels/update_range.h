@@ -1,4 +1,4 @@
-// The pieces of a flat buffer that an optimizer treats alike.
+// A piece of a flat buffer that an optimizer treats alike.
 #pragma once
 
 #include <cstdint>

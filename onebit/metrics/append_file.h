@@ -6,8 +6,9 @@
 
 namespace onebit::metrics {
 
-// A file that grows by whole records: each append() is with the system when it returns, so that a
-// killed process loses none. Errors: cannot open or write (a full disk included), with the path.
+// A file that grows by whole records: each append() has reached the operating system on return, so
+// that a killed process loses none. Errors: cannot open or write (a full disk included), with the
+// path.
 class AppendFile {
  public:
   explicit AppendFile(const Path& path);

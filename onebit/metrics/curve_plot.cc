@@ -23,7 +23,7 @@ struct Range {
     most = std::max(most, value);
   }
   double span() const { return most - least; }
-  // Where a value falls among `count` equal cells.
+  // The cell of a value among `count` equal cells.
   size_t cell(double value, size_t count) const {
     const double at = (value - least) / span() * static_cast<double>(count);
     return static_cast<size_t>(std::clamp(at, 0.0, static_cast<double>(count - 1)));

@@ -17,12 +17,13 @@ struct CurvePlot {
   std::string x_label = "step";
   size_t width = 72;   // of the whole drawing, in columns
   size_t height = 16;  // of the plane, in lines
-  bool color = false;  // ANSI colours tell the curves apart; otherwise each has its own mark
+  bool color = false;  // ANSI colours distinguish the curves; otherwise each has its own mark
 };
 
 // One curve, or several in colour, in Braille dots (two by four a character); several without
-// colour in one mark each. Points are averaged within a column, neighbours joined. Axes bear round
-// numbers; a legend stands below when there are several. No finite point: a line that says so.
+// colour with one mark each. Points are averaged within a column and neighbours joined. Axes have
+// round numbers; several curves have a legend below. Without a finite point the result is a line
+// that says so.
 std::string draw_curves(std::span<const Curve> curves, const CurvePlot& plot);
 
 }  // namespace onebit::metrics

@@ -23,7 +23,7 @@ class DotCanvas {
   // The characters of a row (0 is the top), coloured if asked.
   std::string row_text(size_t row, bool color) const;
 
-  // What stands for `curve` in a legend.
+  // The mark of `curve` in a legend.
   std::string mark(int curve, bool color) const;
 
  private:

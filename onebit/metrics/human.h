@@ -1,4 +1,4 @@
-// Numbers as people read them: three digits and a unit.
+// Numbers for readers: three digits and a unit.
 #pragma once
 
 #include <cstdint>

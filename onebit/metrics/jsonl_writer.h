@@ -14,13 +14,13 @@ inline constexpr int64_t kNoStep = -1;
 
 class JsonLinesWriter {
  public:
-  // Goes on with the file of a run that continues after step `last_step`: lines of later steps, and
-  // a last line cut short by a kill, are dropped atomically. Errors: a line that is not an object
-  // with a step (with its number), cannot write.
+  // Continues the file of a run after step `last_step`: lines of later steps, and a last line cut
+  // short by a kill, are dropped atomically. Errors: a line that is not an object with a step (with
+  // its number), cannot write.
   JsonLinesWriter(const Path& path, int64_t last_step);
 
-  // Appends the object; it is with the system when this returns. A value that is not finite becomes
-  // null, as JSON has no other word for it.
+  // Appends the object, which has reached the operating system on return. A value that is not
+  // finite becomes null, since JSON cannot express it.
   void write(const Json& object);
 
  private:

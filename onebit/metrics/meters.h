@@ -12,7 +12,7 @@ namespace onebit::metrics {
 // An exponentially weighted average, corrected for its start: the first values weigh alike.
 class RunningAverage {
  public:
-  // About how many values it remembers.
+  // The number of values it averages over, roughly.
   explicit RunningAverage(double window);
   // Values that are not finite are counted and left out.
   void add(double value);
@@ -39,7 +39,7 @@ class Rate {
   double amount_ = 0, seconds_ = 0;
 };
 
-// The middle of many values, from a bounded number of them, evenly spread over all.
+// The median of many values, from a bounded number of them, evenly spread over all.
 class Median {
  public:
   void add(double value);

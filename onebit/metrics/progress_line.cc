@@ -24,7 +24,7 @@ size_t terminal_width(int descriptor) {
   return known ? size.ws_col : kUsualWidth;
 }
 
-// Progress is no reason to stop a run: a closed terminal or pipe is passed over.
+// A failed progress line must not stop a run: a closed terminal or pipe is ignored.
 void put(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
@@ -91,7 +91,7 @@ void ProgressLine::draw() {
   shown_ = true;
   since_last_.restart();
   if (is_terminal_) {
-    // One column stays free: a full line would wrap.
+    // One column stays free, since a full line would wrap.
     put(descriptor_,
         std::string(kClearLine) + progress_text(figures_, terminal_width(descriptor_) - 1));
     open_ = true;

@@ -1,5 +1,5 @@
-// The line that says how a run goes: rewritten in place on a terminal, one line now and then where
-// output goes to a file.
+// The progress line of a run: rewritten in place on a terminal, a new line from time to time if the
+// output is a file.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace onebit::metrics {
 
-// What the line shows. Values that are NaN are left out.
+// The figures on the line. Values that are NaN are left out.
 struct ProgressFigures {
   int64_t step = 0, total_steps = 0;
   double loss = 0;
@@ -40,11 +40,11 @@ class ProgressLine {
 
   // Whether update() would write now: lets a caller skip computing the figures.
   bool is_due() const;
-  // Writes if due. The first call always is.
+  // Writes if due. The first call always writes.
   void update(const ProgressFigures& figures);
-  // A line that stays, above the progress line.
+  // Prints a permanent line above the progress line.
   void note(std::string_view line);
-  // The last state in full, whatever the time, and the end of the line. Harmless twice.
+  // Writes the last state in full and ends the line. A second call does nothing.
   void finish();
 
  private:

@@ -10,7 +10,7 @@
 namespace onebit::metrics {
 namespace {
 
-// One message being written: field after field.
+// Writes one message, field after field.
 class Message {
  public:
   void add_varint(int field, uint64_t value) {
@@ -149,7 +149,7 @@ Histogram histogram_of(std::span<const float> values, int buckets) {
   }
   if (result.count == 0) result.minimum = result.maximum = 0;
   const double width = (result.maximum - result.minimum) / buckets;
-  // An empty bucket first: TensorBoard takes the first one to begin at minus infinity.
+  // The first bucket is empty, since TensorBoard lets the first one begin at minus infinity.
   result.limits.push_back(result.minimum);
   for (int i = 1; i < buckets; ++i) result.limits.push_back(result.minimum + width * i);
   result.limits.push_back(result.maximum);

@@ -1,4 +1,4 @@
-// An event file that TensorBoard opens, growing while the run goes.
+// An event file for TensorBoard that grows during the run.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class TensorBoardWriter {
   // earlier files of the folder hold beyond it.
   TensorBoardWriter(const Path& folder, int64_t last_step);
 
-  // Each is with the system when it returns.
+  // Each call has reached the operating system on return.
   void scalars(int64_t step, std::span<const Scalar> scalars);
   void text(int64_t step, std::string_view tag, std::string_view markdown);
   void histogram(int64_t step, std::string_view tag, const Histogram& histogram);

@@ -8,7 +8,7 @@
 
 namespace onebit::metrics {
 
-// Columns a text takes in a terminal: code points, without those that combine.
+// The columns that a text takes in a terminal: its code points without combining ones.
 size_t display_width(std::string_view utf8);
 
 class TextTable {
@@ -17,10 +17,10 @@ class TextTable {
   TextTable() = default;
   explicit TextTable(std::vector<std::string> header);
 
-  // Columns that stand right-aligned (numbers); others stand left.
+  // Columns that are right-aligned (numbers); the others are left-aligned.
   TextTable& align_right(std::vector<size_t> columns);
   void add_row(std::vector<std::string> cells);
-  // A line of its own between rows, not aligned.
+  // Adds a line between rows that is not aligned.
   void add_title(std::string title);
 
   // Lines ending in '\n', each behind `indent` spaces, without trailing spaces.

@@ -1,4 +1,4 @@
-// What a model is given: real tokens only, end to end, with the places where sequences begin.
+// The input of a model: real tokens only, end to end, with the places where sequences begin.
 #pragma once
 
 #include <cstdint>

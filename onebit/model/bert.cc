@@ -24,46 +24,46 @@ Bert::Bert(const BertConfig& config, params::Table& table)
   }
 }
 
-NormBuffers Bert::book_norm(MemoryPlan& memory, int64_t rows, bool keep_sum) const {
+NormBuffers Bert::reserve_norm(MemoryPlan& memory, int64_t rows, bool keep_sum) const {
   const Shape shape{rows, config_.hidden_size};
   NormBuffers norm;
-  if (keep_sum) norm.sum = memory.book(MemoryKind::kSaved, plan_.compute, shape);
-  norm.y = memory.book(MemoryKind::kSaved, plan_.compute, shape);
+  if (keep_sum) norm.sum = memory.reserve(MemoryKind::kSaved, plan_.compute, shape);
+  norm.y = memory.reserve(MemoryKind::kSaved, plan_.compute, shape);
   if (plan_.training) {
-    norm.mean = memory.book(MemoryKind::kSaved, DType::kF32, {rows});
-    norm.inverse_stddev = memory.book(MemoryKind::kSaved, DType::kF32, {rows});
+    norm.mean = memory.reserve(MemoryKind::kSaved, DType::kF32, {rows});
+    norm.inverse_stddev = memory.reserve(MemoryKind::kSaved, DType::kF32, {rows});
   }
   return norm;
 }
 
-LayerBuffers Bert::book_layer(MemoryPlan& memory, int64_t kept_rows) const {
+LayerBuffers Bert::reserve_layer(MemoryPlan& memory, int64_t later_rows) const {
   const int64_t rows = plan_.limits.rows, hidden = config_.hidden_size;
   const auto save = [&](int64_t count, int64_t columns) {
-    return memory.book(MemoryKind::kSaved, plan_.compute, {count, columns});
+    return memory.reserve(MemoryKind::kSaved, plan_.compute, {count, columns});
   };
   LayerBuffers saved;
   saved.qkv = save(rows, 3 * hidden);
   saved.context = save(rows, hidden);
   if (plan_.training) {
-    saved.log_sum_exp = memory.book(MemoryKind::kSaved, DType::kF32, {config_.heads * rows});
+    saved.log_sum_exp = memory.reserve(MemoryKind::kSaved, DType::kF32, {config_.heads * rows});
   }
   saved.attention_norm =
-      book_norm(memory, kept_rows, plan_.training && !plan_.memory.normalize_invertible);
-  saved.pre_activation = save(kept_rows, config_.intermediate_size);
+      reserve_norm(memory, later_rows, plan_.training && !plan_.memory.normalize_invertible);
+  saved.pre_activation = save(later_rows, config_.intermediate_size);
   if (plan_.training && !plan_.memory.gelu_checkpoint) {
-    saved.activated = save(kept_rows, config_.intermediate_size);
+    saved.activated = save(later_rows, config_.intermediate_size);
   }
   return saved;
 }
 
-void Bert::book_scratch(MemoryPlan& memory, int64_t most_rows) {
-  const int64_t rows = plan_.limits.rows, kept = plan_.output_rows;
+void Bert::reserve_scratch(MemoryPlan& memory, int64_t most_rows) {
+  const int64_t rows = plan_.limits.rows, output = plan_.output_rows;
   const int64_t hidden = config_.hidden_size, wide = config_.intermediate_size;
   const auto scratch = [&](int64_t count, int64_t columns) {
-    return memory.book(MemoryKind::kScratch, plan_.compute, {count, columns});
+    return memory.reserve(MemoryKind::kScratch, plan_.compute, {count, columns});
   };
   const auto gradient = [&](int64_t count) {
-    return memory.book(MemoryKind::kGradients, plan_.compute, {count, hidden});
+    return memory.reserve(MemoryKind::kGradients, plan_.compute, {count, hidden});
   };
   const bool all_sums = plan_.training && !plan_.memory.normalize_invertible;
   scratch_ = {};
@@ -71,27 +71,27 @@ void Bert::book_scratch(MemoryPlan& memory, int64_t most_rows) {
   if (!all_sums && config_.pre_layer_norm) scratch_.residual = scratch(rows, hidden);
   if (!plan_.training || plan_.memory.gelu_checkpoint)
     scratch_.activated = scratch(most_rows, wide);
-  if (kept > 0) {
-    scratch_.kept_context = scratch(kept, hidden);
-    scratch_.kept_residual = scratch(kept, hidden);
+  if (output > 0) {
+    scratch_.output_context = scratch(output, hidden);
+    scratch_.output_residual = scratch(output, hidden);
     if (plan_.training) {
-      scratch_.kept_row_keys = memory.book(MemoryKind::kScratch, DType::kU64, {kept});
+      scratch_.output_row_keys = memory.reserve(MemoryKind::kScratch, DType::kU64, {output});
     }
   }
   if (!plan_.training) return;
   scratch_.grad_y = gradient(rows);
   scratch_.grad_residual = gradient(rows);
   scratch_.grad_context = gradient(rows);
-  scratch_.grad_wide = memory.book(MemoryKind::kGradients, plan_.compute,
-                                   {std::max(most_rows * wide, rows * 3 * hidden)});
-  if (kept > 0) {
-    scratch_.kept_grad_y = gradient(kept);
-    scratch_.kept_grad_residual = gradient(kept);
-    scratch_.kept_grad_context = gradient(kept);
+  scratch_.grad_wide = memory.reserve(MemoryKind::kGradients, plan_.compute,
+                                      {std::max(most_rows * wide, rows * 3 * hidden)});
+  if (output > 0) {
+    scratch_.output_grad_y = gradient(output);
+    scratch_.output_grad_residual = gradient(output);
+    scratch_.output_grad_context = gradient(output);
   }
 }
 
-void Bert::book(MemoryPlan& memory, const EncoderPlan& plan) {
+void Bert::reserve(MemoryPlan& memory, const EncoderPlan& plan) {
   plan_ = plan;
   const int64_t rows = plan.limits.rows;
   const int64_t last_rows = plan.output_rows > 0 ? plan.output_rows : rows;
@@ -99,8 +99,8 @@ void Bert::book(MemoryPlan& memory, const EncoderPlan& plan) {
   const MemoryOptions& options = plan.memory;
   streams_.clear();
   saved_.clear();
-  embeddings_.book(memory, plan.limits, plan.training);
-  // Layers share what nobody reads after them: in evaluation two streams take turns.
+  embeddings_.reserve(memory, plan.limits, plan.training);
+  // Layers share buffers that nothing reads after them: in evaluation two streams alternate.
   const bool share = !plan.training || options.full_recomputation;
   const int64_t streams = plan.training ? config_.layers + 1 : 2;
   for (int64_t index = 0; index < streams; ++index) {
@@ -110,13 +110,13 @@ void Bert::book(MemoryPlan& memory, const EncoderPlan& plan) {
         plan.training && !embedded && (!options.normalize_invertible || needed_again);
     const bool last = plan.training && index == config_.layers;
     const int64_t stream_rows = last ? last_rows : plan.training ? rows : most_rows;
-    streams_.push_back(book_norm(memory, stream_rows, keep_sum));
+    streams_.push_back(reserve_norm(memory, stream_rows, keep_sum));
   }
   for (int64_t index = 0; index < (share ? 1 : config_.layers); ++index) {
     const bool last = index + 1 == config_.layers;
-    saved_.push_back(book_layer(memory, share ? most_rows : last ? last_rows : rows));
+    saved_.push_back(reserve_layer(memory, share ? most_rows : last ? last_rows : rows));
   }
-  book_scratch(memory, most_rows);
+  reserve_scratch(memory, most_rows);
 }
 
 const NormBuffers& Bert::stream(int64_t index) const {
@@ -128,8 +128,8 @@ LayerPass Bert::layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows o
   const bool last = layer + 1 == config_.layers;
   return {.batch = &batch,
           .training = pass,
-          .kept_rows = last ? output_rows : OutputRows(),
-          .kept_count = last ? output_count_ : batch.rows(),
+          .output_rows = last ? output_rows : OutputRows(),
+          .output_count = last ? output_count_ : batch.rows(),
           .input = &stream(layer),
           .saved = &saved_[saved_.size() == 1 ? 0 : static_cast<size_t>(layer)],
           .output = &stream(layer + 1),
@@ -188,7 +188,7 @@ View Bert::forward(Context& context, const DeviceBatch& batch, OutputRows output
 }
 
 View Bert::output_gradient() const {
-  return rows_of(plan_.output_rows > 0 ? scratch_.kept_grad_y : scratch_.grad_y, output_count_);
+  return rows_of(plan_.output_rows > 0 ? scratch_.output_grad_y : scratch_.grad_y, output_count_);
 }
 
 void Bert::embed_backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass) {
@@ -228,7 +228,7 @@ void Bert::layers_backward(Context& context, const DeviceBatch& batch, OutputRow
   for (int64_t layer = config_.layers - 1; layer >= 0; --layer) {
     const LayerPass call = layer_pass(layer, batch, output_rows, &pass);
     const EncoderLayer& block = layers_[static_cast<size_t>(layer)];
-    // The last layer is what the shared buffers still hold.
+    // The shared buffers still contain the last layer.
     const bool again = plan_.memory.full_recomputation && layer + 1 < config_.layers;
     if (again) block.forward(context, call);
     block.backward(context, call);

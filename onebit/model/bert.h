@@ -1,4 +1,4 @@
-// The encoder: embeddings and layers. Heads are other classes, models put them together.
+// The encoder: embeddings and layers. Heads are other classes; models combine them.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@
 
 namespace onebit::model {
 
-// Rows whose last hidden state is wanted: at most two lists of rows (i32, each list distinct), one
-// after the other. The last layer then computes these rows alone, with unchanged results. No list:
-// every row.
+// Rows whose last hidden state is wanted: at most two lists of rows (i32, distinct within a list),
+// one after the other. The last layer then computes only these rows, with unchanged results. No
+// list: every row.
 using OutputRows = std::span<const ConstView>;
 
 struct EncoderPlan {
@@ -39,23 +39,25 @@ class Bert {
   params::Table& table() const { return *table_; }
   int word_embeddings() const { return embeddings_.word(); }
 
-  // Books everything a pass needs; passes then allocate nothing. May be called again.
-  void book(MemoryPlan& memory, const EncoderPlan& plan);
+  // Reserves everything a pass needs; passes then allocate nothing. May be called again.
+  void reserve(MemoryPlan& memory, const EncoderPlan& plan);
 
   // The last hidden states [output rows, hidden], valid until the next call. `pass` null: without
   // dropout, and no backward() may follow. Error: a batch larger than planned.
   View forward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
                const TrainingPass* pass);
-  // Where heads write the gradient of what forward() returned, overwritten: [output rows, hidden].
+  // Memory where heads write the gradient of forward()'s result, overwritten: [output rows,
+  // hidden].
   View output_gradient() const;
   // After forward() with the same arguments. Adds to the table's gradients.
   void backward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
                 const TrainingPass& pass);
 
  private:
-  NormBuffers book_norm(MemoryPlan& memory, int64_t rows, bool keep_sum) const;
-  LayerBuffers book_layer(MemoryPlan& memory, int64_t kept_rows) const;
-  void book_scratch(MemoryPlan& memory, int64_t most_rows);
+  NormBuffers reserve_norm(MemoryPlan& memory, int64_t rows, bool keep_sum) const;
+  // `later_rows`: rows after attention, fewer than the batch has where only output rows are wanted.
+  LayerBuffers reserve_layer(MemoryPlan& memory, int64_t later_rows) const;
+  void reserve_scratch(MemoryPlan& memory, int64_t most_rows);
 
   void check(const DeviceBatch& batch, OutputRows output_rows, const TrainingPass* pass) const;
   const NormBuffers& stream(int64_t index) const;

@@ -26,23 +26,23 @@ ClassificationModel::ClassificationModel(const BertConfig& config, int64_t class
 MemoryPlan ClassificationModel::plan(Context& context, const BatchLimits& limits,
                                      const MemoryOptions& memory, bool training) {
   const DType compute = bert_.table().compute_type();
-  MemoryPlan booked(context.device());
-  bert_.book(booked, {.limits = limits,
-                      .output_rows = limits.sequences,
-                      .memory = memory,
-                      .training = training,
-                      .compute = compute});
-  pooler_.book(booked, limits.sequences, compute);
-  classifier_.book(booked, limits.sequences, training, compute);
+  MemoryPlan reserved(context.device());
+  bert_.reserve(reserved, {.limits = limits,
+                           .output_rows = limits.sequences,
+                           .memory = memory,
+                           .training = training,
+                           .compute = compute});
+  pooler_.reserve(reserved, limits.sequences, compute);
+  classifier_.reserve(reserved, limits.sequences, training, compute);
   first_row_keys_ = Tensor();
   grad_pooled_ = Tensor();
   if (training) {
-    first_row_keys_ = booked.book(MemoryKind::kHead, DType::kU64, {limits.sequences});
+    first_row_keys_ = reserved.reserve(MemoryKind::kHead, DType::kU64, {limits.sequences});
     grad_pooled_ =
-        booked.book(MemoryKind::kHead, compute, {limits.sequences, config().hidden_size});
+        reserved.reserve(MemoryKind::kHead, compute, {limits.sequences, config().hidden_size});
   }
-  counter_.book(context.device(), limits.sequences);
-  return booked;
+  counter_.reserve(context.device(), limits.sequences);
+  return reserved;
 }
 
 kernels::Dropout ClassificationModel::dropout(Context& context, const DeviceBatch& batch,

@@ -1,4 +1,4 @@
-// How layers declare what they own in the parameter table.
+// How layers declare their parameters in the parameter table.
 #pragma once
 
 #include <string>

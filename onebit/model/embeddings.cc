@@ -27,12 +27,12 @@ Embeddings::Embeddings(const BertConfig& config, params::Table& table)
       segment_(declare_embedding(table, "token_type_embeddings", config.segments, config)),
       norm_(declare_norm(table, "bert.embeddings.LayerNorm", config.hidden_size)) {}
 
-void Embeddings::book(MemoryPlan& memory, const BatchLimits& limits, bool training) {
+void Embeddings::reserve(MemoryPlan& memory, const BatchLimits& limits, bool training) {
   mean_ = Tensor();
   inverse_stddev_ = Tensor();
   if (!training) return;
-  mean_ = memory.book(MemoryKind::kSaved, DType::kF32, {limits.rows});
-  inverse_stddev_ = memory.book(MemoryKind::kSaved, DType::kF32, {limits.rows});
+  mean_ = memory.reserve(MemoryKind::kSaved, DType::kF32, {limits.rows});
+  inverse_stddev_ = memory.reserve(MemoryKind::kSaved, DType::kF32, {limits.rows});
 }
 
 kernels::Dropout Embeddings::dropout(const DeviceBatch& batch, const TrainingPass* pass) const {

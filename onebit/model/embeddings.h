@@ -18,7 +18,7 @@ class Embeddings {
   int word() const { return word_; }
 
   // f32 [rows] statistics for the backward pass.
-  void book(MemoryPlan& memory, const BatchLimits& limits, bool training);
+  void reserve(MemoryPlan& memory, const BatchLimits& limits, bool training);
   // y [rows, hidden]  overwritten. `pass` null: evaluation.
   void forward(Context& context, const DeviceBatch& batch, const TrainingPass* pass, View y) const;
   // Adds to the gradients of the tables.

@@ -79,33 +79,33 @@ EncoderLayer::EncoderLayer(const BertConfig& config, params::Table& table, int64
 kernels::Dropout EncoderLayer::dropout(const LayerPass& pass, DropoutPlace place) const {
   if (pass.training == nullptr) return {};
   const bool attention = place == DropoutPlace::kAttentionProbabilities;
-  const bool all_rows = attention || pass.kept_rows.empty();
+  const bool all_rows = attention || pass.output_rows.empty();
   return {.probability =
               static_cast<float>(attention ? config_.attention_dropout : config_.hidden_dropout),
           .seed = pass.training->dropout_seed,
           .site = dropout_site(index_, place),
           .row_keys = all_rows ? pass.batch->row_keys
-                               : rows_of(pass.scratch->kept_row_keys, pass.kept_count)};
+                               : rows_of(pass.scratch->output_row_keys, pass.output_count)};
 }
 
 View EncoderLayer::running_sum(const LayerPass& pass) const {
-  return pass.kept_rows.empty() ? rows_of(pass.scratch->residual, pass.kept_count)
-                                : rows_of(pass.scratch->kept_residual, pass.kept_count);
+  return pass.output_rows.empty() ? rows_of(pass.scratch->residual, pass.output_count)
+                                  : rows_of(pass.scratch->output_residual, pass.output_count);
 }
 
 View EncoderLayer::residual_after(const LayerPass& pass, const NormBuffers& norm) const {
-  if (!config_.pre_layer_norm) return rows_of(norm.y, pass.kept_count);
-  return norm.sum.empty() ? running_sum(pass) : rows_of(norm.sum, pass.kept_count);
+  if (!config_.pre_layer_norm) return rows_of(norm.y, pass.output_count);
+  return norm.sum.empty() ? running_sum(pass) : rows_of(norm.sum, pass.output_count);
 }
 
 View EncoderLayer::branch_of(const LayerPass& pass, const NormBuffers& norm) const {
-  return rows_of(norm.sum.empty() ? pass.scratch->branch : norm.sum, pass.kept_count);
+  return rows_of(norm.sum.empty() ? pass.scratch->branch : norm.sum, pass.output_count);
 }
 
 void EncoderLayer::add_and_norm(Context& context, const LayerPass& pass, DropoutPlace place,
                                 ConstView residual, const NormBuffers& norm,
                                 const NormParameters& parameters) const {
-  const int64_t rows = pass.kept_count;
+  const int64_t rows = pass.output_count;
   View sum = rows_of(norm.sum, rows);
   if (norm.sum.empty() && config_.pre_layer_norm) sum = running_sum(pass);
   ops::residual_norm(context, {.residual = residual,
@@ -124,11 +124,12 @@ ConstView EncoderLayer::add_and_norm_backward(Context& context, const LayerPass&
                                               DropoutPlace place, const NormBuffers& norm,
                                               const NormParameters& parameters, int bias,
                                               bool residual_gradient) const {
-  const int64_t rows = pass.kept_count;
-  const bool some = !pass.kept_rows.empty();
-  const View grad_y = rows_of(some ? pass.scratch->kept_grad_y : pass.scratch->grad_y, rows);
-  const View grad_residual =
-      rows_of(some ? pass.scratch->kept_grad_residual : pass.scratch->grad_residual, rows);
+  const int64_t rows = pass.output_count;
+  const bool only_output_rows = !pass.output_rows.empty();
+  const View grad_y =
+      rows_of(only_output_rows ? pass.scratch->output_grad_y : pass.scratch->grad_y, rows);
+  const View grad_residual = rows_of(
+      only_output_rows ? pass.scratch->output_grad_residual : pass.scratch->grad_residual, rows);
   const ConstView extra = residual_gradient ? ConstView(grad_residual) : ConstView();
   const kernels::Dropout drop = dropout(pass, place);
   const View grad_branch = drop.probability > 0 ? grad_y : View();
@@ -155,7 +156,7 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
   const int64_t rows = pass.batch->rows(), hidden = config_.hidden_size;
   const LayerBuffers& saved = *pass.saved;
   const View qkv = rows_of(saved.qkv, rows);
-  View mixed = rows_of(saved.context, rows);
+  View attention_output = rows_of(saved.context, rows);
   ops::linear(context, {.x = rows_of(pass.input->y, rows),
                         .weight = table_->compute_value(qkv_.weight),
                         .bias = table_->value(qkv_.bias),
@@ -164,27 +165,27 @@ void EncoderLayer::attention_forward(Context& context, const LayerPass& pass) co
                            .sequence_starts = pass.batch->sequence_starts,
                            .heads = config_.heads,
                            .dropout = dropout(pass, DropoutPlace::kAttentionProbabilities),
-                           .context = mixed,
+                           .context = attention_output,
                            .log_sum_exp = matrix_of(saved.log_sum_exp, config_.heads, rows)});
   LayerPass whole = pass;
-  whole.kept_rows = {};
-  whole.kept_count = rows;
+  whole.output_rows = {};
+  whole.output_count = rows;
   View residual = residual_after(whole, *pass.input);
-  if (!pass.kept_rows.empty()) {
+  if (!pass.output_rows.empty()) {
     const LayerScratch& scratch = *pass.scratch;
-    const View kept_mixed = rows_of(scratch.kept_context, pass.kept_count);
-    gather(context, pass.kept_rows, mixed, kept_mixed);
-    const View kept_residual = rows_of(scratch.kept_residual, pass.kept_count);
-    gather(context, pass.kept_rows, residual, kept_residual);
+    const View output_context = rows_of(scratch.output_context, pass.output_count);
+    gather(context, pass.output_rows, attention_output, output_context);
+    const View output_residual = rows_of(scratch.output_residual, pass.output_count);
+    gather(context, pass.output_rows, residual, output_residual);
     if (pass.training != nullptr && config_.hidden_dropout > 0) {
-      gather(context, pass.kept_rows, pass.batch->row_keys.reshaped({rows, 1}),
-             rows_of(scratch.kept_row_keys, pass.kept_count).reshaped({pass.kept_count, 1}));
+      gather(context, pass.output_rows, pass.batch->row_keys.reshaped({rows, 1}),
+             rows_of(scratch.output_row_keys, pass.output_count).reshaped({pass.output_count, 1}));
     }
-    mixed = kept_mixed;
-    residual = kept_residual;
+    attention_output = output_context;
+    residual = output_residual;
   }
-  ONEBIT_INVARIANT(mixed.extent(1) == hidden);
-  ops::linear(context, {.x = mixed,
+  ONEBIT_INVARIANT(attention_output.extent(1) == hidden);
+  ops::linear(context, {.x = attention_output,
                         .weight = table_->compute_value(attention_output_.weight),
                         .bias = table_->value(attention_output_.bias),
                         .y = branch_of(pass, saved.attention_norm)});
@@ -196,22 +197,24 @@ void EncoderLayer::attention_backward(Context& context, const LayerPass& pass) c
   const int64_t rows = pass.batch->rows(), hidden = config_.hidden_size;
   const LayerBuffers& saved = *pass.saved;
   const LayerScratch& scratch = *pass.scratch;
-  const bool some = !pass.kept_rows.empty();
+  const bool only_output_rows = !pass.output_rows.empty();
   const ConstView grad_branch =
       add_and_norm_backward(context, pass, DropoutPlace::kAttentionOutput, saved.attention_norm,
                             attention_norm_, attention_output_.bias, true);
   ops::linear_backward_weight(
-      context, {.grad_y = grad_branch,
-                .x = rows_of(some ? scratch.kept_context : saved.context, pass.kept_count),
-                .grad_weight = table_->gradient(attention_output_.weight)});
+      context,
+      {.grad_y = grad_branch,
+       .x = rows_of(only_output_rows ? scratch.output_context : saved.context, pass.output_count),
+       .grad_weight = table_->gradient(attention_output_.weight)});
   const View grad_context = rows_of(scratch.grad_context, rows);
-  const View grad_mixed = some ? rows_of(scratch.kept_grad_context, pass.kept_count) : grad_context;
+  const View grad_attention_output =
+      only_output_rows ? rows_of(scratch.output_grad_context, pass.output_count) : grad_context;
   ops::linear_backward_input(context, {.grad_y = grad_branch,
                                        .weight = table_->compute_value(attention_output_.weight),
-                                       .grad_x = grad_mixed});
-  if (some) {
-    scatter(context, pass.kept_rows, grad_mixed, grad_context);
-    scatter(context, pass.kept_rows, rows_of(scratch.kept_grad_residual, pass.kept_count),
+                                       .grad_x = grad_attention_output});
+  if (only_output_rows) {
+    scatter(context, pass.output_rows, grad_attention_output, grad_context);
+    scatter(context, pass.output_rows, rows_of(scratch.output_grad_residual, pass.output_count),
             rows_of(scratch.grad_residual, rows));
   }
   const View grad_qkv = matrix_of(scratch.grad_wide, rows, 3 * hidden);
@@ -234,7 +237,7 @@ void EncoderLayer::attention_backward(Context& context, const LayerPass& pass) c
 }
 
 void EncoderLayer::feed_forward_forward(Context& context, const LayerPass& pass) const {
-  const int64_t rows = pass.kept_count;
+  const int64_t rows = pass.output_count;
   const LayerBuffers& saved = *pass.saved;
   const View pre_activation = rows_of(saved.pre_activation, rows);
   const View activated =
@@ -254,7 +257,7 @@ void EncoderLayer::feed_forward_forward(Context& context, const LayerPass& pass)
 }
 
 void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass) const {
-  const int64_t rows = pass.kept_count;
+  const int64_t rows = pass.output_count;
   const LayerBuffers& saved = *pass.saved;
   const LayerScratch& scratch = *pass.scratch;
   const bool last = index_ + 1 == config_.layers;
@@ -284,7 +287,7 @@ void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass
       context,
       {.grad_y = grad_wide,
        .weight = table_->compute_value(intermediate_.weight),
-       .grad_x = rows_of(pass.kept_rows.empty() ? scratch.grad_y : scratch.kept_grad_y, rows)});
+       .grad_x = rows_of(pass.output_rows.empty() ? scratch.grad_y : scratch.output_grad_y, rows)});
 }
 
 void EncoderLayer::forward(Context& context, const LayerPass& pass) const {

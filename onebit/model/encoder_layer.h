@@ -20,14 +20,14 @@
 
 namespace onebit::model {
 
-// One sublayer's end. Booked for the largest batch; empty where nobody reads it.
+// The end of one sublayer. Reserved for the largest batch; empty if nothing reads it.
 struct NormBuffers {
   Tensor sum;                   // [rows, hidden]  what the norm reads
   Tensor y;                     // [rows, hidden]
   Tensor mean, inverse_stddev;  // f32 [rows]
 };
 
-// What one layer keeps for its backward pass, besides its input and its last norm.
+// The buffers that one layer keeps for its backward pass, besides its input and its last norm.
 struct LayerBuffers {
   Tensor qkv;          // [rows, 3 * hidden]
   Tensor log_sum_exp;  // f32 [heads * rows]
@@ -46,17 +46,17 @@ struct LayerScratch {
   Tensor grad_residual;  // [rows, hidden]
   Tensor grad_context;   // [rows, hidden]
   Tensor grad_wide;      // [rows, max(intermediate, 3 * hidden)]
-  // Of the last layer when only some rows are wanted, all [output rows, ...].
-  Tensor kept_context, kept_residual, kept_row_keys;
-  Tensor kept_grad_y, kept_grad_residual, kept_grad_context;
+  // For the last layer when only output rows are wanted, all [output rows, ...].
+  Tensor output_context, output_residual, output_row_keys;
+  Tensor output_grad_y, output_grad_residual, output_grad_context;
 };
 
 // One pass through one layer, all views cut to the batch.
 struct LayerPass {
   const DeviceBatch* batch = nullptr;
   const TrainingPass* training = nullptr;  // null in evaluation
-  std::span<const ConstView> kept_rows;    // only in the last layer: see OutputRows
-  int64_t kept_count = 0;                  // rows after attention
+  std::span<const ConstView> output_rows;  // only in the last layer: see OutputRows
+  int64_t output_count = 0;                // rows after attention
 
   const NormBuffers* input = nullptr;  // of the layer before
   const LayerBuffers* saved = nullptr;
@@ -71,7 +71,7 @@ class EncoderLayer {
   // Reads pass.input, writes pass.saved and pass.output.
   void forward(Context& context, const LayerPass& pass) const;
   // Reads the gradients of pass.output from scratch (grad_y, and grad_residual unless this is the
-  // last layer; the kept_ ones when rows are chosen) and leaves those of pass.input in scratch
+  // last layer; the output_ ones when rows are chosen) and leaves those of pass.input in scratch
   // grad_y and grad_residual. Adds to the table's gradients.
   void backward(Context& context, const LayerPass& pass) const;
 
@@ -83,18 +83,18 @@ class EncoderLayer {
 
   void add_and_norm(Context& context, const LayerPass& pass, DropoutPlace place, ConstView residual,
                     const NormBuffers& norm, const NormParameters& parameters) const;
-  // Returns the gradient of the branch, [kept_count, hidden]. `residual_gradient`: whether scratch
-  // holds a second gradient, of what was passed on as residual.
+  // Returns the gradient of the branch, [output_count, hidden]. `residual_gradient`: whether
+  // scratch holds a second gradient, of what was passed on as residual.
   ConstView add_and_norm_backward(Context& context, const LayerPass& pass, DropoutPlace place,
                                   const NormBuffers& norm, const NormParameters& parameters,
                                   int bias, bool residual_gradient) const;
 
   kernels::Dropout dropout(const LayerPass& pass, DropoutPlace place) const;
-  // Where pre-LN's running sum lives while no norm keeps it.
+  // The memory of pre-LN's running sum while no norm keeps it.
   View running_sum(const LayerPass& pass) const;
-  // What the sublayer after `norm` adds to.
+  // The residual that the sublayer after `norm` adds to.
   View residual_after(const LayerPass& pass, const NormBuffers& norm) const;
-  // Where the matrix product before `norm` writes.
+  // The memory that the matrix product before `norm` writes to.
   View branch_of(const LayerPass& pass, const NormBuffers& norm) const;
 
   BertConfig config_;

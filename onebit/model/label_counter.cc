@@ -9,7 +9,7 @@ void fetch(const Context& context, Staging& to, const ConstView& from) {
 
 }  // namespace
 
-void LabelCounter::book(Device device, int64_t items) {
+void LabelCounter::reserve(Device device, int64_t items) {
   losses_ = Staging(device, items * size_bytes_of(DType::kF32));
   correct_ = Staging(device, items * size_bytes_of(DType::kU8));
   targets_ = Staging(device, items * size_bytes_of(DType::kI32));

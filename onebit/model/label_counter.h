@@ -8,7 +8,7 @@
 
 namespace onebit::model {
 
-// What a loss over labelled items comes to. Items with target -1 are not counted.
+// The sum of a loss over labelled items. Items with target -1 are not counted.
 struct LabelSums {
   double loss = 0;
   int64_t items = 0, correct = 0;
@@ -17,11 +17,11 @@ struct LabelSums {
 class LabelCounter {
  public:
   // Host memory for up to `items` items of a model on `device`.
-  void book(Device device, int64_t items);
+  void reserve(Device device, int64_t items);
   // Losses f32, correct u8, targets i32, all [items] on that device, as the work given so far
   // leaves them. Waits for nothing.
   void start(const Context&, ConstView losses, ConstView correct, ConstView targets);
-  // Of the items of the last start(). Waits for the work before it, not for any after it.
+  // The totals of the last start(). Waits for the work before it, not for any after it.
   LabelSums sums();
 
  private:

@@ -23,22 +23,22 @@ MaskedLmHead::MaskedLmHead(const BertConfig& config, params::Table& table, int w
                             config.hidden_size, config.initializer_range)),
       norm_(declare_norm(table, "cls.predictions.transform.LayerNorm", config.hidden_size)) {}
 
-void MaskedLmHead::book(MemoryPlan& memory, int64_t masked, bool training, DType compute) {
+void MaskedLmHead::reserve(MemoryPlan& memory, int64_t masked, bool training, DType compute) {
   const int64_t hidden = config_.hidden_size;
-  const auto book_hidden = [&] {
-    return memory.book(MemoryKind::kHead, compute, {masked, hidden});
+  const auto reserve_hidden = [&] {
+    return memory.reserve(MemoryKind::kHead, compute, {masked, hidden});
   };
-  const auto book_f32 = [&] { return memory.book(MemoryKind::kHead, DType::kF32, {masked}); };
-  pre_activation_ = book_hidden();
-  activated_ = book_hidden();
-  normed_ = book_hidden();
-  grad_normed_ = training ? book_hidden() : Tensor();
-  mean_ = training ? book_f32() : Tensor();
-  inverse_stddev_ = training ? book_f32() : Tensor();
-  logits_ = memory.book(MemoryKind::kHead, compute,
-                        {std::min(masked, kChunkRows), config_.stored_vocab_size()});
-  losses_ = book_f32();
-  correct_ = memory.book(MemoryKind::kHead, DType::kU8, {masked});
+  const auto reserve_f32 = [&] { return memory.reserve(MemoryKind::kHead, DType::kF32, {masked}); };
+  pre_activation_ = reserve_hidden();
+  activated_ = reserve_hidden();
+  normed_ = reserve_hidden();
+  grad_normed_ = training ? reserve_hidden() : Tensor();
+  mean_ = training ? reserve_f32() : Tensor();
+  inverse_stddev_ = training ? reserve_f32() : Tensor();
+  logits_ = memory.reserve(MemoryKind::kHead, compute,
+                           {std::min(masked, kChunkRows), config_.stored_vocab_size()});
+  losses_ = reserve_f32();
+  correct_ = memory.reserve(MemoryKind::kHead, DType::kU8, {masked});
 }
 
 void MaskedLmHead::transform(Context& context, ConstView hidden) const {

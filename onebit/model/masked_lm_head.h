@@ -19,7 +19,7 @@ class MaskedLmHead {
   // Declares "cls.predictions". `word_embeddings` is the shared matrix.
   MaskedLmHead(const BertConfig& config, params::Table& table, int word_embeddings);
 
-  void book(MemoryPlan& memory, int64_t masked, bool training, DType compute);
+  void reserve(MemoryPlan& memory, int64_t masked, bool training, DType compute);
 
   struct Loss {
     ConstView hidden;      // [masked, hidden]

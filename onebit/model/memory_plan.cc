@@ -29,7 +29,7 @@ std::string_view name_of(MemoryKind kind) {
   return "";
 }
 
-Tensor MemoryPlan::book(MemoryKind kind, DType dtype, Shape shape) {
+Tensor MemoryPlan::reserve(MemoryKind kind, DType dtype, Shape shape) {
   bytes_[static_cast<size_t>(kind)] += shape.elements() * size_bytes_of(dtype);
   return device_ ? Tensor(*device_, dtype, shape) : Tensor();
 }

@@ -1,5 +1,5 @@
-// Books the memory of a model once, and knows what each byte is for. The same code, run without a
-// device, tells how much a configuration would take.
+// Reserves the memory of a model once and records what each byte is for. The same code, run without
+// a device, counts how much a configuration would take.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@ namespace onebit::model {
 // Memory against time; losses and gradients stay what they are (normalize_invertible: up to
 // rounding).
 struct MemoryOptions {
-  // Keep the feed-forward part before its activation only, and apply the activation again.
+  // Keep only the input of the feed-forward activation, and apply the activation again.
   bool gelu_checkpoint = false;
-  // Keep only the outputs of layer norms, and recover what they normalised from them.
+  // Keep only the outputs of layer norms, and recover their inputs from them.
   bool normalize_invertible = false;
   // Keep only the output of each layer, and run its forward pass again.
   bool full_recomputation = false;
@@ -40,10 +40,10 @@ std::string_view name_of(MemoryKind kind);
 
 class MemoryPlan {
  public:
-  // Books on `device`; without one it only counts, and tensors come back empty.
+  // Reserves memory on `device`; without a device it only counts, and tensors are empty.
   explicit MemoryPlan(std::optional<Device> device) : device_(device) {}
 
-  Tensor book(MemoryKind kind, DType dtype, Shape shape);
+  Tensor reserve(MemoryKind kind, DType dtype, Shape shape);
   int64_t bytes(MemoryKind kind) const { return bytes_[static_cast<size_t>(kind)]; }
 
  private:
@@ -51,9 +51,9 @@ class MemoryPlan {
   std::array<int64_t, kMemoryKinds> bytes_{};
 };
 
-// The first `rows` rows of a booked tensor, empty where none was booked.
+// The first `rows` rows of a reserved tensor, empty where none was reserved.
 View rows_of(const Tensor& tensor, int64_t rows);
-// The beginning of a booked flat tensor as a matrix, empty where none was booked.
+// The beginning of a reserved flat tensor as a matrix, empty where none was reserved.
 View matrix_of(const Tensor& flat, int64_t rows, int64_t columns);
 
 }  // namespace onebit::model

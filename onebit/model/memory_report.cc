@@ -4,14 +4,14 @@
 
 namespace onebit::model {
 
-std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& booked,
+std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& reserved,
                                      DType compute) {
   const int64_t elements = table.size_elements();
   std::vector<MemoryRow> rows{{"values", 4 * elements}, {"gradients", 4 * elements}};
   if (compute != DType::kF32) rows.push_back({"compute copy", size_bytes_of(compute) * elements});
   for (size_t kind = 0; kind < kMemoryKinds; ++kind) {
     const auto named = static_cast<MemoryKind>(kind);
-    rows.push_back({std::string(name_of(named)), booked.bytes(named)});
+    rows.push_back({std::string(name_of(named)), reserved.bytes(named)});
   }
   return rows;
 }
@@ -21,7 +21,7 @@ std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits
   params::Table table;
   PreTrainingModel model(config, table);
   MemoryPlan counted(std::nullopt);
-  model.book(counted, limits, options, true, compute);
+  model.reserve(counted, limits, options, true, compute);
   return memory_report(table, counted, compute);
 }
 

@@ -1,4 +1,4 @@
-// What a model takes in memory, for start-up tables and `inspect`, without booking any.
+// The memory that a model takes, for start tables and `inspect`, without reserving any.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct MemoryRow {
   int64_t bytes = 0;
 };
 
-// Of a model's table and what its plan() has booked.
-std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& booked,
+// The memory of a model's table and of its plan().
+std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& reserved,
                                      DType compute);
-// A pre-training model at one setting of the options.
+// The memory of a pre-training model with these options.
 std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
                                      const MemoryOptions& options, DType compute);
 int64_t total_bytes(const std::vector<MemoryRow>& rows);

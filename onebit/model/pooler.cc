@@ -13,8 +13,8 @@ Pooler::Pooler(const BertConfig& config, params::Table& table)
       dense_(declare_linear(table, "bert.pooler.dense", config.hidden_size, config.hidden_size,
                             config.initializer_range)) {}
 
-void Pooler::book(MemoryPlan& memory, int64_t sequences, DType compute) {
-  pooled_ = memory.book(MemoryKind::kHead, compute, {sequences, config_.hidden_size});
+void Pooler::reserve(MemoryPlan& memory, int64_t sequences, DType compute) {
+  pooled_ = memory.reserve(MemoryKind::kHead, compute, {sequences, config_.hidden_size});
 }
 
 View Pooler::forward(Context& context, ConstView hidden) const {

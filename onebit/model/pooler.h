@@ -13,7 +13,7 @@ class Pooler {
   // Declares "bert.pooler.dense".
   Pooler(const BertConfig& config, params::Table& table);
 
-  void book(MemoryPlan& memory, int64_t sequences, DType compute);
+  void reserve(MemoryPlan& memory, int64_t sequences, DType compute);
   // hidden, result [sequences, hidden]; the result is valid until the next call.
   View forward(Context& context, ConstView hidden) const;
   // grad_pooled is overwritten with the gradient before tanh; grad_hidden is overwritten.

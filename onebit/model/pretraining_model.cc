@@ -30,29 +30,29 @@ PreTrainingModel::PreTrainingModel(const BertConfig& config, params::Table& tabl
   head_range_.end = table.size_elements();
 }
 
-void PreTrainingModel::book(MemoryPlan& memory, const BatchLimits& limits,
-                            const MemoryOptions& options, bool training, DType compute) {
+void PreTrainingModel::reserve(MemoryPlan& memory, const BatchLimits& limits,
+                               const MemoryOptions& options, bool training, DType compute) {
   limits_ = limits;
-  bert_.book(memory, {.limits = limits,
-                      .output_rows = limits.masked + limits.sequences,
-                      .memory = options,
-                      .training = training,
-                      .compute = compute});
-  pooler_.book(memory, limits.sequences, compute);
-  masked_lm_.book(memory, limits.masked, training, compute);
-  next_sentence_.book(memory, limits.sequences, training, compute);
-  grad_pooled_ =
-      training ? memory.book(MemoryKind::kHead, compute, {limits.sequences, config().hidden_size})
-               : Tensor();
+  bert_.reserve(memory, {.limits = limits,
+                         .output_rows = limits.masked + limits.sequences,
+                         .memory = options,
+                         .training = training,
+                         .compute = compute});
+  pooler_.reserve(memory, limits.sequences, compute);
+  masked_lm_.reserve(memory, limits.masked, training, compute);
+  next_sentence_.reserve(memory, limits.sequences, training, compute);
+  grad_pooled_ = training ? memory.reserve(MemoryKind::kHead, compute,
+                                           {limits.sequences, config().hidden_size})
+                          : Tensor();
 }
 
 MemoryPlan PreTrainingModel::plan(Context& context, const BatchLimits& limits,
                                   const MemoryOptions& memory, bool training) {
-  MemoryPlan booked(context.device());
-  book(booked, limits, memory, training, bert_.table().compute_type());
-  masked_counter_.book(context.device(), limits.masked);
-  sequence_counter_.book(context.device(), limits.sequences);
-  return booked;
+  MemoryPlan reserved(context.device());
+  reserve(reserved, limits, memory, training, bert_.table().compute_type());
+  masked_counter_.reserve(context.device(), limits.masked);
+  sequence_counter_.reserve(context.device(), limits.sequences);
+  return reserved;
 }
 
 void PreTrainingModel::check(int64_t masked) const {

@@ -1,4 +1,4 @@
-// BERT pre-training: guess masked words, and tell whether two parts belong together.
+// BERT pre-training: predict masked words, and whether the second part follows the first.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ class PreTrainingModel {
 
   const BertConfig& config() const { return bert_.config(); }
 
-  // Books everything for micro-batches up to `limits` on the table's device and in its compute
+  // Reserves everything for micro-batches up to `limits` on the table's device and in its compute
   // type: no pass allocates afterwards. With `training` false only evaluation is possible. Returns
-  // what was booked.
+  // what was reserved.
   MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
                   bool training);
-  // What plan() books, for reports.
-  void book(MemoryPlan& memory, const BatchLimits& limits, const MemoryOptions& options,
-            bool training, DType compute);
+  // The reservations of plan(), for reports.
+  void reserve(MemoryPlan& memory, const BatchLimits& limits, const MemoryOptions& options,
+               bool training, DType compute);
 
   // Weights of the two sums in the loss:
   //   loss = masked_lm * (sum over masked tokens) + next_sentence * (sum over sequences).

@@ -24,17 +24,17 @@ QuestionAnsweringModel::QuestionAnsweringModel(const BertConfig& config, params:
 MemoryPlan QuestionAnsweringModel::plan(Context& context, const BatchLimits& limits,
                                         const MemoryOptions& memory, bool training) {
   const DType compute = bert_.table().compute_type();
-  MemoryPlan booked(context.device());
-  bert_.book(booked, {.limits = limits,
-                      .output_rows = 0,
-                      .memory = memory,
-                      .training = training,
-                      .compute = compute});
-  logits_ = booked.book(MemoryKind::kHead, compute, {limits.rows, 2});
-  losses_ = booked.book(MemoryKind::kHead, DType::kF32, {2 * limits.sequences});
+  MemoryPlan reserved(context.device());
+  bert_.reserve(reserved, {.limits = limits,
+                           .output_rows = 0,
+                           .memory = memory,
+                           .training = training,
+                           .compute = compute});
+  logits_ = reserved.reserve(MemoryKind::kHead, compute, {limits.rows, 2});
+  losses_ = reserved.reserve(MemoryKind::kHead, DType::kF32, {2 * limits.sequences});
   host_losses_ = Staging(context.device(), 2 * limits.sequences * size_bytes_of(DType::kF32));
   host_spans_ = Staging(context.device(), 2 * limits.sequences * size_bytes_of(DType::kI32));
-  return booked;
+  return reserved;
 }
 
 View QuestionAnsweringModel::logits(Context& context, ConstView hidden) const {

@@ -1,4 +1,4 @@
-// Where an answer begins and ends: Hugging Face's BertForQuestionAnswering.
+// The model that predicts where an answer begins and ends: Hugging Face's BertForQuestionAnswering.
 #pragma once
 
 #include <cstdint>

@@ -15,11 +15,12 @@ SequenceClassifier::SequenceClassifier(const BertConfig& config, params::Table& 
       classes_(classes),
       dense_(declare_linear(table, name, classes, config.hidden_size, config.initializer_range)) {}
 
-void SequenceClassifier::book(MemoryPlan& memory, int64_t sequences, bool training, DType compute) {
-  dropped_ = training ? memory.book(MemoryKind::kHead, compute, {sequences, hidden_}) : Tensor();
-  logits_ = memory.book(MemoryKind::kHead, compute, {sequences, classes_});
-  losses_ = memory.book(MemoryKind::kHead, DType::kF32, {sequences});
-  correct_ = memory.book(MemoryKind::kHead, DType::kU8, {sequences});
+void SequenceClassifier::reserve(MemoryPlan& memory, int64_t sequences, bool training,
+                                 DType compute) {
+  dropped_ = training ? memory.reserve(MemoryKind::kHead, compute, {sequences, hidden_}) : Tensor();
+  logits_ = memory.reserve(MemoryKind::kHead, compute, {sequences, classes_});
+  losses_ = memory.reserve(MemoryKind::kHead, DType::kF32, {sequences});
+  correct_ = memory.reserve(MemoryKind::kHead, DType::kU8, {sequences});
 }
 
 View SequenceClassifier::logits(Context& context, ConstView pooled) const {

@@ -19,7 +19,7 @@ class SequenceClassifier {
   SequenceClassifier(const BertConfig& config, params::Table& table, const std::string& name,
                      int64_t classes);
 
-  void book(MemoryPlan& memory, int64_t sequences, bool training, DType compute);
+  void reserve(MemoryPlan& memory, int64_t sequences, bool training, DType compute);
 
   struct Loss {
     ConstView pooled;          // [sequences, hidden]

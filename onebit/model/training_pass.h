@@ -1,4 +1,4 @@
-// What a training pass is told besides its batch.
+// The arguments of a training pass besides its batch.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using GradientsReady = std::function<void(params::Range)>;
 // gives the weights: 1 / (items of the whole global batch) makes the mean over it exact, however it
 // is split into micro-batches and ranks.
 struct TrainingPass {
-  uint64_t dropout_seed = 0;           // of the run: the batch's row keys tell steps apart
+  uint64_t dropout_seed = 0;           // of the run: the batch's row keys differ between steps
   double loss_scale = 1;               // multiplies every gradient, not the reported losses
   GradientsReady gradients_ready;      // may be empty
   std::function<void()> forward_done;  // called between the two passes, for clocks; may be empty

@@ -15,8 +15,8 @@ namespace onebit::ops {
 
 using kernels::UpdateRange;
 
-// Where gradients have ended the momentum would shrink to a few of the least denormal numbers and,
-// by rounding, stay there: processors work on those many times slower, for the rest of the run.
+// Without gradients the momentum would shrink to a few of the least denormal numbers and, by
+// rounding, stay there: processors compute with those many times slower, for the rest of the run.
 inline constexpr float kSmallestMomentum = std::numeric_limits<float>::min();
 
 // With g = gradient_scale * gradient (+ weight_decay * value unless `decoupled`):

@@ -1,5 +1,5 @@
 // Adam's arithmetic on one element, written once for CUDA devices and for the host, where tests
-// hold it against the vector loops bit for bit. Fused multiply-adds stand where they are.
+// compare it with the vector loops bit for bit. Fused multiply-adds are written out.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace onebit::ops {
 
-// What is the same for all elements of an adam_update, in f32.
+// The factors of an adam_update that are equal for all elements, in f32.
 struct AdamFactors {
   explicit AdamFactors(const AdamUpdate& a)
       : scale(static_cast<float>(a.gradient_scale)),

@@ -7,9 +7,9 @@
 // h owns columns [h * head_size, (h + 1) * head_size) of each third, head_size = hidden / heads.
 // Tokens of sequence s are rows [starts[s], starts[s + 1]); scores are scaled by 1/sqrt(head_size).
 //
-// Dropout acts on the probabilities: the row key is the one of the query's row, and the column of
-// the key at position k of its sequence, seen by head h, is h * 65536 + k (see dropout_mask.h).
-// So a sequence has at most 65536 tokens, and there are at most 65536 heads.
+// Dropout acts on the probabilities: the row key is that of the query's row, and the column for
+// head h and the key at position k of its sequence is h * 65536 + k (see dropout_mask.h). So a
+// sequence has at most 65536 tokens, and there are at most 65536 heads.
 #pragma once
 
 #include <cstdint>

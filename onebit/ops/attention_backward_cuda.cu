@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a
   for (int key = 0; key < at.length; key += kTile) {
     wait_for_loads();
     __syncthreads();
-    if (key == 0) {  // the queries stand where the second tile of keys will
+    if (key == 0) {  // the queries are where the second tile of keys will be
       query = load_rows(shared.key[1], at.warp, at.lane);
       grad = load_rows(shared.value[1], at.warp, at.lane);
       __syncthreads();
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(kTileThreads) tiled_keys(AttentionCall<T> a) {
   for (int query = 0; query < at.length; query += kTile) {
     wait_for_loads();
     __syncthreads();
-    if (query == 0) {  // the keys stand where the second tile of queries will
+    if (query == 0) {  // the keys are where the second tile of queries will be
       key = load_rows(shared.query[1], at.warp, at.lane);
       value = load_rows(shared.grad[1], at.warp, at.lane);
       __syncthreads();

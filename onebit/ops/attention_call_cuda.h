@@ -1,4 +1,4 @@
-// What attention's kernels are given, and how they find their sequence. For *_cuda.cu only.
+// The arguments of attention's kernels, and how they find their sequence. For *_cuda.cu only.
 #pragma once
 
 #include <algorithm>

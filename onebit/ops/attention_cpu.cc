@@ -26,14 +26,14 @@ namespace {
 
 struct ForwardTiles {
   ForwardTiles(const AttentionLayout& layout, std::byte* memory) {
-    Carver carver(memory);
-    key = carver.take<float>(layout.transposed_elements());
-    value = carver.take<float>(layout.plain_elements());
-    query = carver.take<float>(layout.query_elements());
-    context = carver.take<float>(layout.query_elements());
-    score = carver.take<float>(layout.score_elements());
-    inverse_sum = carver.take<float>(kQueryTile);
-    bits = carver.take<uint16_t>(layout.bits_elements());
+    ScratchCursor cursor(memory);
+    key = cursor.take<float>(layout.transposed_elements());
+    value = cursor.take<float>(layout.plain_elements());
+    query = cursor.take<float>(layout.query_elements());
+    context = cursor.take<float>(layout.query_elements());
+    score = cursor.take<float>(layout.score_elements());
+    inverse_sum = cursor.take<float>(kQueryTile);
+    bits = cursor.take<uint16_t>(layout.bits_elements());
   }
   static int64_t size_bytes(const AttentionLayout& layout) {
     return 4 * (layout.transposed_elements() + layout.plain_elements() +
@@ -143,20 +143,20 @@ void attention(Context& context, const Attention& a) {
 
 struct BackwardTiles {
   BackwardTiles(const AttentionLayout& layout, std::byte* memory) {
-    Carver carver(memory);
+    ScratchCursor cursor(memory);
     for (float** piece : {&key_transposed, &value_transposed}) {
-      *piece = carver.take<float>(layout.transposed_elements());
+      *piece = cursor.take<float>(layout.transposed_elements());
     }
     for (float** piece : {&key, &grad_key, &grad_value}) {
-      *piece = carver.take<float>(layout.plain_elements());
+      *piece = cursor.take<float>(layout.plain_elements());
     }
     for (float** piece : {&query, &grad_context, &grad_query}) {
-      *piece = carver.take<float>(layout.query_elements());
+      *piece = cursor.take<float>(layout.query_elements());
     }
     for (float** piece : {&probability, &grad_score}) {
-      *piece = carver.take<float>(layout.score_elements());
+      *piece = cursor.take<float>(layout.score_elements());
     }
-    bits = carver.take<uint16_t>(layout.bits_elements());
+    bits = cursor.take<uint16_t>(layout.bits_elements());
   }
   static int64_t size_bytes(const AttentionLayout& layout) {
     return 4 * (2 * layout.transposed_elements() + 3 * layout.plain_elements() +

@@ -14,7 +14,7 @@ namespace {
 constexpr int kWarps = 4;  // tokens of a block, a warp each
 constexpr int kMostHead = 256, kParts = kMostHead / kWarp;
 
-// What a warp finds out about its token first.
+// What a warp computes about its token first.
 struct Token {
   int64_t first;  // row of its sequence
   int length, position, head, lane;
@@ -105,7 +105,8 @@ __global__ void forward(AttentionCall<T> a) {
   }
 }
 
-// What one pair of a query and a key gives: the dropped probability, the gradient of the score.
+// The results for one pair of a query and a key: the dropped probability, the gradient of the
+// score.
 struct Pair {
   float dropped, grad_score;
 };

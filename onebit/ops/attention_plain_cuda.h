@@ -1,4 +1,5 @@
-// Attention without tensor cores: f32, and heads that the tiled kernels are not for.
+// Attention without tensor cores: for f32, and for head sizes that the tiled kernels do not
+// support.
 #pragma once
 
 #include "onebit/device/cuda_stream.h"

@@ -1,5 +1,5 @@
-// How the CPU divides attention: an item is one head of one sequence, done by one thread from its
-// scores to its gradients, so that no sum depends on the number of threads.
+// How attention is divided on a CPU: an item is one head of one sequence, computed by one thread
+// from its scores to its gradients, so that no sum depends on the number of threads.
 #pragma once
 
 #include <cstdint>

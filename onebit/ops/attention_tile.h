@@ -23,7 +23,7 @@ struct AttentionLayout {
   int64_t transposed_elements() const { return head_size_ * key_row; }
   // [keys, head_size]: keys, values or their gradients.
   int64_t plain_elements() const { return keys * head_row; }
-  // [queries, keys]: scores and what becomes of them.
+  // [queries, keys]: scores and the values derived from them.
   int64_t score_elements() const { return kQueryTile * key_row; }
   // [queries, head_size]: queries, contexts or their gradients.
   int64_t query_elements() const { return kQueryTile * head_row; }
@@ -35,10 +35,10 @@ struct AttentionLayout {
   int64_t head_size_;
 };
 
-// Cuts typed pieces off a block of memory.
-class Carver {
+// Takes typed pieces from the front of a block of memory.
+class ScratchCursor {
  public:
-  explicit Carver(std::byte* data) : data_(data) {}
+  explicit ScratchCursor(std::byte* data) : data_(data) {}
   template <typename T>
   T* take(int64_t elements) {
     T* piece = reinterpret_cast<T*>(data_);

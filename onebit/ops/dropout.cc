@@ -19,7 +19,7 @@ void dropout(Context& context, const DropoutForward& a) {
   on_device::dropout(context, a);
 }
 
-// The mask does not depend on what it is applied to.
+// The mask does not depend on the values it is applied to.
 void dropout_backward(Context& context, const DropoutBackward& a) {
   dropout(context, {.x = a.grad_y, .dropout = a.dropout, .y = a.grad_x});
 }

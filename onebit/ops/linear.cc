@@ -21,8 +21,8 @@ static Work work_of(const MatrixProduct& p) {
 
 namespace onebit::ops {
 
-// Returns whether the product was made: false, and nothing was done, where its epilogue cannot be
-// part of it. Without an epilogue and with a bias it is always made.
+// Returns whether the product was computed: false, with nothing done, if its epilogue cannot be
+// part of it. Without an epilogue, or with a bias alone, it is always computed.
 ONEBIT_DEVICE_OP(bool, matrix_product, const kernels::MatrixProduct&);
 ONEBIT_DEVICE_OP(bool, bf16_is_native);
 

@@ -61,9 +61,9 @@ struct LinearBackwardWeight {
 };
 void linear_backward_weight(Context&, const LinearBackwardWeight&);
 
-// Whether the device multiplies bf16 itself. Where it does not (a CPU without AVX-512 BF16 or AMX),
-// linear widens bf16 operands into f32 scratch, multiplies in f32 and rounds the output: right, and
-// no faster than f32. f16 is always widened on a CPU.
+// Whether the device multiplies bf16 natively. If it does not (a CPU without AVX-512 BF16 or AMX),
+// linear widens bf16 operands into f32 scratch, multiplies in f32 and rounds the output: correct,
+// but no faster than f32. f16 is always widened on a CPU.
 bool bf16_is_native(Context&);
 
 }  // namespace onebit::ops

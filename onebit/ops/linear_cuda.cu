@@ -77,7 +77,7 @@ bool run_on_cublas(Context& context, const MatrixProduct& p) {
   return cublas_product(door, p, bias_for_cublas(context, p, memory).raw());
 }
 
-// What cuBLASLt has an epilogue for. Its tanh is a fast one, which f32 would show.
+// Whether cuBLASLt has an epilogue for it. Its tanh is approximate, which would be visible in f32.
 bool suits_epilogue(const MatrixProduct& p) {
   const bool gelu =
       p.epilogue == Epilogue::kBiasGeluTanh || p.epilogue == Epilogue::kGeluTanhGradient;
@@ -108,7 +108,7 @@ bool matrix_product(Context& context, const MatrixProduct& p) {
   return true;
 }
 
-// Every device the machine code is for multiplies bf16 itself.
+// Every device that the machine code is made for multiplies bf16 natively.
 bool bf16_is_native(Context&) {
   return true;
 }

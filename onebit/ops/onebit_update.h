@@ -1,7 +1,7 @@
 // The passes of 1-bit Adam around its compressed exchange, over flat buffers cut into the blocks
-// and sub-blocks of kernels/blocks.h (docs/compression.md has the algorithm). What travels is the
+// and sub-blocks of kernels/blocks.h (docs/compression.md has the algorithm). Ranks exchange the
 // normalized gradient g / d with d = sqrt(variance) + epsilon, each rank's own; the momentum is
-// made from its average. Entries whose variance is exactly 0 stay still. A bitmap is u8
+// computed from its average. Entries whose variance is exactly 0 stay still. A bitmap is u8
 // [ceil(elements / 8)], element i in bit i % 8 (least significant first) of byte i / 8.
 #pragma once
 
@@ -32,7 +32,7 @@ void onebit_freeze(Context&, const OnebitFreeze&);
 // A sub-block whose squared gradients sum to more counts as infinite, and so does a gradient whose
 // square is more. Nothing that travels grows by more in an update, or is more in its turn.
 inline constexpr double kLargestFinite = 1e30;
-// What a variance that moves never falls below: 0 says that an entry is still.
+// The least variance of an entry that moves: 0 marks a still entry.
 inline constexpr float kSmallestVariance = 1.17549435e-38f;
 
 enum BlockFlag : uint8_t {

@@ -62,7 +62,7 @@ void for_decays(std::span<const UpdateRange> ranges, int64_t begin, int64_t end,
   }
 }
 
-// The gradient of a block as it counts; it stays in the cache.
+// The scaled and decayed gradient of a block; it stays in the cache.
 struct BlockGradient {
   HWY_ALIGN float values[kBlockElements];
 };
@@ -152,14 +152,14 @@ void normalize_span(const float* gradients, float* variances, float* normalized,
   });
 }
 
-// What onebit_normalize found in a block before it moves anything.
+// The findings of onebit_normalize in a block, before it changes anything.
 struct BlockSums {
   SubBlockSums sub_block[kSubBlocks];
   double square = 0, variance = 0, signed_sum = 0;
   bool finite = true;
 };
 
-// What sub-block `index` of the buffer adds to its variance for each unit of g^2.
+// The factor with which sub-block `index` of the buffer adds g^2 to its variance.
 double own_rate(const OnebitNormalize& args, int64_t index) {
   if (args.alone) return 1 - args.beta2;
   return (1 - args.beta2) * static_cast<double>(args.own_weight.data<float>()[index]) /
@@ -180,7 +180,7 @@ BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
     sums.square += one.square;
     sums.variance += one.variance;
     sums.signed_sum += one.signed_sum;
-    // Also false for NaN. What is larger would leave nothing of the other variances.
+    // Also false for NaN. A larger square would swallow the other variances.
     const double added = own_rate(args, at / kSubBlockElements) * one.square;
     sums.finite = sums.finite && one.square <= kLargestFinite &&
                   (args.alone || added <= kLargestFinite * one.variance);
@@ -188,7 +188,7 @@ BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
   return sums;
 }
 
-// What travels stays a number: means over time follow it, and would never lose an infinity.
+// The extra is kept finite: running means follow it and would never recover from an infinity.
 float bounded(double value) {
   return static_cast<float>(std::clamp(value, -kLargestFinite, kLargestFinite));
 }

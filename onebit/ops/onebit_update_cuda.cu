@@ -48,7 +48,7 @@ struct Normalize {
 
 static_assert(kSubBlocks == kThreads / kWarp, "a warp does a sub-block");
 
-// What travels stays a number: means over time follow it, and would never lose an infinity.
+// The extra is kept finite: running means follow it and would never recover from an infinity.
 __device__ float bounded(double value) {
   return static_cast<float>(fmax(-kLargestFinite, fmin(value, kLargestFinite)));
 }
@@ -60,7 +60,7 @@ struct EightGradients {
   bool still_moved = false, readable = true;
 };
 
-// Loads a thread's elements; what `gradient` holds is scaled, decayed and 0 where still.
+// Loads a thread's elements; `gradient` is then scaled, decayed, and 0 in still entries.
 __device__ EightGradients read_gradients(const Normalize& a, float decay, int64_t at) {
   const float largest = static_cast<float>(sqrt(kLargestFinite));
   EightGradients mine;
@@ -86,7 +86,7 @@ __device__ EightGradients read_gradients(const Normalize& a, float decay, int64_
 }
 
 // Stores a thread's normalized gradient and its variance with `own` of the squares, times `shrink`.
-// Of a block that is not finite: zeros, and the variance stays.
+// For a block that is not finite: stores zeros and keeps the variance.
 __device__ void write_normalized(const Normalize& a, EightGradients& mine, float own, float shrink,
                                  bool finite, int64_t at) {
   const float kept = a.alone ? a.beta2 : 1.0f;

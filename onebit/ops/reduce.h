@@ -1,5 +1,5 @@
-// Sums over many elements. The results are the same at any number of threads. Functions that return
-// a number wait for the device.
+// Sums over many elements. The results are equal for any number of threads. Functions that return a
+// number wait for the device.
 #pragma once
 
 #include "onebit/device/context.h"

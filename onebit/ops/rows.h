@@ -1,4 +1,4 @@
-// Picking rows out and putting them back.
+// Gathering rows by index and scattering them back.
 #pragma once
 
 #include "onebit/device/context.h"

@@ -78,7 +78,7 @@ void check_distinct(Context& context, ConstView indices, int64_t rows) {
   const int32_t* index = indices.data<int32_t>();
   for (int64_t i = 0; i < indices.elements(); ++i) {
     std::byte& mark = seen.data()[index[i]];
-    require(mark == std::byte{0}, "scatter_add_rows: index {} at {} was given before", index[i], i);
+    require(mark == std::byte{0}, "scatter_add_rows: index {} at {} is given twice", index[i], i);
     mark = std::byte{1};
   }
 }

@@ -1,4 +1,4 @@
-// How Adam updates: all of it but the moments.
+// The update of Adam without its moments, which the caller owns.
 #pragma once
 
 #include <span>
@@ -21,19 +21,19 @@ class AdamRule {
 
   const AdamOptions& options() const { return options_; }
   double beta1(const StepInput& input) const { return input.beta1.value_or(options_.beta1); }
-  // Of the whole table, with the decay of each range.
+  // The ranges of the whole table, each with its weight decay.
   std::span<const ops::UpdateRange> ranges() const { return ranges_; }
 
-  // What to divide the moments by for their unbiased values: 1 - product of the betas so far, so
-  // that it is right for a momentum that is cycled too. 1 without bias correction.
+  // The divisors that remove the bias of the moments: 1 - product of the betas so far, which is
+  // right for a cycled momentum too; 1 without bias correction.
   double momentum_weight() const;
   double variance_weight() const;
-  // How much of the unbiased variance the next update keeps: beta2 with bias correction.
+  // The fraction of the unbiased variance that the next update keeps: beta2 corrected for bias.
   double next_variance_memory() const;
   // Counts an update; step() does it itself.
   void advance(const StepInput& input);
 
-  // The weights.
+  // Saves and loads the weights.
   void save(params::StateWriter&) const;
   void load(const params::StateReader&);
 

@@ -34,7 +34,7 @@ std::string describe(const FreezeOptions& options, const RunFacts& run) {
                        *options.step >= run.total_steps ? ": not in this run" : "");
   }
   if (run.schedule_warmup >= run.total_steps) {
-    return "not in this run: its rate never stops to rise";
+    return "not in this run: its learning rate never stops rising";
   }
   return fmt::format("auto: not before update {}", run.schedule_warmup + 1);
 }
@@ -60,7 +60,7 @@ FreezeRule::FreezeRule(const FreezeOptions& options, double beta2, const RunFact
         "optimizer.params.freeze_step \"auto\" cannot decide {}, and the run ends after {}: "
         "nothing "
         "will be compressed; give a number, or a smaller freeze_window",
-        never ? "while the rate rises, which it never stops to"
+        never ? "while the learning rate rises, and it never stops rising"
               : fmt::format("before update {}", undecided + kObservedUpdates),
         run.total_steps);
   }

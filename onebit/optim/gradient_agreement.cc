@@ -43,8 +43,8 @@ double GradientAgreement::scale(Context& context, ConstView gradients, const Ste
         scale * scale * ops::squared_norm(context, gradients.rows(range.begin, range.end));
     const double limit = input.norm_limits[index], norm = std::sqrt(square);
     const double coefficient = norm > limit ? limit / norm : 1;
-    // Times 0 what is not finite becomes NaN and is found, and the rest does not move by what no
-    // limit could be put to.
+    // A value that is not finite becomes NaN when it is multiplied by 0, so the pass after this one
+    // finds it; finite values of such a bucket move nothing.
     const bool finite = std::isfinite(square);
     bucket_square_[index] = square;
     limited_square_[index] = finite ? coefficient * coefficient * square : 0;
@@ -65,7 +65,7 @@ std::span<const uint8_t> GradientAgreement::read_flags() {
   return host_flags_;
 }
 
-// With limits the squares of the buckets travel too: the limits of later steps are made of them.
+// With limits the squares of the buckets travel too: later limits are computed from them.
 GradientAgreement::Result GradientAgreement::agree(comm::Communicator& communicator,
                                                    const StepInput& input, bool touched) {
   enum Slot : size_t { kNotFinite, kTouched, kSquare, kLimitedSquare, kBuckets };

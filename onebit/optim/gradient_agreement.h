@@ -1,5 +1,5 @@
-// This rank's gradients in a step of the compressed phase, as they leave: what each bucket is
-// multiplied by, and what the ranks agree on when all have left.
+// This rank's gradients in a step of the compressed phase: the factor of each bucket as it leaves,
+// and what the ranks agree on when all buckets have left.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace onebit::optim {
 
 class GradientAgreement {
  public:
-  // The same on every rank.
+  // What the ranks agreed on, the same on every rank.
   struct Result {
     bool finite = true, touched = false;
     // Means over ranks of squared norms, before and after the limits of buckets, and of each bucket
@@ -28,17 +28,17 @@ class GradientAgreement {
 
   GradientAgreement(const comm::Buckets& buckets, Device device);
 
-  // What the gradient of a bucket is multiplied by: the step's scale, less where a limit asks for
-  // it; 0 where the gradient is not finite. On the thread of the exchange.
+  // Returns the factor of a bucket's gradient: the step's scale, a smaller one if a limit applies,
+  // 0 if the gradient is not finite. Called on the exchange thread.
   double scale(Context&, ConstView gradients, const StepInput&, int64_t bucket);
-  // Where ops::onebit_normalize is to write what it finds.
+  // Points ops::onebit_normalize at the memory for its findings.
   void prepare(ops::OnebitNormalize& args) const;
 
-  // When all buckets have left. Of every block, what ops::onebit_normalize has found.
+  // Called when all buckets have left: the findings of ops::onebit_normalize for every block.
   std::span<const uint8_t> read_flags();
-  // Of every block, what its gradient was multiplied by.
+  // For every block, the factor of its gradient.
   std::span<const double> block_scales() const { return block_scale_; }
-  // After read_flags(). `touched`: a still entry of this rank has a gradient. Collective.
+  // Called after read_flags(). `touched`: a still entry of this rank has a gradient. Collective.
   Result agree(comm::Communicator&, const StepInput&, bool touched);
 
   int64_t size_bytes() const { return square_.view().size_bytes() + flags_.view().size_bytes(); }

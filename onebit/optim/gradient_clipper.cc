@@ -14,8 +14,8 @@
 namespace onebit::optim {
 namespace {
 
-// What the ranks add up: the first three numbers, then one flag a rank, then the squares of local
-// gradients in the buckets that are followed.
+// The vector that the ranks add up: the first three numbers, then one flag for each rank, then the
+// squares of local gradients in the buckets that are followed.
 enum Slot : size_t { kSquare, kObservedSquare, kObservers, kFlags };
 
 constexpr double kRatioWeight = 0.02;
@@ -125,13 +125,14 @@ Json GradientClipper::save(int world_size) const {
 void GradientClipper::load(const Json& state, int world_size) {
   ratio_ = state.at("ratio").get<double>();
   measurements_ = state.at("measurements").get<int64_t>();
-  // Shares of local norms: they do not depend on how many ranks there are.
+  // Shares of local norms do not depend on the number of ranks.
   if (shares_) shares_->load(state.value("buckets", Json()));
-  // Older checkpoints do not say: they are taken to be of as many ranks as now.
+  // Older checkpoints do not have the key; they are assumed to be from the same number of ranks.
   const int saved = state.value("ranks", world_size);
   if (saved == world_size) return;
   if (saved == 1) {
-    // One rank has seen no noise. 1 clips too much rather than too little until it is measured.
+    // One rank alone measured no noise. A ratio of 1 clips too much rather than too little until it
+    // is measured.
     ratio_ = 1;
     measurements_ = 0;
     return;

@@ -6,9 +6,9 @@
 // warm-up (a running mean, weight 0.02, after 50) and then follows the optimizer's estimate
 // (noise_ratio.h), so a threshold tuned in the warm-up means the same in the whole run.
 //
-// Where buckets leave before the whole is known, each has a limit of its own, from its usual share
-// of the squared norm (norm_shares.h), over the same ratio: what a rank finds in a bucket is its
-// own gradient. The shares are those of local gradients, in the warm-up as afterwards.
+// When buckets leave before the whole gradient is known, each has a limit of its own: from its
+// usual share of the squared norm (norm_shares.h), divided by the same ratio, since a rank's bucket
+// holds its own gradient. Shares are measured on local gradients, in the warm-up as afterwards.
 #pragma once
 
 #include <optional>
@@ -36,10 +36,10 @@ struct GradientNorm {
 
 class GradientClipper {
  public:
-  // threshold 0: never clips, norms are still agreed.
+  // With a threshold of 0 nothing is clipped, but the ranks still agree on norms.
   explicit GradientClipper(double threshold);
 
-  // From now on it follows how the norm is spread over these buckets.
+  // Begins to follow how the norm is spread over these buckets.
   void follow_buckets(const comm::Buckets& buckets) { shares_.emplace(buckets); }
 
   // During the warm-up of an optimizer that will need local gradients: `range` of the flat buffer
@@ -51,18 +51,17 @@ class GradientClipper {
   GradientNorm agree(Context&, comm::Communicator&, ConstView gradients, GradientNeed,
                      double unscale = 1);
 
-  // Compressed phase: the ratio as the optimizer finds it; 0: it knows none yet. And the squares of
-  // the buckets in a step that was limited by them; empty: there were none.
+  // Compressed phase: takes the ratio that the optimizer measured (0: none yet), and the squares of
+  // the buckets in a step with limits (empty: no limits).
   void follow(double ratio, std::span<const double> bucket_squares = {});
 
   double ratio() const { return ratio_; }
-  // What the norm of this rank's gradient may be in each bucket, as StepInput wants it; empty where
-  // there is no threshold or too little is known of the buckets. Valid until the next call.
+  // The largest norm of this rank's gradient in each bucket, in the form StepInput takes; empty if
+  // there is no threshold or too few steps were measured. Valid until the next call.
   std::span<const double> norm_limits();
-  // Steps that must be seen before there are limits.
+  // Steps that must still be measured before there are limits.
   int64_t steps_missing() const { return shares_ ? shares_->steps_missing() : 0; }
-  // Where the number of ranks is another one, the share of noise in the average is kept, not the
-  // ratio.
+  // At another number of ranks the share of noise in the average is kept, not the ratio.
   Json save(int world_size) const;
   void load(const Json&, int world_size);
 

@@ -124,7 +124,7 @@ int64_t GradientSigns::size_bytes() const {
 int64_t GradientSigns::saved_bytes() const {
   const int64_t whole = buckets().elements() * static_cast<int64_t>(sizeof(float));
   const int64_t ranks = communicator_.world_size();
-  // Of each rank what it owes; once the momentum, and what its owners owe.
+  // The worker residual of each rank, and one momentum and one owners' residual in all.
   return ranks == 1 ? whole : ranks * whole + 2 * whole;
 }
 
@@ -150,7 +150,7 @@ void GradientSigns::load(const params::StateReader& reader, double beta1) {
   if (self == 0 && saved != world) {
     log_info("error feedback of {} ranks is re-distributed over {}", saved, world);
   }
-  // What a rank owes does not depend on the buckets.
+  // Worker residuals do not depend on the buckets.
   std::vector<float> worker =
       saved == world ? own_buffer(reader, "worker_residual", self, elements)
                      : mean_own_buffer(reader, communicator_, "worker_residual", elements);

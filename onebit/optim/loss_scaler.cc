@@ -50,9 +50,9 @@ Json LossScaler::save() const {
 }
 
 void LossScaler::load(const Json& state) {
-  // A configured static scale wins over what was running, and a scale that was static says nothing
-  // about where overflow begins: that of a bf16 or f32 run is 1. Checkpoints without "dynamic" are
-  // older; there 1 was nearly always such a scale.
+  // A configured static scale takes precedence over the saved one. A saved static scale says
+  // nothing about where overflow begins: that of a bf16 or f32 run is 1. Older checkpoints lack
+  // "dynamic"; there a scale of 1 was nearly always static.
   const auto scale = state.at("scale").get<double>();
   if (options_.static_scale != 0 || !state.value("dynamic", scale != 1)) return;
   scale_ = scale;

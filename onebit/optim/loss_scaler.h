@@ -28,7 +28,8 @@ class LossScaler {
   int hysteresis_left() const { return hysteresis_left_; }
 
   Json save() const;
-  // Goes on from a dynamic scale; a static one, saved or configured, is no place to go on from.
+  // Continues from a saved dynamic scale; if either the saved or the configured scale is static,
+  // the saved one is ignored.
   void load(const Json&);
 
  private:

@@ -1,4 +1,4 @@
-// The two moments of Adam.
+// The two moments of Adam, first and second.
 #pragma once
 
 #include "onebit/params/state.h"

@@ -10,7 +10,7 @@
 namespace onebit::optim {
 namespace {
 
-// Updates in a cycle: each of the eight sub-blocks has one for its energy, and the sketch has one.
+// Updates in a cycle: one for the energy of each of the eight sub-blocks, and one for the sketch.
 constexpr double kCycle = 9;
 
 ConstView view_of(const std::vector<float>& values) {
@@ -31,7 +31,7 @@ NoiseRatio::NoiseRatio(int64_t blocks, int world_size)
   start();
 }
 
-// The squared average beside the variance is 1 in each update where the variance is right.
+// Where the variance is right, the squared average over the variance is 1 in each update.
 void NoiseRatio::start() {
   for (size_t group = 0; group < local_.size(); ++group) {
     const int64_t first = static_cast<int64_t>(group) * kBlocksInGroup;

@@ -24,7 +24,7 @@ class NoiseRatio {
   static constexpr int64_t kBlocksInGroup = 16;
   static constexpr double kWeight = 0.04;
 
-  // Starts from noise alone, which the first cycles correct.
+  // The ratio starts from noise alone; the first cycles correct it.
   NoiseRatio(int64_t blocks, int world_size);
 
   // Sums of one cycle, f32 [blocks] as ops::OnebitNormalize makes them: of this rank's squared
@@ -42,7 +42,7 @@ class NoiseRatio {
   double norm_ratio() const;
 
   void save(params::StateWriter&) const;
-  // From another number of ranks the share of noise is kept, not the ratio.
+  // At another number of ranks the share of noise is kept, not the ratio.
   void load(const params::StateReader&);
 
  private:

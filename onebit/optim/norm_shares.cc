@@ -29,7 +29,7 @@ double NormShares::limit(int64_t bucket, double threshold) const {
   return threshold * std::sqrt(std::max(shares_[static_cast<size_t>(bucket)], kFloor * even));
 }
 
-// The buckets but the first are of one size, and the first one's beginning tells which.
+// All buckets but the first have one size, and where the first begins determines it.
 Json NormShares::cut() const {
   return {buckets_.elements(), buckets_.range(0).begin};
 }

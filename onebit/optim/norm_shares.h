@@ -4,10 +4,10 @@
 // Clipping by the norm of the whole needs all of the gradient, so nothing could leave during the
 // backward pass. A bucket whose norm is usually share_b of the whole, in squares, may be as large
 // as threshold * sqrt(share_b): when all buckets grow together that is clipping by the norm of the
-// whole, a bucket that grows alone is held in the very step, and the whole never exceeds the
-// threshold by more than the floor below lets it. A share is the mean of the first steps, then a
-// running mean of weight 0.02 of norm_b^2 / sum of norm^2, before clipping: after it, a share would
-// stay where the limit keeps it.
+// whole, a bucket that grows alone is limited in the same step, and the whole exceeds the threshold
+// by no more than the least share below allows. A share is the mean of the first steps, then a
+// running mean of weight 0.02 of norm_b^2 / sum of norm^2, before clipping: measured after it, a
+// share could never grow beyond its limit.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ namespace onebit::optim {
 class NormShares {
  public:
   static constexpr double kWeight = 0.02;
-  // Steps that must have been seen before a limit is made of a share.
+  // Steps that must be measured before a limit is computed from a share.
   static constexpr int64_t kFewestSteps = 10;
-  // A bucket that had no gradient so far may still get one: of the share it would have if squares
-  // were spread evenly, it keeps this much.
+  // A bucket without any gradient so far may still get one: its share is at least this fraction of
+  // what it would be if squares were spread evenly.
   static constexpr double kFloor = 0.01;
 
   explicit NormShares(const comm::Buckets& buckets);
@@ -34,13 +34,14 @@ class NormShares {
   bool known() const { return steps_ >= kFewestSteps; }
   int64_t steps_missing() const { return known() ? 0 : kFewestSteps - steps_; }
 
-  // The squares of one step, a number a bucket, the same on every rank. All zero: no step.
+  // Takes the squares of one step, a number for each bucket, the same on every rank. A step whose
+  // squares are all zero does not count.
   void follow(std::span<const double> squares);
-  // What norm a bucket may have where the whole may have `threshold`.
+  // The largest norm of each bucket if that of the whole may be `threshold`.
   double limit(int64_t bucket, double threshold) const;
 
   Json save() const;
-  // Forgets what is known where the state is of other buckets, or of none.
+  // Starts anew if the saved state is of other buckets or has no shares.
   void load(const Json& state);
 
  private:

@@ -1,5 +1,5 @@
-// 1-bit Adam (Tang et al., arXiv 2102.02888) with another arithmetic than theirs, that follows Adam
-// where theirs falls behind: docs/compression.md says why and by how much.
+// 1-bit Adam (Tang et al., arXiv 2102.02888) with arithmetic that follows Adam where the published
+// one falls behind: docs/compression.md says why and by how much.
 //
 // Warm-up: Adam on averaged gradients. At its end the momentum is divided by d = sqrt(v / cv) +
 // eps and v by cv, where cm, cv = 1 - products of the betas so far (1 without bias correction).
@@ -9,16 +9,16 @@
 //   m = beta1 m + (1 - beta1) a                      at its owner
 //   momentum = sign(m + lead (m - m before) + e') s'  from its owner to all
 //   value -= lr (momentum / cm + weight_decay value)
-// Workers send gradients and not momenta, so that the owner's momentum smooths the noise of the
-// signs as it smooths the gradient's, and so that nobody's momentum is made of what was sent: what
-// a sign could not say would be missing from ten updates. The scales s pass a small signal nearly
-// whole, and the lead makes up for the rest (compress/sub_block_scale.h): gradients that come late
-// by a step or two are what Adam cannot bear.
+// Workers send gradients, not momenta. So the owner's momentum smooths the noise of the signs as it
+// smooths the gradient's, and no momentum is overwritten by what was sent, which would miss for ten
+// updates what a sign could not say. The scales s pass a small signal nearly whole, and the lead
+// makes up for the rest (compress/sub_block_scale.h): Adam becomes unstable when gradients come
+// late by a step or two.
 //
-// d goes on through ops::onebit_normalize: its shape within 256 elements from this rank's own
-// gradients (rows that are looked up move it by 1 / ranks as much: a rank sees few of them), its
-// level from those of all ranks, which travel as one number a block in turns. The ratio between a
-// rank's squared gradient and the average's is followed as noise_ratio.h says.
+// ops::onebit_normalize keeps updating d: its shape within 256 elements follows this rank's own
+// gradients (1 / ranks as fast in rows that are looked up, of which a rank sees few), its level
+// those of all ranks, which travel in turns as one number for each block. noise_ratio.h follows the
+// ratio between a rank's squared gradient and the average's.
 #pragma once
 
 #include <map>
@@ -41,7 +41,8 @@ namespace onebit::optim {
 struct OneBitAdamOptions {
   AdamOptions adam;
   FreezeOptions freeze;
-  // exp_avg_mask: tensor -> rows that move in the compressed phase; later rows stay still.
+  // exp_avg_mask: maps a tensor to the number of rows that move in the compressed phase; later rows
+  // stay still.
   std::map<std::string, int64_t> moving_rows;
   TransportRequest transport;
 };
@@ -54,7 +55,7 @@ class OneBitAdam : public Optimizer {
   GradientNeed gradient_need() const override;
   Phase phase() const override;
   bool observes_local_gradients() const override;
-  // One rank sends nothing that would have to leave early.
+  // With one rank nothing is sent, so nothing has to leave early.
   std::optional<comm::Buckets> limited_buckets() const override;
   void begin_step(Context&, params::Table&, const StepInput&) override;
   void gradients_ready(params::Range) override;
@@ -66,7 +67,7 @@ class OneBitAdam : public Optimizer {
   int64_t state_bytes() const override;
   int64_t wire_bytes_sent() const override;
 
-  // Only in the compressed phase.
+  // Valid only in the compressed phase.
   const NormalizedMoments& normalized() const { return std::get<NormalizedMoments>(state_); }
 
  private:
@@ -81,7 +82,7 @@ class OneBitAdam : public Optimizer {
   void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
   void apply(Context&, params::Table&, const StepInput&);
   void load_compressed(const params::StateReader&);
-  // Back to the warm-up, with what the ranks know together. Collective.
+  // Goes back to the warm-up with the mean of the ranks' state. Collective.
   void thaw();
 
   OneBitAdamOptions options_;

@@ -12,7 +12,7 @@
 namespace onebit::optim {
 namespace {
 
-// The buffers of a compressed phase, in which nothing has a gradient yet.
+// The buffers of a compressed phase without any gradients yet.
 class Passes {
  public:
   Passes(Device device, DType compute_type, int64_t elements, int world_size)
@@ -35,7 +35,7 @@ class Passes {
     still_ = Tensor::zeros(device, DType::kU8, {compress::sign_bytes(elements)});
   }
 
-  // Ones, so that no entry is still.
+  // The variance is all ones, so that no entry is still.
   void start(Context& context) {
     ops::fill(context, variance_.view(), 1.0f);
     ops::fill(context, gradient_.view(), 1.0f);

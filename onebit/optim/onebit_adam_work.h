@@ -1,5 +1,5 @@
-// What 1-bit Adam's passes over the parameters take on this machine (ops/onebit_update.h), for the
-// forecast of a step.
+// Measures how long 1-bit Adam's passes over the parameters take on this machine
+// (ops/onebit_update.h), for the forecast of a step.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace onebit::optim {
 
-// Seconds an element of what the compressed phase does on the processor beside coding.
+// Seconds for each element that the compressed phase spends on the processor besides coding.
 struct OneBitAdamWork {
   double bucket_seconds = 0;  // with a bucket, before it leaves and when it has arrived
   double step_seconds = 0;    // once all have arrived, and gradients set to zero

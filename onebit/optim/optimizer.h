@@ -1,6 +1,7 @@
 // What the engine sees of an optimizer. An optimizer answers which gradients it needs and makes one
-// update from them; it never steers the engine (design: "Optimizer"). Exchanges that belong to the
-// optimizer (the compressed phase) happen inside it, on the communicator it was made with.
+// update from them; it never steers the engine (docs/architecture.md, "Optimizer"). Exchanges that
+// belong to the optimizer (the compressed phase) happen inside it, on the communicator it was made
+// with.
 //
 // One step, as the engine makes it:
 //
@@ -56,8 +57,8 @@ struct StepInput {
   double learning_rate = 0;
   // Every gradient is multiplied by it when it is read: 1 / loss scale * clip coefficient.
   double gradient_scale = 1;
-  // Of each of Optimizer::limited_buckets(): the largest norm that this rank's gradient, scaled,
-  // may have in it; a larger one is made as large. Empty: none. Outlives the step.
+  // For each of Optimizer::limited_buckets(), the largest norm that this rank's scaled gradient may
+  // have in it; a larger gradient is scaled down to it. Empty: no limits. Outlives the step.
   std::span<const double> norm_limits;
   // Set by schedules that cycle momentum; else the configured one.
   std::optional<double> beta1;
@@ -67,20 +68,20 @@ struct StepReport {
   Phase phase = Phase::kDense;
   bool applied = true;     // false: the gradient of some rank was not finite; no value has moved
   bool froze_now = false;  // this step was the last of the warm-up
-  // Of the whole flat buffer, this rank's, in the units that travel; only in the compressed phase:
-  // what it had to send, and what is left to be sent in later steps.
+  // Norms over the whole flat buffer on this rank, in the units that travel, only in the compressed
+  // phase: what the rank had to send, and what is left for later steps.
   double sent_norm = 0;
   double residual_norm = 0;
   // Mean over ranks of the squared norm of the local gradients, scaled, before they are limited;
   // only in the compressed phase.
   double local_gradient_square = 0;
-  // With limits: the same of each bucket, and what they have made of the norm of the whole.
+  // With limits: the same for each bucket, and the norm of the whole after limiting.
   std::vector<double> bucket_squares;
   double clip_coefficient = 1;
   // Norm of the averaged gradient over the root mean square of the ranks' norms, as followed in the
   // compressed phase; 0: not known.
   double norm_ratio = 0;
-  int64_t still_elements = 0;  // not coded, not moved (design: "Entries that never move")
+  int64_t still_elements = 0;  // not coded, not moved (docs/architecture.md)
   int64_t woken_elements = 0;  // of them, woken by this step
   double compress_seconds = 0;
   double wait_seconds = 0;
@@ -91,7 +92,7 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // For the next step; may change between steps, on every rank alike.
+  // The answer holds for the next step and may change between steps, on every rank alike.
   virtual GradientNeed gradient_need() const = 0;
   virtual Phase phase() const = 0;
 
@@ -99,8 +100,8 @@ class Optimizer {
   // average: in the last steps before a freeze, after which only the former is seen.
   virtual bool observes_local_gradients() const { return false; }
 
-  // The cut of its exchange of local gradients, where it can limit the norm of each bucket as it
-  // leaves; empty: it cannot.
+  // The buckets of its exchange of local gradients, if it can limit the norm of each as it leaves;
+  // empty if it cannot.
   virtual std::optional<comm::Buckets> limited_buckets() const { return std::nullopt; }
 
   // Overlap with the backward pass, only when gradient_need() is kLocalOnly. begin_step() opens a
@@ -117,19 +118,19 @@ class Optimizer {
   // no state changes. Not between begin_step() and step().
   virtual void skip_step() {}
 
-  // Everything that an exact resume needs, residuals of this rank included. `load` expects an
-  // optimizer of the same configuration; at another world size residuals are re-distributed, and
-  // the ranks read them together: collective.
+  // save() writes everything that an exact resume needs, residuals of this rank included. load()
+  // expects an optimizer of the same configuration; at another world size residuals are
+  // re-distributed, and the ranks read them together: collective.
   virtual void save(params::StateWriter&) const = 0;
   virtual void load(Context&, params::Table&, const params::StateReader&) = 0;
 
-  // What save() of all ranks puts into a checkpoint that is made in `phase`.
+  // Bytes that save() of all ranks writes into a checkpoint made in `phase`.
   virtual int64_t saved_bytes(Phase phase) const = 0;
 
   // Memory of moments, residuals and buffers now.
   virtual int64_t state_bytes() const = 0;
-  // Sent by this rank so far through communicators that the optimizer made itself (duplicates of
-  // the one it was given, which counts for itself).
+  // Bytes this rank has sent so far through communicators that the optimizer made itself
+  // (duplicates of the one it was given, which counts for itself).
   virtual int64_t wire_bytes_sent() const { return 0; }
 };
 

@@ -1,5 +1,5 @@
-// An optimizer as a recipe asks for it: its options, read and checked, and what can be said of it
-// before there are parameters to train.
+// An optimizer as a recipe describes it: its options, read and checked, and what can be reported
+// about it before there are parameters to train.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct AdamOptions;
 struct RunFacts {
   int64_t total_steps = 0;      // updates of the whole run, for warnings; 0: not known
   int64_t schedule_warmup = 0;  // Schedule::warmup_updates(): "auto" never freezes before
-  // Of the values in a bucket of the compressed exchange, at least (compress/bucket_size.h).
+  // The least size of the values in a bucket of the compressed exchange (compress/bucket_size.h).
   int64_t bucket_bytes = 4 << 20;
 };
 
@@ -40,21 +40,21 @@ class OptimizerRecipe {
   // The base rate of the schedules that scale one.
   virtual double learning_rate() const = 0;
 
-  // Books the state for `table`, which must be allocated and outlives the optimizer, as does the
+  // Reserves the state for `table`, which must be allocated and outlives the optimizer, as does the
   // communicator. Collective.
   virtual std::unique_ptr<Optimizer> make(const params::Table&, comm::Communicator&,
                                           const RunFacts&) const = 0;
 
-  // Its numbers, for the line "optimizer" of the table at the start of a run.
+  // Describes its numbers for the line "optimizer" of the start table.
   virtual std::string describe() const = 0;
-  // More lines of that table: name and text.
+  // Further lines of that table: name and text.
   virtual std::vector<std::pair<std::string, std::string>> rows(const RunFacts&,
                                                                 int /*world_size*/) const {
     return {};
   }
 
-  // Where the exchange is compressed after a warm-up: the last update of the warm-up, at the
-  // earliest. Empty: nothing ever is.
+  // If the exchange is compressed after a warm-up, the earliest last update of the warm-up. Empty:
+  // the optimizer never compresses.
   virtual std::optional<int64_t> last_dense_update(const RunFacts&) const { return std::nullopt; }
   bool compresses() const { return last_dense_update({}).has_value(); }
 

@@ -10,10 +10,11 @@ namespace {
 void require_elements(const params::StateReader& reader, const std::string& name, int rank,
                       int64_t elements) {
   const int64_t saved = reader.own_elements(name, rank);
-  require(saved == elements,
-          "the checkpoint's {} of rank {} has {} elements, the model needs {}: it is of another "
-          "model",
-          name, rank, saved, elements);
+  require(
+      saved == elements,
+      "the checkpoint's {} of rank {} has {} elements, the model needs {}: it belongs to another "
+      "model",
+      name, rank, saved, elements);
 }
 
 }  // namespace

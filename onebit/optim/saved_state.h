@@ -1,4 +1,5 @@
-// The state of an optimizer in a checkpoint: whose it is, and buffers that belong to one rank each.
+// The state of an optimizer in a checkpoint: the optimizer's name, and buffers that belong to one
+// rank each.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ void save_state_name(params::StateWriter&, const std::string& name);
 // Error: the state is another optimizer's, with both names.
 void check_state_name(const params::StateReader&, const std::string& name);
 
-// Each of these reads and sends, where as many ranks load as have saved, about as much as the
-// buffer of one rank. Error: a saved buffer has not the elements that this model needs.
+// If as many ranks load as have saved, each of these functions reads and sends about as much as the
+// buffer of one rank. Error: a saved buffer does not have the number of elements this model needs.
 
 // The buffer `name` f32 [elements] that `rank` saved.
 std::vector<float> own_buffer(const params::StateReader& reader, const std::string& name, int rank,
@@ -27,7 +28,8 @@ std::vector<float> mean_own_buffer(const params::StateReader& reader,
                                    comm::Communicator& communicator, const std::string& name,
                                    int64_t elements);
 
-// What `rank` owns under `now` of the buffers `name` that owners saved under `before`.
+// Returns what `rank` owns under `now`, read from the buffers `name` that owners saved under
+// `before`.
 std::vector<float> owned_buffer(const params::StateReader& reader, const std::string& name,
                                 const compress::Ownership& before, const compress::Ownership& now,
                                 int rank);

@@ -4,7 +4,7 @@
 //
 // DeepSpeed numbers its schedule by t = (update - 2): the first update runs with the initial value
 // and the second with t = 0, so a warm-up from zero makes the first two updates at its minimum.
-// That is kept, so that its configs give the same rates.
+// That is kept, so that DeepSpeed's configs give the same learning rates.
 #pragma once
 
 #include <cstdint>

@@ -169,7 +169,7 @@ std::vector<params::Range> StillEntries::wake(comm::Communicator& communicator,
   return woken;
 }
 
-// Takes rows that are awake off the list and tells the device.
+// Removes rows that woke from the list and updates the bitmap on the device.
 void StillEntries::forget_rows(const std::vector<size_t>& awake) {
   for (const size_t index : awake) {
     Row& row = rows_[index];
@@ -190,7 +190,8 @@ int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const W
     square += one * one;
     ++still;
   }
-  // Opposite gradients may cancel exactly: then there is nothing to start from yet.
+  // Opposite gradients may cancel exactly; the row then stays still until there is a gradient to
+  // start from.
   if (square == 0) return 0;
   const double mean_square = square / static_cast<double>(still);
   const double d = std::sqrt(mean_square) + args.epsilon;

@@ -1,14 +1,15 @@
-// Entries that stay still in the compressed phase: a sign cannot say zero, so what had no gradient
-// in the whole warm-up (its variance is exactly 0) is neither coded nor moved, until its first
-// gradient wakes it.
+// Entries that stay still in the compressed phase. A sign cannot say zero, so an entry that had no
+// gradient in the whole warm-up (its variance is exactly 0) is neither coded nor moved until its
+// first gradient wakes it.
 //
 // Entries wake by rows (of a matrix; a vector is one row): when a still entry of a row gets a
 // gradient on any rank, the gradients of that row's still entries are averaged densely, once, and
 // their variance becomes the mean square of that average over them, and their momentum
-// (1 - beta1) g / d: a row whose gradient goes on at that size moves by the learning rate, as
+// (1 - beta1) g / d: if the row's gradient stays at that size, it moves by the learning rate, as
 // everything else does.
 //
-// Rows that the recipe holds (`exp_avg_mask`) are still from the freeze on and never wake.
+// Rows that the recipe lists in `exp_avg_mask` (held rows) are still from the freeze on and never
+// wake.
 #pragma once
 
 #include <cstdint>
@@ -34,18 +35,18 @@ class StillEntries {
   StillEntries(const params::Table& table, const std::map<std::string, int64_t>& moving_rows);
 
   View bitmap() const { return bitmap_.view(); }  // u8, as the sign codec wants it
-  // At the freeze, after the bitmap was written: makes held rows still.
+  // Makes held rows still; called at the freeze, after the bitmap was written.
   void hold(View momentum, View variance);
-  // After the bitmap was written or held rows were added: learns the rows that may wake.
+  // Finds the rows that may wake; called after the bitmap was written or held rows were added.
   void refresh();
-  // After a load: the bitmap from variance == 0.
+  // Restores the bitmap from variance == 0 after a load.
   void restore(ConstView variance);
 
-  // Still elements of parameters.
+  // The number of still elements of parameters.
   int64_t count() const { return count_; }
 
-  // Marks (one a row that may wake) of the rows whose still entries have a gradient on this rank,
-  // looking only at flagged blocks; empty when there are none.
+  // Returns a mark for each row that may wake: whether its still entries have a gradient on this
+  // rank. Looks only at flagged blocks; empty when there are none.
   std::vector<uint8_t> touched_rows(ConstView gradients, std::span<const uint8_t> block_flags);
 
   struct Wake {
@@ -55,8 +56,8 @@ class StillEntries {
     std::span<const double> block_scales;
     double beta1 = 0.9, epsilon = 1e-8;
   };
-  // Wakes what any rank touched and returns it, the same on every rank. Collective: every rank
-  // calls it, with its marks or none.
+  // Wakes the rows that any rank marked and returns their elements, the same on every rank.
+  // Collective: every rank calls it, with its marks or none.
   std::vector<params::Range> wake(comm::Communicator&, std::vector<uint8_t> touched, const Wake&);
 
  private:
@@ -71,7 +72,7 @@ class StillEntries {
   void add_rows(const params::Parameter& parameter);
   // Indices into rows_.
   std::vector<size_t> agreed_rows(comm::Communicator&, std::vector<uint8_t> touched) const;
-  // How many entries woke: all that were still, or none. Adds them to `woken`.
+  // Returns how many entries woke: all that were still, or none. Appends them to `woken`.
   int64_t wake_row(Row row, std::span<const float> gradient, const Wake&,
                    std::vector<params::Range>& woken);
   void forget_rows(const std::vector<size_t>& awake);

@@ -23,8 +23,8 @@ void restore(const Tensor& buffer, const params::StateReader& reader, const char
   copy(buffer.view(), ConstView::of(values.data(), buffer.shape()));
 }
 
-// Rows that are looked up get most of their gradient from the few samples that hold their word:
-// one rank sees too few of them to know their variance, so its own count for 1 / ranks.
+// Rows that are looked up get most of their gradient from the few samples that contain their word.
+// One rank sees too few of them to know their variance, so its own gradients count 1 / ranks.
 std::vector<float> own_weights(const params::Table& table, int world_size) {
   const int64_t blocks = comm::blocks_in(table.size_elements());
   std::vector<float> weights(static_cast<size_t>(blocks * kernels::kSubBlocks), 1.0f);

@@ -1,8 +1,8 @@
-// How the ranks keep the level of their variances together in the compressed phase. The shape of
-// the variance within a sub-block is each rank's own; its sum follows the squared gradients of all
-// ranks, as one number a block that travels beside the signs: the energies of the sub-blocks in
-// turns, then the sketch of which the noise ratio is made (noise_ratio.h, ops/onebit_update.h).
-// Nine exchanges are a cycle.
+// Keeps the level of the ranks' variances together in the compressed phase. The shape of the
+// variance within a sub-block is each rank's own; its sum follows the squared gradients of all
+// ranks, through one number for each block that travels beside the signs: the energies of the
+// sub-blocks in turns, then the sketch from which the noise ratio is computed (noise_ratio.h,
+// ops/onebit_update.h). Nine exchanges are a cycle.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ namespace onebit::optim {
 
 class VarianceLevel {
  public:
-  // One rank alone needs none of it and books nothing.
+  // With one rank nothing is needed and nothing is reserved.
   VarianceLevel(const params::Table& table, comm::Communicator& communicator);
 
-  // Before a bucket leaves and when it has arrived: what the passes over it need from here.
-  // `variance_memory`: what an update keeps of the variance.
+  // Fill in the arguments of the passes over a bucket: before it leaves, and when it has arrived.
+  // `variance_memory`: the fraction of the variance that an update keeps.
   void prepare(ops::OnebitNormalize& args, double variance_memory) const;
   void prepare(ops::OnebitMomentum& args, double variance_memory) const;
-  // The extras of the blocks from element `begin` on, f32, as averaged over ranks.
+  // The extras of the blocks from element `begin` on, f32, averaged over ranks.
   void receive(Context&, ConstView extra, int64_t begin) const;
-  // All buckets of an exchange have arrived. Collective.
+  // Called when all buckets of an exchange have arrived. Collective.
   void end_exchange(Context&);
   // The next exchange begins a cycle.
   void restart() { exchanges_ = 0; }
@@ -35,10 +35,11 @@ class VarianceLevel {
   double norm_ratio() const { return noise_.norm_ratio(); }
 
   void save(params::StateWriter&) const;
-  // What other ranks have added up for a cycle is not kept: the next cycle begins.
+  // Sums of an unfinished cycle are dropped if they come from another number of ranks; a new cycle
+  // begins.
   void load(const params::StateReader&);
   int64_t size_bytes() const;
-  // Of what save() of each rank writes.
+  // Bytes that save() of each rank writes.
   int64_t saved_bytes() const;
 
  private:
@@ -47,17 +48,17 @@ class VarianceLevel {
 
   bool alone() const { return communicator_.world_size() == 1; }
   int64_t turn() const { return exchanges_ % kTurns; }
-  // Updates whose energy the number that travels now is the sum of.
+  // The number of updates whose energy is summed in the number that travels now.
   int64_t updates_in_turn() const;
   void show_ratios();
 
   comm::Communicator& communicator_;
   NoiseRatio noise_;
-  // Since the freeze, or since a resume on other ranks.
+  // Exchanges since the freeze, or since a resume on another number of ranks.
   int64_t exchanges_ = 0;
-  // Of every sub-block: the share of the variance's shape that is this rank's own; energy.
+  // For every sub-block: the share of the variance's shape that is this rank's own; its energy.
   Tensor own_weight_, energy_;
-  // Of every block: see ops::OnebitNormalize. `mean_sketch_` is the average over ranks.
+  // For every block: see ops::OnebitNormalize. `mean_sketch_` is the average over ranks.
   Tensor ratio_, sketch_, mean_sketch_, block_energy_, block_variance_;
 };
 

@@ -8,8 +8,8 @@
 namespace onebit::params {
 namespace {
 
-// FNV-1a: ties a tensor's draws to its name, so that adding a layer leaves the others' values
-// alone.
+// FNV-1a of the name: a tensor's values depend on its name, so adding a layer leaves the others'
+// values unchanged.
 uint64_t hash_of(std::string_view name) {
   uint64_t hash = 0xCBF29CE484222325ull;
   for (const char letter : name) {

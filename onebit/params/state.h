@@ -1,4 +1,4 @@
-// How an optimizer hands its state to a checkpoint and gets it back.
+// The interface through which an optimizer saves its state to a checkpoint and loads it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace onebit::params {
 
-// Everything is copied before the call returns: training may go on while a file is written.
+// Everything is copied before the call returns: training may continue while a file is written.
 class StateWriter {
  public:
   virtual ~StateWriter() = default;
@@ -31,8 +31,9 @@ class StateReader {
   virtual void replicated(const std::string& name, View flat) const = 0;
   // Ranks that wrote the checkpoint.
   virtual int saved_world_size() const = 0;
-  // The own() buffer of rank `rank` of those, whatever the world size now: its elements, and those
-  // from `begin` on as many as `to` takes; no others are read. Error: absent, or shorter.
+  // The own() buffer that rank `rank` saved, whatever the world size now: its number of elements;
+  // and the elements from `begin` on, as many as `to` takes (no others are read). Error: absent, or
+  // shorter.
   virtual int64_t own_elements(const std::string& name, int rank) const = 0;
   virtual void own_of(const std::string& name, int rank, int64_t begin,
                       std::span<float> to) const = 0;

@@ -22,8 +22,9 @@ struct Range {
   int64_t elements() const { return end - begin; }
 };
 
-// What a layer declares. A parameter may be one matrix for the layer and several tensors for files:
-// the fused query-key-value weight is [3 * hidden, hidden] with three `parts` of equal rows.
+// A layer's declaration of a parameter, which may be one matrix for the layer and several tensors
+// for files: the fused query-key-value weight is [3 * hidden, hidden] with three `parts` of equal
+// rows.
 struct Declaration {
   std::string name;  // the file name when `parts` is empty, else a label for errors
   Shape shape;       // [rows] or [rows, columns]
@@ -35,7 +36,7 @@ struct Declaration {
   std::vector<std::string> parts;  // file names of equal consecutive row groups
 };
 
-// One tensor as files know it.
+// One tensor as it appears in files.
 struct Entry {
   std::string name;
   Shape shape;
@@ -60,14 +61,14 @@ class Table {
   // Declares a parameter and returns its index. Only before allocate(). Error: a name used twice.
   int add(Declaration declaration);
 
-  // Books values and gradients on `device`, zeroed; compute copies too unless `compute` is f32.
+  // Reserves values and gradients on `device`, zeroed; compute copies too unless `compute` is f32.
   void allocate(Device device, DType compute);
   // Draws initial values: a function of (seed, name, element) alone.
   void initialize(uint64_t seed);
 
   // Elements of the flat buffers (gaps and hidden rows included).
   int64_t size_elements() const { return size_elements_; }
-  // Elements that files hold: what people call the number of parameters.
+  // Elements in files: what is usually called the number of parameters.
   int64_t parameter_count() const;
   Device device() const { return device_; }
   DType compute_type() const { return compute_type_; }

@@ -1,5 +1,5 @@
-// From the logits of a question's windows to its answer (Devlin et al. 2019, sections 4.2 and 4.3),
-// by the rules of the published SQuAD programs.
+// Decodes the logits of a question's windows to its answer (Devlin et al. 2019, sections 4.2 and
+// 4.3), by the rules of the published SQuAD programs.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,12 @@ struct DecodedAnswer {
   double null_odds = 0;               // version 2.0: null score - best answer's score
 };
 
-// A candidate begins and ends at tokens of the paragraph, where it begins has its most context in
-// that window, and is at most max_answer_length long.
+// A candidate begins and ends at tokens of the paragraph, begins at a token that has its most
+// context in that window, and is at most max_answer_length tokens long.
 DecodedAnswer decode_answer(const Features& features, const SpanLogits& logits, size_t question,
                             const DecodeOptions& options);
 
-// One for each question of the dataset, on `threads` threads.
+// Decodes an answer for each question of the dataset, on `threads` threads.
 std::vector<DecodedAnswer> decode_answers(const Features& features, const SpanLogits& logits,
                                           const DecodeOptions& options, int threads);
 

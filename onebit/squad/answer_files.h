@@ -19,7 +19,7 @@ struct AnswerFiles {
 // The predictions by id: decoded ones, and "" for questions of the dataset that were left out.
 Predictions predictions_of(const Dataset& dataset, const std::vector<DecodedAnswer>& answers);
 
-// Questions in the order of the file; those left out, with "", behind them in `predictions`. Each
+// Questions are in the order of the file; those left out follow in `predictions`, with "". Each
 // file is replaced as a whole.
 void write_answers(const AnswerFiles& files, const Dataset& dataset,
                    const std::vector<DecodedAnswer>& answers);

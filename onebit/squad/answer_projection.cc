@@ -31,7 +31,7 @@ std::u32string tokenized(std::string_view original, text::Casing casing) {
   return decoded(joined);
 }
 
-// The places of the characters that are no spaces.
+// The places of the non-space characters.
 std::vector<size_t> places_in(const std::u32string& text) {
   std::vector<size_t> places;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -40,7 +40,7 @@ std::vector<size_t> places_in(const std::u32string& text) {
   return places;
 }
 
-// Where the character at `place` of one text stands in the other.
+// The place in the other text of the character at `place` in this one.
 std::optional<size_t> aligned(size_t place, const std::vector<size_t>& from,
                               const std::vector<size_t>& to) {
   const auto found = std::lower_bound(from.begin(), from.end(), place);

@@ -1,4 +1,4 @@
-// The published SQuAD programs' way from predicted pieces back to the text of the paragraph.
+// Finds the text of the paragraph for predicted pieces as the published SQuAD programs do.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace onebit::squad {
 
-// The part of `original` (words of the paragraph) that `predicted` (pieces put together again,
-// normalised) stands for: aligned by counting the characters that are no spaces in `original` and
-// in its tokenized form. All of `original` where that fails.
+// The part of `original` (words of the paragraph) that corresponds to `predicted` (pieces joined
+// again, normalised), aligned by counting the non-space characters in `original` and in its
+// tokenized form. All of `original` if that fails.
 std::string project_answer(std::string_view predicted, std::string_view original,
                            text::Casing casing);
 

@@ -1,4 +1,4 @@
-// The tokens of a paragraph that an answer's words turned into.
+// The tokens of a paragraph that correspond to an answer's words.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct AnswerSpan {
   bool operator==(const AnswerSpan&) const = default;
 };
 
-// All tokens of the answer's words; inside them, where the tokens of the answer's text alone occur,
-// those: "(1895-1943)." to "1895".
+// The tokens of the answer's text within those of its words ("1895" in "(1895-1943)."), or all
+// tokens of the words if it does not occur there.
 AnswerSpan find_answer(text::Tokenizer& tokenizer, const std::vector<ContextPiece>& context,
                        const Answer& answer);
 

@@ -9,14 +9,15 @@
 
 namespace onebit::squad {
 
-// Cut at space, tab, CR, LF and U+202F, at no other white space.
+// Words are cut at space, tab, CR, LF and U+202F, and at no other white space.
 class ContextWords {
  public:
   explicit ContextWords(std::string_view context);
 
   int32_t size() const { return static_cast<int32_t>(words_.size()); }
   std::string_view word(int32_t index) const;
-  // The word that holds this byte; a separator belongs to the word before it. -1 before the first.
+  // The word that contains this byte; a separator belongs to the word before it. -1 before the
+  // first.
   int32_t word_at(size_t byte) const;
   // Words first to last (inclusive) with single spaces between them.
   std::string joined(int32_t first, int32_t last) const;
@@ -30,8 +31,7 @@ class ContextWords {
   std::vector<Word> words_;
 };
 
-// The byte at which code point `count` begins; text.size() for the one behind the last, more
-// (npos) beyond.
+// The byte at which code point `count` begins; text.size() for the one after the last, npos beyond.
 size_t byte_of_code_point(std::string_view text, int64_t count);
 
 }  // namespace onebit::squad

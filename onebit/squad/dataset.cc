@@ -14,7 +14,8 @@ namespace onebit::squad {
 namespace {
 
 constexpr size_t kProblemsListed = 5;
-// A value takes some times its text in memory, and a few packed bytes may stand for any size.
+// A JSON value takes several times its text in memory, and a few compressed bytes may expand to any
+// size.
 constexpr size_t kMostBytes = size_t{512} << 20;
 
 // A value and its place in the file, for errors: "dev.json: data[3].paragraphs[0].qas[1].id".
@@ -39,7 +40,7 @@ class Place {
     return value_.get_ref<const std::string&>();
   }
   int64_t integer() const {
-    // 16.0 is what some writers make of 16.
+    // Some writers write 16 as 16.0.
     const bool whole =
         value_.is_number_float() && std::floor(value_.get<double>()) == value_.get<double>();
     require(value_.is_number_integer() || whole, "{}: a whole number was expected", path_);
@@ -137,7 +138,7 @@ class Reader {
                        answer.start);
   }
 
-  // The answer must stand at its offset, or at least (white space aside) in the words around it.
+  // The answer must be at its offset, or at least, white space aside, in the words around it.
   bool locate(Answer& answer, const ContextWords& words) const {
     const std::string& context = dataset_.paragraphs.back().context;
     const std::string wanted = with_single_spaces(answer.text);
@@ -153,7 +154,7 @@ class Reader {
            words.joined(answer.first_word, answer.last_word).find(wanted) != std::string::npos;
   }
 
-  // The first byte of the character of `rest` that is as far in as the last one of `answer`.
+  // The first byte of the character of `rest` at the position of the last character of `answer`.
   static size_t last_byte(std::string_view rest, std::string_view answer) {
     int64_t code_points = 0;
     for (size_t at = 0; at < answer.size(); ++code_points) {
@@ -195,7 +196,8 @@ Dataset read_dataset(const Path& path, Use use) {
 
 uint32_t checksum(const Dataset& dataset) {
   uint32_t crc = 0;
-  // With the size before it, so that nothing moves from one text into the next unseen.
+  // The size precedes the text, so that moving text from one entry to the next changes the
+  // checksum.
   const auto add_text = [&](const std::string& text) {
     const uint64_t size = text.size();
     crc = corpus::crc32_of(&size, sizeof(size), crc);

@@ -1,5 +1,5 @@
 // SQuAD's JSON (Rajpurkar et al. 2016; version 2.0 with unanswerable questions, 2018): paragraphs,
-// questions on them, and answers as stretches of the paragraph.
+// questions on them, and answers as spans of the paragraph.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class Use {
 struct Answer {
   std::string text;
   int64_t start = 0;  // as the file gives it, in code points; only for kTrain
-  // For kTrain, the words of the context (ContextWords) that hold it, both inclusive.
+  // For kTrain, the words of the context (ContextWords) that contain it, both inclusive.
   int32_t first_word = -1, last_word = -1;
 };
 
@@ -30,7 +30,7 @@ struct Question {
   std::string text;
   uint32_t paragraph = 0;
   bool impossible = false;      // version 2.0: the paragraph holds no answer
-  std::vector<Answer> answers;  // for kTrain one: the first that stands at its place
+  std::vector<Answer> answers;  // for kTrain one: the first that is at its offset
 };
 
 struct Paragraph {
@@ -52,14 +52,14 @@ struct Dataset {
   std::vector<Problem> problems;
 };
 
-// Reads a file, plain or packed with gzip or xz. What concerns one question leaves that question
-// out and is told in `problems`: an id given before, an empty context or question, and for kTrain
-// no answer at its place. Errors: unreadable, not JSON, another shape (with the
-// place in it), no question left.
+// Reads a file, plain or compressed with gzip or xz. A problem with one question leaves that
+// question out and is reported in `problems`: a duplicate id, an empty context or question, and for
+// kTrain no answer at its offset. Errors: unreadable, not JSON, another structure (with the place
+// in it), no question left.
 Dataset read_dataset(const Path& path, Use use);
 Dataset dataset_from_json(const Json& json, const std::string& source, Use use);
 
-// Of what training sees: questions, passages and answers.
+// A checksum of the training data: questions, passages and answers.
 uint32_t checksum(const Dataset& dataset);
 
 // "3 of 100 questions were left out: ID: reason; ..." with the first few, empty when there is none.

@@ -18,7 +18,7 @@
 
 namespace onebit::squad {
 
-// What to do in training with windows of an answerable question that do not hold its whole answer.
+// What training does with windows of an answerable question that do not contain its whole answer.
 enum class WindowsWithoutAnswer {
   kDrop,   // leave them out
   kToCls,  // teach the model to point to [CLS]
@@ -26,7 +26,7 @@ enum class WindowsWithoutAnswer {
 
 struct FeatureOptions {
   int64_t max_sequence_length = 384;  // special tokens included
-  int64_t doc_stride = 128;           // tokens from the begin of a window to that of the next
+  int64_t doc_stride = 128;           // tokens from the start of a window to the start of the next
   int64_t max_question_length = 64;   // longer questions are cut
   Use use = Use::kTrain;
   WindowsWithoutAnswer without_answer = WindowsWithoutAnswer::kDrop;
@@ -36,8 +36,8 @@ struct FeatureOptions {
 struct Window {
   uint32_t question;             // of the dataset
   uint32_t first_piece, pieces;  // of the paragraph
-  // For training, positions in the sequence of the answer's first and last token; both 0 ([CLS])
-  // when the window or the paragraph holds no answer.
+  // For training, positions in the sequence of the answer's first and last token; both 0 ([CLS]) if
+  // the window or the paragraph contains no answer.
   int32_t start = 0, end = 0;
 
   bool operator==(const Window&) const = default;
@@ -46,8 +46,7 @@ struct Window {
 // Refers to the dataset, which must outlive it. Readable from any number of threads.
 class Features {
  public:
-  // Errors: a length without room for question
-  // and context, a stride out of range.
+  // Errors: a length without room for question and context, or a stride out of range.
   Features(const Dataset& dataset, std::shared_ptr<const text::Vocabulary> vocabulary,
            text::Casing casing, const FeatureOptions& options);
 
@@ -55,25 +54,25 @@ class Features {
   const FeatureOptions& options() const { return options_; }
   const text::Vocabulary& vocabulary() const { return *vocabulary_; }
   text::Casing casing() const { return casing_; }
-  // By question, then from the front of the paragraph to its end.
+  // Windows ordered by question, then from the front of the paragraph to its end.
   const std::vector<Window>& windows() const { return windows_; }
   // The windows of a question are [first_window(question), first_window(question + 1)).
   size_t first_window(size_t question) const { return first_window_[question]; }
   const std::vector<ContextPiece>& pieces(size_t paragraph) const { return contexts_[paragraph]; }
   const std::vector<int32_t>& question_ids(size_t question) const { return questions_[question]; }
-  // Questions that were longer than max_question_length.
+  // The number of questions that were longer than max_question_length.
   int64_t questions_cut() const { return questions_cut_; }
-  // Windows that were left out because they do not hold the answer.
+  // The number of windows that were left out because they do not contain the answer.
   int64_t windows_dropped() const { return windows_dropped_; }
 
-  // Tokens of the sequence.
+  // The number of tokens of the sequence.
   int64_t length(const Window& window) const;
   // The position of the window's first context token in the sequence.
   int64_t context_begin(const Window& window) const;
   // The context token at a position of the sequence; null for all other tokens.
   const ContextPiece* piece_at(const Window& window, int64_t position) const;
-  // Whether the context token at `position` has in this window more context to both sides than in
-  // any other window of the question (the earliest of equals).
+  // Whether this window, of all windows of the question, has the most context on both sides of the
+  // context token at `position` (the earliest of equals).
   bool has_max_context(const Window& window, int64_t position) const;
   // Appends the sequence as global sample `sample`.
   void append(const Window& window, uint64_t sample, data::PackedRows& rows) const;

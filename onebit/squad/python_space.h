@@ -1,4 +1,4 @@
-// White space as Python's str.split() sees it: what the published SQuAD programs split at.
+// White space as Python's str.split() defines it, at which the published SQuAD programs split.
 #pragma once
 
 #include <string>

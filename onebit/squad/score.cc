@@ -30,7 +30,7 @@ double f1_of(const Words& predicted, const Words& answer, ScoreRules rules) {
   return (2 * precision * recall) / (precision + recall);
 }
 
-// What counts of one question, in the order in which ids first appear.
+// The score of one question; questions are in the order in which ids first appear.
 struct Scored {
   const std::string* id;
   bool answerable;
@@ -77,7 +77,7 @@ std::vector<Scored> score_all(const Dataset& dataset, const Predictions& predict
   std::vector<Scored> scores;
   std::unordered_map<std::string_view, size_t> place;
   for (const Question& question : dataset.questions) {
-    // Of questions with one id the last counts, at the place of the first.
+    // Among questions with the same id the last counts, at the place of the first.
     const auto [here, is_first] = place.try_emplace(question.id, scores.size());
     if (is_first) scores.emplace_back();
     Scored& score = scores[here->second];

@@ -20,7 +20,7 @@ enum class ScoreRules {
   kVersion2,  // unanswerable questions; one without a prediction is left out of every mean
 };
 
-// Version 2 when the file says so or holds a question without an answer.
+// Version 2 if the file says so or contains a question without an answer.
 ScoreRules rules_for(const Dataset& dataset);
 
 // The best over the answers; exact and f1 are 0 to 1.
@@ -31,7 +31,8 @@ AnswerScore score_answer(const std::string& predicted, const std::vector<Answer>
                          ScoreRules rules);
 
 using Predictions = std::unordered_map<std::string, std::string>;  // by question id
-// Question id and how much speaks for "no answer", in the order of the file (ties keep it).
+// Question id and evidence for "no answer" (higher is more), in the order of the file (ties keep
+// it).
 using NullOdds = std::vector<std::pair<std::string, double>>;
 
 struct Score {

@@ -1,5 +1,5 @@
-// What the model says of every window: for each token, how much speaks for it as the first and as
-// the last of the answer.
+// The model's output for every window: for each token, its logits as the first and as the last
+// token of the answer.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace onebit::squad {
 
 class SpanLogits {
  public:
-  // Zeros. Refers to nothing afterwards.
+  // Starts with zeros. Keeps no reference to `features`.
   explicit SpanLogits(const Features& features) {
     begins_.push_back(0);
     for (const Window& window : features.windows()) {
@@ -27,7 +27,7 @@ class SpanLogits {
   std::span<const float> of(size_t window) const {
     return std::span(values_).subspan(begins_[window], begins_[window + 1] - begins_[window]);
   }
-  // Of all windows, one after the other.
+  // The logits of all windows, one after the other.
   std::span<float> all() { return values_; }
 
  private:

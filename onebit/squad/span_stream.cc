@@ -84,7 +84,8 @@ void SpanStream::build(uint64_t first_sample, int64_t micro_step, SpanBatch& bat
   };
   std::stable_sort(step.begin(), step.end(),
                    [&](const Dealt& a, const Dealt& b) { return length(a) > length(b); });
-  // To and fro over the parts of the step, so that the longest meets the shortest.
+  // Back and forth over the parts of the step, so that the longest windows are paired with the
+  // shortest.
   const auto parts = static_cast<size_t>(options_.accumulation * options_.world_size);
   const auto part = static_cast<size_t>(micro_step * options_.world_size + options_.rank);
   fill(

@@ -1,5 +1,5 @@
 // Batches of SQuAD windows, packed without padding. A step's samples do not depend on the number of
-// ranks; inside a step they are dealt by length, so that ranks and micro-steps get even work.
+// ranks; within a step they are dealt by length, so that ranks and micro-steps get equal work.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ class SpanSweep {
   // `features` must outlive it. `batch` counts sequences.
   SpanSweep(const Features& features, int64_t batch, int world_size, int rank);
 
-  // Of this rank.
+  // Batches of this rank.
   int64_t batches() const;
   void build(int64_t index, SpanBatch& batch) const;
   // Numbers of the windows that `rank` predicts, in the order of its batches.

@@ -1,4 +1,4 @@
-// What a pre-trained model would put in place of each [MASK] of a text.
+// Predicts the token for each [MASK] of a text with a pre-trained model.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct FilledMask {
 
 class MaskFiller {
  public:
-  // `path` as find_model_folder() takes it.
+  // `path` is resolved by find_model_folder().
   MaskFiller(Context& context, const Path& path);
 
   // One entry for each [MASK], in order. Errors: no [MASK] in the text, more tokens than positions.

@@ -113,7 +113,7 @@ Json inspect_run(const Path& path, bool verify) {
           {"model", inspect_model(training::find_model_folder(path), verify)}};
 }
 
-// What recipes of all tasks share.
+// The part that recipes of all tasks share.
 Json engine_part(const engine::EngineConfig& config, const Path& path, const char* task) {
   // A recipe whose three sizes belong to more ranks (a run's resolved one) is shown for these.
   const int ranks = engine::ranks_of(config.batch);
@@ -146,16 +146,17 @@ Json inspect_recipe(const Path& path) {
 }  // namespace
 
 Json inspect(const Path& path, bool verify) {
-  require(std::filesystem::exists(path), "{}: nothing is there", path.string());
+  require(std::filesystem::exists(path), "{}: no such file or folder", path.string());
   const bool looks_like_store = corpus::is_token_store(path) ||
                                 std::filesystem::exists(path / corpus::kTokensName) ||
                                 std::filesystem::exists(path / corpus::kManifestName);
   if (looks_like_store) return inspect_store(path, verify);
   if (std::filesystem::is_regular_file(path)) {
     require(!verify, "{}: a recipe has no checksum that could be verified", path.string());
-    require(path.extension() == ".json",
-            "{}: of files only recipes (.json) are told about; give the folder it lies in",
-            path.string());
+    require(
+        path.extension() == ".json",
+        "{}: of single files only recipes (.json) are inspected; give the folder that contains it",
+        path.string());
     return inspect_recipe(path);
   }
   if (std::filesystem::exists(path / "state.json")) return inspect_checkpoint(path, verify);

@@ -1,4 +1,4 @@
-// What a path is: a token store, a recipe, a model, a checkpoint or a run.
+// Inspects a path: a token store, a recipe, a model, a checkpoint or a run.
 #pragma once
 
 #include "onebit/base/file.h"
@@ -6,9 +6,9 @@
 
 namespace onebit::tasks {
 
-// An object with the keys `kind` and `path`, then what the kind has (docs/inspect.md lists them):
-// numbers as numbers, sizes in bytes, absent things as null. Errors: nothing there, or none of
-// these; `verify` also reads a token store against its checksums.
+// An object with the keys `kind` and `path`, then those of the kind (docs/inspect.md lists them):
+// numbers as numbers, sizes in bytes, absent values as null. `verify` also compares files with
+// their checksums. Errors: no such path, or none of these kinds.
 Json inspect(const Path& path, bool verify);
 
 }  // namespace onebit::tasks

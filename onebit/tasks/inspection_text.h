@@ -1,4 +1,4 @@
-// What `inspect()` finds, as tables for a terminal.
+// The result of `inspect()` as tables for a terminal.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace onebit::tasks {
 
-// With sizes and counts as people read them.
+// Sizes and counts have units.
 std::string inspection_text(const Json& inspected);
 
 }  // namespace onebit::tasks

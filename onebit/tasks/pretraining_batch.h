@@ -1,4 +1,4 @@
-// A micro-batch of pre-training and how it reaches the model.
+// A micro-batch of pre-training and its upload to the model's device.
 #pragma once
 
 #include "onebit/data/batch.h"
@@ -6,7 +6,7 @@
 
 namespace onebit::tasks {
 
-// With masked words and next-sentence labels; see DeviceBatchBuffer::upload().
+// Uploads masked words and next-sentence labels too; see DeviceBatchBuffer::upload().
 model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer,
                           const data::Batch& batch);
 

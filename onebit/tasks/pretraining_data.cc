@@ -3,7 +3,7 @@
 namespace onebit::tasks {
 namespace {
 
-// All that the examples of an epoch follow from.
+// Everything that determines the examples of an epoch.
 Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
   Json checksums = Json::array();
   for (const data::WeightedStore& entry : stores) {
@@ -84,7 +84,7 @@ std::vector<data::EpochMark> marks_of(const Json& client_state, const Stores& st
                      .epoch = mark.at("epoch"),
                      .begin = mark.at("epoch_begin")});
   }
-  require(marks.size() == stores.size(), "{} stores were read, {} places in them are told",
+  require(marks.size() == stores.size(), "{} stores were read, the checkpoint has positions for {}",
           stores.size(), marks.size());
   return marks;
 }

@@ -23,11 +23,11 @@ Stores open_stores(const std::vector<std::pair<Path, double>>& folders);
 // Rows of the table at the start: path and size of each store, and its weight.
 std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& stores);
 
-// What tells token stores apart: tokens, their checksum and the weight of each.
+// The identity of token stores: tokens, checksum and weight of each.
 Json stores_to_json(const Stores& stores);
 
-// The marks of a stream with `options`, for the client state; and back. Without any in it (it is
-// older), or of other stores, seed or pairs: none, and the stream finds its place by cutting every
+// The marks of a stream with `options`, for the client state, and back. There are none if the state
+// is older or of other stores, seed or pairs; the stream then finds its position by cutting every
 // epoch again.
 Json marks_to_json(const std::vector<data::EpochMark>& marks, const Stores& stores,
                    const data::BatchStreamOptions& options);
@@ -37,7 +37,8 @@ std::vector<data::EpochMark> marks_of(const Json& client_state, const Stores& st
 data::BatchStreamOptions stream_options(const PretrainingConfig& config,
                                         const training::StreamShare& share);
 
-// The held-out pairs and masks of every run, whatever its seed, so that runs compare.
+// The held-out pairs and masks are the same in every run, whatever its seed, so that runs can be
+// compared.
 data::EvaluationOptions held_out_options(const comm::Communicator& communicator, int threads);
 
 // Error: another vocabulary than `vocabulary`.

@@ -7,8 +7,8 @@ namespace onebit::tasks {
 
 namespace {
 
-// The section `data` of the recipe of the checkpoint that holds the model, with what the task asks
-// for instead.
+// The section `data` of the recipe of the checkpoint that contains the model, with the overrides
+// that were asked for.
 PretrainingData data_of(const EvaluationTask& task, const Path& model_folder) {
   const Path state = model_folder.parent_path() / "state.json";
   Json section = Json::object();

@@ -1,4 +1,4 @@
-// Held-out evaluation of a model on the disk.
+// Evaluates a model from the disk on a held-out token store.
 #pragma once
 
 #include <optional>
@@ -12,15 +12,15 @@ namespace onebit::tasks {
 struct EvaluationTask {
   Path model;  // as find_model_folder() takes it
   Path data;   // token store
-  // What is not given is the run's, where the model lies in a checkpoint of one; else the defaults
-  // of a recipe.
+  // Absent members are taken from the run if the model is in a checkpoint of one, else from the
+  // defaults of a recipe.
   std::optional<int64_t> sequence_length, max_predictions;
   int64_t batch = 32;
   int64_t max_samples = 0;  // 0: all
 };
 
-// The same pairs and masks as the run's own evaluation, where nothing else is asked for. Errors: a
-// store of another vocabulary, a model without pre-training heads.
+// Uses the pairs and masks of the run's own evaluation unless told otherwise. Errors: a store of
+// another vocabulary, a model without pre-training heads.
 HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
                              comm::Communicator& communicator);
 

@@ -21,7 +21,7 @@ struct HeldOutResult {
   double loss() const { return mlm_loss + nsp_loss; }
 };
 
-// The same by name.
+// The same figures by name.
 training::Evaluation to_evaluation(const HeldOutResult& result);
 
 // Evaluates batches of this rank; every rank ends with the sums over all ranks. The model must be

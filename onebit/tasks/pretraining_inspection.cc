@@ -10,7 +10,7 @@
 namespace onebit::tasks {
 namespace {
 
-// What the memory options would save, at the recipe's micro-batch, without the optimizer.
+// The memory with each memory option, at the recipe's micro-batch, without the optimizer.
 Json inspect_memory(const PretrainingConfig& config, int64_t micro_batch) {
   const model::BatchLimits limits = {.rows = micro_batch * config.data.pairs.sequence_length,
                                      .sequences = micro_batch,

@@ -1,4 +1,4 @@
-// What `onebit inspect` shows of a pre-training recipe and of a model's sizes.
+// The part of `onebit inspect` about a pre-training recipe and a model's sizes.
 #pragma once
 
 #include "onebit/model/config.h"

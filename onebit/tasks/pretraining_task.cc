@@ -102,7 +102,7 @@ std::vector<std::string> PretrainingTask::resume(const Json& client_state,
   std::vector<std::string> lines;
   if (client_state.value("stores", Json()) != stores_to_json(stores_)) {
     lines.emplace_back(
-        "not as it was: --data names other token stores or weights; sample numbers go on in them");
+        "changed: --data names other token stores or weights; sample numbers continue in them");
   }
   if (options_.initialize_from) {
     lines.emplace_back("--initialize-from is for the first start: not used");

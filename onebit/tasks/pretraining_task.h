@@ -44,7 +44,8 @@ class PretrainingTask : public training::Task {
   training::StepMetrics metrics(const training::StepSums& step) const override;
   training::DrawnMetric drawn() const override { return {.name = "mlm_loss", .title = "MLM loss"}; }
 
-  // With held-out data: before the first step, as run.evaluate_every says, and at the end.
+  // Evaluates held-out data, if given, before the first step, every run.evaluate_every steps, and
+  // at the end.
   training::EvaluationTimes evaluation_times() const override;
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
@@ -70,8 +71,7 @@ class PretrainingTask : public training::Task {
 
 // Trains until `run.steps` and writes checkpoints, metrics.jsonl, TensorBoard events and the
 // resolved recipe into `output`. Every rank calls it with the same options. Errors, among others:
-// `output` holds a run and neither resume was asked for nor is it another folder; the recipe does
-// not fit the checkpoint.
+// `output` contains a run and resume was not asked for; the recipe does not fit the checkpoint.
 training::RunSummary run_pretraining(Context& context, const PretrainingOptions& options,
                                      comm::Communicator& communicator);
 

@@ -31,14 +31,16 @@ struct Part {
 };
 
 std::string code(const std::string& text) {
-  return "`" + text + "`";
+  return fmt::format("`{}`", text);
 }
 
-std::string cell(std::string text) {
-  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
-    text.insert(at, "\\");
+std::string cell(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
   }
-  return text;
+  return escaped;
 }
 
 std::string default_of(const KeyRow& row) {

@@ -1,4 +1,4 @@
-// A micro-batch of windows and how it reaches the model.
+// A micro-batch of windows and its upload to the model's device.
 #pragma once
 
 #include "onebit/squad/span_stream.h"

@@ -1,4 +1,4 @@
-// The questions that a SQuAD run is judged by.
+// The questions on which a SQuAD run is evaluated.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class SquadDev {
 
   data::BatchBounds bounds() const { return {.sequences = batch_, .rows = batch_ * longest_}; }
   const squad::Dataset& dataset() const { return predict_; }
-  // EM and F1 of the model, equal on all ranks. The answers are kept, on rank 0. Collective.
+  // EM and F1 of the model, equal on all ranks. Rank 0 keeps the answers. Collective.
   DevScore evaluate(Context& context, model::QuestionAnsweringModel& model,
                     training::DeviceBatchBuffer& buffer, comm::Communicator& communicator);
   // predictions.json, nbest_predictions.json and, for version 2.0, null_odds.json of the last

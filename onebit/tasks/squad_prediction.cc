@@ -9,7 +9,7 @@
 namespace onebit::tasks {
 namespace {
 
-// Brings every rank's windows to all ranks.
+// Gathers every rank's windows on all ranks.
 void exchange(squad::SpanLogits& logits, const squad::SpanSweep& sweep,
               comm::Communicator& communicator) {
   std::vector<std::vector<uint32_t>> windows;

@@ -22,7 +22,7 @@ squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel
                                  training::DeviceBatchBuffer& buffer,
                                  comm::Communicator& communicator);
 
-// Whether a file speaks of unanswerable questions: version 2, or one marked so.
+// Whether a file may have unanswerable questions: it is of version 2 or marks one.
 bool has_unanswerable(const squad::Dataset& dataset);
 
 struct PredictionOptions {

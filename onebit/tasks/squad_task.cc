@@ -50,7 +50,7 @@ void report_problems(const squad::Dataset& dataset, bool is_first) {
   if (!problems.empty() && is_first) log_warning("{}: {}", dataset.source, problems);
 }
 
-// The update in which sample number `sample` (from 1) is used up.
+// The update in which sample number `sample` (from 1) is consumed.
 int64_t update_of(int64_t sample, int64_t batch) {
   return (sample + batch - 1) / batch;
 }
@@ -137,7 +137,7 @@ std::string SquadTask::fill(params::Table& table) {
   table.initialize(seed);
   const Path folder = training::find_model_folder(model_folder_);
   training::load_values(table, folder, {.may_lack = {"qa_outputs."}, .may_ignore = kNotForSquad});
-  return fmt::format("{}; what it has not, fresh with seed {}", folder.string(), seed);
+  return fmt::format("{}; tensors it lacks are drawn with seed {}", folder.string(), seed);
 }
 
 std::vector<std::string> SquadTask::resume(const Json& client_state, const std::string& place) {
@@ -147,7 +147,7 @@ std::vector<std::string> SquadTask::resume(const Json& client_state, const std::
           "{})",
           place, client_state.value("windows", uint64_t{0}), windows);
   if (client_state.value("data", uint32_t{0}) == squad::checksum(train_data_)) return {};
-  return {"not as it was: --train holds other questions or passages"};
+  return {"changed: --train contains other questions or passages"};
 }
 
 training::Sums SquadTask::forward_backward(Context& context, const model::DeviceBatch& batch,

@@ -74,7 +74,7 @@ class SquadTask : public training::Task {
 // Trains, and leaves in `output`: the best model by F1 (the last one without dev) as a Hugging Face
 // folder, its predictions.json, nbest_predictions.json and (version 2.0) null_odds.json on dev;
 // metrics.jsonl, TensorBoard events, checkpoints, recipe.json. Every rank calls it with the same
-// options. Errors, among others: no question of the file can be used; `output` holds a run and
+// options. Errors, among others: no question of the file can be used; `output` contains a run and
 // resume was not asked for.
 training::RunSummary run_squad_training(Context& context, const SquadTrainingOptions& options,
                                         comm::Communicator& communicator);

@@ -9,7 +9,7 @@
 
 namespace onebit::tasks {
 
-// What `onebit inspect` shows of a recipe.
+// The part of `onebit inspect` about a recipe.
 struct RecipeFacts {
   engine::EngineConfig engine;
   std::function<Json(const engine::BatchSizes& batch)> of_task;  // keys that only this task has
@@ -25,7 +25,7 @@ struct TaskEntry {
 
 std::span<const TaskEntry> tasks();
 
-// The task of a recipe, the default one where it names none. Errors: a name that is not known.
+// The task of a recipe; the default one if it names none. Error: an unknown name.
 const TaskEntry& task_of(const Json& recipe, const std::string& place);
 
 // Lists the key "task" of a recipe that is given to a command of the task `name`; absent, the

@@ -76,7 +76,7 @@ class LineWriter {
                        &piece == word.pieces.data() ? "" : " ",
                        tokenizer_.vocabulary().token(piece.id), piece.id);
       }
-      fmt::format_to(std::back_inserter(buffer_), "\t{}\n", text::fate_text(word.fate));
+      fmt::format_to(std::back_inserter(buffer_), "\t{}\n", text::outcome_text(word.outcome));
     }
   }
 

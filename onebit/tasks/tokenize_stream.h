@@ -1,4 +1,4 @@
-// Lines of text in, their tokens out: what `onebit tokenize` does.
+// Reads lines of text and writes their tokens, for `onebit tokenize`.
 #pragma once
 
 #include <istream>

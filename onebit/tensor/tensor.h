@@ -20,7 +20,7 @@ class Tensor {
   }
 
   View view() const { return {buffer_.data(), dtype_, shape_, buffer_.device()}; }
-  // The first `rows` rows: for buffers booked for the largest batch.
+  // The first `rows` rows: for buffers reserved for the largest batch.
   View first_rows(int64_t rows) const { return view().rows(0, rows); }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }

@@ -34,7 +34,7 @@ using Bundle = std::unique_ptr<UResourceBundle, CloseBundle>;
 Abbreviations::Abbreviations(const std::string& locale) {
   UErrorCode status = U_ZERO_ERROR;
   const Bundle rules(ures_open(U_ICUDATA_NAME "-brkitr", locale.c_str(), &status));
-  // Where nothing is known of a locale, ICU would answer with the list of the system's language.
+  // For an unknown locale, ICU would return the list of the system's language.
   const bool foreign = status == U_USING_DEFAULT_WARNING;
   const Bundle lists(ures_getByKey(rules.get(), "exceptions", nullptr, &status));
   const Bundle list(ures_getByKey(lists.get(), "SentenceBreak", nullptr, &status));

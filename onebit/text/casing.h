@@ -1,4 +1,4 @@
-// Whether a model distinguishes upper from lower case, and what its vocabulary shows about it.
+// Whether a model distinguishes upper from lower case, and the evidence for it in its vocabulary.
 #pragma once
 
 namespace onebit::text {
@@ -14,7 +14,7 @@ enum class CasingEvidence {
   kUnclear,
 };
 
-// Looks at ASCII letters; tokens in brackets ("[CLS]", "[unused1]") say nothing.
+// Considers ASCII letters; tokens in brackets ("[CLS]", "[unused1]") do not count.
 CasingEvidence casing_of(const Vocabulary& vocabulary);
 
 }  // namespace onebit::text

@@ -1,4 +1,4 @@
-// What the basic tokenizer does with one character, for both casings.
+// The treatment of one character by the basic tokenizer, for both casings.
 #pragma once
 
 #include <array>
@@ -30,7 +30,8 @@ class Characters {
   CharacterKind kind(char32_t code_point) const {
     return code_point < kTableSize ? kinds_[code_point] : kind_of_high(code_point);
   }
-  // What stays of a character that is kLetter or kSingle: nothing for an accent in uncased text.
+  // The normal form of a character that is kLetter or kSingle: nothing for an accent in uncased
+  // text.
   NormalForm normal_form(char32_t code_point) const;
   // A mark that stays in uncased text and that canonical ordering may move.
   bool is_ordered_mark(char32_t code_point) const;

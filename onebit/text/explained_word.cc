@@ -2,19 +2,19 @@
 
 namespace onebit::text {
 
-std::string_view fate_text(WordFate fate) {
-  switch (fate) {
-    case WordFate::kSpecialToken:
+std::string_view outcome_text(WordOutcome outcome) {
+  switch (outcome) {
+    case WordOutcome::kSpecialToken:
       return "special token";
-    case WordFate::kWhole:
+    case WordOutcome::kWhole:
       return "in the vocabulary";
-    case WordFate::kPieces:
+    case WordOutcome::kPieces:
       return "not in the vocabulary: longest match from the left";
-    case WordFate::kNoMatch:
+    case WordOutcome::kNoMatch:
       return "[UNK]: no token of the vocabulary fits somewhere in it";
-    case WordFate::kTooLong:
+    case WordOutcome::kTooLong:
       return "[UNK]: longer than 100 characters";
-    case WordFate::kVanished:
+    case WordOutcome::kVanished:
       return "nothing left: only accents, controls or bytes that are not UTF-8";
   }
   return "";

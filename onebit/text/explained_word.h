@@ -1,4 +1,4 @@
-// Why a text became the tokens it became, word by word.
+// Explains, word by word, why a text became its tokens.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace onebit::text {
 
 struct Piece;
 
-enum class WordFate {
+enum class WordOutcome {
   kSpecialToken,  // spelled exactly as a special token
   kWhole,         // a token of the vocabulary
   kPieces,        // several tokens, longest match from the left
@@ -23,10 +23,10 @@ struct ExplainedWord {
   uint32_t begin, end;     // bytes of the original text that were scanned for this word
   std::string normalized;  // as it was looked up
   std::vector<Piece> pieces;
-  WordFate fate;
+  WordOutcome outcome;
 };
 
-// One short clause for people, such as "longest match from the left".
-std::string_view fate_text(WordFate fate);
+// A short clause for users, such as "longest match from the left".
+std::string_view outcome_text(WordOutcome outcome);
 
 }  // namespace onebit::text

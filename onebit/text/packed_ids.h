@@ -9,7 +9,7 @@
 
 namespace onebit::text {
 
-// Up to three ids below 2^20 lie in the number itself; others in an arena, by place and count.
+// Up to three ids below 2^20 are in the number itself; others in an arena, by place and count.
 class PackedIds {
  public:
   static constexpr size_t kInline = 3;

@@ -38,7 +38,7 @@ class SentenceSplitter::Body {
     for (char32_t byte = 0; byte < 0x80; ++byte) {
       if (!is_terminator(classes_.of(byte))) continue;
       ONEBIT_INVARIANT(found < terminators_.size());
-      // A place that is left over looks for the last one again.
+      // An unused place searches for the last terminator again.
       for (size_t i = found; i < terminators_.size(); ++i) terminators_[i] = kEveryByte * byte;
       ++found;
     }
@@ -73,7 +73,7 @@ class SentenceSplitter::Body {
   };
   struct Decision {
     bool breaks;
-    size_t next;  // where the sentence begins, or where the scan goes on
+    size_t next;  // where the sentence begins, or where the scan continues
   };
 
   static bool is_terminator(SentenceClass k) {

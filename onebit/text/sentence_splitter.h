@@ -1,7 +1,7 @@
 // Prose to sentences: the rules of Unicode Standard Annex 29 (section 5, as ICU's break iterator
 // has them) over ICU's character properties, and a list of abbreviations (abbreviations.h). Unlike
-// there, ! and ? end no sentence that goes on in lower case (“Did it?” he asked.). Written
-// out rather than asked of ICU, whose iterator reads UTF-8 at a tenth of the speed of this.
+// there, ! and ? end no sentence that continues in lower case (“Did it?” he asked.). The rules are
+// written out because ICU's iterator reads UTF-8 at a tenth of this speed.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace onebit::text {
 
-// One a thread.
+// Each thread needs its own.
 class SentenceSplitter {
  public:
   // `locale` as ICU names it ("en", "de"); an unknown one is an error.

@@ -1,4 +1,4 @@
-// The five tokens that every BERT vocabulary has and that stand for no text.
+// The five tokens that every BERT vocabulary has and that represent no text.
 #pragma once
 
 #include <array>

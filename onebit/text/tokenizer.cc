@@ -31,7 +31,7 @@ std::string_view special_at(const char* at, const char* end) {
   return special_token_at({at, static_cast<size_t>(end - at)});
 }
 
-// Ids on their way out are collected here, so that a word costs no growth of the vector.
+// Collects ids before they are appended, so that a word does not grow the vector.
 using IdBuffer = std::array<int32_t, 1024>;
 
 class IdVisitor {
@@ -152,7 +152,7 @@ class PieceVisitor {
   std::vector<Piece>& pieces_;
 };
 
-// Takes every word the slow way and notes what became of it.
+// Takes every word the slow way and records its outcome.
 class ExplainVisitor {
  public:
   ExplainVisitor(WordSplitter& splitter, const char* text, std::vector<ExplainedWord>& words)
@@ -166,13 +166,13 @@ class ExplainVisitor {
     word.normalized = splitter_.normalized().text();
     const int32_t unknown = splitter_.model().vocabulary->unknown_id();
     if (word.pieces.empty()) {
-      word.fate = WordFate::kVanished;
+      word.outcome = WordOutcome::kVanished;
     } else if (splitter_.normalized().characters() > kMaxWordCharacters) {
-      word.fate = WordFate::kTooLong;
+      word.outcome = WordOutcome::kTooLong;
     } else if (word.pieces.size() > 1) {
-      word.fate = WordFate::kPieces;
+      word.outcome = WordOutcome::kPieces;
     } else {
-      word.fate = word.pieces[0].id == unknown ? WordFate::kNoMatch : WordFate::kWhole;
+      word.outcome = word.pieces[0].id == unknown ? WordOutcome::kNoMatch : WordOutcome::kWhole;
     }
   }
   size_t punctuation(const char* at, const char* end) {
@@ -191,7 +191,7 @@ class ExplainVisitor {
   ExplainedWord& add(std::string_view raw) {
     const uint32_t begin = static_cast<uint32_t>(raw.data() - text_);
     const uint32_t end = begin + static_cast<uint32_t>(raw.size());
-    return words_.emplace_back(ExplainedWord{begin, end, {}, {}, WordFate::kSpecialToken});
+    return words_.emplace_back(ExplainedWord{begin, end, {}, {}, WordOutcome::kSpecialToken});
   }
 
   WordSplitter& splitter_;

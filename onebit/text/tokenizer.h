@@ -22,7 +22,8 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-// Holds a cache of words, so one a thread; many can share a vocabulary. No [CLS] or [SEP] is added.
+// Has a cache of words, so each thread needs its own; many can share a vocabulary. No [CLS] or
+// [SEP] is added.
 class Tokenizer {
  public:
   Tokenizer(std::shared_ptr<const Vocabulary> vocabulary, Casing casing);
@@ -33,12 +34,12 @@ class Tokenizer {
   Tokenizer& operator=(const Tokenizer&) = delete;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  // Appends the ids of `utf8`. Bytes that are not UTF-8 are dropped as U+FFFD is.
+  // Appends the ids of `utf8`. Bytes that are not UTF-8 are dropped, as U+FFFD is.
   void encode(std::string_view utf8, std::vector<int32_t>& ids);
   // Appends the same ids with their places. `utf8` is below 4 GiB.
   void encode_with_offsets(std::string_view utf8, std::vector<Piece>& pieces);
 
-  // Appends what encode_with_offsets does, with the reason for every word. Not fast.
+  // Appends the tokens of encode_with_offsets with the reason for every word. Slow.
   void explain(std::string_view utf8, std::vector<ExplainedWord>& words) const;
 
   const Vocabulary& vocabulary() const;

@@ -1,5 +1,5 @@
-// What kind of character a code point is for BERT's basic tokenizer, as range tables in rising
-// order. They hold what Hugging Face's `tokenizers` does, not what the newest Unicode says.
+// The class of each code point for BERT's basic tokenizer, as range tables in rising order. They
+// follow Hugging Face's `tokenizers`, not the newest Unicode.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ struct CodePointRange {
 };
 
 std::span<const CodePointRange> spaces();
-// Controls, formats, private use, U+0000 and U+FFFD: gone without leaving a space.
+// Controls, formats, private use, U+0000 and U+FFFD: dropped without leaving a space.
 std::span<const CodePointRange> dropped();
 // Each is a word of its own.
 std::span<const CodePointRange> ideographs();

@@ -1,4 +1,4 @@
-// UTF-8 checked and taken apart (The Unicode Standard, table 3-7: no overlong forms, no surrogates,
+// Checks and decodes UTF-8 (The Unicode Standard, table 3-7: no overlong forms, no surrogates,
 // nothing above U+10FFFF).
 #pragma once
 

@@ -52,8 +52,8 @@ Vocabulary Vocabulary::from_tokens(std::vector<std::string> tokens, const std::s
             i + 1);
     require(!first_invalid_utf8(token), "{}:{}: not UTF-8; convert the vocabulary", source, i + 1);
     const auto [place, inserted] = vocabulary.ids_.emplace(token, static_cast<int32_t>(i));
-    require(inserted, "{}:{}: token '{}' stands already in line {}; remove one of them", source,
-            i + 1, token, place->second + 1);
+    require(inserted, "{}:{}: token '{}' is already in line {}; remove one of them", source, i + 1,
+            token, place->second + 1);
   }
   const auto special = [&](std::string_view token) {
     const auto id = vocabulary.find(token);

@@ -35,7 +35,8 @@ class Vocabulary {
 
   // Whether the token starts with "##" and so continues a word.
   bool is_continuation(int32_t id) const { return token(id).starts_with("##"); }
-  // Of the tokens in order (FNV-1a): stores and checkpoints carry it to tell vocabularies apart.
+  // A checksum of the tokens in order (FNV-1a): stores and checkpoints record it to recognise
+  // another vocabulary.
   uint32_t checksum() const { return checksum_; }
   // Writes vocab.txt atomically.
   void save(const Path& vocab_txt) const;

@@ -13,7 +13,7 @@
 
 namespace onebit::text {
 
-// Counts words. One a thread; merge() joins them.
+// Counts words. Each thread needs its own; merge() joins them.
 class VocabularyTrainer {
  public:
   explicit VocabularyTrainer(Casing casing);
@@ -21,7 +21,7 @@ class VocabularyTrainer {
   VocabularyTrainer(VocabularyTrainer&&) noexcept;
   VocabularyTrainer& operator=(VocabularyTrainer&&) noexcept;
 
-  // Special tokens in the text are passed over, bytes that are not UTF-8 too.
+  // Special tokens in the text and bytes that are not UTF-8 are skipped.
   void add_text(std::string_view utf8);
   void merge(const VocabularyTrainer& other);
 

@@ -37,7 +37,7 @@ void WordPiece::reserve(uint64_t edges) {
   shift_ = 32 - bits;
 }
 
-// Where a key stands or would stand.
+// The slot of a key, or the slot where it would be inserted.
 size_t WordPiece::place(uint32_t key) const {
   size_t i = (key * 0x9E3779B1u) >> shift_;
   while (edges_[i].key != key && edges_[i].key != kNone) i = (i + 1) & (edges_.size() - 1);

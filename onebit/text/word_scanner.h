@@ -38,14 +38,14 @@ inline uint64_t non_alphanumeric(uint64_t bytes) {
   return ~((letter | digit) & ~bytes) & kHigh;
 }
 
-// What an ASCII byte means to the scan; bytes from 0x80 on are kOther.
+// The meaning of an ASCII byte for the scan; bytes from 0x80 on are kOther.
 enum class ByteKind : uint8_t { kAlphanumeric, kSpace, kPunctuation, kOther };
 extern const std::array<ByteKind, 256> kByteKinds;
 inline ByteKind byte_kind(char byte) {
   return kByteKinds[static_cast<uint8_t>(byte)];
 }
 
-// What reads the words of a text, each in the spelling of the text.
+// The reader of a text's words, each in the spelling of the text.
 template <typename Type>
 concept WordVisitor = requires(Type visitor, const char* at, const char* end, size_t size,
                                ShortWord packed, std::string_view raw) {
@@ -109,7 +109,7 @@ class WordScanner {
     return bytes;
   }
 
-  // A run of letters that goes on with something that is not ASCII is a word of another kind.
+  // A run of letters that continues with something that is not ASCII is a word of another kind.
   const char* short_word(const char* at, size_t size, ShortWord word) {
     const char* after = at + size;
     const ByteKind kind = after == end_ ? ByteKind::kPunctuation : byte_kind(*after);
@@ -144,7 +144,7 @@ class WordScanner {
     return general_word(at, at + c.size_bytes);
   }
 
-  // Goes on from `at` to the end of the word that began at `begin`.
+  // Continues from `at` to the end of the word that began at `begin`.
   const char* general_word(const char* begin, const char* at) {
     while (at != end_) {
       const ByteKind kind = byte_kind(*at);

@@ -1,4 +1,5 @@
-// One raw word to token ids, remembered: what the fast and the slow way of reading text share.
+// Splits one raw word into token ids and caches them; used by the fast and the slow way of reading
+// text.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Where the batches of a task come from.
+// The source of a task's batches.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,14 @@ class HostBatch {
  public:
   virtual ~HostBatch() = default;
   virtual const data::PackedRows& rows() const = 0;
-  // With its labels; see DeviceBatchBuffer::upload().
+  // Copies rows and labels to the device; see DeviceBatchBuffer::upload().
   virtual model::DeviceBatch upload(Context& context, DeviceBatchBuffer& buffer) const = 0;
-  // What the task's loss is a mean over, where that is not the sequences: masked tokens.
+  // The number of items that the task's loss is a mean over, if these are not the sequences (masked
+  // tokens).
   virtual int64_t items() const { return rows().sequences(); }
 };
 
-// Which samples of a step this rank is given. But for `rank` equal on all ranks.
+// Determines which samples of a step this rank gets. All members but `rank` are equal on all ranks.
 struct StreamShare {
   uint64_t seed = 0;
   int world_size = 1, rank = 0;
@@ -39,12 +40,12 @@ class BatchSource {
   // Fills a batch of make_batch() with micro-step `micro_step` of the step that begins at global
   // sample `first_sample`. A pure function of its arguments: the sample counter is the position.
   virtual void build(uint64_t first_sample, int64_t micro_step, HostBatch& batch) = 0;
-  // The most any batch holds.
+  // The largest sizes of any batch.
   virtual data::BatchBounds bounds() const = 0;
-  // 0 where epochs have no common length (several token stores).
+  // 0 if epochs have no common length (several token stores).
   virtual uint64_t samples_per_epoch() const { return 0; }
-  // Members of the checkpoint's client state from which Task::open() finds the position again once
-  // `samples` were consumed, and which tell whether the data are the same.
+  // Members of the checkpoint's client state from which Task::open() finds the position after
+  // `samples` again, and which show whether the data are the same.
   virtual Json position(uint64_t samples) = 0;
 };
 

@@ -7,7 +7,7 @@
 namespace onebit::training {
 namespace {
 
-// What the model in the folder of the run came to when it was kept.
+// The evaluation of the model that is kept in the run's folder.
 constexpr const char* kEvaluationFile = "evaluation.json";
 
 }  // namespace
@@ -53,8 +53,9 @@ std::optional<std::string> BestModel::resume(const Json& client_state, bool take
     if (kept) best_ = kept;
   } else if (best_ && (!kept || kept->step != best_->step)) {
     best_.reset();
-    return "went back: the folder holds another model than the best so far, so the next evaluation "
-           "counts as the best";
+    return "taken back to an older checkpoint: the folder holds another model than the best at "
+           "that "
+           "step, so the next evaluation counts as the best";
   }
   return std::nullopt;
 }

@@ -24,7 +24,7 @@ KeptModel kept_model_from(JsonReader json);
 
 class BestModel {
  public:
-  // `kept_by` names a metric of the records.
+  // `kept_by` names the metric of the records that decides.
   BestModel(Path output, std::string kept_by)
       : output_(std::move(output)), kept_by_(std::move(kept_by)) {}
 
@@ -35,13 +35,14 @@ class BestModel {
   bool is_better(const std::vector<metrics::Metric>& record) const;
   void set(KeptModel kept) { best_ = std::move(kept); }
 
-  // After a resume: the best so far is that of the model in the folder. A run taken back to an
-  // older checkpoint may find one there that it has not made yet; then returns what there is to
-  // report. `client_state` is the
-  // checkpoint's, with the member "best" where there was one.
+  // Called after a resume: the best so far is that of the model in the folder. A run that was taken
+  // back to an older checkpoint may find a model there that it has not made yet; then a line to
+  // report is returned. `client_state` is the checkpoint's, with the member "best" if there was
+  // one.
   std::optional<std::string> resume(const Json& client_state, bool taken_back);
 
-  // Replaces the model in the run's folder, and evaluation.json, file by file. One rank alone.
+  // Replaces the model in the run's folder, and evaluation.json, file by file. Called on one rank
+  // only.
   void write(const params::Table& table, const ModelDescription& description) const;
 
  private:

@@ -12,7 +12,7 @@ std::string size_of(int64_t bytes) {
   return metrics::human_bytes(static_cast<double>(bytes));
 }
 
-// While one is written, those that it will push out still stand.
+// While a checkpoint is written, those that it replaces are still on the disk.
 int64_t most_kept(const CheckpointPlan& plan) {
   return std::min(plan.to_come, plan.keep_last + 1);
 }
@@ -22,7 +22,7 @@ int64_t most_kept(const CheckpointPlan& plan) {
 CheckpointPlan plan_checkpoints(engine::Engine& engine) {
   const engine::RunConfig& run = engine.config().run;
   const optim::Optimizer& optimizer = engine.optimizer();
-  // Files hold f32, whatever the type of the computation.
+  // Files contain f32, whatever the compute type.
   const int64_t model_bytes =
       engine.table().parameter_count() * static_cast<int64_t>(sizeof(float));
   CheckpointPlan plan{.first_bytes = model_bytes + optimizer.saved_bytes(optimizer.phase()),
@@ -33,7 +33,7 @@ CheckpointPlan plan_checkpoints(engine::Engine& engine) {
   }
   const int64_t done = engine.completed_steps(), every = run.checkpoint_every;
   if (done >= run.steps) return plan;
-  // The last step makes one in any case.
+  // The last step always makes one.
   plan.to_come = 1;
   if (every > 0) plan.to_come += (run.steps - 1) / every - done / every;
   return plan;
@@ -60,7 +60,7 @@ std::string check_space(const CheckpointPlan& plan, int64_t kept, int64_t free_b
   const int64_t more = std::clamp<int64_t>(plan.keep_last + 1 - kept, 1, plan.to_come);
   if (free_bytes / more >= largest) return {};
   return fmt::format(
-      "{}: {} are free, room for {} checkpoints of {}, but {} more will stand there before the "
+      "{}: {} are free, room for {} checkpoints of {}, but {} more will be written before the "
       "first is removed: free some, or lower run.keep_last ({})",
       place, size_of(free_bytes), free_bytes / largest, size_of(largest), more, plan.keep_last);
 }
@@ -68,7 +68,7 @@ std::string check_space(const CheckpointPlan& plan, int64_t kept, int64_t free_b
 std::optional<int64_t> free_bytes_at(const std::filesystem::path& folder) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(folder, error);
-  // Some network file systems answer with zeros.
+  // Some network file systems report zeros.
   if (error || space.capacity == 0 || space.capacity == static_cast<std::uintmax_t>(-1)) {
     return std::nullopt;
   }

@@ -1,5 +1,5 @@
-// What the checkpoints of a run will take on the disk, reckoned before the first step: a run must
-// not find hours later that its disk is too small for the first one of its compressed phase.
+// The disk space that the checkpoints of a run will take, computed before the first step: a run
+// must not fail hours later because the first checkpoint of its compressed phase does not fit.
 #pragma once
 
 #include <algorithm>
@@ -26,12 +26,12 @@ CheckpointPlan plan_checkpoints(engine::Engine& engine);
 // "4.03 GB, 25.6 GB after the freeze; ..."
 std::string describe(const CheckpointPlan& plan);
 
-// What there is to warn of: the disk fills before old checkpoints are removed; else empty. `kept`
-// stand already. Error: not even the largest one fits into `free_bytes`.
+// Returns a warning if the disk fills before old checkpoints are removed, else an empty string.
+// `kept` checkpoints exist already. Error: not even the largest one fits into `free_bytes`.
 std::string check_space(const CheckpointPlan& plan, int64_t kept, int64_t free_bytes,
                         const std::string& place);
 
-// Of the file system of a folder; empty where it does not tell.
+// Free bytes of a folder's file system; empty if it does not report them.
 std::optional<int64_t> free_bytes_at(const std::filesystem::path& folder);
 
 }  // namespace onebit::training

@@ -13,7 +13,8 @@ int64_t aligned(int64_t size_bytes) {
 }
 
 int64_t block_bytes(const data::BatchBounds& bounds) {
-  // Labels: one a row, two a masked row, three a sequence.
+  // Besides tokens and keys there is at most one label for each row, two for each masked row, three
+  // for each sequence.
   const int64_t rows = bounds.rows * (4 * size_bytes_of(DType::kI32) + size_bytes_of(DType::kU64));
   const int64_t masked = bounds.masked_rows * 2 * size_bytes_of(DType::kI32);
   const int64_t sequences = (4 * bounds.sequences + 1) * size_bytes_of(DType::kI32);
@@ -35,7 +36,7 @@ DeviceBatchBuffer::DeviceBatchBuffer(Device device, const data::BatchBounds& bou
 void DeviceBatchBuffer::begin(Context& context) {
   used_bytes_ = 0;
   if (device_.is_cpu()) return;
-  // By now all work on the batch before has been given to the context.
+  // All work on the previous batch has been submitted to the context by now.
   slots_[1 - turn_].read = context.milestone();
   slots_[turn_].host.wait();
 }

@@ -13,7 +13,7 @@
 
 namespace onebit::training {
 
-// Labels of a batch, and where the model finds them.
+// The labels of a batch and the member of DeviceBatch in which the model finds them.
 struct BatchLabels {
   ConstView model::DeviceBatch::*place;
   std::span<const int32_t> values;
@@ -22,13 +22,13 @@ struct BatchLabels {
 
 // On the CPU the views show the batch's own vectors. For a CUDA device a batch is packed into one
 // block of page-locked memory and copied on a stream of its own, while the work on the batch before
-// it still runs; memory for two batches is booked once, for the largest.
+// it still runs; memory for two batches is reserved once, for the largest.
 class DeviceBatchBuffer {
  public:
   DeviceBatchBuffer(Device device, const data::BatchBounds& bounds);
 
-  // For work given to `context` before the next upload(), and while rows and labels live unchanged.
-  // Waits for neither the copy nor the work.
+  // The result is valid for work submitted to `context` before the next upload(), as long as rows
+  // and labels live unchanged. Waits for neither the copy nor the work.
   model::DeviceBatch upload(Context& context, const data::PackedRows& rows,
                             std::initializer_list<BatchLabels> labels = {});
 

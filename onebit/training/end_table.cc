@@ -12,7 +12,7 @@ Rows step_rows(const TrainingTotals& totals, const StepForecast& expected) {
   Rows rows;
   const auto add = [&](const char* name, const metrics::Median& seconds, double forecast) {
     if (seconds.count() == 0) return;
-    rows.push_back({name, fmt::format("{} (the middle of {}), expected {}",
+    rows.push_back({name, fmt::format("{} (the median of {}), expected {}",
                                       metrics::human_duration(seconds.median()), seconds.count(),
                                       metrics::human_duration(forecast))});
   };

@@ -1,4 +1,4 @@
-// What a run has done, told once at its end.
+// The table that is printed once when a run ends.
 #pragma once
 
 #include "onebit/training/session.h"
@@ -7,8 +7,8 @@
 
 namespace onebit::training {
 
-// Steps, time and where it went, a step beside what was expected of it, results of the task, bytes
-// sent. `totals` are of this process: where the run was resumed, each row says whether it is of the
+// Steps, time and its parts, measured and expected time of a step, results of the task, bytes sent.
+// `totals` are those of this process: if the run was resumed, each row says whether it covers the
 // whole run.
 Rows end_table(const TrainingTotals& totals, const StepForecast& expected, Session& run);
 

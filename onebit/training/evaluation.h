@@ -1,4 +1,4 @@
-// What an evaluation during training found, and when evaluations are made.
+// The result of an evaluation during training, and when evaluations are made.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace onebit::training {
 
-// Over all ranks.
+// The result over all ranks.
 struct Evaluation {
   std::string key;                       // in metrics.jsonl: "held_out"
   std::vector<metrics::Metric> metrics;  // under this key; in TensorBoard as Validation/<name>
   std::string line;                      // shown while the run goes on
-  // What the tables at the end, a kept model's evaluation.json and the checkpoints say of it.
+  // The record in the end table, in a kept model's evaluation.json and in checkpoints.
   std::vector<metrics::Metric> record;
 };
 
-// All false: never. Otherwise the values of the last step are evaluated as well.
+// All false: there are no evaluations. Otherwise the values of the last step are evaluated as well.
 struct EvaluationTimes {
   bool first_values = false;  // before the first step
   bool by_steps = false;      // every run.evaluate_every steps

@@ -5,7 +5,7 @@
 namespace onebit::training {
 namespace {
 
-// A signal handler can reach nothing but a global.
+// A signal handler can access only globals.
 volatile std::sig_atomic_t asked_to_end = 0;
 
 void note_signal(int) {

@@ -1,4 +1,4 @@
-// Being asked to end: SIGTERM (a batch system's warning) and SIGINT (Ctrl-C).
+// Requests to end: SIGTERM (a batch system's warning) and SIGINT (Ctrl-C).
 #pragma once
 
 #include <csignal>
@@ -7,8 +7,8 @@
 
 namespace onebit::training {
 
-// While it lives, the first of these signals is noted instead of ending the process; a second one
-// ends it.
+// While it lives, the first of these signals is recorded instead of ending the process; a second
+// one ends it.
 class Interruption {
  public:
   Interruption();

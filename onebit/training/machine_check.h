@@ -1,4 +1,4 @@
-// What is likely to make training slow or fail on a machine, and how to mend it.
+// Finds what is likely to make training slow or fail on a machine, and how to fix it.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace onebit::training {
 
-// What the checks look at beside the machine.
+// What the checks consider besides the machine.
 struct Surroundings {
   int threads = 1;                    // that a rank would compute with
   bool has_mpi = false;               // built in
@@ -23,7 +23,7 @@ struct Surroundings {
   double f32 = 0, bf16 = 0, memory = 0;
 };
 
-// One sentence each: what looks wrong, and what to do. Empty: nothing does.
+// One sentence for each finding: what looks wrong, and what to do.
 std::vector<std::string> concerns(const Machine& machine, const Surroundings& surroundings);
 
 }  // namespace onebit::training

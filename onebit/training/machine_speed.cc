@@ -13,7 +13,7 @@
 namespace onebit::training {
 namespace {
 
-// Seconds of the fastest run. The first one is not counted: it makes kernels and touches memory.
+// Seconds of the fastest run. The first one is not counted: it compiles kernels and touches memory.
 double fastest(Context& context, double seconds, const std::function<void()>& run) {
   run();
   context.synchronize();

@@ -1,4 +1,4 @@
-// What this machine computes and moves in a moment: the ceiling that training is compared with.
+// The speed of this machine in a short measurement: the ceiling that training is compared with.
 #pragma once
 
 #include "onebit/device/context.h"

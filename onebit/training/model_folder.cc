@@ -2,8 +2,8 @@
 
 #include "onebit/base/log.h"
 #include "onebit/engine/checkpoint_folder.h"
-#include "onebit/formats/mapped_source.h"
 #include "onebit/formats/open_checkpoint.h"
+#include "onebit/formats/renamed_source.h"
 
 namespace onebit::training {
 namespace {

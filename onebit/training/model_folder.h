@@ -15,7 +15,7 @@
 
 namespace onebit::training {
 
-// What a model folder says besides its tensors.
+// What a model folder specifies besides its tensors.
 struct ModelDescription {
   model::BertConfig config;
   std::string architecture;  // transformers' class, e.g. "BertForPreTraining"
@@ -23,27 +23,27 @@ struct ModelDescription {
   text::Casing casing = text::Casing::kUncased;
 };
 
-// What config.json says about the model.
+// The model as config.json specifies it.
 model::BertConfig model_config(const formats::BertConfigFile& file);
 
-// A model folder, a checkpoint (its model/ is meant) or a run's folder (the model of its `latest`
-// checkpoint is meant); empty when `path` is none of these.
+// Resolves a model folder, a checkpoint (to its model/) or a run's folder (to the model of its
+// `latest` checkpoint); empty if `path` is none of these.
 std::optional<Path> model_folder_in(const Path& path);
-// The same; none of these is an error.
+// The same. Error: `path` is none of these.
 Path find_model_folder(const Path& path);
 
 // Errors: see formats::read_hugging_face_folder; a vocabulary without special tokens.
 ModelDescription read_model_description(const Path& model_folder);
 
 // Reads the values of every entry of `table`. Errors: tensors missing, unexpected or of another
-// shape, all listed. What the rules cover is told in a line of the log.
+// shape, all listed. Differences that the rules allow are logged in a line.
 void load_values(params::Table& table, const Path& model_folder, const formats::MatchRules& rules);
 
-// The values of a table, copied to the host, to be written while training goes on.
+// The values of a table, copied to the host, to be written while training continues.
 class ValueSnapshot {
  public:
   explicit ValueSnapshot(const params::Table& table);
-  // Writes a whole model folder (existing, empty).
+  // Writes all files of a model folder, which must exist and be empty.
   void write(const Path& model_folder, const ModelDescription& description) const;
 
  private:

@@ -63,7 +63,8 @@ Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& s
                     int world_size) {
   const optim::RunFacts run = config.run_facts(schedule);
   const bool compresses = config.optimizer->compresses();
-  Rows rows = {{"optimizer", describe_optimizer(config)}, {"rate", describe(schedule, config)}};
+  Rows rows = {{"optimizer", describe_optimizer(config)},
+               {"learning rate", describe(schedule, config)}};
   if (world_size > 1) {
     rows.push_back({"gradients", describe_dense_exchange(config, compresses)});
     rows.push_back({"exchange", describe_overlap(config, compresses)});

@@ -1,4 +1,4 @@
-// What the table at the start says of the optimizer, its rate and its 1-bit phase.
+// The rows of the start table about the optimizer, its learning rate and its compressed phase.
 #pragma once
 
 #include "onebit/engine/config.h"
@@ -11,10 +11,10 @@ namespace onebit::training {
 Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& schedule,
                     int world_size);
 
-// Whether the recipe lets this run come to compress.
+// Whether the run will compress, by its recipe.
 bool reaches_compressed_phase(const engine::EngineConfig& config, const optim::Schedule& schedule);
 
-// How many buckets a step sends in either phase, and what a message of one holds.
+// Describes how many buckets a step sends in either phase, and the size of their messages.
 std::string describe_buckets(const ExchangeBuckets& buckets, const engine::EngineConfig& config,
                              int world_size);
 

@@ -44,8 +44,8 @@ std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& 
   };
   for (const std::string& key : keys) {
     if (is_harmless(key) || shown(was, key) == shown(is, key)) continue;
-    lines.push_back(fmt::format("not as it was: {} is {}, was {}", dotted(key), shown(is, key),
-                                shown(was, key)));
+    lines.push_back(
+        fmt::format("changed: {} is {}, was {}", dotted(key), shown(is, key), shown(was, key)));
   }
   return lines;
 }

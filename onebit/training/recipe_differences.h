@@ -1,5 +1,6 @@
-// What is not as it was when a run goes on. Nothing of it is an error: a longer run or another rate
-// may be meant; but then the run is not what the unbroken one would have been, and says so.
+// Differences between the recipe of a resumed run and the one it was started with. None is an
+// error, since a longer run or another learning rate may be intended; but the run then differs from
+// the unbroken one, and reports it.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace onebit::training {
 
-// A line for each key that differs between two recipes; keys that decide no value (how often to
-// save, evaluate, print) are left out.
+// A line for each key that differs between two recipes, except keys that affect no value (how often
+// to save, evaluate, print).
 std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& new_recipe);
 
 }  // namespace onebit::training

@@ -1,4 +1,4 @@
-// The rows of the tables at the start and at the end of a run.
+// The rows of the start and end tables of a run.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace onebit::training {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
-// To standard error.
+// Prints to standard error.
 void print_rows(const Rows& rows);
 
 }  // namespace onebit::training

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kResolved = "recipe.resolved.json";
 
-// What a run that ended before its first step may have left.
+// Files that a run which ended before its first step may have left.
 void refuse_other_files(const Path& output) {
   if (!std::filesystem::exists(output)) return;
   for (const auto& file : std::filesystem::directory_iterator(output)) {
@@ -32,7 +32,7 @@ void check_run_folder(const Path& output, bool resume) {
   const bool holds_run = std::filesystem::exists(output / "metrics.jsonl") ||
                          engine::CheckpointFolder(output).latest().has_value();
   require(resume || !holds_run,
-          "{}: holds a run already; add --resume to go on with it, or choose another --output",
+          "{}: contains a run already; add --resume to continue it, or choose another --output",
           output.string());
   if (!holds_run) refuse_other_files(output);
 }
@@ -66,22 +66,23 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
           "{}: the run was started with another vocabulary; name the data or the model that it was "
           "started with",
           place);
-  engine::with_way_out(saved.other_tags, [&] { load_values(table, saved.model_folder, {}); });
+  engine::suggest_other_checkpoints(saved.other_tags,
+                                    [&] { load_values(table, saved.model_folder, {}); });
   engine.load(saved.shards);
   engine.broadcast_values();
-  std::vector<std::string> told = {
+  std::vector<std::string> report = {
       fmt::format("resumed from {} at step {}", saved.tag, saved.step)};
   for (auto& line :
        recipe_differences(saved.client_state.value("recipe", Json::object()), recipe)) {
-    told.push_back(std::move(line));
+    report.push_back(std::move(line));
   }
   if (saved.world_size != world_size) {
-    told.push_back(
+    report.push_back(
         fmt::format("written by {} ranks, read by {}: error feedback is re-distributed, so losses "
                     "continue but not bit for bit",
                     saved.world_size, world_size));
   }
-  return told;
+  return report;
 }
 
 void read_client_state(const Path& output, const std::function<void()>& read) {
@@ -89,7 +90,8 @@ void read_client_state(const Path& output, const std::function<void()>& read) {
     read();
   } catch (const Json::exception& error) {
     fail(
-        "{}: the checkpoint's state.json is damaged ({}); go on from another one with --resume TAG",
+        "{}: the checkpoint's state.json is damaged ({}); resume from another one with --resume "
+        "TAG",
         output.string(), error.what());
   }
 }
@@ -107,10 +109,11 @@ void require_same_shape(const model::BertConfig& wanted, const model::BertConfig
       {"pre_layer_norm", wanted.pre_layer_norm, found.pre_layer_norm},
   };
   for (const auto& [key, here, there] : sizes) {
-    require(here == there,
-            "{}: the run's model has {} {}, the one there has {}: use the recipe and model the run "
-            "was started with (recipe.json in its folder)",
-            place, key, here, there);
+    require(
+        here == there,
+        "{}: the run's model has {} {}, the checkpoint's has {}: use the recipe and model the run "
+        "was started with (recipe.json in its folder)",
+        place, key, here, there);
   }
 }
 

@@ -23,14 +23,14 @@ void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
               const params::Table& table, const ModelDescription& description, const Json& recipe,
               Json client_state);
 
-// Brings values and engine back; returns what there is to tell, among it every key of `recipe` that
-// is not as it was. Collective. Errors: another shape of model or vocabulary than `description`'s.
+// Restores values and engine; returns the lines to report, one for every key of `recipe` that
+// changed. Collective. Errors: the model's shape or the vocabulary differs from `description`.
 std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
                                      const ModelDescription& description, const Json& recipe,
                                      params::Table& table, engine::Engine& engine, int world_size);
 
-// Calls `read`, which takes what it needs out of a checkpoint's client state. Error: it is not
-// there.
+// Calls `read`, which takes what it needs from a checkpoint's client state. Error: a member is
+// missing.
 void read_client_state(const Path& output, const std::function<void()>& read);
 
 // Error: the models differ in a size; `place` names where `found` is from.

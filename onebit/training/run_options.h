@@ -1,4 +1,4 @@
-// What every training task is asked for.
+// The options of every training task.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace onebit::training {
 
-// The task of a recipe that names none under the key "task".
+// The task of a recipe without the key "task".
 inline constexpr std::string_view kDefaultTask = "pretrain";
 
 // A profile of the run (run_profile.h).
@@ -22,7 +22,7 @@ struct RunOptions {
   Json recipe;
   std::string recipe_place;  // its path, for errors
   Path output;               // the folder of the run
-  bool resume = false;       // go on from a checkpoint in `output`
+  bool resume = false;       // continue from a checkpoint in `output`
   std::string tag;           // that one; empty: the one `latest` names
   bool quiet = false;        // no tables
   std::optional<ProfileRequest> profile = std::nullopt;

@@ -1,4 +1,4 @@
-// What a run is about to do, told once before the first step.
+// The table that is printed once before the first step of a run.
 #pragma once
 
 #include "onebit/training/session.h"
@@ -13,7 +13,7 @@ struct StartTable {
 
 // Model, parameters, memory, first values, data, ranks, optimizer and rate, what was chosen
 // automatically, and the expected time of a step with and without compression, from short
-// measurements of link and compute (step_costs.h). Nothing is decided from these. Collective.
+// measurements of link and compute (step_costs.h), which affect nothing else. Collective.
 StartTable start_table(Context& context, Session& run, comm::Communicator& communicator);
 
 }  // namespace onebit::training

@@ -15,8 +15,8 @@
 namespace onebit::training {
 namespace {
 
-// Of all collectives of a step that its ranks wait for: the counts of the batch, the norm, the
-// sums of the losses, the wish to end.
+// The number of small collectives in a step that ranks wait for: counts of the batch, norm, sums of
+// losses, requests to end.
 constexpr double kAgreements = 4;
 
 double slowest(comm::Communicator& communicator, double seconds) {
@@ -24,14 +24,14 @@ double slowest(comm::Communicator& communicator, double seconds) {
   return seconds;
 }
 
-// Enough to tell what an element costs, and more than caches hold.
+// Enough elements to measure the cost of one, and more than caches hold.
 int64_t sampled_elements(const params::Table& table) {
   constexpr int64_t kMostElements = int64_t{1} << 22;
   return std::min(kMostElements, table.size_elements()) / 16 * 16;
 }
 
-// Seconds an element of the passes over all parameters that stand outside the exchange: gradients
-// set to zero, their norm, the optimizer.
+// Seconds for each element of the passes over all parameters outside the exchange: zeroing
+// gradients, their norm, the optimizer.
 double measure_update(Context& context, const params::Table& table,
                       comm::Communicator& communicator) {
   const int64_t elements = sampled_elements(table);
@@ -60,11 +60,11 @@ double measure_update(Context& context, const params::Table& table,
   return slowest(communicator, watch.seconds()) / static_cast<double>(elements);
 }
 
-// The work on the processor for a bucket: that of a real exchange of few small ones, since a slow
-// network would make large ones take long.
+// Measures the processor's work for a bucket in a real exchange of a few small buckets, since large
+// ones would take long on a slow network.
 class ExchangeWork {
  public:
-  // `wire_seconds` of a whole bucket.
+  // `wire_seconds` are those of a whole bucket.
   ExchangeWork(comm::Communicator& communicator, const comm::Buckets& buckets, double wire_seconds)
       : communicator_(communicator),
         whole_elements_(buckets.max_elements()),
@@ -78,7 +78,7 @@ class ExchangeWork {
     return values_.view().rows(range.begin, range.end);
   }
 
-  // Seconds a whole bucket, of the slowest rank; `submit` sends one of buckets(). Collective.
+  // Seconds for a whole bucket on the slowest rank; `submit` sends one of buckets(). Collective.
   double seconds(Context& context, comm::BucketExchange& exchange,
                  const std::function<void(int64_t)>& submit) {
     double compute = 0;
@@ -95,7 +95,7 @@ class ExchangeWork {
 
  private:
   static constexpr int64_t kBuckets = 4;
-  // Enough to tell what an element costs.
+  // Enough elements to measure the cost of one.
   static constexpr int64_t kMostElements = int64_t{1} << 20;
 
   int64_t least() const { return comm::kBlockElements * communicator_.world_size(); }
@@ -112,7 +112,7 @@ class ExchangeWork {
   Tensor values_;
 };
 
-// As exchanges compute: with one thread on a processor.
+// The context in which exchanges compute: on a CPU with one thread.
 Context exchange_context(Device device) {
   return device.is_cpu() ? Context::cpu(1) : Context::cuda(device.index);
 }
@@ -160,7 +160,8 @@ void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType w
       measure_compressing(context, buckets.compressed, costs.compressed.wire_seconds, communicator);
 }
 
-// Adds what 1-bit Adam does with a bucket to the work of one, and takes its pass behind the exchange.
+// Adds the work of 1-bit Adam on a bucket to the bucket's, and its pass after the exchange to the
+// optimizer's.
 void measure_compressed_phase(StepCosts& costs, Context& context, const params::Table& table,
                               const ExchangeBuckets& buckets, comm::Communicator& communicator) {
   Context exchanging = exchange_context(communicator.device());

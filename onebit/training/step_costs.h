@@ -1,4 +1,4 @@
-// What the parts of a training step take on this machine and this network, each measured alone
+// Measures how long the parts of a training step take on this machine and this network, each alone,
 // before the first step, on all ranks at the same time.
 #pragma once
 
@@ -15,11 +15,11 @@ namespace onebit::training {
 PassTimes time_pass(Context& context, uint64_t dropout_seed,
                     const std::function<void(const model::TrainingPass&)>& run);
 
-// A pass that stands for those of the run: the middle one of five, or of as many as eight seconds
-// hold, of the slowest rank. Collective.
+// A representative pass: the median of five, or of as many as fit into eight seconds, on the
+// slowest rank. Collective.
 PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicator& communicator);
 
-// How the gradients of a run are cut for either exchange.
+// The buckets of either exchange of a run.
 struct ExchangeBuckets {
   comm::Buckets dense, compressed;
 };
@@ -29,8 +29,8 @@ ExchangeBuckets exchange_buckets(const params::Table& table, const engine::Engin
 struct StepCosts {
   PassTimes pass;
   double update_seconds = 0;  // of the dense phase
-  // With more than one rank. The compressed phase is 1-bit Adam's, whatever the optimizer of the run
-  // is: the forecast says what it would gain.
+  // Measured with more than one rank. The compressed phase is 1-bit Adam's, whatever the optimizer
+  // of the run is: the forecast says what it would gain.
   double compressed_update_seconds = 0;
   comm::StreamSpeed dense_link, compressed_link;  // in messages of either exchange
   double latency_seconds = 0;

@@ -1,16 +1,16 @@
-// How long a training step will take, from what its parts take alone: plain arithmetic on figures
-// that step_costs.h measures.
+// Predicts how long a training step will take from how long its parts take alone: plain arithmetic
+// on figures that step_costs.h measures.
 //
 //   step = forward and backward of all micro-steps but the last, and the last one's forward
 //        + the last backward, with the exchange of the buckets as far as it reaches beyond it
 //        + the optimizer's pass over the parameters + the small agreements of the ranks
 //
-// A bucket may leave when its gradients are ready, and buckets leave in their order. Each takes its
-// time on the wire, one after the other, and before it its time on the processor (packing,
-// compressing, reducing), which the processor lacks for the backward pass: that one ends later by
-// it. Where a bucket may leave only after the backward pass (no overlap; exact clipping or loss
-// scaling in the compressed phase), all are ready at its end. The gradients of the embeddings are
-// ready last: what they send can never travel beside the computation.
+// A bucket may leave when its gradients are ready, and buckets leave in order. Each takes its time
+// on the wire, one after the other, and before that its time on the processor (packing,
+// compressing, reducing), by which the backward pass ends later. Where a bucket may leave only
+// after the backward pass (no overlap; exact clipping or loss scaling in the compressed phase), all
+// are ready at its end. The gradients of the embeddings are ready last, so their exchange never
+// overlaps with the computation.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,16 @@ struct PassTimes {
   std::vector<Ready> ready;  // as the model has announced them
 };
 
-// When each bucket is complete and all before it are, after the backward pass has begun.
+// Seconds after the start of the backward pass at which each bucket and all before it are complete.
 std::vector<double> ready_seconds(const comm::Buckets& buckets, const PassTimes& pass);
 
-// Of a whole bucket.
+// The costs of a whole bucket.
 struct BucketCost {
   double wire_seconds = 0;       // one behind the other
   double processor_seconds = 0;  // packing, compressing, averaging, unpacking
 };
 
-// What the steps of one phase are made of.
+// The parts of a step of one phase.
 struct StepParts {
   PassTimes pass;
   int64_t accumulation = 1;  // micro-steps

@@ -1,5 +1,5 @@
 // What one task adds to a training session: model, batches, loss, metrics, evaluation. Everything
-// else of a run is the session's (session.h), the same for every task.
+// else in a run belongs to the session (session.h) and is the same for every task.
 #pragma once
 
 #include <memory>
@@ -18,13 +18,13 @@
 
 namespace onebit::training {
 
-// What the loss of a step is a mean over: counts over its micro-steps and all ranks.
+// The counts that the loss of a step is a mean over, summed over its micro-steps and all ranks.
 struct StepItems {
   int64_t samples = 0;
   int64_t items = 0;  // at least 1; the samples unless Task::counts_items()
   int world_size = 1;
 
-  // The weight of one of `count` such that the engine's average over the ranks is the mean.
+  // The weight of one item of `count` with which the engine's average over ranks is the mean.
   double weight(int64_t count) const {
     return static_cast<double>(world_size) / static_cast<double>(count);
   }
@@ -33,7 +33,7 @@ struct StepItems {
 // Sums over micro-batches, in an order that the task chooses.
 using Sums = std::vector<double>;
 
-// A step that has been made, over all ranks.
+// A completed step, over all ranks.
 struct StepSums {
   StepItems items;
   Sums sums;
@@ -52,30 +52,30 @@ class Task {
   // The recipe's key "task".
   virtual std::string_view name() const = 0;
   virtual const engine::EngineConfig& config() const = 0;
-  // What a model folder needs besides the values.
+  // Describes the model for a model folder, without the values.
   virtual const ModelDescription& description() const = 0;
 
   // Declares the parameters of the model and its heads.
   virtual void declare(params::Table& table) = 0;
-  // The batches; of a run that is resumed from the position in `saved`, the checkpoint's client
-  // state, else null. Called once.
+  // Opens the batches. `saved` is the client state of the checkpoint from which the run is resumed,
+  // or null. Called once.
   virtual std::unique_ptr<BatchSource> open(const StreamShare& share, const Json* saved) = 0;
-  // The most a batch of evaluate() holds.
+  // The largest sizes of a batch of evaluate().
   virtual data::BatchBounds evaluation_bounds() const { return {}; }
-  // Books the memory of every pass over batches up to `limits`.
+  // Reserves the memory of every pass over batches up to `limits`.
   virtual model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) = 0;
   // Sets the first values; returns where they come from.
   virtual std::string fill(params::Table& table) = 0;
-  // Looks at the client state that a run is resumed from; returns what is not as it was. Error:
-  // data with which the run cannot go on. `place` names the checkpoint's model.
+  // Compares with the client state that the run is resumed from and returns what changed. Error:
+  // the run cannot continue with other data. `place` names the checkpoint's model.
   virtual std::vector<std::string> resume(const Json& /*client_state*/,
                                           const std::string& /*place*/) {
     return {};
   }
 
-  // Whether HostBatch::items() is to be counted over all ranks before the first pass of a step.
+  // Whether HostBatch::items() must be summed over all ranks before the first pass of a step.
   virtual bool counts_items() const { return false; }
-  // Adds a micro-batch's gradients to the table's. Returns its sums, as many each time.
+  // Adds a micro-batch's gradients to the table's. Returns its sums, the same number each time.
   virtual Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                 const StepItems& items, const model::TrainingPass& pass) = 0;
   virtual StepMetrics metrics(const StepSums& step) const = 0;
@@ -87,17 +87,17 @@ class Task {
                               comm::Communicator& /*communicator*/) {
     return {};
   }
-  // The record of an evaluation in words, for the table at the end.
+  // The record of an evaluation in words, for the end table.
   virtual std::string describe(const std::vector<metrics::Metric>& /*record*/) const { return ""; }
   // The metric of an evaluation's record (the larger the better) by which the best model is kept in
-  // the run's folder; the last one where there are no evaluations. Empty: models are in checkpoints
+  // the run's folder. Without evaluations the last model is kept. Empty: models are in checkpoints
   // only.
   virtual std::string kept_by() const { return ""; }
-  // Writes files of the last evaluation that belong beside a kept model. Rank 0 alone.
+  // Writes the files of the last evaluation beside a kept model. Called on rank 0 only.
   virtual void write_beside_model(const Path& /*folder*/) const {}
 
-  // For the table at the start: what is trained and evaluated on; "sequences of 128"; what was
-  // decided automatically.
+  // For the start table: the data of training and evaluation; "sequences of 128"; what was decided
+  // automatically.
   virtual Rows data_rows() const = 0;
   virtual std::string sequences() const = 0;
   virtual std::vector<std::string> decisions() const { return {}; }

@@ -44,7 +44,7 @@ std::string utc_now() {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-// NaN while no value was finite: the progress line then leaves it out.
+// NaN as long as no value was finite; the progress line then leaves it out.
 double shown(const metrics::RunningAverage& average) {
   return average.not_finite() > 0 && average.average() == 0 ? std::nan("") : average.average();
 }
@@ -164,7 +164,7 @@ void TrainingLog::step(const StepRecord& record) {
   totals_.wait_seconds += outcome.wait_seconds;
   totals_.optimizer_seconds += outcome.optimizer_seconds;
   if (!files_) return;
-  // A skipped step has the number of the one before it: only updates make lines.
+  // A skipped step has the number of the step before it, so only updates are logged.
   if (outcome.applied) {
     files_->lines.write(json_of(record));
     if (files_->events) files_->events->scalars(outcome.step, scalars_of(record));

@@ -1,5 +1,4 @@
-// What a run tells while it goes: the progress line, metrics.jsonl and TensorBoard events. Rank 0
-// alone writes.
+// The log of a run: progress line, metrics.jsonl and TensorBoard events. Only rank 0 writes.
 #pragma once
 
 #include <memory>
@@ -15,7 +14,7 @@
 
 namespace onebit::training {
 
-// One step, over all ranks where it says so.
+// One step; some members are sums over all ranks.
 struct StepRecord {
   engine::StepOutcome outcome;
   int64_t samples = 0;                   // consumed since the beginning of the run
@@ -50,11 +49,11 @@ class TrainingLog {
   // A table of the run, as the line {"step": ..., name: {"time": ..., "rows": [...]}} with what
   // `more` has besides.
   void table(const std::string& name, int64_t step, const Rows& rows, Json more = Json::object());
-  // A line that stays above the progress line.
+  // Prints a line above the progress line.
   void note(const std::string& line);
   const TrainingTotals& totals() const { return totals_; }
-  // The drawn metric of this session's steps and evaluations against the step, for a terminal;
-  // empty on other ranks and where no step was made.
+  // A plot of the drawn metric of this session's steps and evaluations, for a terminal; empty on
+  // other ranks and if no step was made.
   std::string curves() const;
   // Ends the progress line and flushes the files.
   void finish();
@@ -65,7 +64,7 @@ class TrainingLog {
   void print(const StepRecord& record);
 
   std::unique_ptr<Files> files_;  // rank 0 alone
-  // "dense", "warmup", "compressed"; "uncompressed" after the freeze where no other rank is there.
+  // "dense", "warmup", "compressed"; "uncompressed" after the freeze on one rank.
   std::string_view name_of(optim::Phase phase) const;
   Json json_of(const StepRecord& record) const;
 

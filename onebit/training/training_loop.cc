@@ -33,7 +33,7 @@ void require_agreement(Session& run, int64_t step) {
 bool end_step(Context& context, Session& run, const StepRecord& record, TrainingLog& log,
               bool stop) {
   const engine::RunConfig& schedule = run.engine().config().run;
-  // A step that was skipped has the number of the one before: nothing is due by it again, but an
+  // A skipped step has the number of the step before it: nothing is due by number again, but an
   // epoch may have ended with its samples.
   const bool applied = record.outcome.applied;
   const int64_t step = record.outcome.step;
@@ -80,7 +80,7 @@ void train(Context& context, Session& run, TrainingLog& log, comm::Communicator&
   }
   if (!run.finished()) {
     log.finish();
-    log_info("asked to end: saved at step {}; add --resume to go on", saved_step);
+    log_info("asked to end: saved at step {}; add --resume to continue", saved_step);
   }
 }
 
@@ -158,8 +158,8 @@ RunSummary run_training(Context& context, Task& task, const RunOptions& options,
   std::optional<RunProfile> profile;
   if (options.profile) profile.emplace(context, *options.profile, task.config().compute);
   Session run(context, task, options, communicator);
-  // Here, so that the other ranks hear of an error before this one has waited for its threads (a
-  // checkpoint may be in the middle of being written).
+  // The error is announced here, before this rank waits for its threads, so that other ranks learn
+  // of it at once (a checkpoint may be half written).
   comm::run_rank(communicator, [&] {
     run_to_the_end(context, run, options, communicator, profile ? &*profile : nullptr);
   });

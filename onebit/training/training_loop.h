@@ -1,5 +1,6 @@
-// The steps of a run with all that happens around them: tables, evaluations, checkpoints, being
-// asked to end.
+// The loop over the steps of a run, with tables, evaluations, checkpoints and requests to end.
+// One step is Session::train_step() (session.h): batches, passes and loss. Engine::step()
+// (engine/engine.h) exchanges, clips and updates.
 #pragma once
 
 #include "onebit/training/session.h"
@@ -8,7 +9,8 @@ namespace onebit::training {
 
 // Trains until the last step or until the process is asked to end (then a checkpoint is written and
 // the log says so), and leaves metrics.jsonl, TensorBoard events and recipe.json in the folder of
-// the run. An error of one rank is told to the others before it leaves here. Collective.
+// the run. An error on one rank is announced to the others before it leaves this function.
+// Collective.
 RunSummary run_training(Context& context, Task& task, const RunOptions& options,
                         comm::Communicator& communicator);
 

@@ -18,7 +18,7 @@ TEST(Crc32c, PublishedVectors) {
   EXPECT_EQ(crc32c(nullptr, 0), 0u);
 }
 
-TEST(Crc32c, GoesOnFromAnyCut) {
+TEST(Crc32c, ContinuesFromAnyCut) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += static_cast<char>(i * 37);
   const uint32_t whole = crc32c(text.data(), text.size());

@@ -210,9 +210,9 @@ TEST(WriteFileAtomically, WantsTheNameOfAFileAndElseLeavesNothing) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "f");
   EXPECT_THAT(message_of([&] { write_file_atomically(folder / "f", "x"); }),
-              HasSubstr("a folder has it"));
+              HasSubstr("it is a folder"));
   EXPECT_THAT(message_of([&] { write_file_atomically("", "x"); }),
-              HasSubstr("is no name of a file"));
+              HasSubstr("is not the name of a file"));
   EXPECT_EQ(folder.entries(), 1);
 }
 

@@ -1,4 +1,4 @@
-// What an action that must fail tells the user.
+// The error message of an action that must fail.
 #pragma once
 
 #include <functional>

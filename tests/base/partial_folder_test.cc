@@ -56,9 +56,9 @@ TEST(PartialFolder, TouchesNothingThatIsThere) {
   put(parent / "out/mine");
   put(parent / "file");
   EXPECT_THAT(message_of([&] { PartialFolder writer(parent / "out", Existing::kRefuse); }),
-              HasSubstr("out: is there already"));
+              HasSubstr("out: exists already"));
   EXPECT_THAT(message_of([&] { PartialFolder writer(parent / "file", Existing::kRefuse); }),
-              HasSubstr("file: is there already"));
+              HasSubstr("file: exists already"));
   EXPECT_THAT(message_of([&] { PartialFolder writer(parent / "file/below", Existing::kRefuse); }),
               HasSubstr("file/below"));
   EXPECT_THAT(message_of([] { PartialFolder writer(Path(""), Existing::kRefuse); }),

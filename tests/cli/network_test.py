@@ -102,7 +102,7 @@ class Training(unittest.TestCase):
         values = "global_step6/model/model.safetensors"
         self.assertEqual((self.folder / "slow" / values).read_bytes(),
                          (self.folder / "here" / values).read_bytes())
-        # What the ranks told each other went over the link, not through memory.
+        # The traffic between the ranks went over the link, not through memory.
         for rank in range(2):
             self.assertGreater(sent[rank], sum(step["wire_bytes"] for step in slow))
 

@@ -33,7 +33,7 @@ Outcome run(const std::string& arguments) {
   return run("", arguments);
 }
 
-// Open MPI's modules are unloaded before leaks are looked for, so that theirs cannot be told apart.
+// Open MPI's modules are unloaded before the search for leaks, so theirs cannot be distinguished.
 std::string mpirun(int ranks) {
   return fmt::format(
       "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 {} --allow-run-as-root --oversubscribe "
@@ -70,7 +70,7 @@ TEST(Program, DoctorMeasuresThisMachine) {
   EXPECT_TRUE(contains(limited.output, "limited to AVX2")) << limited.output;
 }
 
-TEST(Program, TellsItsVersion) {
+TEST(Program, PrintsItsVersion) {
   EXPECT_NE(run("--version").output.find('.'), std::string::npos);
 }
 
@@ -148,7 +148,7 @@ TEST(Program, WhatFailsEndsWithOne) {
 }
 
 // What is wrong on all ranks alike is said once.
-TEST(Program, RankZeroAloneSpeaksForAll) {
+TEST(Program, RankZeroReportsCommonErrorsAlone) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
   const std::string recipe = ONEBIT_SOURCE_DIR "/recipes/bert-tiny.json";
   const auto count = [](const std::string& text, const std::string& part) {

@@ -149,11 +149,11 @@ void check_chunked(Communicator& world) {
   for (const int64_t size : {0, 1, 3, 17, 100'003}) {
     const auto count = static_cast<size_t>(size);
     for (const int root : {0, ranks - 1}) {
-      const std::vector<std::byte> told = message(root, 5, size);
-      std::vector<std::byte> bytes = world.rank() == root ? told : std::vector<std::byte>(count);
+      const std::vector<std::byte> sent = message(root, 5, size);
+      std::vector<std::byte> bytes = world.rank() == root ? sent : std::vector<std::byte>(count);
       const int64_t before = world.wire_bytes_sent();
       broadcast_in_chunks(world, bytes, root);
-      EXPECT_EQ(bytes, told);
+      EXPECT_EQ(bytes, sent);
       EXPECT_LE(world.wire_bytes_sent() - before, 2 * (size + ranks));
     }
     std::vector<float> sums(count), plain(count);
@@ -261,9 +261,9 @@ void check_device_buffers(Communicator& world) {
   const DeviceBytes all(world.device(), std::vector<std::byte>(expected.size()));
   world.all_gather(mine.span(), all.span());
   EXPECT_EQ(all.host(), expected);
-  const DeviceBytes told(world.device(), message(world.rank(), 4, 999));
-  world.broadcast(told.span(), 0);
-  EXPECT_EQ(told.host(), message(0, 4, 999));
+  const DeviceBytes sent(world.device(), message(world.rank(), 4, 999));
+  world.broadcast(sent.span(), 0);
+  EXPECT_EQ(sent.host(), message(0, 4, 999));
 }
 
 // Host memory goes past the device's transport, so this half needs no device.

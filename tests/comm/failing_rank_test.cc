@@ -36,17 +36,17 @@ class FailingThreadRank : public ::testing::TestWithParam<int> {};
 
 TEST_P(FailingThreadRank, EndsTheOthersWhereverTheyWait) {
   for (const Waiting how : {Waiting::kInAllReduce, Waiting::kInBroadcast, Waiting::kInPolling}) {
-    std::atomic<int> told = 0;
+    std::atomic<int> notified = 0;
     const auto work = [&](Communicator& world) {
       try {
         world.barrier();  // some may still be inside when rank 1 fails
         if (world.rank() == 1) fail("{}", kMessage);
         wait_for_all(world, how);
-        ADD_FAILURE() << "rank " << world.rank() << " was not told";
+        ADD_FAILURE() << "rank " << world.rank() << " was not notified";
       } catch (const PeerError& error) {
         EXPECT_EQ(error.failed_rank(), 1);
         EXPECT_NE(std::string(error.what()).find(kMessage), std::string::npos);
-        ++told;
+        ++notified;
         throw;
       }
     };
@@ -56,7 +56,7 @@ TEST_P(FailingThreadRank, EndsTheOthersWhereverTheyWait) {
     } catch (const Error& error) {
       EXPECT_STREQ(error.what(), kMessage);
     }
-    EXPECT_EQ(told, GetParam() - 1);
+    EXPECT_EQ(notified, GetParam() - 1);
   }
 }
 

@@ -127,8 +127,7 @@ TEST(OverlappedExchange, SaysWhichRangeWasForgotten) {
   } catch (const Error& error) {
     message = error.what();
   }
-  EXPECT_NE(message.find("2048 elements of [0, 4096) are waited for"), std::string::npos)
-      << message;
+  EXPECT_NE(message.find("2048 elements of [0, 4096) are missing"), std::string::npos) << message;
 }
 
 }  // namespace

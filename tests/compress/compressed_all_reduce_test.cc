@@ -103,7 +103,7 @@ TEST_P(CompressedRanks, SendWhatTheySay) {
 }
 
 // A caller with one buffer a slot, read when its bucket has been received.
-TEST_P(CompressedRanks, TellWhenABucketHasBeenReceived) {
+TEST_P(CompressedRanks, ReportEachReceivedBucket) {
   for (const int64_t elements : {int64_t{3}, int64_t{10000}, int64_t{70001}}) {
     const Plan plan{.elements = elements, .steps = 2, .options = {}};
     comm::run_thread_world(GetParam(), [&](Communicator& world) {
@@ -234,7 +234,7 @@ TEST(CompressedAllReduce, ReportsNorms) {
   });
 }
 
-// Buckets that leave from the exchange thread while the rank goes on, as in a backward pass.
+// Buckets that leave from the exchange thread while the rank continues, as in a backward pass.
 TEST(CompressedAllReduce, RunsOnAnExchangeThread) {
   const Plan plan{.elements = 70001, .steps = 1, .options = {}};
   comm::run_thread_world(4, [&](Communicator& world) {

@@ -235,7 +235,7 @@ std::vector<float> sizes_by_row(const std::vector<float>& sizes) {
 TEST(SignCodecScales, ASmallRowIsNotShakenByLargeOnes) {
   std::vector<float> sizes(8, 1.0f);
   sizes[3] = 1e-3f;
-  // Beyond code 14 (1/128): nothing is sent until enough is owed to be told.
+  // Beyond code 14 (1/128): nothing is sent until the residual is large enough for a code.
   std::vector<float> values = sizes_by_row(sizes), owed(values.size()), sent(values.size());
   for (int step = 0; step < 100; ++step) {
     const Encoded encoded = encode_all(values, owed, {});

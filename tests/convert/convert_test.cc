@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "onebit/formats/hugging_face_folder.h"
-#include "onebit/formats/mapped_source.h"
+#include "onebit/formats/renamed_source.h"
 #include "onebit/formats/safetensors.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
@@ -67,7 +67,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 struct Case {
   const char* input;
-  const char* told;  // in the lines
+  const char* lines;  // in the lines
   bool pre_layer_norm = false, half = false;
 };
 
@@ -80,9 +80,10 @@ class ConvertEvery : public ::testing::TestWithParam<Case> {};
 TEST_P(ConvertEvery, GivesTheSameModel) {
   const Case& test = GetParam();
   TemporaryFolder folder;
-  const std::string told = joined(convert(options_for(kGolden / test.input, folder / "out")));
-  EXPECT_THAT(told, HasSubstr(test.told));
-  EXPECT_THAT(told, HasSubstr("not there, a task that wants them draws them anew: qa_outputs., "));
+  const std::string lines = joined(convert(options_for(kGolden / test.input, folder / "out")));
+  EXPECT_THAT(lines, HasSubstr(test.lines));
+  EXPECT_THAT(lines,
+              HasSubstr("absent; a task that needs them draws them at random: qa_outputs., "));
   expect_model(folder / "out", test.pre_layer_norm ? kPre : kPost, test.half);
   const auto model = formats::read_hugging_face_folder(folder / "out");
   EXPECT_EQ(model.config.pre_layer_norm, test.pre_layer_norm);
@@ -138,9 +139,9 @@ TEST(Convert, WithoutAConfigHeadsAreAskedFor) {
   EXPECT_THAT(message_of([&] { convert(options); }), HasSubstr("do not divide the hidden size 8"));
   options.heads = 2;
   // The vocabulary has 31 words and the embeddings 40 rows.
-  const std::string told = joined(convert(options));
-  EXPECT_THAT(told, HasSubstr("rows 31 to 39 of the word embeddings stand for no word"));
-  EXPECT_THAT(told, HasSubstr("hidden_act gelu_new (what DeepSpeed's fused layer computes)"));
+  const std::string lines = joined(convert(options));
+  EXPECT_THAT(lines, HasSubstr("rows 31 to 39 of the word embeddings stand for no word"));
+  EXPECT_THAT(lines, HasSubstr("hidden_act gelu_new (what DeepSpeed's fused layer computes)"));
   const auto model = formats::read_hugging_face_folder(folder / "out");
   EXPECT_EQ(model.config.vocab_size, 31);
   EXPECT_EQ(model.config.hidden_act, formats::GeluForm::kTanh);
@@ -265,7 +266,7 @@ TEST(Convert, HeadsMakeTheArchitecture) {
   EXPECT_EQ(architecture(model).labels.size(), 3u);
 }
 
-TEST(Convert, DroppedTensorsAreTold) {
+TEST(Convert, DroppedTensorsAreReported) {
   TemporaryFolder folder;
   Changed model;
   model.add("adapter.weight", {3});

@@ -12,7 +12,7 @@ TEST(Crc32, HasTheCheckValueOfItsDefinition) {
   EXPECT_EQ(crc32_of("", 0), 0u);
 }
 
-TEST(Crc32, GoesOnAndJoins) {
+TEST(Crc32, ContinuesAndJoins) {
   const std::string text = "the quick brown fox";
   for (size_t size = 0; size <= text.size(); ++size) {
     const uint32_t first = crc32_of(text.data(), size);

@@ -49,7 +49,7 @@ TEST_F(InputFilesTest, RefusesArchivesWithAdvice) {
               AllOf(HasSubstr("books.tar.xz"), HasSubstr("unpack it")));
 }
 
-TEST_F(InputFilesTest, TellsWhatIsNoInput) {
+TEST_F(InputFilesTest, RefusesWhatIsNoInput) {
   EXPECT_THAT(message_of([&] { find_input_files({folder_ / "nowhere"}); }),
               HasSubstr("no such file or folder"));
   EXPECT_THAT(message_of([&] { find_input_files({}); }), HasSubstr("no input was given"));

@@ -163,7 +163,7 @@ TEST_F(PrepareTest, TakesCasingFromTheVocabularyOrTheUser) {
   made.overwrite = true;
   made.casing = text::Casing::kUncased;
   EXPECT_THAT(message_of([&] { prepare(made); }), HasSubstr("give --cased"));
-  EXPECT_EQ(documents(), (Documents{{"The King "}}));  // the old store stands
+  EXPECT_EQ(documents(), (Documents{{"The King "}}));  // the old store is unchanged
   made.vocabulary = folder_ / "vocab.txt";
   made.casing = text::Casing::kCased;
   prepare(made);

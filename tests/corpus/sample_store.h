@@ -1,4 +1,4 @@
-// Token stores in which every token is unique, so that an example tells where it was cut from.
+// Token stores in which every token is unique, so that an example shows where it was cut from.
 #pragma once
 
 #include <fmt/format.h>

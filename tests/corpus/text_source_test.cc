@@ -105,7 +105,7 @@ TEST_F(TextSourceTest, ReadsFilesOneAfterTheOther) {
   for (const TextBlock& block : blocks) EXPECT_TRUE(block.ends_file);
 }
 
-TEST_F(TextSourceTest, TellsWhatCannotBeRead) {
+TEST_F(TextSourceTest, NamesWhatCannotBeRead) {
   EXPECT_THAT(message_of([&] { read_all({write("x.txt", "")}); }),
               AllOf(HasSubstr("x.txt"), HasSubstr("is empty")));
   EXPECT_THAT(message_of([&] { read_all({write("y.txt", " \n\n\t\n")}); }), HasSubstr("is empty"));
@@ -113,7 +113,7 @@ TEST_F(TextSourceTest, TellsWhatCannotBeRead) {
               HasSubstr("UTF-16"));
 }
 
-TEST_F(TextSourceTest, TellsDamagedAndShortenedPackings) {
+TEST_F(TextSourceTest, ReportsDamagedAndShortenedArchives) {
   const std::string text = numbered_lines(300'000);
   for (const auto& [name, packed] :
        {std::pair{"a.txt.gz", gzipped(text)}, std::pair{"a.txt.xz", xzed(text)}}) {

@@ -74,7 +74,7 @@ TEST_F(TokenStoreTest, UsesTwoBytesUpToALimitAndFourBeyond) {
   wide->verify();
 }
 
-TEST_F(TokenStoreTest, TellsWhatIsNoStore) {
+TEST_F(TokenStoreTest, RefusesWhatIsNoStore) {
   EXPECT_THAT(message_of([&] { TokenStore store(folder_ / "nowhere"); }),
               AllOf(HasSubstr("nowhere"), HasSubstr("no such token store")));
   EXPECT_THAT(message_of([&] { TokenStore store(folder_.path()); }),

@@ -188,7 +188,7 @@ TEST_F(BatchStreamTest, ResumesAtAnySample) {
   }
 }
 
-TEST_F(BatchStreamTest, GoesOnLateWithoutCuttingEarlierEpochsAgain) {
+TEST_F(BatchStreamTest, ResumesLateWithoutCuttingEarlierEpochsAgain) {
   const auto small = corpus::make_store(folder_ / "small", corpus::sample_documents(5, 12), 40000);
   const std::vector<WeightedStore> by_size = {{store_}, {small}},
                                    weighted = {{store_, 1}, {small, 3}};
@@ -223,7 +223,7 @@ TEST_F(BatchStreamTest, RefusesMarksThatCannotBe) {
   for (const EpochMark& mark :
        {EpochMark{0, 0, 0}, EpochMark{5, 0, 1}, EpochMark{5, 1, 6}, EpochMark{5, 2, 5}}) {
     EXPECT_THAT(message_of([&] { BatchStream stream({{store_}}, {}, {mark}); }),
-                HasSubstr("the position in the data cannot be"));
+                HasSubstr("the position in the data is impossible"));
   }
 }
 

@@ -50,7 +50,7 @@ TEST_F(CudaDevice, FillZeroReachesEveryByte) {
   EXPECT_EQ(contents(buffer), std::vector<std::byte>(1001));
 }
 
-TEST_F(CudaDevice, TellsWhereMemoryLies) {
+TEST_F(CudaDevice, FindsTheDeviceOfMemory) {
   const Buffer there(kFirst, 64), here(Device{}, 64);
   EXPECT_EQ(memory::device_of(there.data()), kFirst);
   EXPECT_EQ(memory::device_of(here.data()), Device{});

@@ -188,7 +188,7 @@ TEST_F(CheckpointTest, DenseOptimizersGoOnOnAnotherNumberOfRanks) {
 }
 
 // From the files, at the same number of ranks bit for bit, else near the unbroken run.
-TEST_F(CheckpointTest, GoesOnFromAnyNumberOfRanksOnAnyOther) {
+TEST_F(CheckpointTest, ResumesFromAnyNumberOfRanksOnAnyOther) {
   // The noise of the signs is as large after a few steps as after many; the way is not.
   constexpr int kSteps = 16;
   const auto config = [] { return toy_config(kOneBit, 16, 2); };
@@ -222,7 +222,7 @@ TEST_F(CheckpointTest, GoesOnFromAnyNumberOfRanksOnAnyOther) {
   }
 }
 
-// What a run goes on from: a checkpoint, or its values alone.
+// What a run resumes from: a checkpoint, or its values alone.
 enum class Kept { kAll, kValues };
 
 TEST_F(CheckpointTest, WhatTheOptimizerKnewCountsOnAnotherNumberOfRanks) {

@@ -166,14 +166,14 @@ TEST(Engine, SaysThatItWaitsUntilBucketsAreKnown) {
     }
   });
   const std::string log = testing::internal::GetCapturedStderr();
-  const std::string told =
-      "update 5: how the norm of the gradient is spread over its buckets is not "
-      "known yet: for 6 updates clipping is exact";
-  EXPECT_NE(log.find(told), std::string::npos) << log;
-  EXPECT_EQ(log.find("not known yet", log.find(told) + told.size()), std::string::npos);
+  const std::string line =
+      "update 5: the norm's distribution over buckets has not been measured yet: for 6 updates "
+      "clipping is exact";
+  EXPECT_NE(log.find(line), std::string::npos) << log;
+  EXPECT_EQ(log.find("not been measured yet", log.find(line) + line.size()), std::string::npos);
 }
 
-// In the compressed phase nobody has the average; what is told of its norm goes on as it was, where
+// In the compressed phase no rank has the average; the reported norm continues as before, where
 // the ranks' own norms are nearly twice as large.
 TEST(Engine, TheNormDoesNotJumpAtTheFreeze) {
   const char* optimizer = R"({"type": "OneBitAdam", "params": {"lr": 1e-5, "freeze_step": 10}})";

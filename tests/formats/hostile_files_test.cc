@@ -5,8 +5,8 @@
 #include <random>
 
 #include "onebit/formats/bert_config_file.h"
-#include "onebit/formats/mapped_source.h"
 #include "onebit/formats/open_checkpoint.h"
+#include "onebit/formats/renamed_source.h"
 #include "onebit/formats/tokenizer_files.h"
 #include "tests/base/temporary_folder.h"
 

@@ -72,7 +72,7 @@ TEST(TokenizerFiles, Vocabulary) {
   };
   EXPECT_THAT(error(""), HasSubstr("is empty"));
   EXPECT_THAT(error("a\n\nb\n"), HasSubstr("vocab.txt:2: an empty line"));
-  EXPECT_THAT(error("a\nb\na\n"), HasSubstr("vocab.txt:3: the token \"a\" stands in line 1"));
+  EXPECT_THAT(error("a\nb\na\n"), HasSubstr("vocab.txt:3: the token \"a\" is in line 1"));
 }
 
 TEST(TokenizerFiles, CombinedFile) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "onebit/formats/mapped_source.h"
+#include "onebit/formats/renamed_source.h"
 #include "tests/base/message_of.h"
 #include "tests/formats/memory_source.h"
 
@@ -57,9 +57,10 @@ std::vector<TensorEntry> our_tensors(bool pre_layer_norm) {
   return list;
 }
 
-std::shared_ptr<MappedSource> to_naming(std::shared_ptr<const TensorSource> source, Naming naming) {
+std::shared_ptr<RenamedSource> to_naming(std::shared_ptr<const TensorSource> source,
+                                         Naming naming) {
   NamePlan plan = plan_from_ours(source->entries(), naming, "model");
-  return std::make_shared<MappedSource>(std::move(source), std::move(plan));
+  return std::make_shared<RenamedSource>(std::move(source), std::move(plan));
 }
 
 void expect_same(const TensorSource& a, const TensorSource& b) {
@@ -173,7 +174,7 @@ TEST(NameMap, PaddedRowsAreCut) {
                    {"bert.embeddings.position_embeddings.weight", DType::kF32, {5, 2}}});
   NamePlan plan = plan_to_ours(source->entries(), Naming::kHuggingFace, "model");
   cut_vocabulary(plan, 3);
-  const MappedSource cut(source, std::move(plan));
+  const RenamedSource cut(source, std::move(plan));
   EXPECT_EQ(cut.entries()[0].shape, (Shape{3, 2}));
   EXPECT_EQ(values_of(cut, "bert.embeddings.word_embeddings.weight"),
             (std::vector<float>{1, 2, 3, 4, 5, 6}));
@@ -215,7 +216,7 @@ TEST(NameMap, Errors) {
                              {"bert.embeddings.LayerNorm.gamma", DType::kF32, {4}},
                              {"bert.embeddings.LayerNorm.weight", DType::kF32, {4}}},
                             Naming::kHuggingFace),
-              HasSubstr("which another is too"));
+              HasSubstr("as another tensor is"));
   auto entries = our_tensors(true);
   EXPECT_THAT(message_of([&] { plan_from_ours(entries, Naming::kGoogle, "f"); }),
               HasSubstr("has no name in the naming Google"));

@@ -7,7 +7,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/formats/hugging_face_folder.h"
-#include "onebit/formats/mapped_source.h"
+#include "onebit/formats/renamed_source.h"
 #include "onebit/formats/safetensors.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "onebit/formats/mapped_source.h"
+#include "onebit/formats/renamed_source.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace onebit::formats {

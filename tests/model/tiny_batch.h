@@ -19,7 +19,7 @@ struct TinyBatch {
   BatchLimits limits() const;
   // Sequences [begin, end) with their labels and row keys.
   TinyBatch part(int64_t begin, int64_t end) const;
-  // Fills `spans` and returns views, valid while the batch stands.
+  // Fills `spans` and returns views, valid while the batch lives.
   DeviceBatch view();
 
   std::vector<int32_t> spans;  // [2, sequences], made by view()

@@ -107,7 +107,7 @@ TEST(GradientClipper, LimitsBucketsBySharesOfLocalGradients) {
     EXPECT_TRUE(clipper.norm_limits().empty());
     EXPECT_EQ(clipper.steps_missing(), 4);
     for (int step = 0; step < 4; ++step) EXPECT_NEAR(compressed().coefficient, 0.5, 1e-12);
-    // Ratio 0.6, so the whole may be 2.5 where it is 5; the last bucket stands first.
+    // Ratio 0.6, so the whole may be 2.5 where it is 5; the last bucket comes first.
     const auto expect_limits = [](GradientClipper& of) {
       ASSERT_EQ(of.norm_limits().size(), 2u);
       EXPECT_NEAR(of.norm_limits()[0], 2, 1e-12);

@@ -101,7 +101,7 @@ TEST(NoiseRatio, KeepsTheShareOfNoiseOnOtherRanks) {
 }
 
 // The whole compressed phase at eight ranks, with noise whose share rises after the freeze: the
-// variance that ranks go on with stays Adam's, whatever is known at the freeze.
+// variance that ranks continue with stays Adam's, whatever is known at the freeze.
 TEST(NoiseRatio, VarianceFollowsAdamsWhileTheShareOfNoiseRises) {
   constexpr int kWorld = 8, kSteps = 700;
   for (const int64_t freeze : {6, 60}) {

@@ -134,7 +134,7 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
   const auto m_after = owners("owner_momentum", &Step::after);
   const auto e_before = owners("server_residual", &Step::before);
   const auto e_after = owners("server_residual", &Step::after);
-  // The share of g^2 in the variance that divides it: "words", which stands first, is looked up;
+  // The share of g^2 in the variance that divides it: "words", which comes first, is looked up;
   // nothing is known of the noise yet.
   const double rest = 0.001 / (1 - std::pow(0.999, step));
   for (size_t i = 0; i < elements; ++i) {
@@ -238,7 +238,7 @@ TEST(OneBitAdam, ResumesOnOtherRanks) {
   EXPECT_NEAR(difference, 0.1 * owed, static_cast<double>(after.size()) * 40 * 0x1p-24);
 }
 
-// A larger freeze_step on a checkpoint of the compressed phase: Adam goes on from its moments.
+// A larger freeze_step on a checkpoint of the compressed phase: Adam continues from its moments.
 TEST(OneBitAdam, GoesBackToTheWarmupWhereTheFreezeLiesAhead) {
   const auto saved =
       on_ranks(2, {.optimizer = onebit_adam_recipe(onebit_options())}, [](Trial& trial) {
@@ -308,15 +308,15 @@ TEST(OneBitAdam, NotFiniteMovesNothing) {
   }
 }
 
-// All memory of both phases is booked before the first step.
-TEST(OneBitAdam, BooksTheCompressedPhaseAtTheStart) {
+// All memory of both phases is reserved before the first step.
+TEST(OneBitAdam, ReservesTheCompressedPhaseAtTheStart) {
   on_ranks(2, {.optimizer = onebit_adam_recipe(onebit_options())}, [](Trial& trial) {
     const int64_t elements = trial.table().size_elements();
-    const int64_t booked = trial.optimizer().state_bytes();
+    const int64_t reserved = trial.optimizer().state_bytes();
     // Two moments and what the worker owes.
-    EXPECT_GT(booked, 12 * elements);
+    EXPECT_GT(reserved, 12 * elements);
     trial.steps(kFreeze + 12);
-    EXPECT_EQ(trial.optimizer().state_bytes(), booked);
+    EXPECT_EQ(trial.optimizer().state_bytes(), reserved);
     return 0;
   });
 }

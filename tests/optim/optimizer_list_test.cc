@@ -1,4 +1,4 @@
-// What recipes may say of optimizers, and what they are told.
+// The keys of optimizers in recipes, and the errors about them.
 #include "onebit/optim/optimizer_list.h"
 #include "onebit/base/json.h"
 

@@ -142,7 +142,7 @@ TEST(SavedBytes, AreWhatTheRanksSaveInEitherPhase) {
   }
 }
 
-// The same ranks with other buckets: a run goes on bit for bit, whatever the cut.
+// The same ranks with other buckets: a run continues bit for bit, whatever the cut.
 TEST(ResidualPlacement, DoesNotDependOnTheBucketsOfTheCheckpoint) {
   TrialOptions options{.optimizer = onebit_adam_recipe({.freeze = {.step = 8}})};
   options.run.bucket_bytes = 8192;

@@ -19,7 +19,7 @@ std::shared_ptr<const OptimizerRecipe> onebit_recipe(
       {.adam = {.weight_decay = 0.1}, .freeze = {.step = kFreeze}, .moving_rows = moving_rows});
 }
 
-// "words" stands first: rows from 20 on have no gradient, but row 30 on the last rank alone from
+// "words" comes first: rows from 20 on have no gradient, but row 30 on the last rank alone from
 // step 12 on.
 Gradient sparse_gradient(int last_rank) {
   return [last_rank](int rank, int64_t step, int64_t place) {

@@ -66,7 +66,7 @@ class AnswerDecoder : public testing::Test {
         features_(features_of(data_, {.use = Use::kPredict})),
         logits_(features_) {}
 
-  // [CLS] what is it ? [SEP] it is ( here ) now . [SEP]: "it" stands at 6.
+  // [CLS] what is it ? [SEP] it is ( here ) now . [SEP]: "it" is at 6.
   void say(size_t window, int64_t start, int64_t end, float value) {
     logits_.of(window)[2 * static_cast<size_t>(start)] += value;
     logits_.of(window)[2 * static_cast<size_t>(end) + 1] += value;
@@ -92,7 +92,7 @@ TEST_F(AnswerDecoder, CutsTextByOffsets) {
 TEST_F(AnswerDecoder, TakesNothingThatIsNoStretchOfTheText) {
   logits_.of(1)[2 * 10] = 4;
   logits_.of(1)[2 * 7 + 1] = 4;  // ends before it begins
-  say(1, 1, 2, 20);              // stands in the question
+  say(1, 1, 2, 20);              // is in the question
   say(1, 13, 13, 20);            // [SEP]
   logits_.of(1)[2 * 8] = 3;
   logits_.of(1)[2 * 9 + 1] = 3;

@@ -27,7 +27,7 @@ TEST(Dataset, FindsTheWordsOfAnswers) {
   EXPECT_EQ(data.questions[1].answers[0].last_word, 5);
 }
 
-TEST(Dataset, TakesTheFirstAnswerThatStandsAtItsPlace) {
+TEST(Dataset, TakesTheFirstAnswerAtItsOffset) {
   const Dataset data = read({question("a", {{"Rome", 30}, {"Paris", 30}, {"gone", 43}})});
   ASSERT_EQ(data.questions.size(), 1u);
   ASSERT_EQ(data.questions[0].answers.size(), 1u);
@@ -43,7 +43,7 @@ TEST(Dataset, ChecksumSeesWhatTrainingSees) {
   EXPECT_NE(sum, checksum(read({question("a", {{"1895", 10}}), question("b", {{"Paris", 30}})})));
 }
 
-TEST(Dataset, LeavesBadQuestionsOutAndTellsThem) {
+TEST(Dataset, LeavesBadQuestionsOutAndReportsThem) {
   std::vector<Json> questions = {
       question("good", {{"Paris", 30}}),    question("elsewhere", {{"Rome", 30}}),
       question("beyond", {{"gone", 4000}}), question("before", {{"gone", -3}}),

@@ -50,7 +50,7 @@ Json file_of(const Json& questions) {
   return {{"data", Json::array({Json{{"paragraphs", paragraphs}}})}};
 }
 
-TEST(Score, TellsWhatIsMissing) {
+TEST(Score, ListsMissingPredictions) {
   const Json answer = Json::array({Json{{"text", "x"}, {"answer_start", 0}}});
   const Dataset dataset = dataset_from_json(
       file_of(Json::array({question("a", answer), question("b", answer)})), "two", Use::kScore);

@@ -149,18 +149,18 @@ TEST(Tokenizer, ExplainsEveryWord) {
   const std::string text = "The undo [SEP] qq \u00ad" + std::string(101, 'x');
   tokenizer.explain(text, words);
   ASSERT_EQ(words.size(), 5u);
-  EXPECT_EQ(words[0].fate, WordFate::kWhole);
+  EXPECT_EQ(words[0].outcome, WordOutcome::kWhole);
   EXPECT_EQ(words[0].normalized, "the");
-  EXPECT_EQ(words[1].fate, WordFate::kPieces);
+  EXPECT_EQ(words[1].outcome, WordOutcome::kPieces);
   EXPECT_EQ(words[1].pieces, (std::vector<Piece>{{6, 4, 6}, {7, 6, 8}}));
-  EXPECT_EQ(words[2].fate, WordFate::kSpecialToken);
+  EXPECT_EQ(words[2].outcome, WordOutcome::kSpecialToken);
   EXPECT_EQ(text.substr(words[2].begin, words[2].end - words[2].begin), "[SEP]");
-  EXPECT_EQ(words[3].fate, WordFate::kNoMatch);
-  EXPECT_EQ(words[4].fate, WordFate::kTooLong);
+  EXPECT_EQ(words[3].outcome, WordOutcome::kNoMatch);
+  EXPECT_EQ(words[4].outcome, WordOutcome::kTooLong);
   words.clear();
   tokenizer.explain("\u0301", words);
   ASSERT_EQ(words.size(), 1u);
-  EXPECT_EQ(words[0].fate, WordFate::kVanished);
+  EXPECT_EQ(words[0].outcome, WordOutcome::kVanished);
 }
 
 }  // namespace

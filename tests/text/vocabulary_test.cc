@@ -64,7 +64,7 @@ TEST_F(VocabularyFile, RefusesWhatIsNoVocabulary) {
   EXPECT_THAT(error_of(""), HasSubstr("no tokens"));
   EXPECT_THAT(error_of(std::string(kSpecials) + "a\n\nb\n"), HasSubstr(":7: empty line"));
   EXPECT_THAT(error_of(std::string(kSpecials) + "a\nb\na\n"),
-              HasSubstr(":8: token 'a' stands already in line 6"));
+              HasSubstr(":8: token 'a' is already in line 6"));
   EXPECT_THAT(error_of(std::string(kSpecials) + "a\nb\xFF\n"), HasSubstr(":7: not UTF-8"));
 }
 
@@ -80,7 +80,7 @@ TEST_F(VocabularyFile, MissingFileIsAnError) {
   EXPECT_THROW(Vocabulary::load(path_ / "nowhere"), Error);
 }
 
-TEST(Vocabulary, ChecksumTellsListsApart) {
+TEST(Vocabulary, ChecksumDistinguishesLists) {
   const uint32_t sum = small_vocabulary({"ab", "c"})->checksum();
   EXPECT_EQ(sum, small_vocabulary({"ab", "c"})->checksum());
   EXPECT_NE(sum, small_vocabulary({"c", "ab"})->checksum());

@@ -38,7 +38,7 @@ TEST(BestModel, IsTheOneWithTheLargestMetric) {
   EXPECT_FALSE(best.is_better(kept_at(2, std::numeric_limits<double>::quiet_NaN()).record));
 }
 
-TEST(BestModel, GoesOnFromTheFolder) {
+TEST(BestModel, ContinuesFromTheFolder) {
   const TemporaryFolder folder;
   const Json state = {{"best", to_json(kept_at(10, 50))}};
   BestModel best(folder.path(), "f1");

@@ -103,7 +103,7 @@ TEST(CheckpointPlan, CountsTheLastStepsOwn) {
 
 constexpr int64_t kGb = 1'000'000'000;
 
-TEST(CheckpointPlan, IsTold) {
+TEST(CheckpointPlan, IsReported) {
   CheckpointPlan plan{.first_bytes = 4 * kGb, .to_come = 20, .keep_last = 3};
   EXPECT_EQ(describe(plan),
             "4.00 GB; 20 to come, the last 3 are kept: up to 16.0 GB more on the disk");
@@ -120,9 +120,9 @@ TEST(CheckpointSpace, OneCheckpointMustFitAndTheRestIsWarnedOf) {
   EXPECT_THAT(message_of([&] { check_space(plan, 0, 24 * kGb, "runs/a"); }),
               HasSubstr("runs/a: 24.0 GB are free, one checkpoint of this run takes 25.0 GB"));
   EXPECT_THAT(check_space(plan, 0, 99 * kGb, "runs/a"),
-              HasSubstr("room for 3 checkpoints of 25.0 GB, but 4 more will stand there"));
+              HasSubstr("room for 3 checkpoints of 25.0 GB, but 4 more will be written"));
   EXPECT_EQ(check_space(plan, 0, 100 * kGb, "runs/a"), "");
-  // A run that goes on has written some, which make room.
+  // A resumed run has written some, which make room.
   EXPECT_EQ(check_space(plan, 3, 25 * kGb, "runs/a"), "");
   CheckpointPlan last = plan;
   last.to_come = 1;

@@ -58,7 +58,7 @@ class Floors(unittest.TestCase):
                     "outside onebit/")
 
     def test_unknown_floor(self):
-        self.breach({"onebit/attic/a.cc": ""}, "stands on no floor")
+        self.breach({"onebit/attic/a.cc": ""}, "is on no floor")
 
     def test_doors(self):
         for header in ("dnnl.hpp", "mpi.h", "cuda_runtime.h", "nccl.h", "omp.h"):
@@ -104,7 +104,7 @@ class Layout(unittest.TestCase):
         for name in ("utils", "common", "string_helpers", "adam_new", "adam_v2"):
             self.breach(f"onebit/base/{name}.cc", "", "says nothing")
         self.breach("onebit/base/LayerNorm.cc", "", "snake_case")
-        self.breach("onebit/base/deep/a.cc", "", "stands deeper")
+        self.breach("onebit/base/deep/a.cc", "", "is deeper")
 
     def test_pragma_once(self):
         self.breach("onebit/base/a.h", "#ifndef A\n#define A\n#endif\n", "#pragma once")

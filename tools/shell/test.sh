@@ -33,7 +33,7 @@ run_test() {
   [ ${#stages[@]} -gt 0 ] || stages=(release)
   install_packages tools/debian_packages.txt
 
-  # A breach of the house's rules needs no compiler to be found.
+  # A breach of the project's rules is found without a compiler.
   if ! python3 -B tools/check_floors.py || ! python3 -B tools/check_layout.py; then
     echo "0 passed, 1 failed, 0 skipped"
     return 1

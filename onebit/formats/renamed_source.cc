@@ -1,4 +1,4 @@
-#include "onebit/formats/mapped_source.h"
+#include "onebit/formats/renamed_source.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace onebit::formats {
 namespace {
 
-// Blocks that keep both sides in the first-level cache.
+// Blocks small enough that source and target stay in the first-level cache.
 constexpr int64_t kBlock = 32;
 
 template <size_t ElementBytes>
@@ -59,7 +59,7 @@ void require_tied(const TensorSource& source, size_t alias, size_t original) {
 
 }  // namespace
 
-MappedSource::MappedSource(std::shared_ptr<const TensorSource> source, NamePlan plan)
+RenamedSource::RenamedSource(std::shared_ptr<const TensorSource> source, NamePlan plan)
     : source_(std::move(source)), steps_(std::move(plan.steps)), skipped_(std::move(plan.skipped)) {
   for (const auto& [alias, original] : plan.tied) require_tied(*source_, alias, original);
   std::vector<TensorEntry> entries;
@@ -67,8 +67,8 @@ MappedSource::MappedSource(std::shared_ptr<const TensorSource> source, NamePlan 
   set_entries(source_->place(), std::move(entries));
 }
 
-std::span<const std::byte> MappedSource::readable_bytes(size_t index,
-                                                        std::vector<std::byte>& scratch) const {
+std::span<const std::byte> RenamedSource::readable_bytes(size_t index,
+                                                         std::vector<std::byte>& scratch) const {
   const MapStep& step = steps_[index];
   const auto size = static_cast<size_t>(step.target.size_bytes());
   switch (step.operation) {
@@ -103,12 +103,12 @@ std::span<const std::byte> MappedSource::readable_bytes(size_t index,
   return {};
 }
 
-std::shared_ptr<MappedSource> under_our_names(std::shared_ptr<const TensorSource> source,
-                                              Naming* naming) {
+std::shared_ptr<RenamedSource> under_our_names(std::shared_ptr<const TensorSource> source,
+                                               Naming* naming) {
   const Naming found = detect_naming(source->entries(), source->place());
   if (naming != nullptr) *naming = found;
   NamePlan plan = plan_to_ours(source->entries(), found, source->place());
-  return std::make_shared<MappedSource>(std::move(source), std::move(plan));
+  return std::make_shared<RenamedSource>(std::move(source), std::move(plan));
 }
 
 }  // namespace onebit::formats

@@ -9,10 +9,10 @@
 
 namespace onebit::formats {
 
-class MappedSource : public TensorSource {
+class RenamedSource : public TensorSource {
  public:
   // Error: tied tensors that differ (an untied decoder, which this BERT does not have).
-  MappedSource(std::shared_ptr<const TensorSource> source, NamePlan plan);
+  RenamedSource(std::shared_ptr<const TensorSource> source, NamePlan plan);
 
   const std::vector<NamePlan::Skipped>& skipped() const { return skipped_; }
 
@@ -26,7 +26,7 @@ class MappedSource : public TensorSource {
 };
 
 // The source under our names, its naming found out; `naming` (optional) receives it.
-std::shared_ptr<MappedSource> under_our_names(std::shared_ptr<const TensorSource> source,
-                                              Naming* naming = nullptr);
+std::shared_ptr<RenamedSource> under_our_names(std::shared_ptr<const TensorSource> source,
+                                               Naming* naming = nullptr);
 
 }  // namespace onebit::formats
