@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "onebit/base/json.h"
 #include "onebit/base/philox.h"
 #include "onebit/engine/engine.h"
 

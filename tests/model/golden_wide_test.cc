@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include "onebit/base/json.h"
 #include "onebit/model/pretraining_model.h"
 #include "tests/model/golden.h"
 #include "tests/model/test_model.h"

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "onebit/base/json.h"
 #include "onebit/params/state.h"
 #include "onebit/tensor/tensor.h"
 

@@ -2,6 +2,7 @@
 // BertForPreTraining (tools/make_model_goldens.py wrote what is expected).
 #include <gtest/gtest.h>
 
+#include "onebit/base/json.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/engine/engine.h"
 #include "onebit/model/pretraining_model.h"

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "onebit/base/json.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/tasks/inspection_text.h"
 #include "onebit/tasks/pretraining_task.h"

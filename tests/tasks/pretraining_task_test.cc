@@ -6,6 +6,7 @@
 #include <set>
 
 #include "onebit/base/folder_lock.h"
+#include "onebit/base/json.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/device/memory.h"
 #include "onebit/tasks/fill_mask.h"

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "onebit/base/json.h"
 #include "onebit/base/key_rows.h"
 #include "onebit/engine/recipe.h"
 #include "onebit/tasks/task_list.h"

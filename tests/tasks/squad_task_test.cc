@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "onebit/base/json.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/model/pretraining_model.h"

@@ -1,5 +1,7 @@
 #include "onebit/training/best_model.h"
 
+#include "onebit/base/json.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onebit/base/json.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/engine/checkpoint.h"
 #include "tests/base/message_of.h"
