@@ -109,7 +109,7 @@ std::shared_ptr<const OptimizerRecipe> read_lamb(Keys& params) {
   params.boolean("eps_inside_sqrt", options.epsilon_inside_root,
                  "add eps to the variance, inside the root");
   params.require(options.min_ratio <= options.max_ratio, "min_coeff",
-                 "{} is above max_coeff, {}: the trust ratio is held between the two; DeepSpeed's "
+                 "is {}, above max_coeff, {}: the trust ratio is held between the two; DeepSpeed's "
                  "defaults are 0.01 and 10",
                  options.min_ratio, options.max_ratio);
   params.refused("adam_w_mode",

@@ -1,5 +1,6 @@
 #include "onebit/ops/attention.h"
 
+#include "onebit/device/profile.h"
 #include "tests/ops/backend_test.h"
 #include "tests/reference/attention.h"
 

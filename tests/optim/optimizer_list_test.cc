@@ -115,7 +115,7 @@ TEST(OptimizerList, ErrorsOfLamb) {
   const std::pair<const char*, const char*> refused[] = {
       {R"("min_coeff": 0.5, "max_coeff": 0.3)", "min_coeff` is 0.5, above max_coeff, 0.3"},
       {R"("min_coeff": 11)", "min_coeff` is 11, above max_coeff, 10"},
-      {R"("min_coeff": -0.1)", "min_coeff` is -0.1; a trust ratio is not negative"},
+      {R"("min_coeff": -0.1)", "min_coeff` is -0.1; it must be a number of at least 0"},
       {R"("max_coeff": -1)", "max_coeff` is -1; "},
       {R"("max_coeff": 0)", "max_coeff` is 0; "},
       {R"("max_coeff": "0.3")", "max_coeff"},

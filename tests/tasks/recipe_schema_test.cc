@@ -25,6 +25,7 @@ const std::set<std::string> kJoined = {
     "/model/hidden_size",
     "/model/max_position_embeddings",
     "/model/num_attention_heads",
+    "/optimizer/params/min_coeff",  // at most max_coeff
     "/run/clip",
     "/run/watch_adam",
     "/scheduler/params/cycle_max_mom",

@@ -122,11 +122,11 @@ TEST(StepRows, ShowEachPhaseBesideWhatWasExpected) {
   Rows rows = step_rows(totals, expected);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].first, "step");
-  EXPECT_EQ(rows[0].second, "210 ms (the middle of 3), expected 250 ms");
+  EXPECT_EQ(rows[0].second, "210 ms (the median of 3), expected 250 ms");
   totals.compressed_step.add(0.06);
   rows = step_rows(totals, expected);
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_THAT(rows[1].second, HasSubstr("60.0 ms (the middle of 1), expected 50.0 ms"));
+  EXPECT_THAT(rows[1].second, HasSubstr("60.0 ms (the median of 1), expected 50.0 ms"));
 }
 
 }  // namespace
