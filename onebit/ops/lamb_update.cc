@@ -5,6 +5,12 @@
 
 namespace onebit::ops {
 
+// Of both passes: the second reads values and moments once more.
+static Work work_of(const LambUpdate& a) {
+  return kernels::moves(a.gradient, a.value, a.momentum, a.momentum, a.variance, a.variance,
+                        a.value, a.value, a.momentum, a.variance, a.compute_value);
+}
+
 ONEBIT_DEVICE_OP(void, lamb_update, const LambUpdate&);
 
 namespace {
