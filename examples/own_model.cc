@@ -102,7 +102,6 @@ void train(comm::Communicator& communicator) {
   Keys keys(recipe, "recipe");
   const engine::EngineConfig config = engine::parse_engine_config(keys);
   keys.check();
-  reader.finish();
 
   params::Table table;
   Perceptron model(table);
