@@ -21,7 +21,7 @@ struct ExchangeSeconds {
   double wait = 0;     // blocked on the network
 };
 
-// While bucket b is packed, the all-to-all of b-1 and the all-gather of b-2 are in in_flight. All
+// While bucket b is packed, the all-to-all of b-1 and the all-gather of b-2 are in flight. All
 // calls of one exchange come from one thread at a time, and in the same order on all ranks.
 class BucketExchange {
  public:
@@ -39,7 +39,7 @@ class BucketExchange {
   int64_t wire_bytes() const;
 
  protected:
-  // The most buckets that are in in_flight, between submission and completion.
+  // The most buckets that are in flight, between submission and completion.
   static constexpr int kSlots = 3;
 
   // The buffers of a bucket that was submitted and is not complete.
@@ -75,7 +75,7 @@ class BucketExchange {
   virtual void set_memory(InFlightBucket&) {}
   // Fills `send` with all chunks in rank order.
   virtual void pack(Context& context, InFlightBucket& in_flight) = 0;
-  // Reduces Reduces `received`, this rank's chunk from every rank in rank order, into `result`.
+  // Reduces `received`, this rank's chunk from every rank in rank order, into `result`.
   virtual void reduce(Context& context, InFlightBucket& in_flight) = 0;
   // Copies or decodes `gathered`, all chunks in rank order, to the caller's memory.
   virtual void unpack(Context& context, InFlightBucket& in_flight) = 0;

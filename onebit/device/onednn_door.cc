@@ -12,13 +12,31 @@
 namespace onebit {
 namespace {
 
-// Of this processor, or null where oneDNN names a set that is newer than this list.
+using dnnl::cpu_isa;
+
+// What oneDNN 2.6 names; onednn_version.h adds what a later one does.
+constexpr OnednnInstructionSet kInstructionSets[] = {
+    {cpu_isa::sse41, "sse41"},
+    {cpu_isa::avx, "avx"},
+    {cpu_isa::avx2, "avx2"},
+    {cpu_isa::avx2_vnni, "avx2_vnni"},
+    {cpu_isa::avx512_core, "avx512_core"},
+    {cpu_isa::avx512_core_vnni, "avx512_core_vnni"},
+    {cpu_isa::avx512_core_bf16, "avx512_core_bf16", true},
+    {cpu_isa::avx512_core_amx, "avx512_core_amx", true},
+};
+
+const OnednnInstructionSet* find_set(std::span<const OnednnInstructionSet> sets, cpu_isa isa) {
+  const auto found = std::find_if(
+      sets.begin(), sets.end(), [isa](const OnednnInstructionSet& set) { return set.isa == isa; });
+  return found == sets.end() ? nullptr : &*found;
+}
+
+// Of this processor, or null where oneDNN names a set that is newer than these lists.
 const OnednnInstructionSet* instruction_set_here() {
-  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-  const std::span<const OnednnInstructionSet> known = onednn_instruction_sets();
-  const auto found = std::find_if(known.begin(), known.end(),
-                                  [&](const OnednnInstructionSet& set) { return set.isa == isa; });
-  return found == known.end() ? nullptr : &*found;
+  const cpu_isa isa = dnnl::get_effective_cpu_isa();
+  const OnednnInstructionSet* old = find_set(kInstructionSets, isa);
+  return old != nullptr ? old : find_set(newer_onednn_instruction_sets(), isa);
 }
 
 bool native_bf16() {

@@ -14,8 +14,8 @@ struct OnednnInstructionSet {
   bool multiplies_bf16 = false;
 };
 
-// All that this version names.
-std::span<const OnednnInstructionSet> onednn_instruction_sets();
+// Those that this version names and oneDNN 2.6 does not.
+std::span<const OnednnInstructionSet> newer_onednn_instruction_sets();
 
 // Row-major matrices, `bias` null or [1, n] f32: destination = source * weights + bias, with the
 // post-operations of `attributes`. Throws dnnl::error where oneDNN has no such product.

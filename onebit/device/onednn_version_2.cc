@@ -1,25 +1,8 @@
 #include "onebit/device/onednn_version.h"
 
 namespace onebit {
-namespace {
-
-using dnnl::cpu_isa;
-
-constexpr OnednnInstructionSet kInstructionSets[] = {
-    {cpu_isa::sse41, "sse41"},
-    {cpu_isa::avx, "avx"},
-    {cpu_isa::avx2, "avx2"},
-    {cpu_isa::avx2_vnni, "avx2_vnni"},
-    {cpu_isa::avx512_core, "avx512_core"},
-    {cpu_isa::avx512_core_vnni, "avx512_core_vnni"},
-    {cpu_isa::avx512_core_bf16, "avx512_core_bf16", true},
-    {cpu_isa::avx512_core_amx, "avx512_core_amx", true},
-};
-
-}  // namespace
-
-std::span<const OnednnInstructionSet> onednn_instruction_sets() {
-  return kInstructionSets;
+std::span<const OnednnInstructionSet> newer_onednn_instruction_sets() {
+  return {};
 }
 
 dnnl::matmul::primitive_desc plan_product(const dnnl::engine& engine,

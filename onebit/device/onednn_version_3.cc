@@ -5,15 +5,7 @@ namespace {
 
 using dnnl::cpu_isa;
 
-constexpr OnednnInstructionSet kInstructionSets[] = {
-    {cpu_isa::sse41, "sse41"},
-    {cpu_isa::avx, "avx"},
-    {cpu_isa::avx2, "avx2"},
-    {cpu_isa::avx2_vnni, "avx2_vnni"},
-    {cpu_isa::avx512_core, "avx512_core"},
-    {cpu_isa::avx512_core_vnni, "avx512_core_vnni"},
-    {cpu_isa::avx512_core_bf16, "avx512_core_bf16", true},
-    {cpu_isa::avx512_core_amx, "avx512_core_amx", true},
+constexpr OnednnInstructionSet kNewer[] = {
     {cpu_isa::avx2_vnni_2, "avx2_vnni_2"},
     {cpu_isa::avx512_core_fp16, "avx512_core_fp16", true},
     {cpu_isa::avx512_core_amx_fp16, "avx512_core_amx_fp16", true},
@@ -21,8 +13,8 @@ constexpr OnednnInstructionSet kInstructionSets[] = {
 
 }  // namespace
 
-std::span<const OnednnInstructionSet> onednn_instruction_sets() {
-  return kInstructionSets;
+std::span<const OnednnInstructionSet> newer_onednn_instruction_sets() {
+  return kNewer;
 }
 
 dnnl::matmul::primitive_desc plan_product(const dnnl::engine& engine,

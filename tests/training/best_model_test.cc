@@ -1,11 +1,10 @@
 #include "onebit/training/best_model.h"
 
-#include "onebit/base/json.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "onebit/base/json.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 
