@@ -13,21 +13,6 @@ static Work work_of(const LambUpdate& a) {
 
 ONEBIT_DEVICE_OP(void, lamb_update, const LambUpdate&);
 
-namespace {
-
-void check_tensors(std::span<const LambTensor> tensors, int64_t elements) {
-  int64_t end = 0, block = 0;
-  for (const LambTensor& tensor : tensors) {
-    ONEBIT_INVARIANT(tensor.begin == end && tensor.end > tensor.begin);
-    ONEBIT_INVARIANT(tensor.first_block == block);
-    end = tensor.end;
-    block = tensor.end_block();
-  }
-  ONEBIT_INVARIANT(end == elements);
-}
-
-}  // namespace
-
 void lamb_update(Context& context, const LambUpdate& a) {
   const kernels::ArgumentCheck check(context, "lamb_update");
   const Shape flat{a.value.elements()};
@@ -37,7 +22,7 @@ void lamb_update(Context& context, const LambUpdate& a) {
   check.view("variance", a.variance, DType::kF32, flat);
   check.view("ratio", a.ratio, DType::kF32, {static_cast<int64_t>(a.tensors.size())});
   check.optional("compute_value", a.compute_value, a.compute_value.dtype(), flat);
-  check_tensors(a.tensors, flat[0]);
+  kernels::check_lamb_tensors(a.tensors, flat[0]);
   ONEBIT_INVARIANT(a.min_ratio >= 0 && a.max_ratio >= a.min_ratio);
   on_device::lamb_update(context, a);
 }

@@ -7,21 +7,12 @@
 #include <span>
 
 #include "onebit/device/context.h"
-#include "onebit/kernels/blocks.h"
+#include "onebit/kernels/lamb_tensor.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::ops {
 
-// Elements [begin, end) of a flat buffer that have one trust ratio and one weight decay. They are
-// worked on in blocks of kBlockElements counted from `begin`, the last one shorter, so that a block
-// never holds two tensors, wherever they begin.
-struct LambTensor {
-  int64_t begin = 0, end = 0;
-  int64_t first_block = 0;  // blocks of the tensors before
-  double weight_decay = 0;
-
-  constexpr int64_t end_block() const { return first_block + kernels::blocks_in(end - begin); }
-};
+using kernels::LambTensor;
 
 // With g = gradient_scale * gradient:
 //   momentum = beta1 momentum + (1 - beta1) g, 0 below kSmallestMomentum (adam_update.h)

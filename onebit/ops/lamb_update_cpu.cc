@@ -9,6 +9,7 @@
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"
 #include "onebit/kernels/simd_inl.h"
+#include "onebit/kernels/square_sum_inl.h"
 #include "onebit/ops/lamb_update.h"
 #include "onebit/ops/lamb_update_formula.h"
 
@@ -20,36 +21,8 @@ using namespace kernels::HWY_NAMESPACE;
 
 namespace {
 
-using F64 = hn::ScalableTag<double>;
-using Doubles = hn::Vec<F64>;
-
 struct Squares {
   double value = 0, direction = 0;
-};
-
-// A running sum of squares in f64: those of values near the ends of f32 neither overflow nor vanish,
-// and the ratio is exact to the last bit of f32.
-class SquareSum {
- public:
-  HWY_INLINE SquareSum() : low_(hn::Zero(F64())), high_(hn::Zero(F64())) {}
-  HWY_INLINE void add(Vector x) {
-#if HWY_TARGET == HWY_SCALAR
-    // One lane has no halves.
-    const Doubles low = hn::PromoteTo(F64(), x), high = hn::Zero(F64());
-#else
-    const hn::Rebind<float, F64> half;
-    const Doubles low = hn::PromoteTo(F64(), hn::LowerHalf(half, x));
-    const Doubles high = hn::PromoteTo(F64(), hn::UpperHalf(half, x));
-#endif
-    low_ = hn::MulAdd(low, low, low_);
-    high_ = hn::MulAdd(high, high, high_);
-  }
-  HWY_INLINE double total() const {
-    return hn::GetLane(hn::SumOfLanes(F64(), hn::Add(low_, high_)));
-  }
-
- private:
-  Doubles low_, high_;
 };
 
 // LambFactors as vectors.
@@ -74,18 +47,6 @@ struct Factors {
 
   Vector scale, beta1, rest1, beta2, rest2, factor1, factor2, epsilon_inside, epsilon_outside;
 };
-
-// body(tensor, block, first element, last) for the blocks [begin, end).
-template <class Body>
-void for_blocks(std::span<const LambTensor> tensors, int64_t begin, int64_t end, const Body& body) {
-  const auto ends_before = [begin](const LambTensor& one) { return one.end_block() <= begin; };
-  auto tensor = std::partition_point(tensors.begin(), tensors.end(), ends_before);
-  for (int64_t block = begin; block < end; ++block) {
-    if (tensor->end_block() <= block) ++tensor;
-    const int64_t first = tensor->begin + (block - tensor->first_block) * kBlockElements;
-    body(*tensor, block, first, std::min(first + kBlockElements, tensor->end));
-  }
-}
 
 // The first pass over elements [begin, end) of one tensor.
 Squares update_moments(const LambUpdate& args, const Factors& f, int64_t begin, int64_t end,
@@ -135,13 +96,13 @@ void move_values(const LambUpdate& args, const Factors& f, int64_t begin, int64_
 template <class Compute>
 void move_blocks(const LambUpdate& args, int64_t begin, int64_t end, Compute* compute) {
   const Factors factors{LambFactors(args)};
-  for_blocks(args.tensors, begin, end,
-             [&](const LambTensor& tensor, int64_t, int64_t first, int64_t last) HWY_ATTR {
-               const int64_t index = &tensor - args.tensors.data();
-               const double ratio = args.ratio.data<float>()[index];
-               move_values(args, factors, first, last, tensor.weight_decay,
-                           args.learning_rate * ratio, compute);
-             });
+  for_lamb_blocks(args.tensors, begin, end,
+                  [&](const LambTensor& tensor, int64_t, int64_t first, int64_t last) HWY_ATTR {
+                    const int64_t index = &tensor - args.tensors.data();
+                    const double ratio = args.ratio.data<float>()[index];
+                    move_values(args, factors, first, last, tensor.weight_decay,
+                                args.learning_rate * ratio, compute);
+                  });
 }
 
 void find_ratios(const LambUpdate& args, const Squares* squares) {
@@ -165,10 +126,11 @@ void lamb_update(Context& context, const LambUpdate& args) {
   const int64_t grain = grain_for(kBlockElements);
   for_parts(context, blocks, grain, [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
     const Factors factors{LambFactors(args)};
-    for_blocks(args.tensors, begin, end,
-               [&](const LambTensor& tensor, int64_t block, int64_t first, int64_t last) HWY_ATTR {
-                 squares[block] = update_moments(args, factors, first, last, tensor.weight_decay);
-               });
+    for_lamb_blocks(
+        args.tensors, begin, end,
+        [&](const LambTensor& tensor, int64_t block, int64_t first, int64_t last) HWY_ATTR {
+          squares[block] = update_moments(args, factors, first, last, tensor.weight_decay);
+        });
   });
   find_ratios(args, squares);
   for_parts(context, blocks, grain, [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {

@@ -1,4 +1,5 @@
 #include "onebit/kernels/kernel_cuda.h"
+#include "onebit/kernels/lamb_tensor_cuda.h"
 #include "onebit/kernels/update_ranges_cuda.h"
 #include "onebit/ops/lamb_update.h"
 #include "onebit/ops/lamb_update_formula.h"
@@ -10,10 +11,6 @@ using namespace kernels::cuda;
 
 namespace {
 
-// A thread block works on one block of elements, so that it never holds two tensors either.
-constexpr int kThreads = 256;
-static_assert(kThreads * kEight == kBlockElements);
-
 using Squares = SumsOf<double>;  // of values, of u
 
 struct Flat {
@@ -21,35 +18,8 @@ struct Flat {
   const float* gradient;
 };
 
-struct Tensors {
-  const LambTensor* all;
-  int count;
-
-  // The tensor that a block belongs to.
-  __device__ int of_block(int64_t block) const {
-    int low = 0, high = count - 1;  // the last tensor that begins no later
-    while (low < high) {
-      const int middle = (low + high + 1) / 2;
-      if (all[middle].first_block > block) {
-        high = middle - 1;
-      } else {
-        low = middle;
-      }
-    }
-    return low;
-  }
-  __device__ int64_t end_block(int tensor, int64_t blocks) const {
-    return tensor + 1 < count ? all[tensor + 1].first_block : blocks;
-  }
-  // A thread's first element of the block, and how many of its eight are the tensor's: 0 or less
-  // behind the end.
-  __device__ int64_t begin(const LambTensor& tensor, int64_t block) const {
-    return tensor.begin + (block - tensor.first_block) * kBlockElements +
-           int64_t{threadIdx.x} * kEight;
-  }
-};
-
-__global__ void update_moments(Flat flat, LambFactors factors, Tensors tensors, Squares* squares) {
+__global__ void update_moments(Flat flat, LambFactors factors, LambTensors tensors,
+                               Squares* squares) {
   const LambTensor& tensor = tensors.all[tensors.of_block(blockIdx.x)];
   const int64_t at = tensors.begin(tensor, blockIdx.x), count = tensor.end - at;
   const auto decay = static_cast<float>(tensor.weight_decay);
@@ -75,13 +45,13 @@ __global__ void update_moments(Flat flat, LambFactors factors, Tensors tensors, 
 }
 
 // A thread block for each tensor; which blocks a thread adds depends on their number alone.
-__global__ void find_ratios(const Squares* squares, int64_t blocks, Tensors tensors,
+__global__ void find_ratios(const Squares* squares, int64_t blocks, LambTensors tensors,
                             double min_ratio, double max_ratio, float* ratios) {
   const int tensor = static_cast<int>(blockIdx.x);
   const int64_t end = tensors.end_block(tensor, blocks);
   Squares sum{0, 0};
   for (int64_t block = tensors.all[tensor].first_block + threadIdx.x; block < end;
-       block += kThreads) {
+       block += kLambThreads) {
     sum.first += squares[block].first;
     sum.second += squares[block].second;
   }
@@ -90,7 +60,7 @@ __global__ void find_ratios(const Squares* squares, int64_t blocks, Tensors tens
   ratios[tensor] = lamb_ratio(sum.first, sum.second, min_ratio, max_ratio);
 }
 
-__global__ void move_values(Flat flat, ComputeCopy copy, LambFactors factors, Tensors tensors,
+__global__ void move_values(Flat flat, ComputeCopy copy, LambFactors factors, LambTensors tensors,
                             const float* ratios, double learning_rate) {
   const int index = tensors.of_block(blockIdx.x);
   const LambTensor& tensor = tensors.all[index];
@@ -114,9 +84,8 @@ __global__ void move_values(Flat flat, ComputeCopy copy, LambFactors factors, Te
 void lamb_update(Context& context, const LambUpdate& a) {
   if (a.tensors.empty()) return;
   CudaStream& door = CudaStream::of(context);
-  const auto described = door.scratch().take(static_cast<int64_t>(a.tensors.size_bytes()));
-  door.upload(described.data(), a.tensors.data(), static_cast<int64_t>(a.tensors.size_bytes()));
-  const Tensors tensors{described.as<LambTensor>(), static_cast<int>(a.tensors.size())};
+  const DeviceLambTensors described(door, a.tensors);
+  const LambTensors tensors = described.tensors();
   const int64_t blocks = a.tensors.back().end_block();
   const auto memory = door.scratch().take(blocks * static_cast<int64_t>(sizeof(Squares)));
   auto* squares = memory.as<Squares>();
@@ -125,13 +94,13 @@ void lamb_update(Context& context, const LambUpdate& a) {
   const LambFactors factors(a);
   auto* ratios = a.ratio.data<float>();
   const auto grid = static_cast<unsigned>(blocks);
-  update_moments<<<grid, kThreads, 0, door.stream()>>>(flat, factors, tensors, squares);
+  update_moments<<<grid, kLambThreads, 0, door.stream()>>>(flat, factors, tensors, squares);
   check_launch("update_moments");
-  find_ratios<<<static_cast<unsigned>(tensors.count), kThreads, 0, door.stream()>>>(
+  find_ratios<<<static_cast<unsigned>(tensors.count), kLambThreads, 0, door.stream()>>>(
       squares, blocks, tensors, a.min_ratio, a.max_ratio, ratios);
   check_launch("find_ratios");
-  move_values<<<grid, kThreads, 0, door.stream()>>>(flat, ComputeCopy(a.compute_value), factors,
-                                                    tensors, ratios, a.learning_rate);
+  move_values<<<grid, kLambThreads, 0, door.stream()>>>(flat, ComputeCopy(a.compute_value), factors,
+                                                        tensors, ratios, a.learning_rate);
   check_launch("lamb_update");
 }
 

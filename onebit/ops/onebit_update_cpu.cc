@@ -3,10 +3,10 @@
 #include "hwy/foreach_target.h"
 // foreach_target.h comes first
 #include <algorithm>
-#include <cstring>
 
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/simd_inl.h"
+#include "onebit/kernels/still_lanes_inl.h"
 #include "onebit/ops/adam_update.h"
 #include "onebit/ops/onebit_update.h"
 
@@ -71,13 +71,6 @@ struct BlockGradient {
 struct SubBlockSums {
   double square = 0, variance = 0, signed_sum = 0;
 };
-
-int64_t lanes_of(All) {
-  return lane_count();
-}
-int64_t lanes_of(First first) {
-  return static_cast<int64_t>(first.lanes);
-}
 
 template <class Step>
 auto lanes_of_bits(uint64_t bits, Step) {
@@ -266,16 +259,6 @@ void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
     const Vector after = hn::Min(hn::Max(hn::Mul(before, growth), smallest), largest);
     store(hn::IfThenElseZero(hn::Gt(before, zero()), after), variances + i, step);
   });
-}
-
-// The mask of still entries among the lanes from `element` on.
-template <class Step>
-auto still_lanes(const uint8_t* still, int64_t element, Step step) {
-  uint64_t bits = 0;
-  const int64_t bytes = (element % 8 + lanes_of(step) + 7) / 8;
-  std::memcpy(&bits, still + element / 8, static_cast<size_t>(bytes));
-  bits >>= element % 8;
-  return hn::LoadMaskBits(F32(), reinterpret_cast<const uint8_t*>(&bits));
 }
 
 template <bool kStill, class Compute>  // false: nothing in the span stays still

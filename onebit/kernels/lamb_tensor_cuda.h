@@ -1,0 +1,57 @@
+// The tensors of LAMB on a CUDA device. For *lamb_update_cuda.cu only.
+#pragma once
+
+#include <span>
+
+#include "onebit/kernels/kernel_cuda.h"
+#include "onebit/kernels/lamb_tensor.h"
+
+namespace onebit::kernels::cuda {
+
+// A thread block works on one block of elements, so that it never holds two tensors either.
+constexpr int kLambThreads = kBlockElements / kEight;
+
+struct LambTensors {
+  const LambTensor* all;
+  int count;
+
+  // The tensor that a block belongs to.
+  __device__ int of_block(int64_t block) const {
+    int low = 0, high = count - 1;  // the last tensor that begins no later
+    while (low < high) {
+      const int middle = (low + high + 1) / 2;
+      if (all[middle].first_block > block) {
+        high = middle - 1;
+      } else {
+        low = middle;
+      }
+    }
+    return low;
+  }
+  __device__ int64_t end_block(int tensor, int64_t blocks) const {
+    return tensor + 1 < count ? all[tensor + 1].first_block : blocks;
+  }
+  // A thread's first element of the block, and how many of its eight are the tensor's: 0 or less
+  // behind the end.
+  __device__ int64_t begin(const LambTensor& tensor, int64_t block) const {
+    return tensor.begin + (block - tensor.first_block) * kBlockElements +
+           int64_t{threadIdx.x} * kEight;
+  }
+};
+
+// The tensors copied to scratch memory.
+class DeviceLambTensors {
+ public:
+  DeviceLambTensors(CudaStream& door, std::span<const LambTensor> tensors)
+      : memory_(door.scratch().take(static_cast<int64_t>(tensors.size_bytes()))),
+        tensors_{memory_.as<LambTensor>(), static_cast<int>(tensors.size())} {
+    door.upload(memory_.data(), tensors.data(), static_cast<int64_t>(tensors.size_bytes()));
+  }
+  const LambTensors& tensors() const { return tensors_; }
+
+ private:
+  Scratch::Block memory_;
+  LambTensors tensors_;
+};
+
+}  // namespace onebit::kernels::cuda

@@ -1,0 +1,59 @@
+#include "onebit/ops/onebit_lamb_update.h"
+
+#include "onebit/kernels/argument_check.h"
+#include "onebit/kernels/dispatch.h"
+
+namespace onebit::ops {
+
+// The parts read as much of the values as of the momentum.
+static Work work_of(const OnebitLambSquares& a) {
+  return kernels::moves(a.momentum, a.momentum);
+}
+static Work work_of(const OnebitLambStep& a) {
+  return kernels::moves(a.value, a.value, a.momentum, a.still, a.compute_value);
+}
+
+ONEBIT_DEVICE_OP(void, onebit_lamb_squares, const OnebitLambSquares&);
+ONEBIT_DEVICE_OP(void, onebit_lamb_step, const OnebitLambStep&);
+
+namespace {
+
+void check_parts(const OnebitLambSquares& a) {
+  int64_t end = 0;
+  for (const LambPart& part : a.parts) {
+    const int64_t elements = part.end - part.begin;
+    ONEBIT_INVARIANT(part.begin >= end && elements > 0 && elements <= kernels::kBlockElements);
+    ONEBIT_INVARIANT(part.tensor >= 0 && part.tensor < static_cast<int64_t>(a.tensors.size()));
+    const LambTensor& tensor = a.tensors[static_cast<size_t>(part.tensor)];
+    ONEBIT_INVARIANT(part.begin >= tensor.begin && part.end <= tensor.end);
+    ONEBIT_INVARIANT(part.owned >= 0 && part.owned + elements <= a.momentum.elements());
+    end = part.end;
+  }
+}
+
+}  // namespace
+
+void onebit_lamb_squares(Context& context, const OnebitLambSquares& a) {
+  const kernels::ArgumentCheck check(context, "onebit_lamb_squares");
+  const auto tensors = static_cast<int64_t>(a.tensors.size());
+  check.view("value", a.value, DType::kF32, {a.value.elements()});
+  check.view("momentum", a.momentum, DType::kF32, {a.momentum.elements()});
+  check.view("squares", a.squares, DType::kF64, {tensors, 2});
+  kernels::check_lamb_tensors(a.tensors, a.value.elements());
+  check_parts(a);
+  on_device::onebit_lamb_squares(context, a);
+}
+
+void onebit_lamb_step(Context& context, const OnebitLambStep& a) {
+  const kernels::ArgumentCheck check(context, "onebit_lamb_step");
+  const Shape flat{a.value.elements()};
+  check.view("value", a.value, DType::kF32, flat);
+  check.optional("compute_value", a.compute_value, a.compute_value.dtype(), flat);
+  check.view("momentum", a.momentum, DType::kF32, flat);
+  check.view("still", a.still, DType::kU8, {(flat[0] + 7) / 8});
+  check.view("ratio", a.ratio, DType::kF32, {static_cast<int64_t>(a.tensors.size())});
+  kernels::check_lamb_tensors(a.tensors, flat[0]);
+  on_device::onebit_lamb_step(context, a);
+}
+
+}  // namespace onebit::ops

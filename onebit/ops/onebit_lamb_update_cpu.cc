@@ -1,0 +1,121 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "onebit/ops/onebit_lamb_update_cpu.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h comes first
+#include <algorithm>
+
+#include "onebit/device/onednn_door.h"
+#include "onebit/kernels/cpu_op.h"
+#include "onebit/kernels/float_type.h"
+#include "onebit/kernels/for_parts.h"
+#include "onebit/kernels/simd_inl.h"
+#include "onebit/kernels/square_sum_inl.h"
+#include "onebit/kernels/still_lanes_inl.h"
+#include "onebit/ops/onebit_lamb_update.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace onebit::ops::HWY_NAMESPACE {
+
+using namespace kernels;
+using namespace kernels::HWY_NAMESPACE;
+
+namespace {
+
+Vector constant(double value) {
+  return set(static_cast<float>(value));
+}
+
+struct Squares {
+  double value = 0, direction = 0;
+};
+
+Squares squares_of(const OnebitLambSquares& args, const LambPart& part) {
+  const double weight_decay = args.tensors[static_cast<size_t>(part.tensor)].weight_decay;
+  const Vector factor = constant(args.momentum_factor), decay = constant(weight_decay);
+  const float* values = args.value.data<float>() + part.begin;
+  const float* momenta = args.momentum.data<float>() + part.owned;
+  SquareSum value_square, direction_square;
+  for_lanes(part.end - part.begin, [&](int64_t i, auto step) HWY_ATTR {
+    // Lanes behind the end are read as zeros, and add none.
+    const Vector value = load(values + i, step);
+    const Vector quotient = hn::Mul(factor, load(momenta + i, step));
+    value_square.add(value);
+    direction_square.add(hn::MulAdd(decay, value, quotient));
+  });
+  return {value_square.total(), direction_square.total()};
+}
+
+void onebit_lamb_squares(Context& context, const OnebitLambSquares& args) {
+  const auto parts = static_cast<int64_t>(args.parts.size());
+  const auto memory =
+      context.onednn().scratch().take(parts * static_cast<int64_t>(sizeof(Squares)));
+  auto* squares = memory.as<Squares>();
+  for_parts(context, parts, grain_for(kBlockElements),
+            [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
+              for (int64_t i = begin; i < end; ++i) {
+                squares[i] = squares_of(args, args.parts[static_cast<size_t>(i)]);
+              }
+            });
+  auto* sums = args.squares.data<double>();
+  std::fill_n(sums, args.squares.elements(), 0.0);
+  for (int64_t i = 0; i < parts; ++i) {
+    double* sum = sums + 2 * args.parts[static_cast<size_t>(i)].tensor;
+    sum[0] += squares[i].value;
+    sum[1] += squares[i].direction;
+  }
+}
+
+template <class Compute>
+void step_span(const OnebitLambStep& args, int64_t begin, int64_t end, double weight_decay,
+               double rate, Compute* compute) {
+  const Vector factor = constant(args.momentum_factor), step_size = constant(rate);
+  const Vector decay = constant(weight_decay);
+  const float* momenta = args.momentum.data<float>() + begin;
+  const uint8_t* still = args.still.data<uint8_t>();
+  float* values = args.value.data<float>() + begin;
+  for_lanes(end - begin, [&](int64_t i, auto step) HWY_ATTR {
+    const Vector value = load(values + i, step);
+    const Vector quotient = hn::Mul(factor, load(momenta + i, step));
+    const Vector moved = hn::NegMulAdd(step_size, hn::MulAdd(decay, value, quotient), value);
+    const Vector result = hn::IfThenElse(still_lanes(still, begin + i, step), value, moved);
+    store(result, values + i, step);
+    if (compute != nullptr) store(result, compute + begin + i, step);
+  });
+}
+
+template <class Compute>
+void step_blocks(const OnebitLambStep& args, int64_t begin, int64_t end, Compute* compute) {
+  for_lamb_blocks(args.tensors, begin, end,
+                  [&](const LambTensor& tensor, int64_t, int64_t first, int64_t last) HWY_ATTR {
+                    const int64_t index = &tensor - args.tensors.data();
+                    const double ratio = args.ratio.data<float>()[index];
+                    step_span(args, first, last, tensor.weight_decay, args.learning_rate * ratio,
+                              compute);
+                  });
+}
+
+void onebit_lamb_step(Context& context, const OnebitLambStep& args) {
+  if (args.tensors.empty()) return;
+  for_parts(context, args.tensors.back().end_block(), grain_for(kBlockElements),
+            [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
+              if (args.compute_value.empty()) {
+                return step_blocks(args, begin, end, static_cast<float*>(nullptr));
+              }
+              with_float_type(args.compute_value.dtype(), [&](auto tag) HWY_ATTR {
+                step_blocks(args, begin, end, args.compute_value.template data<decltype(tag)>());
+              });
+            });
+}
+
+}  // namespace
+}  // namespace onebit::ops::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onebit::ops {
+
+ONEBIT_CPU_OP(onebit_lamb_squares, OnebitLambSquares);
+ONEBIT_CPU_OP(onebit_lamb_step, OnebitLambStep);
+
+}  // namespace onebit::ops
+#endif
