@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Pre-trains one model with Adam and with 1-bit Adam, in pairs from the same seed and samples, at
-several numbers of ranks, and writes what came of it: tables (Markdown) and a picture (SVG).
+"""Pre-trains one model with Adam and with 1-bit Adam, or with LAMB and 1-bit LAMB, in pairs from the
+same seed and samples, at several numbers of ranks, and writes what came of it: tables (Markdown) and
+a picture (SVG).
 
     bench/compression_study.py --program build/onebit --data corpus/ --valid valid/ --output study/
 
@@ -25,15 +26,23 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def optimizers(steps, rate):
-    def onebit(freeze_step, **params):
-        return {"type": "OneBitAdam",
-                "params": {"lr": rate, "weight_decay": 0.01, "freeze_step": freeze_step, **params}}
+    def named(kind, **params):
+        return {"type": kind, "params": {"lr": rate, "weight_decay": 0.01, **params}}
 
     return {
-        "adam": {"type": "AdamW", "params": {"lr": rate, "weight_decay": 0.01}},
-        "10%": onebit(steps // 10),
-        "auto": onebit("auto"),
+        "adam": named("AdamW"),
+        "10%": named("OneBitAdam", freeze_step=steps // 10),
+        "auto": named("OneBitAdam", freeze_step="auto"),
+        "lamb": named("Lamb"),
+        "lamb10%": named("OneBitLamb", freeze_step=steps // 10),
+        "lambauto": named("OneBitLamb", freeze_step="auto"),
     }
+
+
+def rival_of(name):
+    """The run that another is compared with."""
+    dense = "lamb" if name.startswith("lamb") else "adam"
+    return dense + "-clip" if "-clip" in name else dense
 
 
 def clipping(name, norm):
@@ -49,7 +58,10 @@ def clipping(name, norm):
 def recipe(options, name, ranks, seed):
     base = json.loads(options.recipe.read_text())
     steps = options.steps or base["run"]["steps"]
-    rate = base["optimizer"]["params"]["lr"]
+    is_lamb = name.startswith("lamb")
+    rate = options.lamb_rate if is_lamb else base["optimizer"]["params"]["lr"]
+    if is_lamb:
+        base["scheduler"]["params"]["warmup_max_lr"] = rate
     batch = base["train_batch_size"]
     base.update(
         train_micro_batch_size_per_gpu=batch // ranks,
@@ -120,9 +132,15 @@ def read(options, folder):
         "end": evaluate(options, folder),
         "left": left or len(steps),
         "freeze": compressed[0]["step"] - 1 if compressed else None,
-        "bytes": sum(line["wire_bytes_dense16"] for line in compressed) /
-                 sum(line["wire_bytes"] for line in compressed) if compressed else None,
+        "compressed": share(compressed) if compressed else None,
+        "whole": share(steps),
     }
+
+
+def share(lines):
+    """How many times fewer bytes were sent than by averaging gradients of 16 bits."""
+    sent = sum(line["wire_bytes"] for line in lines)
+    return sum(line["wire_bytes_dense16"] for line in lines) / sent if sent else None
 
 
 def mean_and_error(values):
@@ -133,33 +151,35 @@ def mean_and_error(values):
 
 def runs_table(results):
     rows = ["| run | ranks | seed | warm-up ends | leaves the plateau | held-out MLM loss at the end "
-            "| bytes in the compressed phase |", "|---|---|---|---|---|---|---|"]
+            "| bytes in the compressed phase | in the whole run |", "|---|---|---|---|---|---|---|---|"]
     for (name, ranks, seed), result in sorted(results.items()):
-        sent = f"1/{result['bytes']:.2f}" if result["bytes"] else "-"
+        sent, whole = (f"1/{result[phase]:.2f}" if result[phase] else "-"
+                       for phase in ("compressed", "whole"))
         rows.append(f"| {name} | {ranks} | {seed} | {result['freeze'] or '-'} | {result['left']} | "
-                    f"{result['end']:.4f} | {sent} |")
+                    f"{result['end']:.4f} | {sent} | {whole} |")
     return "\n".join(rows) + "\n"
 
 
 def pairs_table(results):
-    """Each run against Adam from the same seed: at the same number of ranks, else at the fewest.
-    Adam itself is compared with Adam at the fewest ranks: that is what rounding alone does."""
-    rows = ["| run | ranks | pairs | loss against Adam's | standard error | leaves the plateau, "
-            "against Adam | standard error |", "|---|---|---|---|---|---|---|"]
+    """Each run against Adam's or LAMB's from the same seed: at the same number of ranks, else at the
+    fewest. Those themselves are compared with their own at the fewest ranks: that is what rounding
+    alone does."""
+    rows = ["| run | ranks | pairs | loss against Adam's or LAMB's | standard error | leaves the "
+            "plateau, against them | standard error |", "|---|---|---|---|---|---|---|"]
     for name, ranks in sorted({key[:2] for key in results}):
         loss, left = [], []
         for (other, of_ranks, seed), result in results.items():
             if (other, of_ranks) != (name, ranks):
                 continue
-            rival = "adam-clip" if "-clip" in name else "adam"
+            rival = rival_of(name)
             rivals = [key for key in results if key[0] == rival and key[2] == seed]
             if name == rival:
                 rivals = [key for key in rivals if key[1] < ranks]
             if not rivals:
                 continue
-            adam = results[min(rivals, key=lambda key: (key[1] != ranks, key[1]))]
-            loss.append(100 * (result["end"] / adam["end"] - 1))
-            left.append(100 * (result["left"] / adam["left"] - 1))
+            dense = results[min(rivals, key=lambda key: (key[1] != ranks, key[1]))]
+            loss.append(100 * (result["end"] / dense["end"] - 1))
+            left.append(100 * (result["left"] / dense["left"] - 1))
         if loss:
             (mean, error), (mean_left, error_left) = mean_and_error(loss), mean_and_error(left)
             rows.append(f"| {name} | {ranks} | {len(loss)} | {mean:+.2f} % | {error:.2f} % | "
@@ -215,8 +235,9 @@ def main():
                         help="model, data, schedule and batch; its optimizer gives the learning rate")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--runs", nargs="+", default=["adam", "10%", "auto"],
-                        help="of adam, 10%%, auto; each also with -clip (1-bit Adam by bucket) or "
-                             "-clip-exact behind it, compared with adam-clip")
+                        help="of adam, 10%%, auto, lamb, lamb10%%, lambauto; each also with -clip (in "
+                             "the compressed phase by bucket) or -clip-exact behind it")
+    parser.add_argument("--lamb-rate", type=float, default=0.01, help="learning rate of LAMB")
     parser.add_argument("--seeds", type=int, nargs="+", default=[42, 2, 3, 4, 5])
     parser.add_argument("--steps", type=int, help="default: the recipe's")
     parser.add_argument("--dropout", action="store_true", help="as the model's preset has it")

@@ -35,22 +35,37 @@ GradientSigns::GradientSigns(comm::Communicator& communicator, const comm::Bucke
   }
 }
 
-void GradientSigns::adopt_momentum(params::Range range) {
+std::vector<GradientSigns::OwnedRange> GradientSigns::owned_ranges() const {
   const int world = communicator_.world_size(), self = communicator_.rank();
-  if (world == 1) return;
+  if (world == 1) return {{.range = {0, buckets().elements()}, .place = 0}};
+  std::vector<OwnedRange> ranges;
   for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
     const comm::Range chunk = comm::chunk_of(buckets().range(bucket), world, self);
-    const int64_t begin = std::max(chunk.begin, range.begin);
-    const int64_t end = std::min(chunk.end, range.end);
+    if (chunk.elements() == 0) continue;
+    ranges.push_back(
+        {.range = {chunk.begin, chunk.end}, .place = buckets().owned_offset(bucket, world, self)});
+  }
+  return ranges;
+}
+
+ConstView GradientSigns::owned_momentum() const {
+  return communicator_.world_size() == 1 ? momentum_ : all_reduce_->owner_momentum();
+}
+
+void GradientSigns::adopt_momentum(params::Range range) {
+  if (communicator_.world_size() == 1) return;
+  for (const OwnedRange& owned : owned_ranges()) {
+    const int64_t begin = std::max(owned.range.begin, range.begin);
+    const int64_t end = std::min(owned.range.end, range.end);
     if (begin >= end) continue;
-    const int64_t place = buckets().owned_offset(bucket, world, self) + begin - chunk.begin;
+    const int64_t place = owned.place + begin - owned.range.begin;
     copy(all_reduce_->owner_momentum().rows(place, place + end - begin),
          momentum_.rows(begin, end));
   }
 }
 
 std::vector<float> GradientSigns::collect_momentum(double beta1) {
-  const int world = communicator_.world_size(), self = communicator_.rank();
+  const int world = communicator_.world_size();
   const auto host = [](const View& view) {
     std::vector<float> values(static_cast<size_t>(view.elements()));
     copy(view_of(values), view);
@@ -61,11 +76,9 @@ std::vector<float> GradientSigns::collect_momentum(double beta1) {
   for (float& one : momentum) one = static_cast<float>((1 - beta1) / world * one);
   const std::vector<float> owned = host(all_reduce_->owner_momentum());
   const std::vector<float> owed = host(all_reduce_->server_residual());
-  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
-    const comm::Range chunk = comm::chunk_of(buckets().range(bucket), world, self);
-    const int64_t place = buckets().owned_offset(bucket, world, self) - chunk.begin;
-    for (int64_t i = chunk.begin; i < chunk.end; ++i) {
-      const auto at = static_cast<size_t>(place + i);
+  for (const OwnedRange& piece : owned_ranges()) {
+    for (int64_t i = piece.range.begin; i < piece.range.end; ++i) {
+      const auto at = static_cast<size_t>(piece.place + i - piece.range.begin);
       momentum[static_cast<size_t>(i)] +=
           owned[at] + static_cast<float>((1 - beta1) * double{owed[at]});
     }

@@ -30,6 +30,12 @@ class GradientSigns {
   // in memory that the next bucket may reuse. Both run on the exchange thread.
   using Work = std::function<void(Context&, const Bucket&)>;
 
+  // Elements of the flat buffer whose momentum this rank keeps, from element `place` of it on.
+  struct OwnedRange {
+    params::Range range;
+    int64_t place = 0;
+  };
+
   // Collective. `still` (bitmap, see the sign codec) and the memory of `momentum` (f32 [elements],
   // where several ranks receive it) outlive it. Reserves all memory on their device.
   GradientSigns(comm::Communicator& communicator, const comm::Buckets& buckets, ConstView still,
@@ -48,6 +54,11 @@ class GradientSigns {
   void begin(const Context& computing, double beta1, Work normalize, Work receive);
   void ready(params::Range range) { overlapped_.ready({range.begin, range.end}); }
   void finish(Context& context) { overlapped_.finish(context); }
+
+  // The exact momentum of what this rank owns, f32 [owned elements]; with one rank all of it.
+  ConstView owned_momentum() const;
+  // Where that lies in the flat buffer, in its order, none empty.
+  std::vector<OwnedRange> owned_ranges() const;
 
   compress::ResidualNorms norms() { return all_reduce_->norms(); }
   // Seconds of the last step: normalizing, coding and receiving; waiting for the network in

@@ -5,17 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "onebit/ops/lamb_update.h"
-#include "onebit/optim/adam_rule.h"
+#include "onebit/optim/lamb_rule.h"
 #include "onebit/optim/optimizer_recipe.h"
 
 namespace onebit::optim {
-
-struct LambOptions {
-  AdamOptions adam;  // moments, and the decay that belongs to the update here
-  double min_ratio = 0.01, max_ratio = 10;
-  bool epsilon_inside_root = false;
-};
 
 class Lamb : public Optimizer {
  public:
@@ -27,19 +20,15 @@ class Lamb : public Optimizer {
   void save(params::StateWriter&) const override;
   void load(Context&, params::Table&, const params::StateReader&) override;
   int64_t saved_bytes(Phase) const override { return moments_.size_bytes(); }
-  int64_t state_bytes() const override {
-    return moments_.size_bytes() + ratios_.view().size_bytes();
-  }
+  int64_t state_bytes() const override { return moments_.size_bytes() + lamb_.size_bytes(); }
 
   // Of each entry of the table in the last step.
-  std::vector<float> trust_ratios() const;
+  std::vector<float> trust_ratios() const { return lamb_.trust_ratios(); }
 
  private:
-  LambOptions options_;
   AdamRule rule_;
+  LambRule lamb_;
   Moments moments_;
-  std::vector<ops::LambTensor> tensors_;
-  Tensor ratios_;  // f32 [entries]
 };
 
 std::shared_ptr<const OptimizerRecipe> lamb_recipe(const LambOptions& options);

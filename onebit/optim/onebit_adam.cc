@@ -14,8 +14,6 @@
 namespace onebit::optim {
 namespace {
 
-constexpr const char* kStateName = "onebit_adam";
-
 // Keys of other arithmetics than the one that there is.
 void refuse_arithmetics(Keys& params) {
   for (const char* key : {"coordinates", "variance", "scale"}) {
@@ -41,11 +39,7 @@ class OneBitAdamRecipe : public OptimizerRecipe {
   std::string describe() const override { return optim::describe(options_.adam); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
                                                         int world_size) const override {
-    const std::string when = optim::describe(options_.freeze, run);
-    return {{"1-bit phase",
-             world_size == 1
-                 ? fmt::format("nothing to send on one rank; freeze {}", when)
-                 : fmt::format("{}; gradient / sqrt(variance) at one bit an element", when)}};
+    return compression_rows(options_, run, world_size);
   }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(options_.freeze, run);
@@ -59,6 +53,16 @@ class OneBitAdamRecipe : public OptimizerRecipe {
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> compression_rows(const OneBitAdamOptions& options,
+                                                                  const RunFacts& run,
+                                                                  int world_size) {
+  const std::string when = describe(options.freeze, run);
+  return {{"1-bit phase",
+           world_size == 1
+               ? fmt::format("nothing to send on one rank; freeze {}", when)
+               : fmt::format("{}; gradient / sqrt(variance) at one bit an element", when)}};
+}
+
 std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options) {
   return std::make_shared<OneBitAdamRecipe>(options);
 }
@@ -66,8 +70,13 @@ std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOption
 std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params) {
   OneBitAdamOptions options;
   options.adam = read_adam_options(params);
-  options.freeze = read_freeze_options(params);
   refuse_arithmetics(params);
+  read_compression(params, options);
+  return onebit_adam_recipe(options);
+}
+
+void read_compression(Keys& params, OneBitAdamOptions& options) {
+  options.freeze = read_freeze_options(params);
   params.counts("exp_avg_mask", options.moving_rows,
                 "{tensor name: rows that move}; later rows stay still in the compressed phase");
   params.fixed("eps_inside_sqrt", false, "eps stands outside the root");
@@ -76,7 +85,6 @@ std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params) {
   params.word("comm_backend_name", options.transport.backend, {"nccl", "mpi"},
               {"transport between CUDA devices; no effect on CPUs",
                "NCCL where every rank has a device of its own, else MPI"});
-  return onebit_adam_recipe(options);
 }
 
 OneBitAdam::OneBitAdam(const OneBitAdamOptions& options, const params::Table& table,
@@ -124,7 +132,7 @@ StepReport OneBitAdam::warmup_step(Context& context, params::Table& table, const
   StepReport report{.phase = Phase::kWarmup};
   const Stopwatch watch;
   const Moments& moments = std::get<Moments>(state_);
-  rule_.step(context, table, moments, input);
+  dense_update(context, table, moments, input);
   ++updates_;
   if (freeze_rule_.freezes_after(context, communicator_, updates_, moments.variance.view(),
                                  1 / rule_.variance_weight())) {
@@ -134,6 +142,11 @@ StepReport OneBitAdam::warmup_step(Context& context, params::Table& table, const
   }
   report.update_seconds = watch.seconds();
   return report;
+}
+
+void OneBitAdam::dense_update(Context& context, params::Table& table, const Moments& moments,
+                              const StepInput& input) {
+  rule_.step(context, table, moments, input);
 }
 
 void OneBitAdam::freeze(Context& context, params::Table& table) {
@@ -148,8 +161,10 @@ void OneBitAdam::freeze(Context& context, params::Table& table) {
   still_.refresh();
   exchange_.adopt_momentum({0, table.size_elements()});
   if (communicator_.rank() == 0) {
-    log_info("update {}: 1-bit Adam freezes; {} of {} elements have had no gradient and stay still",
-             updates_, still_.count(), table.size_elements());
+    log_info(
+        "update {}: gradients are compressed from here on; {} of {} elements have had none and "
+        "stay still",
+        updates_, still_.count(), table.size_elements());
   }
 }
 
@@ -264,7 +279,7 @@ void OneBitAdam::apply(Context& context, params::Table& table, const StepInput& 
 
 void OneBitAdam::save(params::StateWriter& writer) const {
   ONEBIT_INVARIANT(!begun_);
-  save_state_name(writer, kStateName);
+  save_state_name(writer, state_name());
   writer.scalar("phase", std::string(name_of(phase())));
   writer.scalar("updates", updates_);
   writer.scalar("travels", "gradient");
@@ -278,7 +293,7 @@ void OneBitAdam::save(params::StateWriter& writer) const {
 }
 
 void OneBitAdam::load(Context&, params::Table&, const params::StateReader& reader) {
-  check_state_name(reader, kStateName);
+  check_state_name(reader, state_name());
   const bool compressed = reader.scalar("phase") == std::string(name_of(Phase::kCompressed));
   require(
       !compressed || reader.scalar("exp_avg_mask") == Json(options_.moving_rows),
@@ -330,9 +345,7 @@ void OneBitAdam::thaw() {
   copy(moments.variance.view(), variance);
   level_.restart();
   if (communicator_.rank() == 0) {
-    log_info(
-        "optimizer.params.freeze_step lies beyond update {}: 1-bit Adam goes back to its warm-up",
-        updates_);
+    log_info("optimizer.params.freeze_step lies beyond update {}: the warm-up goes on", updates_);
   }
 }
 

@@ -70,6 +70,19 @@ class OneBitAdam : public Optimizer {
   // Valid only in the compressed phase.
   const NormalizedMoments& normalized() const { return std::get<NormalizedMoments>(state_); }
 
+ protected:
+  // What 1-bit LAMB does its own way. It names its state in checkpoints; makes an update of the
+  // warm-up from averaged gradients, moments included; and moves the values by the momentum that
+  // has arrived.
+  virtual const char* state_name() const { return "onebit_adam"; }
+  virtual void dense_update(Context&, params::Table&, const Moments&, const StepInput&);
+  virtual void apply(Context&, params::Table&, const StepInput&);
+
+  comm::Communicator& communicator() const { return communicator_; }
+  AdamRule& rule() { return rule_; }
+  const StillEntries& still() const { return still_; }
+  const GradientSigns& exchange() const { return exchange_; }
+
  private:
   using Bucket = GradientSigns::Bucket;
 
@@ -80,7 +93,6 @@ class OneBitAdam : public Optimizer {
   void normalize(Context&, const params::Table&, const StepInput&, const Bucket&);
   void receive(Context&, const StepInput&, const Bucket&);
   void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
-  void apply(Context&, params::Table&, const StepInput&);
   void load_compressed(const params::StateReader&);
   // Goes back to the warm-up with the mean of the ranks' state. Collective.
   void thaw();
@@ -98,6 +110,13 @@ class OneBitAdam : public Optimizer {
   bool begun_ = false;
   GradientSigns exchange_;  // last: its thread uses the members above
 };
+
+// For the table at the start.
+std::vector<std::pair<std::string, std::string>> compression_rows(const OneBitAdamOptions& options,
+                                                                  const RunFacts& run,
+                                                                  int world_size);
+// The keys of both 1-bit optimizers but for those of the moments.
+void read_compression(Keys& params, OneBitAdamOptions& options);
 
 std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options);
 std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params);

@@ -3,6 +3,7 @@
 #include "onebit/optim/adam.h"
 #include "onebit/optim/lamb.h"
 #include "onebit/optim/onebit_adam.h"
+#include "onebit/optim/onebit_lamb.h"
 
 namespace onebit::optim {
 namespace {
@@ -19,15 +20,16 @@ constexpr OptimizerEntry kOptimizers[] = {
     {"Lamb", read_lamb},
     {"FusedLamb", read_lamb},
     {"OneBitAdam", read_onebit_adam},
+    {"OneBitLamb", read_onebit_lamb},
 };
 
 }  // namespace
 
 std::shared_ptr<const OptimizerRecipe> read_optimizer(Keys section) {
-  // DeepSpeed's others are no slips of the pen, and are not suggested.
+  // DeepSpeed's other is no slip of the pen, and nothing is suggested for it.
   Kinds kinds = {.any_case = true,
                  .required = true,
-                 .elsewhere = {"OneBitLamb", "ZeroOneAdam"},
+                 .elsewhere = {"ZeroOneAdam"},
                  .instead = "use OneBitAdam for compressed exchange, AdamW or Lamb without"};
   for (const OptimizerEntry& entry : kOptimizers) kinds.names.emplace_back(entry.name);
   std::shared_ptr<const OptimizerRecipe> recipe;

@@ -108,8 +108,8 @@ TEST(DeepSpeedConfigs, SectionsThatAreOff) {
 TEST(DeepSpeedConfigs, WhatIsAskedAndNotThereIsRefusedByName) {
   const std::string adam = R"("optimizer": {"type": "Adam"})";
   const std::pair<std::string, const char*> refused[] = {
-      {R"("optimizer": {"type": "OneBitLamb", "params": {"lr": 2e-3, "coeff_beta": 0.9}})",
-       "optimizer.type"},
+      {R"("optimizer": {"type": "OneBitLamb", "params": {"lr": 2e-3, "eps_inside_sqrt": true}})",
+       "optimizer.params.eps_inside_sqrt"},
       {R"("optimizer": {"type": "ZeroOneAdam", "params": {"var_freeze_step": 12}})",
        "optimizer.type"},
       {R"("optimizer": {"type": "Adam", "params": {"max_grad_norm": 1}})",

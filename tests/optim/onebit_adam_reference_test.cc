@@ -1,11 +1,14 @@
-// The whole of 1-bit Adam at four ranks against a restatement of docs/optimizers.md and
-// docs/compression.md in double precision, with the reference codec of the compress floor's tests.
+// The whole of 1-bit Adam and of 1-bit LAMB at four ranks against a restatement of
+// docs/optimizers.md and docs/compression.md in double precision, with the reference codec of the
+// compress floor's tests.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "onebit/ops/onebit_update.h"
 #include "onebit/optim/onebit_adam.h"
+#include "onebit/optim/onebit_lamb.h"
 #include "tests/compress/reference_codec.h"
 #include "tests/optim/trial.h"
 
@@ -20,9 +23,11 @@ using Doubles = std::vector<double>;
 
 class Restatement {
  public:
+  // `tensors` names the tensor of each element for LAMB; empty: Adam.
   Restatement(std::vector<float> values, std::vector<bool> exists, std::vector<bool> decays,
-              std::vector<bool> looked_up)
+              std::vector<bool> looked_up, std::vector<std::string> tensors)
       : values_(values.begin(), values.end()),
+        tensors_(std::move(tensors)),
         exists_(std::move(exists)),
         decays_(std::move(decays)),
         looked_up_(std::move(looked_up)),
@@ -41,7 +46,9 @@ class Restatement {
     }
     c2_ = next_c2;
     if (number == kFreeze) freeze();
-    if (number > kFreeze) apply(Doubles(m_.begin(), m_.end()));
+    if (number > kFreeze) {
+      apply(m_, Doubles(all_reduce_.momentum.begin(), all_reduce_.momentum.end()));
+    }
   }
 
   const Doubles& values() const { return values_; }
@@ -51,10 +58,32 @@ class Restatement {
     return exists_[static_cast<size_t>(i)] ? double{noisy_gradient(rank, number, i)} : 0;
   }
 
-  void apply(const Doubles& update) {
+  double update_of(const Doubles& momentum, size_t i) const {
+    return momentum[i] / c1_ + (decays_[i] ? kDecay * values_[i] : 0);
+  }
+
+  // By tensor, from the momentum before it was coded.
+  std::map<std::string, double> trust_ratios(const Doubles& momentum) const {
+    std::map<std::string, double> values, updates, ratios;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values[tensors_[i]] += values_[i] * values_[i];
+      updates[tensors_[i]] += std::pow(update_of(momentum, i), 2);
+    }
+    for (const auto& [name, square] : values) {
+      const bool some = square > 0 && updates[name] > 0;
+      ratios[name] = some ? std::clamp(std::sqrt(square / updates[name]), 0.01, 10.0) : 1;
+    }
+    return ratios;
+  }
+
+  // `arrived` moves the values; `exact` is what its owners know.
+  void apply(const Doubles& arrived, const Doubles& exact) {
+    std::map<std::string, double> ratios;
+    if (!tensors_.empty()) ratios = trust_ratios(exact);
     for (size_t i = 0; i < values_.size(); ++i) {
       if (v_[i] == 0) continue;
-      values_[i] -= kRate * (update[i] / c1_ + (decays_[i] ? kDecay * values_[i] : 0));
+      const double ratio = tensors_.empty() ? 1 : ratios.at(tensors_[i]);
+      values_[i] -= kRate * ratio * update_of(arrived, i);
     }
   }
 
@@ -68,7 +97,7 @@ class Restatement {
       v_[at] = 0.999 * v_[at] + 0.001 * average * average;
       update[at] = m_[at] / (std::sqrt(v_[at] / next_c2) + kEpsilon);
     }
-    apply(update);
+    apply(update, update);
   }
 
   void freeze() {
@@ -182,6 +211,7 @@ class Restatement {
   }
 
   Doubles values_;
+  std::vector<std::string> tensors_;
   std::vector<bool> exists_, decays_, looked_up_;
   int64_t elements_;
   double c1_ = 0, c2_ = 0;
@@ -193,10 +223,9 @@ class Restatement {
   double local_ = 0, average_ = 0;                             // one group of blocks
 };
 
-TEST(OneBitAdamReference, FourRanksFollowTheRestatement) {
+void expect_restatement(std::shared_ptr<const OptimizerRecipe> optimizer, bool lamb) {
   constexpr int64_t kSteps = kFreeze + 40;
-  TrialOptions options{.optimizer = onebit_adam_recipe(
-                           {.adam = {.weight_decay = kDecay}, .freeze = {.step = kFreeze}})};
+  TrialOptions options{.optimizer = std::move(optimizer)};
   const auto found = on_ranks(kWorld, options, [](Trial& trial) {
     trial.steps(kSteps);
     return trial.values();
@@ -205,15 +234,17 @@ TEST(OneBitAdamReference, FourRanksFollowTheRestatement) {
   Trial start(*world, options);
   const size_t elements = start.values().size();
   std::vector<bool> exists(elements), decays(elements), looked_up(elements);
+  std::vector<std::string> tensors(lamb ? elements : 0);
   for (const int64_t place : start.places()) {
     const auto i = static_cast<size_t>(place);
     const std::string name = *start.table().name_at(place);
     exists[i] = true;
     decays[i] = name != "bias";
+    if (lamb) tensors[i] = name;
   }
   // With its hidden rows.
   for (size_t i = 0; i < 48 * 96; ++i) looked_up[i] = true;
-  Restatement expected(start.values(), exists, decays, looked_up);
+  Restatement expected(start.values(), exists, decays, looked_up, tensors);
   for (int64_t step = 1; step <= kSteps; ++step) expected.step(step);
   // A sign whose argument is within rounding of zero may fall the other way, and error feedback
   // then takes another course there: such elements are few and stay within a few updates.
@@ -225,6 +256,17 @@ TEST(OneBitAdamReference, FourRanksFollowTheRestatement) {
     apart += difference > 2e-5 ? 1 : 0;
   }
   EXPECT_LT(apart, static_cast<int64_t>(start.places().size() / 200));
+}
+
+TEST(OneBitReference, AdamOfFourRanksFollowsTheRestatement) {
+  expect_restatement(
+      onebit_adam_recipe({.adam = {.weight_decay = kDecay}, .freeze = {.step = kFreeze}}), false);
+}
+
+TEST(OneBitReference, LambOfFourRanksFollowsTheRestatement) {
+  expect_restatement(onebit_lamb_recipe({.lamb = {.adam = {.weight_decay = kDecay}},
+                                         .onebit = {.freeze = {.step = kFreeze}}}),
+                     true);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "onebit/optim/onebit_lamb.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
@@ -16,12 +17,15 @@ OneBitAdamOptions onebit_options() {
   return {.adam = {.weight_decay = 0.01}, .freeze = {.step = kFreeze}, .moving_rows = {}};
 }
 
-// The variants whose arithmetic differs.
-std::vector<OneBitAdamOptions> variants() {
-  std::vector<OneBitAdamOptions> all(3, onebit_options());
-  all[1].adam.decoupled_decay = false;
-  all[2].adam.bias_correction = false;
-  return all;
+// The variants whose arithmetic differs, 1-bit LAMB among them.
+std::vector<std::shared_ptr<const OptimizerRecipe>> variants() {
+  OneBitAdamOptions added_decay = onebit_options(), biased = onebit_options();
+  added_decay.adam.decoupled_decay = false;
+  biased.adam.bias_correction = false;
+  return {
+      onebit_adam_recipe(onebit_options()), onebit_adam_recipe(added_decay),
+      onebit_adam_recipe(biased),
+      onebit_lamb_recipe({.lamb = {.adam = onebit_options().adam}, .onebit = onebit_options()})};
 }
 
 // With one rank nothing is compressed: Adam in double precision, whose momentum after the freeze is
@@ -63,36 +67,34 @@ TEST(OneBitAdam, SwitchesWithoutASeam) {
 
 TEST(OneBitAdam, ReplicasStayEqual) {
   for (const int world_size : {1, 2, 3}) {
-    for (const OneBitAdamOptions& onebit : variants()) {
-      const auto all =
-          on_ranks(world_size, {.optimizer = onebit_adam_recipe(onebit)}, [](Trial& trial) {
-            std::vector<std::vector<float>> history;
-            for (int step = 0; step < 14; ++step) {
-              const StepReport report = trial.step();
-              EXPECT_TRUE(report.applied);
-              EXPECT_EQ(report.phase, step < kFreeze ? Phase::kWarmup : Phase::kCompressed);
-              EXPECT_EQ(report.froze_now, step + 1 == kFreeze);
-              history.push_back(trial.values());
-              for (const float value : history.back()) EXPECT_TRUE(std::isfinite(value));
-            }
-            return history;
-          });
+    for (const auto& optimizer : variants()) {
+      const auto all = on_ranks(world_size, {.optimizer = optimizer}, [](Trial& trial) {
+        std::vector<std::vector<float>> history;
+        for (int step = 0; step < 14; ++step) {
+          const StepReport report = trial.step();
+          EXPECT_TRUE(report.applied);
+          EXPECT_EQ(report.phase, step < kFreeze ? Phase::kWarmup : Phase::kCompressed);
+          EXPECT_EQ(report.froze_now, step + 1 == kFreeze);
+          history.push_back(trial.values());
+          for (const float value : history.back()) EXPECT_TRUE(std::isfinite(value));
+        }
+        return history;
+      });
       for (const auto& history : all) EXPECT_EQ(history, all[0]);
     }
   }
 }
 
 TEST(OneBitAdam, OverlapChangesNothing) {
-  for (const OneBitAdamOptions& onebit : variants()) {
+  for (const auto& optimizer : variants()) {
     for (const int world_size : {1, 3}) {
       std::vector<std::vector<float>> ends;
       for (const bool overlap : {false, true}) {
         const auto values =
-            on_ranks(world_size, {.optimizer = onebit_adam_recipe(onebit), .overlap = overlap},
-                     [](Trial& trial) {
-                       trial.steps(15);
-                       return trial.values();
-                     });
+            on_ranks(world_size, {.optimizer = optimizer, .overlap = overlap}, [](Trial& trial) {
+              trial.steps(15);
+              return trial.values();
+            });
         ends.push_back(values[0]);
       }
       EXPECT_EQ(ends[0], ends[1]);
@@ -158,9 +160,9 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
 }
 
 TEST(OneBitAdam, ResumesExactlyInEveryPhase) {
-  for (const OneBitAdamOptions& onebit : variants()) {
+  for (const auto& optimizer : variants()) {
     for (const int at : {3, 7, 8, 12}) {
-      const TrialOptions options{.optimizer = onebit_adam_recipe(onebit)};
+      const TrialOptions options{.optimizer = optimizer};
       struct End {
         MemoryState saved, ended;
         std::vector<float> values, end_values;

@@ -145,17 +145,13 @@ TEST(OptimizerList, SuggestsOnlyWhatThereIs) {
       ADD_FAILURE() << typo << " was accepted";
     } catch (const Error& error) {
       const std::string message = error.what();
-      EXPECT_NE(message.find("must be one of Adam, AdamW, Lamb, FusedLamb, OneBitAdam"),
+      EXPECT_NE(message.find("must be one of Adam, AdamW, Lamb, FusedLamb, OneBitAdam, OneBitLamb"),
                 std::string::npos)
           << message;
-      for (const char* absent : {"OneBitLamb", "ZeroOneAdam"}) {
-        EXPECT_EQ(message.find(absent), std::string::npos) << message;
-      }
+      EXPECT_EQ(message.find("ZeroOneAdam"), std::string::npos) << message;
     }
   }
-  for (const char* absent : {R"({"type": "OneBitLamb"})", R"({"type": "ZeroOneAdam"})"}) {
-    expect_error(absent, "does not have yet");
-  }
+  expect_error(R"({"type": "ZeroOneAdam"})", "does not have yet");
   expect_error(R"({"type": "Lambb"})", "did you mean \"Lamb\"");
 }
 

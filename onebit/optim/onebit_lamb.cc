@@ -1,0 +1,126 @@
+#include "onebit/optim/onebit_lamb.h"
+
+#include <algorithm>
+
+#include "onebit/ops/lamb_update_formula.h"
+
+namespace onebit::optim {
+namespace {
+
+class OneBitLambRecipe : public OptimizerRecipe {
+ public:
+  explicit OneBitLambRecipe(const OneBitLambOptions& options) : options_(options) {}
+
+  double learning_rate() const override { return options_.lamb.adam.learning_rate; }
+  std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
+                                  const RunFacts& run) const override {
+    return std::make_unique<OneBitLamb>(options_, table, communicator, run);
+  }
+  std::string describe() const override { return optim::describe(options_.lamb); }
+  std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
+                                                        int world_size) const override {
+    return compression_rows(options_.onebit, run, world_size);
+  }
+  std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
+    return last_warmup_update(options_.onebit.freeze, run);
+  }
+  TransportRequest transport_request() const override { return options_.onebit.transport; }
+
+ private:
+  OneBitLambOptions options_;
+};
+
+// Cuts what a rank owns where tensors begin and into pieces of at most a block.
+std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
+                                    const std::vector<GradientSigns::OwnedRange>& owned) {
+  std::vector<ops::LambPart> parts;
+  for (const GradientSigns::OwnedRange& piece : owned) {
+    const auto ends_before = [](const ops::LambTensor& one, int64_t at) { return one.end <= at; };
+    auto tensor = std::lower_bound(tensors.begin(), tensors.end(), piece.range.begin, ends_before);
+    for (int64_t at = piece.range.begin; at < piece.range.end;) {
+      const int64_t end = std::min({piece.range.end, tensor->end, at + kernels::kBlockElements});
+      parts.push_back({.tensor = tensor - tensors.begin(),
+                       .begin = at,
+                       .end = end,
+                       .owned = piece.place + at - piece.range.begin});
+      if (end == tensor->end) ++tensor;
+      at = end;
+    }
+  }
+  std::sort(parts.begin(), parts.end(),
+            [](const ops::LambPart& a, const ops::LambPart& b) { return a.begin < b.begin; });
+  return parts;
+}
+
+OneBitAdamOptions with_moments_of(const OneBitLambOptions& options) {
+  OneBitAdamOptions result = options.onebit;
+  result.adam = options.lamb.adam;
+  return result;
+}
+
+}  // namespace
+
+OneBitLamb::OneBitLamb(const OneBitLambOptions& options, const params::Table& table,
+                       comm::Communicator& communicator, const RunFacts& run)
+    : OneBitAdam(with_moments_of(options), table, communicator, run),
+      lamb_(options.lamb, table),
+      parts_(parts_of(lamb_.tensors(), exchange().owned_ranges())),
+      squares_(Tensor::zeros(table.device(), DType::kF64,
+                             {static_cast<int64_t>(lamb_.tensors().size()), 2})) {}
+
+void OneBitLamb::dense_update(Context& context, params::Table& table, const Moments& moments,
+                              const StepInput& input) {
+  lamb_.step(context, table, moments, rule(), input);
+}
+
+void OneBitLamb::find_ratios(Context& context, const params::Table& table, double momentum_factor) {
+  ops::onebit_lamb_squares(context, {.value = table.values(),
+                                     .momentum = exchange().owned_momentum(),
+                                     .squares = squares_.view(),
+                                     .tensors = lamb_.tensors(),
+                                     .parts = parts_,
+                                     .momentum_factor = momentum_factor});
+  std::vector<double> squares(2 * lamb_.tensors().size());
+  copy(View::of(squares.data(), squares_.shape()), squares_.view());
+  communicator().all_reduce(std::span<double>(squares), comm::Reduction::kSum);
+  std::vector<float> ratios;
+  for (size_t i = 0; i < squares.size(); i += 2) {
+    ratios.push_back(ops::lamb_ratio(squares[i], squares[i + 1], lamb_.options().min_ratio,
+                                     lamb_.options().max_ratio));
+  }
+  copy(lamb_.ratios(), View::of(ratios.data(), lamb_.ratios().shape()));
+}
+
+void OneBitLamb::apply(Context& context, params::Table& table, const StepInput& input) {
+  const double momentum_factor = 1 / rule().momentum_weight();
+  find_ratios(context, table, momentum_factor);
+  const bool copies = table.compute_type() != DType::kF32;
+  ops::onebit_lamb_step(context, {.value = table.values(),
+                                  .compute_value = copies ? table.compute_values() : View(),
+                                  .momentum = normalized().momentum.view(),
+                                  .still = still().bitmap(),
+                                  .ratio = lamb_.ratios(),
+                                  .tensors = lamb_.tensors(),
+                                  .learning_rate = input.learning_rate,
+                                  .momentum_factor = momentum_factor});
+}
+
+int64_t OneBitLamb::state_bytes() const {
+  return OneBitAdam::state_bytes() + lamb_.size_bytes() + squares_.view().size_bytes();
+}
+
+std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOptions& options) {
+  return std::make_shared<OneBitLambRecipe>(options);
+}
+
+std::shared_ptr<const OptimizerRecipe> read_onebit_lamb(Keys& params) {
+  OneBitLambOptions options;
+  options.lamb = read_lamb_options(params);
+  read_compression(params, options.onebit);
+  for (const char* key : {"coeff_beta", "factor_max", "factor_min", "factor_threshold"}) {
+    params.accepted(key, "corrects DeepSpeed's frozen trust ratios; here they are exact");
+  }
+  return onebit_lamb_recipe(options);
+}
+
+}  // namespace onebit::optim

@@ -1,0 +1,80 @@
+#include "onebit/optim/onebit_lamb.h"
+
+#include <gtest/gtest.h>
+
+#include "onebit/optim/lamb.h"
+#include "tests/optim/trial.h"
+
+namespace onebit::optim {
+namespace {
+
+constexpr int64_t kFreeze = 30;
+
+const LambOptions kLamb{.adam = {.weight_decay = 0.1}};
+
+std::vector<float> ratios_of(Trial& trial) {
+  return dynamic_cast<OneBitLamb&>(trial.optimizer()).trust_ratios();
+}
+
+// Until the freeze the two are one.
+TEST(OneBitLamb, WarmsUpAsLamb) {
+  const auto world = comm::make_single_rank();
+  Trial plain(*world, {.optimizer = lamb_recipe(kLamb)});
+  Trial onebit(
+      *world,
+      {.optimizer = onebit_lamb_recipe({.lamb = kLamb, .onebit = {.freeze = {.step = kFreeze}}})});
+  plain.steps(kFreeze);
+  onebit.steps(kFreeze);
+  EXPECT_EQ(onebit.values(), plain.values());
+  EXPECT_EQ(onebit.optimizer().phase(), Phase::kCompressed);
+}
+
+// What arrives of a momentum are signs, whose norm is a quarter larger than the momentum's; the
+// ratios are those of the momentum that its owner keeps. That has some noise of the workers' signs,
+// which makes u longer by up to a tenth where gradients are noise as these are.
+TEST(OneBitLamb, RatiosAreThoseOfLamb) {
+  constexpr int kWorld = 4, kSteps = 12;
+  const auto plain = on_ranks(kWorld, {.optimizer = lamb_recipe(kLamb)}, [](Trial& trial) {
+    trial.steps(kFreeze + kSteps);
+    return dynamic_cast<Lamb&>(trial.optimizer()).trust_ratios();
+  });
+  const TrialOptions options{
+      .optimizer = onebit_lamb_recipe({.lamb = kLamb, .onebit = {.freeze = {.step = kFreeze}}})};
+  const auto onebit = on_ranks(kWorld, options, [](Trial& trial) {
+    trial.steps(kFreeze + kSteps);
+    return ratios_of(trial);
+  });
+  for (const auto& ratios : onebit) EXPECT_EQ(ratios, onebit[0]);
+  for (size_t tensor = 0; tensor < plain[0].size(); ++tensor) {
+    EXPECT_NEAR(onebit[0][tensor], plain[0][tensor], 0.1 * plain[0][tensor]) << tensor;
+  }
+}
+
+TEST(OneBitLamb, HoldsTheRatiosWithinTheirLimits) {
+  LambOptions held = kLamb;
+  held.min_ratio = held.max_ratio = 0.25;
+  const TrialOptions options{
+      .optimizer = onebit_lamb_recipe({.lamb = held, .onebit = {.freeze = {.step = 3}}})};
+  const auto ratios = on_ranks(2, options, [](Trial& trial) {
+    trial.steps(6);
+    return ratios_of(trial);
+  });
+  EXPECT_EQ(ratios[0], std::vector<float>(3, 0.25f));
+}
+
+// The one optimizer does not load what the other has saved.
+TEST(OneBitLamb, IsNotOneBitAdamInACheckpoint) {
+  const OneBitAdamOptions adam{.freeze = {.step = 3}};
+  const auto saved = on_ranks(2, {.optimizer = onebit_adam_recipe(adam)}, [](Trial& trial) {
+    trial.steps(5);
+    return trial.save();
+  });
+  const TrialOptions options{.optimizer = onebit_lamb_recipe({.onebit = adam})};
+  on_ranks(2, options, [&](Trial& trial) {
+    EXPECT_THROW(trial.load({saved[0], saved[1]}, trial.values(), 6), Error);
+    return 0;
+  });
+}
+
+}  // namespace
+}  // namespace onebit::optim
