@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "onebit/base/error.h"
-#include "onebit/compress/sub_block_scale.h"
 #include "onebit/device/memory.h"
 
 namespace onebit::compress {
@@ -137,8 +136,7 @@ void CompressedAllReduce::reduce(Context& context, InFlightBucket& in_flight) {
       .momentum = options_.owner_momentum
                       ? part_of(owner_momentum_.view(), owned_offsets_[bucket], elements)
                       : View(),
-      .beta = data.beta,
-      .lead = kMomentumLead,
+      .step = data.momentum,
       .blocks = {}};
   in_pieces(context, elements, [&](BlockRange blocks_now) {
     args.blocks = blocks_now;

@@ -37,7 +37,7 @@ struct CompressedBucket {
   View extras;      // f32 [blocks of the bucket]  in: this rank's; out: average; or empty
   View result;      // f32 [elements of the bucket]  where to put the output; empty: in `values`,
                     // which else are the caller's again when submit() returns
-  double beta = 0;  // of the owners' momentum in this step
+  MomentumStep momentum;  // of the owners in this step
 };
 
 // L2 norms over the last exchange of every bucket: this rank's part.

@@ -117,7 +117,7 @@ struct AveragedSigns {
   float share;           // 1 / ranks
   float* momentum;       // of the block, or null
   const uint8_t* still;  // of the block, or null
-  float beta, rest;      // rest: 1 - beta
+  float beta, weight;
   float lead;
 
   HWY_INLINE void load(const BitMasks& masks, int64_t element, Vector* group) const {
@@ -142,7 +142,7 @@ struct AveragedSigns {
       float* at = momentum + element + k * kLanes;
       const Vector before = hn::LoadU(F32(), at);
       const Vector moved =
-          hn::Add(hn::Mul(hn::Set(F32(), beta), before), hn::Mul(hn::Set(F32(), rest), group[k]));
+          hn::Add(hn::Mul(hn::Set(F32(), beta), before), hn::Mul(hn::Set(F32(), weight), group[k]));
       const auto is_still = masks.of(still_word, k);
       hn::StoreU(hn::IfThenElse(is_still, before, moved), F32(), at);
       const Vector ahead = hn::Add(moved, hn::Mul(hn::Set(F32(), lead), hn::Sub(moved, before)));

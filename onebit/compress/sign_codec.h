@@ -41,8 +41,19 @@ struct Encode {
 };
 void encode(Context& context, const Encode& args);
 
+// How an owner's momentum takes up an average: beta momentum + weight average.
+struct MomentumStep {
+  double beta = 0, weight = 1;
+  double lead = 0;  // of what is sent, see Average
+};
+
+// Of an average that is a sum over `updates` of Adam's with `beta1`, as if each had had its mean: the
+// momentum is that after the last of them, what is sent the mean of the momenta after each, with
+// kMomentumLead.
+MomentumStep momentum_step(double beta1, int64_t updates = 1);
+
 // The owner's step: a = (sum over ranks in rank order of what was decoded) / ranks, in f32. With a
-// momentum, that becomes momentum = beta momentum + (1 - beta) a, and the owner sends momentum +
+// momentum, that becomes momentum = beta momentum + weight a, and the owner sends momentum +
 // lead (momentum - momentum before) instead of a: the noise of the signs is then smoothed before it
 // is coded again, and the lead makes up for what signs delay (kMomentumLead). c = a (or what is
 // sent of the momentum) + residual, then as encode. Extras are averaged in rank order too, in f32.
@@ -53,7 +64,7 @@ struct Average {
   View chunk;          // u8 [chunk_bytes]  overwritten
   View block_squares;  // f64 [blocks, 2]  overwritten: squares of what is coded and of the residual
   View momentum;       // f32 [elements]  updated, but for still entries; empty: none
-  double beta = 0, lead = 0;
+  MomentumStep step;
   BlockRange blocks;  // what to do now
 };
 void average(Context& context, const Average& args);

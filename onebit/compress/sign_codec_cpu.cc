@@ -217,8 +217,9 @@ void average_blocks(const Average& args, int64_t begin, int64_t end) {
   float* momenta = args.momentum.data<float>();
   float padded_momentum[kBlock];
   uint8_t padded_still[kBlockBytes];
-  const auto beta = static_cast<float>(args.beta), rest = static_cast<float>(1 - args.beta);
-  const auto lead = static_cast<float>(args.lead);
+  const auto beta = static_cast<float>(args.step.beta);
+  const auto weight = static_cast<float>(args.step.weight);
+  const auto lead = static_cast<float>(args.step.lead);
   for (int64_t block = begin; block < end; ++block) {
     float extra = 0;
     for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -236,8 +237,8 @@ void average_blocks(const Average& args, int64_t begin, int64_t end) {
     const int64_t count = std::min(kBlock, elements - block * kBlock);
     code_block(sink, block, sink.residual, extra * share, [&](int64_t) {
       if (count == kBlock) {
-        return AveragedSigns{bits,     stride, scales.data(), ranks, share,
-                             momentum, still,  beta,          rest,  lead};
+        return AveragedSigns{bits,     stride, scales.data(), ranks,  share,
+                             momentum, still,  beta,          weight, lead};
       }
       padded.assign(static_cast<size_t>(ranks * kBlockBytes), 0);
       for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -258,7 +259,7 @@ void average_blocks(const Average& args, int64_t begin, int64_t end) {
                            momentum == nullptr ? nullptr : padded_momentum,
                            still == nullptr ? nullptr : padded_still,
                            beta,
-                           rest,
+                           weight,
                            lead};
     });
     if (momentum != nullptr && count < kBlock) std::copy_n(padded_momentum, count, momentum);

@@ -81,7 +81,7 @@ struct Averaged {
   int ranks;
   float share;       // 1 / ranks
   float* momentum;   // may be null
-  float beta, rest;  // rest: 1 - beta
+  float beta, weight;
   float lead;
 
   __device__ float signed_scale(int rank, int64_t block, int sub_block, int64_t element) const {
@@ -94,7 +94,7 @@ struct Averaged {
     for (int rank = 1; rank < ranks; ++rank) sum += signed_scale(rank, block, sub_block, element);
     if (momentum == nullptr) return sum * share;
     const float before = momentum[element];
-    const float moved = beta * before + rest * (sum * share);
+    const float moved = beta * before + weight * (sum * share);
     momentum[element] = moved;
     return moved + lead * (moved - before);
   }
@@ -274,9 +274,9 @@ void average(Context& context, const Average& args) {
                         .ranks = ranks,
                         .share = 1.0f / static_cast<float>(ranks),
                         .momentum = args.momentum.data<float>(),
-                        .beta = static_cast<float>(args.beta),
-                        .rest = static_cast<float>(1 - args.beta),
-                        .lead = static_cast<float>(args.lead)};
+                        .beta = static_cast<float>(args.step.beta),
+                        .weight = static_cast<float>(args.step.weight),
+                        .lead = static_cast<float>(args.step.lead)};
   average_blocks<<<blocks_of(sink.block_count, kWarpsPerBlock), kThreads, 0, door.stream()>>>(
       sink, source);
   check_launch("average_blocks");

@@ -80,13 +80,24 @@ class Engine {
   // Errors: max_skipped_steps steps in a row were not finite; names tensor, rank and step.
   std::optional<StepOutcome> step();
 
+  // Calls `work` while the table holds the values that all ranks have in common, where an optimizer
+  // makes updates of its own between exchanges: for what reads them for all ranks.
+  template <typename Work>
+  void with_common_values(const Work& work) {
+    optimizer_->show_common_values(context_, table_);
+    work();
+    optimizer_->restore_own_values(context_, table_);
+  }
+
   // Sets the values of all ranks to those of rank 0, which travel only if some rank differs, and
   // refreshes the compute copy. Call it after initialising or loading values by hand.
   void broadcast_values();
-  // Whether all ranks hold the same values, bit for bit. Collective.
+  // Whether all ranks hold the same values, bit for bit. Collective, in
+  // with_common_values().
   bool replicas_agree();
 
-  // Saves the engine's state: optimizer, loss scale, counters.
+  // Saves the engine's state: optimizer, loss scale, counters. In with_common_values(), where the
+  // values are saved too.
   void save(params::StateWriter& writer) const;
   // Errors: the state of another optimizer or shape. The values of the table must be loaded
   // already.

@@ -76,15 +76,17 @@ void onebit_normalize(Context& context, const OnebitNormalize& a) {
   check.view("block_square", a.block_square, DType::kF64, blocks_of(elements));
   check.view("block_flags", a.block_flags, DType::kU8, blocks_of(elements));
   if (!a.alone) {
-    check.view("extra", a.extra, DType::kF32, blocks_of(a.end - a.begin));
+    if (a.turn != kNoTurn) {
+      check.view("extra", a.extra, DType::kF32, blocks_of(a.end - a.begin));
+    }
     check.view("own_weight", a.own_weight, DType::kF32, sub_blocks_of(elements));
     check.view("energy", a.energy, DType::kF32, sub_blocks_of(elements));
     check.view("block_ratio", a.block_ratio, DType::kF32, blocks_of(elements));
     check.view("sketch", a.sketch, DType::kF32, blocks_of(elements));
     check.view("block_energy", a.block_energy, DType::kF32, blocks_of(elements));
     check.view("block_variance", a.block_variance, DType::kF32, blocks_of(elements));
-    check.that(a.turn >= 0 && a.turn <= kernels::kSubBlocks,
-               "turn must name a sub-block or the sketch");
+    check.that(a.turn >= kNoTurn && a.turn <= kernels::kSubBlocks,
+               "turn must name a sub-block, the sketch, or nothing");
   }
   check_blocks(check, a.begin, a.end, elements);
   if (!a.ranges.empty()) {

@@ -35,6 +35,9 @@ inline constexpr double kLargestFinite = 1e30;
 // The least variance of an entry that moves: 0 marks a still entry.
 inline constexpr float kSmallestVariance = 1.17549435e-38f;
 
+// The turn of an update after which nothing travels.
+inline constexpr int64_t kNoTurn = -1;
+
 enum BlockFlag : uint8_t {
   kBlockNotFinite = 1,   // some gradient was infinite or NaN, or too large for its variance
   kBlockStillMoved = 2,  // a still entry has a gradient
@@ -53,7 +56,7 @@ enum BlockFlag : uint8_t {
 //   sketch += (sum of +-g) / sqrt(sum of S)   of a block: signs that ranks share, see noise_signs
 //   block_energy += (sum of Q) / (sum of S)
 // Of them `extra` takes one and leaves 0: the energy of sub-block `turn` times turn_factor, or the
-// sketch when `turn` is kSubBlocks. Where the gradient of a block is not finite it is taken
+// sketch when `turn` is kSubBlocks; none when it is kNoTurn. Where the gradient of a block is not finite it is taken
 // as zero: normalized is 0, nothing else of the block moves.
 struct OnebitNormalize {
   ConstView gradient;                   // f32 [elements]
@@ -61,7 +64,7 @@ struct OnebitNormalize {
   std::span<const UpdateRange> ranges;  // from 0 to elements, or empty: no decay in the gradient
   View variance;                        // f32 [elements]  updated
   View normalized;                      // f32 [end - begin]  overwritten; 0 where still
-  View extra;                           // f32 [blocks of the range]  overwritten
+  View extra;                           // f32 [blocks of the range]  overwritten, but for kNoTurn
   ConstView own_weight;                 // f32 [sub-blocks]  share of the shape that is own, 0 to 1
   ConstView block_ratio;  // f32 [blocks]  g^2 of one rank over that of the average, 1 to ranks
   View energy;            // f32 [sub-blocks]  added to

@@ -203,6 +203,7 @@ void grow_travelling(const OnebitNormalize& args, int64_t begin, int64_t end,
     }
   }
   args.block_variance.data<float>()[block] = static_cast<float>(sums.variance);
+  if (args.turn == kNoTurn) return;
   const bool takes_sketch = args.turn == kSubBlocks;
   float& source = takes_sketch ? sketch : energies[args.turn];
   const double factor = takes_sketch ? 1 : args.turn_factor;

@@ -88,12 +88,28 @@ std::vector<float> GradientSigns::collect_momentum(double beta1) {
   return momentum;
 }
 
-void GradientSigns::begin(const Context& computing, double beta1, Work normalize, Work receive) {
-  beta1_ = beta1;
+void GradientSigns::begin(const Context& computing, const compress::MomentumStep& momentum,
+                          Work normalize, Work receive) {
+  momentum_step_ = momentum;
   normalize_ = std::move(normalize);
   receive_ = std::move(receive);
   normalize_seconds_ = 0;
   overlapped_.begin(computing, [this](Context& context, int64_t bucket) { send(context, bucket); });
+}
+
+void GradientSigns::visit(Context& context, const Work& work) {
+  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+    work(context, bucket_at(bucket, 0));
+  }
+}
+
+void GradientSigns::scale_server_residual(double factor) {
+  const View residual = all_reduce_->server_residual();
+  if (residual.elements() == 0) return;
+  std::vector<float> values(static_cast<size_t>(residual.elements()));
+  copy(view_of(values), residual);
+  for (float& one : values) one = static_cast<float>(one * factor);
+  copy(residual, view_of(values));
 }
 
 GradientSigns::Bucket GradientSigns::bucket_at(int64_t bucket, int slot) const {
@@ -117,7 +133,7 @@ void GradientSigns::send(Context& context, int64_t bucket) {
                        .still = still_.rows(data.range.begin / 8, (data.range.end + 7) / 8),
                        .extras = data.extra,
                        .result = momentum_.rows(data.range.begin, data.range.end),
-                       .beta = beta1_});
+                       .momentum = momentum_step_});
 }
 
 void GradientSigns::received(Context& context, int64_t bucket) {

@@ -51,9 +51,14 @@ class GradientSigns {
 
   // One step is begin, ready for ranges (or for none), finish. `computing` is the context that
   // makes the gradients; it outlives the step.
-  void begin(const Context& computing, double beta1, Work normalize, Work receive);
+  void begin(const Context& computing, const compress::MomentumStep& momentum, Work normalize,
+             Work receive);
   void ready(params::Range range) { overlapped_.ready({range.begin, range.end}); }
   void finish(Context& context) { overlapped_.finish(context); }
+  // Without an exchange: calls `work` for every bucket, on this thread.
+  void visit(Context& context, const Work& work);
+  // Multiplies what the owners have not sent yet.
+  void scale_server_residual(double factor);
 
   // The exact momentum of what this rank owns, f32 [owned elements]; with one rank all of it.
   ConstView owned_momentum() const;
@@ -94,7 +99,7 @@ class GradientSigns {
   std::array<Tensor, compress::CompressedAllReduce::kBucketsInFlight> extra_;
   std::vector<int> slot_of_;  // [buckets]
   Work normalize_, receive_;
-  double beta1_ = 0;
+  compress::MomentumStep momentum_step_;
   double normalize_seconds_ = 0;
   compress::CompressedAllReduce* all_reduce_ = nullptr;  // overlapped_ keeps it
   comm::OverlappedExchange overlapped_;                  // last: its thread uses the members above

@@ -40,6 +40,7 @@ void NoiseRatio::start() {
     local_[group] = static_cast<float>(kCycle * blocks * world_size_);
   }
   local_norm_ = average_norm_ = 0;
+  cycles_ = 0;
 }
 
 double NoiseRatio::ratio_of(double local, double average) const {
@@ -49,8 +50,9 @@ double NoiseRatio::ratio_of(double local, double average) const {
 
 void NoiseRatio::follow(comm::Communicator& communicator, const Cycle& cycle) {
   const size_t groups = local_.size();
-  std::vector<double> local(groups + 1, 0.0), average(groups, 0.0);
-  double average_norm = 0;
+  // Then the sums of all groups: the second is the same on every rank but for rounding, as each
+  // adds up variances of its own.
+  std::vector<double> local(groups + 2, 0.0), average(groups, 0.0);
   for (size_t block = 0; block < static_cast<size_t>(blocks_); ++block) {
     const size_t group = block / static_cast<size_t>(kBlocksInGroup);
     const double energy = cycle.energy[block], variance = cycle.variance[block];
@@ -58,20 +60,20 @@ void NoiseRatio::follow(comm::Communicator& communicator, const Cycle& cycle) {
     local[group] += energy;
     local[groups] += energy * variance;
     average[group] += square;
-    average_norm += square * variance;
+    local[groups + 1] += square * variance;
   }
   communicator.all_reduce(std::span(local), comm::Reduction::kSum);
   const auto approach = [](auto& mean, double value, double weight) {
     const double before = mean;
     mean = static_cast<std::decay_t<decltype(mean)>>(before + weight * (value - before));
   };
+  const double weight = std::max(kWeight, 1 / static_cast<double>(++cycles_));
   for (size_t group = 0; group < groups; ++group) {
-    approach(local_[group], local[group] / world_size_, kWeight);
-    approach(average_[group], average[group], kWeight);
+    approach(local_[group], local[group] / world_size_, weight);
+    approach(average_[group], average[group], weight);
   }
-  const double weight = local_norm_ > 0 ? kWeight : 1;
   approach(local_norm_, local[groups] / world_size_, weight);
-  approach(average_norm_, average_norm, weight);
+  approach(average_norm_, local[groups + 1] / world_size_, weight);
 }
 
 std::vector<float> NoiseRatio::ratios() const {
@@ -90,6 +92,7 @@ double NoiseRatio::norm_ratio() const {
 void NoiseRatio::save(params::StateWriter& writer) const {
   writer.scalar("noise_ranks", world_size_);
   writer.scalar("noise_norms", Json{local_norm_, average_norm_});
+  writer.scalar("noise_cycles", cycles_);
   writer.replicated("noise_local", view_of(local_));
   writer.replicated("noise_average", view_of(average_));
 }
@@ -101,6 +104,9 @@ void NoiseRatio::load(const params::StateReader& reader) {
   const Json norms = reader.scalar("noise_norms");
   local_norm_ = norms.at(0).get<double>();
   average_norm_ = norms.at(1).get<double>();
+  const Json cycles = reader.scalar("noise_cycles");
+  // A checkpoint of an older onebit, which gave each cycle the same weight.
+  cycles_ = cycles.is_null() ? static_cast<int64_t>(1 / kWeight) : cycles.get<int64_t>();
   reader.replicated("noise_local", view_of(local_));
   reader.replicated("noise_average", view_of(average_));
   if (saved == world_size_) return;

@@ -7,7 +7,8 @@
 // product <z, g> is linear in g, so its mean over ranks is <z, average>, whose square has the
 // expectation |average|^2 (Alon, Matias, Szegedy 1996). So one number a block and cycle that
 // travels beside the signs says, without bias, how large the average is. A group of blocks adds
-// its numbers up, and a running mean of weight 0.04 over cycles of nine updates follows them.
+// its numbers up, and their mean over cycles of nine updates, a running one of weight 0.04 after 25
+// cycles, follows them.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class NoiseRatio {
   static constexpr int64_t kBlocksInGroup = 16;
   static constexpr double kWeight = 0.04;
 
-  // The ratio starts from noise alone; the first cycles correct it.
+  // The ratio starts from noise alone; the first cycle replaces that.
   NoiseRatio(int64_t blocks, int world_size);
 
   // Sums of one cycle, f32 [blocks] as ops::OnebitNormalize makes them: of this rank's squared
@@ -55,6 +56,7 @@ class NoiseRatio {
   // buffer in units of the gradient.
   std::vector<float> local_, average_;
   double local_norm_ = 0, average_norm_ = 0;
+  int64_t cycles_ = 0;  // followed so far
 };
 
 }  // namespace onebit::optim

@@ -8,6 +8,7 @@
 #include "onebit/base/log.h"
 #include "onebit/comm/chunked.h"
 #include "onebit/compress/bucket_size.h"
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/onebit_update.h"
 #include "onebit/optim/saved_state.h"
 
@@ -71,12 +72,12 @@ std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params) {
   OneBitAdamOptions options;
   options.adam = read_adam_options(params);
   refuse_arithmetics(params);
-  read_compression(params, options);
+  options.freeze = read_freeze_options(params);
+  read_exchange(params, options);
   return onebit_adam_recipe(options);
 }
 
-void read_compression(Keys& params, OneBitAdamOptions& options) {
-  options.freeze = read_freeze_options(params);
+void read_exchange(Keys& params, OneBitAdamOptions& options) {
   params.counts("exp_avg_mask", options.moving_rows,
                 "{tensor name: rows that move}; later rows stay still in the compressed phase");
   params.fixed("eps_inside_sqrt", false, "eps stands outside the root");
@@ -107,7 +108,8 @@ Phase OneBitAdam::phase() const {
 }
 
 GradientNeed OneBitAdam::gradient_need() const {
-  return phase() == Phase::kWarmup ? GradientNeed::kAveragedOverRanks : GradientNeed::kLocalOnly;
+  const bool averages = phase() == Phase::kWarmup || plan().averages;
+  return averages ? GradientNeed::kAveragedOverRanks : GradientNeed::kLocalOnly;
 }
 
 bool OneBitAdam::observes_local_gradients() const {
@@ -171,17 +173,20 @@ void OneBitAdam::freeze(Context& context, params::Table& table) {
 void OneBitAdam::begin_step(Context& computing, params::Table& table, const StepInput& input) {
   ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
   begun_ = true;
+  plan_ = plan();
+  if (!plan_.exchanges) return;
   exchange_.begin(
-      computing, rule_.beta1(input),
+      computing, compress::momentum_step(rule_.beta1(input), plan_.updates),
       [this, &table, input](Context& context, const Bucket& bucket) {
         normalize(context, table, input, bucket);
+        before_sending(context, bucket);
       },
       [this, input](Context& context, const Bucket& bucket) { receive(context, input, bucket); });
 }
 
 void OneBitAdam::gradients_ready(params::Range range) {
   ONEBIT_INVARIANT(begun_);
-  exchange_.ready(range);
+  if (plan_.exchanges) exchange_.ready(range);
 }
 
 void OneBitAdam::normalize(Context& context, const params::Table& table, const StepInput& input,
@@ -198,12 +203,27 @@ void OneBitAdam::normalize(Context& context, const params::Table& table, const S
       .end = bucket.range.end,
       .gradient_scale = agreement_.scale(context, table.gradients(), input, bucket.index),
       .epsilon = options_.adam.epsilon};
-  level_.prepare(args, rule_.next_variance_memory());
+  if (plan_.averages) {
+    args.alone = true;
+    args.beta2 = plan_.variance_memory;
+    ops::fill(context, bucket.extra, 0.0f);
+  } else {
+    level_.prepare(args, plan_.variance_memory, plan_.exchanges);
+  }
   agreement_.prepare(args);
   ops::onebit_normalize(context, args);
 }
 
+void OneBitAdam::update_locally(Context& context, const params::Table& table,
+                                const StepInput& input) {
+  exchange_.visit(context, [&](Context& computing, const Bucket& bucket) {
+    normalize(computing, table, input, bucket);
+    keep_local(computing, input, bucket);
+  });
+}
+
 void OneBitAdam::receive(Context& context, const StepInput& input, const Bucket& bucket) {
+  if (plan_.averages) return;
   ops::OnebitMomentum args{.momentum = normalized().momentum.view(),
                            .variance = normalized().variance.view(),
                            .normalized = alone() ? ConstView(bucket.normalized) : ConstView(),
@@ -211,7 +231,7 @@ void OneBitAdam::receive(Context& context, const StepInput& input, const Bucket&
                            .begin = bucket.range.begin,
                            .end = bucket.range.end,
                            .beta1 = rule_.beta1(input)};
-  level_.prepare(args, rule_.next_variance_memory());
+  level_.prepare(args, plan_.variance_memory);
   ops::onebit_momentum(context, args);
   level_.receive(context, bucket.extra, bucket.range.begin);
 }
@@ -221,13 +241,8 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
   if (!begun_) begin_step(context, table, input);
   begun_ = false;
   StepReport report{.phase = Phase::kCompressed};
-  exchange_.finish(context);
-  const Stopwatch watch;
-  const compress::ResidualNorms norms = exchange_.norms();
-  report.sent_norm = norms.values;
-  report.residual_norm = norms.worker_residual;
-  report.compress_seconds = exchange_.compress_seconds();
-  report.wait_seconds = exchange_.wait_seconds();
+  const Stopwatch watch = plan_.exchanges ? finish_exchange(context, report) : Stopwatch();
+  if (!plan_.exchanges) update_locally(context, table, input);
   rule_.advance(input);
 
   std::vector<uint8_t> touched = still_.touched_rows(table.gradients(), agreement_.read_flags());
@@ -238,7 +253,7 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
   if (agreed.limited_square < agreed.square) {
     report.clip_coefficient = std::sqrt(agreed.limited_square / agreed.square);
   }
-  level_.end_exchange(context);
+  end_update(context);
   report.norm_ratio = level_.norm_ratio();
   if (agreed.finite) {
     const int64_t still_before = still_.count();
@@ -246,10 +261,32 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
     report.woken_elements = still_before - still_.count();
     apply(context, table, input);
     ++updates_;
+  } else {
+    discard(context, table, input);
   }
   report.still_elements = still_.count();
   report.update_seconds = watch.seconds();
   return report;
+}
+
+Stopwatch OneBitAdam::finish_exchange(Context& context, StepReport& report) {
+  exchange_.finish(context);
+  const Stopwatch watch;
+  const compress::ResidualNorms norms = exchange_.norms();
+  report.sent_norm = norms.values;
+  report.residual_norm = norms.worker_residual;
+  report.compress_seconds = exchange_.compress_seconds();
+  report.wait_seconds = exchange_.wait_seconds();
+  return watch;
+}
+
+void OneBitAdam::end_update(Context& context) {
+  if (plan_.averages) return;
+  if (plan_.exchanges) {
+    level_.end_exchange(context);
+  } else {
+    level_.end_update();
+  }
 }
 
 void OneBitAdam::wake(const params::Table& table, const StepInput& input,

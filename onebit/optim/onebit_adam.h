@@ -27,6 +27,7 @@
 #include <variant>
 #include <vector>
 
+#include "onebit/base/clock.h"
 #include "onebit/optim/adam_rule.h"
 #include "onebit/optim/freeze_rule.h"
 #include "onebit/optim/gradient_agreement.h"
@@ -71,26 +72,47 @@ class OneBitAdam : public Optimizer {
   const NormalizedMoments& normalized() const { return std::get<NormalizedMoments>(state_); }
 
  protected:
-  // What 1-bit LAMB does its own way. It names its state in checkpoints; makes an update of the
-  // warm-up from averaged gradients, moments included; and moves the values by the momentum that
-  // has arrived.
-  virtual const char* state_name() const { return "onebit_adam"; }
-  virtual void dense_update(Context&, params::Table&, const Moments&, const StepInput&);
-  virtual void apply(Context&, params::Table&, const StepInput&);
-
-  comm::Communicator& communicator() const { return communicator_; }
-  AdamRule& rule() { return rule_; }
-  const StillEntries& still() const { return still_; }
-  const GradientSigns& exchange() const { return exchange_; }
-
- private:
   using Bucket = GradientSigns::Bucket;
 
+  // How an update of the compressed phase is made.
+  struct UpdatePlan {
+    bool averages = false;       // its gradients come averaged over ranks, and so does its variance
+    bool exchanges = true;       // false: this rank goes on with its own gradients
+    int64_t updates = 1;         // whose gradients this exchange sends
+    double variance_memory = 1;  // the fraction of the variance that it keeps
+  };
+
+  // What the optimizers made of this one do their own way. Of the warm-up: an update from averaged
+  // gradients, moments included.
+  virtual const char* state_name() const { return "onebit_adam"; }
+  virtual void dense_update(Context&, params::Table&, const Moments&, const StepInput&);
+  // Of the compressed phase: how the next update is made; what happens to a bucket between
+  // normalizing and sending it, or instead of sending it; and how the values move by the momentum,
+  // or do not because some gradient was not finite.
+  virtual UpdatePlan plan() const { return {.variance_memory = rule_.next_variance_memory()}; }
+  virtual void before_sending(Context&, const Bucket&) {}
+  virtual void keep_local(Context&, const StepInput&, const Bucket&) {}
+  virtual void apply(Context&, params::Table&, const StepInput&);
+  virtual void discard(Context&, params::Table&, const StepInput&) {}
+
   bool alone() const { return communicator_.world_size() == 1; }
+  int64_t updates() const { return updates_; }
+  const UpdatePlan& current_plan() const { return plan_; }
+  comm::Communicator& communicator() const { return communicator_; }
+  AdamRule& rule() { return rule_; }
+  const AdamRule& rule() const { return rule_; }
+  const StillEntries& still() const { return still_; }
+  GradientSigns& exchange() { return exchange_; }
+
+ private:
   StepReport warmup_step(Context&, params::Table&, const StepInput&);
   void freeze(Context&, params::Table&);
   StepReport compressed_step(Context&, params::Table&, const StepInput&);
   void normalize(Context&, const params::Table&, const StepInput&, const Bucket&);
+  void update_locally(Context&, const params::Table&, const StepInput&);
+  // Returns a watch that started when the last bucket had arrived.
+  Stopwatch finish_exchange(Context&, StepReport&);
+  void end_update(Context&);
   void receive(Context&, const StepInput&, const Bucket&);
   void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
   void load_compressed(const params::StateReader&);
@@ -108,6 +130,7 @@ class OneBitAdam : public Optimizer {
   VarianceLevel level_;
   GradientAgreement agreement_;
   bool begun_ = false;
+  UpdatePlan plan_;         // of the update that has begun
   GradientSigns exchange_;  // last: its thread uses the members above
 };
 
@@ -115,8 +138,8 @@ class OneBitAdam : public Optimizer {
 std::vector<std::pair<std::string, std::string>> compression_rows(const OneBitAdamOptions& options,
                                                                   const RunFacts& run,
                                                                   int world_size);
-// The keys of both 1-bit optimizers but for those of the moments.
-void read_compression(Keys& params, OneBitAdamOptions& options);
+// The keys of all 1-bit optimizers but for those of the moments and of the freeze.
+void read_exchange(Keys& params, OneBitAdamOptions& options);
 
 std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options);
 std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params);

@@ -116,7 +116,8 @@ std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOption
 std::shared_ptr<const OptimizerRecipe> read_onebit_lamb(Keys& params) {
   OneBitLambOptions options;
   options.lamb = read_lamb_options(params);
-  read_compression(params, options.onebit);
+  options.onebit.freeze = read_freeze_options(params);
+  read_exchange(params, options.onebit);
   for (const char* key : {"coeff_beta", "factor_max", "factor_min", "factor_threshold"}) {
     params.accepted(key, "corrects DeepSpeed's frozen trust ratios; here they are exact");
   }

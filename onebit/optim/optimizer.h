@@ -118,6 +118,13 @@ class Optimizer {
   // no state changes. Not between begin_step() and step().
   virtual void skip_step() {}
 
+  // Where ranks make updates of their own between exchanges, their values differ meanwhile. The
+  // first puts the common values, those after the last exchange, into the table and keeps this
+  // rank's; the second takes it back. save() is called in between, and whatever else reads the
+  // values for all ranks: evaluation, comparison, a model's files.
+  virtual void show_common_values(Context&, params::Table&) {}
+  virtual void restore_own_values(Context&, params::Table&) {}
+
   // save() writes everything that an exact resume needs, residuals of this rank included. load()
   // expects an optimizer of the same configuration; at another world size residuals are
   // re-distributed, and the ranks read them together: collective.

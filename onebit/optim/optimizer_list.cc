@@ -4,6 +4,7 @@
 #include "onebit/optim/lamb.h"
 #include "onebit/optim/onebit_adam.h"
 #include "onebit/optim/onebit_lamb.h"
+#include "onebit/optim/zero_one_adam.h"
 
 namespace onebit::optim {
 namespace {
@@ -21,16 +22,19 @@ constexpr OptimizerEntry kOptimizers[] = {
     {"FusedLamb", read_lamb},
     {"OneBitAdam", read_onebit_adam},
     {"OneBitLamb", read_onebit_lamb},
+    {"ZeroOneAdam", read_zero_one_adam},
 };
 
 }  // namespace
 
 std::shared_ptr<const OptimizerRecipe> read_optimizer(Keys section) {
-  // DeepSpeed's other is no slip of the pen, and nothing is suggested for it.
+  // DeepSpeed's others are no slips of the pen, and are not suggested.
   Kinds kinds = {.any_case = true,
                  .required = true,
-                 .elsewhere = {"ZeroOneAdam"},
-                 .instead = "use OneBitAdam for compressed exchange, AdamW or Lamb without"};
+                 .elsewhere = {"Adagrad", "Lion", "MuAdam", "MuAdamW", "MuSGD"},
+                 .instead =
+                     "use AdamW or Lamb, or OneBitAdam, OneBitLamb or ZeroOneAdam for "
+                     "compressed exchange"};
   for (const OptimizerEntry& entry : kOptimizers) kinds.names.emplace_back(entry.name);
   std::shared_ptr<const OptimizerRecipe> recipe;
   section.kinds(kinds, "the optimizer, in any case of letters",

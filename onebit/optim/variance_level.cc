@@ -61,11 +61,13 @@ void VarianceLevel::show_ratios() {
   copy(ratio_.view(), ConstView::of(ratios.data(), ratio_.shape()));
 }
 
-int64_t VarianceLevel::updates_in_turn() const {
-  return std::min(kTurns, exchanges_ + 1);
+void VarianceLevel::restart() {
+  exchanges_ = updates_ = 0;
+  left_at_ = {};
 }
 
-void VarianceLevel::prepare(ops::OnebitNormalize& args, double variance_memory) const {
+void VarianceLevel::prepare(ops::OnebitNormalize& args, double variance_memory,
+                            bool exchanges) const {
   args.own_weight = own_weight_.view();
   args.block_ratio = ratio_.view();
   args.energy = energy_.view();
@@ -74,8 +76,8 @@ void VarianceLevel::prepare(ops::OnebitNormalize& args, double variance_memory) 
   args.block_variance = block_variance_.view();
   args.beta2 = variance_memory;
   args.turn_factor = 1 / static_cast<double>(updates_in_turn());
-  args.turn = turn();
-  args.sketch_key = static_cast<uint64_t>(exchanges_ + 1);
+  args.turn = exchanges ? turn() : ops::kNoTurn;
+  args.sketch_key = static_cast<uint64_t>(updates_ + 1);
   args.alone = alone();
 }
 
@@ -93,6 +95,8 @@ void VarianceLevel::receive(Context& context, ConstView extra, int64_t begin) co
 
 void VarianceLevel::end_exchange(Context& context) {
   const bool ends_cycle = turn() == kSketchTurn;
+  ++updates_;
+  left_at_[static_cast<size_t>(turn())] = updates_;
   ++exchanges_;
   if (alone() || !ends_cycle) return;
   const std::vector<float> energy = host_copy(block_energy_), variance = host_copy(block_variance_);
@@ -104,6 +108,7 @@ void VarianceLevel::end_exchange(Context& context) {
 
 void VarianceLevel::save(params::StateWriter& writer) const {
   writer.scalar("exchanges", exchanges_);
+  writer.scalar("turns", Json{{"updates", updates_}, {"left_at", left_at_}});
   noise_.save(writer);
   if (alone()) return;
   writer.own("energy", energy_.view());
@@ -112,16 +117,30 @@ void VarianceLevel::save(params::StateWriter& writer) const {
 }
 
 void VarianceLevel::load(const params::StateReader& reader) {
-  exchanges_ = 0;
+  restart();
   noise_.load(reader);
   if (alone()) return;
   show_ratios();
   if (reader.saved_world_size() != communicator_.world_size()) return;
   exchanges_ = reader.scalar("exchanges").get<int64_t>();
+  load_turns(reader.scalar("turns"));
   const int rank = communicator_.rank();
   restore(energy_, reader, "energy", rank);
   restore(sketch_, reader, "sketch", rank);
   restore(block_energy_, reader, "block_energy", rank);
+}
+
+void VarianceLevel::load_turns(const Json& turns) {
+  if (!turns.is_null()) {
+    updates_ = turns.at("updates").get<int64_t>();
+    left_at_ = turns.at("left_at").get<std::array<int64_t, kTurns>>();
+    return;
+  }
+  // Checkpoints of an older onebit, which exchanged in every update.
+  updates_ = exchanges_;
+  for (int64_t at = std::max<int64_t>(0, exchanges_ - kTurns); at < exchanges_; ++at) {
+    left_at_[static_cast<size_t>(at % kTurns)] = at + 1;
+  }
 }
 
 int64_t VarianceLevel::size_bytes() const {

@@ -2,11 +2,13 @@
 // variance within a sub-block is each rank's own; its sum follows the squared gradients of all
 // ranks, through one number for each block that travels beside the signs: the energies of the
 // sub-blocks in turns, then the sketch from which the noise ratio is computed (noise_ratio.h,
-// ops/onebit_update.h). Nine exchanges are a cycle.
+// ops/onebit_update.h). Nine exchanges are a cycle; there may be updates without one between them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "onebit/base/json_fwd.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
 #include "onebit/ops/onebit_update.h"
@@ -21,16 +23,19 @@ class VarianceLevel {
   // With one rank nothing is needed and nothing is reserved.
   VarianceLevel(const params::Table& table, comm::Communicator& communicator);
 
-  // Fill in the arguments of the passes over a bucket: before it leaves, and when it has arrived.
-  // `variance_memory`: the fraction of the variance that an update keeps.
-  void prepare(ops::OnebitNormalize& args, double variance_memory) const;
+  // Fill in the arguments of the passes over a bucket: before it leaves (or does not, without
+  // `exchanges`), and when it has arrived. `variance_memory`: the fraction of the variance that an
+  // update keeps.
+  void prepare(ops::OnebitNormalize& args, double variance_memory, bool exchanges = true) const;
   void prepare(ops::OnebitMomentum& args, double variance_memory) const;
   // The extras of the blocks from element `begin` on, f32, averaged over ranks.
   void receive(Context&, ConstView extra, int64_t begin) const;
   // Called when all buckets of an exchange have arrived. Collective.
   void end_exchange(Context&);
+  // Called at the end of an update without an exchange.
+  void end_update() { ++updates_; }
   // The next exchange begins a cycle.
-  void restart() { exchanges_ = 0; }
+  void restart();
 
   double norm_ratio() const { return noise_.norm_ratio(); }
 
@@ -49,13 +54,15 @@ class VarianceLevel {
   bool alone() const { return communicator_.world_size() == 1; }
   int64_t turn() const { return exchanges_ % kTurns; }
   // The number of updates whose energy is summed in the number that travels now.
-  int64_t updates_in_turn() const;
+  int64_t updates_in_turn() const { return updates_ + 1 - left_at_[static_cast<size_t>(turn())]; }
   void show_ratios();
+  void load_turns(const Json& turns);
 
   comm::Communicator& communicator_;
   NoiseRatio noise_;
   // Exchanges since the freeze, or since a resume on another number of ranks.
-  int64_t exchanges_ = 0;
+  int64_t exchanges_ = 0, updates_ = 0;
+  std::array<int64_t, kTurns> left_at_{};  // the updates when the number of a turn left last
   // For every sub-block: the share of the variance's shape that is this rank's own; its energy.
   Tensor own_weight_, energy_;
   // For every block: see ops::OnebitNormalize. `mean_sketch_` is the average over ranks.

@@ -68,8 +68,9 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
           place);
   engine::suggest_other_checkpoints(saved.other_tags,
                                     [&] { load_values(table, saved.model_folder, {}); });
-  engine.load(saved.shards);
+  // Before the optimizer, which may put this rank's own values into the table.
   engine.broadcast_values();
+  engine.load(saved.shards);
   std::vector<std::string> report = {
       fmt::format("resumed from {} at step {}", saved.tag, saved.step)};
   for (auto& line :

@@ -241,11 +241,13 @@ Evaluation Session::evaluate() {
 }
 
 void Session::evaluate_into(TrainingLog& log) {
-  Evaluation evaluation = evaluate();
-  const bool better = !task_.kept_by().empty() && best_.is_better(evaluation.record);
-  if (better) evaluation.line += ", the best so far: kept";
-  log.evaluated(evaluated_step_, samples_, evaluation);
-  if (better) keep(evaluation);
+  engine_->with_common_values([&] {
+    Evaluation evaluation = evaluate();
+    const bool better = !task_.kept_by().empty() && best_.is_better(evaluation.record);
+    if (better) evaluation.line += ", the best so far: kept";
+    log.evaluated(evaluated_step_, samples_, evaluation);
+    if (better) keep(evaluation);
+  });
 }
 
 void Session::keep(const Evaluation& evaluation) {
@@ -263,7 +265,8 @@ void Session::before_training(TrainingLog& log) {
 
 void Session::after_training() {
   const bool wanted = task_.evaluation_times().first_values;
-  if (wanted && finished() && !after_) evaluate();  // the log has it already
+  if (!wanted || !finished() || after_) return;
+  engine_->with_common_values([&] { evaluate(); });  // the log has it already
 }
 
 Rows Session::results() const {
@@ -291,11 +294,13 @@ void Session::save_checkpoint() {
   Json state = {{"samples", samples_}};
   state.update(source_->position(static_cast<uint64_t>(samples_)));
   if (best_.best()) state["best"] = to_json(*best_.best());
-  save_run(checkpoints_, *engine_, table_, task_.description(), recipe_, std::move(state));
-  const bool keeps_last = !task_.kept_by().empty() && !task_.evaluation_times().any();
-  if (keeps_last && finished() && communicator_.rank() == 0) {
-    best_.write(table_, task_.description());
-  }
+  engine_->with_common_values([&] {
+    save_run(checkpoints_, *engine_, table_, task_.description(), recipe_, std::move(state));
+    const bool keeps_last = !task_.kept_by().empty() && !task_.evaluation_times().any();
+    if (keeps_last && finished() && communicator_.rank() == 0) {
+      best_.write(table_, task_.description());
+    }
+  });
 }
 
 }  // namespace onebit::training

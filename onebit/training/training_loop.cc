@@ -23,7 +23,9 @@ bool is_due(int64_t step, int64_t every) {
 }
 
 void require_agreement(Session& run, int64_t step) {
-  require(run.engine().replicas_agree(),
+  bool agree = true;
+  run.engine().with_common_values([&] { agree = run.engine().replicas_agree(); });
+  require(agree,
           "step {}: the ranks no longer hold the same values; this is a fault of memory, of the "
           "network or of onebit. Resume from the last checkpoint",
           step);

@@ -67,7 +67,7 @@ inline void exchange(Context& context, CompressedAllReduce& exchange, std::vecto
                      .still = part(all_still, begin / 8, (end + 7) / 8),
                      .extras = part(all_extras, begin / kBlockElements, blocks_in(end)),
                      .result = part(all_results, begin, end),
-                     .beta = beta});
+                     .momentum = momentum_step(beta)});
   }
   exchange.finish(context);
   mirror.bring_back();

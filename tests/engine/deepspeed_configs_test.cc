@@ -110,8 +110,8 @@ TEST(DeepSpeedConfigs, WhatIsAskedAndNotThereIsRefusedByName) {
   const std::pair<std::string, const char*> refused[] = {
       {R"("optimizer": {"type": "OneBitLamb", "params": {"lr": 2e-3, "eps_inside_sqrt": true}})",
        "optimizer.params.eps_inside_sqrt"},
-      {R"("optimizer": {"type": "ZeroOneAdam", "params": {"var_freeze_step": 12}})",
-       "optimizer.type"},
+      {R"("optimizer": {"type": "ZeroOneAdam", "params": {"freeze_step": 12}})",
+       "optimizer.params.freeze_step"},
       {R"("optimizer": {"type": "Adam", "params": {"max_grad_norm": 1}})",
        "optimizer.params.max_grad_norm"},
       {adam + R"(, "zero_optimization": {"stage": 2})", "zero_optimization.stage"},

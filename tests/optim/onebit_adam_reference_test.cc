@@ -206,8 +206,9 @@ class Restatement {
       }
       average += rounded(mean) * rounded(mean);
     }
-    local_ += 0.04 * (local - local_);
-    average_ += 0.04 * (average - average_);
+    const double weight = std::max(0.04, 1.0 / ++cycles_);
+    local_ += weight * (local - local_);
+    average_ += weight * (average - average_);
   }
 
   Doubles values_;
@@ -220,7 +221,8 @@ class Restatement {
   std::vector<uint8_t> still_;
   int64_t exchanges_ = 0;
   std::vector<Doubles> own_, energy_, sketch_, block_energy_;  // [ranks]
-  double local_ = 0, average_ = 0;                             // one group of blocks
+  int cycles_ = 0;
+  double local_ = 0, average_ = 0;  // one group of blocks
 };
 
 void expect_restatement(std::shared_ptr<const OptimizerRecipe> optimizer, bool lamb) {
@@ -247,15 +249,19 @@ void expect_restatement(std::shared_ptr<const OptimizerRecipe> optimizer, bool l
   Restatement expected(start.values(), exists, decays, looked_up, tensors);
   for (int64_t step = 1; step <= kSteps; ++step) expected.step(step);
   // A sign whose argument is within rounding of zero may fall the other way, and error feedback
-  // then takes another course there: such elements are few and stay within a few updates.
-  int64_t apart = 0;
+  // then takes another course there: such elements are few and stay within a few updates. So may the
+  // code of a scale, which a whole block of elements is sent with: one block may be apart.
+  std::map<int64_t, int64_t> apart_in;
+  int64_t apart = 0, most_in_block = 0;
   for (const int64_t place : start.places()) {
     const auto i = static_cast<size_t>(place);
     const double difference = std::abs(expected.values()[i] - found[0][i]);
     ASSERT_LT(difference, 0.01) << i;
-    apart += difference > 2e-5 ? 1 : 0;
+    if (difference <= 2e-5) continue;
+    ++apart;
+    most_in_block = std::max(most_in_block, ++apart_in[place / kBlock]);
   }
-  EXPECT_LT(apart, static_cast<int64_t>(start.places().size() / 200));
+  EXPECT_LT(apart - most_in_block, static_cast<int64_t>(start.places().size() / 200));
 }
 
 TEST(OneBitReference, AdamOfFourRanksFollowsTheRestatement) {

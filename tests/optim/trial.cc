@@ -87,9 +87,18 @@ std::vector<float> Trial::values() const {
   return {values, values + table_.size_elements()};
 }
 
-MemoryState Trial::save() const {
+std::vector<float> Trial::common_values() {
+  optimizer_->show_common_values(context_, table_);
+  std::vector<float> common = values();
+  optimizer_->restore_own_values(context_, table_);
+  return common;
+}
+
+MemoryState Trial::save() {
   MemoryState state;
+  optimizer_->show_common_values(context_, table_);
   optimizer_->save(state);
+  optimizer_->restore_own_values(context_, table_);
   return state;
 }
 

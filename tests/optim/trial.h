@@ -63,10 +63,14 @@ class Trial {
   int64_t next_step() const { return next_step_; }
   // Every element of the flat buffer that belongs to a parameter.
   const std::vector<int64_t>& places() const { return places_; }
+  // This rank's.
   std::vector<float> values() const;
+  // Those that all ranks have in common.
+  std::vector<float> common_values();
   int64_t begin_of(const std::string& name) const { return table_.entry(name).offset_elements; }
 
-  MemoryState save() const;
+  // Of the common values.
+  MemoryState save();
   // Values, counter and optimizer state.
   void load(const std::vector<MemoryState>& ranks, const std::vector<float>& values,
             int64_t next_step);

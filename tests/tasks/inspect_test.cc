@@ -169,7 +169,8 @@ TEST_F(InspectTest, EveryRecipeThatIsShippedReads) {
     EXPECT_GT(recipe["batch"]["train"], 0) << file.path();
     types.insert(read_json(file.path())["optimizer"]["type"].get<std::string>());
   }
-  EXPECT_EQ(types, (std::set<std::string>{"Adam", "AdamW", "Lamb", "OneBitAdam", "OneBitLamb"}));
+  EXPECT_EQ(types, (std::set<std::string>{"Adam", "AdamW", "Lamb", "OneBitAdam", "OneBitLamb",
+                                          "ZeroOneAdam"}));
 }
 
 TEST_F(InspectTest, SaysWhatIsWrongWithWhatItCannotTellAbout) {

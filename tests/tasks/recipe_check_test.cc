@@ -47,8 +47,8 @@ TEST_F(RecipeCheckTest, NamesEverythingThatIsWrong) {
   EXPECT_THAT(
       found.errors,
       ElementsAre(key("optimizer.type") + "is \"Adamm\"; it must be one of Adam, AdamW, Lamb, "
-                                          "FusedLamb, OneBitAdam, OneBitLamb "
-                                          "(did you mean \"Adam\"?)",
+                                          "FusedLamb, OneBitAdam, OneBitLamb, "
+                                          "ZeroOneAdam (did you mean \"Adam\"?)",
                   key("run.steps") + "is 0; it must be a whole number of at least 1",
                   key("answers.text") + "is \"spans\"; it must be one of offsets, projection",
                   key("data.doc_strid") + "is not known; did you mean \"doc_stride\"?"));

@@ -1,0 +1,279 @@
+#include "onebit/optim/zero_one_adam.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/base/json.h"
+#include "onebit/ops/elementwise.h"
+#include "onebit/optim/saved_state.h"
+
+namespace onebit::optim {
+namespace {
+
+using Kind = ZeroOneSchedule::Kind;
+
+constexpr int64_t kSwappedElements = int64_t{1} << 18;
+
+OneBitAdamOptions with_freeze(const ZeroOneAdamOptions& options) {
+  OneBitAdamOptions result = options.onebit;
+  result.freeze = {
+      .step = std::min(options.schedule.variance_scaler, options.schedule.variance_freeze)};
+  return result;
+}
+
+class ZeroOneAdamRecipe : public OptimizerRecipe {
+ public:
+  explicit ZeroOneAdamRecipe(const ZeroOneAdamOptions& options) : options_(options) {}
+
+  double learning_rate() const override { return options_.onebit.adam.learning_rate; }
+  std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
+                                  const RunFacts& run) const override {
+    return std::make_unique<ZeroOneAdam>(options_, table, communicator, run);
+  }
+  std::string describe() const override { return optim::describe(options_.onebit.adam); }
+  std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
+                                                        int world_size) const override {
+    if (world_size == 1) return {{"exchange", "nothing to send on one rank"}};
+    const ZeroOneCounts counts = count_exchanges(options_.schedule, run.total_steps);
+    return {{"exchange",
+             fmt::format("of {} updates {} average gradients, {} exchange one bit an element, {} "
+                         "nothing",
+                         run.total_steps, counts.dense, counts.one_bit, counts.nothing)}};
+  }
+  std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
+    return last_warmup_update(with_freeze(options_).freeze, run);
+  }
+  TransportRequest transport_request() const override { return options_.onebit.transport; }
+
+ private:
+  ZeroOneAdamOptions options_;
+};
+
+void refresh_compute_copy(Context& context, const params::Table& table) {
+  if (table.compute_type() == DType::kF32) return;
+  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
+}
+
+}  // namespace
+
+ZeroOneAdam::ZeroOneAdam(const ZeroOneAdamOptions& options, const params::Table& table,
+                         comm::Communicator& communicator, const RunFacts& run)
+    : OneBitAdam(with_freeze(options), table, communicator, run),
+      beta2_(options.onebit.adam.beta2),
+      schedule_(options.schedule) {
+  if (alone()) return;
+  sum_ = Tensor::zeros(table.device(), DType::kF32, {table.size_elements()});
+  common_ = Tensor::zeros(table.device(), DType::kF32, sum_.shape());
+  swapped_ = Tensor::zeros(table.device(), DType::kF32,
+                           {std::min(table.size_elements(), kSwappedElements)});
+}
+
+// One rank exchanges nothing and has no reason to wait with its variance.
+OneBitAdam::UpdatePlan ZeroOneAdam::plan() const {
+  UpdatePlan plan = OneBitAdam::plan();
+  if (alone()) return plan;
+  switch (schedule_.next()) {
+    case Kind::kDense:
+    case Kind::kSynchronize:
+      plan.updates = local_updates_ + 1;
+      return plan;
+    case Kind::kRefresh: {
+      // With W the weight of the variance: after k updates it is 1 - beta2^k (1 - W), of which what
+      // was there counts beta2^k W.
+      const double kept = std::pow(beta2_, static_cast<double>(updates_since_average_ + 1));
+      const double next_weight = rule().variance_weight() * beta2_ / plan.variance_memory;
+      plan.averages = true;
+      plan.variance_memory = kept * variance_weight_ / next_weight;
+      return plan;
+    }
+    case Kind::kOneBit:
+      plan.variance_memory = 1;
+      return plan;
+    case Kind::kLocal:
+      plan.exchanges = false;
+      return plan;
+  }
+  return plan;
+}
+
+StepReport ZeroOneAdam::step(Context& context, params::Table& table, const StepInput& input) {
+  ONEBIT_INVARIANT(!shows_common_);
+  const Kind kind = schedule_.next();
+  const StepReport report = OneBitAdam::step(context, table, input);
+  if (!report.applied) return report;
+  ++updates_since_average_;
+  if (kind == Kind::kDense || kind == Kind::kRefresh) {
+    variance_weight_ = rule().variance_weight();
+    updates_since_average_ = 0;
+  }
+  schedule_.advance();
+  return report;
+}
+
+void ZeroOneAdam::before_sending(Context& context, const Bucket& bucket) {
+  if (local_updates_ == 0) return;
+  const View sum = sum_.view().rows(bucket.range.begin, bucket.range.end);
+  ops::add(context, {.x = sum, .y = bucket.normalized});
+  ops::fill(context, sum, 0.0f);
+}
+
+void ZeroOneAdam::keep_local(Context& context, const StepInput& input, const Bucket& bucket) {
+  const auto [begin, end] = bucket.range;
+  ops::add(context, {.x = bucket.normalized, .y = sum_.view().rows(begin, end)});
+  ops::onebit_momentum(context, {.momentum = normalized().momentum.view(),
+                                 .variance = normalized().variance.view(),
+                                 .normalized = bucket.normalized,
+                                 .extra = {},
+                                 .begin = begin,
+                                 .end = end,
+                                 .beta1 = rule().beta1(input)});
+}
+
+void ZeroOneAdam::apply(Context& context, params::Table& table, const StepInput& input) {
+  if (current_plan().exchanges) {
+    return synchronize(context, table, input, rate_sum_ + input.learning_rate);
+  }
+  if (local_updates_ == 0) copy(common_.view(), table.values());
+  OneBitAdam::apply(context, table, input);
+  ++local_updates_;
+  rate_sum_ += input.learning_rate;
+}
+
+// The exchange has taken the sums of the local updates, so their movement is made now. This
+// update's is not.
+void ZeroOneAdam::discard(Context& context, params::Table& table, const StepInput& input) {
+  if (current_plan().exchanges && local_updates_ > 0) {
+    synchronize(context, table, input, rate_sum_);
+  }
+}
+
+void ZeroOneAdam::synchronize(Context& context, params::Table& table, const StepInput& input,
+                              double rate_sum) {
+  if (local_updates_ > 0) copy(table.values(), common_.view());
+  StepInput whole = input;
+  whole.learning_rate = rate_sum;
+  OneBitAdam::apply(context, table, whole);
+  // What the owners still owe was to move values for as many updates as they sent then.
+  const int64_t exchanged = local_updates_ + 1;
+  if (!alone() && exchanged != last_exchanged_) {
+    exchange().scale_server_residual(static_cast<double>(last_exchanged_) /
+                                     static_cast<double>(exchanged));
+  }
+  last_exchanged_ = exchanged;
+  local_updates_ = 0;
+  rate_sum_ = 0;
+}
+
+void ZeroOneAdam::swap_values(Context& context, params::Table& table) {
+  const View values = table.values();
+  const int64_t part = swapped_.shape().elements();
+  for (int64_t begin = 0; begin < values.elements(); begin += part) {
+    const int64_t end = std::min(begin + part, values.elements());
+    const View staged = swapped_.view().rows(0, end - begin);
+    copy(staged, values.rows(begin, end));
+    copy(values.rows(begin, end), common_.view().rows(begin, end));
+    copy(common_.view().rows(begin, end), staged);
+  }
+  refresh_compute_copy(context, table);
+}
+
+void ZeroOneAdam::show_common_values(Context& context, params::Table& table) {
+  ONEBIT_INVARIANT(!shows_common_);
+  shows_common_ = true;
+  if (local_updates_ > 0) swap_values(context, table);
+}
+
+void ZeroOneAdam::restore_own_values(Context& context, params::Table& table) {
+  ONEBIT_INVARIANT(shows_common_);
+  shows_common_ = false;
+  if (local_updates_ > 0) swap_values(context, table);
+}
+
+void ZeroOneAdam::save(params::StateWriter& writer) const {
+  OneBitAdam::save(writer);
+  writer.scalar("zero_one", Json{{"schedule", schedule_.save()},
+                                 {"variance_weight", variance_weight_},
+                                 {"updates_since_average", updates_since_average_},
+                                 {"local_updates", local_updates_},
+                                 {"rate_sum", rate_sum_},
+                                 {"last_exchanged", last_exchanged_}});
+  if (alone() || phase() != Phase::kCompressed) return;
+  if (local_updates_ == 0) return writer.replicated("arrived", normalized().momentum.view());
+  ONEBIT_INVARIANT(shows_common_);  // the table, saved beside this, holds the common values
+  writer.own("arrived", normalized().momentum.view());
+  writer.own("own_values", common_.view());
+  writer.own("sum", sum_.view());
+}
+
+void ZeroOneAdam::load(Context& context, params::Table& table, const params::StateReader& reader) {
+  OneBitAdam::load(context, table, reader);
+  const Json state = reader.scalar("zero_one");
+  schedule_.load(state.at("schedule"));
+  variance_weight_ = state.at("variance_weight").get<double>();
+  updates_since_average_ = state.at("updates_since_average").get<int64_t>();
+  last_exchanged_ = state.at("last_exchanged").get<int64_t>();
+  local_updates_ = 0;
+  rate_sum_ = 0;
+  if (!alone()) ops::fill(context, sum_.view(), 0.0f);
+  if (phase() != Phase::kCompressed || reader.saved_world_size() == 1) return;
+  const auto local_updates = state.at("local_updates").get<int64_t>();
+  if (local_updates == 0) {
+    if (!alone()) reader.replicated("arrived", normalized().momentum.view());
+    return;
+  }
+  load_local_updates(table, reader);
+  local_updates_ = alone() ? 0 : local_updates;
+  rate_sum_ = alone() ? 0 : state.at("rate_sum").get<double>();
+  refresh_compute_copy(context, table);
+}
+
+// On another number of ranks all go on from the mean of the ranks' values.
+void ZeroOneAdam::load_local_updates(params::Table& table, const params::StateReader& reader) {
+  const int64_t elements = table.size_elements();
+  const bool same = reader.saved_world_size() == communicator().world_size();
+  const auto read = [&](const char* name, const View& to) {
+    const std::vector<float> values =
+        same ? own_buffer(reader, name, communicator().rank(), elements)
+             : mean_own_buffer(reader, communicator(), name, elements);
+    copy(to, ConstView::of(values.data(), {elements}));
+  };
+  if (!alone()) {
+    copy(common_.view(), table.values());
+    read("arrived", normalized().momentum.view());
+    read("sum", sum_.view());
+  }
+  read("own_values", table.values());
+}
+
+int64_t ZeroOneAdam::saved_bytes(Phase phase) const {
+  const int64_t bytes = OneBitAdam::saved_bytes(phase);
+  if (phase != Phase::kCompressed || alone()) return bytes;
+  return bytes + 3 * communicator().world_size() * sum_.view().size_bytes();
+}
+
+int64_t ZeroOneAdam::state_bytes() const {
+  return OneBitAdam::state_bytes() + sum_.view().size_bytes() + common_.view().size_bytes() +
+         swapped_.view().size_bytes();
+}
+
+std::shared_ptr<const OptimizerRecipe> zero_one_adam_recipe(const ZeroOneAdamOptions& options) {
+  return std::make_shared<ZeroOneAdamRecipe>(options);
+}
+
+std::shared_ptr<const OptimizerRecipe> read_zero_one_adam(Keys& params) {
+  ZeroOneAdamOptions options;
+  ZeroOneOptions& schedule = options.schedule;
+  options.onebit.adam = read_moment_options(params);
+  params.integer("var_freeze_step", schedule.variance_freeze, at_least(1),
+                 "updates after which gradients are no longer averaged, and local updates begin");
+  params.integer("var_update_scaler", schedule.variance_scaler, at_least(1),
+                 "averages of gradients after which the interval between them doubles");
+  params.integer("local_step_scaler", schedule.local_scaler, at_least(1),
+                 "updates after which the interval between synchronizations doubles");
+  params.integer("local_step_clipper", schedule.local_limit, at_least(1),
+                 "longest interval between synchronizations, in updates");
+  read_exchange(params, options.onebit);
+  return zero_one_adam_recipe(options);
+}
+
+}  // namespace onebit::optim

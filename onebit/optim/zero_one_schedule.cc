@@ -1,0 +1,62 @@
+#include "onebit/optim/zero_one_schedule.h"
+
+#include <algorithm>
+
+#include "onebit/base/json.h"
+
+namespace onebit::optim {
+
+ZeroOneSchedule::Kind ZeroOneSchedule::next() const {
+  const int64_t update = updates_ + 1;
+  if (update <= options_.variance_freeze) {
+    if (variance_interval_ == 1) return Kind::kDense;
+    return update % variance_interval_ == 0 ? Kind::kRefresh : Kind::kOneBit;
+  }
+  return update % local_interval_ == 0 ? Kind::kSynchronize : Kind::kLocal;
+}
+
+void ZeroOneSchedule::advance() {
+  const Kind kind = next();
+  ++updates_;
+  if (kind == Kind::kDense || kind == Kind::kRefresh) {
+    if (++dense_in_interval_ < options_.variance_scaler) return;
+    dense_in_interval_ = 0;
+    variance_interval_ *= 2;
+  } else if (kind == Kind::kSynchronize || kind == Kind::kLocal) {
+    if (++updates_in_interval_ < options_.local_scaler) return;
+    updates_in_interval_ = 0;
+    local_interval_ = std::min(options_.local_limit, 2 * local_interval_);
+  }
+}
+
+Json ZeroOneSchedule::save() const {
+  return {{"updates", updates_},
+          {"variance_interval", variance_interval_},
+          {"dense_in_interval", dense_in_interval_},
+          {"local_interval", local_interval_},
+          {"updates_in_interval", updates_in_interval_}};
+}
+
+void ZeroOneSchedule::load(const Json& state) {
+  updates_ = state.at("updates").get<int64_t>();
+  variance_interval_ = state.at("variance_interval").get<int64_t>();
+  dense_in_interval_ = state.at("dense_in_interval").get<int64_t>();
+  local_interval_ = state.at("local_interval").get<int64_t>();
+  updates_in_interval_ = state.at("updates_in_interval").get<int64_t>();
+}
+
+ZeroOneCounts count_exchanges(const ZeroOneOptions& options, int64_t updates) {
+  ZeroOneSchedule schedule(options);
+  ZeroOneCounts counts;
+  for (int64_t update = 0; update < updates; ++update) {
+    using Kind = ZeroOneSchedule::Kind;
+    const Kind kind = schedule.next();
+    counts.dense += kind == Kind::kDense || kind == Kind::kRefresh ? 1 : 0;
+    counts.one_bit += kind == Kind::kDense || kind == Kind::kLocal ? 0 : 1;
+    counts.nothing += kind == Kind::kLocal ? 1 : 0;
+    schedule.advance();
+  }
+  return counts;
+}
+
+}  // namespace onebit::optim

@@ -1,0 +1,58 @@
+// Which updates of 0/1 Adam exchange what (Lu et al., arXiv 2202.06009, with the intervals of
+// DeepSpeed). Updates are numbered from 1.
+//
+// The first `variance_scaler` updates average gradients densely. Then, until `variance_freeze`,
+// those do whose number is a multiple of the variance interval; it begins at 1 and doubles after
+// every `variance_scaler` of them; the others exchange one bit an element. After `variance_freeze`
+// an update exchanges one bit if its number is a multiple of the local interval, else none: that
+// interval begins at 1 and doubles after every `local_scaler` updates, up to `local_limit`.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/base/json_fwd.h"
+
+namespace onebit::optim {
+
+struct ZeroOneOptions {
+  int64_t variance_freeze = 100000, variance_scaler = 16;
+  int64_t local_scaler = 32678, local_limit = 16;
+};
+
+class ZeroOneSchedule {
+ public:
+  enum class Kind {
+    kDense,        // gradients are averaged, as in the warm-up of 1-bit Adam
+    kRefresh,      // the same, and the compressed exchange too
+    kOneBit,       // the compressed exchange, with the variance as it is
+    kSynchronize,  // the compressed exchange of what the updates since the last one have summed up
+    kLocal         // nothing is exchanged
+  };
+
+  explicit ZeroOneSchedule(const ZeroOneOptions& options) : options_(options) {}
+
+  // Of the update after those that advance() has counted.
+  Kind next() const;
+  void advance();
+  int64_t updates() const { return updates_; }
+  int64_t local_interval() const { return local_interval_; }
+
+  Json save() const;
+  void load(const Json& state);
+
+ private:
+  ZeroOneOptions options_;
+  int64_t updates_ = 0;
+  int64_t variance_interval_ = 1, dense_in_interval_ = 0;
+  int64_t local_interval_ = 1, updates_in_interval_ = 0;
+};
+
+// How many of the first `updates` exchange what.
+struct ZeroOneCounts {
+  int64_t dense = 0;    // averages of gradients
+  int64_t one_bit = 0;  // compressed exchanges, beside averages or alone
+  int64_t nothing = 0;  // neither
+};
+ZeroOneCounts count_exchanges(const ZeroOneOptions& options, int64_t updates);
+
+}  // namespace onebit::optim
