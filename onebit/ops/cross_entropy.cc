@@ -20,6 +20,7 @@ void cross_entropy(Context& context, const CrossEntropy& a) {
   check.view("targets", a.targets, DType::kI32, {rows});
   check.view("losses", a.losses, DType::kF32, {rows});
   check.optional("correct", a.correct, DType::kU8, {rows});
+  check.optional("class_weights", a.class_weights, DType::kF32, {a.classes});
   on_device::cross_entropy(context, a);
 }
 

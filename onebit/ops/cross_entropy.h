@@ -24,6 +24,8 @@ struct CrossEntropy {
   View losses;           // f32 [rows]  overwritten
   View correct;          // u8 [rows]   overwritten: 1 where the target is the first largest logit;
                          //             empty when not wanted
+  ConstView class_weights = {};  // f32 [classes]: multiplies loss and gradient of the rows of a
+                                 //                class; empty: 1
 };
 void cross_entropy(Context&, const CrossEntropy&);
 

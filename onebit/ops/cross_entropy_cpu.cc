@@ -76,18 +76,21 @@ void row(const CrossEntropy& a, int64_t index) {
   }
   const float maximum = largest(logits, a.classes);
   const double log_sum = std::log(sum_of_exponentials(logits, a.classes, maximum));
-  loss = static_cast<float>(log_sum + (double{maximum} - static_cast<float>(logits[target])));
+  const float weight = a.class_weights.empty() ? 1 : a.class_weights.data<float>()[target];
+  loss = static_cast<float>(double{weight} *
+                            (log_sum + (double{maximum} - static_cast<float>(logits[target]))));
   if (correct != nullptr) *correct = is_first_largest(logits, target, maximum);
   if (!a.write_gradient) return;
   const float of_target = static_cast<float>(logits[target]);
   const float log_partition = static_cast<float>(log_sum);
+  const float scale = weight * a.gradient_scale;
   for_lanes(a.classes, [&](int64_t i, auto lanes) HWY_ATTR {
     const Vector shifted = hn::Sub(load(logits + i, lanes), set(maximum));
     const Vector probability = exponential(hn::Sub(shifted, set(log_partition)));
-    store(hn::Mul(probability, set(a.gradient_scale)), logits + i, lanes);
+    store(hn::Mul(probability, set(scale)), logits + i, lanes);
   });
   const float probability = std::exp((of_target - maximum) - log_partition);
-  logits[target] = T((probability - 1.0f) * a.gradient_scale);
+  logits[target] = T((probability - 1.0f) * scale);
   std::memset(static_cast<void*>(logits + a.classes), 0,
               sizeof(T) * static_cast<size_t>(stride - a.classes));
 }

@@ -45,7 +45,8 @@ struct Call {
   bool write_gradient;
   float gradient_scale;
   float* losses;
-  uint8_t* correct;  // may be null
+  uint8_t* correct;            // may be null
+  const float* class_weights;  // may be null
 };
 
 // The gradient of one row: zero where `scale` is 0 and in the padding.
@@ -94,13 +95,16 @@ __global__ void rows(Call<T> a) {
     }
   }
   const float log_sum = logf(block_sum(sum));
+  const float weight = a.class_weights == nullptr ? 1.0f : a.class_weights[target];
   if (threadIdx.x == 0) {
     of_target = widen(logits[target]);
-    a.losses[row] = log_sum + (best.value - of_target);
+    a.losses[row] = weight * (log_sum + (best.value - of_target));
     if (a.correct != nullptr) a.correct[row] = best.column == target;
   }
   __syncthreads();  // the target's logit has been read
-  if (a.write_gradient) write_gradient(logits, a, target, best.value, log_sum, a.gradient_scale);
+  if (a.write_gradient) {
+    write_gradient(logits, a, target, best.value, log_sum, weight * a.gradient_scale);
+  }
 }
 
 }  // namespace
@@ -118,7 +122,8 @@ void cross_entropy(Context& context, const CrossEntropy& a) {
                        .write_gradient = a.write_gradient,
                        .gradient_scale = a.gradient_scale,
                        .losses = a.losses.data<float>(),
-                       .correct = a.correct.data<uint8_t>()};
+                       .correct = a.correct.data<uint8_t>(),
+                       .class_weights = a.class_weights.data<float>()};
     rows<T><<<static_cast<unsigned>(count), kThreads, 0, door.stream()>>>(call);
   });
   check_launch("cross_entropy");

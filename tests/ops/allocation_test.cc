@@ -5,6 +5,7 @@
 #include "onebit/ops/activation.h"
 #include "onebit/ops/attention.h"
 #include "onebit/ops/embedding.h"
+#include "onebit/ops/label_loss.h"
 #include "onebit/ops/lamb_update.h"
 #include "onebit/ops/linear.h"
 #include "onebit/ops/reduce.h"
@@ -127,6 +128,13 @@ class Layer {
                            .variance = slice(3),
                            .ratio = mean_.view().rows(0, 2),
                            .tensors = tensors});
+    label_loss(context_, {.kind = LabelLossKind::kSigmoid,
+                          .logits = x,
+                          .targets = targets_.first_rows(rows),
+                          .positive_weights = {},
+                          .write_gradient = true,
+                          .gradient_scale = 1,
+                          .losses = mean});
   }
 
  private:
@@ -146,6 +154,7 @@ class Layer {
   Tensor grad_weight_ = parameters({3 * kHidden, kHidden});
   Tensor mean_ = parameters({kRows}), inverse_ = parameters({kRows});
   Tensor log_sum_exp_ = parameters({2 * kRows});
+  Tensor targets_ = parameters({kRows, kHidden});
   Tensor keys_ = Tensor::zeros({}, DType::kU64, {kRows});
   Tensor ids_ = Tensor::zeros({}, DType::kI32, {kRows});
   Tensor indices_ = Tensor::zeros({}, DType::kI32, {kRows});

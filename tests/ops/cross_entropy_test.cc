@@ -66,6 +66,35 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
   }
 }
 
+TEST_P(CrossEntropyTest, ClassWeightsMultiplyLossAndGradient) {
+  constexpr int64_t kRows = 7, kClasses = 5;
+  const Matrix logits = random(kRows, kClasses, 2, 2);
+  const std::vector<int32_t> targets = {0, 1, 2, 3, 4, kIgnoredTarget, 1};
+  const std::vector<float> weights = {1, 0.5f, 3, 0, 7.25f};
+  auto wanted = reference::cross_entropy(logits, kClasses, targets);
+  for (int64_t i = 0; i < kRows; ++i) {
+    const int32_t target = targets[size_t(i)];
+    const double weight = target < 0 ? 0 : double{weights[size_t(target)]};
+    wanted.losses[size_t(i)] *= weight;
+    for (int64_t j = 0; j < kClasses; ++j) wanted.gradient(i, j) *= weight;
+  }
+  const Tensor on_logits = upload(logits), on_targets = upload_values(targets, {kRows});
+  const Tensor on_weights = upload_values(weights, {kClasses});
+  const Tensor losses = zeros_f32({kRows});
+  cross_entropy(context(), {.logits = on_logits.view(),
+                            .classes = kClasses,
+                            .targets = on_targets.view(),
+                            .write_gradient = true,
+                            .gradient_scale = 1,
+                            .losses = losses.view(),
+                            .correct = {},
+                            .class_weights = on_weights.view()});
+  // As above, times the largest weight.
+  const double absolute = 7.25 * 64 * 0x1p-24;
+  expect_near(losses, as_column(wanted.losses), 0x1p-23, absolute, "losses");
+  expect_near(on_logits, wanted.gradient, epsilon(), absolute, "gradient");
+}
+
 ONEBIT_ON_EVERY_BACKEND(CrossEntropyTest);
 
 TEST(CrossEntropyErrors, BadTargetLeavesLogitsAlone) {
