@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes tests/model/golden: losses, gradients and 20 AdamW steps of Hugging Face's
 BertForPreTraining, for the tests of onebit/model; of a wider model only the norm of each gradient
-and its products with 16 drawn vectors, from which the norm of an error is estimated.
+and its products with 16 drawn vectors, from which the norm of an error is estimated; logits and
+losses of BertForSequenceClassification for each of its problem types.
 
     pip install torch transformers numpy
     tools/make_model_goldens.py tests/model/golden
@@ -16,7 +17,7 @@ import pathlib
 
 import numpy as np
 import torch
-from transformers import BertConfig, BertForPreTraining
+from transformers import BertConfig, BertForPreTraining, BertForSequenceClassification
 
 CONFIG = dict(
     vocab_size=90,
@@ -153,6 +154,28 @@ def projected_gradients(activation, batch):
     return dict(config=WIDE, batch=batch, activation=activation, loss=loss, tensors=tensors)
 
 
+def classification(batch):
+    """Logits, and the loss and the classifier's gradient of each problem type."""
+    count = len(batch["starts"]) - 1
+    rng = np.random.default_rng(3000)
+    labels = dict(
+        single_label_classification=torch.from_numpy(rng.integers(0, 3, count)),
+        multi_label_classification=torch.from_numpy(rng.integers(0, 2, (count, 3)).astype(float)),
+        regression=torch.from_numpy(rng.normal(size=(count, 3))))
+    inputs = {k: v for k, v in padded(batch).items() if k not in ("labels", "next_sentence_label")}
+    problems = {}
+    for problem, targets in labels.items():
+        model = BertForSequenceClassification(
+            BertConfig(num_labels=3, problem_type=problem, **CONFIG))
+        fill(model)
+        output = model.double().train()(**inputs, labels=targets)
+        output.loss.backward()
+        problems[problem] = dict(targets=targets.flatten().tolist(), loss=output.loss.item(),
+                                 gradient=model.classifier.weight.grad.flatten().tolist())
+    return dict(config=CONFIG, batch=batch, logits=output.logits.flatten().tolist(),
+                problems=problems)
+
+
 def losses_of(activation, batches):
     model = build(CONFIG, activation, torch.float64)
     optimizer = adamw(model)
@@ -180,6 +203,7 @@ def main():
     wide = make_batch(2000, WIDE_LENGTHS, WIDE["vocab_size"])
     golden["wide"] = projected_gradients("gelu", wide)
     (folder / "golden.json").write_text(json.dumps(golden) + "\n")
+    (folder / "classification.json").write_text(json.dumps(classification(batches[0])) + "\n")
 
 
 if __name__ == "__main__":

@@ -71,8 +71,8 @@ std::vector<formats::WantedTensor> all_tensors(const formats::BertConfigFile& co
   params::Table pretraining, answers, classification;
   const model::PreTrainingModel pretraining_model(shape, pretraining);
   const model::QuestionAnsweringModel answering_model(shape, answers);
-  const model::ClassificationModel classifier(shape, std::max<int64_t>(heads.classes, 1),
-                                              classification);
+  const model::ClassificationModel classifier(
+      shape, {.outputs = std::max<int64_t>(heads.classes, 1)}, classification);
   add(pretraining);
   add(answers);
   add(classification);

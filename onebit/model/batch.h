@@ -21,6 +21,8 @@ struct DeviceBatch {
   ConstView spans;           // i32 [2, sequences]  first and last token of the answer, counted from
                              //                     the sequence's first row; -1: outside it
   ConstView classes;         // i32 [sequences]  label of the whole sequence, -1: none
+  ConstView label_values;    // f32 [sequences, outputs]  1 where a sequence has a label, else 0; or
+                             //                          the numbers that are to be predicted
 
   int64_t rows() const { return tokens.elements(); }
   int64_t sequences() const { return sequence_starts.device.elements() - 1; }

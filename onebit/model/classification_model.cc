@@ -13,13 +13,15 @@ ClassificationModel::Result& ClassificationModel::Result::operator+=(const Resul
   return *this;
 }
 
-ClassificationModel::ClassificationModel(const BertConfig& config, int64_t classes,
+ClassificationModel::ClassificationModel(const BertConfig& config, ClassifierHead head,
                                          params::Table& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},
       pooler_(config, table),
-      classes_(classes),
-      classifier_(config, table, "classifier", classes) {
+      head_(std::move(head)),
+      classifier_(config, table, "classifier", head_.outputs) {
+  ONEBIT_INVARIANT(head_.weights.empty() ||
+                   static_cast<int64_t>(head_.weights.size()) == head_.outputs);
   head_range_.end = table.size_elements();
 }
 
@@ -34,6 +36,11 @@ MemoryPlan ClassificationModel::plan(Context& context, const BatchLimits& limits
                            .compute = compute});
   pooler_.reserve(reserved, limits.sequences, compute);
   classifier_.reserve(reserved, limits.sequences, training, compute);
+  weights_ = Tensor();
+  if (!head_.weights.empty()) {
+    weights_ = reserved.reserve(MemoryKind::kHead, DType::kF32, {head_.outputs});
+    copy(weights_.view(), ConstView::of(head_.weights.data(), {head_.outputs}));
+  }
   first_row_keys_ = Tensor();
   grad_pooled_ = Tensor();
   if (training) {
@@ -47,12 +54,13 @@ MemoryPlan ClassificationModel::plan(Context& context, const BatchLimits& limits
 
 kernels::Dropout ClassificationModel::dropout(Context& context, const DeviceBatch& batch,
                                               const TrainingPass* pass) const {
-  if (pass == nullptr || config().hidden_dropout <= 0) return {};
+  const double probability = head_.dropout.value_or(config().hidden_dropout);
+  if (pass == nullptr || probability <= 0) return {};
   const View row_keys = rows_of(first_row_keys_, batch.sequences());
   ops::gather_rows(context, {.x = batch.row_keys.reshaped({batch.rows(), 1}),
                              .indices = batch.first_rows(),
                              .y = row_keys.reshaped({batch.sequences(), 1})});
-  return {.probability = static_cast<float>(config().hidden_dropout),
+  return {.probability = static_cast<float>(probability),
           .seed = pass->dropout_seed,
           .site = dropout_site(0, DropoutPlace::kClassifier),
           .row_keys = row_keys};
@@ -65,13 +73,20 @@ ClassificationModel::Result ClassificationModel::run(Context& context, const Dev
   const View hidden = bert_.forward(context, batch, output_rows, pass);
   const View grad_pooled = pass == nullptr ? View() : rows_of(grad_pooled_, sequences);
   const double scale = pass == nullptr ? 0 : weight * pass->loss_scale;
+  const bool has_classes = head_.kind == LabelKind::kClass;
   classifier_.loss(context, {.pooled = pooler_.forward(context, hidden),
-                             .targets = batch.classes,
+                             .targets = has_classes ? batch.classes : batch.label_values,
                              .dropout = dropout(context, batch, pass),
                              .gradient_scale = static_cast<float>(scale),
-                             .grad_pooled = grad_pooled});
-  counter_.start(context, classifier_.losses(sequences), classifier_.correct(sequences),
-                 batch.classes);
+                             .grad_pooled = grad_pooled,
+                             .kind = head_.kind,
+                             .weights = weights_.empty() ? ConstView() : weights_.view()});
+  if (has_classes) {
+    counter_.start(context, classifier_.losses(sequences), classifier_.correct(sequences),
+                   batch.classes);
+  } else {
+    counter_.start(context, classifier_.losses(sequences));
+  }
   if (pass != nullptr) {
     if (pass->forward_done) pass->forward_done();
     pooler_.backward(context, hidden, grad_pooled, bert_.output_gradient());

@@ -1,7 +1,9 @@
-// One label a sequence: Hugging Face's BertForSequenceClassification.
+// Labels or numbers of a sequence: Hugging Face's BertForSequenceClassification.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "onebit/model/bert.h"
 #include "onebit/model/label_counter.h"
@@ -10,13 +12,20 @@
 
 namespace onebit::model {
 
+struct ClassifierHead {
+  int64_t outputs = 2;
+  LabelKind kind = LabelKind::kClass;
+  std::optional<double> dropout = {};  // absent: the encoder's hidden dropout
+  std::vector<float> weights = {};     // [outputs], see SequenceClassifier::Loss; empty: 1
+};
+
 class ClassificationModel {
  public:
   // The encoder, the pooler and "classifier". `table` must outlive the model and stay where it is.
-  ClassificationModel(const BertConfig& config, int64_t classes, params::Table& table);
+  ClassificationModel(const BertConfig& config, ClassifierHead head, params::Table& table);
 
   const BertConfig& config() const { return bert_.config(); }
-  int64_t classes() const { return classes_; }
+  const ClassifierHead& head() const { return head_; }
 
   // As in PreTrainingModel.
   MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
@@ -24,15 +33,16 @@ class ClassificationModel {
 
   struct Result {
     double loss_sum = 0;
-    int64_t sequences = 0, correct = 0;
+    int64_t sequences = 0, correct = 0;  // correct: of kClass
 
     Result& operator+=(const Result& other);
   };
-  // loss = weight * sum over sequences of the cross-entropy of batch.classes; gradients are added.
+  // loss = weight * sum over sequences of the loss of batch.classes (kClass) or batch.label_values;
+  // gradients are added.
   Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
                           const TrainingPass& pass);
   Result evaluate(Context& context, const DeviceBatch& batch);
-  // f32 [sequences, classes] on the CPU; labels are not read.
+  // The logits, f32 [sequences, outputs] on the CPU; labels are not read.
   Tensor predict(Context& context, const DeviceBatch& batch);
 
  private:
@@ -44,8 +54,9 @@ class ClassificationModel {
   Bert bert_;
   params::Range head_range_;
   Pooler pooler_;
-  int64_t classes_;
+  ClassifierHead head_;
   SequenceClassifier classifier_;
+  Tensor weights_;         // f32 [outputs]
   Tensor first_row_keys_;  // u64 [sequences]
   Tensor grad_pooled_;     // [sequences, hidden]
   LabelCounter counter_;

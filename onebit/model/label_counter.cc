@@ -17,8 +17,10 @@ void LabelCounter::reserve(Device device, int64_t items) {
 
 void LabelCounter::start(const Context& context, ConstView losses, ConstView correct,
                          ConstView targets) {
-  items_ = targets.elements();
+  items_ = losses.elements();
+  has_targets_ = !targets.empty();
   fetch(context, losses_, losses);
+  if (!has_targets_) return;
   fetch(context, correct_, correct);
   fetch(context, targets_, targets);
 }
@@ -30,9 +32,9 @@ LabelSums LabelCounter::sums() {
   const auto* targets = reinterpret_cast<const int32_t*>(targets_.data());
   LabelSums sums;
   for (int64_t item = 0; item < items_; ++item) {
-    if (targets[item] < 0) continue;
+    if (has_targets_ && targets[item] < 0) continue;
     sums.loss += static_cast<double>(losses[item]);
-    sums.correct += correct[item];
+    if (has_targets_) sums.correct += correct[item];
     ++sums.items;
   }
   return sums;

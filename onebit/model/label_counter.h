@@ -19,14 +19,16 @@ class LabelCounter {
   // Host memory for up to `items` items of a model on `device`.
   void reserve(Device device, int64_t items);
   // Losses f32, correct u8, targets i32, all [items] on that device, as the work given so far
-  // leaves them. Waits for nothing.
-  void start(const Context&, ConstView losses, ConstView correct, ConstView targets);
+  // leaves them. Without `correct` and `targets` every item is counted, and none is a hit. Waits for
+  // nothing.
+  void start(const Context&, ConstView losses, ConstView correct = {}, ConstView targets = {});
   // The totals of the last start(). Waits for the work before it, not for any after it.
   LabelSums sums();
 
  private:
   Staging losses_, correct_, targets_;
   int64_t items_ = 0;
+  bool has_targets_ = false;
 };
 
 }  // namespace onebit::model

@@ -4,21 +4,22 @@
 #include "onebit/model/phases.h"
 #include "onebit/ops/cross_entropy.h"
 #include "onebit/ops/dropout.h"
+#include "onebit/ops/label_loss.h"
 #include "onebit/ops/linear.h"
 
 namespace onebit::model {
 
 SequenceClassifier::SequenceClassifier(const BertConfig& config, params::Table& table,
-                                       const std::string& name, int64_t classes)
+                                       const std::string& name, int64_t outputs)
     : hidden_(config.hidden_size),
       table_(&table),
-      classes_(classes),
-      dense_(declare_linear(table, name, classes, config.hidden_size, config.initializer_range)) {}
+      outputs_(outputs),
+      dense_(declare_linear(table, name, outputs, config.hidden_size, config.initializer_range)) {}
 
 void SequenceClassifier::reserve(MemoryPlan& memory, int64_t sequences, bool training,
                                  DType compute) {
   dropped_ = training ? memory.reserve(MemoryKind::kHead, compute, {sequences, hidden_}) : Tensor();
-  logits_ = memory.reserve(MemoryKind::kHead, compute, {sequences, classes_});
+  logits_ = memory.reserve(MemoryKind::kHead, compute, {sequences, outputs_});
   losses_ = memory.reserve(MemoryKind::kHead, DType::kF32, {sequences});
   correct_ = memory.reserve(MemoryKind::kHead, DType::kU8, {sequences});
 }
@@ -32,6 +33,30 @@ View SequenceClassifier::logits(Context& context, ConstView pooled) const {
   return result;
 }
 
+void SequenceClassifier::output_loss(Context& context, const Loss& call, View scores) const {
+  const int64_t sequences = scores.extent(0);
+  const bool training = !call.grad_pooled.empty();
+  if (call.kind == LabelKind::kClass) {
+    ops::cross_entropy(context, {.logits = scores,
+                                 .classes = outputs_,
+                                 .targets = call.targets,
+                                 .write_gradient = training,
+                                 .gradient_scale = call.gradient_scale,
+                                 .losses = losses(sequences),
+                                 .correct = correct(sequences),
+                                 .class_weights = call.weights});
+    return;
+  }
+  ops::label_loss(context, {.kind = call.kind == LabelKind::kLabels ? ops::LabelLossKind::kSigmoid
+                                                                    : ops::LabelLossKind::kSquared,
+                            .logits = scores,
+                            .targets = call.targets,
+                            .positive_weights = call.weights,
+                            .write_gradient = training,
+                            .gradient_scale = call.gradient_scale,
+                            .losses = losses(sequences)});
+}
+
 void SequenceClassifier::loss(Context& context, const Loss& call) const {
   const PhaseSpan phase(context, kHeadsForward);
   const int64_t sequences = call.pooled.extent(0);
@@ -43,13 +68,7 @@ void SequenceClassifier::loss(Context& context, const Loss& call) const {
     input = dropped;
   }
   const View scores = logits(context, input);
-  ops::cross_entropy(context, {.logits = scores,
-                               .classes = classes_,
-                               .targets = call.targets,
-                               .write_gradient = training,
-                               .gradient_scale = call.gradient_scale,
-                               .losses = losses(sequences),
-                               .correct = correct(sequences)});
+  output_loss(context, call, scores);
   if (!training) return;
   const PhaseSpan backward(context, kHeadsBackward);
   ops::linear_backward_weight(context, {.grad_y = scores,

@@ -1,4 +1,4 @@
-// Dropout, one dense layer and a softmax over classes, on one vector a sequence: next-sentence
+// Dropout, one dense layer and a loss of its outputs, on one vector a sequence: next-sentence
 // prediction and sequence classification.
 #pragma once
 
@@ -13,33 +13,46 @@
 
 namespace onebit::model {
 
+// What the outputs of a classifier are.
+enum class LabelKind {
+  kClass,   // one class of several: softmax cross-entropy
+  kLabels,  // any number of labels: sigmoid cross-entropy, the mean over the labels
+  kValues,  // numbers: squared error, the mean over them
+};
+
 class SequenceClassifier {
  public:
-  // Declares NAME.weight [classes, hidden] and NAME.bias.
+  // Declares NAME.weight [outputs, hidden] and NAME.bias.
   SequenceClassifier(const BertConfig& config, params::Table& table, const std::string& name,
-                     int64_t classes);
+                     int64_t outputs);
 
   void reserve(MemoryPlan& memory, int64_t sequences, bool training, DType compute);
 
   struct Loss {
     ConstView pooled;          // [sequences, hidden]
-    ConstView targets;         // i32 [sequences]; -1: counts nothing
+    ConstView targets;         // kClass: i32 [sequences]; -1: counts nothing
+                               // else: f32 [sequences, outputs]
     kernels::Dropout dropout;  // of pooled
     float gradient_scale;      // of every sequence's loss
     View grad_pooled;          // [sequences, hidden]  overwritten; empty in evaluation
+    LabelKind kind = LabelKind::kClass;
+    // f32 [outputs]: multiplies the loss of a class, or that of a label where it is present; empty: 1
+    ConstView weights = {};
   };
-  // Leaves losses() and correct(); adds to the table's gradients unless in evaluation.
+  // Leaves losses(), and correct() of kClass; adds to the table's gradients unless in evaluation.
   void loss(Context& context, const Loss& call) const;
   View losses(int64_t sequences) const { return losses_.first_rows(sequences); }    // f32
   View correct(int64_t sequences) const { return correct_.first_rows(sequences); }  // u8
 
-  // pooled [sequences, hidden]; the logits [sequences, classes] are valid until the next call.
+  // pooled [sequences, hidden]; the logits [sequences, outputs] are valid until the next call.
   View logits(Context& context, ConstView pooled) const;
 
  private:
+  void output_loss(Context& context, const Loss& call, View scores) const;
+
   int64_t hidden_;
   params::Table* table_;
-  int64_t classes_;
+  int64_t outputs_;
   LinearParameters dense_;
   Tensor dropped_, logits_, losses_, correct_;
 };

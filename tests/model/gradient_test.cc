@@ -9,6 +9,7 @@
 #include "tests/model/reference_bert.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
+#include "tests/reference/label_loss.h"
 
 namespace onebit::model {
 namespace {
@@ -116,7 +117,7 @@ TEST_P(ModelGradient, QuestionAnswering) {
 }
 
 TEST_P(ModelGradient, Classification) {
-  ClassificationModel model(config_, 3, table_);
+  ClassificationModel model(config_, {.outputs = 3}, table_);
   fill_by_name(table_, GetParam().compute);
   model.plan(context_, batch_.limits(), {}, true);
   const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
@@ -127,6 +128,62 @@ TEST_P(ModelGradient, Classification) {
   EXPECT_EQ(result.sequences, 3);
   compare(gradients_of(table_),
           reference.differences([&] { return 0.25 * reference.classification(batch_, seed()); }));
+}
+
+TEST_P(ModelGradient, ClassificationWithWeights) {
+  const std::vector<float> weights = {0.5f, 2, 0.75f};
+  ClassificationModel model(config_, {.outputs = 3, .weights = weights}, table_);
+  fill_by_name(table_, GetParam().compute);
+  model.plan(context_, batch_.limits(), {}, true);
+  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+
+  ReferenceBert reference(config_, table_);
+  const auto loss = [&] {
+    double sum = 0;
+    for (int64_t s = 0; s < batch_.sequences(); ++s) {
+      const TinyBatch one = batch_.part(s, s + 1);
+      sum += double{weights[static_cast<size_t>(one.classes[0])]} *
+             reference.classification(one, seed());
+    }
+    return sum;
+  };
+  EXPECT_NEAR(result.loss_sum, loss(), tolerance_here() * loss());
+  compare(gradients_of(table_), reference.differences([&] { return 0.25 * loss(); }));
+}
+
+TEST_P(ModelGradient, ManyLabels) {
+  const std::vector<float> weights = {0.5f, 2, 1};
+  ClassificationModel model(config_, {.outputs = 3, .kind = LabelKind::kLabels, .weights = weights},
+                            table_);
+  fill_by_name(table_, GetParam().compute);
+  model.plan(context_, batch_.limits(), {}, true);
+  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+
+  ReferenceBert reference(config_, table_);
+  const auto loss = [&] {
+    return reference.classification(batch_, seed(), [&](double x, double t, size_t i) {
+      return reference::sigmoid_loss(x, t, double{weights[i]});
+    });
+  };
+  EXPECT_NEAR(result.loss_sum, loss(), tolerance_here() * loss());
+  EXPECT_EQ(result.sequences, 3);
+  compare(gradients_of(table_), reference.differences([&] { return 0.25 * loss(); }));
+}
+
+TEST_P(ModelGradient, Values) {
+  for (float& value : batch_.label_values) value = 3 * value - 1;
+  ClassificationModel model(config_, {.outputs = 3, .kind = LabelKind::kValues}, table_);
+  fill_by_name(table_, GetParam().compute);
+  model.plan(context_, batch_.limits(), {}, true);
+  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+
+  ReferenceBert reference(config_, table_);
+  const auto loss = [&] {
+    return reference.classification(
+        batch_, seed(), [](double x, double t, size_t) { return reference::squared_loss(x, t); });
+  };
+  EXPECT_NEAR(result.loss_sum, loss(), tolerance_here() * loss());
+  compare(gradients_of(table_), reference.differences([&] { return 0.25 * loss(); }));
 }
 
 INSTANTIATE_TEST_SUITE_P(

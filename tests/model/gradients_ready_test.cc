@@ -67,7 +67,7 @@ TEST_P(GradientsAnnounced, ByQuestionAnswering) {
 }
 
 TEST_P(GradientsAnnounced, ByClassification) {
-  ClassificationModel model(config_, 3, table_);
+  ClassificationModel model(config_, {.outputs = 3}, table_);
   fill_by_name(table_, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
   model.forward_backward(context_, batch_.view(), 1, watching_pass());

@@ -219,13 +219,33 @@ double ReferenceBert::question_answering(const TinyBatch& batch, DropoutSeed see
   return loss;
 }
 
+Vector ReferenceBert::class_logits(const Matrix& hidden, const TinyBatch& batch, size_t sequence,
+                                   DropoutSeed seed) const {
+  const uint64_t row_key = batch.row_keys[static_cast<size_t>(batch.starts[sequence])];
+  const Vector vector =
+      drop(pooled(hidden, batch, sequence), config_.hidden_dropout, {4, row_key}, seed);
+  return linear(vector, "classifier");
+}
+
 double ReferenceBert::classification(const TinyBatch& batch, DropoutSeed seed) const {
   const Matrix states = hidden(batch, seed);
   double loss = 0;
   for (size_t s = 0; s < batch.classes.size(); ++s) {
-    const Vector vector = drop(pooled(states, batch, s), config_.hidden_dropout,
-                               {4, batch.row_keys[static_cast<size_t>(batch.starts[s])]}, seed);
-    loss += cross_entropy(linear(vector, "classifier"), batch.classes[s]);
+    loss += cross_entropy(class_logits(states, batch, s, seed), batch.classes[s]);
+  }
+  return loss;
+}
+
+double ReferenceBert::classification(const TinyBatch& batch, DropoutSeed seed,
+                                     const LabelTerm& term) const {
+  const Matrix states = hidden(batch, seed);
+  double loss = 0;
+  for (size_t s = 0; s + 1 < batch.starts.size(); ++s) {
+    const Vector logits = class_logits(states, batch, s, seed);
+    for (size_t i = 0; i < logits.size(); ++i) {
+      const double value = batch.label_values[s * logits.size() + i];
+      loss += term(logits[i], value, i) / static_cast<double>(logits.size());
+    }
   }
   return loss;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -31,7 +32,10 @@ class ReferenceBert {
   PreTrainingLoss pretraining(const TinyBatch& batch, DropoutSeed seed) const;
   // Sum over sequences of (start + end) / 2.
   double question_answering(const TinyBatch& batch, DropoutSeed seed) const;
+  // Of the classes, or of the label values, whose loss of a column is term(logit, value, column).
   double classification(const TinyBatch& batch, DropoutSeed seed) const;
+  using LabelTerm = std::function<double(double logit, double value, size_t column)>;
+  double classification(const TinyBatch& batch, DropoutSeed seed, const LabelTerm& term) const;
 
   // d loss / d parameter for every parameter, where loss() reads this object.
   template <typename Loss>
@@ -66,6 +70,8 @@ class ReferenceBert {
   Vector drop(Vector x, double probability, const Place& place, DropoutSeed seed,
               uint32_t first_column = 0) const;
   Matrix hidden(const TinyBatch& batch, DropoutSeed seed) const;
+  Vector class_logits(const Matrix& hidden, const TinyBatch& batch, size_t sequence,
+                      DropoutSeed seed) const;
   Matrix attention(const Matrix& x, int64_t layer, const TinyBatch& batch, size_t first,
                    size_t last, DropoutSeed seed) const;
   Matrix layer(const Matrix& x, int64_t index, const TinyBatch& batch, DropoutSeed seed) const;

@@ -37,6 +37,7 @@ TinyBatch TinyBatch::part(int64_t begin, int64_t end) const {
   result.span_starts = cut(span_starts, begin, end);
   result.span_ends = cut(span_ends, begin, end);
   result.classes = cut(classes, begin, end);
+  result.label_values = cut(label_values, 3 * begin, 3 * end);
   return result;
 }
 
@@ -55,12 +56,15 @@ DeviceBatch TinyBatch::view() {
           .masked_targets = flat(masked_targets),
           .next_sentence = flat(next_sentence),
           .spans = spans.empty() ? ConstView() : flat(spans).reshaped({2, sequences()}),
-          .classes = flat(classes)};
+          .classes = flat(classes),
+          .label_values = label_values.empty()
+                              ? ConstView()
+                              : ConstView::of(label_values.data(), {sequences(), 3})};
 }
 
 TinyBatch random_batch(const BertConfig& config, const std::vector<int64_t>& lengths,
                        uint64_t seed) {
-  RandomSequence random(seed, 1, 0);
+  RandomSequence random(seed, 1, 0), random_values(seed, 2, 0);
   const auto below = [&](int64_t bound) {
     return static_cast<int32_t>(random.below(static_cast<uint32_t>(bound)));
   };
@@ -85,6 +89,9 @@ TinyBatch random_batch(const BertConfig& config, const std::vector<int64_t>& len
     batch.span_starts.push_back(below(length));
     batch.span_ends.push_back(below(length));
     batch.classes.push_back(below(3));
+    for (int i = 0; i < 3; ++i) {
+      batch.label_values.push_back(static_cast<float>(random_values.below(2)));
+    }
   }
   return batch;
 }
