@@ -168,6 +168,15 @@ bool fits(const KeyForm& form, const Json& value) {
     case KeyType::kCounts:
       return value.is_object() && all_of(value, form.limits) &&
              std::all_of(value.begin(), value.end(), is_whole);
+    case KeyType::kWeights:
+      if (value.is_string()) {
+        return index_of_word(form, value.get<std::string>()) < form.words.size();
+      }
+      return value.is_object() && all_of(value, form.limits);
+    case KeyType::kTexts:
+      return value.is_array() && !value.empty() &&
+             std::all_of(value.begin(), value.end(),
+                         [](const Json& one) { return one.is_string(); });
     case KeyType::kOff:
       return is_off(value);
     case KeyType::kAnything:
@@ -205,6 +214,11 @@ std::string describe(const KeyForm& form) {
                          describe(form.limits));
     case KeyType::kCounts:
       return fmt::format("an object of whole numbers{}", describe(form.limits));
+    case KeyType::kWeights:
+      return fmt::format("an object of numbers{}, or \"{}\"", describe(form.limits),
+                         fmt::join(form.words, "\", \""));
+    case KeyType::kTexts:
+      return "a list of strings";
     case KeyType::kOff:
       return "a section with \"enabled\": false";
     case KeyType::kAnything:
@@ -242,6 +256,13 @@ Json schema_of(const KeyForm& form) {
     }
     case KeyType::kCounts:
       return {{"type", "object"}, {"additionalProperties", number_schema("integer", form.limits)}};
+    case KeyType::kWeights:
+      return {
+          {"anyOf",
+           {{{"type", "object"}, {"additionalProperties", number_schema("number", form.limits)}},
+            {{"enum", form.words}}}}};
+    case KeyType::kTexts:
+      return {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
     case KeyType::kOff:
       return {{"anyOf",
                {{{"const", false}},

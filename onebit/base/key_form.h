@@ -40,6 +40,8 @@ enum class KeyType {
   kNumbers,  // `length` numbers in `limits`
   kRate,     // a number in `limits`, or a list that repeats one
   kCounts,   // an object of whole numbers in `limits`
+  kWeights,  // an object of numbers in `limits`, or one of `words`
+  kTexts,    // a list of at least one string
   kOff,      // a section that must not be enabled
   kAnything,
   kNothing,  // the key is refused

@@ -30,4 +30,11 @@ struct KeyRow {
   std::list<KeyRow> rows = {};  // of a section
 };
 
+// The value of a key in a section; null where there is none, or JSON's null.
+const Json* given_value(const Json& section, const std::string& name);
+
+// Every key that was read, with the value that the run goes by. A section without a key that counts
+// stays as it was given.
+Json resolved_values(const KeyRow& section, const Json& given);
+
 }  // namespace onebit

@@ -31,11 +31,6 @@ KeyRow top_row() {
   return {.name = "", .meaning = "", .form = {.type = KeyType::kSection}};
 }
 
-const Json* find(const Json& section, const std::string& name) {
-  const auto found = section.find(name);
-  return found == section.end() || found->is_null() ? nullptr : &*found;
-}
-
 std::string joined(const std::string& path, const std::string& name) {
   return path.empty() ? name : path + "." + name;
 }
@@ -82,23 +77,6 @@ void find_unknown(const KeyRow& section, const Json& given, const std::string& s
   }
 }
 
-// A section without a key that counts stays as it was given.
-Json resolve(const KeyRow& section, const Json& given) {
-  Json resolved = Json::object();
-  for (const KeyRow& row : section.rows) {
-    if (row.use != KeyUse::kRead) continue;
-    if (row.form.type != KeyType::kSection) {
-      if (!row.value.is_null()) resolved[row.name] = row.value;
-      continue;
-    }
-    const Json* inner = find(given, row.name);
-    Json part = resolve(row, inner == nullptr ? kEmpty : *inner);
-    if (part.empty() && inner != nullptr) part = *inner;
-    if (!part.empty() || inner != nullptr) resolved[row.name] = std::move(part);
-  }
-  return resolved;
-}
-
 }  // namespace
 
 Keys::Keys() : Keys(kEmpty, "") {}
@@ -130,7 +108,7 @@ KeyRow& Keys::add(const char* name, KeyForm form, const About& about) {
 }
 
 const Json* Keys::take(KeyRow& row) {
-  const Json* value = find(*given_, row.name);
+  const Json* value = given_value(*given_, row.name);
   if (value == nullptr) return nullptr;
   row.given = true;
   if (fits(row.form, *value)) return value;
@@ -223,6 +201,25 @@ void Keys::counts(const char* name, std::map<std::string, int64_t>& values, Abou
   for (const auto& [key, count] : given->items()) values[key] = count.get<int64_t>();
 }
 
+void Keys::weights_or_word(const char* name, std::map<std::string, double>& values,
+                           std::string& word, const std::vector<std::string>& words, Limits limits,
+                           About about) {
+  KeyRow& row = add(name, {.type = KeyType::kWeights, .limits = limits, .words = words}, about);
+  row.fallback = word;
+  const Json* given = take(row);
+  row.value = given == nullptr ? Json(word) : *given;
+  if (given == nullptr) return;
+  word = given->is_string() ? given->get<std::string>() : "";
+  if (!given->is_object()) return;
+  for (const auto& [key, weight] : given->items()) values[key] = weight.get<double>();
+}
+
+void Keys::texts(const char* name, std::vector<std::string>& values, About about) {
+  KeyRow& row = add(name, {.type = KeyType::kTexts}, about);
+  if (const Json* given = take(row)) values = given->get<std::vector<std::string>>();
+  if (!values.empty()) row.value = values;
+}
+
 void Keys::fixed(const char* name, bool value, const char* reason) {
   KeyRow& row = add(name, {.type = KeyType::kBoolean, .limits = exactly(value ? 1 : 0)}, reason);
   take(row);
@@ -272,7 +269,7 @@ Keys Keys::inside(KeyRow& row) {
 Keys Keys::section(const char* name, const char* meaning) {
   for (KeyRow& row : row_->rows) {
     if (row.name != name) continue;
-    const Json* given = find(*given_, name);
+    const Json* given = given_value(*given_, name);
     const bool suits = given != nullptr && given->is_object();
     return {walk_, &row, suits ? given : &kEmpty, joined(path_, name)};
   }
@@ -294,7 +291,7 @@ void Keys::kinds(const Kinds& kinds, const char* meaning,
     for (size_t kind = 0; kind < kinds.names.size(); ++kind) params(kind);
     return;
   }
-  const Json* type = find(*given_, row.name);
+  const Json* type = given_value(*given_, row.name);
   const KeyForm elsewhere = {
       .type = KeyType::kText, .words = kinds.elsewhere, .any_case = kinds.any_case};
   if (type != nullptr && !kinds.elsewhere.empty() && fits(elsewhere, *type)) {
@@ -344,7 +341,7 @@ void Keys::add_warning(std::string text) {
 }
 
 bool Keys::has(const std::string& name) const {
-  return find(*given_, name) != nullptr;
+  return given_value(*given_, name) != nullptr;
 }
 
 std::string Keys::place(const std::string& name) const {
@@ -360,7 +357,7 @@ const Json& Keys::given() const {
 }
 
 Keys Keys::again(const char* name) const {
-  const Json* inner = find(*given_, name);
+  const Json* inner = given_value(*given_, name);
   return {inner == nullptr ? kEmpty : *inner, walk_->source, joined(path_, name)};
 }
 
@@ -388,7 +385,7 @@ const std::vector<std::string>& Keys::warnings() const {
 }
 
 Json Keys::resolved() const {
-  return resolve(*row_, *given_);
+  return resolved_values(*row_, *given_);
 }
 
 const KeyRow& Keys::rows() const {

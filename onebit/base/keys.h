@@ -73,6 +73,11 @@ class Keys {
   void integer_or_word(const char* name, std::optional<int64_t>& value, const char* word,
                        Limits limits, About about);
   void counts(const char* name, std::map<std::string, int64_t>& values, About about);
+  // An object of numbers, which empties `word`, or one of `words`.
+  void weights_or_word(const char* name, std::map<std::string, double>& values, std::string& word,
+                       const std::vector<std::string>& words, Limits limits, About about);
+  // An empty list is left out of the resolved recipe.
+  void texts(const char* name, std::vector<std::string>& values, About about);
 
   // The only value that the key may have.
   void fixed(const char* name, bool value, const char* reason);

@@ -36,6 +36,9 @@ struct Options {
   double rate = 1e-3;
   std::optional<int64_t> freeze = 10;
   std::map<std::string, int64_t> rows;
+  std::map<std::string, double> weights;
+  std::string weighting = "none";
+  std::vector<std::string> names;
 };
 
 Options read(Keys& keys) {
@@ -53,6 +56,9 @@ Options read(Keys& keys) {
   keys.rate("rate", options.rate, "the rate");
   keys.integer_or_word("freeze", options.freeze, "auto", at_least(1), "when");
   keys.counts("rows", options.rows, "{name: rows}");
+  keys.weights_or_word("weights", options.weights, options.weighting, {"none", "balanced"},
+                       above(0), "{name: weight}");
+  keys.texts("names", options.names, "the names");
   keys.fixed("amsgrad", false, "there is none");
   keys.fixed("stage", int64_t{0}, "state is whole");
   keys.fixed("max_norm", 0.0, "elsewhere");
@@ -80,15 +86,15 @@ TEST(Keys, AbsentOrNullKeepsTheDefault) {
     EXPECT_EQ(options.freeze, 10);
     EXPECT_EQ(keys.resolved().dump(),
               R"({"count":3,"share":0.5,"on":true,"label":"x","colour":"green",)"
-              R"("betas":[0.9,0.999],"rate":0.001,"freeze":10,"amsgrad":false,"stage":0,)"
-              R"("max_norm":0.0})");
+              R"("betas":[0.9,0.999],"rate":0.001,"freeze":10,"weights":"none",)"
+              R"("amsgrad":false,"stage":0,"max_norm":0.0})");
   }
 }
 
 TEST(Keys, GivenValuesAreStoredAndResolved) {
   Keys keys = keys_of(R"({"count": 4.0, "size": 9, "share": 0, "factor": 2, "on": false,
       "label": "", "backend": "mpi", "colour": "red", "betas": [0, 0.5], "rate": [0.1, 0.1],
-      "freeze": "auto", "rows": {"a": 0}, "amsgrad": false, "stage": 0, "max_norm": 0,
+      "freeze": "auto", "rows": {"a": 0}, "weights": {"b": 0.5}, "names": ["d", "c"], "amsgrad": false, "stage": 0, "max_norm": 0,
       "amp": {"enabled": false}, "timers": 1, "comment": "c"})");
   const Options options = read(keys);
   keys.check();
@@ -100,12 +106,16 @@ TEST(Keys, GivenValuesAreStoredAndResolved) {
   EXPECT_EQ(options.rate, 0.1);
   EXPECT_FALSE(options.freeze.has_value());
   EXPECT_EQ(options.rows.at("a"), 0);
+  EXPECT_EQ(options.weights.at("b"), 0.5);
+  EXPECT_EQ(options.weighting, "");
+  EXPECT_THAT(options.names, ElementsAre("d", "c"));
   EXPECT_THAT(keys.notices(), ElementsAre("timers: no effect, time is always taken"));
   const Json resolved = keys.resolved();
-  EXPECT_EQ(resolved.dump(),
-            R"({"count":4,"size":9,"share":0.0,"factor":2.0,"on":false,"label":"",)"
-            R"("backend":"mpi","colour":"red","betas":[0.0,0.5],"rate":[0.1,0.1],"freeze":"auto",)"
-            R"("rows":{"a":0},"amsgrad":false,"stage":0,"max_norm":0.0,"amp":{"enabled":false}})");
+  EXPECT_EQ(
+      resolved.dump(),
+      R"({"count":4,"size":9,"share":0.0,"factor":2.0,"on":false,"label":"",)"
+      R"("backend":"mpi","colour":"red","betas":[0.0,0.5],"rate":[0.1,0.1],"freeze":"auto",)"
+      R"("rows":{"a":0},"weights":{"b":0.5},"names":["d","c"],"amsgrad":false,"stage":0,"max_norm":0.0,"amp":{"enabled":false}})");
   Keys again(resolved, "resolved");
   read(again);
   again.check();
@@ -143,6 +153,14 @@ TEST(Keys, AWrongValueIsNamedWithWhatItMayBe) {
        "\"auto\"?)"},
       {R"({"rows": {"a": -1}})",
        "`rows` is {\"a\":-1}; it must be an object of whole numbers of at least 0: {name: rows}"},
+      {R"({"weights": "balancd"})",
+       "`weights` is \"balancd\"; it must be an object of numbers above 0, or \"none\", "
+       "\"balanced\" (did you mean \"balanced\"?)"},
+      {R"({"weights": {"a": 0}})",
+       "`weights` is {\"a\":0}; it must be an object of numbers above 0, or \"none\", "
+       "\"balanced\""},
+      {R"({"names": []})", "`names` is []; it must be a list of strings"},
+      {R"({"names": ["a", 1]})", "`names` is [\"a\",1]; it must be a list of strings"},
       {R"({"amsgrad": true})", "`amsgrad` is true; it must be false: there is none"},
       {R"({"stage": 2})", "`stage` is 2; it must be 0: state is whole"},
       {R"({"max_norm": 1})", "`max_norm` is 1; it must be 0: elsewhere"},
