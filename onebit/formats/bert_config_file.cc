@@ -121,6 +121,7 @@ BertConfigFile parse_bert_config(const Json& config, const std::string& place) {
   result.pad_token_id = size_of(reader, "pad_token_id", result.pad_token_id, 0);
   result.torch_dtype = torch_dtype(reader);
   result.labels = label_names(reader);
+  result.problem_type = reader.text("problem_type", "");
   return result;
 }
 
@@ -158,6 +159,10 @@ std::string bert_config_text(const BertConfigFile& config) {
       json["id2label"][std::to_string(id)] = config.labels[id];
       json["label2id"][config.labels[id]] = id;
     }
+  }
+  if (!config.problem_type.empty()) {
+    json["problem_type"] = config.problem_type;
+    json["num_labels"] = config.labels.empty() ? 2 : config.labels.size();
   }
   return json.dump(2) + "\n";
 }

@@ -40,6 +40,8 @@ struct BertConfigFile {
   DType torch_dtype = DType::kF32;  // f32, bf16 or f16: of the file's tensors
   // Names of a classifier's labels by id; empty: the two defaults of transformers.
   std::vector<std::string> labels;
+  // "single_label_classification", "multi_label_classification" or "regression"; empty: not given.
+  std::string problem_type;
 
   bool operator==(const BertConfigFile&) const = default;
 };

@@ -48,6 +48,12 @@ MatchReport match_tensors(std::span<const TensorEntry> found, std::span<const Wa
   for (const TensorEntry& entry : found) left.emplace(entry.name, &entry);
   for (const auto& [name, shape] : wanted) {
     const auto here = left.find(name);
+    if (covered(name, rules.replaced)) {
+      report.lacking.push_back(name);
+      if (here != left.end()) report.ignored.push_back(name);
+      left.erase(name);
+      continue;
+    }
     if (here == left.end()) {
       (covered(name, rules.may_lack) ? report.lacking : report.missing).push_back(name);
       continue;

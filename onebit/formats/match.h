@@ -19,6 +19,9 @@ struct WantedTensor {
 struct MatchRules {
   std::vector<std::string> may_lack;    // wanted, may be absent: a new task head ("qa_outputs.")
   std::vector<std::string> may_ignore;  // present, not wanted: another task's head ("cls.")
+  // Wanted, and taken for absent even where the file has a tensor of the name: a head of other
+  // labels.
+  std::vector<std::string> replaced = {};
 };
 
 struct MatchReport {

@@ -34,6 +34,7 @@ TEST(BertConfigFile, RoundTrip) {
   config.pad_token_id = 5;
   config.torch_dtype = DType::kBF16;
   config.labels = {"no", "yes", "neither"};
+  config.problem_type = "multi_label_classification";
   EXPECT_EQ(parse(bert_config_text(config)), config);
   EXPECT_EQ(parse(bert_config_text({})), BertConfigFile{});
 }

@@ -36,6 +36,17 @@ TEST(Match, RulesCoverHeadsAndNothingElse) {
   EXPECT_THAT(report.ignored, ElementsAre("cls.predictions.bias"));
 }
 
+// The head of other labels: of another shape, of the same, or not there.
+TEST(Match, AReplacedHeadIsLackingWhateverTheFileHas) {
+  const MemorySource source("model.pt", {{"bert.a", DType::kF32, {2, 3}},
+                                         {"bert.b", DType::kF32, {3}},
+                                         {"qa_outputs.weight", DType::kF32, {7, 3}}});
+  const MatchReport report = require_match(
+      source, kWanted, {.may_lack = {}, .may_ignore = {}, .replaced = {"qa_outputs."}});
+  EXPECT_THAT(report.lacking, ElementsAre("qa_outputs.weight", "qa_outputs.bias"));
+  EXPECT_THAT(report.ignored, ElementsAre("qa_outputs.weight"));
+}
+
 TEST(Match, EveryFaultIsNamed) {
   const MemorySource source("model.pt", {{"bert.a", DType::kF32, {3, 2}},
                                          {"bert.c", DType::kF32, {3}},
