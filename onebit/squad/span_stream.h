@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "onebit/data/batch.h"
+#include "onebit/data/length_sweep.h"
+#include "onebit/data/step_dealer.h"
 #include "onebit/squad/features.h"
 
 namespace onebit::squad {
@@ -20,31 +22,21 @@ struct SpanBatch : data::PackedRows {
   void reserve(const data::BatchBounds& bounds);
 };
 
-struct SpanStreamOptions {
-  uint64_t seed = 0;
-  int world_size = 1;
-  int rank = 0;
-  int64_t micro_batch = 1;
-  int64_t accumulation = 1;
-};
-
 // Training: every window once an epoch, in another order each. Usable from any number of threads.
 class SpanStream {
  public:
   // `features` must outlive it. Errors: no window, more ranks than windows, an option out of range.
-  SpanStream(const Features& features, const SpanStreamOptions& options);
+  SpanStream(const Features& features, const data::DealOptions& options);
 
-  uint64_t samples_per_epoch() const { return features_.windows().size(); }
-  uint64_t samples_per_step() const;
-  // This rank's batch in micro-step `micro_step` of the step that begins at global sample
-  // `first_sample`; a pure function of its arguments. Epochs follow each other without a gap: the
-  // last step of one may hold the first samples of the next.
+  uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
+  // Fills `batch` as data::StepDealer::deal() deals it.
   void build(uint64_t first_sample, int64_t micro_step, SpanBatch& batch) const;
   data::BatchBounds bounds() const;
 
  private:
   const Features& features_;
-  SpanStreamOptions options_;
+  data::StepDealer dealer_;
+  int64_t micro_batch_;
 };
 
 // Prediction: every window once, of like length together, longest first.
@@ -54,16 +46,16 @@ class SpanSweep {
   SpanSweep(const Features& features, int64_t batch, int world_size, int rank);
 
   // Batches of this rank.
-  int64_t batches() const;
+  int64_t batches() const { return sweep_.batches(); }
   void build(int64_t index, SpanBatch& batch) const;
   // Numbers of the windows that `rank` predicts, in the order of its batches.
-  std::vector<uint32_t> windows_of(int rank) const;
+  std::vector<uint32_t> windows_of(int rank) const { return sweep_.items_of(rank); }
   data::BatchBounds bounds() const;
 
  private:
   const Features& features_;
-  int64_t batch_, world_size_, rank_;
-  std::vector<uint32_t> order_;
+  int64_t batch_;
+  data::LengthSweep sweep_;
 };
 
 }  // namespace onebit::squad

@@ -2,6 +2,7 @@
 
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/training/model_folder.h"
+#include "onebit/training/run_folder.h"
 
 namespace onebit::tasks {
 namespace {
@@ -92,18 +93,10 @@ RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {
 }
 
 std::optional<SquadConfig> squad_config_of_run(const Path& model) {
-  const Path of_run = model / "recipe.json", of_checkpoint = model / "state.json";
-  Json recipe;
-  std::string place = of_run.string();
-  if (std::filesystem::exists(of_run)) {
-    recipe = read_json(of_run);
-  } else if (std::filesystem::exists(of_checkpoint)) {
-    place = of_checkpoint.string();
-    recipe = read_json(of_checkpoint).value("/client_state/recipe"_json_pointer, Json());
-  }
+  const std::optional<training::StoredRecipe> stored = training::stored_recipe(model);
   // Another task's model fails when it is opened: it has no answers.
-  if (!was_squad_run(model, recipe)) return std::nullopt;
-  return parse_squad_recipe(recipe, place);
+  if (!stored || !was_squad_run(model, stored->recipe)) return std::nullopt;
+  return parse_squad_recipe(stored->recipe, stored->place);
 }
 
 model::BertConfig squad_model(const SquadConfig& config, model::BertConfig checkpoint) {

@@ -1,11 +1,9 @@
 #include "onebit/tasks/squad_task.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/tasks/squad_batch.h"
+#include "onebit/training/epochs.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/training_loop.h"
 
@@ -14,8 +12,7 @@ namespace {
 
 class SquadSource : public training::BatchSource {
  public:
-  SquadSource(const squad::Features& features, uint32_t checksum,
-              const squad::SpanStreamOptions& options)
+  SquadSource(const squad::Features& features, uint32_t checksum, const data::DealOptions& options)
       : checksum_(checksum), stream_(features, options) {}
 
   std::unique_ptr<training::HostBatch> make_batch() const override {
@@ -48,11 +45,6 @@ training::ModelDescription describe_model(const Path& model, const SquadConfig& 
 void report_problems(const squad::Dataset& dataset, bool is_first) {
   const std::string problems = squad::problem_summary(dataset);
   if (!problems.empty() && is_first) log_warning("{}: {}", dataset.source, problems);
-}
-
-// The update in which sample number `sample` (from 1) is consumed.
-int64_t update_of(int64_t sample, int64_t batch) {
-  return (sample + batch - 1) / batch;
 }
 
 }  // namespace
@@ -99,14 +91,9 @@ void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
 }
 
 void SquadTask::choose_steps(int world_size) {
-  engine::RunConfig& run = config_.engine.run;
-  if (run.steps > 0) return;
-  const engine::BatchSizes batch =
-      engine::solve_batch_sizes(config_.engine.batch, world_size, config_.engine.place);
-  const double windows = config_.epochs * static_cast<double>(train_features_->windows().size());
-  run.steps =
-      std::max<int64_t>(1, update_of(static_cast<int64_t>(std::ceil(windows)), batch.train));
-  decisions_.push_back(fmt::format("{} epochs are {} steps", config_.epochs, run.steps));
+  if (config_.engine.run.steps > 0) return;
+  decisions_.push_back(training::choose_steps(config_.engine, config_.epochs,
+                                              train_features_->windows().size(), world_size));
 }
 
 void SquadTask::declare(params::Table& table) {
@@ -115,13 +102,8 @@ void SquadTask::declare(params::Table& table) {
 
 std::unique_ptr<training::BatchSource> SquadTask::open(const training::StreamShare& share,
                                                        const Json* /*saved*/) {
-  return std::make_unique<SquadSource>(
-      *train_features_, squad::checksum(train_data_),
-      squad::SpanStreamOptions{.seed = share.seed,
-                               .world_size = share.world_size,
-                               .rank = share.rank,
-                               .micro_batch = share.micro_batch,
-                               .accumulation = share.accumulation});
+  return std::make_unique<SquadSource>(*train_features_, squad::checksum(train_data_),
+                                       share.dealt());
 }
 
 data::BatchBounds SquadTask::evaluation_bounds() const {

@@ -48,7 +48,7 @@ class SquadTask : public training::Task {
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
   std::string describe(const std::vector<metrics::Metric>& record) const override;
-  std::string kept_by() const override { return "f1"; }
+  training::KeptBy kept_by() const override { return {.metric = "f1"}; }
   void write_beside_model(const Path& folder) const override;
 
   training::Rows data_rows() const override { return data_rows_; }

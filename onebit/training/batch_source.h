@@ -6,6 +6,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/data/batch.h"
+#include "onebit/data/step_dealer.h"
 #include "onebit/training/device_batch.h"
 
 namespace onebit::training {
@@ -28,6 +29,14 @@ struct StreamShare {
   int world_size = 1, rank = 0;
   int64_t micro_batch = 1, accumulation = 1;
   int threads = 1;  // for what is computed once, at the start
+
+  data::DealOptions dealt() const {
+    return {.seed = seed,
+            .world_size = world_size,
+            .rank = rank,
+            .micro_batch = micro_batch,
+            .accumulation = accumulation};
+  }
 };
 
 // The batches of one rank, in an order of samples that all ranks share. Usable from any number of

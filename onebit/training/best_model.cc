@@ -1,6 +1,7 @@
 #include "onebit/training/best_model.h"
 
 #include <cmath>
+#include <limits>
 
 #include "onebit/base/folder.h"
 
@@ -29,15 +30,18 @@ KeptModel kept_model_from(JsonReader json) {
   for (const auto& [name, value] : json.given().items()) {
     if (name == "step") continue;
     kept.record.push_back(
-        {.name = name, .value = json.number(name, 0), .is_count = value.is_number_integer()});
+        {.name = name,
+         .value = json.number(name, std::numeric_limits<double>::quiet_NaN()),  // written as null
+         .is_count = value.is_number_integer()});
   }
   return kept;
 }
 
 bool BestModel::is_better(const std::vector<metrics::Metric>& record) const {
   if (!best_) return true;
-  const double so_far = metrics::value_of(best_->record, kept_by_);
-  return std::isnan(so_far) || metrics::value_of(record, kept_by_) > so_far;
+  const double so_far = metrics::value_of(best_->record, kept_by_.metric);
+  const double now = metrics::value_of(record, kept_by_.metric);
+  return std::isnan(so_far) || (kept_by_.smaller_is_better ? now < so_far : now > so_far);
 }
 
 std::optional<std::string> BestModel::resume(const Json& client_state, bool taken_back) {

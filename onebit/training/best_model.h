@@ -13,6 +13,12 @@
 
 namespace onebit::training {
 
+// The metric of evaluations' records that decides which model is the best. Empty: none is kept.
+struct KeptBy {
+  std::string metric;
+  bool smaller_is_better = false;
+};
+
 struct KeptModel {
   int64_t step = 0;
   std::vector<metrics::Metric> record;  // of its evaluation
@@ -24,8 +30,7 @@ KeptModel kept_model_from(JsonReader json);
 
 class BestModel {
  public:
-  // `kept_by` names the metric of the records that decides.
-  BestModel(Path output, std::string kept_by)
+  BestModel(Path output, KeptBy kept_by)
       : output_(std::move(output)), kept_by_(std::move(kept_by)) {}
 
   // The run's.
@@ -47,7 +52,7 @@ class BestModel {
 
  private:
   Path output_;
-  std::string kept_by_;
+  KeptBy kept_by_;
   std::optional<KeptModel> best_;
 };
 

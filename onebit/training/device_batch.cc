@@ -18,7 +18,8 @@ int64_t block_bytes(const data::BatchBounds& bounds) {
   const int64_t rows = bounds.rows * (4 * size_bytes_of(DType::kI32) + size_bytes_of(DType::kU64));
   const int64_t masked = bounds.masked_rows * 2 * size_bytes_of(DType::kI32);
   const int64_t sequences = (4 * bounds.sequences + 1) * size_bytes_of(DType::kI32);
-  return rows + masked + sequences + kArrays * kAlignmentBytes;
+  const int64_t values = bounds.label_values * size_bytes_of(DType::kF32);
+  return rows + masked + sequences + values + kArrays * kAlignmentBytes;
 }
 
 }  // namespace
@@ -41,15 +42,13 @@ void DeviceBatchBuffer::begin(Context& context) {
   slots_[turn_].host.wait();
 }
 
-template <typename T>
-ConstView DeviceBatchBuffer::place(std::span<const T> values) {
-  const ConstView host = ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
+ConstView DeviceBatchBuffer::place(const ConstView& host) {
   if (device_.is_cpu()) return host;
   const Slot& slot = slots_[turn_];
   const int64_t at = used_bytes_;
   used_bytes_ += aligned(host.size_bytes());
   ONEBIT_INVARIANT(used_bytes_ <= slot.host.size_bytes());
-  std::memcpy(slot.host.data() + at, values.data(), static_cast<size_t>(host.size_bytes()));
+  std::memcpy(slot.host.data() + at, host.raw(), static_cast<size_t>(host.size_bytes()));
   return {slot.device.data() + at, host.dtype(), host.shape(), device_};
 }
 
@@ -63,12 +62,15 @@ void DeviceBatchBuffer::send(Context& context) {
 }
 
 model::DeviceBatch DeviceBatchBuffer::place_rows(const data::PackedRows& batch) {
+  const auto place_all = [this](const auto& values) {
+    return place(ConstView::of(values.data(), {static_cast<int64_t>(values.size())}));
+  };
   model::DeviceBatch placed;
-  placed.tokens = place<int32_t>(batch.tokens);
-  placed.segments = place<int32_t>(batch.segments);
-  placed.positions = place<int32_t>(batch.positions);
-  placed.row_keys = place<uint64_t>(batch.row_keys);
-  placed.sequence_starts = {.device = place<int32_t>(batch.sequence_starts),
+  placed.tokens = place_all(batch.tokens);
+  placed.segments = place_all(batch.segments);
+  placed.positions = place_all(batch.positions);
+  placed.row_keys = place_all(batch.row_keys);
+  placed.sequence_starts = {.device = place_all(batch.sequence_starts),
                             .host = batch.sequence_starts};
   return placed;
 }
@@ -80,7 +82,7 @@ model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const data::Packe
   for (const BatchLabels& each : labels) {
     const ConstView view = place(each.values);
     placed.*each.place =
-        each.lists == 1 ? view : view.reshaped({each.lists, view.elements() / each.lists});
+        each.rows == 0 ? view : view.reshaped({each.rows, view.elements() / each.rows});
   }
   send(context);
   return placed;

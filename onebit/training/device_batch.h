@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "onebit/data/batch.h"
 #include "onebit/device/buffer.h"
@@ -15,9 +16,17 @@ namespace onebit::training {
 
 // The labels of a batch and the member of DeviceBatch in which the model finds them.
 struct BatchLabels {
+  // `numbers`, i32 or f32, lie on the host; with `matrix_rows` they are [matrix_rows, the rest].
+  template <typename T>
+  BatchLabels(ConstView model::DeviceBatch::*member, const std::vector<T>& numbers,
+              int64_t matrix_rows = 0)
+      : place(member),
+        values(ConstView::of(numbers.data(), {static_cast<int64_t>(numbers.size())})),
+        rows(matrix_rows) {}
+
   ConstView model::DeviceBatch::*place;
-  std::span<const int32_t> values;
-  int64_t lists = 1;  // [lists, values / lists] where there are several
+  ConstView values;
+  int64_t rows;  // 0: a list
 };
 
 // On the CPU the views show the batch's own vectors. For a CUDA device a batch is packed into one
@@ -41,8 +50,7 @@ class DeviceBatchBuffer {
 
   void begin(Context& context);
   model::DeviceBatch place_rows(const data::PackedRows& rows);
-  template <typename T>
-  ConstView place(std::span<const T> values);
+  ConstView place(const ConstView& host);
   void send(Context& context);
 
   Device device_;

@@ -1,5 +1,7 @@
 #include "onebit/training/model_folder.h"
 
+#include <algorithm>
+
 #include "onebit/base/log.h"
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/formats/open_checkpoint.h"
@@ -29,6 +31,11 @@ formats::BertConfigFile to_file(const ModelDescription& description) {
   file.layer_norm_eps = config.layer_norm_eps;
   file.initializer_range = config.initializer_range;
   file.pad_token_id = description.vocabulary->pad_id();
+  if (description.architecture == kClassifierArchitecture) {
+    file.labels = description.classifier.labels;
+    file.problem_type = description.classifier.problem_type;
+    file.classifier_dropout = description.classifier.dropout;
+  }
   return file;
 }
 
@@ -84,7 +91,10 @@ ModelDescription read_model_description(const Path& model_folder) {
           .architecture = folder.config.architecture,
           .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_tokens(
               folder.vocabulary, (model_folder / "vocab.txt").string())),
-          .casing = folder.tokenizer->lower_case ? text::Casing::kUncased : text::Casing::kCased};
+          .casing = folder.tokenizer->lower_case ? text::Casing::kUncased : text::Casing::kCased,
+          .classifier = {.labels = folder.config.labels,
+                         .problem_type = folder.config.problem_type,
+                         .dropout = folder.config.classifier_dropout}};
 }
 
 void load_values(params::Table& table, const Path& model_folder, const formats::MatchRules& rules) {
@@ -103,7 +113,9 @@ void load_values(params::Table& table, const Path& model_folder, const formats::
   std::vector<float> values;
   for (const auto& entry : table.entries()) {
     const auto index = source->find(entry.name);
-    if (!index) continue;
+    const bool is_lacking =
+        std::find(report.lacking.begin(), report.lacking.end(), entry.name) != report.lacking.end();
+    if (!index || is_lacking) continue;
     values.resize(static_cast<size_t>(entry.shape.elements()));
     source->read_f32(*index, values);
     copy(table.value_of(entry), ConstView::of(values.data(), entry.shape));

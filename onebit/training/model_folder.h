@@ -15,12 +15,22 @@
 
 namespace onebit::training {
 
+inline constexpr const char* kClassifierArchitecture = "BertForSequenceClassification";
+
+// What config.json specifies of a classifier; written for kClassifierArchitecture alone.
+struct ClassifierDescription {
+  std::vector<std::string> labels;  // by output; empty: the two defaults of transformers
+  std::string problem_type;         // transformers' word; empty: not given
+  std::optional<double> dropout;    // absent: the model's hidden dropout
+};
+
 // What a model folder specifies besides its tensors.
 struct ModelDescription {
   model::BertConfig config;
   std::string architecture;  // transformers' class, e.g. "BertForPreTraining"
   std::shared_ptr<const text::Vocabulary> vocabulary;
   text::Casing casing = text::Casing::kUncased;
+  ClassifierDescription classifier = {};
 };
 
 // The model as config.json specifies it.

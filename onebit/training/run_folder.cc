@@ -86,6 +86,14 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
   return report;
 }
 
+std::optional<StoredRecipe> stored_recipe(const Path& path) {
+  const Path of_run = path / "recipe.json", of_checkpoint = path / "state.json";
+  if (std::filesystem::exists(of_run)) return StoredRecipe{read_json(of_run), of_run.string()};
+  if (!std::filesystem::exists(of_checkpoint)) return std::nullopt;
+  return StoredRecipe{read_json(of_checkpoint).value("/client_state/recipe"_json_pointer, Json()),
+                      of_checkpoint.string()};
+}
+
 void read_client_state(const Path& output, const std::function<void()>& read) {
   try {
     read();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,13 @@ void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
 std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
                                      const ModelDescription& description, const Json& recipe,
                                      params::Table& table, engine::Engine& engine, int world_size);
+
+// The recipe that a run's folder or a checkpoint holds; empty where `path` is neither.
+struct StoredRecipe {
+  Json recipe;
+  std::string place;
+};
+std::optional<StoredRecipe> stored_recipe(const Path& path);
 
 // Calls `read`, which takes what it needs from a checkpoint's client state. Error: a member is
 // missing.

@@ -15,7 +15,8 @@ constexpr const char* kAgreementPhase = "agreement";
 data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
   return {.sequences = std::max(a.sequences, b.sequences),
           .rows = std::max(a.rows, b.rows),
-          .masked_rows = std::max(a.masked_rows, b.masked_rows)};
+          .masked_rows = std::max(a.masked_rows, b.masked_rows),
+          .label_values = std::max(a.label_values, b.label_values)};
 }
 
 // A recipe without a name is one of the default task: a stored one must say that it is another's.
@@ -243,7 +244,7 @@ Evaluation Session::evaluate() {
 void Session::evaluate_into(TrainingLog& log) {
   engine_->with_common_values([&] {
     Evaluation evaluation = evaluate();
-    const bool better = !task_.kept_by().empty() && best_.is_better(evaluation.record);
+    const bool better = !task_.kept_by().metric.empty() && best_.is_better(evaluation.record);
     if (better) evaluation.line += ", the best so far: kept";
     log.evaluated(evaluated_step_, samples_, evaluation);
     if (better) keep(evaluation);
@@ -296,7 +297,7 @@ void Session::save_checkpoint() {
   if (best_.best()) state["best"] = to_json(*best_.best());
   engine_->with_common_values([&] {
     save_run(checkpoints_, *engine_, table_, task_.description(), recipe_, std::move(state));
-    const bool keeps_last = !task_.kept_by().empty() && !task_.evaluation_times().any();
+    const bool keeps_last = !task_.kept_by().metric.empty() && !task_.evaluation_times().any();
     if (keeps_last && finished() && communicator_.rank() == 0) {
       best_.write(table_, task_.description());
     }

@@ -12,6 +12,7 @@
 #include "onebit/model/memory_plan.h"
 #include "onebit/model/training_pass.h"
 #include "onebit/training/batch_source.h"
+#include "onebit/training/best_model.h"
 #include "onebit/training/evaluation.h"
 #include "onebit/training/model_folder.h"
 #include "onebit/training/rows.h"
@@ -89,10 +90,9 @@ class Task {
   }
   // The record of an evaluation in words, for the end table.
   virtual std::string describe(const std::vector<metrics::Metric>& /*record*/) const { return ""; }
-  // The metric of an evaluation's record (the larger the better) by which the best model is kept in
-  // the run's folder. Without evaluations the last model is kept. Empty: models are in checkpoints
-  // only.
-  virtual std::string kept_by() const { return ""; }
+  // By which the best model is kept in the run's folder. Without evaluations the last model is kept.
+  // Without a metric models are in checkpoints only.
+  virtual KeptBy kept_by() const { return {}; }
   // Writes the files of the last evaluation beside a kept model. Called on rank 0 only.
   virtual void write_beside_model(const Path& /*folder*/) const {}
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "onebit/base/json.h"
@@ -30,8 +31,23 @@ TEST(KeptModel, IsTheSameAfterAFile) {
             std::string::npos);
 }
 
+TEST(KeptModel, AMetricThatWasNoNumberStaysSo) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Json file = parse_json(to_json(kept_at(3, nan)).dump(), "file");
+  EXPECT_TRUE(
+      std::isnan(metrics::value_of(kept_model_from(JsonReader(file, "f", "")).record, "f1")));
+}
+
+TEST(BestModel, IsTheOneWithTheSmallestErrorWhereThatIsAsked) {
+  BestModel best("/nowhere", {.metric = "f1", .smaller_is_better = true});
+  best.set(kept_at(1, 50));
+  EXPECT_FALSE(best.is_better(kept_at(2, 50).record));
+  EXPECT_TRUE(best.is_better(kept_at(2, 49.5).record));
+  EXPECT_FALSE(best.is_better(kept_at(2, std::numeric_limits<double>::quiet_NaN()).record));
+}
+
 TEST(BestModel, IsTheOneWithTheLargestMetric) {
-  BestModel best("/nowhere", "f1");
+  BestModel best("/nowhere", {"f1"});
   EXPECT_TRUE(best.is_better(kept_at(1, 0).record));
   best.set(kept_at(1, 50));
   EXPECT_FALSE(best.is_better(kept_at(2, 50).record));
@@ -42,7 +58,7 @@ TEST(BestModel, IsTheOneWithTheLargestMetric) {
 TEST(BestModel, ContinuesFromTheFolder) {
   const TemporaryFolder folder;
   const Json state = {{"best", to_json(kept_at(10, 50))}};
-  BestModel best(folder.path(), "f1");
+  BestModel best(folder.path(), {"f1"});
   EXPECT_FALSE(best.resume(state, false).has_value());
   EXPECT_EQ(best.best()->step, 10) << "the folder has none";
   write_evaluation(folder.path(), kept_at(12, 55));

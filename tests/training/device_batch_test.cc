@@ -11,7 +11,8 @@
 namespace onebit::training {
 namespace {
 
-constexpr data::BatchBounds kBounds{.sequences = 5, .rows = 5 * 70, .masked_rows = 5 * 9};
+constexpr data::BatchBounds kBounds{
+    .sequences = 5, .rows = 5 * 70, .masked_rows = 5 * 9, .label_values = 5 * 300};
 
 using DeviceBatchTest = DeviceTest;
 
@@ -68,6 +69,24 @@ TEST_P(DeviceBatchTest, OfPretraining) {
     EXPECT_EQ(on_host<int32_t>(placed.masked_rows), batch.masked_rows);
     EXPECT_EQ(on_host<int32_t>(placed.masked_targets), batch.masked_targets);
     EXPECT_EQ(on_host<int32_t>(placed.next_sentence), batch.next_sentence);
+  }
+}
+
+TEST_P(DeviceBatchTest, OfManyLabels) {
+  Context there = context();
+  DeviceBatchBuffer buffer(there.device(), kBounds);
+  RandomSequence random(5, 6, 0);
+  for (const size_t sequences : {5, 1, 3}) {
+    data::PackedRows batch;
+    fill_rows(batch, random, sequences, sequences * 70);
+    std::vector<float> values(sequences * 300);
+    for (float& value : values) value = static_cast<float>(random.uniform());
+    const model::DeviceBatch placed = buffer.upload(
+        there, batch,
+        {{&model::DeviceBatch::label_values, values, static_cast<int64_t>(sequences)}});
+    expect_rows(placed, batch);
+    EXPECT_EQ(placed.label_values.shape(), (Shape{static_cast<int64_t>(sequences), 300}));
+    EXPECT_EQ(on_host<float>(placed.label_values), values);
   }
 }
 
