@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "corpus": "base text",
     "data": "base text corpus",
     "squad": "base text corpus data",
+    "classify": "base text corpus data metrics",
     "comm": "base device tensor kernels",
     "compress": "base device tensor kernels comm",
     "optim": "base device tensor kernels params ops comm compress",
@@ -32,11 +33,11 @@ MAY_INCLUDE = {
     "engine": "base device tensor kernels params ops comm compress optim formats metrics",
     "training": "base device tensor kernels params ops model text data comm compress optim "
                 "formats metrics engine",
-    "tasks": "base device tensor kernels params ops model text corpus data squad comm compress "
-             "optim formats metrics engine training",
+    "tasks": "base device tensor kernels params ops model text corpus data squad classify comm "
+             "compress optim formats metrics engine training",
     "convert": "base device tensor params model text formats metrics training",
-    "cli": "base device tensor kernels params ops model text corpus data squad comm compress optim "
-           "formats metrics report engine training tasks convert",
+    "cli": "base device tensor kernels params ops model text corpus data squad classify comm "
+           "compress optim formats metrics report engine training tasks convert",
 }
 
 # (what is included, who may include it, why): vendor headers stay behind their doors.

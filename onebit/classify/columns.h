@@ -1,0 +1,33 @@
+// Which columns of a file hold text and label.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/classify/record_reader.h"
+
+namespace onebit::classify {
+
+// By name in the header, by number from 1, or by key of JSON lines. An empty one is found by its
+// usual names: text, sentence or sentence1; text_pair or sentence2, if there; label or labels.
+struct Columns {
+  std::string text, text_pair, label;
+  std::optional<bool> header;  // absent: the file has one unless all columns are given by number
+
+  bool has_header() const;
+};
+
+struct ChosenColumns {
+  std::string text, text_pair, label;  // text_pair and label may be empty
+
+  // In the order of the fields that a reader gives.
+  std::vector<std::string> list() const;
+};
+
+// The columns of a file. Error: no column for the text, or for the label where it is wanted; `fix`
+// ends the message ("give --text").
+ChosenColumns choose_columns(const RecordReader& reader, const Columns& columns, bool with_label,
+                             const std::string& fix);
+
+}  // namespace onebit::classify

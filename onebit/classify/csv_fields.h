@@ -1,0 +1,17 @@
+// The fields of one record of a CSV file (RFC 4180): commas between them, quotes around those that
+// contain a comma, a quote (doubled) or a line end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "onebit/classify/file_lines.h"
+
+namespace onebit::classify {
+
+// Splits `line`, which `lines` has given; a quoted field that is not closed in it continues in the
+// next lines. Overwrites `fields`. Errors, with file:line and the field's number: a quote that is
+// never closed, text behind a closing quote.
+void csv_fields(FileLines& lines, std::string& line, std::vector<std::string>& fields);
+
+}  // namespace onebit::classify

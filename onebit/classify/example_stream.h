@@ -1,0 +1,46 @@
+// Batches of labelled texts, packed without padding.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "onebit/classify/encoded_examples.h"
+#include "onebit/classify/labels.h"
+#include "onebit/data/batch.h"
+#include "onebit/data/step_dealer.h"
+
+namespace onebit::classify {
+
+struct ExampleBatch : data::PackedRows {
+  std::vector<int32_t> classes;  // [B]; empty of other problems
+  std::vector<float> values;     // [B, outputs]; empty of single labels
+
+  void clear();
+  void reserve(const data::BatchBounds& bounds);
+};
+
+// Training: every example once an epoch, in another order each. Usable from any number of threads.
+class ExampleStream {
+ public:
+  // Examples and targets must outlive it. Error: fewer examples than ranks; `source` names the file.
+  ExampleStream(const EncodedExamples& examples, const Targets& targets,
+                const data::DealOptions& options, const std::string& source);
+
+  uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
+  // Fills `batch` as data::StepDealer::deal() deals it.
+  void build(uint64_t first_sample, int64_t micro_step, ExampleBatch& batch) const;
+  data::BatchBounds bounds() const;
+
+ private:
+  const EncodedExamples& examples_;
+  const Targets& targets_;
+  data::StepDealer dealer_;
+  int64_t micro_batch_;
+};
+
+// Prediction: fills `batch` with these examples, without labels.
+void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
+                 data::PackedRows& batch);
+
+}  // namespace onebit::classify

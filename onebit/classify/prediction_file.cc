@@ -1,0 +1,117 @@
+#include "onebit/classify/prediction_file.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/base/error.h"
+#include "onebit/base/json.h"
+#include "onebit/classify/predictions.h"
+
+namespace onebit::classify {
+namespace {
+
+// Similarities of STS-B are from 0 to 5; a line outside is refused.
+constexpr double kLeastSimilarity = 0, kMostSimilarity = 5;
+
+double rounded(double value) {
+  return std::round(value * 1e6) / 1e6;
+}
+
+std::string header_of(const PredictionFile::Options& options) {
+  if (options.format == PredictionFormat::kJsonLines) return "";
+  if (options.format == PredictionFormat::kGlue) return "index\tprediction\n";
+  std::string header = "prediction";
+  if (options.problem != Problem::kRegression) {
+    for (const std::string& label : options.labels) header += "\tprobability:" + label;
+  }
+  return header + "\n";
+}
+
+}  // namespace
+
+PredictionFormat prediction_format_of(const Path& path) {
+  if (path.extension() == ".tsv") return PredictionFormat::kTsv;
+  if (path.extension() == ".jsonl") return PredictionFormat::kJsonLines;
+  fail("{}: predictions are written as .tsv or .jsonl; give the file one of these endings",
+       path.string());
+}
+
+PredictionFile::PredictionFile(const Path& path, Options options)
+    : options_(std::move(options)),
+      path_(path),
+      partial_(path.string() + ".partial"),
+      writer_(partial_) {
+  writer_.write(header_of(options_));
+}
+
+void PredictionFile::finish() {
+  writer_.finish();
+  rename_durably(partial_, path_);
+}
+
+std::string PredictionFile::prediction(std::span<const float> outputs) const {
+  switch (options_.problem) {
+    case Problem::kSingleLabel:
+      return options_.labels[static_cast<size_t>(best_class(outputs))];
+    case Problem::kMultiLabel: {
+      std::vector<std::string> names;
+      for (const int32_t label : present_labels(outputs, options_.threshold)) {
+        names.push_back(options_.labels[static_cast<size_t>(label)]);
+      }
+      return fmt::format("{}", fmt::join(names, options_.separator));
+    }
+    case Problem::kRegression:
+      return fmt::format("{:.6f}", double{outputs[0]});
+  }
+  return "";
+}
+
+std::string PredictionFile::tsv_line(std::span<const float> outputs) const {
+  std::string line = prediction(outputs);
+  if (options_.problem != Problem::kRegression) {
+    for (const double probability : probabilities(options_.problem, outputs)) {
+      line += fmt::format("\t{:.6f}", probability);
+    }
+  }
+  return line;
+}
+
+std::string PredictionFile::json_line(std::span<const float> outputs) const {
+  if (options_.problem == Problem::kRegression) {
+    return Json{{"value", rounded(double{outputs[0]})}}.dump();
+  }
+  const std::vector<double> all = probabilities(options_.problem, outputs);
+  Json line = Json::object();
+  if (options_.problem == Problem::kSingleLabel) {
+    line["label"] = prediction(outputs);
+    line["probability"] = rounded(all[static_cast<size_t>(best_class(outputs))]);
+  } else {
+    line["labels"] = Json::array();
+    for (const int32_t label : present_labels(outputs, options_.threshold)) {
+      line["labels"].push_back(options_.labels[static_cast<size_t>(label)]);
+    }
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    line["probabilities"][options_.labels[i]] = rounded(all[i]);
+  }
+  return line.dump();
+}
+
+std::string PredictionFile::glue_line(std::span<const float> outputs) const {
+  if (options_.problem != Problem::kRegression) {
+    return fmt::format("{}\t{}", count_, prediction(outputs));
+  }
+  return fmt::format("{}\t{:.3f}", count_,
+                     std::clamp(double{outputs[0]}, kLeastSimilarity, kMostSimilarity));
+}
+
+void PredictionFile::add(std::span<const float> outputs) {
+  std::string line = options_.format == PredictionFormat::kTsv         ? tsv_line(outputs)
+                     : options_.format == PredictionFormat::kJsonLines ? json_line(outputs)
+                                                                       : glue_line(outputs);
+  line += '\n';
+  writer_.write(line);
+  ++count_;
+}
+
+}  // namespace onebit::classify

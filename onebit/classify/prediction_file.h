@@ -1,0 +1,53 @@
+// Files of predictions, written one after the other, a line each.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/base/file.h"
+#include "onebit/classify/labels.h"
+
+namespace onebit::classify {
+
+enum class PredictionFormat {
+  kTsv,        // a header; the prediction, and a column of probabilities a label
+  kJsonLines,  // {"label", "probability", "probabilities"}; {"labels", ...}; {"value"}
+  kGlue,       // what gluebenchmark.com takes: index and prediction
+};
+
+// By the ending: .tsv or .jsonl. Error: another one.
+PredictionFormat prediction_format_of(const Path& path);
+
+class PredictionFile {
+ public:
+  struct Options {
+    PredictionFormat format = PredictionFormat::kTsv;
+    Problem problem = Problem::kSingleLabel;
+    std::vector<std::string> labels = {};
+    double threshold = 0.5;       // kMultiLabel
+    std::string separator = ",";  // between the labels of a TSV field
+  };
+
+  // Nothing is at `path` before finish(), or what was there before.
+  PredictionFile(const Path& path, Options options);
+
+  // A model's outputs for the next example.
+  void add(std::span<const float> outputs);
+  void finish();
+  int64_t count() const { return count_; }
+
+ private:
+  std::string tsv_line(std::span<const float> outputs) const;
+  std::string json_line(std::span<const float> outputs) const;
+  std::string glue_line(std::span<const float> outputs) const;
+  std::string prediction(std::span<const float> outputs) const;
+
+  Options options_;
+  Path path_, partial_;
+  FileWriter writer_;
+  int64_t count_ = 0;
+};
+
+}  // namespace onebit::classify

@@ -1,0 +1,47 @@
+// The figures of an evaluation: by name, as tables for a terminal, as JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/classify/confusion.h"
+#include "onebit/classify/labels.h"
+#include "onebit/metrics/metric.h"
+
+namespace onebit::classify {
+
+struct ScoreOptions {
+  int64_t positive = 1;    // kSingleLabel with two labels: the class of "f1"
+  double threshold = 0.5;  // kMultiLabel: of the probability
+};
+
+struct MetricName {
+  const char* name;
+  bool smaller_is_better = false;
+};
+
+// The metrics of a problem, the one that decides by default first. "f1" only with two labels.
+std::span<const MetricName> metric_names(Problem problem, int64_t outputs);
+
+struct Scores {
+  Problem problem = Problem::kSingleLabel;
+  std::vector<std::string> labels;
+  int64_t examples = 0;
+  std::vector<metrics::Metric> metrics;  // in the order of metric_names()
+  std::vector<LabelCounts> by_label;     // not of kRegression
+  std::optional<Confusion> confusion;    // of kSingleLabel
+};
+
+// `outputs` are a model's, [examples, targets.outputs].
+Scores score(const Targets& targets, const std::vector<std::string>& labels,
+             std::span<const float> outputs, const ScoreOptions& options);
+
+// Metrics; precision, recall and F1 of each label; the confusion matrix.
+std::string text_of(const Scores& scores);
+Json json_of(const Scores& scores);
+
+}  // namespace onebit::classify

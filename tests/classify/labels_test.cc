@@ -1,0 +1,114 @@
+#include "onebit/classify/labels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+#include "tests/classify/text_files.h"
+
+namespace onebit::classify {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+constexpr LabelFormat kSingle{Problem::kSingleLabel};
+const LabelFormat kMany{Problem::kMultiLabel};
+const LabelFormat kNumbers{Problem::kRegression};
+
+TEST(Labels, ProblemsByTheirNames) {
+  for (const Problem problem :
+       {Problem::kSingleLabel, Problem::kMultiLabel, Problem::kRegression}) {
+    EXPECT_EQ(problem_named(name_of(problem)), problem);
+  }
+  EXPECT_EQ(problem_named(""), std::nullopt);
+}
+
+TEST(Labels, AreSortedAndNumbersByValue) {
+  EXPECT_THAT(find_labels(examples_of({"no", "yes", "No", "no"}), kSingle),
+              ElementsAre("No", "no", "yes"));
+  EXPECT_THAT(find_labels(examples_of({"10", "9", "-1"}), kSingle), ElementsAre("-1", "9", "10"));
+  EXPECT_THAT(find_labels(examples_of({"10", "9", "x"}), kSingle), ElementsAre("10", "9", "x"));
+  EXPECT_THAT(find_labels(examples_of({"3.5"}), kNumbers), ElementsAre("LABEL_0"));
+}
+
+TEST(Labels, SeveralOfAnExample) {
+  const Examples examples = examples_of({{.text = "b, a"},
+                                         {.text = ""},
+                                         {.kind = Field::Kind::kList, .list = {"c", "a"}},
+                                         {.text = "a"}});
+  const std::vector<std::string> labels = find_labels(examples, kMany);
+  EXPECT_THAT(labels, ElementsAre("a", "b", "c"));
+  const Targets targets = targets_of(examples, kMany, labels);
+  EXPECT_EQ(targets.examples(), 4);
+  EXPECT_THAT(targets.values, ElementsAre(1, 1, 0, 0, 0, 0, 1, 0, 1, 1, 0, 0));
+  EXPECT_THAT(label_counts(targets), ElementsAre(3, 1, 1));
+  const LabelFormat bars{Problem::kMultiLabel, "|"};
+  EXPECT_THAT(find_labels(examples_of({"b, a|c"}), bars), ElementsAre("b, a", "c"));
+}
+
+TEST(Labels, ClassesAndNumbers) {
+  const Targets classes = targets_of(examples_of({"y", "x", "y"}), kSingle, {"x", "y"});
+  EXPECT_THAT(classes.classes, ElementsAre(1, 0, 1));
+  EXPECT_EQ(classes.outputs, 2);
+  EXPECT_EQ(classes.examples(), 3);
+  const Targets numbers = targets_of(examples_of({"3.5", " -1e2 ", "4"}), kNumbers, {"LABEL_0"});
+  EXPECT_THAT(numbers.values, ElementsAre(3.5f, -100, 4));
+  EXPECT_EQ(numbers.examples(), 3);
+}
+
+// n / (k n_c), as scikit-learn's compute_class_weight("balanced"); negatives over positives, as
+// PyTorch describes pos_weight.
+TEST(Labels, BalancedWeights) {
+  const std::vector<std::string> labels = {"a", "b"};
+  const Targets classes = targets_of(examples_of({"a", "a", "a", "b"}), kSingle, labels);
+  EXPECT_THAT(balanced_weights(classes, labels, "f"), ElementsAre(4.0 / 6, 4.0 / 2));
+  EXPECT_THAT(scaled_weights(balanced_weights(classes, labels, "f"), classes),
+              ElementsAre(static_cast<float>(4.0 / 6), 2.0f));
+  const Targets many = targets_of(examples_of({"a", "a,b", "b", "b"}), kMany, labels);
+  EXPECT_THAT(balanced_weights(many, labels, "f"), ElementsAre(1.0, 1.0 / 3));
+  EXPECT_THAT(message_of([&] {
+                balanced_weights(targets_of(examples_of({"a"}), kSingle, labels), labels, "f");
+              }),
+              HasSubstr("f: no example has the label \"b\""));
+}
+
+TEST(Labels, NamedWeightsAreScaledToAMeanOfOne) {
+  const std::vector<std::string> labels = {"a", "b"};
+  const Targets classes = targets_of(examples_of({"a", "a", "a", "b"}), kSingle, labels);
+  EXPECT_THAT(named_weights({{"b", 5}}, labels), ElementsAre(1, 5));
+  EXPECT_THAT(scaled_weights({1, 5}, classes), ElementsAre(0.5f, 2.5f));
+  EXPECT_THAT(message_of([&] {
+                named_weights({{"c", 5}}, labels);
+              }),
+              HasSubstr("classify.class_weights: the label \"c\" is none of"));
+}
+
+TEST(Labels, ErrorsNamePlaceAndFix) {
+  const auto found = [](const std::vector<std::string>& labels, const LabelFormat& format) {
+    return message_of([&] { find_labels(examples_of(labels), format); });
+  };
+  EXPECT_THAT(
+      found({"x", "x"}, kSingle),
+      HasSubstr("train.tsv: every label is \"x\", and a classifier tells two or more apart"));
+  EXPECT_THAT(found({"", ""}, kMany), HasSubstr("no example has a label"));
+  EXPECT_THAT(found({"x", ""}, kSingle), HasSubstr("train.tsv:3: the label is empty"));
+  EXPECT_THAT(
+      message_of([] { find_labels(examples_of({Field{.kind = Field::Kind::kList}}), kSingle); }),
+      HasSubstr("train.tsv:2: the label is a list"));
+  const auto target = [](const std::string& label, const LabelFormat& format) {
+    return message_of([&] { targets_of(examples_of({label}), format, {"no", "yes"}); });
+  };
+  EXPECT_THAT(target("maybe", kSingle),
+              HasSubstr("train.tsv:2: the label \"maybe\" is none of the model's, which are "
+                        "\"no\", \"yes\""));
+  EXPECT_THAT(target("no,maybe", kMany), HasSubstr("the label \"maybe\" is none of"));
+  for (const char* wrong : {"x", "", "1.5x", "nan", "1e999"}) {
+    EXPECT_THAT(target(wrong, kNumbers), HasSubstr("is not a number")) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace onebit::classify
