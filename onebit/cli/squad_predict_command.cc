@@ -1,18 +1,14 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
-#include <string_view>
-#include <vector>
 
 #include "onebit/base/error.h"
 #include "onebit/base/log.h"
+#include "onebit/cli/output_files.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/squad_command.h"
 #include "onebit/squad/answer_files.h"
 #include "onebit/squad/python_json.h"
-#include "onebit/training/model_folder.h"
 
 namespace onebit::cli {
 namespace {
@@ -28,8 +24,8 @@ Path beside(const std::string& given, const Path& output, const char* name) {
   return given.empty() ? output.parent_path() / name : Path(given);
 }
 
-// Every file that will be written. Errors: a name is missing or is that of a folder, of another of
-// these files, of the input or of a file of the model or its run.
+// Every file that will be written. Errors: a name is missing, or require_separate_outputs() refuses
+// it.
 struct Outputs {
   Path predictions, n_best, null_odds, logits;
 
@@ -39,45 +35,7 @@ struct Outputs {
         null_odds(beside(given.null_odds, predictions, "null_odds.json")),
         logits(given.logits) {
     require(predictions.has_filename(), "--output \"{}\" is not the name of a file", given.output);
-    std::vector<Path> taken = {given.input};
-    for (const Path& folder : {Path(given.model), training::find_model_folder(given.model)}) {
-      for (const auto& file : std::filesystem::directory_iterator(folder)) {
-        if (is_of_model_or_run(file.path())) taken.push_back(file.path());
-      }
-    }
-    for (const Path& output : {predictions, n_best, null_odds, logits}) {
-      if (output.empty() || is_device(output)) continue;
-      require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
-              output.string());
-      for (const Path& other : taken) {
-        require(!same_file(output, other), "{}: would be written over {}; choose another name",
-                output.string(), other.string());
-      }
-      taken.push_back(output);
-    }
-  }
-
- private:
-  // Whether a name is one of the folders' own files, not a prediction that was written there.
-  static bool is_of_model_or_run(const Path& path) {
-    static constexpr std::string_view kNames[] = {"config.json",    "vocab.txt",
-                                                  "tokenizer.json", "tokenizer_config.json",
-                                                  "recipe.json",    "special_tokens_map.json",
-                                                  "latest",         "recipe.resolved.json",
-                                                  "metrics.jsonl",  "evaluation.json",
-                                                  "state.json",     "lock"};
-    const std::string name = path.filename().string();
-    return name.ends_with(".safetensors") || name.ends_with(".bin") ||
-           std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
-  }
-  static bool is_device(const Path& path) {
-    std::error_code ignored;
-    return std::filesystem::is_other(std::filesystem::status(path, ignored));
-  }
-  static bool same_file(const Path& one, const Path& other) {
-    std::error_code ignored;
-    return std::filesystem::weakly_canonical(one, ignored) ==
-           std::filesystem::weakly_canonical(other, ignored);
+    require_separate_outputs({predictions, n_best, null_odds, logits}, {given.input}, given.model);
   }
 };
 

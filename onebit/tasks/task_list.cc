@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onebit/tasks/classify_config.h"
 #include "onebit/tasks/pretraining_config.h"
 #include "onebit/tasks/pretraining_inspection.h"
 #include "onebit/tasks/squad_config.h"
@@ -18,9 +19,14 @@ engine::EngineConfig read_squad(Keys& recipe) {
   return read_squad_recipe(recipe).engine;
 }
 
+engine::EngineConfig read_classify(Keys& recipe) {
+  return read_classify_recipe(recipe).engine;
+}
+
 constexpr TaskEntry kTasks[] = {
     {kPretrainingTask, "onebit pretrain", read_pretraining, inspect_pretraining_recipe},
     {kSquadTask, "onebit squad train", read_squad, inspect_squad_recipe},
+    {kClassifyTask, "onebit classify train", read_classify, inspect_classify_recipe},
 };
 
 const TaskEntry& read_task(Keys& recipe, std::string name) {

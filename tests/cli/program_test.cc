@@ -2,54 +2,23 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
 #include <utility>
 
 #include "onebit/base/file.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/cli/program.h"
 
 namespace onebit {
 namespace {
 
-struct Outcome {
-  int status = 0;
-  std::string output;  // both streams
-};
-
-// The program, behind a launcher or alone.
-Outcome run(const std::string& launcher, const std::string& arguments) {
-  FILE* pipe =
-      popen((launcher + ONEBIT_PROGRAM + " " + arguments + " 2>&1 </dev/null").c_str(), "r");
-  Outcome outcome;
-  std::array<char, 4096> buffer{};
-  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) outcome.output += buffer.data();
-  outcome.status = WEXITSTATUS(pclose(pipe));
-  return outcome;
-}
-
-Outcome run(const std::string& arguments) {
-  return run("", arguments);
-}
-
-// Open MPI's modules are unloaded before the search for leaks, so theirs cannot be distinguished.
-std::string mpirun(int ranks) {
-  return fmt::format(
-      "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 {} --allow-run-as-root --oversubscribe "
-      "--bind-to none -np {} ",
-      ONEBIT_MPIRUN, ranks);
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(Program, EveryCommandExplainsItself) {
   for (const char* command :
-       {"prepare", "pretrain", "evaluate", "fill", "tokenize", "inspect", "doctor", "convert",
-        "squad", "squad train", "squad predict", "squad evaluate", "squad ask", "squad windows",
-        "recipe", "recipe check", "recipe schema", "recipe keys"}) {
+       {"prepare",        "pretrain",         "evaluate",          "fill",          "tokenize",
+        "inspect",        "doctor",           "convert",           "squad",         "squad train",
+        "squad predict",  "squad evaluate",   "squad ask",         "squad windows", "classify",
+        "classify train", "classify predict", "classify evaluate", "recipe",        "recipe check",
+        "recipe schema",  "recipe keys"}) {
     const Outcome help = run(std::string(command) + " --help");
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_GT(help.output.size(), 200u) << command;
@@ -73,12 +42,6 @@ TEST(Program, DoctorMeasuresThisMachine) {
 TEST(Program, PrintsItsVersion) {
   EXPECT_NE(run("--version").output.find('.'), std::string::npos);
 }
-
-struct WrongUse {
-  const char* arguments;
-  const char* command;  // whose --help is named
-  const char* word;     // of the message
-};
 
 TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
   const std::string recipe = ONEBIT_SOURCE_DIR "/recipes/bert-tiny.json";
@@ -122,15 +85,7 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
       {assignment.c_str(), "onebit pretrain", "key=value"},
       {profile.c_str(), "onebit pretrain", "--profile: must be a whole number of at least 0"},
   };
-  for (const WrongUse& wrong : cases) {
-    const Outcome outcome = run(wrong.arguments);
-    EXPECT_EQ(outcome.status, 2) << wrong.arguments;
-    EXPECT_TRUE(contains(outcome.output, fmt::format("error: {}: ", wrong.command)))
-        << outcome.output;
-    EXPECT_TRUE(contains(outcome.output, wrong.word)) << outcome.output;
-    EXPECT_TRUE(contains(outcome.output, fmt::format("{} --help", wrong.command)))
-        << outcome.output;
-  }
+  for (const WrongUse& wrong : cases) expect_usage_error(wrong);
 }
 
 TEST(Program, WhatFailsEndsWithOne) {
@@ -138,6 +93,7 @@ TEST(Program, WhatFailsEndsWithOne) {
        {"inspect /nowhere", "recipe check /nowhere", "tokenize --vocab /nowhere",
         "fill /nowhere text", "evaluate /nowhere --data /nowhere", "convert /nowhere /nowhere/out",
         "convert /nowhere /nowhere/out --config /nowhere", "squad evaluate /nowhere /nowhere",
+        "classify evaluate --model /nowhere --data /nowhere",
         "prepare --input /nowhere --output /nowhere/out --vocab-size 100",
         "pretrain --data /nowhere --output /nowhere/out --recipe /nowhere"}) {
     const Outcome outcome = run(failing);

@@ -20,6 +20,7 @@ namespace {
 const std::set<std::string> kJoined = {
     "/bf16/enabled",
     "/bfloat16/enabled",
+    "/classify/best_by",  // of the problem
     "/data/epochs",
     "/data/sequence_length",
     "/model/hidden_size",

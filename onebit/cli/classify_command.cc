@@ -1,0 +1,101 @@
+#include "onebit/cli/classify_command.h"
+
+#include "onebit/classify/glue.h"
+
+namespace onebit::cli {
+namespace {
+
+std::optional<classify::FileFormat> format_named(const std::string& name) {
+  if (name == "tsv") return classify::FileFormat::kTsv;
+  if (name == "csv") return classify::FileFormat::kCsv;
+  if (name == "jsonl") return classify::FileFormat::kJsonLines;
+  return std::nullopt;
+}
+
+void replace(std::string& value, const std::string& given) {
+  if (!given.empty()) value = given;
+}
+
+}  // namespace
+
+void add_classify(CLI::App& program, Action& chosen) {
+  CLI::App* classify = program.add_subcommand(
+      "classify",
+      "Labels or numbers of texts and pairs of texts: fine-tune, predict, evaluate; GLUE");
+  classify->require_subcommand(1);
+  add_classify_train(*classify, chosen);
+  add_classify_predict(*classify, chosen);
+  add_classify_evaluate(*classify, chosen);
+}
+
+void add_classify_file_options(CLI::App& command, ClassifyFileOptions& options, bool with_label) {
+  command.add_option("--format", options.format, "Of the files: tsv (no quotes), csv or jsonl")
+      ->check(CLI::IsMember({"auto", "tsv", "csv", "jsonl"}))
+      ->default_str("by their endings");
+  command.add_option("--text", options.text,
+                     "Column of the text: its name, its number from 1, or a key of JSON lines; "
+                     "default: text, sentence1 or sentence");
+  command.add_option("--text-pair", options.text_pair,
+                     "Column of the second text; default: text_pair or sentence2, if there");
+  if (with_label) {
+    command.add_option("--label", options.label, "Column of the label; default: label or labels");
+  }
+  command.add_flag_callback(
+      "--header", [&options] { options.header = true; },
+      "TSV and CSV begin with names (the default, unless all columns are numbers)");
+  command.add_flag_callback(
+      "--no-header", [&options] { options.header = false; }, "They do not");
+}
+
+void ClassifyFileOptions::apply(classify::FileLayout& layout) const {
+  // Who names one text on the command line has not named the pair of a recipe.
+  if (!text.empty() && text_pair.empty()) layout.columns.text_pair.clear();
+  if (!text.empty()) layout.columns.header.reset();
+  replace(layout.columns.text, text);
+  replace(layout.columns.text_pair, text_pair);
+  replace(layout.columns.label, label);
+  if (header) layout.columns.header = header;
+  if (const auto chosen = format_named(format)) layout.format = chosen;
+}
+
+CLI::Option* add_glue_option(CLI::App& command, std::string& name, const std::string& about) {
+  return command.add_option("--glue", name, about)
+      ->check(CLI::IsMember(classify::glue_names(), CLI::ignore_case));
+}
+
+void add_classify_model_options(CLI::App& command, ClassifyModelOptions& options) {
+  command
+      .add_option("--model,-m", options.model,
+                  "Fine-tuned model: a run or a model folder; of a run, what is not given here is "
+                  "taken from its recipe")
+      ->required();
+  command
+      .add_option("--max-sequence-length", options.max_sequence_length,
+                  "Tokens of a sequence, special ones included; longer texts are cut; default: the "
+                  "run's, else 128")
+      ->check(at_least(4));
+  command.add_option("--batch", options.prediction.batch, "Sequences of a batch")
+      ->check(at_least(1))
+      ->capture_default_str();
+  command
+      .add_option("--threshold", options.threshold,
+                  "The probability above which a label is present, where there may be several; "
+                  "default: the run's, else 0.5")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+void ClassifyModelOptions::settle(const ClassifyFileOptions& files) {
+  if (const auto run = tasks::classify_config_of_run(model)) {
+    // GLUE's columns are those of its own files.
+    if (run->glue.empty()) layout.columns = run->layout.columns;
+    prediction.max_sequence_length = run->max_sequence_length;
+    separator = run->label_format.separator;
+    decided_threshold = run->threshold;
+    if (positive_label.empty()) positive_label = run->positive_label;
+  }
+  files.apply(layout);
+  if (max_sequence_length) prediction.max_sequence_length = *max_sequence_length;
+  if (threshold) decided_threshold = *threshold;
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/base/error.h"
+#include "onebit/base/log.h"
+#include "onebit/classify/glue.h"
+#include "onebit/classify/scores.h"
+#include "onebit/cli/classify_command.h"
+#include "onebit/cli/device_option.h"
+#include "onebit/cli/output_files.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  ClassifyModelOptions model;
+  ClassifyFileOptions files;
+  std::string data, output, glue;
+  bool json = false;
+  DeviceOptions device;
+};
+
+struct Judged {
+  Path path;
+  classify::Scores scores;
+};
+
+Judged evaluate(tasks::ClassifyPredictor& predictor, const Path& path,
+                const classify::FileLayout& layout, const ClassifyModelOptions& options) {
+  const classify::Examples examples = classify::read_examples(path, layout);
+  const classify::Targets targets = classify::targets_of(
+      examples, {.problem = predictor.problem(), .separator = options.separator},
+      predictor.labels());
+  classify::ScoreOptions score = {.threshold = options.decided_threshold};
+  if (!options.positive_label.empty()) {
+    score.positive =
+        classify::index_of_label(predictor.labels(), options.positive_label, "--positive-label");
+  }
+  const int64_t cut_before = predictor.cut();
+  const std::vector<float> outputs = predictor.outputs(examples.all, examples.has_pairs);
+  if (predictor.cut() > cut_before) {
+    log_warning("{}: {} of {} texts were longer than the sequence length and were cut",
+                examples.source, predictor.cut() - cut_before, examples.all.size());
+  }
+  if (examples.skipped > 0) {
+    log_warning("{}: {} lines have too few fields and were left out", examples.source,
+                examples.skipped);
+  }
+  return {path, classify::score(targets, predictor.labels(), outputs, score)};
+}
+
+Json json_of(const std::vector<Judged>& judged) {
+  Json files = Json::array();
+  for (const Judged& one : judged) {
+    Json scores = {{"file", one.path.string()}};
+    scores.update(classify::json_of(one.scores));
+    files.push_back(std::move(scores));
+  }
+  return files.size() == 1 ? files[0] : files;
+}
+
+int run(Arguments& given) {
+  given.model.settle(given.files);
+  if (!given.output.empty() && given.glue.empty()) {
+    require_separate_outputs({given.output}, {given.data}, given.model.model);
+  }
+  Context context = make_context(given.device, 0, 1);
+  tasks::ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
+  std::vector<Judged> judged;
+  if (given.glue.empty()) {
+    judged.push_back(evaluate(predictor, given.data, given.model.layout, given.model));
+  } else {
+    const classify::GlueTask& task = classify::glue_task(given.glue);
+    for (const classify::GlueFile& file : task.dev) {
+      judged.push_back(
+          evaluate(predictor, Path(given.data) / file.file, task.layout(), given.model));
+    }
+  }
+  const Json json = json_of(judged);
+  if (!given.output.empty()) write_file_atomically(given.output, json.dump(2) + "\n");
+  if (given.json) {
+    fmt::print("{}\n", json.dump());
+    return kSuccess;
+  }
+  for (const Judged& one : judged) {
+    if (judged.size() > 1) fmt::print("{}\n\n", one.path.string());
+    fmt::print("{}{}", classify::text_of(one.scores), judged.size() > 1 ? "\n" : "");
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_classify_evaluate(CLI::App& classify, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = classify.add_subcommand("evaluate",
+                                              "Judge a model on labelled texts: accuracy, F1, "
+                                              "Matthews, Pearson, Spearman, confusion matrix");
+  add_classify_model_options(*command, given->model);
+  command
+      ->add_option("--data,-d", given->data,
+                   "Labelled texts: TSV, CSV or JSON lines (plain, .gz or .xz); with --glue the "
+                   "folder of the task's files")
+      ->required();
+  add_glue_option(*command, given->glue, "A task of GLUE: its development sets in --data");
+  command->add_option(
+      "--positive-label", given->model.positive_label,
+      "Of two labels the one whose F1 is \"f1\"; default: the run's, else the second");
+  command->add_option("--output,-o", given->output, "Also write the figures as JSON");
+  command->add_flag("--json", given->json, "Print one line of JSON instead of tables");
+  add_classify_file_options(*command, given->files, true);
+  add_device_options(*command, given->device);
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "onebit/base/error.h"
+#include "onebit/base/folder.h"
+#include "onebit/base/log.h"
+#include "onebit/classify/glue.h"
+#include "onebit/classify/prediction_file.h"
+#include "onebit/cli/classify_command.h"
+#include "onebit/cli/device_option.h"
+#include "onebit/cli/output_files.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  ClassifyModelOptions model;
+  ClassifyFileOptions files;
+  std::string input, output, glue, data;
+  DeviceOptions device;
+};
+
+void predict(tasks::ClassifyPredictor& predictor, const Path& input,
+             const classify::FileLayout& layout, const Path& output,
+             const classify::PredictionFile::Options& options) {
+  classify::ExampleReader reader(input, layout, false);
+  classify::PredictionFile file(output, options);
+  const int64_t cut_before = predictor.cut();
+  predictor.for_each_output(reader, [&](std::span<const float> outputs) { file.add(outputs); });
+  file.finish();
+  const int64_t cut = predictor.cut() - cut_before;
+  if (cut > 0) {
+    log_warning("{}: {} of {} texts were longer than the sequence length and were cut",
+                reader.name(), cut, file.count());
+  }
+  fmt::print("{}: {} predictions\n", output.string(), file.count());
+}
+
+void require_labels_of(const classify::GlueTask& task, const tasks::ClassifyPredictor& predictor) {
+  std::vector<std::string> wanted = task.labels, found = predictor.labels();
+  std::sort(wanted.begin(), wanted.end());
+  std::sort(found.begin(), found.end());
+  require(task.problem == predictor.problem() && wanted == found,
+          "the model predicts {} ({}), GLUE's {} asks for {} ({}): is it a model of this task?",
+          fmt::join(predictor.labels(), ", "), classify::name_of(predictor.problem()), task.name,
+          fmt::join(task.labels, ", "), classify::name_of(task.problem));
+}
+
+// The submission's files of a task, in the folder `output`.
+void predict_glue(tasks::ClassifyPredictor& predictor, const Arguments& given,
+                  classify::PredictionFile::Options options) {
+  const classify::GlueTask& task = classify::glue_task(given.glue);
+  require_labels_of(task, predictor);
+  options.format = classify::PredictionFormat::kGlue;
+  make_folder(given.output);
+  for (const classify::GlueFile& file : task.test) {
+    predict(predictor, Path(given.data) / file.file, task.test_layout(),
+            Path(given.output) / file.name, options);
+  }
+}
+
+void check(const Arguments& given) {
+  if (given.glue.empty() && given.input.empty()) {
+    throw UsageError("give --input FILE, or --glue NAME --data FOLDER");
+  }
+  if (!given.glue.empty() && given.data.empty()) {
+    throw UsageError("--glue needs --data, the folder of the task's files");
+  }
+}
+
+int run(Arguments& given) {
+  check(given);
+  given.model.settle(given.files);
+  classify::PredictionFile::Options options;
+  if (given.glue.empty()) {
+    options.format = classify::prediction_format_of(given.output);
+    require_separate_outputs({given.output}, {given.input}, given.model.model);
+  }
+  Context context = make_context(given.device, 0, 1);
+  tasks::ClassifyPredictor predictor(context, given.model.model, given.model.prediction);
+  options.problem = predictor.problem();
+  options.labels = predictor.labels();
+  options.threshold = given.model.decided_threshold;
+  options.separator = given.model.separator;
+  if (given.glue.empty()) {
+    predict(predictor, given.input, given.model.layout, given.output, options);
+  } else {
+    predict_glue(predictor, given, options);
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_classify_predict(CLI::App& classify, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = classify.add_subcommand(
+      "predict", "Label the texts of a file of any size, in its order, with probabilities");
+  add_classify_model_options(*command, given->model);
+  auto* input = command->add_option(
+      "--input,-i", given->input,
+      "Texts: TSV, CSV or JSON lines (plain, .gz or .xz); - for standard input, with --format");
+  command
+      ->add_option("--output,-o", given->output,
+                   "predictions.tsv or .jsonl to write; with --glue a folder")
+      ->required();
+  auto* glue = add_glue_option(
+      *command, given->glue,
+      "A task of GLUE: writes the files that gluebenchmark.com takes for the test sets in --data");
+  command->add_option("--data,-d", given->data, "The folder of --glue's files")->needs(glue);
+  glue->excludes(input);
+  add_classify_file_options(*command, given->files, false);
+  add_device_options(*command, given->device);
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

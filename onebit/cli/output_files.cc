@@ -1,0 +1,60 @@
+#include "onebit/cli/output_files.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "onebit/base/error.h"
+#include "onebit/training/model_folder.h"
+
+namespace onebit::cli {
+namespace {
+
+// Whether a name is one of the folders' own files, not a prediction that was written there.
+bool is_of_model_or_run(const Path& path) {
+  static constexpr std::string_view kNames[] = {"config.json",    "vocab.txt",
+                                                "tokenizer.json", "tokenizer_config.json",
+                                                "recipe.json",    "special_tokens_map.json",
+                                                "latest",         "recipe.resolved.json",
+                                                "metrics.jsonl",  "evaluation.json",
+                                                "state.json",     "lock"};
+  const std::string name = path.filename().string();
+  return name.ends_with(".safetensors") || name.ends_with(".bin") ||
+         std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+bool is_device(const Path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_other(std::filesystem::status(path, ignored));
+}
+
+bool same_file(const Path& one, const Path& other) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(one, ignored) ==
+         std::filesystem::weakly_canonical(other, ignored);
+}
+
+}  // namespace
+
+void require_separate_outputs(const std::vector<Path>& outputs, const std::vector<Path>& inputs,
+                              const Path& model) {
+  std::vector<Path> taken = inputs;
+  for (const Path& folder : {model, training::find_model_folder(model)}) {
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      if (is_of_model_or_run(file.path())) taken.push_back(file.path());
+    }
+  }
+  for (const Path& output : outputs) {
+    if (output.empty() || is_device(output)) continue;
+    require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
+            output.string());
+    for (const Path& other : taken) {
+      require(!same_file(output, other), "{}: would be written over {}; choose another name",
+              output.string(), other.string());
+    }
+    taken.push_back(output);
+  }
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,192 @@
+#include "onebit/tasks/classify_config.h"
+
+#include <algorithm>
+
+#include "onebit/classify/scores.h"
+#include "onebit/training/run_folder.h"
+
+namespace onebit::tasks {
+namespace {
+
+using classify::Problem;
+
+// For errors about the columns of a training or development file.
+constexpr const char* kColumnFix = "set data.text, data.text_pair and data.label";
+
+void read_columns(Keys& section, ClassifyConfig& config) {
+  section.word("glue", config.glue, classify::glue_names(),
+               {"a task of GLUE: columns, labels and metrics are those published", "none"});
+  using classify::FileFormat;
+  classify::Columns& columns = config.layout.columns;
+  section.choice("format", config.layout.format,
+                 {{"auto", std::optional<FileFormat>()},
+                  {"tsv", FileFormat::kTsv},
+                  {"csv", FileFormat::kCsv},
+                  {"jsonl", FileFormat::kJsonLines}},
+                 "of the files; auto: by their endings");
+  section.text("text", columns.text,
+               {"column of the text: its name, its number from 1 or a key of JSON lines",
+                "text, sentence1 or sentence"});
+  section.text("text_pair", columns.text_pair,
+               {"column of the second text of a pair", "text_pair or sentence2, if there"});
+  section.text("label", columns.label, {"column of the label", "label or labels"});
+  section.choice("header", columns.header,
+                 {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
+                 "whether TSV and CSV begin with names; auto: unless all columns are numbers");
+  section.text("label_separator", config.label_format.separator,
+               "between the labels of a field, where an example has several");
+  section.require(!config.label_format.separator.empty(), "label_separator", "is empty");
+  config.layout.column_fix = kColumnFix;
+  if (config.glue.empty()) return;
+  for (const char* name : {"format", "text", "text_pair", "label", "header"}) {
+    section.require(!section.has(name), name, "and data.glue are both given; keep one");
+    section.leave_out(name);
+  }
+  config.layout = classify::glue_task(config.glue).layout();
+}
+
+void read_data(Keys section, ClassifyConfig& config) {
+  read_columns(section, config);
+  section.integer(
+      "max_sequence_length", config.max_sequence_length, at_least(4),
+      "tokens of a sequence, special ones included; longer texts are cut, the longer of "
+      "a pair first");
+  section.number("epochs", config.epochs, above(0),
+                 "passes over the training file; instead of run.steps");
+  const bool has_steps = config.engine.run.steps > 0;
+  section.require(!has_steps || !section.has("epochs"), "epochs",
+                  "and run.steps are both given; keep one (--set data.epochs=null leaves it out)");
+  if (has_steps) section.leave_out("epochs");
+  section.integer("prediction_batch", config.prediction_batch, at_least(1),
+                  "sequences of one pass in evaluation");
+}
+
+std::vector<std::string> every_metric() {
+  std::vector<std::string> names;
+  for (const Problem problem :
+       {Problem::kSingleLabel, Problem::kMultiLabel, Problem::kRegression}) {
+    for (const classify::MetricName& metric : classify::metric_names(problem, 2)) {
+      if (std::find(names.begin(), names.end(), metric.name) == names.end()) {
+        names.emplace_back(metric.name);
+      }
+    }
+  }
+  return names;
+}
+
+void read_problem(Keys& section, ClassifyConfig& config) {
+  Problem& problem = config.label_format.problem;
+  const classify::GlueTask* glue =
+      config.glue.empty() ? nullptr : &classify::glue_task(config.glue);
+  if (glue != nullptr) problem = glue->problem;
+  section.choice("problem_type", problem,
+                 {{classify::name_of(Problem::kSingleLabel), Problem::kSingleLabel},
+                  {classify::name_of(Problem::kMultiLabel), Problem::kMultiLabel},
+                  {classify::name_of(Problem::kRegression), Problem::kRegression}},
+                 "one class of several, any number of labels, or a number");
+  section.texts("labels", config.labels,
+                {"the labels, in the order of the model's outputs", "those of the training file"});
+  if (glue == nullptr) {
+    section.require(config.labels.empty() || problem != Problem::kRegression, "labels",
+                    "are given, and a regression has none");
+    return;
+  }
+  section.require(problem == glue->problem, "problem_type", "is {}, GLUE's {} is {}",
+                  classify::name_of(problem), glue->name, classify::name_of(glue->problem));
+  section.require(config.labels.empty(), "labels", "are those of GLUE's {}; leave the key out",
+                  glue->name);
+  config.labels = glue->labels;
+}
+
+void read_classify(Keys section, ClassifyConfig& config) {
+  read_problem(section, config);
+  const Problem problem = config.label_format.problem;
+  section.weights_or_word("class_weights", config.class_weights, config.weighting,
+                          {"none", "balanced"}, above(0),
+                          "{label: weight} of the loss, others weigh 1; balanced: the rarer the "
+                          "heavier");
+  section.require(config.weighting == "none" || problem != Problem::kRegression, "class_weights",
+                  "are given, and a regression has no classes");
+  section.text("positive_label", config.positive_label,
+               {"of two labels the one whose F1 is \"f1\"", "the second"});
+  section.number(
+      "threshold", config.threshold, above(0).below(1),
+      "the probability above which a label is present, where an example may have several");
+  if (!config.glue.empty()) config.best_by = classify::glue_task(config.glue).metrics.front();
+  section.word("best_by", config.best_by, every_metric(),
+               {"the metric that decides which model is kept",
+                "accuracy, f1_micro (several labels) or pearson (regression)"});
+  const auto names = classify::metric_names(problem, 2);
+  section.require(config.best_by.empty() ||
+                      std::any_of(names.begin(), names.end(),
+                                  [&](const auto& one) { return config.best_by == one.name; }),
+                  "best_by", "is {}, which {} does not have", config.best_by,
+                  classify::name_of(problem));
+}
+
+void read_model(Keys section, ClassifyConfig& config) {
+  config.memory = model::read_memory_options(section);
+  const Limits limits = at_least(0).below(1);
+  section.number("hidden_dropout_prob", config.hidden_dropout, limits,
+                 {"dropout after embeddings and sublayers", "the checkpoint's"});
+  section.number("attention_probs_dropout_prob", config.attention_dropout, limits,
+                 {"dropout of attention probabilities", "the checkpoint's"});
+  section.number("classifier_dropout", config.classifier_dropout, limits,
+                 {"dropout before the classifier", "the checkpoint's, else hidden_dropout_prob"});
+}
+
+}  // namespace
+
+ClassifyConfig read_classify_recipe(Keys& recipe) {
+  require_task(recipe, kClassifyTask);
+  ClassifyConfig config;
+  config.engine = engine::parse_engine_config(recipe);
+  read_model(recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice"),
+             config);
+  read_data(recipe.section("data", "which columns are read, and how long texts may be"), config);
+  read_classify(recipe.section("classify", "the labels, and what decides which model is best"),
+                config);
+  return config;
+}
+
+ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place) {
+  Keys keys(recipe, place);
+  ClassifyConfig config = read_classify_recipe(keys);
+  keys.check();
+  return config;
+}
+
+RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place) {
+  const ClassifyConfig config = parse_classify_recipe(recipe, place);
+  const auto of_task = [config](const engine::BatchSizes&) -> Json {
+    return {{"problem_type", classify::name_of(config.label_format.problem)},
+            {"epochs", config.engine.run.steps > 0 ? Json() : Json(config.epochs)},
+            {"max_sequence_length", config.max_sequence_length}};
+  };
+  return {.engine = config.engine, .of_task = of_task};
+}
+
+std::optional<ClassifyConfig> classify_config_of_run(const Path& model) {
+  const std::optional<training::StoredRecipe> stored = training::stored_recipe(model);
+  const bool is_ours =
+      stored && stored->recipe.is_object() && stored->recipe.value("task", Json()) == kClassifyTask;
+  if (!is_ours) return std::nullopt;
+  return parse_classify_recipe(stored->recipe, stored->place);
+}
+
+training::ModelDescription classifier_description(const ClassifyConfig& config,
+                                                  training::ModelDescription checkpoint) {
+  model::BertConfig& shape = checkpoint.config;
+  if (config.hidden_dropout) shape.hidden_dropout = *config.hidden_dropout;
+  if (config.attention_dropout) shape.attention_dropout = *config.attention_dropout;
+  model::validate(shape, config.engine.place + ": model");
+  require(config.max_sequence_length <= shape.max_positions,
+          "{}: `data.max_sequence_length` is {}, the model has {} positions", config.engine.place,
+          config.max_sequence_length, shape.max_positions);
+  if (config.classifier_dropout) checkpoint.classifier.dropout = config.classifier_dropout;
+  checkpoint.architecture = training::kClassifierArchitecture;
+  checkpoint.classifier.problem_type = classify::name_of(config.label_format.problem);
+  return checkpoint;
+}
+
+}  // namespace onebit::tasks

@@ -1,0 +1,66 @@
+// A recipe for classification: the engine's keys (engine/config.h) and the sections `model`, `data`,
+// `classify`.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/classify/example_reader.h"
+#include "onebit/classify/glue.h"
+#include "onebit/classify/labels.h"
+#include "onebit/engine/config.h"
+#include "onebit/model/config.h"
+#include "onebit/model/memory_plan.h"
+#include "onebit/tasks/task_list.h"
+#include "onebit/training/model_folder.h"
+
+namespace onebit::tasks {
+
+// The recipe's key "task".
+inline constexpr const char* kClassifyTask = "classify";
+
+// Prefixes of what classification leaves of a checkpoint: heads of other tasks.
+inline const std::vector<std::string> kNotForClassification = {"cls.", "qa_outputs."};
+
+struct ClassifyConfig {
+  engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
+  model::MemoryOptions memory;
+  // `model`: instead of the checkpoint's.
+  std::optional<double> hidden_dropout, attention_dropout, classifier_dropout;
+
+  std::string glue;  // a task of GLUE, which decides layout, labels and problem; empty: none
+  classify::FileLayout layout;
+  int64_t max_sequence_length = 128;
+  double epochs = 3;  // unless run.steps is given
+  int64_t prediction_batch = 32;
+
+  classify::LabelFormat label_format;
+  std::vector<std::string> labels;              // empty: those of the training file
+  std::map<std::string, double> class_weights;  // by label
+  std::string weighting = "none";               // "balanced"; empty: class_weights
+  std::string positive_label;                   // empty: the second
+  double threshold = 0.5;
+  std::string best_by;  // empty: the first of classify::metric_names()
+};
+
+// Lists the keys of a recipe.
+ClassifyConfig read_classify_recipe(Keys& recipe);
+
+// Error: everything that is wrong, another task's recipe included.
+ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place);
+
+// What `onebit inspect` shows.
+RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place);
+
+// The recipe of the run or checkpoint that `model` names; empty where it is a model folder by
+// itself or of another task's run.
+std::optional<ClassifyConfig> classify_config_of_run(const Path& model);
+
+// The description with the recipe's dropout, as a classifier. Error: fewer positions than
+// max_sequence_length.
+training::ModelDescription classifier_description(const ClassifyConfig& config,
+                                                  training::ModelDescription checkpoint);
+
+}  // namespace onebit::tasks

@@ -1,0 +1,48 @@
+// Labelled examples on which a classifier is evaluated during training.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "onebit/classify/encoded_examples.h"
+#include "onebit/classify/scores.h"
+#include "onebit/comm/communicator.h"
+#include "onebit/model/classification_model.h"
+#include "onebit/tasks/classify_config.h"
+#include "onebit/training/device_batch.h"
+
+namespace onebit::tasks {
+
+struct DevFile {
+  Path path;
+  // Before the names of its metrics ("mismatched_accuracy"); the first file's have none.
+  std::string name;
+};
+
+class ClassifyDev {
+ public:
+  // `description` names the labels. Errors: those of read_examples() and targets_of().
+  ClassifyDev(DevFile file, const ClassifyConfig& config,
+              const training::ModelDescription& description, int threads);
+
+  const DevFile& file() const { return file_; }
+  int64_t examples() const { return encoded_.size(); }
+  int64_t cut() const { return encoded_.cut(); }
+  bool has_pairs() const { return examples_.has_pairs; }
+  data::BatchBounds bounds() const;
+  // Equal on all ranks. Collective.
+  classify::Scores evaluate(Context& context, model::ClassificationModel& model,
+                            const classify::ScoreOptions& options,
+                            training::DeviceBatchBuffer& buffer,
+                            comm::Communicator& communicator) const;
+
+ private:
+  DevFile file_;
+  std::vector<std::string> labels_;
+  int64_t batch_;
+  classify::Examples examples_;
+  classify::Targets targets_;
+  classify::EncodedExamples encoded_;
+};
+
+}  // namespace onebit::tasks

@@ -1,0 +1,148 @@
+#include "onebit/tasks/classify_prediction.h"
+
+#include <algorithm>
+
+#include "onebit/classify/example_stream.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/data/length_sweep.h"
+#include "onebit/tasks/classify_config.h"
+
+namespace onebit::tasks {
+namespace {
+
+using classify::Problem;
+
+// Batches of a piece of a file, which is sorted by length.
+constexpr int64_t kBatchesOfPiece = 32;
+
+training::ModelDescription describe(const Path& path, int64_t max_sequence_length) {
+  const Path folder = training::find_model_folder(path);
+  training::ModelDescription description = training::read_model_description(folder);
+  require(
+      description.architecture == training::kClassifierArchitecture,
+      "{}: is a {}, which has no classifier for texts; `onebit classify train --model {}` makes "
+      "one of it",
+      folder.string(), description.architecture, path.string());
+  require(max_sequence_length <= description.config.max_positions,
+          "a sequence length of {} was asked for, {} has {} positions", max_sequence_length,
+          folder.string(), description.config.max_positions);
+  return description;
+}
+
+std::vector<std::string> labels_of(const training::ClassifierDescription& classifier) {
+  if (!classifier.labels.empty()) return classifier.labels;
+  return {"LABEL_0", "LABEL_1"};
+}
+
+// As transformers takes a folder that names no problem.
+Problem problem_of(const training::ModelDescription& description) {
+  const std::string& name = description.classifier.problem_type;
+  if (const auto problem = classify::problem_named(name)) return *problem;
+  require(name.empty(), "the model's config.json has the problem_type \"{}\", which is not known",
+          name);
+  return labels_of(description.classifier).size() == 1 ? Problem::kRegression
+                                                       : Problem::kSingleLabel;
+}
+
+data::BatchBounds bounds_of(const ClassifyPredictionOptions& options) {
+  return {.sequences = options.batch, .rows = options.batch * options.max_sequence_length};
+}
+
+// Copies the logits of `items` to their places in `all`.
+void place(std::span<const uint32_t> items, const float* logits, size_t outputs,
+           std::vector<float>& all) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    std::copy_n(logits + i * outputs, outputs,
+                all.begin() + static_cast<ptrdiff_t>(items[i] * outputs));
+  }
+}
+
+// Gives every rank the logits of all.
+void exchange(const data::LengthSweep& sweep, size_t outputs, comm::Communicator& communicator,
+              std::vector<float>& all) {
+  std::vector<int64_t> sizes_bytes;
+  for (int rank = 0; rank < communicator.world_size(); ++rank) {
+    sizes_bytes.push_back(
+        static_cast<int64_t>(sweep.items_of(rank).size() * outputs * sizeof(float)));
+  }
+  std::vector<float> mine, gathered(all.size());
+  for (const uint32_t item : sweep.items_of(communicator.rank())) {
+    const auto first = all.begin() + static_cast<ptrdiff_t>(item * outputs);
+    mine.insert(mine.end(), first, first + static_cast<ptrdiff_t>(outputs));
+  }
+  communicator.all_gather_v(std::as_bytes(std::span(mine)),
+                            std::as_writable_bytes(std::span(gathered)), sizes_bytes);
+  const float* from = gathered.data();
+  for (int rank = 0; rank < communicator.world_size(); ++rank) {
+    const std::vector<uint32_t> items = sweep.items_of(rank);
+    place(items, from, outputs, all);
+    from += items.size() * outputs;
+  }
+}
+
+}  // namespace
+
+std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
+                                   const classify::EncodedExamples& examples, int64_t batch,
+                                   training::DeviceBatchBuffer& buffer,
+                                   comm::Communicator& communicator) {
+  const auto outputs = static_cast<size_t>(model.head().outputs);
+  std::vector<float> all(static_cast<size_t>(examples.size()) * outputs);
+  const data::LengthSweep sweep(examples.lengths(), batch, communicator.world_size(),
+                                communicator.rank());
+  data::PackedRows rows;
+  for (int64_t index = 0; index < sweep.batches(); ++index) {
+    classify::build_batch(examples, sweep.items(index), rows);
+    const Tensor logits = model.predict(context, buffer.upload(context, rows));
+    place(sweep.items(index), logits.data<float>(), outputs, all);
+  }
+  if (communicator.world_size() > 1) exchange(sweep, outputs, communicator, all);
+  return all;
+}
+
+ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
+                                     const ClassifyPredictionOptions& options)
+    : context_(context),
+      options_(options),
+      description_(describe(path, options.max_sequence_length)),
+      labels_(labels_of(description_.classifier)),
+      problem_(problem_of(description_)),
+      model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
+      buffer_(context.device(), bounds_of(options)) {
+  table_.allocate(context.device(), DType::kF32);
+  training::load_values(table_, training::find_model_folder(path),
+                        {.may_lack = {}, .may_ignore = kNotForClassification});
+  model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
+}
+
+std::vector<float> ClassifyPredictor::outputs(std::span<const classify::Example> examples,
+                                              bool has_pairs) {
+  require(!has_pairs || description_.config.segments >= 2,
+          "the model has no second segment (type_vocab_size 1), so it cannot read pairs of texts");
+  const classify::EncodedExamples encoded(examples, description_.vocabulary, description_.casing,
+                                          {.max_sequence_length = options_.max_sequence_length,
+                                           .has_pairs = has_pairs,
+                                           .threads = context_.threads()});
+  cut_ += encoded.cut();
+  const auto communicator = comm::make_single_rank();
+  return predict_outputs(context_, model_, encoded, options_.batch, buffer_, *communicator);
+}
+
+int64_t ClassifyPredictor::for_each_output(classify::ExampleReader& reader,
+                                           const std::function<void(std::span<const float>)>& add) {
+  std::vector<classify::Example> piece(static_cast<size_t>(kBatchesOfPiece * options_.batch));
+  int64_t examples = 0;
+  for (bool is_last = false; !is_last;) {
+    size_t count = 0;
+    while (count < piece.size() && reader.next(piece[count])) ++count;
+    is_last = count < piece.size();
+    const std::vector<float> all = outputs(std::span(piece).first(count), reader.has_pairs());
+    for (size_t i = 0; i < count; ++i) {
+      add(std::span(all).subspan(i * labels_.size(), labels_.size()));
+    }
+    examples += static_cast<int64_t>(count);
+  }
+  return examples;
+}
+
+}  // namespace onebit::tasks

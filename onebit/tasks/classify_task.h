@@ -1,0 +1,86 @@
+// Fine-tuning on labelled texts, from any BERT to an ordinary BertForSequenceClassification folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/tasks/classify_config.h"
+#include "onebit/tasks/classify_dev.h"
+#include "onebit/training/session.h"
+
+namespace onebit::tasks {
+
+struct ClassifyTrainingOptions : training::RunOptions {
+  Path model;  // as find_model_folder() takes it
+  Path train;
+  std::vector<DevFile>
+      dev;  // evaluated at the end of each epoch and every run.evaluate_every steps
+};
+
+class ClassifyTask : public training::Task {
+ public:
+  // Reads the recipe, the model's description and the examples, and encodes them with the context's
+  // threads.
+  ClassifyTask(Context& context, const ClassifyTrainingOptions& options,
+               comm::Communicator& communicator);
+
+  std::string_view name() const override { return kClassifyTask; }
+  const engine::EngineConfig& config() const override { return config_.engine; }
+  const training::ModelDescription& description() const override { return description_; }
+
+  void declare(params::Table& table) override;
+  std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
+                                              const Json* saved) override;
+  data::BatchBounds evaluation_bounds() const override;
+  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
+  std::string fill(params::Table& table) override;
+  std::vector<std::string> resume(const Json& client_state, const std::string& place) override;
+
+  training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
+                                  const training::StepItems& items,
+                                  const model::TrainingPass& pass) override;
+  training::StepMetrics metrics(const training::StepSums& step) const override;
+
+  training::EvaluationTimes evaluation_times() const override;
+  training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator) override;
+  std::string describe(const std::vector<metrics::Metric>& record) const override;
+  training::KeptBy kept_by() const override { return kept_by_; }
+  void write_beside_model(const Path& folder) const override;
+
+  training::Rows data_rows() const override { return data_rows_; }
+  std::string sequences() const override;
+  std::vector<std::string> decisions() const override { return decisions_; }
+
+ private:
+  void open_train_data(const ClassifyTrainingOptions& options, int threads);
+  void choose_labels(const training::ClassifierDescription& checkpoint, bool is_classifier);
+  void choose_metrics();
+  void open_dev_data(const std::vector<DevFile>& files, int threads);
+  std::vector<float> class_weights() const;
+
+  Path model_folder_;
+  ClassifyConfig config_;
+  training::ModelDescription description_;
+  bool keeps_head_ = false;  // the checkpoint's classifier is one of these labels
+  classify::Examples examples_;
+  classify::Targets targets_;
+  std::unique_ptr<classify::EncodedExamples> encoded_;
+  std::vector<std::unique_ptr<ClassifyDev>> dev_;
+  classify::ScoreOptions score_options_;
+  training::KeptBy kept_by_;
+  std::vector<classify::Scores> scores_;  // of the last evaluation, by file
+  std::unique_ptr<model::ClassificationModel> model_;
+  training::Rows data_rows_;
+  std::vector<std::string> decisions_;
+};
+
+// Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)
+// as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints,
+// recipe.json. Every rank calls it with the same options. Errors, among others: those of the files
+// (example_reader.h, labels.h); `output` contains a run and resume was not asked for.
+training::RunSummary run_classify_training(Context& context, const ClassifyTrainingOptions& options,
+                                           comm::Communicator& communicator);
+
+}  // namespace onebit::tasks

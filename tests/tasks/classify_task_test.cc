@@ -1,0 +1,396 @@
+#include "onebit/tasks/classify_task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/base/json.h"
+#include "onebit/classify/predictions.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/formats/bert_config_file.h"
+#include "onebit/model/pretraining_model.h"
+#include "onebit/tasks/classify_prediction.h"
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/tasks/metrics_lines.h"
+
+namespace onebit::tasks {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kRecipe = R"({
+  "task": "classify",
+  "train_batch_size": 8, "train_micro_batch_size_per_gpu": 2, "gradient_clipping": 1.0,
+  "optimizer": {"type": "OneBitAdam", "params": {"lr": 3e-3, "freeze_step": 6}},
+  "scheduler": {"type": "linear", "params": {"warmup_num_steps": 2}},
+  "data": {"max_sequence_length": 24, "prediction_batch": 3},
+  "tensorboard": {"enabled": true},
+  "run": {"steps": 12, "checkpoint_every": 5, "seed": 3}})";
+
+// The topic of a text follows from one of its words.
+struct Topic {
+  const char* label;
+  std::vector<const char*> words;
+};
+const std::vector<Topic>& topics() {
+  static const std::vector<Topic> all = {{"nature", {"river", "bird", "tree"}},
+                                         {"court", {"king", "war", "old"}},
+                                         {"home", {"child", "mother", "house"}}};
+  return all;
+}
+
+class ClassifyTest : public testing::Test {
+ protected:
+  ClassifyTest() { write_model(folder_ / "bert"); }
+
+  // A pre-trained BERT that has learned nothing: with a pooler and pre-training heads.
+  static void write_model(const Path& path, const char* architecture = "BertForPreTraining") {
+    training::ModelDescription description;
+    description.architecture = architecture;
+    description.vocabulary = std::make_shared<text::Vocabulary>(
+        text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
+    description.config = {.vocab_size = description.vocabulary->size(),
+                          .hidden_size = 32,
+                          .layers = 2,
+                          .heads = 2,
+                          .intermediate_size = 64,
+                          .max_positions = 128,
+                          .initializer_range = 0.1};
+    params::Table table;
+    const model::PreTrainingModel model(description.config, table);
+    table.allocate(Device{}, DType::kF32);
+    table.initialize(1);
+    std::filesystem::create_directories(path);
+    training::ValueSnapshot(table).write(path, description);
+  }
+
+  // `count` texts, a line each: label(index of the topic, text).
+  template <typename Label>
+  Path write_texts(const std::string& name, int count, const std::string& header,
+                   const Label& label) const {
+    std::string text = header;
+    for (int i = 0; i < count; ++i) {
+      const size_t topic = static_cast<size_t>(i) % 3;
+      const std::string filler = i % 2 == 0 ? "the small day is long" : "it is";
+      text += fmt::format("{}\t{} {} and so on\n", label(topic, i), filler,
+                          topics()[topic].words[static_cast<size_t>(i / 3) % 3]);
+    }
+    write_file_atomically(folder_ / name, text);
+    return folder_ / name;
+  }
+  Path topics_file(const std::string& name = "topics.tsv", int count = 27) const {
+    return write_texts(name, count, "label\ttext\n",
+                       [](size_t topic, int) { return std::string(topics()[topic].label); });
+  }
+
+  ClassifyTrainingOptions options(const std::string& name) const {
+    ClassifyTrainingOptions options;
+    options.recipe = parse_json(kRecipe, "recipe");
+    options.recipe_place = "recipe";
+    options.model = folder_ / "bert";
+    options.train = topics_file();
+    options.dev = {{options.train, ""}};
+    options.output = folder_ / name;
+    options.quiet = true;
+    return options;
+  }
+  static void learn_by_heart(ClassifyTrainingOptions& options, int64_t steps = 120) {
+    options.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+    options.recipe["run"] = {{"steps", steps}, {"seed", 3}};
+    options.recipe["model"] = {{"hidden_dropout_prob", 0}, {"attention_probs_dropout_prob", 0}};
+  }
+
+  static training::RunSummary train(const ClassifyTrainingOptions& options, int world = 1) {
+    training::RunSummary summary;
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      Context context = Context::cpu(1);
+      const training::RunSummary mine = run_classify_training(context, options, communicator);
+      if (communicator.rank() == 0) summary = mine;
+    });
+    return summary;
+  }
+  static double best(const training::RunSummary& summary, const char* metric) {
+    return summary.best ? metrics::value_of(summary.best->record, metric) : -1;
+  }
+  std::string error_of(const std::function<void(ClassifyTrainingOptions&)>& change) const {
+    ClassifyTrainingOptions bad = options("bad");
+    change(bad);
+    return message_of([&] { train(bad); });
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
+  ClassifyTrainingOptions given = options("run");
+  learn_by_heart(given);
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(best(summary, "accuracy"), 1);
+  EXPECT_EQ(best(summary, "f1_macro"), 1);
+  EXPECT_EQ(best(summary, "examples"), 27);
+  const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
+  EXPECT_EQ(config.architecture, "BertForSequenceClassification");
+  EXPECT_THAT(config.labels, ElementsAre("court", "home", "nature"));
+  EXPECT_EQ(config.problem_type, "single_label_classification");
+  const Json scores = read_json(given.output / "scores.json");
+  EXPECT_EQ(scores[0].at("confusion").dump(), "[[9,0,0],[0,9,0],[0,0,9]]");
+
+  Context context = Context::cpu(2);
+  ClassifyPredictor predictor(context, given.output, {.max_sequence_length = 24, .batch = 2});
+  EXPECT_THAT(predictor.labels(), ElementsAre("court", "home", "nature"));
+  const classify::Examples examples = classify::read_examples(given.train, {});
+  const std::vector<float> all = predictor.outputs(examples.all, false);
+  // The same in pieces of a file, in its order.
+  classify::ExampleReader reader(given.train, {}, false);
+  std::vector<float> streamed;
+  const int64_t count = predictor.for_each_output(reader, [&](std::span<const float> outputs) {
+    streamed.insert(streamed.end(), outputs.begin(), outputs.end());
+  });
+  EXPECT_EQ(count, 27);
+  EXPECT_EQ(streamed, all);
+  for (size_t i = 0; i < examples.all.size(); ++i) {
+    const int32_t label = classify::best_class(std::span<const float>(all).subspan(3 * i, 3));
+    EXPECT_EQ(predictor.labels()[static_cast<size_t>(label)], examples.all[i].label.text);
+  }
+}
+
+TEST_F(ClassifyTest, LearnsSeveralLabels) {
+  ClassifyTrainingOptions given = options("run");
+  learn_by_heart(given);
+  given.recipe["classify"] = {{"problem_type", "multi_label_classification"},
+                              {"class_weights", "balanced"}};
+  given.train = write_texts("many.tsv", 27, "label\ttext\n", [](size_t topic, int i) {
+    if (topic == 0 && i % 2 == 0) return "";
+    return topic == 0 ? "outside" : topic == 1 ? "people,power" : "people";
+  });
+  given.dev = {{given.train, ""}};
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(best(summary, "f1_micro"), 1);
+  EXPECT_EQ(best(summary, "accuracy"), 1);
+  const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
+  EXPECT_THAT(config.labels, ElementsAre("outside", "people", "power"));
+  EXPECT_EQ(config.problem_type, "multi_label_classification");
+}
+
+TEST_F(ClassifyTest, LearnsNumbers) {
+  ClassifyTrainingOptions given = options("run");
+  learn_by_heart(given, 200);
+  given.recipe["classify"] = {{"problem_type", "regression"}, {"best_by", "mse"}};
+  given.train = write_texts("numbers.tsv", 27, "label\ttext\n",
+                            [](size_t topic, int) { return std::to_string(topic) + ".5"; });
+  given.dev = {{given.train, ""}};
+  const training::RunSummary summary = train(given);
+  EXPECT_LT(best(summary, "mse"), 0.01);
+  EXPECT_GT(best(summary, "pearson"), 0.99);
+  const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
+  EXPECT_EQ(config.problem_type, "regression");
+  EXPECT_EQ(config.labels.size(), 1u);
+  // The smallest error of all evaluations is that of the model that is kept.
+  double least = 1e9;
+  for (const Json& line : lines_in(given.output)) {
+    if (line.contains("dev")) least = std::min(least, line.at("dev").at("mse").get<double>());
+  }
+  EXPECT_EQ(best(summary, "mse"), least);
+}
+
+TEST_F(ClassifyTest, LearnsPairs) {
+  ClassifyTrainingOptions given = options("run");
+  learn_by_heart(given, 200);
+  std::string text = "same,sentence1,sentence2\n";
+  for (int i = 0; i < 16; ++i) {
+    const char* first = topics()[static_cast<size_t>(i) % 2].words[0];
+    const char* second = topics()[static_cast<size_t>(i / 2) % 2].words[0];
+    text += fmt::format("{},\"a, {}\",the {}\n", first == second ? "yes" : "no", first, second);
+  }
+  write_file_atomically(folder_ / "pairs.csv", text);
+  given.train = folder_ / "pairs.csv";
+  given.dev = {{given.train, ""}};
+  given.recipe["data"]["label"] = "same";
+  EXPECT_EQ(best(train(given), "f1"), 1);
+}
+
+TEST_F(ClassifyTest, ResumesBitForBit) {
+  for (const int world : {1, 2}) {
+    const std::string whole = "whole" + std::to_string(world);
+    const std::string broken = "broken" + std::to_string(world);
+    const training::RunSummary unbroken = train(options(whole), world);
+    ClassifyTrainingOptions first = options(broken);
+    first.recipe["scheduler"]["params"]["total_num_steps"] = 12;
+    first.recipe["run"]["steps"] = 9;  // checkpoints at 5 and 9, in the compressed phase
+    train(first, world);
+    ClassifyTrainingOptions rest = options(broken);
+    rest.resume = true;
+    const training::RunSummary resumed = train(rest, world);
+    EXPECT_EQ(losses_in(folder_ / broken), losses_in(folder_ / whole)) << world << " ranks";
+    EXPECT_EQ(resumed.samples, unbroken.samples);
+    const char* values = "global_step12/model/model.safetensors";
+    EXPECT_TRUE(read_file(folder_ / broken / values) == read_file(folder_ / whole / values));
+  }
+}
+
+TEST_F(ClassifyTest, TwoRanksSeeWhatOneRankSees) {
+  ClassifyTrainingOptions one = options("one"), two = options("two");
+  for (ClassifyTrainingOptions* given : {&one, &two}) learn_by_heart(*given, 12);
+  train(one, 1);
+  train(two, 2);
+  const auto first = losses_in(folder_ / "one"), second = losses_in(folder_ / "two");
+  ASSERT_EQ(first.size(), 12u);
+  ASSERT_EQ(second.size(), 12u);
+  for (size_t step = 0; step < first.size(); ++step) {
+    EXPECT_NEAR(first[step], second[step], 1e-4) << step;
+  }
+  const Json dev = read_json(folder_ / "one/scores.json")[0].at("metrics");
+  const Json other = read_json(folder_ / "two/scores.json")[0].at("metrics");
+  EXPECT_NEAR(dev.at("loss").get<double>(), other.at("loss").get<double>(), 1e-4);
+}
+
+TEST_F(ClassifyTest, LambTrainsToo) {
+  ClassifyTrainingOptions given = options("run");
+  learn_by_heart(given, 20);
+  given.recipe["optimizer"] = parse_json(R"({"type": "Lamb", "params": {"lr": 5e-3}})", "o");
+  train(given);
+  const auto losses = losses_in(given.output);
+  EXPECT_LT(losses.back(), losses.front());
+}
+
+TEST_F(ClassifyTest, EvaluatesBySteps) {
+  ClassifyTrainingOptions given = options("run");
+  given.recipe["run"]["evaluate_every"] = 5;
+  train(given);
+  std::vector<int64_t> evaluated;
+  for (const Json& line : lines_in(given.output)) {
+    if (line.contains("dev")) evaluated.push_back(line.at("step").get<int64_t>());
+  }
+  // Epochs of 27 samples end in the steps 4, 7 and 11 of 8 samples each.
+  EXPECT_THAT(evaluated, ElementsAre(4, 5, 7, 10, 11, 12));
+}
+
+TEST_F(ClassifyTest, EpochsDecideTheSteps) {
+  ClassifyTrainingOptions given = options("run");
+  given.dev.clear();
+  given.recipe["run"].erase("steps");
+  given.recipe["data"]["epochs"] = 2;
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(summary.steps, (2 * 27 + 7) / 8);
+  EXPECT_FALSE(summary.best.has_value());
+  Context context = Context::cpu(1);
+  EXPECT_NO_THROW(ClassifyPredictor(context, given.output, {}));
+}
+
+TEST_F(ClassifyTest, TheResolvedRecipeIsTheSameRun) {
+  ClassifyTrainingOptions given = options("run");
+  given.recipe["classify"] = {{"class_weights", {{"court", 2.0}}}, {"best_by", "f1_macro"}};
+  train(given);
+  ClassifyTrainingOptions again = given;
+  again.output = folder_ / "again";
+  again.recipe = read_json(given.output / "recipe.resolved.json");
+  train(again);
+  EXPECT_EQ(losses_in(again.output), losses_in(given.output));
+  EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe);
+}
+
+// The loss of a class that weighs more counts more.
+TEST_F(ClassifyTest, WeightsChangeTheLoss) {
+  ClassifyTrainingOptions plain = options("plain"), weighted = options("weighted");
+  for (ClassifyTrainingOptions* given : {&plain, &weighted}) learn_by_heart(*given, 1);
+  weighted.recipe["classify"] = {{"class_weights", {{"court", 9.0}}}};
+  train(plain);
+  train(weighted);
+  EXPECT_NE(losses_in(folder_ / "plain"), losses_in(folder_ / "weighted"));
+  // Weights that are all the same are no weights.
+  ClassifyTrainingOptions same = options("same");
+  learn_by_heart(same, 1);
+  same.recipe["classify"] = {{"class_weights", "balanced"}};  // nine of each
+  train(same);
+  EXPECT_EQ(losses_in(folder_ / "plain"), losses_in(folder_ / "same"));
+}
+
+TEST_F(ClassifyTest, AClassifierOfTheSameLabelsIsTrainedOn) {
+  ClassifyTrainingOptions given = options("run");
+  learn_by_heart(given, 60);
+  train(given);
+  ClassifyTrainingOptions again = options("again");
+  learn_by_heart(again, 1);
+  again.model = given.output;
+  train(again);
+  EXPECT_LT(losses_in(again.output)[0], 0.5 * losses_in(given.output)[0]);
+  // Of other labels the head is new.
+  ClassifyTrainingOptions other = options("other");
+  learn_by_heart(other, 1);
+  other.model = given.output;
+  other.train = write_texts("two.tsv", 12, "label\ttext\n",
+                            [](size_t topic, int) { return topic == 0 ? "a" : "b"; });
+  other.dev.clear();
+  train(other);
+  EXPECT_THAT(formats::read_bert_config(other.output / "config.json").labels,
+              ElementsAre("a", "b"));
+}
+
+TEST_F(ClassifyTest, AGlueTaskIsReadByItsOwnColumns) {
+  write_texts("train.tsv", 18, "",
+              [](size_t topic, int) { return fmt::format("src\t{}\t", topic == 0 ? 1 : 0); });
+  ClassifyTrainingOptions given = options("run");
+  learn_by_heart(given);
+  given.recipe["data"]["glue"] = "CoLA";
+  given.train = folder_ / "train.tsv";
+  given.dev = {{given.train, ""}, {given.train, "other"}};
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(best(summary, "matthews"), 1);
+  EXPECT_EQ(best(summary, "other_accuracy"), 1);
+  const auto stored = classify_config_of_run(given.output);
+  ASSERT_TRUE(stored.has_value());
+  EXPECT_EQ(stored->glue, "CoLA");
+  EXPECT_FALSE(classify_config_of_run(given.model).has_value());
+}
+
+TEST_F(ClassifyTest, RefusesWhatCannotWorkAndTouchesNothing) {
+  const auto set = [&](const char* section, const char* key, const Json& value) {
+    return error_of([&](auto& o) { o.recipe[section][key] = value; });
+  };
+  EXPECT_THAT(set("data", "max_sequence_length", 129), HasSubstr("128 positions"));
+  EXPECT_THAT(set("data", "text", "txt"), HasSubstr("topics.tsv:1: there is no column \"txt\""));
+  EXPECT_THAT(set("data", "epochs", 1), HasSubstr("run.steps"));
+  EXPECT_THAT(set("data", "glue", "MNLY"), HasSubstr("did you mean \"MNLI\"?"));
+  EXPECT_THAT(set("classify", "problem_type", "regression"),
+              HasSubstr("topics.tsv:2: the label \"nature\" is not a number"));
+  EXPECT_THAT(set("classify", "labels", {"nature", "home"}),
+              HasSubstr("topics.tsv:3: the label \"court\" is none of the model's"));
+  EXPECT_THAT(set("classify", "labels", {"a", "b", "a"}), HasSubstr("names \"a\" twice"));
+  EXPECT_THAT(set("classify", "class_weights", {{"cuort", 2}}), HasSubstr("\"cuort\" is none of"));
+  EXPECT_THAT(set("classify", "best_by", "pearson"), HasSubstr("`classify.best_by`"));
+  EXPECT_THAT(set("classify", "best_by", "f1"), HasSubstr("take f1_macro"));
+  EXPECT_THAT(set("classify", "positive_label", "x"), HasSubstr("`classify.positive_label`"));
+  EXPECT_THAT(error_of([](auto& o) { o.recipe["task"] = "squad"; }),
+              HasSubstr("`onebit squad train`"));
+  EXPECT_THAT(error_of([](auto& o) { o.train = "/nowhere.tsv"; }), HasSubstr("/nowhere.tsv"));
+  EXPECT_THAT(error_of([](auto& o) { o.model = "/nowhere"; }), HasSubstr("/nowhere"));
+  EXPECT_THAT(
+      error_of([&](auto& o) {
+        o.dev = {
+            {write_texts("dev.tsv", 4, "label\ttext\n", [](size_t, int) { return "sport"; }), ""}};
+      }),
+      HasSubstr("dev.tsv:2: the label \"sport\" is none of the model's, which are \"court\""));
+  EXPECT_THAT(error_of([&](auto& o) {
+                o.train =
+                    write_texts("one.tsv", 4, "label\ttext\n", [](size_t, int) { return "sport"; });
+              }),
+              HasSubstr("every label is \"sport\""));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "bad"));
+
+  Context context = Context::cpu(1);
+  EXPECT_THAT(message_of([&] { ClassifyPredictor(context, folder_ / "bert", {}); }),
+              HasSubstr("is a BertForPreTraining, which has no classifier"));
+  train(options("run"));
+  EXPECT_THAT(error_of([&](auto& o) { o.output = folder_ / "run"; }), HasSubstr("--resume"));
+  EXPECT_THAT(error_of([&](auto& o) {
+                o.output = folder_ / "run";
+                o.resume = true;
+                o.train = topics_file("more.tsv", 30);
+                o.recipe["run"]["steps"] = 20;
+              }),
+              HasSubstr("other training data"));
+}
+
+}  // namespace
+}  // namespace onebit::tasks
