@@ -96,6 +96,7 @@ void ClassifyModelOptions::settle(const ClassifyFileOptions& files) {
   files.apply(layout);
   if (max_sequence_length) prediction.max_sequence_length = *max_sequence_length;
   if (threshold) decided_threshold = *threshold;
+  if (label_separator) separator = *label_separator;
 }
 
 }  // namespace onebit::cli

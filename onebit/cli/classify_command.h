@@ -38,6 +38,7 @@ struct ClassifyModelOptions {
   tasks::ClassifyPredictionOptions prediction;
   std::optional<int64_t> max_sequence_length;
   std::optional<double> threshold;
+  std::optional<std::string> label_separator;
   std::string positive_label;
 
   // After settle(): all of it.

@@ -107,6 +107,14 @@ void add_classify_evaluate(CLI::App& classify, Action& chosen) {
   command->add_option(
       "--positive-label", given->model.positive_label,
       "Of two labels the one whose F1 is \"f1\"; default: the run's, else the second");
+  command
+      ->add_option(
+          "--label-separator", given->model.label_separator,
+          "Between the labels of a field, where an example has several; default: the run's, "
+          "else a comma")
+      ->check([](const std::string& text) -> std::string {
+        return text.empty() ? "must not be empty" : "";
+      });
   command->add_option("--output,-o", given->output, "Also write the figures as JSON");
   command->add_flag("--json", given->json, "Print one line of JSON instead of tables");
   add_classify_file_options(*command, given->files, true);
