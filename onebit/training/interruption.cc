@@ -21,11 +21,13 @@ Interruption::Interruption() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGTERM, &action, &before_terminate_);
   sigaction(SIGINT, &action, &before_interrupt_);
+  sigaction(SIGUSR1, &action, &before_user_);
 }
 
 Interruption::~Interruption() {
   sigaction(SIGTERM, &before_terminate_, nullptr);
   sigaction(SIGINT, &before_interrupt_, nullptr);
+  sigaction(SIGUSR1, &before_user_, nullptr);
 }
 
 bool Interruption::asked() const {

@@ -1,4 +1,5 @@
-// Requests to end: SIGTERM (a batch system's warning) and SIGINT (Ctrl-C).
+// Requests to end: SIGTERM and SIGUSR1 (a batch system's warnings; mpirun passes SIGUSR1 on and goes
+// on) and SIGINT (Ctrl-C).
 #pragma once
 
 #include <csignal>
@@ -24,6 +25,7 @@ class Interruption {
  private:
   struct sigaction before_terminate_ {};
   struct sigaction before_interrupt_ {};
+  struct sigaction before_user_ {};
 };
 
 }  // namespace onebit::training

@@ -17,7 +17,7 @@ void refuse_other_files(const Path& output) {
   for (const auto& file : std::filesystem::directory_iterator(output)) {
     const std::string name = file.path().filename().string();
     const bool ours = name == "recipe.json" || name == kResolved || name == "tensorboard" ||
-                      name == "lock" || name.ends_with(".partial");
+                      name == "lock" || name == "logs" || name.ends_with(".partial");
     require(ours || name == "lost+found",
             "{}: holds other files ({}): choose a new or empty folder as --output", output.string(),
             name);

@@ -11,6 +11,7 @@
 #include "onebit/training/checkpoint_plan.h"
 #include "onebit/training/end_table.h"
 #include "onebit/training/interruption.h"
+#include "onebit/training/run_events.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/run_profile.h"
 #include "onebit/training/start_table.h"
@@ -33,7 +34,7 @@ void require_agreement(Session& run, int64_t step) {
 
 // What follows a step that has been made. Returns whether a checkpoint was begun.
 bool end_step(Context& context, Session& run, const StepRecord& record, TrainingLog& log,
-              bool stop) {
+              const RunEvents& events, bool stop) {
   const engine::RunConfig& schedule = run.engine().config().run;
   // A skipped step has the number of the step before it: nothing is due by number again, but an
   // epoch may have ended with its samples.
@@ -45,11 +46,15 @@ bool end_step(Context& context, Session& run, const StepRecord& record, Training
   }
   if (run.evaluation_is_due(record)) {
     const PhaseSpan phase(context, "evaluation");
+    events.phase("evaluation");
     run.evaluate_into(log);
+    events.step(step);
   }
   if ((applied && is_due(step, schedule.checkpoint_every)) || run.finished() || stop) {
     const PhaseSpan phase(context, "checkpoint");
+    events.phase("checkpoint");
     run.save_checkpoint();
+    events.step(step);
     return true;
   }
   return false;
@@ -66,14 +71,16 @@ void log_step(Context& context, const StepRecord& record, TrainingLog& log) {
   log.step(record);
 }
 
-void train(Context& context, Session& run, TrainingLog& log, comm::Communicator& communicator) {
+void train(Context& context, Session& run, TrainingLog& log, const RunEvents& events,
+           comm::Communicator& communicator) {
   const Interruption interruption;
   int64_t saved_step = run.engine().completed_steps();
   while (!run.finished()) {
     const StepRecord record = run.train_step();
     log_step(context, record, log);
+    events.step(record.outcome.step);
     const bool stop = agree_to_stop(context, interruption, communicator);
-    if (end_step(context, run, record, log, stop)) saved_step = record.outcome.step;
+    if (end_step(context, run, record, log, events, stop)) saved_step = record.outcome.step;
     if (stop) break;
   }
   {
@@ -81,6 +88,7 @@ void train(Context& context, Session& run, TrainingLog& log, comm::Communicator&
     run.wait_for_checkpoint();
   }
   if (!run.finished()) {
+    events.stopped(saved_step);
     log.finish();
     log_info("asked to end: saved at step {}; add --resume to continue", saved_step);
   }
@@ -98,6 +106,7 @@ void require_space(Session& run, const Path& output) {
 void run_to_the_end(Context& context, Session& run, const RunOptions& options,
                     comm::Communicator& communicator, RunProfile* profile) {
   const bool first = communicator.rank() == 0;
+  const RunEvents events(communicator.rank());
   communicator.barrier();  // every rank has looked at the folder before it is written to
   const int64_t steps = run.engine().config().run.steps;
   require(run.engine().completed_steps() <= steps,
@@ -134,12 +143,14 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
              {{"dense", start.expected.dense.step_seconds},
               {"compressed", start.expected.compressed.step_seconds}}}});
   }
+  events.begin(run.engine().completed_steps());
   run.before_training(log);
   if (profile != nullptr) profile->start(run.engine().completed_steps(), steps);
-  train(context, run, log, communicator);
+  train(context, run, log, events, communicator);
   if (profile != nullptr) profile->stop();
   run.after_training();
   log.finish();
+  if (run.finished()) events.finished(run.engine().completed_steps());
   if (profile != nullptr) {
     const std::string table = profile->write(options.output, communicator);
     if (first && !options.quiet) fmt::print(stderr, "{}", table);
