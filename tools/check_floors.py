@@ -31,13 +31,14 @@ MAY_INCLUDE = {
     "metrics": "base",
     "report": "base metrics",
     "engine": "base device tensor kernels params ops comm compress optim formats metrics",
+    "cluster": "base metrics engine",
     "training": "base device tensor kernels params ops model text data comm compress optim "
                 "formats metrics engine",
     "tasks": "base device tensor kernels params ops model text corpus data squad classify comm "
              "compress optim formats metrics engine training",
     "convert": "base device tensor params model text formats metrics training",
     "cli": "base device tensor kernels params ops model text corpus data squad classify comm "
-           "compress optim formats metrics report engine training tasks convert",
+           "compress optim formats metrics report engine cluster training tasks convert",
 }
 
 # (what is included, who may include it, why): vendor headers stay behind their doors.

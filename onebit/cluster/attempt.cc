@@ -1,0 +1,269 @@
+#include "onebit/cluster/attempt.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/error.h"
+#include "onebit/base/log.h"
+#include "onebit/cluster/host_link.h"
+
+namespace onebit::cluster {
+namespace {
+
+constexpr int kTickMilliseconds = 200;
+constexpr double kReadySeconds = 30;  // for a host's watch to start
+constexpr double kFallSeconds = 4;    // for a starter to end by itself after a rank has failed
+constexpr double kLookSeconds = 3;    // for hosts to show the states of ranks that hang
+constexpr double kTermSeconds = 3;    // between SIGTERM and SIGKILL
+constexpr double kSweepSeconds = 10;
+constexpr const char* kHere = "localhost";
+
+class Attempt {
+ public:
+  Attempt(const AttemptRequest& request, AttemptLog& log, EndRequests& requests)
+      : request_(request),
+        log_(log),
+        requests_(requests),
+        requests_before_(requests.count()),
+        faults_(log),
+        progress_(request.limits, 0) {}
+
+  AttemptOutcome run() {
+    start_links();
+    if (wait_for_hosts()) {
+      starter_ = std::make_unique<Subprocess>(request_.start, request_.variables);
+      starter_->close_input();
+      supervise();
+    }
+    end_everything();
+    return outcome();
+  }
+
+ private:
+  double now() const { return clock_.seconds(); }
+
+  void start_links() {
+    std::vector<std::string> names;
+    bool has_here = false;
+    for (const Host& host : request_.hosts) {
+      names.push_back(host.name);
+      has_here =
+          has_here || (request_.agent.is_default ? is_this_machine(host.name) : host.name == kHere);
+    }
+    // The starter itself runs here.
+    if (!has_here) names.emplace_back(kHere);
+    for (const std::string& name : names) {
+      links_.push_back(
+          std::make_unique<HostLink>(request_.agent, name, request_.watch, request_.folder, now()));
+    }
+  }
+
+  // Whether all hosts are ready; if not, that is the fault.
+  bool wait_for_hosts() {
+    for (;;) {
+      tick();
+      if (requested()) return false;
+      if (std::all_of(links_.begin(), links_.end(), [](auto& link) { return link->ready(); })) {
+        progress_ = ProgressWatch(request_.limits, now());
+        return true;
+      }
+      for (const auto& link : links_) {
+        if (link->ready()) continue;
+        if (link->is_lost() || link->silent_seconds(now()) > kReadySeconds) {
+          fault(fmt::format("{} does not answer{}{}", link->host(),
+                            link->complaint().empty() ? "" : ": ", link->complaint()));
+          return false;
+        }
+      }
+    }
+  }
+
+  // Until the starter has ended, or must be ended.
+  void supervise() {
+    while (!starter_ended()) {
+      tick();
+      if (requested() > 1) return;
+      if (requested() > 0 && !asked_at_) ask_to_end();
+      if (asked_at_ && now() - *asked_at_ > request_.end_seconds) {
+        log_warning("no checkpoint within {:g} s of the request to end", request_.end_seconds);
+        return;
+      }
+      if (lost_host()) return;
+      if (const auto complaint = progress_.complaint(now()); complaint && !failing_since_) {
+        failing_since_ = now();
+        explain_hang(*complaint);
+        return;
+      }
+      if (faults_.any() && !failing_since_) failing_since_ = now();
+      if (failing_since_ && now() - *failing_since_ > kFallSeconds) return;
+    }
+    // A host that has gone shows first as a broken connection of the starter.
+    if (ended_->well() || asked_at_) return;
+    if (!failing_since_) failing_since_ = now();
+    if (faults_.any()) return;
+    for (const double until = now() + kLookSeconds; now() < until && !lost_host();) tick();
+  }
+
+  int requested() { return requests_.count() - requests_before_; }
+
+  void ask_to_end() {
+    asked_at_ = now();
+    log_info("asked to end: the run makes a checkpoint first");
+    starter_->signal(SIGUSR1);  // which every starter passes on to its ranks
+  }
+
+  bool lost_host() {
+    for (const auto& link : links_) {
+      const double silent = link->silent_seconds(now());
+      if (!link->is_lost() && silent <= request_.host_seconds) continue;
+      fault(link->is_lost() ? fmt::format("the connection to {} is lost", link->host())
+                            : fmt::format("{} does not answer for {:.0f} s", link->host(), silent));
+      return true;
+    }
+    return false;
+  }
+
+  // Asks all hosts for the states of their ranks, before they are ended.
+  void explain_hang(const std::string& complaint) {
+    for (const auto& link : links_) link->look();
+    const double until = now() + kLookSeconds;
+    const auto all_looked = [&] {
+      return std::all_of(links_.begin(), links_.end(), [](auto& link) { return link->looked(); });
+    };
+    while (now() < until && !all_looked()) tick();
+    std::set<std::string> reasons;  // namespaces that stand for hosts see each other's processes
+    for (const auto& link : links_) {
+      if (!link->looked()) reasons.insert(fmt::format("{} does not answer", link->host()));
+      for (const auto& [rank, state] : link->states()) {
+        if (state == 'T') reasons.insert(fmt::format("{} is stopped", log_.name_of(rank)));
+        if (state == 'D') {
+          reasons.insert(fmt::format("{} waits for a disk or file system", log_.name_of(rank)));
+        }
+      }
+    }
+    fault(reasons.empty() ? complaint : fmt::format("{}: {}", complaint, fmt::join(reasons, ", ")));
+  }
+
+  void fault(const std::string& text) {
+    if (!failing_since_) failing_since_ = now();
+    faults_.found(text);
+  }
+
+  // Waits a moment for whatever comes, and takes it in.
+  void tick() {
+    std::vector<pollfd> sources;
+    const auto add = [&](int descriptor) {
+      if (descriptor >= 0) sources.push_back({descriptor, POLLIN, 0});
+    };
+    for (const auto& link : links_) add(link->output());
+    if (!requested()) add(requests_.descriptor());
+    if (starter_ && output_open_) add(starter_->output());
+    if (starter_ && error_open_) add(starter_->error());
+    ::poll(sources.data(), static_cast<nfds_t>(sources.size()), kTickMilliseconds);
+    for (const auto& link : links_) link->advance(now());
+    if (starter_) read_starter();
+  }
+
+  void read_starter() {
+    std::string output, error;
+    if (output_open_) output_open_ = read_available(starter_->output(), output);
+    if (error_open_) error_open_ = read_available(starter_->error(), error);
+    take(output_reader_.add(output));
+    take(error_reader_.add(error));
+  }
+
+  void take(const RankLineReader::Lines& lines) {
+    for (const RankLine& line : lines.of_ranks) {
+      if (line.kind == LineKind::kEvent) {
+        progress_.event(line.text, now());
+      } else if (line.kind == LineKind::kEnd) {
+        log_.note(fmt::format("{}: {}", log_.name_of(line.rank), line.text));
+      } else {
+        log_.add(line);
+      }
+      faults_.add(line);
+    }
+    for (const std::string& line : lines.unmarked) {
+      log_.note(line);
+      faults_.add_unmarked(line);
+    }
+  }
+
+  bool starter_ended() {
+    if (!ended_ && starter_) ended_ = starter_->poll();
+    if (ended_) read_starter();
+    return ended_.has_value();
+  }
+
+  void end_starter() {
+    if (!starter_ || starter_ended()) return;
+    starter_->signal(SIGTERM);
+    for (const double until = now() + kTermSeconds; now() < until && !starter_ended();) tick();
+    if (!starter_ended()) starter_->signal_group(SIGKILL);
+  }
+
+  void end_everything() {
+    const bool well = ended_ && ended_->well();
+    if (!well) faults_.ending();
+    end_starter();
+    // Hosts end what a starter cannot: ranks that are stopped, or whose daemon is gone.
+    for (const auto& link : links_) link->end();
+    const double until = now() + kSweepSeconds;
+    const auto all_ended = [&] {
+      return std::all_of(links_.begin(), links_.end(), [&](auto& link) {
+        return link->ended() || link->silent_seconds(now()) > request_.host_seconds;
+      });
+    };
+    while (now() < until && !all_ended()) tick();
+    starter_ended();
+    for (const auto& link : links_) ended_ranks_ += link->ended_ranks();
+  }
+
+  AttemptOutcome outcome() {
+    AttemptOutcome outcome = {
+        .step = progress_.step(), .saved = progress_.stopped(), .ended_ranks = ended_ranks_};
+    if (failing_since_) outcome.ending_seconds = now() - *failing_since_;
+    const bool well = ended_ && ended_->well() && !faults_.any();
+    // Ranks that the launcher ends after a fault may still take it for a request to stop.
+    const bool stopped = well && progress_.stopped();
+    if (well && !stopped && (progress_.finished() || !requested())) {
+      outcome.end = AttemptEnd::kDone;
+    } else if (stopped || requested()) {
+      outcome.end = AttemptEnd::kStopped;
+    } else {
+      outcome.cause = faults_.cause(ended_ ? fmt::format("{} {}", request_.start[0], ended_->text())
+                                           : request_.start[0]);
+    }
+    return outcome;
+  }
+
+  const AttemptRequest& request_;
+  AttemptLog& log_;
+  EndRequests& requests_;
+  int requests_before_;
+  Stopwatch clock_;
+  std::vector<std::unique_ptr<HostLink>> links_;
+  std::unique_ptr<Subprocess> starter_;
+  std::optional<Ended> ended_;
+  RankLineReader output_reader_, error_reader_;
+  bool output_open_ = true, error_open_ = true;
+  FaultNotes faults_;
+  ProgressWatch progress_;
+  std::optional<double> failing_since_, asked_at_;
+  int ended_ranks_ = 0;
+};
+
+}  // namespace
+
+AttemptOutcome run_attempt(const AttemptRequest& request, AttemptLog& log, EndRequests& requests) {
+  return Attempt(request, log, requests).run();
+}
+
+}  // namespace onebit::cluster

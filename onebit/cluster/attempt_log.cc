@@ -1,0 +1,89 @@
+#include "onebit/cluster/attempt_log.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "onebit/base/error.h"
+#include "onebit/base/folder.h"
+#include "onebit/base/log.h"
+
+namespace onebit::cluster {
+namespace {
+
+constexpr std::string_view kAttempt = "attempt-";
+
+constexpr int kTerminalMilliseconds = 1000;
+
+// A terminal that is held (Ctrl-S) must not hold up the launcher, whose hosts would take it for gone:
+// the line is in the files in any case.
+void put(int descriptor, const std::string& line) {
+  pollfd target = {descriptor, POLLOUT, 0};
+  if (::poll(&target, 1, kTerminalMilliseconds) != 1) return;
+  [[maybe_unused]] const ssize_t written = ::write(descriptor, line.data(), line.size());
+}
+
+}  // namespace
+
+std::vector<std::string> hosts_of_ranks(const Hosts& hosts) {
+  std::vector<std::string> names;
+  for (const Host& host : hosts) names.insert(names.end(), host.slots.size(), host.name);
+  return names;
+}
+
+AttemptLog::AttemptLog(Path folder, std::vector<std::string> hosts)
+    : folder_(std::move(folder)), hosts_(std::move(hosts)) {
+  make_folder(folder_);
+}
+
+std::string AttemptLog::name_of(int rank) const {
+  const auto index = static_cast<size_t>(rank);
+  if (rank < 0 || index >= hosts_.size()) return fmt::format("rank {}", rank);
+  return fmt::format("rank {} on {}", rank, hosts_[index]);
+}
+
+void AttemptLog::add(const RankLine& line) {
+  const auto index = static_cast<size_t>(line.rank);
+  const std::string host = index < hosts_.size() ? hosts_[index] : "unknown";
+  append(fmt::format("rank-{}.{}.log", line.rank, host), line.text);
+  if (line.rank == 0) {
+    put(line.kind == LineKind::kOutput ? STDOUT_FILENO : STDERR_FILENO, line.text + "\n");
+  } else if (line.kind == LineKind::kError) {
+    put(STDERR_FILENO, fmt::format("[{}] {}\n", name_of(line.rank), line.text));
+  }
+}
+
+void AttemptLog::note(const std::string& line) {
+  append("launcher.log", line);
+}
+
+void AttemptLog::append(const std::string& name, const std::string& line) {
+  if (failed_) return;
+  try {
+    auto& file = files_[name];
+    if (!file) file = std::make_unique<metrics::AppendFile>(folder_ / name);
+    file->append(line + "\n");
+  } catch (const Error& error) {
+    failed_ = true;
+    log_warning("{}; what the ranks print is no longer kept", error.what());
+  }
+}
+
+int next_attempt(const Path& logs) {
+  int last = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator item(logs, error), end; !error && item != end;
+       item.increment(error)) {
+    const std::string name = item->path().filename().string();
+    int number = 0;
+    if (!name.starts_with(kAttempt)) continue;
+    std::from_chars(name.data() + kAttempt.size(), name.data() + name.size(), number);
+    last = std::max(last, number);
+  }
+  return last + 1;
+}
+
+}  // namespace onebit::cluster

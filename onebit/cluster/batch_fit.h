@@ -1,0 +1,29 @@
+// Keeps the batch of a run on another number of ranks.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "onebit/cluster/host_list.h"
+#include "onebit/cluster/shell_words.h"
+#include "onebit/engine/batch_sizes.h"
+
+namespace onebit::cluster {
+
+struct BatchFit {
+  int ranks = 0;
+  engine::BatchSizes sizes;  // with these ranks
+};
+
+// The largest number of ranks up to `most` that divides `train`. The micro-batch stays, or becomes
+// the next smaller one that divides what a rank has (memory was planned for the given one);
+// accumulation makes up for the rest.
+BatchFit fit_batch(const engine::BatchSizes& planned, int most);
+
+// The recipe's keys for it: `--set train_batch_size=...` and so on.
+Words overrides_of(const engine::BatchSizes& sizes);
+
+// Takes ranks away, the last first, until `ranks` are left.
+void keep_ranks(Hosts& hosts, int ranks);
+
+}  // namespace onebit::cluster

@@ -1,0 +1,228 @@
+#include "onebit/cluster/host_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/base/json.h"
+#include "onebit/metrics/human.h"
+#include "onebit/metrics/text_table.h"
+
+namespace onebit::cluster {
+namespace {
+
+constexpr double kClockSeconds = 2;  // beyond which logs and time stamps mislead
+
+std::string bytes(int64_t count) {
+  return metrics::human_bytes(static_cast<double>(count));
+}
+
+std::string text(const Json& facts, const char* key) {
+  return facts.contains(key) && facts[key].is_string() ? facts[key].get<std::string>() : "";
+}
+
+int64_t number(const Json& facts, const char* key) {
+  return facts.contains(key) && facts[key].is_number() ? facts[key].get<int64_t>() : 0;
+}
+
+// What can be used: free memory, or what a control group leaves.
+int64_t usable_bytes(const Json& facts) {
+  const int64_t free_bytes = number(facts, "available_bytes");
+  const int64_t limit = number(facts, "limit_bytes");
+  return limit > 0 ? std::min(limit, free_bytes) : free_bytes;
+}
+
+class Comparison {
+ public:
+  Comparison(const CheckedHost& first, const Needs& needs) : first_(first), needs_(needs) {}
+
+  void add(const CheckedHost& host, int ranks) {
+    host_ = &host;
+    compare_program();
+    compare_inputs();
+    check_room(ranks);
+    check_clock();
+  }
+
+  CheckFindings take() { return std::move(findings_); }
+
+ private:
+  void wrong(std::string what) { findings_.wrong.push_back({host_->name, std::move(what)}); }
+  void note(std::string what) { findings_.notes.push_back({host_->name, std::move(what)}); }
+  const Json& facts() const { return *host_->facts; }
+  const Json& firsts() const { return *first_.facts; }
+
+  void compare_program() {
+    const auto differs = [&](const char* key) { return text(facts(), key) != text(firsts(), key); };
+    if (differs("onebit")) {
+      wrong(fmt::format("onebit {}, and {} has {}: install the same version on all hosts",
+                        text(facts(), "onebit"), first_.name, text(firsts(), "onebit")));
+    } else if (differs("program_checksum")) {
+      note(fmt::format("another build of onebit {} than on {}", text(facts(), "onebit"),
+                       first_.name));
+    }
+    if (differs("mpi")) {
+      wrong(fmt::format("{}, and {} has {}: MPI must be the same on all hosts",
+                        text(facts(), "mpi"), first_.name, text(firsts(), "mpi")));
+    }
+    if (differs("instruction_set")) {
+      note(fmt::format(
+          "computes with {}, {} with {}: the run is as fast as the slower, and rounds "
+          "differently on the two",
+          text(facts(), "instruction_set"), first_.name, text(firsts(), "instruction_set")));
+    }
+  }
+
+  void compare_inputs() {
+    const Json none = Json::array();
+    const Json& own = facts().contains("inputs") ? facts()["inputs"] : none;
+    const Json& other = firsts().contains("inputs") ? firsts()["inputs"] : none;
+    for (size_t i = 0; i < own.size(); ++i) {
+      const std::string path = text(own[i], "path"), error = text(own[i], "error");
+      if (!error.empty()) {
+        wrong(error);
+        continue;
+      }
+      if (i >= other.size() || !text(other[i], "error").empty()) continue;
+      if (text(own[i], "vocabulary") != text(other[i], "vocabulary")) {
+        wrong(fmt::format("{}: another vocabulary than on {}: copy the data from there", path,
+                          first_.name));
+      } else if (text(own[i], "checksum") != text(other[i], "checksum")) {
+        wrong(fmt::format("{}: other content than on {}: copy it from there", path, first_.name));
+      }
+    }
+  }
+
+  void check_room(int ranks) {
+    const int64_t wanted = needs_.bytes_a_rank * ranks, there = usable_bytes(facts());
+    if (wanted > there && there > 0) {
+      wrong(
+          fmt::format("{} rank{} need {} of memory, {} are free: take fewer ranks there, a smaller "
+                      "micro-batch, or end what else runs",
+                      ranks, ranks == 1 ? "" : "s", bytes(wanted), bytes(there)));
+    }
+    const int cores = usable_cores(*host_);
+    if (cores > 0 && needs_.threads * ranks > cores) {
+      note(fmt::format("{} ranks of {} threads share {} cores: take fewer ranks or threads", ranks,
+                       needs_.threads, cores));
+    }
+  }
+
+  void check_clock() {
+    const double surely = std::abs(host_->clock_seconds) - host_->clock_error;
+    if (surely <= kClockSeconds) return;
+    note(fmt::format("its clock is {:.1f} s {}: set it (NTP), or times in logs mislead",
+                     std::abs(host_->clock_seconds),
+                     host_->clock_seconds > 0 ? "ahead" : "behind"));
+  }
+
+  const CheckedHost& first_;
+  const Needs& needs_;
+  const CheckedHost* host_ = nullptr;
+  CheckFindings findings_;
+};
+
+// Facts stand behind what a shell's start-up files may print.
+std::optional<Json> parse_facts(const std::string& output) {
+  const size_t begin = output.find('{');
+  if (begin == std::string::npos) return std::nullopt;
+  Json facts = Json::parse(output.substr(begin), nullptr, false);
+  if (facts.is_discarded() || !facts.is_object() || !facts.contains("onebit")) return std::nullopt;
+  return facts;
+}
+
+std::string data_cell(const Json& facts) {
+  std::string cell;
+  if (!facts.contains("inputs")) return cell;
+  for (const Json& input : facts["inputs"]) {
+    const std::string error = text(input, "error");
+    if (!cell.empty()) cell += ", ";
+    cell += error.empty() ? text(input, "checksum") : "missing";
+  }
+  return cell;
+}
+
+std::string gpu_cell(const Json& facts) {
+  if (!facts.contains("cuda_devices")) return "-";
+  const Json& devices = facts["cuda_devices"];
+  return devices.empty() ? "-" : fmt::format("{}", devices.size());
+}
+
+}  // namespace
+
+std::vector<CheckedHost> check_hosts(const Agent& agent, const std::vector<std::string>& hosts,
+                                     const Words& command, const std::string& folder,
+                                     double limit_seconds,
+                                     const std::function<bool()>& interrupted) {
+  const auto replies = ask_all(agent, hosts, command, folder, limit_seconds, interrupted);
+  std::vector<CheckedHost> checked;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    CheckedHost host = {.name = hosts[i], .facts = std::nullopt, .failure = {}};
+    const Reply& reply = replies[i];
+    if (reply.well()) host.facts = parse_facts(reply.output);
+    if (!reply.well()) {
+      host.failure = failure_of(reply, limit_seconds);
+    } else if (!host.facts) {
+      host.failure = "its answer is not that of onebit doctor --json: is another program there?";
+    } else if (host.facts->contains("time") && (*host.facts)["time"].is_number()) {
+      host.clock_error = (reply.answered_at - reply.asked_at) / 2;
+      host.clock_seconds = (*host.facts)["time"].get<double>() - reply.asked_at - host.clock_error;
+    }
+    checked.push_back(std::move(host));
+  }
+  return checked;
+}
+
+CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts& hosts,
+                            const Needs& needs) {
+  const auto first = std::find_if(checked.begin(), checked.end(),
+                                  [](const CheckedHost& host) { return host.facts.has_value(); });
+  CheckFindings findings;
+  if (first != checked.end()) {
+    Comparison comparison(*first, needs);
+    for (const CheckedHost& host : checked) {
+      const auto own = std::find_if(hosts.begin(), hosts.end(),
+                                    [&](const Host& one) { return one.name == host.name; });
+      if (host.facts) comparison.add(host, own == hosts.end() ? 0 : own->ranks());
+    }
+    findings = comparison.take();
+  }
+  for (const CheckedHost& host : checked) {
+    if (!host.facts) findings.wrong.push_back({host.name, host.failure});
+  }
+  return findings;
+}
+
+std::string host_table(const std::vector<CheckedHost>& checked) {
+  metrics::TextTable table({"host", "onebit", "instructions", "cores", "memory nodes",
+                            "free memory", "load", "GPUs", "clock", "data"});
+  table.align_right({3, 4, 5, 6, 7, 8});
+  for (const CheckedHost& host : checked) {
+    if (!host.facts) {
+      table.add_row({host.name, "-", "-", "-", "-", "-", "-", "-", "-", "-"});
+      continue;
+    }
+    const Json& facts = *host.facts;
+    const double load =
+        facts.contains("load") && facts["load"].is_number() ? facts["load"].get<double>() : 0;
+    table.add_row({host.name, text(facts, "onebit"), text(facts, "instruction_set"),
+                   fmt::format("{}", number(facts, "cores")),
+                   fmt::format("{}", number(facts, "numa_nodes")), bytes(usable_bytes(facts)),
+                   fmt::format("{:.2f}", load), gpu_cell(facts),
+                   fmt::format("{:+.1f} s", host.clock_seconds), data_cell(facts)});
+  }
+  return table.text();
+}
+
+int usable_cores(const CheckedHost& host) {
+  if (!host.facts) return 0;
+  int64_t cores = number(*host.facts, "allowed_cores");
+  if (cores == 0) cores = number(*host.facts, "cores");
+  const Json& facts = *host.facts;
+  const double quota = facts.contains("quota_processors") && facts["quota_processors"].is_number()
+                           ? facts["quota_processors"].get<double>()
+                           : 0;
+  if (quota > 0) cores = std::min(cores, std::max<int64_t>(1, static_cast<int64_t>(quota)));
+  return static_cast<int>(cores);
+}
+
+}  // namespace onebit::cluster

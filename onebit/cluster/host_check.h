@@ -1,0 +1,52 @@
+// What hosts report about themselves (`onebit doctor --json`), compared.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/cluster/agent.h"
+#include "onebit/cluster/host_list.h"
+#include "onebit/cluster/problems.h"
+
+namespace onebit::cluster {
+
+struct CheckedHost {
+  std::string name;
+  std::optional<Json> facts;
+  std::string failure;       // why there are none
+  double clock_seconds = 0;  // ahead of this machine's clock
+  double clock_error = 0;    // half of the time that the answer took: what is not known of it
+};
+
+// Asks all hosts at once. `command` prints the facts as JSON.
+std::vector<CheckedHost> check_hosts(const Agent& agent, const std::vector<std::string>& hosts,
+                                     const Words& command, const std::string& folder,
+                                     double limit_seconds,
+                                     const std::function<bool()>& interrupted);
+
+struct CheckFindings {
+  Problems wrong;  // training would fail, or hosts would compute something else
+  Problems notes;  // it works, but is slow or strange
+};
+
+// What a run asks of its hosts beside being alike.
+struct Needs {
+  int64_t bytes_a_rank = 0;  // 0: not known
+  int threads = 0;           // of a rank; 0: what the host has
+};
+
+// Compares every host with the first that answered: versions, inputs, clocks, processors; and what it
+// has with what its ranks need. `hosts` gives the ranks.
+CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts& hosts,
+                            const Needs& needs);
+
+// A row a host.
+std::string host_table(const std::vector<CheckedHost>& checked);
+
+// Physical cores that the host's ranks may use; 0 where it did not say.
+int usable_cores(const CheckedHost& host);
+
+}  // namespace onebit::cluster

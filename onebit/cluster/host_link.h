@@ -1,0 +1,57 @@
+// The launcher's end of the connection to the watch on one host (host_watch.h).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "onebit/cluster/agent.h"
+#include "onebit/cluster/subprocess.h"
+
+namespace onebit::cluster {
+
+class HostLink {
+ public:
+  // Starts the watch: `command` on `host` by the agent.
+  HostLink(const Agent& agent, std::string host, const Words& command, const std::string& folder,
+           double now);
+
+  const std::string& host() const { return host_; }
+  // The ends of pipes to poll; -1 once closed.
+  int output() const { return open_ ? process_->output() : -1; }
+  // Reads what has come, and shows the watch that the launcher is there. Call it every second at
+  // least.
+  void advance(double now);
+
+  bool ready() const { return ready_; }
+  // How long nothing was heard.
+  double silent_seconds(double now) const { return now - heard_; }
+  // The connection is closed, though the watch was not asked to end.
+  bool is_lost() const { return !open_ && !ending_; }
+  // What the agent said on its standard error.
+  std::string complaint() const;
+
+  // Asks for the states of the ranks there; looked() once states() has the answer.
+  void look();
+  bool looked() const { return looked_; }
+  const std::map<int, char>& states() const { return states_; }
+
+  // Asks the watch to end the attempt's processes and itself.
+  void end();
+  bool ended() const { return ended_ || !open_; }
+  // Ranks that had to be ended.
+  int ended_ranks() const { return ended_ranks_; }
+
+ private:
+  void take(const std::string& line);
+
+  std::string host_;
+  std::unique_ptr<Subprocess> process_;
+  std::string text_, said_;
+  double heard_, spoken_ = 0;
+  bool open_ = true, ready_ = false, looked_ = false, ending_ = false, ended_ = false;
+  int ended_ranks_ = 0;
+  std::map<int, char> states_;  // of /proc/PID/stat, by rank
+};
+
+}  // namespace onebit::cluster

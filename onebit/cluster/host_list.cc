@@ -1,0 +1,252 @@
+#include "onebit/cluster/host_list.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "onebit/base/json.h"
+
+namespace onebit::cluster {
+namespace {
+
+constexpr int kMostSlots = 4096;
+constexpr std::string_view kBlanks = " \t\r";
+
+std::optional<int> number(std::string_view text) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0;;) {
+    const size_t end = text.find(separator, begin);
+    if (end == std::string_view::npos) {
+      parts.push_back(text.substr(begin));
+      return parts;
+    }
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+// Separated by any number of blanks.
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (size_t begin = line.find_first_not_of(kBlanks); begin != std::string_view::npos;
+       begin = line.find_first_not_of(kBlanks, begin)) {
+    const size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = end;
+  }
+  return words;
+}
+
+// Names that a shell, mpirun and ssh take for a host and for nothing else.
+bool is_host_name(std::string_view name) {
+  const auto fits = [](char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '.' ||
+           letter == '-' || letter == '_';
+  };
+  return !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), fits);
+}
+
+const Host* find(const Hosts& hosts, std::string_view name) {
+  const auto found =
+      std::find_if(hosts.begin(), hosts.end(), [&](const Host& host) { return host.name == name; });
+  return found == hosts.end() ? nullptr : &*found;
+}
+
+// What is wrong with `HOST slots=N`; empty if nothing is.
+std::string wrong_in(const std::vector<std::string_view>& words, int& slots) {
+  constexpr std::string_view kKey = "slots=";
+  if (!is_host_name(words[0])) return fmt::format("\"{}\" is no host name", words[0]);
+  if (words.size() != 2 || !words[1].starts_with(kKey)) {
+    return fmt::format("\"{}\": expected HOST slots=N", fmt::join(words, " "));
+  }
+  const std::optional<int> given = number(words[1].substr(kKey.size()));
+  if (!given || *given < 1 || *given > kMostSlots) {
+    return fmt::format("\"{}\": slots must be a number from 1 to {}", words[1], kMostSlots);
+  }
+  slots = *given;
+  return "";
+}
+
+std::string known_hosts(const Hosts& hosts, std::string_view name) {
+  std::vector<std::string> names;
+  for (const Host& host : hosts) names.push_back(host.name);
+  const std::string near = nearest_word(name, names);
+  if (!near.empty()) return fmt::format("; did you mean {}?", near);
+  return fmt::format("; there are {}", fmt::join(names, ", "));
+}
+
+// The slots that a filter names, by host.
+using Chosen = std::map<std::string, std::set<int>, std::less<>>;
+
+void choose(const Hosts& hosts, std::string_view part, const std::string& option, Chosen& chosen,
+            Problems& problems) {
+  const size_t colon = part.find(':');
+  const std::string_view name = part.substr(0, colon);
+  const Host* host = find(hosts, name);
+  if (host == nullptr) {
+    problems.push_back({option, name.empty() ? fmt::format("\"{}\" names no host", part)
+                                             : fmt::format("{} is none of the hosts{}", name,
+                                                           known_hosts(hosts, name))});
+    return;
+  }
+  std::set<int>& slots = chosen[host->name];
+  if (colon == std::string_view::npos) {
+    slots.insert(host->slots.begin(), host->slots.end());
+    return;
+  }
+  for (const std::string_view text : split(part.substr(colon + 1), ',')) {
+    const std::optional<int> slot = number(text);
+    const bool there = slot && std::count(host->slots.begin(), host->slots.end(), *slot) > 0;
+    if (there) {
+      slots.insert(*slot);
+    } else if (!slot) {
+      problems.push_back({option, fmt::format("{}: \"{}\" is no slot number", part, text)});
+    } else if (host->room == 0) {
+      problems.push_back({option, fmt::format("{}: give {} a number of slots, as {}:4, to choose "
+                                              "among them",
+                                              part, name, name)});
+    } else {
+      problems.push_back({option, fmt::format("{}: {} has the slots 0 to {} ({})", part, name,
+                                              host->room - 1, host->place)});
+    }
+  }
+}
+
+Chosen chosen_by(const Hosts& hosts, std::string_view filter, const std::string& option,
+                 Problems& problems) {
+  Chosen chosen;
+  for (const std::string_view part : split(filter, '@')) {
+    choose(hosts, part, option, chosen, problems);
+  }
+  return chosen;
+}
+
+// Keeps, or drops, what is chosen.
+Hosts selected(const Hosts& hosts, const Chosen& chosen, bool keep) {
+  Hosts left;
+  for (Host host : hosts) {
+    const auto found = chosen.find(host.name);
+    if (found == chosen.end()) {
+      if (!keep) left.push_back(host);
+      continue;
+    }
+    // A host without a number of slots is in or out as a whole.
+    const bool whole = host.room == 0;
+    std::erase_if(host.slots, [&](int slot) { return (found->second.count(slot) > 0) != keep; });
+    if (!host.slots.empty() || (whole && keep)) left.push_back(host);
+  }
+  return left;
+}
+
+}  // namespace
+
+Host make_host(std::string name, int room, std::string place) {
+  Host host = {.name = std::move(name), .slots = {}, .room = room, .place = std::move(place)};
+  host.slots.resize(static_cast<size_t>(room));
+  std::iota(host.slots.begin(), host.slots.end(), 0);
+  return host;
+}
+
+Hosts parse_hostfile(std::string_view text, const std::string& path, Problems& problems) {
+  Hosts hosts;
+  int line_number = 0;
+  bool wrong_lines = false;
+  for (std::string_view line : split(text, '\n')) {
+    const std::string place = fmt::format("{}:{}", path, ++line_number);
+    const auto words = words_of(line.substr(0, line.find('#')));
+    if (words.empty()) continue;
+    int slots = 0;
+    std::string wrong = wrong_in(words, slots);
+    if (wrong.empty()) {
+      if (const Host* first = find(hosts, words[0])) {
+        wrong = fmt::format("{} is listed already ({}): add the slots up in one line", words[0],
+                            first->place);
+      }
+    }
+    wrong_lines = wrong_lines || !wrong.empty();
+    if (wrong.empty()) {
+      hosts.push_back(make_host(std::string(words[0]), slots, place));
+    } else {
+      problems.push_back({place, wrong});
+    }
+  }
+  if (hosts.empty() && !wrong_lines) {
+    problems.push_back({path, "lists no host; a line is HOST slots=N"});
+  }
+  return hosts;
+}
+
+Hosts parse_host_option(std::string_view text, Problems& problems) {
+  constexpr const char* kOption = "--hosts";
+  Hosts hosts;
+  for (const std::string_view part : split(text, ',')) {
+    const size_t colon = part.find(':');
+    const std::string_view name = part.substr(0, colon);
+    std::optional<int> slots = 0;
+    if (colon != std::string_view::npos) slots = number(part.substr(colon + 1));
+    if (!is_host_name(name)) {
+      problems.push_back({kOption, fmt::format("\"{}\" is no host name", name)});
+    } else if (!slots || (colon != std::string_view::npos && (*slots < 1 || *slots > kMostSlots))) {
+      problems.push_back(
+          {kOption, fmt::format("{}: the number behind : must be from 1 to {}", part, kMostSlots)});
+    } else if (find(hosts, name) != nullptr) {
+      problems.push_back({kOption, fmt::format("{} is listed twice", name)});
+    } else {
+      hosts.push_back(make_host(std::string(name), *slots, kOption));
+    }
+  }
+  return hosts;
+}
+
+Hosts filtered(const Hosts& hosts, std::string_view include, std::string_view exclude,
+               Problems& problems) {
+  const size_t before = problems.size();
+  Hosts left = hosts;
+  if (!include.empty()) {
+    left = selected(left, chosen_by(hosts, include, "--include", problems), true);
+  }
+  if (!exclude.empty()) {
+    left = selected(left, chosen_by(hosts, exclude, "--exclude", problems), false);
+  }
+  if (left.empty() && problems.size() == before && !hosts.empty()) {
+    problems.push_back({include.empty() ? "--exclude" : "--include and --exclude",
+                        "leave no host; name at least one that stays"});
+  }
+  return left;
+}
+
+void set_ranks(Hosts& hosts, int ranks_per_host, Problems& problems) {
+  for (Host& host : hosts) {
+    if (host.room == 0) {
+      host = make_host(host.name, std::max(1, ranks_per_host), host.place);
+    } else if (ranks_per_host > host.ranks()) {
+      problems.push_back(
+          {host.place, fmt::format("{} has {} slot{}, --ranks-per-host asks for {}", host.name,
+                                   host.ranks(), host.ranks() == 1 ? "" : "s", ranks_per_host)});
+    } else if (ranks_per_host > 0) {
+      host.slots.resize(static_cast<size_t>(ranks_per_host));
+    }
+  }
+}
+
+int count_ranks(const Hosts& hosts) {
+  int ranks = 0;
+  for (const Host& host : hosts) ranks += host.ranks();
+  return ranks;
+}
+
+}  // namespace onebit::cluster

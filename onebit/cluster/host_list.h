@@ -1,0 +1,49 @@
+// The hosts of a run, as a user lists them: DeepSpeed's hostfile, --hosts, --include, --exclude.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/cluster/problems.h"
+
+namespace onebit::cluster {
+
+struct Host {
+  std::string name;
+  // The numbers of the slots that are used, ascending: a rank each. Empty where nothing gave a
+  // number of slots (`--hosts a,b`), until set_ranks().
+  std::vector<int> slots;
+  int room = 0;       // slots that the host has; 0: not given
+  std::string place;  // where it is listed: "hosts:3", "--hosts"
+
+  int ranks() const { return static_cast<int>(slots.size()); }
+  // Whether only some of the slots are used.
+  bool is_restricted() const { return ranks() != room; }
+};
+
+using Hosts = std::vector<Host>;
+
+Host make_host(std::string name, int room, std::string place);
+
+// DeepSpeed's hostfile: lines `HOST slots=N`, blank lines, # and what follows. Lines that are
+// neither are added to `problems`, as are a host listed twice and a file without hosts.
+Hosts parse_hostfile(std::string_view text, const std::string& path, Problems& problems);
+
+// "a,b:2,c:4": a host each, with its number of slots.
+Hosts parse_host_option(std::string_view text, Problems& problems);
+
+// DeepSpeed's filters, "a@c:0,2": hosts separated by @, each alone (all of its slots) or with slot
+// numbers. What is left after keeping only the hosts and slots of `include` (empty: all) and then
+// dropping those of `exclude`; the order stays. A host without slots left disappears. Unknown
+// hosts and slots are added to `problems`, as is a filter that leaves nothing.
+Hosts filtered(const Hosts& hosts, std::string_view include, std::string_view exclude,
+               Problems& problems);
+
+// Gives every host `ranks_per_host` ranks, on its first slots; 0: one on each of its slots, and one
+// on a host without a number. Hosts with fewer slots are added to `problems`.
+void set_ranks(Hosts& hosts, int ranks_per_host, Problems& problems);
+
+int count_ranks(const Hosts& hosts);
+
+}  // namespace onebit::cluster

@@ -1,0 +1,75 @@
+#include "onebit/cluster/host_watch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <string_view>
+#include <system_error>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/folder.h"
+#include "onebit/cluster/launched_processes.h"
+#include "onebit/cluster/subprocess.h"
+
+namespace onebit::cluster {
+namespace {
+
+constexpr double kBeatSeconds = 1;
+constexpr double kPatienceSeconds = 8;
+
+// A launcher that does not read must not hold the watch up.
+void put(std::string_view text) {
+  [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+}
+
+void put_ranks(const std::string& launch_id) {
+  for (const LaunchedProcess& process : find_launched(launch_id)) {
+    if (process.rank >= 0) put(fmt::format("rank {} {}\n", process.rank, process.state));
+  }
+  put("looked\n");
+}
+
+// Until the launcher asks for the end, or is gone.
+void stand_by(const HostWatchOptions& options) {
+  const Stopwatch running;
+  double heard = 0, spoken = 0;
+  std::string text;
+  while (running.seconds() - heard < options.lease_seconds) {
+    pollfd source = {STDIN_FILENO, POLLIN, 0};
+    ::poll(&source, 1, 200);
+    const bool open = read_available(STDIN_FILENO, text);
+    for (const std::string& line : take_lines(text)) {
+      heard = running.seconds();
+      if (line == "look") put_ranks(options.launch_id);
+      if (line == "end") return;
+    }
+    if (!open) return;
+    if (running.seconds() - spoken < kBeatSeconds) continue;
+    spoken = running.seconds();
+    put("beat\n");
+  }
+}
+
+}  // namespace
+
+int watch_host(const HostWatchOptions& options) {
+  // The connection's end arrives as the end of the input; it must not end the watch before it has
+  // cleaned up.
+  for (const int number : {SIGHUP, SIGPIPE, SIGTERM, SIGINT}) ::signal(number, SIG_IGN);
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO}) {
+    ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+  }
+  make_folder(options.folder);
+  put("ready\n");
+  stand_by(options);
+  const int ended = end_launched(options.launch_id, kPatienceSeconds);
+  std::error_code ignored;
+  std::filesystem::remove_all(options.folder, ignored);
+  put(fmt::format("ended {}\n", ended));
+  return 0;
+}
+
+}  // namespace onebit::cluster

@@ -1,0 +1,86 @@
+#include "onebit/cluster/launched_processes.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "onebit/base/clock.h"
+#include "onebit/cluster/rank_guard.h"
+
+namespace onebit::cluster {
+namespace {
+
+namespace files = std::filesystem;
+
+// Files of /proc have no size. Empty where the process has gone, or is another user's.
+std::string text_of(const files::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  return text.str();
+}
+
+// The value of a variable in an environment as /proc shows it.
+std::string variable(const std::string& environment, const std::string& name) {
+  const std::string key = name + "=";
+  for (size_t begin = 0; begin < environment.size();) {
+    const size_t end = std::min(environment.find('\0', begin), environment.size());
+    if (environment.compare(begin, key.size(), key) == 0) {
+      return environment.substr(begin + key.size(), end - begin - key.size());
+    }
+    begin = end + 1;
+  }
+  return "";
+}
+
+int number(const std::string& text, int otherwise) {
+  int value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+std::vector<LaunchedProcess> find_launched(const std::string& launch_id) {
+  std::vector<LaunchedProcess> found;
+  std::error_code error;
+  for (files::directory_iterator item("/proc", error), end; !error && item != end;
+       item.increment(error)) {
+    const int pid = number(item->path().filename().string(), 0);
+    if (pid <= 0 || pid == ::getpid()) continue;
+    const std::string environment = text_of(item->path() / "environ");
+    if (variable(environment, kLaunchVariable) != launch_id) continue;
+    const std::string stat = text_of(item->path() / "stat");
+    const size_t name_end = stat.rfind(')');
+    if (name_end == std::string::npos || name_end + 2 >= stat.size()) continue;
+    found.push_back({.pid = pid,
+                     .rank = number(variable(environment, kRankVariable), -1),
+                     .state = stat[name_end + 2]});
+  }
+  return found;
+}
+
+int end_launched(const std::string& launch_id, double patience_seconds) {
+  std::set<int> ranks;
+  for (const Stopwatch waited; waited.seconds() < patience_seconds;) {
+    // A zombie has no environment any more, so it is not found.
+    const std::vector<LaunchedProcess> alive = find_launched(launch_id);
+    if (alive.empty()) break;
+    for (const LaunchedProcess& process : alive) {
+      if (process.rank >= 0) ranks.insert(process.rank);
+      ::kill(process.pid, SIGKILL);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return static_cast<int>(ranks.size());
+}
+
+}  // namespace onebit::cluster

@@ -1,0 +1,315 @@
+#include "onebit/cluster/launcher.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/error.h"
+#include "onebit/base/folder.h"
+#include "onebit/base/log.h"
+#include "onebit/cluster/attempt.h"
+#include "onebit/cluster/batch_fit.h"
+#include "onebit/cluster/host_check.h"
+#include "onebit/cluster/rank_guard.h"
+#include "onebit/cluster/restart_policy.h"
+#include "onebit/engine/checkpoint_folder.h"
+#include "onebit/metrics/human.h"
+
+namespace onebit::cluster {
+namespace {
+
+constexpr double kCheckSeconds = 30;
+constexpr double kLeastLease = 30;
+constexpr double kLongestLook = 30;  // between two looks for hosts
+constexpr const char* kLogs = "logs";
+
+std::string random_id() {
+  std::random_device source;
+  return fmt::format("{:08x}", source());
+}
+
+std::vector<std::string> names_of(const Hosts& hosts) {
+  std::vector<std::string> names;
+  for (const Host& host : hosts) names.push_back(host.name);
+  return names;
+}
+
+// What one attempt uses.
+struct Choice {
+  Hosts hosts;
+  int threads = 0;
+  bool bind = false;
+  engine::BatchSizes batch;
+  bool changed = false;  // other ranks than planned
+};
+
+class Launcher {
+ public:
+  Launcher(const LaunchOptions& options, const TrainingCommand& training)
+      : options_(options),
+        training_(training),
+        output_(Path(options.folder) / training.output),
+        policy_(options.max_restarts, options.pause_seconds),
+        run_id_(random_id()) {}
+
+  // Error: something is wrong on some host.
+  Choice first_choice() {
+    if (!options_.checks) return choose(options_.hosts, {});
+    const auto checked = check(options_.hosts);
+    if (requests_.any()) return {};
+    const CheckFindings found = compare_hosts(checked, options_.hosts, needs());
+    require_none(found.wrong, "these hosts cannot start the run, and nothing was started:");
+    const Choice choice = choose(options_.hosts, checked);
+    const Needs needed = {.bytes_a_rank = training_.bytes_a_rank, .threads = choice.threads};
+    for (const Problem& note : compare_hosts(checked, options_.hosts, needed).notes) {
+      log_warning("{}: {}", note.place, note.what);
+    }
+    return choice;
+  }
+
+  int run() {
+    Choice choice = first_choice();
+    if (requests_.any()) return asked_to_end(-1);
+    for (bool again = false;; again = true) {
+      const AttemptOutcome outcome = attempt(choice, again);
+      if (outcome.end == AttemptEnd::kDone) return 0;
+      if (outcome.end == AttemptEnd::kStopped) return asked_to_end(outcome.step);
+      const std::optional<double> pause = after(outcome);
+      if (!pause) return 1;
+      if (requests_.wait(*pause)) return asked_to_end(outcome.step);
+      const std::optional<Choice> next = next_choice();
+      if (!next) return requests_.any() ? asked_to_end(outcome.step) : 1;
+      choice = *next;
+    }
+  }
+
+  StartCommand command(const Choice& choice, const std::string& id, bool again) const {
+    return start_command(options_.starter, {.hosts = choice.hosts,
+                                            .agent = options_.agent,
+                                            .threads = choice.threads,
+                                            .bind = choice.bind,
+                                            .interface = options_.interface,
+                                            .exports = exports(choice.hosts),
+                                            .folder = options_.folder,
+                                            .launch_id = id,
+                                            .scratch = scratch(id),
+                                            .as_root = options_.as_root,
+                                            .in_slurm = options_.in_slurm,
+                                            .command = rank_words(choice, again)});
+  }
+
+ private:
+  static std::string scratch(const std::string& id) { return "/dev/shm/onebit-" + id; }
+
+  Needs needs() const { return {.bytes_a_rank = training_.bytes_a_rank, .threads = 0}; }
+
+  std::vector<CheckedHost> check(const Hosts& hosts) {
+    return check_hosts(options_.agent, names_of(hosts),
+                       facts_words(options_.program, training_.inputs), options_.folder,
+                       kCheckSeconds, [this] { return requests_.any(); });
+  }
+
+  bool slots_are_chosen(const Hosts& hosts) const {
+    return std::any_of(hosts.begin(), hosts.end(),
+                       [](const Host& host) { return host.is_restricted(); });
+  }
+
+  std::vector<std::string> exports(const Hosts& hosts) const {
+    std::vector<std::string> names = options_.exports;
+    if (slots_are_chosen(hosts)) names.emplace_back(kSlotsVariable);
+    return names;
+  }
+
+  // Threads and binding, from what the hosts have.
+  Choice choose(const Hosts& hosts, const std::vector<CheckedHost>& checked) const {
+    Choice choice = {.hosts = hosts, .threads = options_.threads, .batch = training_.batch};
+    int threads = 0;
+    bool known = !checked.empty(), fits = known;
+    for (const CheckedHost& host : checked) {
+      const auto own = std::find_if(hosts.begin(), hosts.end(),
+                                    [&](const Host& one) { return one.name == host.name; });
+      if (own == hosts.end()) continue;
+      const int cores = usable_cores(host);
+      const int share = cores / std::max(1, own->ranks());
+      known = known && cores > 0;
+      threads = threads == 0 ? std::max(1, share) : std::min(threads, std::max(1, share));
+      fits = fits && share >= std::max(1, options_.threads);
+    }
+    if (choice.threads == 0 && known && !training_.sets_threads) choice.threads = threads;
+    using Bind = LaunchOptions::Bind;
+    choice.bind = choice.threads > 0 &&
+                  (options_.bind == Bind::kCore || (options_.bind == Bind::kAuto && fits && known));
+    return choice;
+  }
+
+  Words rank_words(const Choice& choice, bool again) const {
+    Words words = {options_.program, "host", "rank", "--", options_.program};
+    words.insert(words.end(), training_.words.begin(), training_.words.end());
+    if (choice.threads > 0 && !training_.sets_threads) {
+      words.insert(words.end(), {"--threads", fmt::format("{}", choice.threads)});
+    }
+    if (choice.changed) {
+      const Words overrides = overrides_of(choice.batch);
+      words.insert(words.end(), overrides.begin(), overrides.end());
+    }
+    if (again) {
+      words.emplace_back("--resume");
+    } else {
+      words.insert(words.end(), training_.resume.begin(), training_.resume.end());
+    }
+    return words;
+  }
+
+  std::vector<std::string> variables(const Choice& choice, const std::string& id) const {
+    std::vector<std::string> all = options_.variables;
+    all.push_back(fmt::format("{}={}", kLaunchVariable, id));
+    if (slots_are_chosen(choice.hosts)) {
+      std::vector<int> slots;
+      for (const Host& host : choice.hosts) {
+        slots.insert(slots.end(), host.slots.begin(), host.slots.end());
+      }
+      all.push_back(fmt::format("{}={}", kSlotsVariable, fmt::join(slots, ",")));
+    }
+    return all;
+  }
+
+  AttemptOutcome attempt(const Choice& choice, bool again) {
+    const int number = next_attempt(output_ / kLogs);
+    const std::string id = fmt::format("{}-{}", run_id_, number);
+    AttemptLog log(output_ / kLogs / fmt::format("attempt-{}", number),
+                   hosts_of_ranks(choice.hosts));
+    const Words start = words_of(command(choice, id, again));
+    log.note(shell_line(start));
+    log_info("attempt {}: {} rank{} on {}; all they print is in {}", number,
+             count_ranks(choice.hosts), count_ranks(choice.hosts) == 1 ? "" : "s",
+             fmt::join(names_of(choice.hosts), ", "), log.folder().string());
+    const double lease = std::max(kLeastLease, 3 * options_.host_seconds);
+    AttemptOutcome outcome =
+        run_attempt({.hosts = choice.hosts,
+                     .agent = options_.agent,
+                     .start = start,
+                     .variables = variables(choice, id),
+                     .watch = {options_.program, "host", "watch", "--launch", id, "--folder",
+                               scratch(id), "--lease", fmt::format("{:g}", lease)},
+                     .folder = options_.folder,
+                     .limits = options_.limits,
+                     .host_seconds = options_.host_seconds,
+                     .end_seconds = options_.end_seconds},
+                    log, requests_);
+    if (outcome.end == AttemptEnd::kFailed) {
+      const std::string line =
+          fmt::format("attempt {} failed{}: {} (ended everywhere in {:.1f} s)", number,
+                      outcome.step < 0 ? "" : fmt::format(" at step {}", outcome.step),
+                      outcome.cause.text, outcome.ending_seconds);
+      log.note(line);
+      log_error("{}", line);
+    }
+    return outcome;
+  }
+
+  std::string checkpoint() const { return engine::CheckpointFolder(output_).latest().value_or(""); }
+
+  int asked_to_end(int64_t step) const {
+    const std::string tag = checkpoint();
+    log_info("ended as asked{}; start the same command with --resume to continue from {}",
+             step < 0 ? "" : fmt::format(" after step {}", step),
+             tag.empty() ? "the beginning" : tag);
+    return kAskedToEnd;
+  }
+
+  // The pause before the next attempt; empty if there is none.
+  std::optional<double> after(const AttemptOutcome& outcome) {
+    if (outcome.cause.is_usage) return std::nullopt;
+    const RestartDecision decision = policy_.after({.kind = outcome.cause.kind,
+                                                    .cause = outcome.cause.text,
+                                                    .step = outcome.step,
+                                                    .checkpoint = checkpoint()});
+    if (!decision.restart) {
+      log_error("not started again: {}", decision.reason);
+      return std::nullopt;
+    }
+    const std::string tag = checkpoint();
+    log_info("starting again from {} in {}", tag.empty() ? "the beginning" : tag,
+             metrics::human_duration(decision.pause_seconds));
+    return decision.pause_seconds;
+  }
+
+  // Hosts for another attempt: those that answer and are as they should be. Waits for enough of
+  // them; empty if they do not come.
+  std::optional<Choice> next_choice() {
+    const int wanted =
+        options_.min_hosts > 0 ? options_.min_hosts : static_cast<int>(options_.hosts.size());
+    double pause = options_.pause_seconds;
+    for (const Stopwatch waited;;) {
+      const auto checked = check(options_.hosts);
+      if (requests_.any()) return std::nullopt;
+      const CheckFindings found = compare_hosts(checked, options_.hosts, needs());
+      Hosts left = options_.hosts;
+      for (const Problem& problem : found.wrong) {
+        log_warning("left out: {}: {}", problem.place, problem.what);
+        std::erase_if(left, [&](const Host& host) { return host.name == problem.place; });
+      }
+      if (static_cast<int>(left.size()) >= wanted) return fitted(choose(left, checked));
+      const double left_seconds = options_.wait_seconds - waited.seconds();
+      if (left_seconds <= 0) {
+        log_error("{} of {} hosts can be used, {} are needed: {}", left.size(),
+                  options_.hosts.size(), wanted,
+                  options_.min_hosts > 0 ? "--min-hosts" : "give --min-hosts to go on with fewer");
+        return std::nullopt;
+      }
+      log_info("{} of {} hosts can be used, {} are needed: looking again in {}", left.size(),
+               options_.hosts.size(), wanted, metrics::human_duration(pause));
+      if (requests_.wait(std::min(pause, left_seconds))) return std::nullopt;
+      pause = std::min(2 * pause, kLongestLook);
+    }
+  }
+
+  // The same batch on what is there.
+  Choice fitted(Choice choice) const {
+    const int planned = count_ranks(options_.hosts), there = count_ranks(choice.hosts);
+    if (there == planned) return choice;
+    const BatchFit fit = fit_batch(training_.batch, there);
+    keep_ranks(choice.hosts, fit.ranks);
+    choice.batch = fit.sizes;
+    choice.changed = true;
+    log_info(
+        "{} of {} ranks go on: a batch of {} stays, as {} x {} x {} ranks (micro-batch x "
+        "accumulation){}",
+        fit.ranks, planned, fit.sizes.train, fit.sizes.micro, fit.sizes.accumulation, fit.ranks,
+        fit.ranks == there ? ""
+                           : fmt::format("; {} would be there, but the batch does not divide by {}",
+                                         there, there));
+    return choice;
+  }
+
+  const LaunchOptions& options_;
+  const TrainingCommand& training_;
+  Path output_;
+  RestartPolicy policy_;
+  std::string run_id_;
+  EndRequests requests_;
+};
+
+}  // namespace
+
+Words facts_words(const std::string& program, const std::vector<std::string>& inputs) {
+  Words words = {program, "doctor", "--json"};
+  for (const std::string& path : inputs) words.insert(words.end(), {"--input", path});
+  return words;
+}
+
+int show_launch(const LaunchOptions& options, const TrainingCommand& training) {
+  Launcher launcher(options, training);
+  fmt::print("{}", explained(launcher.command(launcher.first_choice(), "ID", false)));
+  return 0;
+}
+
+int launch(const LaunchOptions& options, const TrainingCommand& training) {
+  return Launcher(options, training).run();
+}
+
+}  // namespace onebit::cluster

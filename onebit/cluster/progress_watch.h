@@ -1,0 +1,46 @@
+// Whether a run still makes progress, from the events of rank 0 (training/run_events.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "onebit/metrics/meters.h"
+
+namespace onebit::cluster {
+
+struct ProgressLimits {
+  std::optional<double> hang_seconds;  // between two steps; empty: ten median steps, 60 s at least
+  double phase_seconds = 600;  // of what is no step: the start, an evaluation, the last checkpoint
+};
+
+class ProgressWatch {
+ public:
+  // Times are seconds on any clock. An attempt begins in a phase, the start.
+  ProgressWatch(const ProgressLimits& limits, double now);
+
+  // "begin N" (N updates are made already), "step N", "phase NAME", "stopped N", "finished N".
+  // Others have no meaning here.
+  void event(const std::string& text, double now);
+  // Empty as long as all is well; else what does not go on, since when: "no step for 61 s".
+  std::optional<std::string> complaint(double now) const;
+
+  // Seconds that may pass until the next event.
+  double limit() const;
+  // The last one seen; -1 before the first event.
+  int64_t step() const { return step_; }
+  bool finished() const { return finished_; }
+  // Ended early because it was asked to, after a checkpoint.
+  bool stopped() const { return stopped_; }
+
+ private:
+  ProgressLimits limits_;
+  double last_;
+  std::string phase_ = "start";  // empty: between two steps
+  bool timed_ = false;           // the last event was a step, so the next one's time counts
+  int64_t step_ = -1;
+  bool finished_ = false, stopped_ = false;
+  metrics::Median steps_;
+};
+
+}  // namespace onebit::cluster

@@ -1,0 +1,238 @@
+#include "onebit/cluster/start_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "onebit/base/error.h"
+#include "onebit/cluster/rank_guard.h"
+#include "onebit/metrics/text_table.h"
+
+namespace onebit::cluster {
+namespace {
+
+std::string with_counts(const Hosts& hosts) {
+  std::vector<std::string> parts;
+  for (const Host& host : hosts) parts.push_back(fmt::format("{}:{}", host.name, host.ranks()));
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+std::string names_of(const Hosts& hosts) {
+  std::vector<std::string> names;
+  for (const Host& host : hosts) names.push_back(host.name);
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::string count_text(int count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string ranks_text(const Hosts& hosts) {
+  return fmt::format("{} on {}", count_text(count_ranks(hosts), "rank", "ranks"),
+                     count_text(static_cast<int>(hosts.size()), "host", "hosts"));
+}
+
+bool has_remote_hosts(const StartRequest& request) {
+  return std::any_of(request.hosts.begin(), request.hosts.end(), [&](const Host& host) {
+    return !(request.agent.is_default ? is_this_machine(host.name) : host.name == "localhost");
+  });
+}
+
+std::string threads_text(const StartRequest& request) {
+  return fmt::format("{} of its own for every rank", count_text(request.threads, "core", "cores"));
+}
+
+class OpenMpi {
+ public:
+  explicit OpenMpi(const StartRequest& request) : request_(request) {}
+
+  StartCommand command() {
+    add({"mpirun"}, "Open MPI's launcher: the MPI that the program is built with");
+    if (request_.as_root) add({"--allow-run-as-root"}, "this user is root, as in containers");
+    add({"--host", with_counts(request_.hosts)}, "the hosts, and the ranks on each");
+    add({"-np", fmt::format("{}", count_ranks(request_.hosts))}, ranks_text(request_.hosts));
+    add_binding();
+    add_agent();
+    add_network();
+    add_files();
+    for (const std::string& name : request_.exports) export_.push_back(name);
+    for (const std::string& name : export_) add({"-x", name}, "a variable that the ranks get");
+    add({"--wdir", request_.folder}, "paths mean on every host what they mean here");
+    add(request_.command,
+        "what every rank runs: the guard, which marks the rank's lines and ends "
+        "it with its launcher, and behind -- the training");
+    return std::move(parts_);
+  }
+
+ private:
+  void add(Words words, std::string why) { parts_.push_back({std::move(words), std::move(why)}); }
+
+  void set(const std::string& name, const std::string& value, std::string why) {
+    add({"--mca", name, value}, std::move(why));
+  }
+
+  void add_binding() {
+    if (!request_.bind) {
+      add({"--map-by", "slot", "--bind-to", "none"},
+          "ranks are numbered host by host and share the host's processors");
+      return;
+    }
+    add({"--map-by", fmt::format("slot:PE={}", request_.threads), "--bind-to", "core"},
+        fmt::format("ranks are numbered host by host; {}", threads_text(request_)));
+  }
+
+  void add_agent() {
+    if (!has_remote_hosts(request_)) return;
+    const bool use_slurm = request_.in_slurm && request_.agent.is_default;
+    if (use_slurm) return;  // Open MPI then starts its daemons with srun
+    set("plm", "rsh", "daemons are started by an agent, whatever batch system is around");
+    set("plm_rsh_agent", fmt::format("{}", fmt::join(request_.agent.words, " ")),
+        request_.agent.is_default ? "ssh without questions" : "as --agent says");
+    set("plm_rsh_no_tree_spawn", "1", "hosts need to be reached from here only");
+    add({"--launch-agent", fmt::format("env {}={} orted", kLaunchVariable, request_.launch_id)},
+        "daemons are found and ended with their attempt");
+  }
+
+  void add_network() {
+    if (!request_.interface.empty()) {
+      set("btl_tcp_if_include", request_.interface, "values travel by the network of --interface");
+      set("oob_tcp_if_include", request_.interface, "and so do the launcher's own messages");
+    }
+    if (!has_remote_hosts(request_)) return;
+    set("oob_tcp_keepalive_time", "4", "a host that has vanished is noticed in about ten seconds");
+    set("oob_tcp_keepalive_intvl", "2", "and not in eight minutes");
+    set("oob_tcp_keepalive_probes", "3", "(three probes, two seconds apart)");
+  }
+
+  void add_files() {
+    set("orte_tmpdir_base", request_.scratch,
+        "temporary files are where the launcher removes them");
+    set("btl_vader_backing_directory", request_.scratch, "shared memory of the ranks too");
+    add({"-x", kLaunchVariable}, "processes of an attempt are found by it, and ended");
+  }
+
+  const StartRequest& request_;
+  std::vector<std::string> export_;
+  StartCommand parts_;
+};
+
+StartCommand mpich_command(const StartRequest& request) {
+  StartCommand parts;
+  const auto add = [&](Words words, std::string why) {
+    parts.push_back({std::move(words), std::move(why)});
+  };
+  std::vector<std::string> names = {kLaunchVariable};
+  names.insert(names.end(), request.exports.begin(), request.exports.end());
+  add({"mpiexec"}, "MPICH's launcher: the MPI that the program is built with");
+  add({"-hosts", with_counts(request.hosts)}, "the hosts, and the ranks on each");
+  add({"-n", fmt::format("{}", count_ranks(request.hosts))}, ranks_text(request.hosts));
+  if (has_remote_hosts(request) && !(request.in_slurm && request.agent.is_default)) {
+    add({"-launcher", "ssh"}, "proxies are started by an agent");
+    if (!request.agent.is_default) {
+      add({"-launcher-exec", request.agent.words[0]}, "as --agent says");
+    }
+  }
+  if (request.bind) {
+    add({"-bind-to", fmt::format("core:{}", request.threads)}, threads_text(request));
+  } else {
+    add({"-bind-to", "none"}, "ranks share the host's processors");
+  }
+  if (!request.interface.empty()) {
+    add({"-iface", request.interface}, "the network of --interface");
+  }
+  add({"-genvlist", fmt::format("{}", fmt::join(names, ","))}, "variables that the ranks get");
+  add({"-wdir", request.folder}, "paths mean on every host what they mean here");
+  add(request.command, "what every rank runs: the guard, and behind -- the training");
+  return parts;
+}
+
+StartCommand srun_command(const StartRequest& request) {
+  std::set<int> counts;
+  for (const Host& host : request.hosts) counts.insert(host.ranks());
+  require(counts.size() == 1,
+          "srun starts the same number of ranks on every host, and these have {}: give "
+          "--ranks-per-host, or --with openmpi",
+          with_counts(request.hosts));
+  StartCommand parts;
+  const auto add = [&](Words words, std::string why) {
+    parts.push_back({std::move(words), std::move(why)});
+  };
+  std::vector<std::string> names = {kLaunchVariable, "PATH"};
+  names.insert(names.end(), request.exports.begin(), request.exports.end());
+  add({"srun"}, "Slurm starts the ranks");
+  add({fmt::format("--nodes={}", request.hosts.size()),
+       fmt::format("--nodelist={}", names_of(request.hosts))},
+      "the hosts of this attempt");
+  add({fmt::format("--ntasks={}", count_ranks(request.hosts)),
+       fmt::format("--ntasks-per-node={}", *counts.begin()), "--distribution=block"},
+      fmt::format("{}, numbered host by host", ranks_text(request.hosts)));
+  add({"--mpi=pmix"}, "ranks find each other through Slurm (srun --mpi=list shows what it has)");
+  if (request.threads > 0) {
+    add({fmt::format("--cpus-per-task={}", request.threads),
+         fmt::format("--cpu-bind={}", request.bind ? "cores" : "none")},
+        request.bind ? threads_text(request) : "ranks share the host's processors");
+  }
+  add({"--kill-on-bad-exit=1"}, "a rank that fails ends all");
+  add({"--overlap"}, "beside the watches of the hosts, which are steps of the same job");
+  add({fmt::format("--export={}", fmt::join(names, ","))}, "variables that the ranks get");
+  add({fmt::format("--chdir={}", request.folder)}, "paths mean on every host what they mean here");
+  add(request.command, "what every rank runs: the guard, and behind -- the training");
+  return parts;
+}
+
+}  // namespace
+
+std::string_view name_of(Starter starter) {
+  switch (starter) {
+    case Starter::kAlone:
+      return "alone";
+    case Starter::kOpenMpi:
+      return "openmpi";
+    case Starter::kMpich:
+      return "mpich";
+    case Starter::kSrun:
+      return "srun";
+  }
+  return "";
+}
+
+StartCommand start_command(Starter starter, const StartRequest& request) {
+  switch (starter) {
+    case Starter::kAlone:
+      return {{request.command, "one rank on this machine: the guard, and behind -- the training"}};
+    case Starter::kOpenMpi:
+      return OpenMpi(request).command();
+    case Starter::kMpich:
+      return mpich_command(request);
+    case Starter::kSrun:
+      return srun_command(request);
+  }
+  return {};
+}
+
+Words words_of(const StartCommand& command) {
+  Words words;
+  for (const CommandPart& part : command) {
+    words.insert(words.end(), part.words.begin(), part.words.end());
+  }
+  return words;
+}
+
+std::string explained(const StartCommand& command) {
+  std::string text;
+  metrics::TextTable table;
+  for (size_t i = 0; i < command.size(); ++i) {
+    const bool last = i + 1 == command.size();
+    text += (i == 0 ? "" : "  ") + shell_line(command[i].words) + (last ? "\n" : " \\\n");
+    const Words& words = command[i].words;
+    const std::string shown = last && words.size() > 2
+                                  ? shell_line({words[0], words[1], words[2]}) + " ..."
+                                  : shell_line(words);
+    table.add_row({"#", shown, command[i].why});
+  }
+  return text + "#\n" + table.text();
+}
+
+}  // namespace onebit::cluster

@@ -1,0 +1,179 @@
+#include "onebit/cluster/subprocess.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "onebit/base/error.h"
+
+extern char** environ;
+
+namespace onebit::cluster {
+namespace {
+
+struct Pipe {
+  int read = -1, write = -1;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  require(::pipe2(ends.data(), O_CLOEXEC) == 0, "cannot make a pipe: {}", std::strerror(errno));
+  return {.read = ends[0], .write = ends[1]};
+}
+
+void close_end(int& descriptor) {
+  if (descriptor >= 0) ::close(descriptor);
+  descriptor = -1;
+}
+
+// Signals as a program expects them at its start, whatever this process has blocked or ignored.
+void reset_signals(posix_spawnattr_t& attributes) {
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+}
+
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
+  std::vector<std::string> all = variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    bool replaced = false;
+    for (const std::string& given : variables) {
+      replaced = replaced || name_of(given) == name_of(*variable);
+    }
+    if (!replaced) all.emplace_back(*variable);
+  }
+  return all;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+std::string Ended::text() const {
+  if (signal != 0) {
+    return fmt::format("was killed by signal {} ({})", signal, ::strsignal(signal));
+  }
+  return fmt::format("ended with status {}", status);
+}
+
+Ended ended_by(int wait_status) {
+  if (WIFSIGNALED(wait_status)) return {.status = 0, .signal = WTERMSIG(wait_status)};
+  return {.status = WEXITSTATUS(wait_status), .signal = 0};
+}
+
+Subprocess::Subprocess(const Words& words, const std::vector<std::string>& variables) {
+  Pipe input = make_pipe(), output = make_pipe(), error = make_pipe();
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input.read, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output.write, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, error.write, STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  reset_signals(attributes);
+  const std::vector<std::string> environment = environment_with(variables);
+  const int code = ::posix_spawnp(&pid_, words[0].c_str(), &actions, &attributes,
+                                  pointers_to(words).data(), pointers_to(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  close_end(input.read);
+  close_end(output.write);
+  close_end(error.write);
+  input_ = input.write;
+  output_ = output.read;
+  error_ = error.read;
+  for (const int end : {input_, output_, error_}) ::fcntl(end, F_SETFL, O_NONBLOCK);
+  if (code == 0) return;
+  pid_ = -1;
+  for (int* end : {&input_, &output_, &error_}) close_end(*end);
+  fail("{}: cannot be started: {}", words[0], std::strerror(code));
+}
+
+Subprocess::~Subprocess() {
+  if (pid_ > 0 && !poll()) {
+    signal_group(SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  for (int* end : {&input_, &output_, &error_}) close_end(*end);
+}
+
+void Subprocess::write(std::string_view text) const {
+  if (input_ < 0) return;
+  // A pipe of a process that is gone raises SIGPIPE, which the launcher and the watch ignore.
+  [[maybe_unused]] const ssize_t written = ::write(input_, text.data(), text.size());
+}
+
+void Subprocess::close_input() {
+  close_end(input_);
+}
+
+std::optional<Ended> Subprocess::poll() {
+  if (ended_ || pid_ < 0) return ended_;
+  // The process stays known until its group has been killed, so that the number is not another's.
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid == 0) {
+    return std::nullopt;
+  }
+  ::kill(-pid_, SIGKILL);
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  ended_ = ended_by(status);
+  return ended_;
+}
+
+void Subprocess::signal(int number) const {
+  if (pid_ > 0 && !ended_) ::kill(pid_, number);
+}
+
+void Subprocess::signal_group(int number) const {
+  if (pid_ > 0 && !ended_) ::kill(-pid_, number);
+}
+
+bool read_available(int descriptor, std::string& text) {
+  std::array<char, 16384> buffer{};
+  for (;;) {
+    const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
+    if (count > 0) {
+      text.append(buffer.data(), static_cast<size_t>(count));
+    } else if (count == 0) {
+      return false;
+    } else if (errno != EINTR) {
+      return errno == EAGAIN || errno == EWOULDBLOCK;
+    }
+  }
+}
+
+std::vector<std::string> take_lines(std::string& text) {
+  std::vector<std::string> lines;
+  size_t begin = 0;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    size_t length = end - begin;
+    if (length > 0 && text[end - 1] == '\r') --length;
+    lines.push_back(text.substr(begin, length));
+  }
+  text.erase(0, begin);
+  return lines;
+}
+
+}  // namespace onebit::cluster

@@ -1,0 +1,64 @@
+// A child process with pipes, at the head of a process group of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/cluster/shell_words.h"
+
+namespace onebit::cluster {
+
+// How a process ended: by a status, or by a signal.
+struct Ended {
+  int status = 0;
+  int signal = 0;
+
+  bool well() const { return status == 0 && signal == 0; }
+  // "ended with status 3", "was killed by signal 9 (Killed)".
+  std::string text() const;
+};
+
+// What waitpid() gave.
+Ended ended_by(int wait_status);
+
+class Subprocess {
+ public:
+  // Starts the program, found in PATH, with `variables` ("NAME=value") added to the environment. A
+  // terminal's Ctrl-C does not reach it. Error: it cannot be started.
+  explicit Subprocess(const Words& words, const std::vector<std::string>& variables = {});
+  // Kills what is left of the process group.
+  ~Subprocess();
+  Subprocess(const Subprocess&) = delete;
+  Subprocess& operator=(const Subprocess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  // Ends of the pipes; reading ends do not block. -1 once closed.
+  int input() const { return input_; }
+  int output() const { return output_; }
+  int error() const { return error_; }
+  // Writes as much as the pipe takes; a reader that is gone is no error.
+  void write(std::string_view text) const;
+  void close_input();
+
+  // Empty while it runs.
+  std::optional<Ended> poll();
+  // To the process alone, and to its whole group; nothing once poll() has seen its end.
+  void signal(int number) const;
+  void signal_group(int number) const;
+
+ private:
+  pid_t pid_ = -1;
+  int input_ = -1, output_ = -1, error_ = -1;
+  std::optional<Ended> ended_;
+};
+
+// Appends what can be read now. False once the writing end is closed.
+bool read_available(int descriptor, std::string& text);
+
+// Takes the complete lines, without their ends, from the front of `text`.
+std::vector<std::string> take_lines(std::string& text);
+
+}  // namespace onebit::cluster

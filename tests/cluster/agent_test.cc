@@ -1,0 +1,84 @@
+#include "onebit/cluster/agent.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/file.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::cluster {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const auto kPatient = [] { return false; };
+
+// A stand-in for ssh: HOST COMMAND.
+class AgentTest : public testing::Test {
+ protected:
+  AgentTest() { write_file_atomically(folder_ / "agent", "shift; eval \"$*\"\n"); }
+  Agent agent() const { return {.words = {"sh", (folder_ / "agent").string()}}; }
+  std::vector<Reply> ask(const Words& command, double limit = 10,
+                         const std::function<bool()>& interrupted = kPatient) {
+    return ask_all(agent(), {"a", "b"}, command, folder_.path().string(), limit, interrupted);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(AgentTest, GetsHostAndOneWordForAShell) {
+  EXPECT_THAT(words_on({.words = {"ssh", "-x"}}, "a", {"run", "b c"}, "/d e"),
+              ElementsAre("ssh", "-x", "a", "cd '/d e' && exec run 'b c'"));
+  EXPECT_THAT(words_on(default_agent(false), "localhost", {"run"}, "/d"),
+              ElementsAre("sh", "-c", "cd /d && exec run"));
+  const Words in_job = words_on(default_agent(true), "n1", {"run"}, "/d");
+  ASSERT_EQ(in_job.size(), 10u);
+  EXPECT_EQ(in_job[0], "srun");
+  EXPECT_EQ(in_job[6], "n1");
+  EXPECT_EQ(in_job[9], "cd /d && exec run");
+}
+
+TEST_F(AgentTest, AsksAllHostsInParallel) {
+  const Stopwatch watch;
+  const auto replies = ask({"sh", "-c", "sleep 0.5; pwd; echo no >&2; exit 3"});
+  EXPECT_LT(watch.seconds(), 0.95);
+  ASSERT_EQ(replies.size(), 2u);
+  for (const Reply& reply : replies) {
+    ASSERT_TRUE(reply.ended);
+    EXPECT_EQ(reply.ended->status, 3);
+    EXPECT_EQ(reply.output, folder_.path().string() + "\n");
+    EXPECT_EQ(reply.error, "no\n");
+    EXPECT_GE(reply.answered_at - reply.asked_at, 0.45);
+    EXPECT_EQ(failure_of(reply, 10), "no");
+  }
+}
+
+TEST_F(AgentTest, TakesMoreThanAPipeHolds) {
+  const auto replies = ask({"sh", "-c", "head -c 300000 /dev/zero"});
+  EXPECT_TRUE(replies[0].well());
+  EXPECT_EQ(replies[0].output.size(), 300000u);
+}
+
+TEST_F(AgentTest, WaitsNoLongerThanTheLimit) {
+  const Stopwatch watch;
+  const auto replies = ask({"sleep", "30"}, 0.3);
+  EXPECT_LT(watch.seconds(), 5);
+  EXPECT_FALSE(replies[0].ended);
+  EXPECT_EQ(failure_of(replies[0], 0.3), "does not answer within 0.3 s");
+  const Stopwatch interrupted;
+  ask({"sleep", "30"}, 30, [] { return true; });
+  EXPECT_LT(interrupted.seconds(), 5);
+}
+
+TEST_F(AgentTest, SaysWhyThereIsNoAnswer) {
+  EXPECT_THAT(failure_of(ask({"/nowhere/onebit", "doctor"})[0], 1),
+              HasSubstr("the program is not there"));
+  EXPECT_EQ(failure_of(ask({"sh", "-c", "echo no route >&2; exit 255"})[1], 1),
+            "cannot be reached: no route");
+  EXPECT_THAT(failure_of(ask({"sh", "-c", "kill -9 $$"})[0], 1), HasSubstr("signal 9"));
+}
+
+}  // namespace
+}  // namespace onebit::cluster

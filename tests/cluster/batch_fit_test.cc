@@ -1,0 +1,41 @@
+#include "onebit/cluster/batch_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace onebit::cluster {
+namespace {
+
+struct FitCase {
+  engine::BatchSizes planned;
+  int most;
+  BatchFit fit;
+};
+
+TEST(BatchFit, KeepsTheBatch) {
+  const FitCase cases[] = {
+      {{64, 4, 4}, 4, {4, {64, 4, 4}}}, {{64, 4, 4}, 2, {2, {64, 4, 8}}},
+      {{64, 4, 4}, 3, {2, {64, 4, 8}}},  // 64 does not divide by 3
+      {{12, 4, 1}, 2, {2, {12, 3, 2}}},  // 6 a rank do not divide by 4
+      {{6, 2, 1}, 1, {1, {6, 2, 3}}},   {{7, 1, 1}, 6, {1, {7, 1, 7}}},
+      {{8, 8, 1}, 4, {4, {8, 2, 1}}},
+  };
+  for (const FitCase& one : cases) {
+    const BatchFit fit = fit_batch(one.planned, one.most);
+    EXPECT_EQ(fit.ranks, one.fit.ranks);
+    EXPECT_EQ(fit.sizes.micro, one.fit.sizes.micro);
+    EXPECT_EQ(fit.sizes.accumulation, one.fit.sizes.accumulation);
+    EXPECT_EQ(fit.sizes.micro * fit.sizes.accumulation * fit.ranks, one.planned.train);
+  }
+}
+
+TEST(BatchFit, TakesTheLastRanksAway) {
+  Hosts hosts = {make_host("a", 2, ""), make_host("b", 2, ""), make_host("c", 2, "")};
+  keep_ranks(hosts, 3);
+  ASSERT_EQ(hosts.size(), 2u);
+  EXPECT_EQ(hosts[1].name, "b");
+  EXPECT_THAT(hosts[1].slots, testing::ElementsAre(0));
+}
+
+}  // namespace
+}  // namespace onebit::cluster

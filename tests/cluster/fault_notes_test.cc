@@ -1,0 +1,83 @@
+#include "onebit/cluster/fault_notes.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::cluster {
+namespace {
+
+class FaultNotesTest : public testing::Test {
+ protected:
+  void error(int rank, const char* text) { notes_.add({LineKind::kError, rank, text}); }
+  void end(int rank, const char* text) { notes_.add({LineKind::kEnd, rank, text}); }
+  std::string cause() const { return notes_.cause("mpirun ended with status 1").text; }
+
+  TemporaryFolder folder_;
+  AttemptLog log_{folder_ / "log", {"a", "a", "b"}};
+  FaultNotes notes_{log_};
+};
+
+TEST_F(FaultNotesTest, AKilledRankComesBeforeWhatFollowsFromIt) {
+  EXPECT_FALSE(notes_.any());
+  error(0, "onebit: rank 0 failed: MPI_Testall: broken pipe");
+  end(0, "status 1");
+  end(2, "signal 9");
+  EXPECT_TRUE(notes_.any());
+  EXPECT_TRUE(cause().starts_with("rank 2 on b was killed by signal 9 (Killed")) << cause();
+  EXPECT_EQ(notes_.cause("x").kind, FaultKind::kOutside);
+}
+
+TEST_F(FaultNotesTest, WhatTheProgramReportsIsTheCause) {
+  error(0, "12:00:01 error: something smaller");
+  error(1, "onebit: rank 1 failed: data/tokens.bin: cannot be read");
+  end(0, "signal 15");
+  end(1, "status 1");
+  EXPECT_EQ(cause(), "rank 1 on a: data/tokens.bin: cannot be read");
+  EXPECT_EQ(notes_.cause("x").kind, FaultKind::kReported);
+}
+
+TEST_F(FaultNotesTest, OneRankReportsByItsLastError) {
+  error(0, "12:00:01 error: r.json: no such file");
+  EXPECT_FALSE(notes_.any());  // an error line is no end
+  end(0, "status 1");
+  EXPECT_EQ(cause(), "rank 0 on a: r.json: no such file");
+}
+
+TEST_F(FaultNotesTest, ABrokenConnectionMayComeAgainOrNot) {
+  error(1, "onebit: rank 1 failed: MPI_Isend: connection reset");
+  EXPECT_EQ(notes_.cause("x").kind, FaultKind::kOutside);
+}
+
+TEST_F(FaultNotesTest, WhatTheLauncherFoundComesFirst) {
+  end(2, "signal 11");
+  notes_.found("b does not answer for 10 s");
+  notes_.found("later");
+  EXPECT_EQ(cause(), "b does not answer for 10 s");
+}
+
+TEST_F(FaultNotesTest, EndsThatTheLauncherCausesAreNone) {
+  notes_.ending();
+  end(0, "signal 9");
+  EXPECT_FALSE(notes_.any());
+  EXPECT_EQ(cause(), "mpirun ended with status 1");
+}
+
+TEST_F(FaultNotesTest, WithoutARanksWordTheStartersFirst) {
+  notes_.add_unmarked("-----------");
+  notes_.add_unmarked("ORTE was unable to start a daemon");
+  notes_.add_unmarked("more");
+  EXPECT_EQ(cause(), "mpirun ended with status 1: ORTE was unable to start a daemon");
+  notes_.add_unmarked("mpirun noticed that process rank 1 exited on signal 9");
+  EXPECT_EQ(cause(),
+            "mpirun ended with status 1: mpirun noticed that process rank 1 exited on signal 9");
+}
+
+TEST_F(FaultNotesTest, AWrongCommandLineIsKnown) {
+  end(1, "status 2");
+  EXPECT_TRUE(notes_.cause("x").is_usage);
+  EXPECT_EQ(cause(), "rank 1 on a ended with status 2");
+}
+
+}  // namespace
+}  // namespace onebit::cluster

@@ -1,0 +1,144 @@
+#include "onebit/cluster/host_list.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace onebit::cluster {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Hosts three_hosts() {
+  return {make_host("a", 2, "hosts:1"), make_host("b", 4, "hosts:2"), make_host("c", 4, "hosts:3")};
+}
+
+// "a:0,1 c:0,2"
+std::string text_of(const Hosts& hosts) {
+  std::string text;
+  for (const Host& host : hosts) {
+    text += (text.empty() ? "" : " ");
+    text += host.name;
+    for (size_t i = 0; i < host.slots.size(); ++i) {
+      text += fmt::format("{}{}", i == 0 ? ":" : ",", host.slots[i]);
+    }
+  }
+  return text;
+}
+
+TEST(Hostfile, IsReadWithTabsCommentsAndBlankLines) {
+  Problems problems;
+  const Hosts hosts = parse_hostfile(
+      "# the cluster\n\nworker-1 slots=2\n\tworker-2\tslots=4  # the large one\r\n"
+      "  10.0.0.3   slots=1\n",
+      "hosts", problems);
+  EXPECT_THAT(problems, testing::IsEmpty());
+  EXPECT_EQ(text_of(hosts), "worker-1:0,1 worker-2:0,1,2,3 10.0.0.3:0");
+  EXPECT_EQ(hosts[1].place, "hosts:4");
+}
+
+TEST(Hostfile, ShowsEveryWrongLine) {
+  Problems problems;
+  const Hosts hosts = parse_hostfile(
+      "a slots=2\nb\nc slots=0\nd slots=two\na slots=1\ne slot=4\nf slots=1 more\n-g slots=1\n"
+      "h slots=99999\n",
+      "dir/hosts", problems);
+  EXPECT_EQ(text_of(hosts), "a:0,1");
+  ASSERT_EQ(problems.size(), 8u);
+  EXPECT_EQ(problems[0].place, "dir/hosts:2");
+  EXPECT_THAT(problems[0].what, HasSubstr("HOST slots=N"));
+  EXPECT_THAT(problems[1].what, HasSubstr("from 1 to"));
+  EXPECT_THAT(problems[2].what, HasSubstr("slots=two"));
+  EXPECT_EQ(problems[3].place, "dir/hosts:5");
+  EXPECT_THAT(problems[3].what, HasSubstr("already (dir/hosts:1)"));
+  EXPECT_THAT(problems[6].what, HasSubstr("no host name"));
+  EXPECT_EQ(problems[7].place, "dir/hosts:9");
+}
+
+TEST(Hostfile, MustListAHost) {
+  Problems problems;
+  parse_hostfile("# nobody\n", "hosts", problems);
+  EXPECT_THAT(problems, ElementsAre(Problem{"hosts", "lists no host; a line is HOST slots=N"}));
+}
+
+TEST(HostOption, TakesHostsWithAndWithoutSlots) {
+  Problems problems;
+  const Hosts hosts = parse_host_option("a,b:2,c:4", problems);
+  EXPECT_THAT(problems, testing::IsEmpty());
+  EXPECT_EQ(text_of(hosts), "a b:0,1 c:0,1,2,3");
+  parse_host_option("a,,a,b:0,c:x,d e", problems);
+  EXPECT_EQ(problems.size(), 5u);
+}
+
+struct FilterCase {
+  const char* include;
+  const char* exclude;
+  const char* left;
+};
+
+TEST(Filter, KeepsAndDropsAsDeepSpeedDoes) {
+  const FilterCase cases[] = {
+      {"", "", "a:0,1 b:0,1,2,3 c:0,1,2,3"}, {"a@c:0,2", "", "a:0,1 c:0,2"},
+      {"c:0,2@a", "", "a:0,1 c:0,2"},  // the order of the list stays
+      {"", "b", "a:0,1 c:0,1,2,3"},          {"", "b:0,1@c:3", "a:0,1 b:2,3 c:0,1,2"},
+      {"", "a:0,1", "b:0,1,2,3 c:0,1,2,3"},  // a host without slots disappears
+      {"a@c:0,2", "c:2", "a:0,1 c:0"},       {"b:1@b:3", "", "b:1,3"},
+  };
+  for (const FilterCase& one : cases) {
+    Problems problems;
+    EXPECT_EQ(text_of(filtered(three_hosts(), one.include, one.exclude, problems)), one.left);
+    EXPECT_THAT(problems, testing::IsEmpty()) << one.include << " / " << one.exclude;
+  }
+}
+
+TEST(Filter, NamesWhatIsNotThere) {
+  const std::pair<FilterCase, const char*> cases[] = {
+      {{"d", "", ""}, "d is none of the hosts"},
+      {{"a:2", "", ""}, "a has the slots 0 to 1 (hosts:1)"},
+      {{"a:x", "", ""}, "\"x\" is no slot number"},
+      {{"a:", "", ""}, "is no slot number"},
+      {{"a@@b", "", ""}, "names no host"},
+      {{"", "a@b@c", ""}, "leave no host"},
+      {{"a", "a", ""}, "leave no host"},
+  };
+  for (const auto& [one, message] : cases) {
+    Problems problems;
+    filtered(three_hosts(), one.include, one.exclude, problems);
+    ASSERT_EQ(problems.size(), 1u) << message;
+    EXPECT_THAT(problems[0].what, HasSubstr(message));
+  }
+  Problems problems;
+  filtered(three_hosts(), "x@a:7@y", "z", problems);
+  EXPECT_EQ(problems.size(), 4u);
+}
+
+TEST(Filter, TreatsAHostWithoutANumberOfSlotsAsAWhole) {
+  Problems problems;
+  const Hosts hosts = parse_host_option("a,b,c:2", problems);
+  EXPECT_EQ(text_of(filtered(hosts, "a@c", "", problems)), "a c:0,1");
+  EXPECT_EQ(text_of(filtered(hosts, "", "b", problems)), "a c:0,1");
+  EXPECT_THAT(problems, testing::IsEmpty());
+  filtered(hosts, "a:1", "", problems);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].what, HasSubstr("a:4"));
+}
+
+TEST(Ranks, AreTheSlotsOrWhatIsAskedFor) {
+  Problems problems;
+  Hosts hosts = parse_host_option("a,b:2,c:4", problems);
+  set_ranks(hosts, 0, problems);
+  EXPECT_EQ(text_of(hosts), "a:0 b:0,1 c:0,1,2,3");
+  EXPECT_EQ(count_ranks(hosts), 7);
+  set_ranks(hosts = parse_host_option("a,b:2,c:4", problems), 2, problems);
+  EXPECT_EQ(text_of(hosts), "a:0,1 b:0,1 c:0,1");
+  EXPECT_FALSE(hosts[0].is_restricted());
+  EXPECT_TRUE(hosts[2].is_restricted());
+  EXPECT_THAT(problems, testing::IsEmpty());
+  set_ranks(hosts = parse_host_option("a,b:2,c:4", problems), 3, problems);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].what, HasSubstr("b has 2 slots, --ranks-per-host asks for 3"));
+}
+
+}  // namespace
+}  // namespace onebit::cluster

@@ -1,0 +1,112 @@
+#include "onebit/cluster/start_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+
+namespace onebit::cluster {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+StartRequest request() {
+  StartRequest request = {
+      .hosts = {make_host("a", 2, ""), make_host("b", 1, "")},
+      .agent = {.words = {"my-ssh", "-q"}},
+      .threads = 4,
+      .bind = true,
+      .interface = "10.0.0.0/24",
+      .exports = {"OMP_WAIT_POLICY"},
+      .folder = "/shared/my project",
+      .launch_id = "ID",
+      .scratch = "/dev/shm/onebit-ID",
+      .command = {"/opt/onebit", "host", "rank", "--", "/opt/onebit", "pretrain"}};
+  return request;
+}
+
+std::string line(Starter starter, const StartRequest& given) {
+  return shell_line(words_of(start_command(starter, given)));
+}
+
+TEST(StartCommand, OfOpenMpi) {
+  EXPECT_EQ(line(Starter::kOpenMpi, request()),
+            "mpirun --host a:2,b:1 -np 3 --map-by slot:PE=4 --bind-to core --mca plm rsh "
+            "--mca plm_rsh_agent 'my-ssh -q' --mca plm_rsh_no_tree_spawn 1 "
+            "--launch-agent 'env ONEBIT_LAUNCH_ID=ID orted' --mca btl_tcp_if_include 10.0.0.0/24 "
+            "--mca oob_tcp_if_include 10.0.0.0/24 --mca oob_tcp_keepalive_time 4 "
+            "--mca oob_tcp_keepalive_intvl 2 --mca oob_tcp_keepalive_probes 3 "
+            "--mca orte_tmpdir_base /dev/shm/onebit-ID "
+            "--mca btl_vader_backing_directory /dev/shm/onebit-ID -x ONEBIT_LAUNCH_ID "
+            "-x OMP_WAIT_POLICY --wdir '/shared/my project' "
+            "/opt/onebit host rank -- /opt/onebit pretrain");
+}
+
+TEST(StartCommand, OfOpenMpiOnThisMachineNeedsNoAgent) {
+  StartRequest here = request();
+  here.hosts = {make_host("localhost", 2, "")};
+  here.agent = default_agent(false);
+  here.bind = false;
+  here.interface.clear();
+  here.as_root = true;
+  EXPECT_EQ(line(Starter::kOpenMpi, here),
+            "mpirun --allow-run-as-root --host localhost:2 -np 2 --map-by slot --bind-to none "
+            "--mca orte_tmpdir_base /dev/shm/onebit-ID "
+            "--mca btl_vader_backing_directory /dev/shm/onebit-ID -x ONEBIT_LAUNCH_ID "
+            "-x OMP_WAIT_POLICY --wdir '/shared/my project' "
+            "/opt/onebit host rank -- /opt/onebit pretrain");
+}
+
+TEST(StartCommand, OfOpenMpiInsideSlurmLeavesDaemonsToSlurm) {
+  StartRequest job = request();
+  job.agent = default_agent(true);
+  job.in_slurm = true;
+  EXPECT_THAT(line(Starter::kOpenMpi, job), Not(HasSubstr("plm_rsh")));
+  job.agent = {.words = {"my-ssh"}};
+  EXPECT_THAT(line(Starter::kOpenMpi, job), HasSubstr("--mca plm_rsh_agent my-ssh"));
+}
+
+TEST(StartCommand, OfMpich) {
+  EXPECT_EQ(line(Starter::kMpich, request()),
+            "mpiexec -hosts a:2,b:1 -n 3 -launcher ssh -launcher-exec my-ssh -bind-to core:4 "
+            "-iface 10.0.0.0/24 -genvlist ONEBIT_LAUNCH_ID,OMP_WAIT_POLICY "
+            "-wdir '/shared/my project' /opt/onebit host rank -- /opt/onebit pretrain");
+}
+
+TEST(StartCommand, OfSrun) {
+  StartRequest job = request();
+  EXPECT_THAT(message_of([&] { start_command(Starter::kSrun, job); }),
+              HasSubstr("the same number of ranks on every host, and these have a:2,b:1"));
+  job.hosts = {make_host("a", 2, ""), make_host("b", 2, "")};
+  EXPECT_EQ(line(Starter::kSrun, job),
+            "srun --nodes=2 --nodelist=a,b --ntasks=4 --ntasks-per-node=2 --distribution=block "
+            "--mpi=pmix --cpus-per-task=4 --cpu-bind=cores --kill-on-bad-exit=1 --overlap "
+            "--export=ONEBIT_LAUNCH_ID,PATH,OMP_WAIT_POLICY '--chdir=/shared/my project' "
+            "/opt/onebit host rank -- /opt/onebit pretrain");
+}
+
+TEST(StartCommand, OfOneRankIsTheProgram) {
+  EXPECT_EQ(line(Starter::kAlone, request()), "/opt/onebit host rank -- /opt/onebit pretrain");
+}
+
+// A shell takes what is shown as it stands, and every part has its reason.
+TEST(StartCommand, IsExplained) {
+  const StartCommand command = start_command(Starter::kOpenMpi, request());
+  const std::string text = explained(command);
+  EXPECT_TRUE(text.starts_with("mpirun \\\n  --host a:2,b:1 \\\n")) << text;
+  EXPECT_THAT(text, HasSubstr("#  --host a:2,b:1"));
+  EXPECT_THAT(text, HasSubstr("the hosts, and the ranks on each"));
+  for (const CommandPart& part : command) EXPECT_THAT(part.why, Not(testing::IsEmpty()));
+  std::string shown;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    if (text[begin] != '#') shown += text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  for (size_t at; (at = shown.find(" \\")) != std::string::npos;) shown.erase(at + 1, 1);
+  EXPECT_EQ(split_words(shown, "x"), words_of(command));
+}
+
+}  // namespace
+}  // namespace onebit::cluster
