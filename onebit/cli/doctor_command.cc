@@ -1,10 +1,11 @@
 // onebit doctor: what this machine and this program offer for training, how fast they are, and what
-// looks wrong.
+// looks wrong; or the same of many hosts, in a table.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <sstream>
 
@@ -12,6 +13,11 @@
 #include "onebit/base/parallel_for.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
+#include "onebit/cli/host_facts.h"
+#include "onebit/cli/host_options.h"
+#include "onebit/cli/usage.h"
+#include "onebit/cluster/host_check.h"
+#include "onebit/cluster/launcher.h"
 #include "onebit/comm/mpi_communicator.h"
 #include "onebit/comm/nccl_communicator.h"
 #include "onebit/device/libraries.h"
@@ -27,9 +33,13 @@ namespace {
 
 using metrics::human_bytes;
 
+constexpr double kHostSeconds = 30;  // for a host's answer
+
 struct Arguments {
   int threads = 0;
-  bool quick = false;
+  bool quick = false, json = false;
+  HostOptions hosts;
+  std::vector<std::string> inputs;
 };
 
 std::string environment(const char* name) {
@@ -126,7 +136,33 @@ void add_speed(metrics::TextTable& table, const training::Surroundings& around) 
   table.add_row({"memory, copied", fmt::format("{:.1f} GB/s", around.memory * 1e-9)});
 }
 
+void print_problems(const char* title, const cluster::Problems& problems) {
+  if (!problems.empty()) fmt::print("\n{}\n{}", title, cluster::table_of(problems));
+}
+
+// Every host by itself, and where they differ. Hosts that cannot be used together are a failure.
+int run_on_hosts(const Arguments& given) {
+  const ChosenHosts chosen = choose_hosts(given.hosts);
+  std::vector<std::string> names;
+  for (const cluster::Host& host : chosen.hosts) names.push_back(host.name);
+  const auto checked = cluster::check_hosts(
+      agent_of(given.hosts, chosen.in_slurm), names,
+      cluster::facts_words(program_of(given.hosts), given.inputs),
+      std::filesystem::current_path().string(), kHostSeconds, [] { return false; });
+  const cluster::CheckFindings found = cluster::compare_hosts(checked, chosen.hosts, {});
+  fmt::print("{}", cluster::host_table(checked));
+  print_problems("What is wrong:", found.wrong);
+  print_problems("What to know:", found.notes);
+  if (found.wrong.empty() && found.notes.empty()) fmt::print("\nNothing looks wrong.\n");
+  return found.wrong.empty() ? kSuccess : kFailure;
+}
+
 int run(const Arguments& given) {
+  if (given.hosts.any()) return run_on_hosts(given);
+  if (given.json) {
+    fmt::print("{}\n", host_facts(given.inputs).dump(2));
+    return kSuccess;
+  }
   const Machine machine = read_machine();
   const int threads = given.threads > 0 ? given.threads : available_threads();
   Context context = Context::cpu(threads);
@@ -148,13 +184,22 @@ int run(const Arguments& given) {
 void add_doctor(CLI::App& program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   CLI::App* command = program.add_subcommand(
-      "doctor", "Show what this machine and this program offer for training, and what looks wrong");
+      "doctor",
+      "Show what this machine and this program offer for training, and what looks wrong; with "
+      "--hostfile or --hosts, where hosts differ");
   command
       ->add_option("--threads", given->threads,
                    "Threads to measure with; 0: all processors this process may use")
       ->check(CLI::Range(0, kMostThreads))
       ->capture_default_str();
   command->add_flag("--quick", given->quick, "Measure nothing (measuring takes 2 seconds)");
+  command->add_flag("--json", given->json,
+                    "Print what can be known without measuring as JSON, for programs");
+  command
+      ->add_option("--input", given->inputs,
+                   "With --json or hosts: data, recipe or model that must be there (repeatable)")
+      ->allow_extra_args(false);
+  add_host_options(*command, given->hosts);
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

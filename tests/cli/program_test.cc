@@ -18,7 +18,7 @@ TEST(Program, EveryCommandExplainsItself) {
         "inspect",        "doctor",           "convert",           "squad",         "squad train",
         "squad predict",  "squad evaluate",   "squad ask",         "squad windows", "classify",
         "classify train", "classify predict", "classify evaluate", "recipe",        "recipe check",
-        "recipe schema",  "recipe keys"}) {
+        "recipe schema",  "recipe keys",      "launch"}) {
     const Outcome help = run(std::string(command) + " --help");
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_GT(help.output.size(), 200u) << command;
@@ -53,6 +53,9 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"pretrian", "onebit", "did you mean pretrain?"},
       {"--log-level loud doctor", "onebit", "--log-level"},
       {"fill", "onebit fill", "model is required"},
+      {"launch --hosts a", "onebit launch", "command is required"},
+      {"launch --hosts a -- fill x", "onebit launch", "behind --"},
+      {"doctor --hosts a --hostfile b", "onebit doctor", "give one of them"},
       {"fill run --top 0 text", "onebit fill",
        "--top: must be a whole number of at least 1, got 0"},
       {"fill run --top x text", "onebit fill", "--top"},

@@ -1,0 +1,69 @@
+// onebit host: what `onebit launch` runs on every host. Not for users, so --help does not list it.
+#include <cstdlib>
+#include <memory>
+
+#include "onebit/base/error.h"
+#include "onebit/cli/command.h"
+#include "onebit/cli/usage.h"
+#include "onebit/cluster/host_watch.h"
+#include "onebit/cluster/rank_guard.h"
+#include "onebit/comm/launch.h"
+#include "onebit/training/run_events.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  cluster::HostWatchOptions watch;
+  std::string folder;
+  std::vector<std::string> command;
+};
+
+// The N-th number of "0,1,0,2"; empty if there are fewer.
+std::string slot_of(const std::string& slots, int rank) {
+  size_t begin = 0;
+  for (int i = 0; i < rank; ++i) {
+    begin = slots.find(',', begin);
+    if (begin == std::string::npos) return "";
+    ++begin;
+  }
+  return slots.substr(begin, slots.find(',', begin) - begin);
+}
+
+int run_rank(const std::vector<std::string>& command) {
+  const int rank = comm::detect_launch().rank;
+  // Slots that a filter has chosen are devices, as in DeepSpeed.
+  if (const char* slots = std::getenv(cluster::kSlotsVariable); slots != nullptr) {
+    ::setenv("CUDA_VISIBLE_DEVICES", slot_of(slots, rank).c_str(), 0);
+  }
+  return cluster::run_guarded(command, rank, training::kEventsVariable);
+}
+
+int run_watch(const Arguments& given) {
+  cluster::HostWatchOptions options = given.watch;
+  options.folder = given.folder;
+  return cluster::watch_host(options);
+}
+
+}  // namespace
+
+void add_host(CLI::App& program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* host = program.add_subcommand("host", "What onebit launch runs on every host");
+  host->group("");
+  host->require_subcommand(1);
+  CLI::App* rank = host->add_subcommand("rank", "Run one rank and report about it");
+  rank->add_option("command", given->command, "The rank's program and its arguments, behind --")
+      ->required();
+  rank->callback([given, &chosen] { chosen = [given] { return run_rank(given->command); }; });
+  CLI::App* watch = host->add_subcommand("watch", "Watch over the ranks of a launch on this host");
+  watch->add_option("--launch", given->watch.launch_id, "Id of the launch")->required();
+  watch->add_option("--folder", given->folder, "Folder for its temporary files")->required();
+  watch
+      ->add_option("--lease", given->watch.lease_seconds,
+                   "Seconds without the launcher, after which its ranks are ended")
+      ->required();
+  watch->callback([given, &chosen] { chosen = [given] { return run_watch(*given); }; });
+}
+
+}  // namespace onebit::cli

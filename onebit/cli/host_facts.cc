@@ -1,0 +1,132 @@
+#include "onebit/cli/host_facts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+
+#include "onebit/base/crc32c.h"
+#include "onebit/base/machine.h"
+#include "onebit/comm/mpi_communicator.h"
+#include "onebit/corpus/store_manifest.h"
+#include "onebit/device/libraries.h"
+#include "onebit/device/memory.h"
+
+namespace onebit::cli {
+namespace {
+
+namespace files = std::filesystem;
+
+constexpr uint64_t kWholeFileBytes = uint64_t{64} << 20;
+
+std::string hexadecimal(uint32_t value) {
+  return fmt::format("{:08x}", value);
+}
+
+std::string checksum_of(const std::string& text) {
+  return hexadecimal(crc32c(text.data(), text.size()));
+}
+
+std::string content_checksum(const Path& path) {
+  const MappedFile file(path);
+  return hexadecimal(crc32c(file.bytes().data(), file.bytes().size()));
+}
+
+void describe_store(const Path& folder, Json& input) {
+  const Path path = folder / corpus::kManifestName;
+  const auto manifest = corpus::manifest_from_json(read_json(path), path.string());
+  for (const corpus::StoreFile& file : manifest.files) {
+    const Path place = folder / file.name;
+    require(files::exists(place) && files::file_size(place) == file.size_bytes,
+            "{}: is not what its manifest says: copy the data again", place.string());
+  }
+  input["kind"] = "token store";
+  input["checksum"] = checksum_of(manifest_to_json(manifest)["files"].dump());
+  input["vocabulary"] = hexadecimal(manifest.vocabulary_checksum);
+  input["tokens"] = manifest.tokens;
+}
+
+// Names and sizes: reading a model takes longer than a check may.
+std::string folder_checksum(const Path& folder) {
+  std::vector<std::string> lines;
+  for (const auto& item : files::directory_iterator(folder)) {
+    if (!item.is_regular_file()) continue;
+    lines.push_back(fmt::format("{} {}\n", item.path().filename().string(), item.file_size()));
+  }
+  std::sort(lines.begin(), lines.end());
+  return checksum_of(fmt::format("{}", fmt::join(lines, "")));
+}
+
+Json describe_input(const std::string& given) {
+  Json input = {{"path", given}};
+  try {
+    const Path path = given;
+    require(files::exists(path), "{}: is not there", given);
+    if (files::is_directory(path) && files::exists(path / corpus::kManifestName)) {
+      describe_store(path, input);
+    } else if (files::is_directory(path)) {
+      input["kind"] = "folder";
+      input["checksum"] = folder_checksum(path);
+    } else {
+      const uint64_t size = files::file_size(path);
+      input["kind"] = "file";
+      input["checksum"] =
+          size <= kWholeFileBytes ? content_checksum(path) : checksum_of(fmt::format("{}", size));
+    }
+  } catch (const std::exception& error) {
+    input["error"] = error.what();
+  }
+  return input;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+std::string program_checksum() {
+  try {
+    return content_checksum("/proc/self/exe");
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Json host_facts(const std::vector<std::string>& inputs) {
+  const Machine machine = read_machine();
+  Json devices = Json::array();
+  for (int index = 0; index < memory::cuda_device_count(); ++index) {
+    devices.push_back(memory::describe_cuda_device(index));
+  }
+  Json described = Json::array();
+  for (const std::string& path : inputs) described.push_back(describe_input(path));
+  return {{"onebit", ONEBIT_VERSION},
+          {"program_checksum", program_checksum()},
+          {"host", host_name()},
+          {"mpi", comm::mpi_is_built() ? comm::mpi_version() : ""},
+          {"instruction_set", onednn_instruction_set()},
+          {"processor", machine.processor},
+          {"processors", machine.processors},
+          {"cores", machine.cores},
+          {"allowed_cores", machine.allowed_cores},
+          {"quota_processors", machine.quota_processors},
+          {"numa_nodes", machine.numa_nodes},
+          {"memory_bytes", machine.memory_bytes},
+          {"available_bytes", machine.available_bytes},
+          {"limit_bytes", machine.limit_bytes},
+          {"shared_memory_bytes", machine.shared_memory_bytes},
+          {"load", machine.load},
+          {"cuda_devices", devices},
+          {"inputs", described},
+          {"time", now()}};
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,236 @@
+// onebit launch: a training command on the ranks of several hosts, started again when it fails.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include "onebit/base/error.h"
+#include "onebit/base/file.h"
+#include "onebit/base/log.h"
+#include "onebit/cli/command.h"
+#include "onebit/cli/device_option.h"
+#include "onebit/cli/host_options.h"
+#include "onebit/cli/training_words.h"
+#include "onebit/cli/usage.h"
+#include "onebit/cluster/duration.h"
+#include "onebit/cluster/exported_variables.h"
+#include "onebit/cluster/launcher.h"
+#include "onebit/comm/launch.h"
+#include "onebit/comm/mpi_communicator.h"
+
+extern char** environ;
+
+namespace onebit::cli {
+namespace {
+
+using cluster::Starter;
+using Bind = cluster::LaunchOptions::Bind;
+
+struct Arguments {
+  HostOptions hosts;
+  std::string starter = "auto", interface, bind = "auto", env_file;
+  std::string pause = "1s", hang_timeout, phase_timeout = "10m", host_timeout = "10s",
+              host_wait = "5m", end_timeout = "10m";
+  std::vector<std::string> exports, command;
+  int threads = 0, min_hosts = 0, max_restarts = 3;
+  bool no_checks = false, dry_run = false;
+};
+
+CLI::Validator is_duration() {
+  return {[](const std::string& text) -> std::string {
+            if (cluster::parse_duration(text)) return "";
+            return fmt::format("must be a duration such as 90s, 10m or 2h, got {}", text);
+          },
+          "DURATION"};
+}
+
+double seconds(const std::string& text) {
+  return cluster::parse_duration(text).value();
+}
+
+bool is_in_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+Starter starter_of(const std::string& name, const ChosenHosts& chosen) {
+  if (name == "openmpi") return Starter::kOpenMpi;
+  if (name == "mpich") return Starter::kMpich;
+  if (name == "srun") return Starter::kSrun;
+  const bool alone = cluster::count_ranks(chosen.hosts) == 1 &&
+                     cluster::is_this_machine(chosen.hosts.front().name);
+  if (alone) return Starter::kAlone;
+  require(comm::mpi_is_built(),
+          "{} ranks need MPI, and this onebit is built without: install libopenmpi-dev and "
+          "openmpi-bin and build again with -DONEBIT_MPI=ON",
+          cluster::count_ranks(chosen.hosts));
+  const std::string mpi = comm::mpi_version();
+  const bool open_mpi = mpi.find("Open MPI") != std::string::npos;
+  const std::string program = open_mpi ? "mpirun" : "mpiexec";
+  if (is_in_path(program)) return open_mpi ? Starter::kOpenMpi : Starter::kMpich;
+  require(
+      chosen.in_slurm && is_in_path("srun"),
+      "{} is not in PATH, and this onebit is built with {}: install it (Debian: openmpi-bin), or "
+      "add its folder to PATH",
+      program, mpi);
+  return Starter::kSrun;
+}
+
+void set_variables(const Arguments& given, cluster::LaunchOptions& options) {
+  cluster::Problems problems;
+  std::vector<std::string> names;
+  if (!given.env_file.empty()) {
+    options.variables =
+        cluster::parse_variables(read_file(given.env_file), given.env_file, problems);
+  }
+  std::vector<std::string> all = options.variables;
+  for (const std::string& variable : options.variables) {
+    names.push_back(variable.substr(0, variable.find('=')));
+  }
+  for (const std::string& text : given.exports) {
+    names.push_back(text.substr(0, text.find('=')));
+    if (text.find('=') == std::string::npos) continue;
+    options.variables.push_back(text);
+    all.push_back(text);
+  }
+  for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
+  options.exports = cluster::exported_names(all, names, problems);
+  cluster::require_none(problems, "these variables cannot travel, and nothing was started:");
+}
+
+cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts& chosen) {
+  cluster::LaunchOptions options = {.hosts = chosen.hosts,
+                                    .agent = agent_of(given.hosts, chosen.in_slurm),
+                                    .starter = starter_of(given.starter, chosen),
+                                    .program = program_of(given.hosts),
+                                    .folder = std::filesystem::current_path().string(),
+                                    .threads = given.threads > 0 ? given.threads : chosen.threads,
+                                    .bind = given.bind == "core"   ? Bind::kCore
+                                            : given.bind == "none" ? Bind::kNone
+                                                                   : Bind::kAuto,
+                                    .interface = given.interface};
+  set_variables(given, options);
+  options.checks = !given.no_checks;
+  options.in_slurm = chosen.in_slurm;
+  options.as_root = ::geteuid() == 0;
+  options.min_hosts = given.min_hosts;
+  options.max_restarts = given.max_restarts;
+  options.pause_seconds = seconds(given.pause);
+  options.host_seconds = seconds(given.host_timeout);
+  options.wait_seconds = seconds(given.host_wait);
+  options.end_seconds = seconds(given.end_timeout);
+  options.limits.phase_seconds = seconds(given.phase_timeout);
+  if (!given.hang_timeout.empty()) options.limits.hang_seconds = seconds(given.hang_timeout);
+  return options;
+}
+
+int run(const Arguments& given) {
+  const comm::Launch around = comm::detect_launch();
+  require(around.world_size == 1,
+          "onebit launch starts all ranks itself, and {} has started it {} times: start it once, "
+          "without {}",
+          around.launcher, around.world_size, around.launcher);
+  const ChosenHosts chosen = choose_hosts(given.hosts);
+  const int ranks = cluster::count_ranks(chosen.hosts);
+  require(given.min_hosts <= static_cast<int>(chosen.hosts.size()),
+          "--min-hosts {}: there are {} hosts", given.min_hosts, chosen.hosts.size());
+  const cluster::TrainingCommand training = read_training(given.command, ranks);
+  const cluster::LaunchOptions options = launch_options(given, chosen);
+  log_info("{} rank{} on {} host{} ({}), started by {}", ranks, ranks == 1 ? "" : "s",
+           chosen.hosts.size(), chosen.hosts.size() == 1 ? "" : "s", chosen.origin,
+           cluster::name_of(options.starter));
+  return given.dry_run ? cluster::show_launch(options, training)
+                       : cluster::launch(options, training);
+}
+
+void add_starting(CLI::App& command, Arguments& given) {
+  add_host_options(command, given.hosts);
+  command
+      .add_option("--ranks-per-host", given.hosts.ranks_per_host,
+                  "Ranks on every host (default: its slots; on this machine alone: its memory "
+                  "nodes)")
+      ->check(at_least(1));
+  command
+      .add_option("--with", given.starter,
+                  "What starts the ranks: openmpi, mpich, srun, or auto (what fits the MPI that "
+                  "onebit is built with)")
+      ->check(CLI::IsMember({"auto", "openmpi", "mpich", "srun"}))
+      ->capture_default_str();
+  command
+      .add_option("--threads", given.threads,
+                  "Threads of each rank; 0 shares the cores of a host among its ranks")
+      ->check(CLI::Range(0, kMostThreads))
+      ->capture_default_str();
+  command
+      .add_option("--bind", given.bind,
+                  "core: each rank to cores of its own; none; auto: core where there are enough")
+      ->check(CLI::IsMember({"auto", "core", "none"}))
+      ->capture_default_str();
+  command.add_option("--interface", given.interface,
+                     "Network between the hosts: an interface (eth1) or a subnet (10.0.0.0/24)");
+  command
+      .add_option("--export", given.exports,
+                  "Variable that the ranks get, NAME or NAME=VALUE (repeatable); settings of "
+                  "onebit, OpenMP, oneDNN, NCCL and CUDA travel anyway, secrets never")
+      ->allow_extra_args(false);
+  command.add_option("--env-file", given.env_file, "File of such variables, a NAME=VALUE a line");
+  command.add_flag("--no-checks", given.no_checks, "Start without looking at the hosts first");
+  command.add_flag("--dry-run", given.dry_run,
+                   "Check the hosts, print what would be run and why, and start nothing");
+}
+
+void add_restarting(CLI::App& command, Arguments& given) {
+  const auto add_duration = [&](const char* name, std::string& value, const char* meaning) {
+    CLI::Option* option = command.add_option(name, value, meaning)->check(is_duration());
+    if (!value.empty()) option->capture_default_str();
+  };
+  command
+      .add_option("--max-restarts", given.max_restarts,
+                  "Restarts in a row without a new checkpoint between them; 0: never")
+      ->check(at_least(0))
+      ->capture_default_str();
+  command
+      .add_option("--min-hosts", given.min_hosts,
+                  "Go on with so many hosts when others do not answer; the batch stays (default: "
+                  "all)")
+      ->check(at_least(1));
+  add_duration("--restart-pause", given.pause, "Before the first restart; later ones are longer");
+  add_duration("--hang-timeout", given.hang_timeout,
+               "Without a step for so long the run hangs (default: ten median steps, a minute at "
+               "least)");
+  add_duration("--phase-timeout", given.phase_timeout,
+               "The same for what is no step: start, an evaluation, the last checkpoint");
+  add_duration("--host-timeout", given.host_timeout, "Without a sign of a host, it is gone");
+  add_duration("--host-wait", given.host_wait,
+               "Before a restart, for enough hosts to answer again");
+  add_duration("--end-timeout", given.end_timeout,
+               "For the checkpoint after SIGTERM, SIGUSR1 or Ctrl-C; a second signal ends at once");
+}
+
+}  // namespace
+
+void add_launch(CLI::App& program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand(
+      "launch",
+      "Start a training command on many hosts, and again from its last checkpoint when it fails: "
+      "onebit launch --hostfile hosts -- pretrain --recipe ... (docs/cluster.md). Ends with 0 when "
+      "the run is finished, 75 when it was asked to end and can continue, 1 when it failed");
+  add_starting(*command, *given);
+  add_restarting(*command, *given);
+  command
+      ->add_option("command", given->command,
+                   "Behind --: pretrain or squad train, and their options")
+      ->required();
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,116 @@
+#include "onebit/cli/training_words.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "onebit/base/json.h"
+#include "onebit/cli/command.h"
+#include "onebit/cli/usage.h"
+#include "onebit/engine/batch_sizes.h"
+#include "onebit/engine/recipe.h"
+#include "onebit/tasks/task_list.h"
+#include "onebit/training/run_folder.h"
+
+namespace onebit::cli {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+constexpr const char* kResume = "--resume";
+constexpr int64_t kMomentBytes = 8;  // of a parameter, in every optimizer
+
+// The values of an option, empty where the command has no such one.
+Texts values_of(const CLI::App& command, const std::string& name) {
+  const CLI::Option* option = command.get_option_no_throw(name);
+  return option == nullptr ? Texts{} : option->results();
+}
+
+// "folder=weight" without the weight.
+std::string folder_of(const std::string& store) {
+  const size_t equals = store.rfind('=');
+  const bool plain = equals == std::string::npos || std::filesystem::exists(store);
+  return plain ? store : store.substr(0, equals);
+}
+
+Texts inputs_of(const CLI::App& command) {
+  Texts inputs;
+  for (const char* name :
+       {"--recipe", "--data", "--valid", "--initialize-from", "--model", "--train", "--dev"}) {
+    for (const std::string& value : values_of(command, name)) inputs.push_back(folder_of(value));
+  }
+  return inputs;
+}
+
+// Moves --resume and its tag, if it has one, from the words to their own.
+void take_resume(cluster::TrainingCommand& training) {
+  cluster::Words left;
+  for (size_t i = 0; i < training.words.size(); ++i) {
+    const std::string& word = training.words[i];
+    if (word != kResume && !word.starts_with(std::string(kResume) + "=")) {
+      left.push_back(word);
+      continue;
+    }
+    training.resume = {word};
+    const bool has_tag =
+        word == kResume && i + 1 < training.words.size() && !training.words[i + 1].starts_with("-");
+    if (has_tag) training.resume.push_back(training.words[++i]);
+  }
+  training.words = left;
+}
+
+// Of values, gradients, activations of the thriftiest choice of memory options, and moments: what a
+// rank needs at the least. 0 where the recipe does not show it.
+int64_t least_bytes(const Json& facts) {
+  if (!facts.contains("memory_without_optimizer") || !facts.contains("model")) return 0;
+  int64_t least = 0;
+  for (const Json& choice : facts["memory_without_optimizer"]) {
+    const int64_t bytes = choice.value("total_bytes", int64_t{0});
+    least = least == 0 ? bytes : std::min(least, bytes);
+  }
+  return least + kMomentBytes * facts["model"].value("parameters", int64_t{0});
+}
+
+const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
+  program.require_subcommand(1);
+  add_pretrain(program, unused);
+  add_squad(program, unused);
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    program.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      throw UsageError("behind -- stands what is to be trained, without --help");
+    }
+    throw UsageError(std::string("behind --: ") + error.what());
+  }
+  const CLI::App* command = &program;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  if (command->get_option_no_throw("--recipe") == nullptr) {
+    throw UsageError(command->get_name() + " does not train: launch pretrain or squad train");
+  }
+  return *command;
+}
+
+}  // namespace
+
+cluster::TrainingCommand read_training(const std::vector<std::string>& words, int ranks) {
+  CLI::App program("onebit", "onebit");
+  Action unused;
+  const CLI::App& command = parse(program, unused, words);
+  cluster::TrainingCommand training = {.words = words,
+                                       .resume = {},
+                                       .output = values_of(command, "--output").front(),
+                                       .inputs = inputs_of(command),
+                                       .sets_threads = !values_of(command, "--threads").empty()};
+  take_resume(training);
+  // A restart resumes, so a run that is there must not be taken for this one's.
+  training::check_run_folder(training.output, !training.resume.empty());
+  const std::string place = values_of(command, "--recipe").front();
+  const Json recipe = engine::load_recipe(place, values_of(command, "--set"));
+  const tasks::RecipeFacts facts = tasks::task_of(recipe, place).inspect(recipe, place);
+  training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
+  training.bytes_a_rank = least_bytes(facts.of_task(training.batch));
+  return training;
+}
+
+}  // namespace onebit::cli

@@ -1,0 +1,59 @@
+"""Network namespaces as the hosts of `onebit launch`: an agent in place of ssh, and hosts whose cable
+is pulled or that lose their power."""
+import contextlib
+import os
+import pathlib
+import signal
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import network_lab  # noqa: E402
+from network_lab import Link, NetworkLab  # noqa: E402
+
+
+class Hosts(NetworkLab):
+    """`with Hosts(3) as hosts`: hosts.names, hosts.options for the launcher, which must be started
+    behind hosts.before."""
+
+    def __init__(self, count, link=Link()):
+        super().__init__(count, link)
+        self.names = [self.address(rank) for rank in range(count)]
+
+    def write_agent(self):
+        super().write_agent()
+        self.reachable = self.folder / "reachable"
+        self.reachable.mkdir()
+        for name in self.names:
+            (self.reachable / name).touch()
+        self.agent = self.folder / "remote"  # mpirun gives one named ssh options of its own
+        self.agent.write_text(
+            f"#!/bin/sh\nif [ ! -e {self.reachable}/$1 ]; then\n"
+            "  echo \"ssh: connect to host $1: No route to host\" >&2; exit 255\nfi\n"
+            f"exec {self.folder}/agent \"$@\"\n", encoding="utf-8")
+        self.agent.chmod(0o700)
+
+    @property
+    def before(self):
+        return ["ip", "netns", "exec", self.switch]
+
+    @property
+    def options(self):
+        return ["--agent", self.agent, "--interface", "10.77.0.0/24", "--bind", "none",
+                "--threads", "1"]
+
+    def pull_cable(self, rank):
+        (self.reachable / self.names[rank]).unlink(missing_ok=True)
+        network_lab.call("ip", "-n", self.namespace(rank), "link", "set", network_lab.PORT, "down")
+
+    def plug_in(self, rank):
+        network_lab.call("ip", "-n", self.namespace(rank), "link", "set", network_lab.PORT, "up")
+        (self.reachable / self.names[rank]).touch()
+
+    def cut_power(self, rank):
+        """Nothing is said any more, no connection is closed."""
+        self.pull_cable(rank)
+        for _ in range(3):
+            for pid in network_lab.processes_in(self.namespace(rank)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)

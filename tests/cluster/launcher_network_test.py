@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""`onebit launch` over hosts that are network namespaces: several of them, hosts that vanish and come
+back.
+
+Usage: launcher_network_test.py ONEBIT. Ends with 77 where namespaces are not allowed.
+"""
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import launched_hosts  # noqa: E402
+from launched_hosts import Hosts, Link  # noqa: E402
+from launched_run import LaunchedRun, prepare  # noqa: E402
+
+
+class Launching(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.folder = pathlib.Path(place.name)
+        prepare(PROGRAM, self.folder)
+
+    def launch(self, hosts, output, *options, more=()):
+        run = LaunchedRun(PROGRAM, self.folder, output,
+                          [*hosts.options, "--restart-pause", "200ms", *options], more,
+                          hosts.before)
+        self.addCleanup(run.close)
+        return run
+
+    def wait_for(self, run, words, seconds=90):
+        until = time.monotonic() + seconds
+        while words not in run.text():
+            self.assertLess(time.monotonic(), until, run.text())
+            self.assertIsNone(run.process.poll(), run.text())
+            time.sleep(0.05)
+
+    def test_hosts_of_a_file(self):
+        with Hosts(3) as hosts:
+            (self.folder / "hosts").write_text(
+                "# three\n" + "".join(f"{name} slots=2\n" for name in hosts.names))
+            run = self.launch(hosts, "file", "--hostfile", self.folder / "hosts", "--exclude",
+                              f"{hosts.names[0]}:1@{hosts.names[1]}", "--ranks-per-host", "1")
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertEqual(run.left_over(), [])
+            logs = sorted(path.name for path in (run.folder / "logs/attempt-1").iterdir())
+            self.assertIn(f"rank-0.{hosts.names[0]}.log", logs)
+            self.assertEqual(len(run.steps()), 240)
+        here = LaunchedRun(PROGRAM, self.folder, "here",
+                           ["--hosts", "localhost:2", "--bind", "none", "--threads", "1"])
+        self.assertEqual(here.wait(), 0, here.text())
+        self.assertEqual(run.model(), here.model())
+
+    def test_a_rank_or_a_daemon_that_is_killed(self):
+        with Hosts(2) as hosts:
+            run = self.launch(hosts, "killed", "--hosts", ",".join(hosts.names))
+            run.reach(25)
+            os.kill(run.rank_pid(1), signal.SIGKILL)
+            self.wait_for(run, "attempt 2:")
+            self.assertIn(f"rank 1 on {hosts.names[1]} was killed by signal 9", run.text())
+            run.reach(70)
+            daemons = [pid for pid in launched_hosts.network_lab.processes_in(hosts.namespace(1))
+                       if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "orted"]
+            self.assertTrue(daemons)
+            os.kill(daemons[0], signal.SIGKILL)
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertIn("attempt 3:", run.text())
+            self.assertEqual(len(run.steps()), 240)
+            self.assertEqual(run.left_over(), [])
+
+    def test_a_host_that_goes_for_good(self):
+        with Hosts(3) as hosts:
+            run = self.launch(hosts, "gone", "--hosts", ",".join(hosts.names), "--include",
+                              "@".join(hosts.names[:2]), "--min-hosts", "1", "--hang-timeout", "30s",
+                              "--host-timeout", "6s")
+            run.reach(25)
+            hosts.cut_power(1)
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertIn(f"left out: {hosts.names[1]}: cannot be reached", run.text())
+            self.assertIn("1 of 2 ranks go on: a batch of 16 stays, as 8 x 2 x 1 ranks", run.text())
+            self.assertEqual(len(run.steps()), 240)
+            self.assertEqual(run.left_over(), [])
+
+    def test_a_cable_that_is_pulled_and_plugged_in(self):
+        with Hosts(2) as hosts:
+            run = self.launch(hosts, "cable", "--hosts", ",".join(hosts.names), "--hang-timeout",
+                              "6s")
+            run.reach(25)
+            hosts.pull_cable(1)
+            self.wait_for(run, "attempt 1 failed")
+            self.wait_for(run, "looking again")
+            hosts.plug_in(1)
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertIn("attempt 2: 2 ranks", run.text())
+            self.assertEqual(len(run.steps()), 240)
+            self.assertEqual(run.left_over(), [])
+
+    def test_hosts_that_do_not_come_back(self):
+        with Hosts(2) as hosts:
+            run = self.launch(hosts, "never", "--hosts", ",".join(hosts.names), "--host-timeout",
+                              "6s", "--host-wait", "2s")
+            run.reach(5)
+            hosts.cut_power(1)
+            self.assertEqual(run.wait(), 1, run.text())
+            self.assertIn("1 of 2 hosts can be used, 2 are needed: give --min-hosts", run.text())
+            self.assertEqual(run.left_over(), [])
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv[1])
+    launched_hosts.network_lab.end_on_signals()
+    try:
+        with Hosts(2, Link()):
+            pass
+    except launched_hosts.network_lab.CannotRun as error:
+        print(f"skipped: {error}")
+        sys.exit(launched_hosts.network_lab.CANNOT)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""`onebit launch` with real runs on this machine: logs, exit statuses, restarts, and that nothing is
+left over.
+
+Usage: launcher_test.py ONEBIT
+"""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from launched_run import LaunchedRun, prepare, training  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = ["--hosts", "localhost:2", "--bind", "none", "--threads", "1"]
+
+
+class Launcher(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.place.name)
+        prepare(PROGRAM, cls.folder)
+        cls.unbroken = LaunchedRun(PROGRAM, cls.folder, "unbroken", HERE)
+        cls.status = cls.unbroken.wait()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.place.cleanup()
+
+    def launch(self, output, *options, more=()):
+        run = LaunchedRun(PROGRAM, self.folder, output, [*HERE, *options], more)
+        self.addCleanup(run.close)
+        return run
+
+    def same_as_unbroken(self, run):
+        self.assertEqual([step["loss"] for step in run.steps()],
+                         [step["loss"] for step in self.unbroken.steps()])
+        self.assertEqual(run.model(), self.unbroken.model())
+        self.assertEqual(run.left_over(), [])
+
+    def test_a_run_that_goes_well(self):
+        text = self.unbroken.text()
+        self.assertEqual(self.status, 0, text)
+        self.assertIn("2 ranks on 1 host (--hosts), started by openmpi", text)
+        self.assertIn("attempt 1: 2 ranks on localhost", text)
+        self.assertRegex(text, r"steps +0 to 240\n")
+        self.assertNotIn("\x1e", text)
+        logs = self.unbroken.folder / "logs/attempt-1"
+        self.assertRegex((logs / "rank-0.localhost.log").read_text(), r"steps +240\n")
+        self.assertIn("mpirun", (logs / "launcher.log").read_text().splitlines()[0])
+        self.assertEqual(self.unbroken.left_over(), [])
+
+    def test_a_killed_rank_is_restarted_bit_for_bit(self):
+        run = self.launch("killed", "--restart-pause", "100ms")
+        for step, rank in ((30, 1), (90, 0)):
+            run.reach(step)
+            os.kill(run.rank_pid(rank), signal.SIGKILL)
+            attempt = 1 + (step == 90)
+            until = time.monotonic() + 60
+            while f"attempt {attempt + 1}:" not in run.text() and time.monotonic() < until:
+                time.sleep(0.02)
+        self.assertEqual(run.wait(), 0, run.text())
+        self.assertIn("rank 1 on localhost was killed by signal 9", run.text())
+        self.assertIn("rank 0 on localhost was killed by signal 9", run.text())
+        self.assertIn("starting again from global_step", run.text())
+        self.same_as_unbroken(run)
+
+    def test_a_stopped_rank_is_a_hang(self):
+        run = self.launch("stopped", "--restart-pause", "100ms", "--hang-timeout", "5s")
+        run.reach(30)
+        os.kill(run.rank_pid(1), signal.SIGSTOP)
+        self.assertEqual(run.wait(), 0, run.text())
+        self.assertRegex(run.text(), r"no step for \d+ s after step \d+: rank 1 on localhost is "
+                                     r"stopped \(ended everywhere in \d\.")
+        self.same_as_unbroken(run)
+
+    def test_a_killed_mpirun_leaves_no_rank(self):
+        run = self.launch("headless", "--restart-pause", "100ms")
+        run.reach(30)
+        os.kill(run.starter_pid(), signal.SIGKILL)
+        self.assertEqual(run.wait(), 0, run.text())
+        self.assertIn("mpirun was killed by signal 9", run.text())
+        self.same_as_unbroken(run)
+
+    def test_a_killed_launcher_leaves_nothing(self):
+        run = self.launch("orphan")
+        run.reach(30)
+        run.process.kill()
+        run.process.wait()
+        self.assertEqual(run.left_over(), [])
+
+    def test_asked_to_end_it_makes_a_checkpoint_and_can_continue(self):
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+            with self.subTest(number):
+                output = f"asked-{int(number)}"
+                run = self.launch(output)
+                run.reach(30)
+                run.process.send_signal(number)
+                self.assertEqual(run.wait(), 75, run.text())
+                self.assertIn("asked to end: saved at step", run.text())
+                self.assertIn("start the same command with --resume", run.text())
+                self.assertEqual(run.left_over(), [])
+                # What was asked for lies between two of its own checkpoints.
+                self.assertEqual((run.folder / "latest").read_text().strip(),
+                                 f"global_step{run.step()}")
+        again = self.launch(output, more=["--resume"])
+        self.assertEqual(again.wait(), 0, again.text())
+        self.same_as_unbroken(again)
+
+    def test_an_error_that_repeats_is_not_tried_for_ever(self):
+        run = self.launch("wrong", "--restart-pause", "100ms", "--max-restarts", "50",
+                          more=["--set", "run.max_skipped_steps=1", "--set",
+                                "optimizer.params.lr=1e30"])
+        self.assertEqual(run.wait(), 1, run.text())
+        self.assertIn("not started again: it ended 2 times in a row with the same error", run.text())
+        self.assertEqual(run.left_over(), [])
+
+    def test_no_restarts_are_no_restarts(self):
+        run = self.launch("once", "--max-restarts", "0")
+        run.reach(5)
+        os.kill(run.rank_pid(0), signal.SIGKILL)
+        self.assertEqual(run.wait(), 1, run.text())
+        self.assertIn("not started again: --max-restarts is 0", run.text())
+        self.assertEqual(run.left_over(), [])
+
+
+class Refusals(unittest.TestCase):
+    """Nothing is started, and everything that is wrong is shown."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.place.name)
+        prepare(PROGRAM, cls.folder)
+        (cls.folder / "agent").write_text("#!/bin/sh\nhost=$1; shift\ncase $host in\n"
+                                          "  gone) echo no route to host >&2; exit 255 ;;\n"
+                                          "  other) cd / ; eval \"$(echo \"$*\" | sed s/corpus/no/)\" ;;\n"
+                                          "  old) printf '{\"onebit\": \"0.0.9\"}' ;;\n"
+                                          "  *) eval \"$*\" ;;\nesac\n")
+        (cls.folder / "agent").chmod(0o755)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.place.cleanup()
+
+    def run_program(self, *words, env=None):
+        done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True,
+                              check=False, cwd=self.folder, stdin=subprocess.DEVNULL,
+                              env={**os.environ, **(env or {})})
+        return done.returncode, done.stdout, done.stderr
+
+    def launch(self, *options, more=(), env=None):
+        status, output, error = self.run_program(
+            "launch", *options, "--", *training(self.folder, "never", *more), env=env)
+        self.assertFalse((self.folder / "never").exists())
+        return status, output, error
+
+    def test_one_table_of_all_hosts(self):
+        status, _, error = self.launch("--hosts", "here,gone,other,old", "--agent",
+                                       self.folder / "agent")
+        self.assertEqual(status, 1)
+        for part in ("nothing was started", "gone   cannot be reached: no route to host",
+                     "/no: is not there", "old    onebit 0.0.9, and here has"):
+            self.assertIn(part, error)
+
+    def test_one_table_of_all_lines(self):
+        (self.folder / "hosts").write_text("a slots=2\nb\n\tc slots=x\n")
+        status, _, error = self.launch("--hostfile", "hosts", "--include", "a@d", "--ranks-per-host",
+                                       "4")
+        self.assertEqual(status, 1)
+        for part in ("hosts:2", "hosts:3", "--include", "d is none of the hosts", "hosts:1",
+                     "a has 2 slots, --ranks-per-host asks for 4"):
+            self.assertIn(part, error)
+
+    def test_what_the_command_line_shows(self):
+        for words, status, message in (
+                (["--hosts", "a", "--hostfile", "b"], 2, "give one of them"),
+                (["--hosts", "a", "--hang-timeout", "soon"], 2, "must be a duration"),
+                (["--hosts", "a,b", "--min-hosts", "3"], 1, "there are 2 hosts"),
+                (["--hosts", "a:3"], 1, "the batch does not divide"),
+                (["--hosts", "a:2", "--export", "MY_TOKEN=1"], 1, "secrets do not travel")):
+            with self.subTest(words):
+                self.assertEqual((got := self.launch(*words))[0], status, got)
+                self.assertIn(message, got[2])
+        for words, message in ((["--hosts", "a"], "command is required"),
+                               (["--hosts", "a", "--", "fill", "x", "y"], "behind --"),
+                               (["--hosts", "a", "--", "pretrain", "--data", "x"],
+                                "behind --: --")):
+            with self.subTest(words):
+                status, _, error = self.run_program("launch", *words)
+                self.assertEqual(status, 2, error)
+                self.assertIn(message, error)
+
+    def test_inside_a_launcher_it_is_refused(self):
+        status, _, error = self.launch("--hosts", "a", env={"OMPI_COMM_WORLD_SIZE": "2",
+                                                            "OMPI_COMM_WORLD_RANK": "0"})
+        self.assertEqual(status, 1)
+        self.assertIn("start it once, without mpirun", error)
+
+    def test_a_run_that_is_there_is_not_continued_unasked(self):
+        (self.folder / "done").mkdir()
+        (self.folder / "done/metrics.jsonl").write_text("")
+        status, _, error = self.run_program("launch", "--hosts", "localhost:2", "--",
+                                            *training(self.folder, "done"))
+        self.assertEqual(status, 1)
+        self.assertIn("contains a run already", error)
+
+    def test_dry_run(self):
+        status, output, error = self.launch(
+            "--hosts", "a:1,b:1", "--agent", self.folder / "agent", "--dry-run", "--interface",
+            "eth7", "--export", "MINE=1")
+        self.assertEqual(status, 0, error)
+        for part in ("--host a:1,b:1", "-np 2", "plm_rsh_agent", "btl_tcp_if_include eth7",
+                     "-x MINE", "pretrain", "--threads"):
+            self.assertIn(part, output)
+        # Comments apart, a shell takes it.
+        subprocess.run(["sh", "-n", "-c", output], check=True)
+
+    def test_slurm(self):
+        job = {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "n[1-2]",
+               "SLURM_TASKS_PER_NODE": "1(x2)", "SLURM_CPUS_PER_TASK": "2"}
+        status, output, error = self.launch("--dry-run", "--no-checks", env=job)
+        self.assertEqual(status, 0, error)
+        self.assertIn("2 ranks on 2 hosts (Slurm job 17)", error)
+        self.assertIn("--host n1:1,n2:1", output)
+        self.assertNotIn("plm_rsh_agent", output)
+        status, output, error = self.launch("--dry-run", "--no-checks", "--with", "srun", env=job)
+        self.assertIn("srun", output)
+        self.assertIn("--ntasks=2", output)
+
+    def test_doctor_compares_hosts(self):
+        status, output, _ = self.run_program("doctor", "--hosts", "a,b", "--agent",
+                                             self.folder / "agent", "--input", "corpus")
+        self.assertEqual(status, 0, output)
+        self.assertIn("Nothing looks wrong.", output)
+        status, output, _ = self.run_program("doctor", "--hosts", "a,gone,other", "--agent",
+                                             self.folder / "agent", "--input",
+                                             self.folder / "corpus")
+        self.assertEqual(status, 1, output)
+        for part in ("What is wrong:", "no route to host", "is not there"):
+            self.assertIn(part, output)
+
+
+class Documents(unittest.TestCase):
+    """Commands of docs/cluster.md, and the scripts it names."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.folder = pathlib.Path(place.name)
+
+    def write_program(self, name, text):
+        (self.folder / name).write_text("#!/bin/bash\n" + text)
+        (self.folder / name).chmod(0o755)
+
+    def test_every_command_is_understood(self):
+        prepare(PROGRAM, self.folder)
+        (self.folder / "recipes").symlink_to(ROOT / "recipes")
+        (self.folder / "hosts").write_text("node1 slots=2\nnode2 slots=2\n")
+        self.write_program("agent", "shift; eval \"$*\"\n")
+        agent = f" --agent {self.folder}/agent "
+        commands = [line for block in (ROOT / "docs/cluster.md").read_text().split("```")[1::2]
+                    for line in block.splitlines() if line.startswith("onebit ")]
+        self.assertGreater(len(commands), 6)
+        for line in commands:
+            with self.subTest(line):
+                words = line.replace("--dry-run ", "").replace(
+                    "onebit doctor", f"{PROGRAM} doctor{agent}").replace(
+                        "onebit launch", f"{PROGRAM} launch --dry-run --no-checks{agent}")
+                done = subprocess.run(["bash", "-c", words], capture_output=True, text=True,
+                                      check=False, cwd=self.folder, timeout=60)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                if "launch" in line:
+                    self.assertIn("mpirun", done.stdout)
+
+    def test_the_script_for_slurm_requeues_itself(self):
+        self.write_program("scontrol", "echo \"$@\" > requeued\n")
+        self.write_program("onebit", "echo \"$@\" > started\n"
+                           "[ -n \"$END_WITH\" ] && exit \"$END_WITH\"\n"
+                           "trap 'sleep 0.3; exit 75' USR1\nwhile :; do sleep 0.05; done\n")
+        environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}",
+                       "SLURM_JOB_ID": "17"}
+        script = ["bash", ROOT / "examples/slurm/pretrain.sbatch"]
+        job = subprocess.Popen(script, cwd=self.folder, env=environment)
+        self.addCleanup(job.kill)
+        until = time.monotonic() + 20
+        while not (self.folder / "started").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        job.send_signal(signal.SIGUSR1)
+        self.assertEqual(job.wait(20), 0)
+        self.assertEqual((self.folder / "requeued").read_text(), "requeue 17\n")
+        started = (self.folder / "started").read_text()
+        self.assertTrue(started.startswith("launch "), started)
+        self.assertIn("--resume", started)
+        (self.folder / "requeued").unlink()
+        for status in (0, 1):
+            done = subprocess.run(script, cwd=self.folder, check=False,
+                                  env={**environment, "END_WITH": str(status)})
+            self.assertEqual(done.returncode, status)
+            self.assertFalse((self.folder / "requeued").exists())
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv[1])
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
