@@ -38,8 +38,7 @@ class Attempt {
   AttemptOutcome run() {
     start_links();
     if (wait_for_hosts()) {
-      starter_ = std::make_unique<Subprocess>(request_.start, request_.variables);
-      starter_->close_input();
+      start();
       supervise();
     }
     end_everything();
@@ -83,6 +82,16 @@ class Attempt {
         }
       }
     }
+  }
+
+  void start() {
+    try {
+      starter_ = std::make_unique<Subprocess>(request_.start, request_.variables);
+    } catch (const Error&) {
+      end_everything();
+      throw;
+    }
+    starter_->close_input();
   }
 
   // Until the starter has ended, or must be ended.

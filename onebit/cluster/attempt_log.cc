@@ -15,16 +15,7 @@ namespace onebit::cluster {
 namespace {
 
 constexpr std::string_view kAttempt = "attempt-";
-
 constexpr int kTerminalMilliseconds = 1000;
-
-// A terminal that is held (Ctrl-S) must not hold up the launcher, whose hosts would take it for gone:
-// the line is in the files in any case.
-void put(int descriptor, const std::string& line) {
-  pollfd target = {descriptor, POLLOUT, 0};
-  if (::poll(&target, 1, kTerminalMilliseconds) != 1) return;
-  [[maybe_unused]] const ssize_t written = ::write(descriptor, line.data(), line.size());
-}
 
 }  // namespace
 
@@ -50,10 +41,19 @@ void AttemptLog::add(const RankLine& line) {
   const std::string host = index < hosts_.size() ? hosts_[index] : "unknown";
   append(fmt::format("rank-{}.{}.log", line.rank, host), line.text);
   if (line.rank == 0) {
-    put(line.kind == LineKind::kOutput ? STDOUT_FILENO : STDERR_FILENO, line.text + "\n");
+    show(line.kind == LineKind::kOutput ? STDOUT_FILENO : STDERR_FILENO, line.text + "\n");
   } else if (line.kind == LineKind::kError) {
-    put(STDERR_FILENO, fmt::format("[{}] {}\n", name_of(line.rank), line.text));
+    show(STDERR_FILENO, fmt::format("[{}] {}\n", name_of(line.rank), line.text));
   }
+}
+
+// A terminal that is held (Ctrl-S) must not hold up the launcher, whose hosts would take it for gone:
+// the line is in the files in any case.
+void AttemptLog::show(int descriptor, const std::string& line) {
+  pollfd target = {descriptor, POLLOUT, 0};
+  held_ = ::poll(&target, 1, held_ ? 0 : kTerminalMilliseconds) != 1;
+  if (held_) return;
+  [[maybe_unused]] const ssize_t written = ::write(descriptor, line.data(), line.size());
 }
 
 void AttemptLog::note(const std::string& line) {

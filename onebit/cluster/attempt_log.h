@@ -32,10 +32,12 @@ class AttemptLog {
 
  private:
   void append(const std::string& name, const std::string& line);
+  void show(int descriptor, const std::string& line);
 
   Path folder_;
   std::vector<std::string> hosts_;
   std::map<std::string, std::unique_ptr<metrics::AppendFile>> files_;
+  bool held_ = false;    // the terminal takes nothing
   bool failed_ = false;  // a full disk must not end the run: warned of once
 };
 

@@ -183,6 +183,7 @@ class Launcher {
     AttemptLog log(output_ / kLogs / fmt::format("attempt-{}", number),
                    hosts_of_ranks(choice.hosts));
     const Words start = words_of(command(choice, id, again));
+    log.note(fmt::format("launch {}", id));
     log.note(shell_line(start));
     log_info("attempt {}: {} rank{} on {}; all they print is in {}", number,
              count_ranks(choice.hosts), count_ranks(choice.hosts) == 1 ? "" : "s",

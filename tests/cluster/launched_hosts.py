@@ -1,5 +1,5 @@
-"""Network namespaces as the hosts of `onebit launch`: an agent in place of ssh, and hosts whose cable
-is pulled or that lose their power."""
+"""Network namespaces as the hosts of `onebit launch`: an agent in place of ssh, and hosts whose
+cable is pulled or that lose their power."""
 import contextlib
 import os
 import pathlib

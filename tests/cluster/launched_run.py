@@ -1,5 +1,5 @@
-"""Small runs that `onebit launch` starts, for the tests of the launcher and the injection of faults:
-data and recipe, the launcher's process, its ranks, and what it leaves."""
+"""Small runs that `onebit launch` starts, for the tests of the launcher and the injection of
+faults: data and recipe, the launcher's process, its ranks, and what it leaves."""
 import json
 import os
 import pathlib
@@ -19,7 +19,7 @@ RECIPE = {
 
 
 def prepare(program, folder, steps=None, **run):
-    """Token store `corpus` and `recipe.json` in `folder`; `run` changes keys of the recipe's run."""
+    """Token store `corpus` and `recipe.json` in `folder`; `run` changes keys of the section run."""
     text = "".join(f"the {word} was here {line}\n" + "\n" * (line == 7)
                    for word in ("king", "bird", "river", "child", "stone", "cloud")
                    for line in range(8))
@@ -54,7 +54,7 @@ class LaunchedRun:
 
     def __init__(self, program, folder, output, options, more=(), before=()):
         self.folder = folder / output
-        self.terminal = folder / f"{output}.terminal"
+        self.terminal = folder / f"{output.replace('/', '-')}.terminal"
         self.file = open(self.terminal, "a", encoding="utf-8")
         self.process = subprocess.Popen(
             [*before, str(program), "launch", *map(str, options), "--",
@@ -107,7 +107,7 @@ class LaunchedRun:
         """Of all attempts so far."""
         found = []
         for log in sorted(self.folder.glob("logs/attempt-*/launcher.log")):
-            found += re.findall(r"/dev/shm/onebit-([0-9a-f]+-\d+)", log.read_text())[:1]
+            found += re.findall(r"^launch ([0-9a-f]+-\d+)\n", log.read_text())
         return found
 
     def pids(self, ids=None):
@@ -139,7 +139,7 @@ class LaunchedRun:
         raise AssertionError("mpirun is not running")
 
     def left_over(self, patience=15):
-        """Processes, temporary folders and half-written files of the run, once all had time to go."""
+        """Processes, temporary folders and half-written files, once all had time to go."""
         until = time.monotonic() + patience
         while True:
             ids = self.ids()

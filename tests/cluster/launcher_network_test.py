@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`onebit launch` over hosts that are network namespaces: several of them, hosts that vanish and come
-back.
+"""`onebit launch` over hosts that are network namespaces: several of them, hosts that vanish and
+come back.
 
 Usage: launcher_network_test.py ONEBIT. Ends with 77 where namespaces are not allowed.
 """
@@ -75,14 +75,33 @@ class Launching(unittest.TestCase):
     def test_a_host_that_goes_for_good(self):
         with Hosts(3) as hosts:
             run = self.launch(hosts, "gone", "--hosts", ",".join(hosts.names), "--include",
-                              "@".join(hosts.names[:2]), "--min-hosts", "1", "--hang-timeout", "30s",
-                              "--host-timeout", "6s")
+                              "@".join(hosts.names[:2]), "--min-hosts", "1", "--hang-timeout",
+                              "30s", "--host-timeout", "6s")
             run.reach(25)
             hosts.cut_power(1)
             self.assertEqual(run.wait(), 0, run.text())
             self.assertIn(f"left out: {hosts.names[1]}: cannot be reached", run.text())
             self.assertIn("1 of 2 ranks go on: a batch of 16 stays, as 8 x 2 x 1 ranks", run.text())
             self.assertEqual(len(run.steps()), 240)
+            self.assertEqual(run.left_over(), [])
+
+    def test_a_host_that_comes_back_is_used_again(self):
+        with Hosts(2) as hosts:
+            run = self.launch(hosts, "back", "--hosts", ",".join(hosts.names), "--min-hosts", "1",
+                              "--host-timeout", "6s", more=["--set", "run.steps=1000"])
+            run.reach(25)
+            hosts.cut_power(1)
+            self.wait_for(run, "attempt 2: 1 rank on")
+            hosts.plug_in(1)
+            run.reach(run.step() + 25)
+            os.kill(run.rank_pid(0), signal.SIGKILL)
+            self.wait_for(run, "attempt 3: 2 ranks on")
+            run.reach(run.step() + 5)
+            run.process.send_signal(signal.SIGTERM)
+            self.assertEqual(run.wait(), 75, run.text())
+            self.assertIn("asked to end: saved at step", run.text())
+            self.assertEqual((run.folder / "latest").read_text().strip(),
+                             f"global_step{run.step()}")
             self.assertEqual(run.left_over(), [])
 
     def test_a_cable_that_is_pulled_and_plugged_in(self):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""`onebit launch` with real runs on this machine: logs, exit statuses, restarts, and that nothing is
-left over.
+"""`onebit launch` with real runs on this machine: logs, exit statuses, restarts, and that nothing
+is left over.
 
 Usage: launcher_test.py ONEBIT
 """
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -53,7 +54,7 @@ class Launcher(unittest.TestCase):
         self.assertNotIn("\x1e", text)
         logs = self.unbroken.folder / "logs/attempt-1"
         self.assertRegex((logs / "rank-0.localhost.log").read_text(), r"steps +240\n")
-        self.assertIn("mpirun", (logs / "launcher.log").read_text().splitlines()[0])
+        self.assertIn("mpirun", (logs / "launcher.log").read_text().splitlines()[1])
         self.assertEqual(self.unbroken.left_over(), [])
 
     def test_a_killed_rank_is_restarted_bit_for_bit(self):
@@ -118,7 +119,15 @@ class Launcher(unittest.TestCase):
                           more=["--set", "run.max_skipped_steps=1", "--set",
                                 "optimizer.params.lr=1e30"])
         self.assertEqual(run.wait(), 1, run.text())
-        self.assertIn("not started again: it ended 2 times in a row with the same error", run.text())
+        self.assertIn("not started again: it ended 2 times in a row with the same error",
+                      run.text())
+        self.assertEqual(run.left_over(), [])
+
+    @unittest.skipIf(shutil.which("srun"), "srun is here")
+    def test_a_starter_that_is_not_there(self):
+        run = self.launch("no-srun", "--with", "srun")
+        self.assertEqual(run.wait(), 1, run.text())
+        self.assertIn("srun: cannot be started", run.text())
         self.assertEqual(run.left_over(), [])
 
     def test_no_restarts_are_no_restarts(self):
@@ -140,7 +149,7 @@ class Refusals(unittest.TestCase):
         prepare(PROGRAM, cls.folder)
         (cls.folder / "agent").write_text("#!/bin/sh\nhost=$1; shift\ncase $host in\n"
                                           "  gone) echo no route to host >&2; exit 255 ;;\n"
-                                          "  other) cd / ; eval \"$(echo \"$*\" | sed s/corpus/no/)\" ;;\n"
+                                          "  other) eval \"$(echo \"$*\" | sed s/corpus/no/)\" ;;\n"
                                           "  old) printf '{\"onebit\": \"0.0.9\"}' ;;\n"
                                           "  *) eval \"$*\" ;;\nesac\n")
         (cls.folder / "agent").chmod(0o755)
@@ -171,8 +180,8 @@ class Refusals(unittest.TestCase):
 
     def test_one_table_of_all_lines(self):
         (self.folder / "hosts").write_text("a slots=2\nb\n\tc slots=x\n")
-        status, _, error = self.launch("--hostfile", "hosts", "--include", "a@d", "--ranks-per-host",
-                                       "4")
+        status, _, error = self.launch("--hostfile", "hosts", "--include", "a@d",
+                                       "--ranks-per-host", "4")
         self.assertEqual(status, 1)
         for part in ("hosts:2", "hosts:3", "--include", "d is none of the hosts", "hosts:1",
                      "a has 2 slots, --ranks-per-host asks for 4"):
