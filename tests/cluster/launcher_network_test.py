@@ -40,18 +40,21 @@ class Launching(unittest.TestCase):
             time.sleep(0.05)
 
     def test_hosts_of_a_file(self):
-        with Hosts(3) as hosts:
+        with Hosts(5) as hosts:
             (self.folder / "hosts").write_text(
-                "# three\n" + "".join(f"{name} slots=2\n" for name in hosts.names))
+                "# five\n" + "".join(f"{name} slots=2\n" for name in hosts.names))
             run = self.launch(hosts, "file", "--hostfile", self.folder / "hosts", "--exclude",
                               f"{hosts.names[0]}:1@{hosts.names[1]}", "--ranks-per-host", "1")
             self.assertEqual(run.wait(), 0, run.text())
             self.assertEqual(run.left_over(), [])
             logs = sorted(path.name for path in (run.folder / "logs/attempt-1").iterdir())
-            self.assertIn(f"rank-0.{hosts.names[0]}.log", logs)
+            for rank, host in enumerate((0, 2, 3, 4)):
+                self.assertEqual(f"rank-{rank}.{hosts.names[host]}.log" in logs, rank == 0, logs)
+                self.assertIn(f"rank {rank} on {hosts.names[host]}: status 0",
+                              (run.folder / "logs/attempt-1/launcher.log").read_text())
             self.assertEqual(len(run.steps()), 240)
         here = LaunchedRun(PROGRAM, self.folder, "here",
-                           ["--hosts", "localhost:2", "--bind", "none", "--threads", "1"])
+                           ["--hosts", "localhost:4", "--bind", "none", "--threads", "1"])
         self.assertEqual(here.wait(), 0, here.text())
         self.assertEqual(run.model(), here.model())
 
