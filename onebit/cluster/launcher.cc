@@ -63,7 +63,7 @@ class Launcher {
     if (requests_.any()) return {};
     const CheckFindings found = compare_hosts(checked, options_.hosts, needs());
     require_none(found.wrong, "these hosts cannot start the run, and nothing was started:");
-    const Choice choice = choose(options_.hosts, checked);
+    Choice choice = choose(options_.hosts, checked);
     const Needs needed = {.bytes_a_rank = training_.bytes_a_rank, .threads = choice.threads};
     for (const Problem& note : compare_hosts(checked, options_.hosts, needed).notes) {
       log_warning("{}: {}", note.place, note.what);
