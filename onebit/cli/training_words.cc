@@ -74,6 +74,7 @@ const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
   program.require_subcommand(1);
   add_pretrain(program, unused);
   add_squad(program, unused);
+  add_classify(program, unused);
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     program.parse(std::move(words));
@@ -86,7 +87,8 @@ const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
   const CLI::App* command = &program;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   if (command->get_option_no_throw("--recipe") == nullptr) {
-    throw UsageError(command->get_name() + " does not train: launch pretrain or squad train");
+    throw UsageError(command->get_name() +
+                     " does not train: launch pretrain, squad train or classify train");
   }
   return *command;
 }
