@@ -107,6 +107,16 @@ struct GivenValues {
   }
 };
 
+// MomentumStep as the loops use it.
+struct MomentumFactors {
+  explicit MomentumFactors(const MomentumStep& step)
+      : beta(static_cast<float>(step.beta)),
+        weight(static_cast<float>(step.weight)),
+        lead(static_cast<float>(step.lead)) {}
+
+  float beta, weight, lead;
+};
+
 // The other source: the average of the signs of all ranks, or the momentum made of it, with its
 // lead.
 struct AveragedSigns {
@@ -117,8 +127,7 @@ struct AveragedSigns {
   float share;           // 1 / ranks
   float* momentum;       // of the block, or null
   const uint8_t* still;  // of the block, or null
-  float beta, weight;
-  float lead;
+  MomentumFactors factors;
 
   HWY_INLINE void load(const BitMasks& masks, int64_t element, Vector* group) const {
     const float* scale_of_rank = scales + element / kSubBlockElements * ranks;
@@ -141,11 +150,12 @@ struct AveragedSigns {
     for (int64_t k = 0; k < kVectors; ++k) {
       float* at = momentum + element + k * kLanes;
       const Vector before = hn::LoadU(F32(), at);
-      const Vector moved =
-          hn::Add(hn::Mul(hn::Set(F32(), beta), before), hn::Mul(hn::Set(F32(), weight), group[k]));
+      const Vector moved = hn::Add(hn::Mul(hn::Set(F32(), factors.beta), before),
+                                   hn::Mul(hn::Set(F32(), factors.weight), group[k]));
       const auto is_still = masks.of(still_word, k);
       hn::StoreU(hn::IfThenElse(is_still, before, moved), F32(), at);
-      const Vector ahead = hn::Add(moved, hn::Mul(hn::Set(F32(), lead), hn::Sub(moved, before)));
+      const Vector ahead =
+          hn::Add(moved, hn::Mul(hn::Set(F32(), factors.lead), hn::Sub(moved, before)));
       group[k] = hn::IfThenElse(is_still, before, ahead);
     }
   }

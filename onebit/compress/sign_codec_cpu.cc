@@ -217,9 +217,7 @@ void average_blocks(const Average& args, int64_t begin, int64_t end) {
   float* momenta = args.momentum.data<float>();
   float padded_momentum[kBlock];
   uint8_t padded_still[kBlockBytes];
-  const auto beta = static_cast<float>(args.step.beta);
-  const auto weight = static_cast<float>(args.step.weight);
-  const auto lead = static_cast<float>(args.step.lead);
+  const MomentumFactors factors(args.step);
   for (int64_t block = begin; block < end; ++block) {
     float extra = 0;
     for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -237,8 +235,7 @@ void average_blocks(const Average& args, int64_t begin, int64_t end) {
     const int64_t count = std::min(kBlock, elements - block * kBlock);
     code_block(sink, block, sink.residual, extra * share, [&](int64_t) {
       if (count == kBlock) {
-        return AveragedSigns{bits,     stride, scales.data(), ranks,  share,
-                             momentum, still,  beta,          weight, lead};
+        return AveragedSigns{bits, stride, scales.data(), ranks, share, momentum, still, factors};
       }
       padded.assign(static_cast<size_t>(ranks * kBlockBytes), 0);
       for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -258,9 +255,7 @@ void average_blocks(const Average& args, int64_t begin, int64_t end) {
                            share,
                            momentum == nullptr ? nullptr : padded_momentum,
                            still == nullptr ? nullptr : padded_still,
-                           beta,
-                           weight,
-                           lead};
+                           factors};
     });
     if (momentum != nullptr && count < kBlock) std::copy_n(padded_momentum, count, momentum);
   }

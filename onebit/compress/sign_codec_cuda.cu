@@ -79,10 +79,9 @@ struct Averaged {
   Wire first;  // of rank 0; of rank r stride_bytes * r further
   int64_t stride_bytes;
   int ranks;
-  float share;       // 1 / ranks
-  float* momentum;   // may be null
-  float beta, weight;
-  float lead;
+  float share;      // 1 / ranks
+  float* momentum;  // may be null
+  float beta, weight, lead;
 
   __device__ float signed_scale(int rank, int64_t block, int sub_block, int64_t element) const {
     const int64_t offset = rank * stride_bytes;

@@ -40,29 +40,19 @@ class OneBitAdamRecipe : public OptimizerRecipe {
   std::string describe() const override { return optim::describe(options_.adam); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
                                                         int world_size) const override {
-    return compression_rows(options_, run, world_size);
+    return compressed_phase_rows(options_.freeze, run, world_size);
   }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(options_.freeze, run);
   }
   const AdamOptions* followed_adam() const override { return &options_.adam; }
-  TransportRequest transport_request() const override { return options_.transport; }
+  TransportRequest transport_request() const override { return options_.exchange.transport; }
 
  private:
   OneBitAdamOptions options_;
 };
 
 }  // namespace
-
-std::vector<std::pair<std::string, std::string>> compression_rows(const OneBitAdamOptions& options,
-                                                                  const RunFacts& run,
-                                                                  int world_size) {
-  const std::string when = describe(options.freeze, run);
-  return {{"1-bit phase",
-           world_size == 1
-               ? fmt::format("nothing to send on one rank; freeze {}", when)
-               : fmt::format("{}; gradient / sqrt(variance) at one bit an element", when)}};
-}
 
 std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options) {
   return std::make_shared<OneBitAdamRecipe>(options);
@@ -73,19 +63,8 @@ std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params) {
   options.adam = read_adam_options(params);
   refuse_arithmetics(params);
   options.freeze = read_freeze_options(params);
-  read_exchange(params, options);
+  options.exchange = read_exchange_options(params);
   return onebit_adam_recipe(options);
-}
-
-void read_exchange(Keys& params, OneBitAdamOptions& options) {
-  params.counts("exp_avg_mask", options.moving_rows,
-                "{tensor name: rows that move}; later rows stay still in the compressed phase");
-  params.fixed("eps_inside_sqrt", false, "eps stands outside the root");
-  params.boolean("cuda_aware", options.transport.cuda_aware,
-                 "hand device memory to MPI directly; no effect on CPUs");
-  params.word("comm_backend_name", options.transport.backend, {"nccl", "mpi"},
-              {"transport between CUDA devices; no effect on CPUs",
-               "NCCL where every rank has a device of its own, else MPI"});
 }
 
 OneBitAdam::OneBitAdam(const OneBitAdamOptions& options, const params::Table& table,
@@ -97,7 +76,7 @@ OneBitAdam::OneBitAdam(const OneBitAdamOptions& options, const params::Table& ta
       rule_(options.adam, table),
       state_(Moments::zeros(table)),
       freeze_rule_(options.freeze, options.adam.beta2, run),
-      still_(table, options.moving_rows),
+      still_(table, options.exchange.moving_rows),
       level_(table, communicator),
       agreement_(buckets_, table.device()),
       exchange_(communicator, buckets_, still_.bitmap(),
@@ -320,7 +299,7 @@ void OneBitAdam::save(params::StateWriter& writer) const {
   writer.scalar("phase", std::string(name_of(phase())));
   writer.scalar("updates", updates_);
   writer.scalar("travels", "gradient");
-  writer.scalar("exp_avg_mask", Json(options_.moving_rows));
+  writer.scalar("exp_avg_mask", Json(options_.exchange.moving_rows));
   freeze_rule_.save(writer);
   rule_.save(writer);
   if (phase() == Phase::kWarmup) return std::get<Moments>(state_).save(writer);
@@ -333,10 +312,10 @@ void OneBitAdam::load(Context&, params::Table&, const params::StateReader& reade
   check_state_name(reader, state_name());
   const bool compressed = reader.scalar("phase") == std::string(name_of(Phase::kCompressed));
   require(
-      !compressed || reader.scalar("exp_avg_mask") == Json(options_.moving_rows),
+      !compressed || reader.scalar("exp_avg_mask") == Json(options_.exchange.moving_rows),
       "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: which rows are "
       "held cannot change after the freeze",
-      Json(options_.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
+      Json(options_.exchange.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
   require(!compressed || !reader.scalar("travels").is_null(),
           "the checkpoint was made in the compressed phase of an older onebit, whose 1-bit Adam "
           "exchanged momentum: go on from a checkpoint of its warm-up (--resume TAG), or start a "

@@ -21,14 +21,13 @@
 // ratio between a rank's squared gradient and the average's.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <string>
 #include <variant>
 #include <vector>
 
 #include "onebit/base/clock.h"
 #include "onebit/optim/adam_rule.h"
+#include "onebit/optim/exchange_options.h"
 #include "onebit/optim/freeze_rule.h"
 #include "onebit/optim/gradient_agreement.h"
 #include "onebit/optim/gradient_signs.h"
@@ -42,10 +41,7 @@ namespace onebit::optim {
 struct OneBitAdamOptions {
   AdamOptions adam;
   FreezeOptions freeze;
-  // exp_avg_mask: maps a tensor to the number of rows that move in the compressed phase; later rows
-  // stay still.
-  std::map<std::string, int64_t> moving_rows;
-  TransportRequest transport;
+  ExchangeOptions exchange;
 };
 
 class OneBitAdam : public Optimizer {
@@ -133,13 +129,6 @@ class OneBitAdam : public Optimizer {
   UpdatePlan plan_;         // of the update that has begun
   GradientSigns exchange_;  // last: its thread uses the members above
 };
-
-// For the table at the start.
-std::vector<std::pair<std::string, std::string>> compression_rows(const OneBitAdamOptions& options,
-                                                                  const RunFacts& run,
-                                                                  int world_size);
-// The keys of all 1-bit optimizers but for those of the moments and of the freeze.
-void read_exchange(Keys& params, OneBitAdamOptions& options);
 
 std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options);
 std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params);

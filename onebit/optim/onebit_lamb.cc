@@ -19,12 +19,12 @@ class OneBitLambRecipe : public OptimizerRecipe {
   std::string describe() const override { return optim::describe(options_.lamb); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
                                                         int world_size) const override {
-    return compression_rows(options_.onebit, run, world_size);
+    return compressed_phase_rows(options_.onebit.freeze, run, world_size);
   }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(options_.onebit.freeze, run);
   }
-  TransportRequest transport_request() const override { return options_.onebit.transport; }
+  TransportRequest transport_request() const override { return options_.onebit.exchange.transport; }
 
  private:
   OneBitLambOptions options_;
@@ -117,7 +117,7 @@ std::shared_ptr<const OptimizerRecipe> read_onebit_lamb(Keys& params) {
   OneBitLambOptions options;
   options.lamb = read_lamb_options(params);
   options.onebit.freeze = read_freeze_options(params);
-  read_exchange(params, options.onebit);
+  options.onebit.exchange = read_exchange_options(params);
   for (const char* key : {"coeff_beta", "factor_max", "factor_min", "factor_threshold"}) {
     params.accepted(key, "corrects DeepSpeed's frozen trust ratios; here they are exact");
   }

@@ -43,7 +43,7 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(with_freeze(options_).freeze, run);
   }
-  TransportRequest transport_request() const override { return options_.onebit.transport; }
+  TransportRequest transport_request() const override { return options_.onebit.exchange.transport; }
 
  private:
   ZeroOneAdamOptions options_;
@@ -272,7 +272,7 @@ std::shared_ptr<const OptimizerRecipe> read_zero_one_adam(Keys& params) {
                  "updates after which the interval between synchronizations doubles");
   params.integer("local_step_clipper", schedule.local_limit, at_least(1),
                  "longest interval between synchronizations, in updates");
-  read_exchange(params, options.onebit);
+  options.onebit.exchange = read_exchange_options(params);
   return zero_one_adam_recipe(options);
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kFreeze = 8;
 
 OneBitAdamOptions onebit_options() {
-  return {.adam = {.weight_decay = 0.01}, .freeze = {.step = kFreeze}, .moving_rows = {}};
+  return {.adam = {.weight_decay = 0.01}, .freeze = {.step = kFreeze}};
 }
 
 // The variants whose arithmetic differs, 1-bit LAMB among them.

@@ -15,8 +15,9 @@ constexpr int64_t kFreeze = 8, kColumns = 96;
 
 std::shared_ptr<const OptimizerRecipe> onebit_recipe(
     const std::map<std::string, int64_t>& moving_rows = {}) {
-  return onebit_adam_recipe(
-      {.adam = {.weight_decay = 0.1}, .freeze = {.step = kFreeze}, .moving_rows = moving_rows});
+  return onebit_adam_recipe({.adam = {.weight_decay = 0.1},
+                             .freeze = {.step = kFreeze},
+                             .exchange = {.moving_rows = moving_rows}});
 }
 
 // "words" comes first: rows from 20 on have no gradient, but row 30 on the last rank alone from

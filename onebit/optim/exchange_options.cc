@@ -1,0 +1,30 @@
+#include "onebit/optim/exchange_options.h"
+
+#include <fmt/format.h>
+
+namespace onebit::optim {
+
+ExchangeOptions read_exchange_options(Keys& params) {
+  ExchangeOptions options;
+  params.counts("exp_avg_mask", options.moving_rows,
+                "{tensor name: rows that move}; later rows stay still in the compressed phase");
+  params.fixed("eps_inside_sqrt", false, "eps stands outside the root");
+  params.boolean("cuda_aware", options.transport.cuda_aware,
+                 "hand device memory to MPI directly; no effect on CPUs");
+  params.word("comm_backend_name", options.transport.backend, {"nccl", "mpi"},
+              {"transport between CUDA devices; no effect on CPUs",
+               "NCCL where every rank has a device of its own, else MPI"});
+  return options;
+}
+
+std::vector<std::pair<std::string, std::string>> compressed_phase_rows(const FreezeOptions& options,
+                                                                       const RunFacts& run,
+                                                                       int world_size) {
+  const std::string when = describe(options, run);
+  return {{"1-bit phase",
+           world_size == 1
+               ? fmt::format("nothing to send on one rank; freeze {}", when)
+               : fmt::format("{}; gradient / sqrt(variance) at one bit an element", when)}};
+}
+
+}  // namespace onebit::optim

@@ -1,0 +1,30 @@
+// What every 1-bit optimizer is told about its exchange.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/base/keys.h"
+#include "onebit/optim/freeze_rule.h"
+#include "onebit/optim/optimizer_recipe.h"
+
+namespace onebit::optim {
+
+struct ExchangeOptions {
+  // exp_avg_mask: maps a tensor to the number of rows that move in the compressed phase; later rows
+  // stay still.
+  std::map<std::string, int64_t> moving_rows;
+  TransportRequest transport;
+};
+
+// Their keys of optimizer.params.
+ExchangeOptions read_exchange_options(Keys& params);
+// The compressed phase in the table at the start, of an optimizer with a freeze.
+std::vector<std::pair<std::string, std::string>> compressed_phase_rows(const FreezeOptions& options,
+                                                                       const RunFacts& run,
+                                                                       int world_size);
+
+}  // namespace onebit::optim
