@@ -39,10 +39,9 @@ void narrow_to_wire(Context& context, ConstView from, View to) {
   const CudaStream& door = CudaStream::of(context);
   with_device_type(to.dtype(), [&](auto tag) {
     using Wire = decltype(tag);
-    convert<<<blocks_of(count, kThreads), kThreads, 0, door.stream()>>>(pointer<float>(from),
-                                                                        pointer<Wire>(to), count);
+    launch("narrow_to_wire", door, blocks_of(count, kThreads), kThreads, convert<float, Wire>,
+           pointer<float>(from), pointer<Wire>(to), count);
   });
-  check_launch("narrow_to_wire");
 }
 
 void widen_from_wire(Context& context, ConstView from, View to) {
@@ -51,10 +50,9 @@ void widen_from_wire(Context& context, ConstView from, View to) {
   const CudaStream& door = CudaStream::of(context);
   with_device_type(from.dtype(), [&](auto tag) {
     using Wire = decltype(tag);
-    convert<<<blocks_of(count, kThreads), kThreads, 0, door.stream()>>>(pointer<Wire>(from),
-                                                                        pointer<float>(to), count);
+    launch("widen_from_wire", door, blocks_of(count, kThreads), kThreads, convert<Wire, float>,
+           pointer<Wire>(from), pointer<float>(to), count);
   });
-  check_launch("widen_from_wire");
 }
 
 void average_on_wire(Context& context, ConstView received, View result) {
@@ -63,11 +61,10 @@ void average_on_wire(Context& context, ConstView received, View result) {
   const CudaStream& door = CudaStream::of(context);
   with_device_type(result.dtype(), [&](auto tag) {
     using Wire = decltype(tag);
-    average<<<blocks_of(elements, kThreads), kThreads, 0, door.stream()>>>(
-        pointer<Wire>(received), elements, ranks, 1.0f / static_cast<float>(ranks),
-        pointer<Wire>(result));
+    launch("average_on_wire", door, blocks_of(elements, kThreads), kThreads, average<Wire>,
+           pointer<Wire>(received), elements, ranks, 1.0f / static_cast<float>(ranks),
+           pointer<Wire>(result));
   });
-  check_launch("average_on_wire");
 }
 
 }  // namespace onebit::comm::cuda

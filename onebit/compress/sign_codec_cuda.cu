@@ -258,9 +258,8 @@ void encode(Context& context, const Encode& args) {
   const Sink sink = sink_of(args);
   if (sink.block_count == 0) return;
   const CudaStream& door = CudaStream::of(context);
-  encode_blocks<<<blocks_of(sink.block_count, kWarpsPerBlock), kThreads, 0, door.stream()>>>(
-      sink, Given{args.values.data<float>()}, args.extras.data<float>());
-  check_launch("encode_blocks");
+  launch("encode_blocks", door, blocks_of(sink.block_count, kWarpsPerBlock), kThreads,
+         encode_blocks, sink, Given{args.values.data<float>()}, args.extras.data<float>());
 }
 
 void average(Context& context, const Average& args) {
@@ -276,9 +275,8 @@ void average(Context& context, const Average& args) {
                         .beta = static_cast<float>(args.step.beta),
                         .weight = static_cast<float>(args.step.weight),
                         .lead = static_cast<float>(args.step.lead)};
-  average_blocks<<<blocks_of(sink.block_count, kWarpsPerBlock), kThreads, 0, door.stream()>>>(
-      sink, source);
-  check_launch("average_blocks");
+  launch("average_blocks", door, blocks_of(sink.block_count, kWarpsPerBlock), kThreads,
+         average_blocks, sink, source);
 }
 
 void decode(Context& context, const Decode& args) {
@@ -293,8 +291,7 @@ void decode(Context& context, const Decode& args) {
                       .still = args.still.data<uint8_t>(),
                       .values = args.values.data<float>(),
                       .extras = args.extras.data<float>()};
-  decode_blocks<<<blocks_of(count, kWarpsPerBlock), kThreads, 0, door.stream()>>>(call);
-  check_launch("decode_blocks");
+  launch("decode_blocks", door, blocks_of(count, kWarpsPerBlock), kThreads, decode_blocks, call);
 }
 
 }  // namespace onebit::compress::cuda

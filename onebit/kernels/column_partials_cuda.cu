@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/kernels/kernel_cuda.h"
 
 namespace onebit::kernels::cuda {
@@ -13,10 +14,14 @@ struct Destinations {
   float* to[DevicePartials::kMaxSums];
 };
 
+struct Ways {
+  float total[kWays][kWarp];
+};
+
 // Block (32, kWays): 32 columns of one sum.
 __global__ void add_partials(const float* partials, int64_t blocks, int64_t columns, int sums,
                              Destinations destinations) {
-  __shared__ float parts[kWays][kWarp];
+  auto& parts = block_shared<Ways>().total;
   const int64_t column = int64_t{blockIdx.x} * kWarp + threadIdx.x;
   const int sum = static_cast<int>(blockIdx.y);
   float* to = destinations.to[sum];
@@ -57,9 +62,8 @@ void DevicePartials::add_to(const std::array<float*, kMaxSums>& destinations) {
   Destinations given;
   std::copy(destinations.begin(), destinations.end(), given.to);
   const dim3 grid(blocks_of(columns_, kWarp), static_cast<unsigned>(sums_));
-  add_partials<<<grid, dim3(kWarp, kWays), 0, door_.stream()>>>(data(), blocks_, columns_, sums_,
-                                                                given);
-  check_launch("add_partials");
+  launch("add_partials", door_, grid, dim3(kWarp, kWays), add_partials, data(), blocks_, columns_,
+         sums_, given);
 }
 
 }  // namespace onebit::kernels::cuda

@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-#include "onebit/device/cuda_check.h"
-#include "onebit/device/cuda_stream.h"
+#include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/kernels/dropout_plan.h"
+#include "onebit/kernels/launch_cuda.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::kernels::cuda {
@@ -60,7 +60,7 @@ __device__ Eight load_eight(const T* from, int64_t count) {
   Eight result;
   if (count >= kEight && is_aligned(from)) {
     alignas(16) T values[kEight];
-    constexpr int kWords = sizeof(values) / sizeof(uint4);
+    constexpr int kWords = kEight * sizeof(T) / sizeof(uint4);
     for (int i = 0; i < kWords; ++i) {
       reinterpret_cast<uint4*>(values)[i] = reinterpret_cast<const uint4*>(from)[i];
     }
@@ -78,7 +78,7 @@ __device__ void store_eight(const Eight& from, T* to, int64_t count) {
   if (count >= kEight && is_aligned(to)) {
     alignas(16) T values[kEight];
     for (int i = 0; i < kEight; ++i) values[i] = narrow<T>(from.lane[i]);
-    constexpr int kWords = sizeof(values) / sizeof(uint4);
+    constexpr int kWords = kEight * sizeof(T) / sizeof(uint4);
     for (int i = 0; i < kWords; ++i) {
       reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(values)[i];
     }
@@ -122,8 +122,12 @@ struct SumsOf {
   T first, second;
 };
 template <typename T>
+struct SumsOfWarps {
+  SumsOf<T> of[kWarp];
+};
+template <typename T>
 __device__ SumsOf<T> block_sums_of(SumsOf<T> mine) {
-  __shared__ SumsOf<T> partial[kWarp];
+  auto& partial = block_shared<SumsOfWarps<T>>().of;
   mine = {warp_sum(mine.first), warp_sum(mine.second)};
   __syncthreads();  // the sums before these have been read
   if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = mine;
@@ -178,10 +182,6 @@ inline unsigned row_threads(int64_t columns, const char* operation) {
   require(columns <= kLargestRow, "{}: rows of {} columns; on CUDA devices at most {} are possible",
           operation, columns, kLargestRow);
   return blocks_of(columns, kEight * kWarp) * kWarp;
-}
-
-inline void check_launch(const char* kernel) {
-  check_cuda(cudaGetLastError(), kernel);
 }
 
 }  // namespace onebit::kernels::cuda

@@ -67,10 +67,9 @@ int64_t beside_bytes(const MatrixProduct& p) {
 void fill(CudaStream& door, const View& operand, bool k_is_inner, bool opposite, uint64_t seed) {
   with_device_type(operand.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    fill_operand<T><<<blocks_of(operand.elements(), kThreads), kThreads, 0, door.stream()>>>(
-        pointer<T>(operand), operand.extent(0), operand.extent(1), k_is_inner, opposite, seed);
+    launch("fill_operand", door, blocks_of(operand.elements(), kThreads), kThreads, fill_operand<T>,
+           pointer<T>(operand), operand.extent(0), operand.extent(1), k_is_inner, opposite, seed);
   });
-  check_launch("fill_operand");
 }
 
 }  // namespace
@@ -120,10 +119,9 @@ uint64_t ProductSample::fingerprint() {
     const int64_t words = memory->size_bytes() / static_cast<int64_t>(sizeof(uint32_t));
     if (words == 0) continue;
     const unsigned blocks = blocks_of(std::min(words, kMostBlocks * kThreads), kThreads);
-    add_fingerprint<<<blocks, kThreads, 0, door_.stream()>>>(
-        reinterpret_cast<const uint32_t*>(memory->data()), words, seed++ << 48,
-        reinterpret_cast<unsigned long long*>(sum_.data()));
-    check_launch("add_fingerprint");
+    launch("add_fingerprint", door_, blocks, kThreads, add_fingerprint,
+           reinterpret_cast<const uint32_t*>(memory->data()), words, seed++ << 48,
+           reinterpret_cast<unsigned long long*>(sum_.data()));
   }
   uint64_t sum = 0;
   door_.download(&sum, sum_.data(), sizeof sum);

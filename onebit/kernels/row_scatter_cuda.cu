@@ -1,5 +1,6 @@
 #include "onebit/kernels/row_scatter_cuda.h"
 
+#include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/kernels/kernel_cuda.h"
 
 namespace onebit::kernels::cuda {
@@ -42,11 +43,15 @@ __device__ void add_rows(const ScatterById& call, int64_t first, const uint16_t*
   }
 }
 
+struct Found {
+  uint16_t matches[kChunk], list[kChunk];
+  uint8_t slots[kChunk];
+  int counts[kWarps + 1], listed;
+};
+
 // A block owns ids [blockIdx.x * ids_per_block, + ids_per_block) and reads all ids.
 __global__ void scatter(ScatterById call) {
-  __shared__ uint16_t matches[kChunk], list[kChunk];
-  __shared__ uint8_t slots[kChunk];
-  __shared__ int counts[kWarps + 1], listed;
+  auto& [matches, list, slots, counts, listed] = block_shared<Found>();
   const int64_t first_id = int64_t{blockIdx.x} * call.ids_per_block;
   const int warp = static_cast<int>(threadIdx.x) / kWarp,
             lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -96,8 +101,8 @@ __global__ void scatter(ScatterById call) {
 void scatter_by_id(CudaStream& door, const ScatterById& call) {
   if (call.rows * call.columns * call.id_count == 0) return;
   ONEBIT_INVARIANT(call.ids_per_block >= 1 && call.ids_per_block <= kWarp);
-  scatter<<<blocks_of(call.id_count, call.ids_per_block), kThreads, 0, door.stream()>>>(call);
-  check_launch("scatter_by_id");
+  launch("scatter_by_id", door, blocks_of(call.id_count, call.ids_per_block), kThreads, scatter,
+         call);
 }
 
 }  // namespace onebit::kernels::cuda

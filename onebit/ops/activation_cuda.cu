@@ -94,10 +94,9 @@ void activation(Context& context, const Activation& a) {
   CudaStream& door = CudaStream::of(context);
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    forward<T><<<blocks_of(count, kThreads * kEight), kThreads, 0, door.stream()>>>(
-        a.kind, pointer<T>(a.x), pointer<T>(a.y), count);
+    launch("activation", door, blocks_of(count, kThreads * kEight), kThreads, forward<T>, a.kind,
+           pointer<T>(a.x), pointer<T>(a.y), count);
   });
-  check_launch("activation");
 }
 
 void activation_backward(Context& context, const ActivationBackward& a) {
@@ -110,11 +109,10 @@ void activation_backward(Context& context, const ActivationBackward& a) {
   const dim3 grid(blocks_of(columns, kThreads * kEight), static_cast<unsigned>(blocks.count));
   with_device_type(a.grad_y.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    backward<T><<<grid, kThreads, 0, door.stream()>>>(
-        a.kind, pointer<T>(a.grad_y), pointer<T>(a.saved), pointer<T>(a.grad_x), rows, columns,
-        blocks.rows_per_block, sums_bias ? partials.data() : nullptr);
+    launch("activation_backward", door, grid, kThreads, backward<T>, a.kind, pointer<T>(a.grad_y),
+           pointer<T>(a.saved), pointer<T>(a.grad_x), rows, columns, blocks.rows_per_block,
+           sums_bias ? partials.data() : nullptr);
   });
-  check_launch("activation_backward");
   if (sums_bias) partials.add_to({a.grad_bias.data<float>()});
 }
 

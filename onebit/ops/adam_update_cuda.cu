@@ -48,9 +48,8 @@ void adam_update(Context& context, const AdamUpdate& a) {
   const DeviceRanges ranges(door, a.ranges);
   const Flat flat{a.value.data<float>(), a.momentum.data<float>(), a.variance.data<float>(),
                   a.gradient.data<float>()};
-  update<<<blocks_of(elements, kThreads * kEight), kThreads, 0, door.stream()>>>(
-      flat, ComputeCopy(a.compute_value), elements, AdamFactors(a), ranges.data(), ranges.count());
-  check_launch("adam_update");
+  launch("adam_update", door, blocks_of(elements, kThreads * kEight), kThreads, update, flat,
+         ComputeCopy(a.compute_value), elements, AdamFactors(a), ranges.data(), ranges.count());
 }
 
 }  // namespace onebit::ops::cuda

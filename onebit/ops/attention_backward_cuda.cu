@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/ops/attention.h"
 #include "onebit/ops/attention_place_cuda.h"
 #include "onebit/ops/attention_plain_cuda.h"
@@ -43,13 +44,13 @@ __device__ void start_keys(QueryShared<T>& shared, const AttentionCall<T>& a, co
   const T* from = a.qkv + a.place(at.first + key, 1, at.head);
   start_load(shared.key[slot], from, 3 * a.hidden, at.length - key);
   start_load(shared.value[slot], from + a.hidden, 3 * a.hidden, at.length - key);
-  end_of_loads();
+  end_copy_group();
 }
 
 // Gradients of the queries: a block a tile of them.
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a) {
-  __shared__ QueryShared<T> shared;
+  auto& shared = block_shared<QueryShared<T>>();
   const TilePlace at(a.starts);
   if (!at.exists()) return;
   const int left = at.length - at.begin;
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a
   Rows16 query, grad;
   float sum[8][4] = {};
   for (int key = 0; key < at.length; key += kTile) {
-    wait_for_loads();
+    wait_for_copies();
     __syncthreads();
     if (key == 0) {  // the queries are where the second tile of keys will be
       query = load_rows(shared.key[1], at.warp, at.lane);
@@ -141,7 +142,7 @@ __device__ void start_queries(KeyShared<T>& shared, const AttentionCall<T>& a, c
              count);
   start_load(shared.grad[slot], a.grad_context + a.mixed_place(at.first + query, at.head), a.hidden,
              count);
-  end_of_loads();
+  end_copy_group();
   const int i = static_cast<int>(threadIdx.x);
   if (i >= kTile) return;
   const int64_t place = at.head * a.rows + at.first + query + i;
@@ -171,7 +172,7 @@ __device__ void key_scores(const KeyShared<T>& shared, const AttentionCall<T>& a
 // Gradients of the keys and values: a block a tile of them.
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads) tiled_keys(AttentionCall<T> a) {
-  __shared__ KeyShared<T> shared;
+  auto& shared = block_shared<KeyShared<T>>();
   const TilePlace at(a.starts);
   if (!at.exists()) return;
   const int left = at.length - at.begin;
@@ -182,7 +183,7 @@ __global__ void __launch_bounds__(kTileThreads) tiled_keys(AttentionCall<T> a) {
   Rows16 key, value;
   float grad_key[8][4] = {}, grad_value[8][4] = {};
   for (int query = 0; query < at.length; query += kTile) {
-    wait_for_loads();
+    wait_for_copies();
     __syncthreads();
     if (query == 0) {  // the keys are where the second tile of queries will be
       key = load_rows(shared.query[1], at.warp, at.lane);
@@ -214,9 +215,8 @@ void run_tiles(CudaStream& door, const AttentionBackward& a, const float* delta)
   call.grad_context = pointer<T>(a.grad_context);
   call.delta = delta;
   call.grad_qkv = pointer<T>(a.grad_qkv);
-  tiled_queries<<<grid, kTileThreads, 0, door.stream()>>>(call);
-  tiled_keys<<<grid, kTileThreads, 0, door.stream()>>>(call);
-  check_launch("tiled_attention_backward");
+  launch("tiled_attention_backward", door, grid, kTileThreads, tiled_queries<T>, call);
+  launch("tiled_attention_backward", door, grid, kTileThreads, tiled_keys<T>, call);
 }
 
 }  // namespace
@@ -229,10 +229,10 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   float* delta = memory.as<float>();
   with_device_type(a.qkv.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    row_products<<<blocks_of(rows * a.heads, kWarps), dim3(kWarp, kWarps), 0, door.stream()>>>(
-        pointer<T>(a.grad_context), pointer<T>(a.context), rows, a.heads, head_size, delta);
+    launch("row_products", door, blocks_of(rows * a.heads, kWarps), dim3(kWarp, kWarps),
+           row_products<T>, pointer<T>(a.grad_context), pointer<T>(a.context), rows, a.heads,
+           head_size, delta);
   });
-  check_launch("row_products");
   if (!suits_tiles(a.qkv, a.grad_context, a.heads)) return plain_attention_backward(door, a, delta);
   if (a.qkv.dtype() == DType::kBF16) return run_tiles<__nv_bfloat16>(door, a, delta);
   run_tiles<__half>(door, a, delta);

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/ops/attention.h"
 #include "onebit/ops/attention_place_cuda.h"
 #include "onebit/ops/attention_plain_cuda.h"
@@ -73,7 +74,7 @@ __device__ void start_keys(Shared<T>& shared, const AttentionCall<T>& a, const T
   const T* from = a.qkv + a.place(at.first + key, 1, at.head);
   start_load(shared.key[slot], from, 3 * a.hidden, count);
   start_load(shared.value[slot], from + a.hidden, 3 * a.hidden, count);
-  end_of_loads();
+  end_copy_group();
 }
 
 template <typename T>
@@ -95,7 +96,7 @@ __device__ void store(const AttentionCall<T>& a, const TilePlace& at, Running& r
 // A block a tile of queries: walks over the tiles of keys, the next one on its way meanwhile.
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads) tiled_forward(AttentionCall<T> a) {
-  __shared__ Shared<T> shared;
+  auto& shared = block_shared<Shared<T>>();
   const TilePlace at(a.starts);
   if (!at.exists()) return;
   start_load(shared.query, a.qkv + a.place(at.first + at.begin, 0, at.head), 3 * a.hidden,
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(kTileThreads) tiled_forward(AttentionCall<T> a
   Rows16 query;
   float context[8][4] = {};
   for (int key = 0; key < at.length; key += kTile) {
-    wait_for_loads();
+    wait_for_copies();
     __syncthreads();
     if (key == 0) query = load_rows(shared.query, at.warp, at.lane);
     if (key + kTile < at.length) start_keys(shared, a, at, key + kTile);
@@ -128,8 +129,7 @@ __global__ void __launch_bounds__(kTileThreads) tiled_forward(AttentionCall<T> a
 template <typename T>
 void run_tiles(CudaStream& door, const Attention& a) {
   const dim3 grid = attention_grid(a.sequence_starts, a.heads, kTile);
-  tiled_forward<<<grid, kTileThreads, 0, door.stream()>>>(attention_call<T>(a));
-  check_launch("tiled_attention");
+  launch("tiled_attention", door, grid, kTileThreads, tiled_forward<T>, attention_call<T>(a));
 }
 
 }  // namespace

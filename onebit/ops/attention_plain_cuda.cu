@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/ops/attention_call_cuda.h"
 
 namespace onebit::ops::cuda {
@@ -13,6 +14,14 @@ namespace {
 
 constexpr int kWarps = 4;  // tokens of a block, a warp each
 constexpr int kMostHead = 256, kParts = kMostHead / kWarp;
+
+// A head of the query and one of its gradient, or a key and a value, for each token of the block.
+struct Heads {
+  float first[kWarps][kMostHead], second[kWarps][kMostHead];
+};
+struct QueryHeads {
+  float query[kWarps][kMostHead];
+};
 
 // What a warp computes about its token first.
 struct Token {
@@ -72,10 +81,10 @@ __device__ float drop_factor(const AttentionCall<T>& a, int64_t row, int head, i
 // A warp a query; a lane a key.
 template <typename T>
 __global__ void forward(AttentionCall<T> a) {
-  __shared__ float queries[kWarps][kMostHead];
+  auto& shared = block_shared<QueryHeads>();
   const Token token(a);
   if (!token.here) return;
-  float* query = queries[threadIdx.y];
+  float* query = shared.query[threadIdx.y];
   load_head(a.qkv + a.place(token.row(), 0, token.head), a.head_size, token.lane, query);
   __syncwarp();
   float maximum = -INFINITY, sum = 0, context[kParts] = {};
@@ -122,10 +131,11 @@ __device__ Pair pair_of(const AttentionCall<T>& a, int64_t query_row, int head, 
 // A warp a query; a lane a key.
 template <typename T>
 __global__ void backward_queries(AttentionCall<T> a) {
-  __shared__ float queries[kWarps][kMostHead], grads[kWarps][kMostHead];
+  auto& shared = block_shared<Heads>();
   const Token token(a);
   if (!token.here) return;
-  float *query = queries[threadIdx.y], *grad = grads[threadIdx.y], sum[kParts] = {};
+  float *query = shared.first[threadIdx.y], *grad = shared.second[threadIdx.y];
+  float sum[kParts] = {};
   load_head(a.qkv + a.place(token.row(), 0, token.head), a.head_size, token.lane, query);
   load_head(a.grad_context + a.mixed_place(token.row(), token.head), a.head_size, token.lane, grad);
   __syncwarp();
@@ -151,10 +161,10 @@ __global__ void backward_queries(AttentionCall<T> a) {
 // A warp a key; a lane a query.
 template <typename T>
 __global__ void backward_keys(AttentionCall<T> a) {
-  __shared__ float keys[kWarps][kMostHead], values[kWarps][kMostHead];
+  auto& shared = block_shared<Heads>();
   const Token token(a);
   if (!token.here) return;
-  float *key = keys[threadIdx.y], *value = values[threadIdx.y];
+  float *key = shared.first[threadIdx.y], *value = shared.second[threadIdx.y];
   float grad_key[kParts] = {}, grad_value[kParts] = {};
   load_head(a.qkv + a.place(token.row(), 1, token.head), a.head_size, token.lane, key);
   load_head(a.qkv + a.place(token.row(), 2, token.head), a.head_size, token.lane, value);
@@ -195,11 +205,11 @@ void check_head(const AttentionCall<T>& call) {
 void plain_attention(CudaStream& door, const Attention& a) {
   const dim3 grid = attention_grid(a.sequence_starts, a.heads, kWarps);
   with_device_type(a.qkv.dtype(), [&](auto tag) {
-    const auto call = attention_call<decltype(tag)>(a);
+    using T = decltype(tag);
+    const auto call = attention_call<T>(a);
     check_head(call);
-    forward<<<grid, dim3(kWarp, kWarps), 0, door.stream()>>>(call);
+    launch("plain_attention", door, grid, dim3(kWarp, kWarps), forward<T>, call);
   });
-  check_launch("plain_attention");
 }
 
 void plain_attention_backward(CudaStream& door, const AttentionBackward& a, const float* delta) {
@@ -211,10 +221,9 @@ void plain_attention_backward(CudaStream& door, const AttentionBackward& a, cons
     call.grad_context = pointer<T>(a.grad_context);
     call.delta = delta;
     call.grad_qkv = pointer<T>(a.grad_qkv);
-    backward_queries<<<grid, dim3(kWarp, kWarps), 0, door.stream()>>>(call);
-    backward_keys<<<grid, dim3(kWarp, kWarps), 0, door.stream()>>>(call);
+    launch("plain_attention_backward", door, grid, dim3(kWarp, kWarps), backward_queries<T>, call);
+    launch("plain_attention_backward", door, grid, dim3(kWarp, kWarps), backward_keys<T>, call);
   });
-  check_launch("plain_attention_backward");
 }
 
 }  // namespace onebit::ops::cuda

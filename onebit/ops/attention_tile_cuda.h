@@ -1,13 +1,20 @@
 // Tiles of 64 tokens by one head of 64 columns in shared memory, and the products of their 16-bit
-// values on tensor cores (mma.sync m16n8k16, from compute capability 8.0 on). For *_cuda.cu only.
+// values on tensor cores (tensor_core_cuda.h). For *_cuda.cu only.
 //
 // A warp owns 16 rows of a product. With g = lane / 4 and t = lane % 4 a thread holds, of a 16 x 8
 // result, elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
 #pragma once
 
+#include "onebit/kernels/tensor_core_cuda.h"
 #include "onebit/ops/attention_call_cuda.h"
 
 namespace onebit::ops::cuda {
+
+using kernels::cuda::load_matrices;
+using kernels::cuda::load_transposed;
+using kernels::cuda::multiply_add;
+using kernels::cuda::Quad;
+using kernels::cuda::start_copy;
 
 inline constexpr int kTile = 64;            // tokens
 inline constexpr int kTileRow = kTile + 8;  // padded: rows of 144 bytes meet different banks
@@ -19,7 +26,7 @@ struct alignas(16) Tile {
   T data[kTile * kTileRow];
 
   __device__ uint32_t address(int row, int column) const {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(data + row * kTileRow + column));
+    return kernels::cuda::shared_address(data + row * kTileRow + column);
   }
 };
 
@@ -32,55 +39,8 @@ __device__ void start_load(Tile<T>& tile, const T* from, int64_t stride, int cou
     const int row = piece / 8, column = piece % 8 * 8;
     const bool exists = row < count;
     const T* source = from + (exists ? row * stride : 0) + column;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(tile.address(row, column)),
-                 "l"(__cvta_generic_to_global(source)), "r"(exists ? 16 : 0)
-                 : "memory");
+    start_copy(tile.address(row, column), source, exists);
   }
-}
-__device__ inline void end_of_loads() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-__device__ inline void wait_for_loads() {
-  asm volatile("cp.async.wait_group 0;" ::: "memory");
-}
-
-// Four 8 x 8 matrices; lane i gives the address of row i % 8 of matrix i / 8.
-struct Quad {
-  uint32_t word[4];
-};
-__device__ inline Quad load_matrices(uint32_t address) {
-  Quad q;
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(q.word[0]), "=r"(q.word[1]), "=r"(q.word[2]), "=r"(q.word[3])
-               : "r"(address)
-               : "memory");
-  return q;
-}
-__device__ inline Quad load_transposed(uint32_t address) {
-  Quad q;
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(q.word[0]), "=r"(q.word[1]), "=r"(q.word[2]), "=r"(q.word[3])
-               : "r"(address)
-               : "memory");
-  return q;
-}
-
-// c (16 x 8) += a (16 x 16) . b (16 x 8).
-__device__ inline void multiply_add(float (&c)[4], const Quad& a, uint32_t b0, uint32_t b1,
-                                    __nv_bfloat16) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "r"(b0), "r"(b1));
-}
-__device__ inline void multiply_add(float (&c)[4], const Quad& a, uint32_t b0, uint32_t b1,
-                                    __half) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a.word[0]), "r"(a.word[1]), "r"(a.word[2]), "r"(a.word[3]), "r"(b0), "r"(b1));
 }
 
 __device__ inline uint32_t packed(float low, float high, __nv_bfloat16) {

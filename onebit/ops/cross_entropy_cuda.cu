@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/kernels/kernel_cuda.h"
 #include "onebit/ops/cross_entropy.h"
 
@@ -23,8 +24,12 @@ __device__ Largest larger(Largest a, Largest b) {
   return second ? b : a;
 }
 
+struct LargestOfWarps {
+  Largest of[kWarp];
+};
+
 __device__ Largest block_largest(Largest mine) {
-  __shared__ Largest partial[kWarp];
+  auto& partial = block_shared<LargestOfWarps>().of;
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
     mine = larger(mine, {__shfl_xor_sync(kAllLanes, mine.value, distance),
                          __shfl_xor_sync(kAllLanes, mine.column, distance)});
@@ -64,10 +69,14 @@ __device__ void write_gradient(T* logits, const Call<T>& a, int target, float ma
   }
 }
 
+struct TargetLogit {
+  float value;
+};
+
 // A block a row. A target outside the classes gives a loss that is not a number.
 template <typename T>
 __global__ void rows(Call<T> a) {
-  __shared__ float of_target;
+  float& of_target = block_shared<TargetLogit>().value;
   const int64_t row = blockIdx.x;
   T* logits = a.logits + row * a.stride;
   const int target = a.targets[row];
@@ -124,9 +133,8 @@ void cross_entropy(Context& context, const CrossEntropy& a) {
                        .losses = a.losses.data<float>(),
                        .correct = a.correct.data<uint8_t>(),
                        .class_weights = a.class_weights.data<float>()};
-    rows<T><<<static_cast<unsigned>(count), kThreads, 0, door.stream()>>>(call);
+    launch("cross_entropy", door, static_cast<unsigned>(count), kThreads, rows<T>, call);
   });
-  check_launch("cross_entropy");
 }
 
 }  // namespace onebit::ops::cuda

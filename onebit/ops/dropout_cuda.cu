@@ -33,10 +33,9 @@ void dropout(Context& context, const DropoutForward& a) {
   const unsigned blocks = blocks_of(rows * ((columns + kEight - 1) / kEight), kThreads);
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    drop<T><<<blocks, kThreads, 0, door.stream()>>>(pointer<T>(a.x), rows, columns, plan,
-                                                    pointer<T>(a.y));
+    launch("dropout", door, blocks, kThreads, drop<T>, pointer<T>(a.x), rows, columns, plan,
+           pointer<T>(a.y));
   });
-  check_launch("dropout");
 }
 
 }  // namespace onebit::ops::cuda

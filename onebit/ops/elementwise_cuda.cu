@@ -50,11 +50,10 @@ void run(Context& context, const ConstView& from, const View& to, const Function
     using From = decltype(from_tag);
     with_device_type(to.dtype(), [&](auto to_tag) {
       using To = decltype(to_tag);
-      transform<From, To, Function><<<blocks, kThreads, 0, door.stream()>>>(
-          pointer<From>(from), pointer<To>(to), count, function);
+      launch("transform", door, blocks, kThreads, transform<From, To, Function>,
+             pointer<From>(from), pointer<To>(to), count, function);
     });
   });
-  check_launch("transform");
 }
 
 }  // namespace
@@ -73,10 +72,9 @@ void fill(Context& context, View x, float value) {
   CudaStream& door = CudaStream::of(context);
   with_device_type(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    fill_with<T><<<blocks_of(count, kThreads * kEight), kThreads, 0, door.stream()>>>(pointer<T>(x),
-                                                                                      count, value);
+    launch("fill", door, blocks_of(count, kThreads * kEight), kThreads, fill_with<T>, pointer<T>(x),
+           count, value);
   });
-  check_launch("fill");
 }
 
 }  // namespace onebit::ops::cuda

@@ -138,12 +138,11 @@ void embedding(Context& context, const Embedding& a) {
   with_types(a.y.dtype(), a.word.dtype(), [&](auto tag, auto table) {
     using T = decltype(tag);
     using W = decltype(table);
-    forward<T, W><<<static_cast<unsigned>(rows), threads, 0, door.stream()>>>(
-        tables_of<W>(a, hidden), a.gamma.template data<float>(), a.beta.template data<float>(),
-        a.epsilon, plan, pointer<T>(a.y),
-        {a.mean.template data<float>(), a.inverse_stddev.template data<float>()});
+    launch("embedding", door, static_cast<unsigned>(rows), threads, forward<T, W>,
+           tables_of<W>(a, hidden), a.gamma.template data<float>(), a.beta.template data<float>(),
+           a.epsilon, plan, pointer<T>(a.y),
+           {a.mean.template data<float>(), a.inverse_stddev.template data<float>()});
   });
-  check_launch("embedding");
 }
 
 void embedding_backward(Context& context, const EmbeddingBackward& a) {
@@ -164,11 +163,11 @@ void embedding_backward(Context& context, const EmbeddingBackward& a) {
   with_types(a.grad_y.dtype(), a.word.dtype(), [&](auto tag, auto table) {
     using T = decltype(tag);
     using W = decltype(table);
-    backward<T, W><<<static_cast<unsigned>(blocks.count), threads, 0, door.stream()>>>(
-        tables_of<W>(a, hidden), pointer<T>(a.grad_y), a.gamma.template data<float>(), statistics,
-        plan, blocks, kSegments + types, grad_sum.template as<float>(), partials.data());
+    launch("embedding_backward", door, static_cast<unsigned>(blocks.count), threads, backward<T, W>,
+           tables_of<W>(a, hidden), pointer<T>(a.grad_y), a.gamma.template data<float>(),
+           statistics, plan, blocks, kSegments + types, grad_sum.template as<float>(),
+           partials.data());
   });
-  check_launch("embedding_backward");
   const float* from = grad_sum.as<float>();
   scatter_by_id(door, {from, a.tokens.data<int32_t>(), rows, hidden, a.grad_word.data<float>(),
                        a.word.extent(0), 32});

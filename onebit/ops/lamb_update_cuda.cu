@@ -94,14 +94,12 @@ void lamb_update(Context& context, const LambUpdate& a) {
   const LambFactors factors(a);
   auto* ratios = a.ratio.data<float>();
   const auto grid = static_cast<unsigned>(blocks);
-  update_moments<<<grid, kLambThreads, 0, door.stream()>>>(flat, factors, tensors, squares);
-  check_launch("update_moments");
-  find_ratios<<<static_cast<unsigned>(tensors.count), kLambThreads, 0, door.stream()>>>(
-      squares, blocks, tensors, a.min_ratio, a.max_ratio, ratios);
-  check_launch("find_ratios");
-  move_values<<<grid, kLambThreads, 0, door.stream()>>>(flat, ComputeCopy(a.compute_value), factors,
-                                                        tensors, ratios, a.learning_rate);
-  check_launch("lamb_update");
+  launch("update_moments", door, grid, kLambThreads, update_moments, flat, factors, tensors,
+         squares);
+  launch("find_ratios", door, static_cast<unsigned>(tensors.count), kLambThreads, find_ratios,
+         squares, blocks, tensors, a.min_ratio, a.max_ratio, ratios);
+  launch("lamb_update", door, grid, kLambThreads, move_values, flat, ComputeCopy(a.compute_value),
+         factors, tensors, ratios, a.learning_rate);
 }
 
 }  // namespace onebit::ops::cuda

@@ -63,10 +63,9 @@ void layer_norm(Context& context, const LayerNorm& a) {
   const unsigned threads = row_threads(hidden, "layer_norm");
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    forward<T><<<static_cast<unsigned>(rows), threads, 0, door.stream()>>>(
-        pointer<T>(a.x), hidden, parameters, pointer<T>(a.y));
+    launch("layer_norm", door, static_cast<unsigned>(rows), threads, forward<T>, pointer<T>(a.x),
+           hidden, parameters, pointer<T>(a.y));
   });
-  check_launch("layer_norm");
 }
 
 void layer_norm_backward(Context& context, const LayerNormBackward& a) {
@@ -80,11 +79,10 @@ void layer_norm_backward(Context& context, const LayerNormBackward& a) {
     using T = decltype(tag);
     const NormSource<T> source{pointer<T>(a.x), pointer<T>(a.y), a.mean.data<float>(),
                                a.inverse_stddev.data<float>(), a.beta.data<float>()};
-    backward<T><<<static_cast<unsigned>(blocks.count), threads, 0, door.stream()>>>(
-        pointer<T>(a.grad_y), source, a.gamma.data<float>(), hidden, blocks, pointer<T>(a.grad_x),
-        partials.data());
+    launch("layer_norm_backward", door, static_cast<unsigned>(blocks.count), threads, backward<T>,
+           pointer<T>(a.grad_y), source, a.gamma.data<float>(), hidden, blocks,
+           pointer<T>(a.grad_x), partials.data());
   });
-  check_launch("layer_norm_backward");
   partials.add_to({a.grad_gamma.data<float>(), a.grad_beta.data<float>()});
 }
 

@@ -1,5 +1,6 @@
 // Matrix products: cuBLASLt where rows are whole multiples of 16 bytes, a plain kernel of ours for
 // the small odd shapes that are not (a classifier of two labels).
+#include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/kernels/cublas_product.h"
 #include "onebit/kernels/kernel_cuda.h"
 #include "onebit/kernels/matrix_product.h"
@@ -22,11 +23,15 @@ struct Operand {
   int64_t row, step;
 };
 
+struct Tiles {
+  float left[kTile][kTile + 1], right[kTile][kTile + 1];
+};
+
 // A block makes a tile of c, a thread an element; sums run over k in order.
 template <typename T, typename Result>
 __global__ void plain_product(Operand<T> a, Operand<T> b, const float* bias, int64_t m, int64_t n,
                               int64_t k, bool accumulate, Result* c) {
-  __shared__ float left[kTile][kTile + 1], right[kTile][kTile + 1];
+  auto& [left, right] = block_shared<Tiles>();
   const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
   const int64_t row = int64_t{blockIdx.y} * kTile + y, column = int64_t{blockIdx.x} * kTile + x;
   float sum = 0;
@@ -49,9 +54,8 @@ void run_plain(CudaStream& door, const MatrixProduct& p) {
   const Operand<T> a{pointer<T>(p.a), p.a_transposed ? 1 : k, p.a_transposed ? m : 1};
   const Operand<T> b{pointer<T>(p.b), p.b_transposed ? 1 : n, p.b_transposed ? k : 1};
   const dim3 grid(blocks_of(n, kTile), blocks_of(m, kTile));
-  plain_product<T, Result><<<grid, dim3(kTile, kTile), 0, door.stream()>>>(
-      a, b, p.bias.data<float>(), m, n, k, p.accumulate, pointer<Result>(p.c));
-  check_launch("plain_product");
+  launch("plain_product", door, grid, dim3(kTile, kTile), plain_product<T, Result>, a, b,
+         p.bias.data<float>(), m, n, k, p.accumulate, pointer<Result>(p.c));
 }
 
 // The bias in c's type, as cuBLASLt reads it. `memory` holds what had to be rounded.

@@ -235,10 +235,9 @@ void onebit_freeze(Context& context, const OnebitFreeze& a) {
   const int64_t elements = a.momentum.elements();
   if (elements == 0) return;
   CudaStream& door = CudaStream::of(context);
-  freeze<<<update_blocks(elements), kThreads, 0, door.stream()>>>(
-      a.momentum.data<float>(), a.variance.data<float>(), a.still.data<uint8_t>(), elements,
-      static_cast<float>(a.variance_factor), static_cast<float>(a.epsilon));
-  check_launch("onebit_freeze");
+  launch("onebit_freeze", door, update_blocks(elements), kThreads, freeze, a.momentum.data<float>(),
+         a.variance.data<float>(), a.still.data<uint8_t>(), elements,
+         static_cast<float>(a.variance_factor), static_cast<float>(a.epsilon));
 }
 
 void onebit_normalize(Context& context, const OnebitNormalize& a) {
@@ -269,9 +268,8 @@ void onebit_normalize(Context& context, const OnebitNormalize& a) {
                        .turn = static_cast<int>(a.turn),
                        .key = a.sketch_key,
                        .alone = a.alone};
-  normalize<<<update_blocks(a.end - a.begin), kThreads, 0, door.stream()>>>(call, ranges.data(),
-                                                                            ranges.count());
-  check_launch("onebit_normalize");
+  launch("onebit_normalize", door, update_blocks(a.end - a.begin), kThreads, normalize, call,
+         ranges.data(), ranges.count());
 }
 
 void onebit_momentum(Context& context, const OnebitMomentum& a) {
@@ -287,8 +285,7 @@ void onebit_momentum(Context& context, const OnebitMomentum& a) {
                       .rest = static_cast<float>(1 - a.beta1),
                       .turn_memory = a.turn_memory,
                       .turn = static_cast<int>(a.turn)};
-  momentum<<<update_blocks(a.end - a.begin), kThreads, 0, door.stream()>>>(call);
-  check_launch("onebit_momentum");
+  launch("onebit_momentum", door, update_blocks(a.end - a.begin), kThreads, momentum, call);
 }
 
 void onebit_step(Context& context, const OnebitStep& a) {
@@ -302,9 +299,8 @@ void onebit_step(Context& context, const OnebitStep& a) {
                   .elements = elements,
                   .rate = static_cast<float>(a.learning_rate),
                   .factor = static_cast<float>(a.momentum_factor)};
-  step<<<update_blocks(elements), kThreads, 0, door.stream()>>>(call, ComputeCopy(a.compute_value),
-                                                                ranges.data(), ranges.count());
-  check_launch("onebit_step");
+  launch("onebit_step", door, update_blocks(elements), kThreads, step, call,
+         ComputeCopy(a.compute_value), ranges.data(), ranges.count());
 }
 
 }  // namespace onebit::ops::cuda

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/kernels/column_partials_cuda.h"
 #include "onebit/kernels/kernel_cuda.h"
 #include "onebit/ops/reduce.h"
@@ -21,8 +22,12 @@ struct Magnitude {
   __device__ static double term(float x) { return fabs(double{x}); }
 };
 
+struct TotalsOfWarps {
+  double of[kThreads / kWarp];
+};
+
 __device__ double block_total(double mine) {
-  __shared__ double partial[kThreads / kWarp];
+  auto& partial = block_shared<TotalsOfWarps>().of;
   mine = warp_sum(mine);
   if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = mine;
   __syncthreads();
@@ -61,11 +66,10 @@ double reduce(Context& context, const ConstView& x) {
       static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMostBlocks));
   const auto memory = door.scratch().take((blocks + 1) * static_cast<int64_t>(sizeof(double)));
   double* partials = memory.as<double>();
-  partial_sums<Kind><<<blocks, kThreads, 0, door.stream()>>>(x.data<float>(), count, partials);
-  check_launch("partial_sums");
-  total_sum<<<1, kThreads, 0, door.stream()>>>(partials, static_cast<int>(blocks),
-                                               partials + blocks);
-  check_launch("total_sum");
+  launch("partial_sums", door, blocks, kThreads, partial_sums<Kind>, x.data<float>(), count,
+         partials);
+  launch("total_sum", door, 1, kThreads, total_sum, partials, static_cast<int>(blocks),
+         partials + blocks);
   double total = 0;
   door.download(&total, partials + blocks, sizeof total);
   return total;
@@ -120,9 +124,9 @@ bool all_finite(Context& context, ConstView x) {
       static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMostBlocks));
   with_device_type(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    look_for_non_finite<T><<<blocks, kThreads, 0, door.stream()>>>(pointer<T>(x), count, found);
+    launch("all_finite", door, blocks, kThreads, look_for_non_finite<T>, pointer<T>(x), count,
+           found);
   });
-  check_launch("all_finite");
   int result = 0;
   door.download(&result, found, sizeof result);
   return result == 0;
@@ -137,10 +141,9 @@ void column_sum(Context& context, const ColumnSum& a) {
   const dim3 grid(blocks_of(columns, kThreads * kEight), static_cast<unsigned>(blocks.count));
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    partial_column_sums<T><<<grid, kThreads, 0, door.stream()>>>(
-        pointer<T>(a.x), rows, columns, blocks.rows_per_block, partials.data());
+    launch("column_sum", door, grid, kThreads, partial_column_sums<T>, pointer<T>(a.x), rows,
+           columns, blocks.rows_per_block, partials.data());
   });
-  check_launch("column_sum");
   partials.add_to({a.sum.data<float>()});
 }
 

@@ -97,9 +97,9 @@ void residual_norm(Context& context, const ResidualNorm& a) {
                           .y = pointer<T>(a.y),
                           .mean = a.mean.data<float>(),
                           .inverse_stddev = a.inverse_stddev.data<float>()};
-    forward<T><<<static_cast<unsigned>(rows), threads, 0, door.stream()>>>(call, hidden, plan);
+    launch("residual_norm", door, static_cast<unsigned>(rows), threads, forward<T>, call, hidden,
+           plan);
   });
-  check_launch("residual_norm");
 }
 
 void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
@@ -120,10 +120,9 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
                            .gamma = a.gamma.data<float>(),
                            .grad_residual = pointer<T>(a.grad_residual),
                            .grad_x = pointer<T>(a.grad_x)};
-    backward<T><<<static_cast<unsigned>(blocks.count), threads, 0, door.stream()>>>(
-        call, hidden, blocks, plan, partials.data());
+    launch("residual_norm_backward", door, static_cast<unsigned>(blocks.count), threads,
+           backward<T>, call, hidden, blocks, plan, partials.data());
   });
-  check_launch("residual_norm_backward");
   partials.add_to(
       {a.grad_gamma.data<float>(), a.grad_beta.data<float>(), a.grad_bias.data<float>()});
 }

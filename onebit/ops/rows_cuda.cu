@@ -50,10 +50,9 @@ bool try_gather(CudaStream& door, const GatherRows& a, int64_t row_bytes) {
   };
   constexpr int64_t kWordBytes = sizeof(Word);
   if (row_bytes % kWordBytes != 0 || !fits(a.x.raw()) || !fits(a.y.raw())) return false;
-  gather<Word><<<static_cast<unsigned>(a.y.extent(0)), kThreads, 0, door.stream()>>>(
-      pointer<Word>(a.x), a.indices.data<int32_t>(), a.x.extent(0), row_bytes / kWordBytes,
-      pointer<Word>(a.y));
-  check_launch("gather_rows");
+  launch("gather_rows", door, static_cast<unsigned>(a.y.extent(0)), kThreads, gather<Word>,
+         pointer<Word>(a.x), a.indices.data<int32_t>(), a.x.extent(0), row_bytes / kWordBytes,
+         pointer<Word>(a.y));
   return true;
 }
 
@@ -76,10 +75,9 @@ void scatter_add_rows(Context& context, const ScatterAddRows& a) {
   CudaStream& door = CudaStream::of(context);
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    scatter_add<T><<<static_cast<unsigned>(rows), kThreads, 0, door.stream()>>>(
-        pointer<T>(a.x), a.indices.data<int32_t>(), a.y.extent(0), columns, pointer<T>(a.y));
+    launch("scatter_add_rows", door, static_cast<unsigned>(rows), kThreads, scatter_add<T>,
+           pointer<T>(a.x), a.indices.data<int32_t>(), a.y.extent(0), columns, pointer<T>(a.y));
   });
-  check_launch("scatter_add_rows");
 }
 
 }  // namespace onebit::ops::cuda

@@ -69,9 +69,8 @@ void span_cross_entropy(Context& context, const SpanCrossEntropy& a) {
                        .write_gradient = a.write_gradient,
                        .gradient_scale = a.gradient_scale,
                        .losses = a.losses.data<float>()};
-    segments<T><<<grid, kWarp, 0, door.stream()>>>(call);
+    launch("span_cross_entropy", door, grid, kWarp, segments<T>, call);
   });
-  check_launch("span_cross_entropy");
 }
 
 }  // namespace onebit::ops::cuda

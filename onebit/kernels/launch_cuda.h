@@ -1,0 +1,25 @@
+// The one place where kernels are launched. For *_cuda.cu only.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <type_traits>
+
+#include "onebit/device/cuda_check.h"
+#include "onebit/device/cuda_stream.h"
+
+namespace onebit::kernels::cuda {
+
+// Queues `kernel` on the stream of `door`. Error: the launch is refused, or work before it failed;
+// `what` names the kernel in the message.
+template <typename... Parameters>
+void launch(const char* what, const CudaStream& door, dim3 grid, dim3 block,
+            void (*kernel)(Parameters...), std::type_identity_t<Parameters>... arguments) {
+  cudaLaunchConfig_t shape{};
+  shape.gridDim = grid;
+  shape.blockDim = block;
+  shape.stream = door.stream();
+  check_cuda(cudaLaunchKernelEx(&shape, kernel, arguments...), what);
+}
+
+}  // namespace onebit::kernels::cuda
