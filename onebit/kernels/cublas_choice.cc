@@ -15,8 +15,9 @@ namespace onebit::kernels::cuda {
 namespace {
 
 constexpr int kCandidates = 8, kRuns = 5;
-constexpr int64_t kMostSampleTokens = 8192;  // the device is full by then
-constexpr double kWorthMeasuring = 0x1p24;   // multiplications
+constexpr int64_t kMostSampleTokens = 8192;          // the device is full by then
+constexpr int64_t kLeastTile = 16, kMostTile = 128;  // of k, in the kernels there are
+constexpr double kWorthMeasuring = 0x1p24;           // multiplications
 
 using Algorithm = cublasLtMatmulAlgo_t;
 using Preference = CublasHandle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
@@ -130,25 +131,62 @@ struct Measured {
   float milliseconds;
 };
 
-// The candidates that give the first one's bits, fastest first.
-std::vector<Measured> measure(CudaStream& door, const MatrixProduct& like,
-                              const std::vector<Algorithm>& candidates) {
-  ProductSample sample(door, like);
+// The numbers of tokens, at most kMostSampleTokens, at which bits are compared; the last is the
+// largest. Where tokens are what is added over, an algorithm takes first what is no whole tile of
+// it, so that tiles of different sizes add alike for some numbers and not for others: there must be
+// one for every remainder that can tell two of them apart.
+std::vector<int64_t> sample_tokens(const MatrixProduct& product, TokenRange tokens) {
+  if (!product.a_transposed) return {std::min(tokens.last, kMostSampleTokens)};
+  const int64_t above = std::max<int64_t>(tokens.last - kMostSampleTokens, 0);
+  const int64_t left_out = (above + kMostTile - 1) / kMostTile * kMostTile;
+  const int64_t last = tokens.last - left_out,
+                first = std::max<int64_t>(tokens.first - left_out, 1);
+  std::vector<int64_t> counts;
+  for (int64_t count = first; count < std::min(last, first + kMostTile); count += kLeastTile) {
+    counts.push_back(count);
+  }
+  counts.push_back(last);
+  return counts;
+}
+
+// Of `known` candidates those that give the bits of the first of all on a sample.
+std::vector<size_t> of_equal_bits(CudaStream& door, ProductSample& sample,
+                                  const std::vector<Algorithm>& candidates,
+                                  const std::vector<size_t>& known) {
   const CublasProblem problem(sample.product(), sample.vector());
-  EventTimer timer(door);
-  std::vector<Measured> equals;
+  std::vector<size_t> equal;
   uint64_t wanted = 0;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    if (cuts_k(candidates[i])) continue;
-    const auto run = [&] { return problem.run(door, candidates[i]); };
+  for (const size_t i : known) {
     sample.clear();
-    const bool runs = run() == CUBLAS_STATUS_SUCCESS;
+    const bool runs = problem.run(door, candidates[i]) == CUBLAS_STATUS_SUCCESS;
     if (!runs && i == 0) break;
     if (!runs) continue;
     const uint64_t bits = sample.fingerprint();
     if (i == 0) wanted = bits;
-    if (bits != wanted) continue;
-    equals.push_back({i, timer.time([&] { check_cublas(run(), "cublasLtMatmul"); })});
+    if (bits == wanted) equal.push_back(i);
+  }
+  return equal;
+}
+
+// The candidates that give the first one's bits, fastest first.
+std::vector<Measured> measure(CudaStream& door, const MatrixProduct& product,
+                              const std::vector<int64_t>& tokens,
+                              const std::vector<Algorithm>& candidates) {
+  std::vector<size_t> equal;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (!cuts_k(candidates[i])) equal.push_back(i);
+  }
+  std::vector<Measured> equals;
+  for (const int64_t count : tokens) {
+    ProductSample sample(door, with_tokens(product, count));
+    equal = of_equal_bits(door, sample, candidates, equal);
+    if (count != tokens.back()) continue;
+    const CublasProblem problem(sample.product(), sample.vector());
+    EventTimer timer(door);
+    for (const size_t i : equal) {
+      const auto run = [&] { check_cublas(problem.run(door, candidates[i]), "cublasLtMatmul"); };
+      equals.push_back({i, timer.time(run)});
+    }
   }
   std::stable_sort(equals.begin(), equals.end(), [](const Measured& x, const Measured& y) {
     return x.milliseconds < y.milliseconds;
@@ -174,7 +212,8 @@ std::optional<Algorithm> choose_algorithm(CudaStream& door, const MatrixProduct&
                                           void* vector, TokenRange tokens) {
   const std::vector<Algorithm> candidates = ask(door, with_tokens(product, tokens.last), vector);
   if (candidates.empty()) return std::nullopt;
-  const MatrixProduct like = with_tokens(product, std::min(tokens.last, kMostSampleTokens));
+  const std::vector<int64_t> sampled = sample_tokens(product, tokens);
+  const MatrixProduct like = with_tokens(product, sampled.back());
   const double multiplications =
       static_cast<double>(like.m()) * static_cast<double>(like.n()) * static_cast<double>(like.k());
   const auto takes = [&](const Algorithm& algorithm) {
@@ -184,7 +223,7 @@ std::optional<Algorithm> choose_algorithm(CudaStream& door, const MatrixProduct&
       !ProductSample::fits(like) || !takes(candidates.front())) {
     return candidates.front();
   }
-  const std::vector<Measured> equals = measure(door, like, candidates);
+  const std::vector<Measured> equals = measure(door, product, sampled, candidates);
   for (const Measured& one : equals) {
     if (one.candidate != 0 && !takes(candidates[one.candidate])) continue;
     log_debug(

@@ -36,7 +36,7 @@ __global__ void fill_operand(T* to, int64_t outer, int64_t inner, bool k_is_inne
   const int64_t p = k_is_inner ? at % inner : at / inner;
   const int64_t other = k_is_inner ? at / inner : at % inner;
   const int64_t half = (k_is_inner ? inner : outer) / 2;
-  const bool second = p >= half;
+  const bool second = half > 0 && p >= half;
   const int64_t twin = second ? (p - half) * kShuffle % half : p;
   const auto number = static_cast<uint64_t>(other * half + twin);
   const float value = random_value(mixed(mixed(number + seed)));
