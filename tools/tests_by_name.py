@@ -35,6 +35,7 @@ TESTS_OF_A_WHOLE = {
     "optim/residual_placement_test": "residuals on another number of ranks",
     "optim/warmup_observation_test": "what is measured at the end of the warm-up",
     "tasks/adamw_golden_test": "twenty steps of PyTorch",
+    "tasks/cuda_training_test": "training on CUDA devices",
 }
 
 # In these floors every header has a test of its name, or is listed here with the test that covers it.

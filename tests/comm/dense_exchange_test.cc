@@ -5,7 +5,10 @@
 #include <cstring>
 
 #include "onebit/base/philox.h"
+#include "onebit/comm/device_communicator.h"
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/device/memory.h"
+#include "onebit/tensor/tensor.h"
 #include "tests/comm/mpi_environment.h"
 
 namespace onebit::comm {
@@ -69,6 +72,30 @@ TEST(MpiDenseExchange, GivesTheBitsOfThreadRanks) {
   Communicator& world = *testing::mpi_world();
   for (const DType wire : {DType::kF32, DType::kBF16}) {
     EXPECT_EQ(average_on(world, 50001, wire), expected_average(world.world_size(), 50001, wire));
+  }
+}
+
+// Two ranks that share a device, through host memory.
+TEST(CudaDenseExchange, GivesTheBitsOfTheCpu) {
+  if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  constexpr Device kFirst{DeviceType::kCuda, 0};
+  for (const DType wire : {DType::kF32, DType::kBF16, DType::kF16}) {
+    for (const int64_t elements : {int64_t{1}, int64_t{5000}}) {
+      const std::vector<float> expected = expected_average(2, elements, wire);
+      run_thread_world(2, [&](Communicator& world) {
+        Context context = Context::cuda(0);
+        const auto staged =
+            make_device_communicator(world.duplicate(), kFirst, DeviceTransport::kStaged);
+        std::vector<float> values = values_of(world.rank(), elements);
+        Tensor there(kFirst, DType::kF32, {elements});
+        copy(there.view(), View::of(values.data(), {elements}));
+        DenseExchange exchange(*staged, Buckets(elements, 3 * kBlockElements * 4), wire);
+        exchange.average(context, there.view());
+        context.synchronize();
+        copy(View::of(values.data(), {elements}), there.view());
+        EXPECT_EQ(values, expected) << name_of(wire) << ", " << elements << " elements";
+      });
+    }
   }
 }
 

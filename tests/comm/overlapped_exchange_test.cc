@@ -8,8 +8,12 @@
 #include <vector>
 
 #include "onebit/comm/dense_exchange.h"
+#include "onebit/comm/device_communicator.h"
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/device/memory.h"
 #include "onebit/device/profile.h"
+#include "onebit/device/staging.h"
+#include "onebit/tensor/tensor.h"
 
 namespace onebit::comm {
 namespace {
@@ -84,6 +88,44 @@ TEST(OverlappedExchange, ReceivesTheSameWhetherBucketsLeaveEarlyOrLate) {
       EXPECT_EQ(rank.overlapped().wire_bytes_sent() > 0, world_size > 1);
     });
   }
+}
+
+// The device has not made the gradients yet when they are announced: work on the exchange's own
+// stream waits for the stream that makes them, and the step for the exchange.
+TEST(CudaOverlappedExchange, ABucketLeavesWhenItsGradientsAreThere) {
+  if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  constexpr Device kFirst{DeviceType::kCuda, 0};
+  run_thread_world(2, [&](Communicator& world) {
+    Context context = Context::cuda(0);
+    const auto staged =
+        make_device_communicator(world.duplicate(), kFirst, DeviceTransport::kStaged);
+    Tensor gradients(kFirst, DType::kF32, {kElements});
+    Staging made(kFirst, kElements * 4), averaged(kFirst, kElements * 4);
+    OverlappedExchange overlapped(*staged, Buckets(kElements, 2 * kBlockElements * 4), kFirst);
+    auto& exchange = overlapped.make<DenseExchange>(DType::kF32);
+    for (int step = 0; step < 3; ++step) {
+      auto* const values = reinterpret_cast<float*>(made.data());
+      for (int64_t i = 0; i < kElements; ++i) {
+        values[i] = static_cast<float>((world.rank() * 2 + 1) * (step + i % 11));
+      }
+      overlapped.begin(context, [&](Context& own, int64_t bucket) {
+        const Range range = overlapped.buckets().range(bucket);
+        exchange.submit(
+            own, bucket,
+            View(gradients.data<float>() + range.begin, DType::kF32, {range.elements()}, kFirst));
+      });
+      made.upload(context, gradients.view().raw(), kElements * 4);
+      overlapped.ready({0, kElements});
+      overlapped.finish(context);
+      averaged.download(context, gradients.view().raw(), kElements * 4);
+      averaged.wait();
+      made.wait();
+      const auto* const got = reinterpret_cast<const float*>(averaged.data());
+      for (int64_t i = 0; i < kElements; ++i) {
+        ASSERT_EQ(got[i], static_cast<float>(2 * (step + i % 11))) << i << " in step " << step;
+      }
+    }
+  });
 }
 
 // What is done to a bucket on the thread of the exchange, and that the step waits for it.

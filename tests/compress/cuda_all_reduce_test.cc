@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "onebit/comm/device_communicator.h"
+#include "onebit/comm/nccl_communicator.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/device/memory.h"
 #include "tests/compress/run_steps.h"
@@ -31,6 +32,25 @@ TEST(CudaAllReduce, GivesTheBitsOfTheCpu) {
       EXPECT_EQ(got.norms.worker_residual, expected.norms.worker_residual);
     });
   }
+}
+
+// The same with a device for each rank and NCCL between them.
+TEST(CudaAllReduce, GivesTheBitsOfTheCpuThroughNccl) {
+  if (memory::cuda_device_count() < 2 || !comm::nccl_is_built()) {
+    GTEST_SKIP() << "needs two CUDA devices and NCCL";
+  }
+  const Plan plan{
+      .elements = 10 * kBlockElements + 528, .still = true, .extras = true, .options = {}};
+  comm::run_thread_world(2, [&](comm::Communicator& world) {
+    const Outcome expected = run_steps(world, plan);
+    const auto on_devices = comm::make_device_communicator(
+        world.duplicate(), {DeviceType::kCuda, world.rank()}, comm::DeviceTransport::kNccl);
+    const Outcome got = run_steps(*on_devices, plan);
+    EXPECT_EQ(got.averages, expected.averages);
+    EXPECT_EQ(got.worker, expected.worker);
+    EXPECT_EQ(got.server, expected.server);
+    EXPECT_EQ(got.extras, expected.extras);
+  });
 }
 
 }  // namespace

@@ -1,0 +1,150 @@
+// Training on CUDA devices: the CPU's losses, the same bits twice, checkpoints that go on on the
+// other kind of device, ranks with a device each.
+#include <gtest/gtest.h>
+
+#include "onebit/comm/device_communicator.h"
+#include "onebit/comm/nccl_communicator.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/device/memory.h"
+#include "onebit/tasks/pretraining_task.h"
+#include "tests/tasks/metrics_lines.h"
+#include "tests/tasks/small_corpus.h"
+
+namespace onebit::tasks {
+namespace {
+
+constexpr const char* kRecipe = R"({
+  "train_batch_size": 8, "train_micro_batch_size_per_gpu": 4, "gradient_clipping": 1.0,
+  "optimizer": {"type": "AdamW", "params": {"lr": 1e-3, "weight_decay": 0.01}},
+  "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 4, "warmup_max_lr": 1e-3}},
+  "model": {"preset": "bert-tiny", "max_position_embeddings": 32},
+  "data": {"sequence_length": 32, "max_predictions_per_sequence": 5},
+  "run": {"steps": 8, "checkpoint_every": 4, "seed": 3}})";
+
+enum class Where { kCpu, kCuda };
+
+class CudaTraining : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+  }
+
+  PretrainingOptions options(const std::string& name, int64_t steps) const {
+    PretrainingOptions options;
+    options.recipe = parse_json(kRecipe, "recipe");
+    options.recipe["run"]["steps"] = steps;
+    options.recipe_place = "recipe";
+    options.data = {{corpus_.train(), 0.0}};
+    options.output = corpus_.folder(name);
+    options.quiet = true;
+    return options;
+  }
+
+  // One rank, or ranks that are threads; on CUDA each has a device, and NCCL between them.
+  static void train(const PretrainingOptions& options, Where where, int ranks = 1) {
+    comm::run_thread_world(ranks, [&](comm::Communicator& world) {
+      if (where == Where::kCpu) {
+        Context context = Context::cpu(1);
+        run_pretraining(context, options, world);
+        return;
+      }
+      Context context = Context::cuda(world.rank());
+      const auto between = comm::make_device_communicator(
+          world.duplicate(), context.device(),
+          ranks > 1 ? comm::DeviceTransport::kNccl : comm::DeviceTransport::kStaged);
+      run_pretraining(context, options, *between);
+    });
+  }
+
+  std::vector<double> losses(const std::string& name) const {
+    return losses_in(corpus_.folder(name));
+  }
+
+  void expect_near(const std::string& name, const std::string& expected, size_t steps) const {
+    const std::vector<double> got = losses(name), wanted = losses(expected);
+    ASSERT_EQ(got.size(), steps);
+    ASSERT_EQ(wanted.size(), steps);
+    for (size_t step = 0; step < steps; ++step) {
+      EXPECT_NEAR(got[step], wanted[step], 1e-4 * wanted[step]) << name << ", step " << step + 1;
+    }
+  }
+
+  std::string model_of(const std::string& name, int step) const {
+    const std::string tag = "global_step" + std::to_string(step);
+    return read_file(corpus_.folder(name) / tag / "model" / "model.safetensors");
+  }
+
+  SmallCorpus corpus_;
+};
+
+TEST_F(CudaTraining, LossesOfFiftyStepsAreTheCpus) {
+  train(options("cpu", 50), Where::kCpu);
+  train(options("cuda", 50), Where::kCuda);
+  expect_near("cuda", "cpu", 50);
+}
+
+TEST_F(CudaTraining, TwoRunsGiveTheSameBits) {
+  for (const char* type : {"", "bf16", "fp16"}) {
+    for (const char* run : {"one", "other"}) {
+      PretrainingOptions given = options(std::string(run) + type, 4);
+      if (*type != 0) given.recipe[type]["enabled"] = true;
+      train(given, Where::kCuda);
+    }
+    EXPECT_EQ(losses(std::string("one") + type), losses(std::string("other") + type)) << type;
+    EXPECT_EQ(model_of(std::string("one") + type, 4), model_of(std::string("other") + type, 4))
+        << type;
+  }
+}
+
+TEST_F(CudaTraining, ResumesOnTheOtherKindOfDevice) {
+  train(options("whole", 8), Where::kCpu);
+  for (const Where first : {Where::kCpu, Where::kCuda}) {
+    const std::string name = first == Where::kCpu ? "from_cpu" : "from_cuda";
+    train(options(name, 4), first);
+    PretrainingOptions rest = options(name, 8);
+    rest.resume = true;
+    train(rest, first == Where::kCpu ? Where::kCuda : Where::kCpu);
+    expect_near(name, "whole", 8);
+  }
+}
+
+TEST_F(CudaTraining, ResumesBitForBit) {
+  train(options("unbroken", 8), Where::kCuda);
+  train(options("broken", 4), Where::kCuda);
+  PretrainingOptions rest = options("broken", 8);
+  rest.resume = true;
+  train(rest, Where::kCuda);
+  EXPECT_EQ(losses("broken"), losses("unbroken"));
+  EXPECT_EQ(model_of("broken", 8), model_of("unbroken", 8));
+}
+
+TEST_F(CudaTraining, OptimizersGiveTheCpusLosses) {
+  for (const char* optimizer :
+       {R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 4}})",
+        R"({"type": "Lamb", "params": {"lr": 1e-3, "weight_decay": 0.01}})"}) {
+    const Json chosen = parse_json(optimizer, "optimizer");
+    const std::string name = chosen.at("type").get<std::string>();
+    for (const Where where : {Where::kCpu, Where::kCuda}) {
+      PretrainingOptions given = options(name + (where == Where::kCpu ? "_cpu" : "_cuda"), 8);
+      given.recipe["optimizer"] = chosen;
+      train(given, where);
+    }
+    expect_near(name + "_cuda", name + "_cpu", 8);
+  }
+}
+
+TEST_F(CudaTraining, RanksOnDevicesOfTheirOwnExchangeThroughNccl) {
+  if (memory::cuda_device_count() < 2 || !comm::nccl_is_built()) {
+    GTEST_SKIP() << "needs two CUDA devices and NCCL";
+  }
+  for (const Where where : {Where::kCpu, Where::kCuda}) {
+    PretrainingOptions given = options(where == Where::kCpu ? "cpu" : "cuda", 8);
+    given.recipe["optimizer"] =
+        parse_json(R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 4}})", "o");
+    train(given, where, 2);
+  }
+  expect_near("cuda", "cpu", 8);
+}
+
+}  // namespace
+}  // namespace onebit::tasks
