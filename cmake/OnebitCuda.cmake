@@ -4,6 +4,18 @@ if(NOT ONEBIT_HAS_CUDA)
   return()
 endif()
 
+# The emulated device needs no toolkit: its headers are found before the project's own, of which two
+# have twins there, and the host's compiler takes the kernels (onebit_compile_kernels).
+if(ONEBIT_CUDA STREQUAL "EMULATED")
+  target_include_directories(onebit_flags BEFORE INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tests/emulated_cuda/include>)
+  set(ONEBIT_CUDA_LIBRARIES onebit_emulated_cuda)
+  set(ONEBIT_HAS_NCCL ON)
+  set(ONEBIT_NCCL_LIBRARY onebit_emulated_cuda)
+  message(NOTICE "onebit: CUDA is emulated on the CPU, for tests only")
+  return()
+endif()
+
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
 endif()
@@ -28,6 +40,7 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
                       "CUDA 12.4 or newer, or build with -DONEBIT_CUDA=OFF")
 endif()
 find_package(CUDAToolkit REQUIRED)
+set(ONEBIT_CUDA_LIBRARIES CUDA::cudart_static CUDA::cublasLt)
 
 # As on the CPU, products and sums are contracted where the code says so, never by the compiler.
 target_compile_options(onebit_warnings INTERFACE

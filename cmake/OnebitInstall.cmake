@@ -6,6 +6,11 @@ add_library(onebit_all INTERFACE)
 set_target_properties(onebit_all PROPERTIES EXPORT_NAME onebit)
 add_library(onebit::onebit ALIAS onebit_all)
 target_link_libraries(onebit_all INTERFACE ${floors})
+# What only runs kernels on the CPU is for nobody to install.
+if(ONEBIT_CUDA STREQUAL "EMULATED")
+  install(CODE "message(FATAL_ERROR \"ONEBIT_CUDA=EMULATED is for tests and is not installed\")")
+  return()
+endif()
 install(TARGETS ${floors} onebit_flags onebit_all EXPORT onebitTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Of the floor `kernels` users see what stands in arguments of operations, of `ops` the contracts.

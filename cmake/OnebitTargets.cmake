@@ -31,9 +31,21 @@ function(onebit_precompile target first)
   endif()
 endfunction()
 
+# Kernels as C++ for the emulated device: bytes are looked at as numbers of other types, as nvcc
+# allows, and its pragmas are for nvcc.
+function(onebit_compile_kernels)
+  foreach(source IN LISTS ARGN)
+    if(ONEBIT_CUDA STREQUAL "EMULATED" AND source MATCHES "\\.cu$")
+      set_source_files_properties(${source} PROPERTIES LANGUAGE CXX
+        COMPILE_OPTIONS "-fno-strict-aliasing;-Wno-unknown-pragmas")
+    endif()
+  endforeach()
+endfunction()
+
 # onebit_floor(name SOURCES a.cc b.cc DEPENDS base device LIBRARIES PkgConfig::x)
 function(onebit_floor name)
   cmake_parse_arguments(FLOOR "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  onebit_compile_kernels(${FLOOR_SOURCES})
   add_library(onebit_${name} STATIC ${FLOOR_SOURCES})
   add_library(onebit::${name} ALIAS onebit_${name})
   set_target_properties(onebit_${name} PROPERTIES EXPORT_NAME ${name})
@@ -48,6 +60,32 @@ endfunction()
 
 # Every test program, and nothing else.
 add_custom_target(onebit_tests)
+
+# The tests that use a device, on the emulated one, once in every schedule: what the others test is
+# the same in every build.
+set(ONEBIT_EMULATED_TESTS device ops comm compress model training tasks emulated_cuda
+  CACHE STRING "The tests that a build with the emulated device has")
+set(ONEBIT_EMULATED_SCHEDULES late eager random:1 CACHE STRING "The schedules they run in")
+set(ONEBIT_EMULATED_ONCE model CACHE STRING "Those that take long and run in the first schedule alone")
+function(onebit_emulated_test name timeout)
+  if(NOT name IN_LIST ONEBIT_EMULATED_TESTS)
+    set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  add_dependencies(onebit_tests test_${name})
+  set(schedules ${ONEBIT_EMULATED_SCHEDULES})
+  if(name IN_LIST ONEBIT_EMULATED_ONCE)
+    list(GET ONEBIT_EMULATED_SCHEDULES 0 schedules)
+  endif()
+  foreach(schedule IN LISTS schedules)
+    string(REPLACE ":" "_" suffix ${schedule})
+    add_test(NAME ${name}_${suffix}
+      COMMAND test_${name} --gtest_filter=*uda*:*CUDA*:*Nccl*:*Staged*:Emulated*)
+    set_tests_properties(${name}_${suffix} PROPERTIES TIMEOUT ${timeout}
+      ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT};ONEBIT_EMULATED_CUDA_SCHEDULE=${schedule};\
+GTEST_OUTPUT=json:${results}/${name}_${suffix}.json")
+  endforeach()
+endfunction()
 
 # onebit_test(text SOURCES ... DEPENDS text [RANKS 2 4] [TIMEOUT 300])
 # Makes test_<name>, run once alone, and once under mpirun for every number in RANKS. Results lie in
@@ -70,8 +108,12 @@ function(onebit_test name)
     set_target_properties(test_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
-  add_dependencies(onebit_tests test_${name})
   set(results ${CMAKE_BINARY_DIR}/test-results)
+  if(ONEBIT_CUDA STREQUAL "EMULATED")
+    onebit_emulated_test(${name} ${TEST_TIMEOUT})
+    return()
+  endif()
+  add_dependencies(onebit_tests test_${name})
   add_test(NAME ${name} COMMAND test_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT}
     ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT};GTEST_OUTPUT=json:${results}/${name}.json")

@@ -8,13 +8,13 @@ run_test() {
     case "$1" in
       --stage)
         case "${2:-}" in
-          release | dev | tsan) stages+=("$2") ;;
-          *) die "--stage takes release, dev or tsan" ;;
+          release | dev | tsan | emulated) stages+=("$2") ;;
+          *) die "--stage takes release, dev, tsan or emulated" ;;
         esac
         shift 2
         ;;
       --all)
-        stages=(release dev tsan)
+        stages=(release dev tsan emulated)
         shift
         ;;
       --cuda)

@@ -1,0 +1,235 @@
+// The functions of NCCL: messages meet where both sides' streams have come to them.
+#include <nccl.h>
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tests/emulated_cuda/device_language.h"
+#include "tests/emulated_cuda/requested_failure.h"
+#include "tests/emulated_cuda/work.h"
+
+namespace emulated_cuda {
+namespace {
+
+struct Group;
+using GroupRef = std::shared_ptr<Group>;
+
+// One message; a side is null until its rank has called.
+struct Message {
+  const void* from = nullptr;
+  void* to = nullptr;
+  size_t sent_bytes = 0, received_bytes = 0;
+  GroupRef sender, receiver;
+  bool moved = false;
+};
+using MessageRef = std::shared_ptr<Message>;
+
+// The ranks that share a unique id.
+struct World {
+  int ranks = 0, joined = 0;
+  std::vector<int> devices;
+  bool duplicate = false, aborted = false;
+  // Between two ranks messages meet in order.
+  std::map<std::pair<int, int>, std::deque<MessageRef>> sent, received;
+};
+
+}  // namespace
+}  // namespace emulated_cuda
+
+struct ncclComm {
+  std::shared_ptr<emulated_cuda::World> world;
+  int rank = 0, device = 0;
+};
+
+namespace emulated_cuda {
+namespace {
+
+// What one rank sends and receives between ncclGroupStart and ncclGroupEnd.
+struct Group {
+  std::shared_ptr<World> world;
+  cudaStream_t stream = nullptr;
+  std::vector<MessageRef> messages;
+  WorkRef work;
+  bool arrived = false;  // its stream has come to it
+
+  bool run() {
+    arrived = true;
+    bool all = true;
+    for (const MessageRef& message : messages) all = move(*message) && all;
+    if (world->aborted) messages.clear();
+    return all || world->aborted;
+  }
+  bool move(Message& message) const {
+    if (message.moved) return true;
+    if (message.sender == nullptr || message.receiver == nullptr) return false;
+    Group& other = message.sender.get() == this ? *message.receiver : *message.sender;
+    // The other device goes on by itself; here somebody must do its work.
+    if (!other.arrived) Machine::one().advance(other.work);
+    if (message.moved) return true;
+    if (!other.arrived) return false;
+    if (message.sent_bytes != message.received_bytes) {
+      fault("NCCL: a message is not as long as its receiver expects");
+    }
+    Machine::one().regions().open(-1);
+    std::memcpy(message.to, message.from, message.sent_bytes);
+    message.moved = true;
+    Machine::one().announce();
+    message.sender = message.receiver = nullptr;  // or they would keep each other
+    return true;
+  }
+};
+
+thread_local int group_depth = 0;
+thread_local GroupRef open_group;
+std::map<uint64_t, std::shared_ptr<World>> worlds;  // with the lock held
+uint64_t last_id = 0;
+
+uint64_t number_of(const ncclUniqueId& id) {
+  uint64_t number = 0;
+  std::memcpy(&number, id.internal, sizeof number);
+  return number;
+}
+
+// The other side's message that waits for this one, or a new one that waits for it.
+MessageRef meet(std::deque<MessageRef>& theirs, std::deque<MessageRef>& ours) {
+  if (theirs.empty()) return ours.emplace_back(std::make_shared<Message>());
+  MessageRef message = theirs.front();
+  theirs.pop_front();
+  return message;
+}
+
+GroupRef group_for(ncclComm_t communicator, cudaStream_t stream) {
+  if (open_group == nullptr) {
+    open_group = std::make_shared<Group>();
+    open_group->world = communicator->world;
+    open_group->stream = stream;
+  }
+  return open_group;
+}
+
+ncclResult_t check_call(ncclComm_t communicator, const void* data, size_t size_bytes, int peer,
+                        cudaStream_t stream) {
+  Machine& machine = Machine::one();
+  const Region* const region = machine.regions().of(data);
+  if (group_depth == 0 || peer < 0 || peer >= communicator->world->ranks) return ncclInvalidUsage;
+  if (region == nullptr || region->device != communicator->device ||
+      static_cast<const char*>(data) + size_bytes > region->begin + region->size_bytes ||
+      machine.device_of(stream) != communicator->device) {
+    return ncclInvalidArgument;
+  }
+  return ncclSuccess;
+}
+
+}  // namespace
+}  // namespace emulated_cuda
+
+using namespace emulated_cuda;
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  if (is_to_fail("ncclGetUniqueId")) return ncclSystemError;
+  const auto lock = Machine::lock();
+  *id = {};
+  const uint64_t number = ++last_id;
+  std::memcpy(id->internal, &number, sizeof number);
+  return ncclSuccess;
+}
+
+// Waits for all ranks, as the real one does.
+ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank) {
+  if (is_to_fail("ncclCommInitRank")) return ncclSystemError;
+  auto lock = Machine::lock();
+  std::shared_ptr<World>& place = worlds[number_of(id)];
+  if (place == nullptr) place = std::make_shared<World>();
+  const std::shared_ptr<World> world = place;
+  world->ranks = ranks;
+  for (const int device : world->devices) world->duplicate |= device == current_device();
+  world->devices.push_back(current_device());
+  ++world->joined;
+  Machine::one().announce();
+  while (world->joined < ranks) Machine::one().pause(lock);
+  if (world->duplicate) return ncclInvalidUsage;  // "Duplicate GPU detected"
+  *communicator = new ncclComm{world, rank, current_device()};
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  const auto lock = Machine::lock();
+  delete communicator;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+  const auto lock = Machine::lock();
+  communicator->world->aborted = true;
+  Machine::one().announce();
+  delete communicator;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error) {
+  if (is_to_fail("ncclCommGetAsyncError")) return ncclSystemError;
+  const auto lock = Machine::lock();
+  *error = communicator->world->aborted ? ncclRemoteError : ncclSuccess;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupStart() {
+  ++group_depth;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  if (group_depth == 0) return ncclInvalidUsage;
+  if (--group_depth > 0) return ncclSuccess;
+  const GroupRef group = std::exchange(open_group, nullptr);
+  if (is_to_fail("ncclGroupEnd")) return ncclSystemError;
+  if (group == nullptr) return ncclSuccess;
+  const auto lock = Machine::lock();
+  group->work = Machine::one().append(group->stream, -1, [group] { return group->run(); });
+  return ncclSuccess;
+}
+
+ncclResult_t ncclSend(const void* data, size_t count, ncclDataType_t, int peer,
+                      ncclComm_t communicator, cudaStream_t stream) {
+  if (is_to_fail("ncclSend")) return ncclSystemError;
+  const auto lock = Machine::lock();
+  const ncclResult_t status = check_call(communicator, data, count, peer, stream);
+  if (status != ncclSuccess) return status;
+  World& world = *communicator->world;
+  const std::pair<int, int> way{communicator->rank, peer};
+  const MessageRef message = meet(world.received[way], world.sent[way]);
+  const GroupRef group = group_for(communicator, stream);
+  message->from = data;
+  message->sent_bytes = count;
+  message->sender = group;
+  group->messages.push_back(message);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclRecv(void* data, size_t count, ncclDataType_t, int peer, ncclComm_t communicator,
+                      cudaStream_t stream) {
+  if (is_to_fail("ncclRecv")) return ncclSystemError;
+  const auto lock = Machine::lock();
+  const ncclResult_t status = check_call(communicator, data, count, peer, stream);
+  if (status != ncclSuccess) return status;
+  World& world = *communicator->world;
+  const std::pair<int, int> way{peer, communicator->rank};
+  const MessageRef message = meet(world.sent[way], world.received[way]);
+  const GroupRef group = group_for(communicator, stream);
+  message->to = data;
+  message->received_bytes = count;
+  message->receiver = group;
+  group->messages.push_back(message);
+  return ncclSuccess;
+}
+
+const char* ncclGetErrorString(ncclResult_t error) {
+  return error == ncclSuccess ? "no error" : "an error of the emulated NCCL";
+}
+const char* ncclGetLastError(ncclComm_t) {
+  return "";
+}

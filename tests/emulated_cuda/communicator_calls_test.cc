@@ -1,0 +1,104 @@
+// The emulated NCCL: ranks that are threads, each with a device.
+#include <gtest/gtest.h>
+#include <nccl.h>
+
+#include <thread>
+
+#include "tests/emulated_cuda/device_memory.h"
+
+namespace emulated_cuda {
+namespace {
+
+int devices() {
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  return count;
+}
+
+// Every rank on the device that `device_of` names; body(rank, communicator, result of the start).
+template <class Body>
+void run_ranks(int ranks, int (*device_of)(int), const Body& body) {
+  ncclUniqueId id{};
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      cudaSetDevice(device_of(rank));
+      ncclComm_t communicator = nullptr;
+      const ncclResult_t started = ncclCommInitRank(&communicator, ranks, id, rank);
+      body(rank, communicator, started);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(EmulatedMessages, RanksExchangeInOrder) {
+  if (devices() < 2) GTEST_SKIP() << "one emulated device";
+  for (const char* schedule : {"late", "eager", "random:4"}) {
+    const InSchedule in(schedule);
+    run_ranks(
+        2, [](int rank) { return rank; },
+        [](int rank, ncclComm_t communicator, ncclResult_t started) {
+          ASSERT_EQ(started, ncclSuccess);
+          {
+            DeviceMemory<int> memory(4, rank);
+            const int values[4] = {rank * 10 + 1, rank * 10 + 2};
+            memory.assign(values);
+            cudaStream_t stream = nullptr;
+            cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+            for (int i = 0; i < 2; ++i) {
+              ncclGroupStart();
+              EXPECT_EQ(ncclSend(memory.data() + i, 4, ncclUint8, 1 - rank, communicator, stream),
+                        ncclSuccess);
+              EXPECT_EQ(
+                  ncclRecv(memory.data() + 2 + i, 4, ncclUint8, 1 - rank, communicator, stream),
+                  ncclSuccess);
+              EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
+            }
+            cudaStreamSynchronize(stream);
+            EXPECT_EQ(memory.values()[2], (1 - rank) * 10 + 1);
+            EXPECT_EQ(memory.values()[3], (1 - rank) * 10 + 2);
+            cudaStreamDestroy(stream);
+          }
+          ncclCommDestroy(communicator);
+        });
+  }
+}
+
+TEST(EmulatedMessages, TwoRanksOnOneDeviceAreRefused) {
+  run_ranks(
+      2, [](int) { return 0; },
+      [](int, ncclComm_t, ncclResult_t started) { EXPECT_EQ(started, ncclInvalidUsage); });
+}
+
+// A rank that is gone: the other one's event is never reached, and an abort frees it.
+TEST(EmulatedMessages, AMessageThatNobodySendsDoesNotArrive) {
+  if (devices() < 2) GTEST_SKIP() << "one emulated device";
+  run_ranks(
+      2, [](int rank) { return rank; },
+      [](int rank, ncclComm_t communicator, ncclResult_t started) {
+        ASSERT_EQ(started, ncclSuccess);
+        if (rank == 1) {
+          ncclCommDestroy(communicator);
+          return;
+        }
+        const DeviceMemory<int> memory(1, rank);
+        cudaStream_t stream = nullptr;
+        cudaEvent_t event = nullptr;
+        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+        cudaEventCreate(&event);
+        ncclGroupStart();
+        ncclRecv(memory.data(), 4, ncclUint8, 1, communicator, stream);
+        ncclGroupEnd();
+        cudaEventRecord(event, stream);
+        for (int i = 0; i < 20; ++i) EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
+        ncclCommAbort(communicator);
+        EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        cudaEventDestroy(event);
+        cudaStreamDestroy(stream);
+        cudaGetLastError();
+      });
+}
+
+}  // namespace
+}  // namespace emulated_cuda

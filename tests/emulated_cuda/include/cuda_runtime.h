@@ -1,0 +1,58 @@
+// What nvcc includes before a .cu file: the host's interface, the device's words, and launches.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tests/emulated_cuda/device_language.h"
+
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+};
+
+namespace emulated_cuda {
+
+inline constexpr size_t kMostParameterBytes = 4096;
+
+// What is known of a kernel's parameters: the values of those that are pointers, and all words of
+// those that are structs, which may be pointers.
+struct ParameterWords {
+  std::vector<const void*> pointers, words;
+
+  template <typename T>
+  void add(const T& parameter) {
+    if constexpr (std::is_pointer_v<T>) {
+      pointers.push_back(parameter);
+    } else {
+      for (size_t at = 0; at + sizeof(void*) <= sizeof(T); at += sizeof(void*)) {
+        const void* word = nullptr;
+        std::memcpy(&word, reinterpret_cast<const char*>(&parameter) + at, sizeof word);
+        words.push_back(word);
+      }
+    }
+  }
+};
+
+cudaError_t launch(const cudaLaunchConfig_t& shape, const ParameterWords& parameters,
+                   std::function<void()> thread);
+
+}  // namespace emulated_cuda
+
+template <typename... Parameters, typename... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* shape, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  static_assert((std::is_trivially_copyable_v<Parameters> && ...));
+  static_assert((sizeof(Parameters) + ... + 0) <= emulated_cuda::kMostParameterBytes);
+  const std::tuple<Parameters...> given(std::forward<Arguments>(arguments)...);
+  emulated_cuda::ParameterWords words;
+  std::apply([&](const auto&... parameter) { (words.add(parameter), ...); }, given);
+  return emulated_cuda::launch(*shape, words, [kernel, given] { std::apply(kernel, given); });
+}

@@ -1,0 +1,33 @@
+// The part of NCCL that onebit uses, over ranks that are threads of one process.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+enum ncclResult_t {
+  ncclSuccess = 0,
+  ncclSystemError = 2,
+  ncclInvalidArgument = 4,
+  ncclInvalidUsage = 5,
+  ncclRemoteError = 6
+};
+enum ncclDataType_t { ncclUint8 = 1 };
+
+struct ncclUniqueId {
+  char internal[128];
+};
+struct ncclComm;
+using ncclComm_t = ncclComm*;
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
+ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank);
+ncclResult_t ncclCommDestroy(ncclComm_t communicator);
+ncclResult_t ncclCommAbort(ncclComm_t communicator);
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error);
+ncclResult_t ncclGroupStart();
+ncclResult_t ncclGroupEnd();
+ncclResult_t ncclSend(const void* data, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t communicator, cudaStream_t stream);
+ncclResult_t ncclRecv(void* data, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t communicator, cudaStream_t stream);
+const char* ncclGetErrorString(ncclResult_t error);
+const char* ncclGetLastError(ncclComm_t communicator);

@@ -1,0 +1,14 @@
+// The emulated device's twin of onebit/kernels/block_shared_cuda.h: found before it.
+#pragma once
+
+#include "tests/emulated_cuda/thread_block.h"
+
+namespace onebit::kernels::cuda {
+
+template <typename T>
+T& block_shared() {
+  static constexpr char kType = 0;
+  return *static_cast<T*>(emulated_cuda::shared_object(&kType, sizeof(T), alignof(T)));
+}
+
+}  // namespace onebit::kernels::cuda

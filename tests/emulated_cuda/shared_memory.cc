@@ -1,0 +1,93 @@
+#include "tests/emulated_cuda/shared_memory.h"
+
+#include <cstring>
+
+#include "tests/emulated_cuda/device_language.h"
+#include "tests/emulated_cuda/thread_block.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace emulated_cuda {
+namespace {
+
+// Between objects, where nothing may be touched.
+constexpr size_t kGapBytes = 64, kAlignmentBytes = 256, kMostObjects = 64;
+constexpr size_t kMemoryBytes = kSharedBytes + kMostObjects * (kGapBytes + kAlignmentBytes);
+
+void forbid([[maybe_unused]] char* from, [[maybe_unused]] size_t size_bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_poison_memory_region(from, size_bytes);
+#endif
+}
+void allow([[maybe_unused]] char* from, [[maybe_unused]] size_t size_bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(from, size_bytes);
+#endif
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory() : memory_(kMemoryBytes + kAlignmentBytes) {
+  const auto address = reinterpret_cast<uintptr_t>(memory_.data());
+  base_ = memory_.data() + (kAlignmentBytes - address % kAlignmentBytes) % kAlignmentBytes;
+  used_bytes_ = kMemoryBytes;
+  clear();
+}
+
+void SharedMemory::clear() {
+  allow(base_, used_bytes_);
+  std::memset(base_, 0xFF, used_bytes_);
+  forbid(base_, used_bytes_);
+  objects_.clear();
+  used_bytes_ = kGapBytes;
+  objects_bytes_ = 0;
+}
+
+void* SharedMemory::object(const void* type, size_t size_bytes, size_t alignment_bytes) {
+  for (const Object& known : objects_) {
+    if (known.type == type) return base_ + known.begin;
+  }
+  const size_t begin = (used_bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+  objects_bytes_ = (objects_bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+  objects_bytes_ += size_bytes;
+  if (objects_bytes_ > kSharedBytes) fault("a block's shared memory is larger than 48 KiB");
+  if (objects_.size() >= kMostObjects) fault("a block has too many objects in shared memory");
+  objects_.push_back({type, begin, size_bytes});
+  used_bytes_ = begin + size_bytes + kGapBytes;
+  allow(base_ + begin, size_bytes);
+  return base_ + begin;
+}
+
+uint32_t SharedMemory::offset(const void* data) const {
+  const auto at = reinterpret_cast<uintptr_t>(data), base = reinterpret_cast<uintptr_t>(base_);
+  if (at < base || at >= base + used_bytes_) fault("an address outside of shared memory");
+  return static_cast<uint32_t>(at - base);
+}
+
+char* SharedMemory::piece(uint32_t at) const {
+  if (at % kPieceBytes != 0) fault("an address in shared memory that is no multiple of 16");
+  for (const Object& object : objects_) {
+    if (at >= object.begin && at + kPieceBytes <= object.begin + object.size_bytes) {
+      return base_ + at;
+    }
+  }
+  fault("16 bytes outside of the objects in shared memory");
+}
+
+uint16_t SharedMemory::half(uint32_t row, int index) const {
+  uint16_t bits = 0;
+  std::memcpy(&bits, piece(row) + 2 * index, sizeof bits);
+  return bits;
+}
+
+void SharedMemory::fill_piece(uint32_t to, int value) {
+  std::memset(piece(to), value, kPieceBytes);
+}
+
+void SharedMemory::write_piece(uint32_t to, const void* from) {
+  std::memcpy(piece(to), from, kPieceBytes);
+}
+
+}  // namespace emulated_cuda
