@@ -15,7 +15,7 @@
 namespace onebit::model {
 namespace {
 
-constexpr int kSteps = 50;
+constexpr size_t kSteps = 50, kStepsOfEachType = 5;
 
 BertConfig small_config() {
   BertConfig config = tiny_config(false);
@@ -59,7 +59,7 @@ struct Trained {
   std::vector<float> values;
 };
 
-Trained train(Context& context, DType compute,
+Trained train(Context& context, DType compute, size_t steps,
               ops::ActivationKind activation = ops::ActivationKind::kGeluErf) {
   BertConfig config = small_config();
   config.activation = activation;
@@ -75,8 +75,8 @@ Trained train(Context& context, DType compute,
   const Tensor variance = Tensor::zeros(context.device(), DType::kF32, flat);
   const std::vector<ops::UpdateRange> ranges{{0, table.size_elements(), 0.01}};
   Trained trained;
-  for (int step = 0; step < kSteps; ++step) {
-    TinyBatch host = random_batch(config, {70, 128, 5, 33}, static_cast<uint64_t>(step));
+  for (size_t step = 0; step < steps; ++step) {
+    TinyBatch host = random_batch(config, {70, 128, 5, 33}, step);
     const Placed placed(context.device(), host);
     model.plan(context, host.limits(), {}, true);
     ops::fill(context, table.gradients(), 0.0f);
@@ -101,7 +101,7 @@ Trained train(Context& context, DType compute,
 TEST(CudaParity, LossesOfFiftyStepsAreTheCpus) {
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   Context cpu = Context::cpu(2), cuda = Context::cuda(0);
-  const Trained expected = train(cpu, DType::kF32), got = train(cuda, DType::kF32);
+  const Trained expected = train(cpu, DType::kF32, kSteps), got = train(cuda, DType::kF32, kSteps);
   for (size_t step = 0; step < kSteps; ++step) {
     EXPECT_NEAR(got.losses[step], expected.losses[step], 1e-4 * expected.losses[step]) << step;
   }
@@ -113,8 +113,8 @@ TEST(CudaParity, TwoRunsGiveTheSameBits) {
   for (const auto activation : {ops::ActivationKind::kGeluErf, ops::ActivationKind::kGeluTanh}) {
     for (const DType compute : {DType::kF32, DType::kBF16, DType::kF16}) {
       Context first = Context::cuda(0), second = Context::cuda(0);
-      const Trained one = train(first, compute, activation);
-      const Trained other = train(second, compute, activation);
+      const Trained one = train(first, compute, kStepsOfEachType, activation);
+      const Trained other = train(second, compute, kStepsOfEachType, activation);
       EXPECT_EQ(one.losses, other.losses) << name_of(compute);
       EXPECT_EQ(one.values, other.values) << name_of(compute);
     }
