@@ -1,0 +1,205 @@
+"""Faults that the tests of the CUDA backend must see: what is taken out, and who must notice."""
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    file: str
+    find: str
+    replace: str
+    program: str        # test_<program> of the build
+    tests: str          # its filter
+    number: int = 1     # which of several places
+    of_several: bool = False
+    compiled: tuple = ()  # the sources to compile where the file is a header
+    schedules: tuple = ()
+
+
+OPS, KERNELS = "onebit/ops/", "onebit/kernels/"
+ATTENTION = "*AttentionTest*uda*"
+FORWARD, BACKWARD = OPS + "attention_cuda.cu", OPS + "attention_backward_cuda.cu"
+PLAIN = OPS + "attention_plain_cuda.cu"
+BOTH = (FORWARD, BACKWARD)
+NORM = (OPS + "layer_norm_cuda.cu",)
+
+
+def ops(name, file, find, replace, tests, **more):
+    return Fault(name, file, find, replace, "ops", tests, **more)
+
+
+def of(number):
+    return {"number": number, "of_several": True}
+
+
+BARRIER = "    __syncthreads();\n"
+
+FAULTS = [
+    # Attention on tensor cores: barriers, copies under way, bounds.
+    ops("attention_barrier", FORWARD, BARRIER, "", ATTENTION),
+    ops("attention_copies_wait", FORWARD, "    wait_for_copies();\n", "", ATTENTION),
+    ops("attention_copies_group", FORWARD, "  end_copy_group();\n", "", ATTENTION),
+    ops("attention_one_slot", FORWARD, "slot = key / kTile % 2;\n  const T* from",
+        "slot = 0;\n  const T* from", ATTENTION),
+    ops("attention_keys_bound", FORWARD, "const bool exists = j * 8 + lane % 4 * 2 + i % 2 < keys;",
+        "const bool exists = true;", ATTENTION),
+    ops("attention_log_sum_bound", FORWARD, "    if (query >= at.length) continue;\n", "", ATTENTION),
+    ops("attention_block_bound", FORWARD, "  if (!at.exists()) return;\n", "", ATTENTION),
+    ops("attention_rows_bound", OPS + "attention_tile_cuda.h", "    if (row < count) {",
+        "    if (true) {", ATTENTION, compiled=BOTH),
+    ops("attention_rows_bound_8", OPS + "attention_tile_cuda.h", "    if (row + 8 < count) {",
+        "    if (true) {", ATTENTION, compiled=BOTH),
+    ops("attention_load_bound", OPS + "attention_tile_cuda.h", "const bool exists = row < count;",
+        "const bool exists = true;", ATTENTION, compiled=BOTH),
+    ops("attention_mask_fence_before", OPS + "attention_place_cuda.h",
+        "    __syncwarp();  // the bits before these have been read\n", "", ATTENTION,
+        compiled=BOTH),
+    ops("attention_mask_fence_after", OPS + "attention_place_cuda.h",
+        "    }\n    __syncwarp();\n", "    }\n", ATTENTION, compiled=BOTH),
+    ops("attention_queries_barrier", BACKWARD, "    wait_for_copies();\n    __syncthreads();\n"
+        "    if (key == 0)", "    wait_for_copies();\n    if (key == 0)", ATTENTION),
+    ops("attention_queries_second_barrier", BACKWARD,
+        "at.warp, at.lane);\n      __syncthreads();\n    }\n    const int slot = key",
+        "at.warp, at.lane);\n    }\n    const int slot = key", ATTENTION),
+    ops("attention_queries_wait", BACKWARD, "    wait_for_copies();\n", "", ATTENTION, **of(1)),
+    ops("attention_queries_bound", BACKWARD, "key + column < at.length ? gradient : 0.0f",
+        "gradient", ATTENTION),
+    ops("attention_key_barrier", BACKWARD, "    wait_for_copies();\n    __syncthreads();\n"
+        "    if (query == 0)", "    wait_for_copies();\n    if (query == 0)", ATTENTION),
+    ops("attention_key_second_barrier", BACKWARD,
+        "at.warp, at.lane);\n      __syncthreads();\n    }\n    const int slot = query",
+        "at.warp, at.lane);\n    }\n    const int slot = query", ATTENTION),
+    ops("attention_key_wait", BACKWARD, "    wait_for_copies();\n", "", ATTENTION, **of(2)),
+    ops("attention_key_mask_fence_before", BACKWARD,
+        "    __syncwarp();  // the bits before these have been read\n", "", ATTENTION),
+    ops("attention_key_mask_fence_after", BACKWARD, "    }\n    __syncwarp();\n", "    }\n",
+        ATTENTION),
+    ops("attention_key_bound", BACKWARD, "i < count ? a.log_sum_exp[place] * kLog2E : INFINITY",
+        "a.log_sum_exp[place] * kLog2E", ATTENTION),
+    ops("plain_attention_fence", PLAIN, "  __syncwarp();\n", "", ATTENTION, **of(1)),
+    ops("plain_attention_queries_fence", PLAIN, "  __syncwarp();\n", "", ATTENTION, **of(2)),
+    ops("plain_attention_keys_fence", PLAIN, "  __syncwarp();\n", "", ATTENTION, **of(3)),
+    ops("plain_attention_bound", PLAIN, "const bool exists = key < token.length;",
+        "const bool exists = true;", ATTENTION),
+    # Sums over blocks, and rows that are no whole eights.
+    ops("block_sums_first_barrier", KERNELS + "kernel_cuda.h",
+        "  __syncthreads();  // the sums before these have been read\n", "", "*LayerNorm*uda*",
+        compiled=NORM),
+    ops("block_sums_second_barrier", KERNELS + "kernel_cuda.h",
+        "partial[threadIdx.x / kWarp] = mine;\n  __syncthreads();\n",
+        "partial[threadIdx.x / kWarp] = mine;\n", "*LayerNorm*uda*", compiled=NORM),
+    ops("load_bound", KERNELS + "kernel_cuda.h",
+        "    if (i < count) result.lane[i] = widen(from[i]);", "    result.lane[i] = widen(from[i]);",
+        "*LayerNorm*uda*", compiled=NORM),
+    ops("store_bound", KERNELS + "kernel_cuda.h",
+        "    if (i < count) to[i] = narrow<T>(from.lane[i]);", "    to[i] = narrow<T>(from.lane[i]);",
+        "*LayerNorm*uda*", compiled=NORM),
+    ops("norm_bound", KERNELS + "norm_cuda.h", "i < count ? row.lane[i] - mean : 0.0f",
+        "row.lane[i] - mean", "*LayerNorm*uda*", compiled=NORM),
+    ops("column_partials_barrier", KERNELS + "column_partials_cuda.cu",
+        "  __syncthreads();\n", "", "*LayerNorm*uda*:*ColumnSum*uda*"),
+    ops("column_partials_bound", KERNELS + "column_partials_cuda.cu",
+        "if (threadIdx.y != 0 || column >= columns) return;", "if (threadIdx.y != 0) return;",
+        "*LayerNorm*uda*:*ColumnSum*uda*"),
+    ops("reduce_barrier", OPS + "reduce_cuda.cu", "  __syncthreads();\n", "", "*ReduceTest*uda*"),
+    ops("cross_entropy_largest_barrier", OPS + "cross_entropy_cuda.cu",
+        "partial[threadIdx.x / kWarp] = mine;\n  __syncthreads();\n",
+        "partial[threadIdx.x / kWarp] = mine;\n", "*CrossEntropyTest*uda*"),
+    ops("cross_entropy_target_barrier", OPS + "cross_entropy_cuda.cu",
+        "  __syncthreads();  // the target's logit has been read\n", "", "*CrossEntropyTest*uda*"),
+    ops("cross_entropy_bound", OPS + "cross_entropy_cuda.cu",
+        "i < kEight && at + i < a.classes; ++i) {\n      best", "i < kEight; ++i) {\n      best",
+        "*CrossEntropyTest*uda*"),
+    ops("span_cross_entropy_fence", OPS + "span_cross_entropy_cuda.cu",
+        "  __syncwarp();  // the target's logit has been read\n", "", "*SpanCrossEntropy*uda*"),
+    ops("product_first_barrier", OPS + "linear_cuda.cu", BARRIER, "", "*LinearTest*uda*", **of(1)),
+    ops("product_second_barrier", OPS + "linear_cuda.cu", BARRIER, "", "*LinearTest*uda*", **of(2)),
+    ops("product_load_bound", OPS + "linear_cuda.cu", "row < m && p + x < k ?", "row < m ?",
+        "*LinearTest*uda*"),
+    ops("product_store_bound", OPS + "linear_cuda.cu",
+        "  if (row >= m || column >= n) return;\n", "", "*LinearTest*uda*"),
+    ops("gather_bound", OPS + "rows_cuda.cu", "i < words; i += kThreads",
+        "i < kThreads; i += kThreads", "*RowsTest*uda*"),
+    ops("embedding_bound", OPS + "embedding_cuda.cu",
+        "    const int64_t token = tokens[row], place = positions[row], type = segments[row];\n"
+        "    const int64_t count = hidden - column;",
+        "    const int64_t token = tokens[row], place = positions[row], type = segments[row];\n"
+        "    const int64_t count = kEight;", "*EmbeddingTest*uda*"),
+    # The embedding gradient's lists.
+    ops("scatter_counts_read_barrier", KERNELS + "row_scatter_cuda.cu",
+        "      __syncthreads();  // counts of the round before have been read\n", "",
+        "*EmbeddingTest*uda*"),
+    ops("scatter_counts_barrier", KERNELS + "row_scatter_cuda.cu",
+        "counts[warp] = __popc(ballot);\n      __syncthreads();\n",
+        "counts[warp] = __popc(ballot);\n", "*EmbeddingTest*uda*"),
+    ops("scatter_matches_barrier", KERNELS + "row_scatter_cuda.cu",
+        "    }\n    __syncthreads();\n    for (int slot", "    }\n    for (int slot",
+        "*EmbeddingTest*uda*"),
+    ops("scatter_listed_barrier", KERNELS + "row_scatter_cuda.cu",
+        "      __syncthreads();\n      if (listed > 0)", "      if (listed > 0)",
+        "*EmbeddingTest*uda*"),
+    ops("scatter_list_read_barrier", KERNELS + "row_scatter_cuda.cu",
+        "first_id + slot);\n      __syncthreads();\n", "first_id + slot);\n", "*EmbeddingTest*uda*"),
+    ops("scatter_rows_bound", KERNELS + "row_scatter_cuda.cu",
+        "row < call.rows ? call.ids[row] - first_id : -1", "call.ids[row] - first_id",
+        "*EmbeddingTest*uda*"),
+    # Optimizers and codecs.
+    ops("adam_bound", OPS + "adam_update_cuda.cu", "  if (at >= elements) return;\n", "",
+        "*AdamUpdateTest*uda*"),
+    ops("onebit_step_bound", OPS + "onebit_update_cuda.cu",
+        "  if (at >= a.elements) return;\n", "", "*OnebitStep*uda*"),
+    ops("onebit_normalize_bound", OPS + "onebit_update_cuda.cu", "const bool here = at < a.end;",
+        "const bool here = true;", "*OnebitNormalize*uda*"),
+    ops("lamb_bound", OPS + "lamb_update_cuda.cu", "count = tensor.end - at;",
+        "count = kEight;", "*LambUpdate*uda*", **of(1)),
+    Fault("codec_sums_bound", "onebit/compress/sign_codec_cuda.cu",
+          "element < sink.elements && (sink.still == nullptr || !bit_at(sink.still, element));",
+          "sink.still == nullptr || !bit_at(sink.still, element);", "compress", "*SignCodec*OnCuda*"),
+    Fault("codec_residual_bound", "onebit/compress/sign_codec_cuda.cu",
+          "    if (element < sink.elements) sink.residual[element] = left;",
+          "    sink.residual[element] = left;", "compress", "*SignCodec*OnCuda*"),
+    Fault("codec_decode_bound", "onebit/compress/sign_codec_cuda.cu",
+          "    if (element >= a.elements) break;\n", "", "compress", "*SignCodec*OnCuda*"),
+    Fault("dense_codec_bound", "onebit/comm/dense_codec_cuda.cu", "  if (i < count) to[i] =",
+          "  to[i] =", "comm", "CudaDenseExchange*"),
+    Fault("dense_average_bound", "onebit/comm/dense_codec_cuda.cu",
+          "  if (i >= elements) return;\n", "", "comm", "CudaDenseExchange*"),
+    ops("ragged_rows_compared", KERNELS + "cublas_choice.cc", "    counts.push_back(count);\n", "",
+        "*RowsThatAreNoWholeTiles*uda*"),
+    # Streams and events.
+    Fault("fill_zero_wait", "onebit/device/memory_cuda.cc",
+          '  check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");\n', "",
+          "device", "*uda*", **of(1)),
+    Fault("copy_wait", "onebit/device/memory_cuda.cc",
+          '  check_cuda(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");\n', "",
+          "device", "*uda*", **of(2)),
+    Fault("copy_beside_wait", "onebit/device/memory_cuda.cc",
+          '  check_cuda(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");\n', "",
+          "device", "*uda*"),
+    ops("download_wait", "onebit/device/cuda_stream.cc", "  synchronize();\n", "",
+        "*ReduceTest*uda*"),
+    Fault("milestone_wait", "onebit/device/cuda_stream.cc",
+          "check_cuda(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(event.get()), 0),\n"
+          '             "cudaStreamWaitEvent");', "static_cast<void>(event);", "device", "*uda*"),
+    Fault("event_wait", "onebit/device/cuda_stream.cc",
+          "  check_cuda(cudaEventSynchronize(static_cast<cudaEvent_t>(event.get())), "
+          '"cudaEventSynchronize");\n', "  static_cast<void>(event);\n", "device", "*uda*"),
+    Fault("batch_model_wait", "onebit/training/device_batch.cc",
+          "  context.wait_for(copies_->milestone());\n", "", "training", "*DeviceBatch*uda*"),
+    Fault("batch_readers_wait", "onebit/training/device_batch.cc",
+          "  copies_->wait_for(slot.read);\n", "", "training", "*DeviceBatch*uda*"),
+    Fault("batch_host_wait", "onebit/training/device_batch.cc",
+          "  slots_[turn_].host.wait();\n", "", "training", "*DeviceBatch*uda*"),
+    Fault("bucket_pack_wait", "onebit/comm/bucket_exchange.cc",
+          "    context.synchronize();  // transports know nothing of streams\n", "", "comm",
+          "Cuda*Exchange*"),
+    Fault("bucket_reduce_wait", "onebit/comm/bucket_exchange.cc",
+          "    reduce(context, in_flight);\n    context.synchronize();\n",
+          "    reduce(context, in_flight);\n", "comm", "Cuda*Exchange*"),
+    Fault("gradients_wait", "onebit/comm/overlapped_exchange.cc",
+          "      context.wait_for(made);\n", "", "comm", "Cuda*Exchange*"),
+    Fault("exchange_end_wait", "onebit/comm/overlapped_exchange.cc",
+          "      own.synchronize();\n", "", "comm", "Cuda*Exchange*"),
+    Fault("nccl_request_wait", "onebit/comm/nccl_communicator.cc",
+          "    if (reached == cudaErrorNotReady) {", "    if (false) {", "comm", "NcclContract*"),
+]

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Seeds one fault after another into the CUDA backend and asks whether a test sees it: a barrier, a
+fence, a wait for an event or a copy, or a check of bounds is taken out (fault_list.py).
+
+Usage: seeded_faults.py BUILD_FOLDER [--only REGEX] [--jobs N]
+       seeded_faults.py --check
+
+BUILD_FOLDER is built with -DONEBIT_CUDA=EMULATED (`./run test --stage emulated`). The tree is not
+touched: a changed copy is compiled and linked before the libraries into a program of its own. Ends
+with a table and status 1 if a fault was seen in no schedule. --check only asks that every fault still
+has its place in the sources.
+"""
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from fault_list import FAULTS
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEDULES = ("late", "random:1", "random:2", "eager")
+TIMEOUT_SECONDS = 300
+
+
+def changed(fault):
+    """The text of the fault's file with the fault; an error if its place is not there once."""
+    text = (ROOT / fault.file).read_text(encoding="utf-8")
+    count = text.count(fault.find)
+    if count < fault.number or (count != 1 and fault.number == 1 and not fault.of_several):
+        raise ValueError(f"{fault.name}: {fault.file} has {fault.find!r} {count} times")
+    at = -1
+    for _ in range(fault.number):
+        at = text.index(fault.find, at + 1)
+    return text[:at] + fault.replace + text[at + len(fault.find):]
+
+
+def check():
+    problems = []
+    for fault in FAULTS:
+        try:
+            changed(fault)
+        except ValueError as error:
+            problems.append(str(error))
+    names = [fault.name for fault in FAULTS]
+    problems += [f"{name}: twice" for name in set(names) if names.count(name) > 1]
+    print("\n".join(problems + [f"{len(FAULTS)} faults, {len(problems)} problems"]))
+    return 1 if problems else 0
+
+
+class Build:
+    """Compiles changed sources and links them into copies of test programs."""
+
+    def __init__(self, folder):
+        self.folder = folder.resolve()
+        commands = json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))
+        self.compile_commands = {str(Path(one["file"]).relative_to(ROOT)): one["command"]
+                                 for one in commands if ROOT in Path(one["file"]).parents}
+
+    def run(self, command):
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, shell=True,
+                              check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{command}\n{done.stdout}{done.stderr}")
+
+    def compile(self, source, place, text_of):
+        """One object of `source`, with the changed files of `place` before those of the tree."""
+        words = shlex.split(self.compile_commands[source])
+        given = place / source
+        if source not in text_of:
+            given = ROOT / source
+        target = place / (Path(source).name + ".o")
+        words[words.index("-o") + 1] = str(target)
+        words[words.index("-c") + 1] = str(given)
+        compiler = next(i for i, word in enumerate(words) if word.startswith("-"))
+        words.insert(compiler, f"-I{place}")
+        # A fault may leave something unused behind.
+        self.run(shlex.join(words + ["-Wno-error"]))
+        return target
+
+    def link(self, program, objects, place):
+        listed = subprocess.run(["ninja", "-t", "commands", f"test_{program}"], cwd=self.folder,
+                                capture_output=True, text=True, check=True).stdout.splitlines()
+        known = f"-o tests/{program}/test_{program}"
+        command = next(line for line in reversed(listed) if known in line)
+        target = place / f"test_{program}"
+        extra = " ".join(str(one) for one in objects)
+        self.run(command.replace(known, f"-o {target} {extra}", 1))
+        return target
+
+    def with_fault(self, fault):
+        place = self.folder / "faults" / fault.name
+        place.mkdir(parents=True, exist_ok=True)
+        copy = place / fault.file
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(changed(fault), encoding="utf-8")
+        sources = fault.compiled or (fault.file,)
+        objects = [self.compile(source, place, {fault.file}) for source in sources]
+        return self.link(fault.program, objects, place)
+
+
+def fails(program, filter_text, schedule):
+    """Whether the tests notice, in one line; the empty string if they pass."""
+    environment = dict(os.environ, ONEBIT_EMULATED_CUDA_SCHEDULE=schedule)
+    try:
+        done = subprocess.run([program, f"--gtest_filter={filter_text}"], env=environment,
+                              capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return "does not end"
+    if "[  PASSED  ] 0 tests" in done.stdout or "Running 0 tests" in done.stdout:
+        raise RuntimeError(f"{program}: no test matches {filter_text}")
+    if done.returncode == 0:
+        return ""
+    for line in done.stderr.splitlines():
+        if line.startswith("emulated device:"):
+            return line
+    return "a test fails" if done.returncode > 0 else f"ends with signal {-done.returncode}"
+
+
+def seen_in(build, fault):
+    """(name, schedule or None, how, seconds)"""
+    started = time.monotonic()
+    program = build.with_fault(fault)
+    found, how = None, ""
+    for schedule in fault.schedules or SCHEDULES:
+        how = fails(program, fault.tests, schedule)
+        if how:
+            found = schedule
+            break
+    program.unlink()
+    return fault, found, how, time.monotonic() - started
+
+
+def run(folder, pattern, jobs):
+    build = Build(folder)
+    chosen = [fault for fault in FAULTS if re.search(pattern, fault.name)]
+    for program, tests in sorted({(fault.program, fault.tests) for fault in chosen}):
+        how = fails(build.folder / "tests" / program / f"test_{program}", tests, "late")
+        if how:
+            print(f"{program} {tests} fails without any fault: {how}")
+            return 1
+    missed = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        for fault, schedule, how, seconds in pool.map(lambda one: seen_in(build, one), chosen):
+            missed += schedule is None
+            print(f"{fault.name:34} {schedule or 'NOT SEEN':9} {seconds:6.1f} s  {how[:110]}",
+                  flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} faults seen")
+    return 1 if missed else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    if options.check:
+        return check()
+    if options.folder is None:
+        parser.error("BUILD_FOLDER is missing")
+    return run(options.folder, options.only, options.jobs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
