@@ -264,6 +264,11 @@ void check_device_buffers(Communicator& world) {
   const DeviceBytes sent(world.device(), message(world.rank(), 4, 999));
   world.broadcast(sent.span(), 0);
   EXPECT_EQ(sent.host(), message(0, 4, 999));
+  // What the transport reads has been written, whatever its stream.
+  DeviceBytes cleared(world.device(), message(world.rank(), 5, 999));
+  if (world.rank() == 0) cleared.buffer.fill_zero();
+  world.broadcast(cleared.span(), 0);
+  EXPECT_EQ(cleared.host(), std::vector<std::byte>(999));
 }
 
 // Host memory goes past the device's transport, so this half needs no device.

@@ -7,8 +7,8 @@ Usage: seeded_faults.py BUILD_FOLDER [--only REGEX] [--jobs N]
 
 BUILD_FOLDER is built with -DONEBIT_CUDA=EMULATED (`./run test --stage emulated`). The tree is not
 touched: a changed copy is compiled and linked before the libraries into a program of its own. Ends
-with a table and status 1 if a fault was seen in no schedule. --check only asks that every fault still
-has its place in the sources.
+with a table and status 1 if a fault was seen in no schedule. --check only asks that every fault
+still has its place in the sources.
 """
 import argparse
 import json
@@ -108,11 +108,12 @@ def fails(program, filter_text, schedule):
     """Whether the tests notice, in one line; the empty string if they pass."""
     environment = dict(os.environ, ONEBIT_EMULATED_CUDA_SCHEDULE=schedule)
     try:
-        done = subprocess.run([program, f"--gtest_filter={filter_text}"], env=environment,
-                              capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+        done = subprocess.run([program, f"--gtest_filter={filter_text}", "--gtest_fail_fast"],
+                              env=environment, capture_output=True, text=True,
+                              timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return "does not end"
-    if "[  PASSED  ] 0 tests" in done.stdout or "Running 0 tests" in done.stdout:
+    if "Running 0 tests" in done.stdout:
         raise RuntimeError(f"{program}: no test matches {filter_text}")
     if done.returncode == 0:
         return ""
@@ -125,14 +126,17 @@ def fails(program, filter_text, schedule):
 def seen_in(build, fault):
     """(name, schedule or None, how, seconds)"""
     started = time.monotonic()
-    program = build.with_fault(fault)
     found, how = None, ""
-    for schedule in fault.schedules or SCHEDULES:
-        how = fails(program, fault.tests, schedule)
-        if how:
-            found = schedule
-            break
-    program.unlink()
+    try:
+        program = build.with_fault(fault)
+        for schedule in fault.schedules or SCHEDULES:
+            how = fails(program, fault.tests, schedule)
+            if how:
+                found = schedule
+                break
+        program.unlink()
+    except RuntimeError as error:
+        how = f"cannot be tried: {error}"
     return fault, found, how, time.monotonic() - started
 
 

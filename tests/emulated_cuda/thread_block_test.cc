@@ -225,6 +225,15 @@ TEST(EmulatedThreadsDeathTest, MemoryBesideAnAllocationIsGuarded) {
   EXPECT_DEATH(run(1, 1, write_at, memory.data(), -1), "beside an allocation|use-after-poison");
 }
 
+__global__ void add_zero_at(float* to, int64_t index) {
+  to[index] += 0;
+}
+
+TEST(EmulatedThreadsDeathTest, EvenAddingZeroBesideAnAllocationShows) {
+  const DeviceMemory<float> memory(size_t{10});
+  EXPECT_DEATH(run(1, 1, add_zero_at, memory.data(), 10), "beside an allocation|use-after-poison");
+}
+
 TEST(EmulatedThreads, LaunchesADeviceRefusesAreErrors) {
   const DeviceMemory<int> to(size_t{1});
   for (const auto& [grid, block] : std::vector<std::pair<dim3, dim3>>{

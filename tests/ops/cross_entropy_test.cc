@@ -30,7 +30,10 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
     std::vector<int32_t> targets;
     for (int64_t i = 0; i < rows; ++i) targets.push_back(static_cast<int32_t>(i * 31 % classes));
     targets[1] = kIgnoredTarget;
-    logits(2, targets[2]) = 16;  // the largest: correct
+    logits(2, targets[2]) = 16;                                // the largest: correct
+    for (int64_t j = 0; j < classes; ++j) logits(3, j) -= 40;  // a zero would win
+    logits(3, targets[3]) = -20;
+    logits = rounded(logits, dtype());
     const auto wanted = reference::cross_entropy(logits, classes, targets);
     const Tensor on_logits = upload(logits), on_targets = upload_values(targets, {rows});
     const Tensor losses = zeros_f32({rows});
@@ -63,6 +66,7 @@ TEST_P(CrossEntropyTest, LossAndGradient) {
       EXPECT_EQ(flags[size_t(i)], best ? 1 : 0) << i;
     }
     EXPECT_EQ(flags[2], 1);
+    EXPECT_EQ(flags[3], 1);
   }
 }
 
