@@ -165,6 +165,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   const auto lock = Machine::lock();
   communicator->world->aborted = true;
+  communicator->world->sent.clear();  // nobody comes for them
+  communicator->world->received.clear();
   Machine::one().announce();
   delete communicator;
   return ncclSuccess;

@@ -24,7 +24,7 @@ char guard_at(const char* at) {
 void write_guard(char* begin) {
   for (char* at = begin; at < begin + kGuardBytes; ++at) *at = guard_at(at);
 }
-bool is_guard(const char* begin) {
+[[maybe_unused]] bool is_guard(const char* begin) {
   for (const char* at = begin; at < begin + kGuardBytes; ++at) {
     if (*at != guard_at(at)) return false;
   }
