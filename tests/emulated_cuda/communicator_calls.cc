@@ -1,6 +1,7 @@
 // The functions of NCCL: messages meet where both sides' streams have come to them.
 #include <nccl.h>
 
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -14,6 +15,8 @@
 
 namespace emulated_cuda {
 namespace {
+
+constexpr std::chrono::seconds kLongestStart{30};
 
 struct Group;
 using GroupRef = std::shared_ptr<Group>;
@@ -138,7 +141,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-// Waits for all ranks, as the real one does.
+// Waits for all ranks, as the real one does; those of other processes never come.
 ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank) {
   if (is_to_fail("ncclCommInitRank")) return ncclSystemError;
   auto lock = Machine::lock();
@@ -150,7 +153,11 @@ ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId 
   world->devices.push_back(current_device());
   ++world->joined;
   Machine::one().announce();
-  while (world->joined < ranks) Machine::one().pause(lock);
+  const auto limit = std::chrono::steady_clock::now() + kLongestStart;
+  while (world->joined < ranks) {
+    if (std::chrono::steady_clock::now() > limit) return ncclSystemError;
+    Machine::one().pause(lock);
+  }
   if (world->duplicate) return ncclInvalidUsage;  // "Duplicate GPU detected"
   *communicator = new ncclComm{world, rank, current_device()};
   return ncclSuccess;
