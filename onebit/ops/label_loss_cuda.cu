@@ -74,9 +74,8 @@ void label_loss(Context& context, const LabelLoss& a) {
                        .write_gradient = a.write_gradient,
                        .gradient_scale = a.gradient_scale,
                        .losses = a.losses.data<float>()};
-    rows<T><<<static_cast<unsigned>(count), kWarp, 0, door.stream()>>>(call);
+    launch("label_loss", door, static_cast<unsigned>(count), kWarp, rows<T>, call);
   });
-  check_launch("label_loss");
 }
 
 }  // namespace onebit::ops::cuda

@@ -105,14 +105,12 @@ void onebit_lamb_squares(Context& context, const OnebitLambSquares& a) {
   const auto memory = door.scratch().take(parts.count * static_cast<int64_t>(sizeof(Squares)));
   auto* squares = memory.as<Squares>();
   if (parts.count > 0) {
-    part_squares<<<static_cast<unsigned>(parts.count), kLambThreads, 0, door.stream()>>>(
-        a.value.data<float>(), a.momentum.data<float>(), tensors.tensors().all, parts,
-        static_cast<float>(a.momentum_factor), squares);
-    check_launch("part_squares");
+    launch("part_squares", door, static_cast<unsigned>(parts.count), kLambThreads, part_squares,
+           a.value.data<float>(), a.momentum.data<float>(), tensors.tensors().all, parts,
+           static_cast<float>(a.momentum_factor), squares);
   }
-  tensor_squares<<<static_cast<unsigned>(a.tensors.size()), kLambThreads, 0, door.stream()>>>(
-      squares, parts, a.squares.data<double>());
-  check_launch("onebit_lamb_squares");
+  launch("onebit_lamb_squares", door, static_cast<unsigned>(a.tensors.size()), kLambThreads,
+         tensor_squares, squares, parts, a.squares.data<double>());
 }
 
 void onebit_lamb_step(Context& context, const OnebitLambStep& a) {
@@ -126,9 +124,8 @@ void onebit_lamb_step(Context& context, const OnebitLambStep& a) {
                   .learning_rate = a.learning_rate,
                   .factor = static_cast<float>(a.momentum_factor)};
   const auto grid = static_cast<unsigned>(a.tensors.back().end_block());
-  step<<<grid, kLambThreads, 0, door.stream()>>>(call, ComputeCopy(a.compute_value),
-                                                 tensors.tensors());
-  check_launch("onebit_lamb_step");
+  launch("onebit_lamb_step", door, grid, kLambThreads, step, call, ComputeCopy(a.compute_value),
+         tensors.tensors());
 }
 
 }  // namespace onebit::ops::cuda

@@ -14,7 +14,7 @@ run_test() {
         shift 2
         ;;
       --all)
-        stages=(release dev tsan emulated)
+        stages=(release dev tsan)
         shift
         ;;
       --cuda)
