@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Pre-trains one model with Adam and with 1-bit Adam, or with LAMB and 1-bit LAMB, in pairs from the
-same seed and samples, at several numbers of ranks, and writes what came of it: tables (Markdown) and
+"""Pre-trains one model with Adam and with 1-bit Adam or 0/1 Adam, or with LAMB and 1-bit LAMB, in pairs
+from the same seed and samples, at several numbers of ranks, and writes what came of it: tables (Markdown) and
 a picture (SVG).
 
     bench/compression_study.py --program build/onebit --data corpus/ --valid valid/ --output study/
@@ -33,6 +33,7 @@ def optimizers(steps, rate):
         "adam": named("AdamW"),
         "10%": named("OneBitAdam", freeze_step=steps // 10),
         "auto": named("OneBitAdam", freeze_step="auto"),
+        "01": named("ZeroOneAdam", var_freeze_step=steps // 10, local_step_scaler=steps // 3),
         "lamb": named("Lamb"),
         "lamb10%": named("OneBitLamb", freeze_step=steps // 10),
         "lambauto": named("OneBitLamb", freeze_step="auto"),
@@ -235,7 +236,7 @@ def main():
                         help="model, data, schedule and batch; its optimizer gives the learning rate")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--runs", nargs="+", default=["adam", "10%", "auto"],
-                        help="of adam, 10%%, auto, lamb, lamb10%%, lambauto; each also with -clip (in "
+                        help="of adam, 10%%, auto, 01, lamb, lamb10%%, lambauto; each also with -clip (in "
                              "the compressed phase by bucket) or -clip-exact behind it")
     parser.add_argument("--lamb-rate", type=float, default=0.01, help="learning rate of LAMB")
     parser.add_argument("--seeds", type=int, nargs="+", default=[42, 2, 3, 4, 5])

@@ -19,7 +19,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/onebit DESTINATION ${CMAKE_INSTALL_INCLU
         REGEX "/onebit/kernels$" EXCLUDE
         REGEX "/onebit/ops/(attention|adam_update|lamb_update)_[^/]*$" EXCLUDE
         PATTERN "*_inl.h" EXCLUDE)
-install(FILES onebit/kernels/blocks.h onebit/kernels/dropout.h onebit/kernels/update_range.h
+install(FILES onebit/kernels/blocks.h onebit/kernels/dropout.h onebit/kernels/lamb_tensor.h
+              onebit/kernels/update_range.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/onebit/kernels)
 install(EXPORT onebitTargets NAMESPACE onebit:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/onebit)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/onebitConfig.cmake.in
