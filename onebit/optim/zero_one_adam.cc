@@ -33,12 +33,12 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
   std::string describe() const override { return optim::describe(options_.onebit.adam); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
                                                         int world_size) const override {
-    if (world_size == 1) return {{"exchange", "nothing to send on one rank"}};
+    if (world_size == 1) return {{"updates", "nothing to send on one rank"}};
     const ZeroOneCounts counts = count_exchanges(options_.schedule, run.total_steps);
-    return {{"exchange",
-             fmt::format("of {} updates {} average gradients, {} exchange one bit an element, {} "
-                         "nothing",
-                         run.total_steps, counts.dense, counts.one_bit, counts.nothing)}};
+    return {
+        {"updates", fmt::format("of {}, {} average gradients, {} exchange one bit an element, {} "
+                                "nothing",
+                                run.total_steps, counts.dense, counts.one_bit, counts.nothing)}};
   }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(with_freeze(options_).freeze, run);
