@@ -96,7 +96,8 @@ bool is_this_machine(const std::string& name) {
 
 Words words_on(const Agent& agent, const std::string& host, const Words& command,
                const std::string& folder) {
-  const std::string line = fmt::format("cd {} && exec {}", quoted(folder), shell_line(command));
+  const std::string line =
+      fmt::format("cd {} && exec {}", shell_quoted(folder), shell_line(command));
   const bool here = agent.is_default ? is_this_machine(host) : is_loopback(host);
   if (here) return {"sh", "-c", line};
   Words words = agent.words;

@@ -16,7 +16,7 @@ bool is_plain(char letter) {
 
 }  // namespace
 
-std::string quoted(std::string_view word) {
+std::string shell_quoted(std::string_view word) {
   if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return std::string(word);
   std::string text = "'";
   for (const char letter : word) {
@@ -33,7 +33,7 @@ std::string shell_line(const Words& words) {
   std::string line;
   for (const std::string& word : words) {
     if (!line.empty()) line += ' ';
-    line += quoted(word);
+    line += shell_quoted(word);
   }
   return line;
 }

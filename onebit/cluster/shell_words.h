@@ -10,7 +10,7 @@ namespace onebit::cluster {
 using Words = std::vector<std::string>;
 
 // The word in quotes, if a shell would read it differently without.
-std::string quoted(std::string_view word);
+std::string shell_quoted(std::string_view word);
 // The words, quoted, with a space between two.
 std::string shell_line(const Words& words);
 // Splits at blanks; 'quoted', "quoted" and \escaped characters as in a shell, nothing is expanded.

@@ -9,11 +9,11 @@ namespace onebit::cluster {
 namespace {
 
 TEST(ShellWords, AreQuotedWhereAShellWouldReadThemDifferently) {
-  EXPECT_EQ(quoted("a/b-c_1.json"), "a/b-c_1.json");
-  EXPECT_EQ(quoted(""), "''");
-  EXPECT_EQ(quoted("two words"), "'two words'");
-  EXPECT_EQ(quoted("it's"), "'it'\\''s'");
-  EXPECT_EQ(quoted("$HOME"), "'$HOME'");
+  EXPECT_EQ(shell_quoted("a/b-c_1.json"), "a/b-c_1.json");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("two words"), "'two words'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quoted("$HOME"), "'$HOME'");
   EXPECT_EQ(shell_line({"run", "a b", "c"}), "run 'a b' c");
 }
 
