@@ -92,8 +92,7 @@ class Engine {
   // Sets the values of all ranks to those of rank 0, which travel only if some rank differs, and
   // refreshes the compute copy. Call it after initialising or loading values by hand.
   void broadcast_values();
-  // Whether all ranks hold the same values, bit for bit. Collective, in
-  // with_common_values().
+  // Whether all ranks hold the same values, bit for bit. Collective, in with_common_values().
   bool replicas_agree();
 
   // Saves the engine's state: optimizer, loss scale, counters. In with_common_values(), where the

@@ -56,8 +56,8 @@ enum BlockFlag : uint8_t {
 //   sketch += (sum of +-g) / sqrt(sum of S)   of a block: signs that ranks share, see noise_signs
 //   block_energy += (sum of Q) / (sum of S)
 // Of them `extra` takes one and leaves 0: the energy of sub-block `turn` times turn_factor, or the
-// sketch when `turn` is kSubBlocks; none when it is kNoTurn. Where the gradient of a block is not finite it is taken
-// as zero: normalized is 0, nothing else of the block moves.
+// sketch when `turn` is kSubBlocks; none when it is kNoTurn. Where the gradient of a block is not
+// finite it is taken as zero: normalized is 0, nothing else of the block moves.
 struct OnebitNormalize {
   ConstView gradient;                   // f32 [elements]
   ConstView value;                      // f32 [elements], read only with ranges

@@ -62,7 +62,7 @@ class GradientSigns {
 
   // The exact momentum of what this rank owns, f32 [owned elements]; with one rank all of it.
   ConstView owned_momentum() const;
-  // Where that lies in the flat buffer, in its order, none empty.
+  // Where its parts lie in the flat buffer, one for each bucket of which this rank owns some.
   std::vector<OwnedRange> owned_ranges() const;
 
   compress::ResidualNorms norms() { return all_reduce_->norms(); }
