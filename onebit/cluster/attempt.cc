@@ -181,11 +181,16 @@ class Attempt {
   }
 
   void read_starter() {
-    std::string output, error;
-    if (output_open_) output_open_ = read_available(starter_->output(), output);
-    if (error_open_) error_open_ = read_available(starter_->error(), error);
-    take(output_reader_.add(output));
-    take(error_reader_.add(error));
+    read_lines(starter_->output(), output_open_, output_reader_);
+    read_lines(starter_->error(), error_open_, error_reader_);
+  }
+
+  void read_lines(int stream, bool& open, RankLineReader& reader) {
+    if (!open) return;
+    std::string bytes;
+    open = read_available(stream, bytes);
+    take(reader.add(bytes));
+    if (!open) take(reader.finish());
   }
 
   void take(const RankLineReader::Lines& lines) {

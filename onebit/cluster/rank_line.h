@@ -22,10 +22,14 @@ struct RankLine {
   std::string text;  // without the end of the line
 };
 
-// The line as the guard writes it.
-std::string marked(const RankLine& line);
+// The line as the guard writes it: its mark carries the length, by which the parts of a line that
+// a launcher cut are recognized. The separator of records in the text becomes a space.
+std::string marked(RankLine line);
 
-// Collects what a launcher's stream brings, in pieces of any size.
+// Collects what a launcher's stream brings, in pieces of any size. A launcher reads each rank's
+// stream in blocks, so that what another rank or the launcher itself wrote may come between two
+// parts of a long line. The parts find each other by their length; an unmarked line of exactly the
+// missing length is taken for the part.
 class RankLineReader {
  public:
   struct Lines {
@@ -36,8 +40,19 @@ class RankLineReader {
   // The lines that `bytes` completes.
   Lines add(std::string_view bytes);
 
+  // At the end of the stream: what is left, cut lines as far as they came.
+  Lines finish();
+
  private:
+  void add_part(std::string_view part, bool cut, Lines& lines);
+  void add_unmarked(std::string_view part, bool cut, Lines& lines);
+
+  bool complete_with(std::string_view part, Lines& lines);
+  size_t complete_from_end(std::string_view part, Lines& lines);
+
   std::string rest_;
+  int ends_to_come_ = 0;          // of lines whose text is whole
+  std::vector<std::string> cut_;  // lines with their marks, of which parts are still to come
 };
 
 }  // namespace onebit::cluster

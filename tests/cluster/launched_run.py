@@ -74,7 +74,7 @@ class LaunchedRun:
         self.file.close()
 
     def text(self):
-        return self.terminal.read_text()
+        return self.terminal.read_text(encoding="utf-8")
 
     def step(self):
         """Of the last update in metrics.jsonl; 0 before the first."""

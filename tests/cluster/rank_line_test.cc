@@ -33,17 +33,61 @@ TEST(RankLines, ComeBackFromPiecesOfAnySize) {
   EXPECT_EQ(text_of(reader.add(stream)), "o0(step 1)e12()x3(signal 9)?(mpirun says)?()");
 }
 
-// A starter may cut a rank's long line and put another rank's between the parts.
-TEST(RankLines, OfAnotherRankInsideALineAreStillFound) {
+// A starter may cut a rank's long line, mark and character included, and put anything between.
+TEST(RankLines, CutInPartsAreJoined) {
+  const std::string cut = marked({LineKind::kOutput, 0, "100 │ ─── and a long line"});
+  const std::string other = marked({LineKind::kEvent, 1, "step 2"});
+  for (size_t at = 1; at < cut.size(); ++at) {
+    for (const std::string& between :
+         {other, other + other, other + "mpirun noticed that rank 1 has gone\n"}) {
+      RankLineReader reader;
+      RankLineReader::Lines lines =
+          reader.add(cut.substr(0, at) + between + cut.substr(at) + other);
+      EXPECT_THAT(text_of(lines), testing::HasSubstr("o0(100 │ ─── and a long line)")) << at;
+      EXPECT_THAT(text_of(lines),
+                  testing::EndsWith(between.ends_with("mpirun noticed that rank 1 has gone\n")
+                                        ? "?(mpirun noticed that rank 1 has gone)"
+                                        : "v1(step 2)"));
+      EXPECT_EQ(text_of(reader.finish()), "");
+    }
+  }
+}
+
+TEST(RankLines, OfTwoRanksCutAtOnceAreJoined) {
+  const std::string first = marked({LineKind::kOutput, 0, "first"});
+  const std::string second = marked({LineKind::kError, 1, "the second"});
   RankLineReader reader;
-  EXPECT_EQ(text_of(reader.add("\x1eo0\x1flong li\x1ev1\x1fstep 2\nne\n")),
-            "o0(long li)v1(step 2)?(ne)");
+  EXPECT_EQ(text_of(reader.add(first.substr(0, 8) + second.substr(0, 9) + first.substr(8) +
+                               second.substr(9))),
+            "o0(first)e1(the second)");
+}
+
+TEST(RankLines, CutTwiceAreJoined) {
+  const std::string cut = marked({LineKind::kOutput, 0, "a long line"});
+  const std::string other = marked({LineKind::kEvent, 1, "step 2"});
+  RankLineReader reader;
+  EXPECT_EQ(
+      text_of(reader.add(cut.substr(0, 8) + other + cut.substr(8, 3) + other + cut.substr(11))),
+      "v1(step 2)v1(step 2)o0(a long line)");
+}
+
+TEST(RankLines, ThatNeverEndAreGivenAtTheEnd) {
+  RankLineReader reader;
+  EXPECT_EQ(text_of(reader.add(marked({LineKind::kError, 2, "error: no memory"}).substr(0, 12))),
+            "");
+  EXPECT_EQ(text_of(reader.finish()), "e2(error)");
+  EXPECT_EQ(text_of(reader.finish()), "");
+}
+
+TEST(RankLines, MayHoldTheMarkItself) {
+  RankLineReader reader;
+  EXPECT_EQ(text_of(reader.add(marked({LineKind::kOutput, 0, "a\x1eo1 1\x1f"}))), "o0(a o1 1\x1f)");
 }
 
 TEST(RankLines, WithoutAProperMarkAreTheStarters) {
   RankLineReader reader;
-  EXPECT_EQ(text_of(reader.add("\x1eq0\x1fx\n\x1eo\x1fy\nplain\r\n")),
-            "?(\x1eq0\x1fx)?(\x1eo\x1fy)?(plain)");
+  EXPECT_EQ(text_of(reader.add("\x1eq0 1\x1fx\n\x1eo\x1fy\nplain\r\n")),
+            "?(\x1eq0 1\x1fx)?(\x1eo\x1fy)?(plain)");
 }
 
 }  // namespace
