@@ -21,7 +21,7 @@
 #include "onebit/base/parallel_for.h"
 #include "onebit/base/philox.h"
 #include "onebit/device/memory.h"
-#include "onebit/device/onednn_door.h"
+#include "onebit/device/onednn_stream.h"
 #include "onebit/model/memory_report.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/ops/adam_update.h"
@@ -340,7 +340,7 @@ void compare(const Settings& settings, const BertConfig& config) {
   Context context = context_on(settings.device, settings.threads);
   const bool on_cpu = context.device().is_cpu();
   const std::string place = on_cpu ? fmt::format("{} threads, oneDNN on {}", settings.threads,
-                                                 OnednnDoor::instruction_set())
+                                                 OnednnStream::instruction_set())
                                    : memory::describe_cuda_device(context.device().index);
   fmt::print("{}, {} layers, {}, batch {} x {} tokens, {} masked, {}\n", settings.preset,
              config.layers, settings.compute, settings.batch, settings.tokens, settings.masked,

@@ -15,7 +15,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/parallel_for.h"
-#include "onebit/device/onednn_door.h"
+#include "onebit/device/onednn_stream.h"
 #include "onebit/ops/activation.h"
 #include "onebit/ops/attention.h"
 #include "onebit/ops/cross_entropy.h"
@@ -110,7 +110,7 @@ class Bench {
     });
     triad_ = 12.0 * static_cast<double>(count) / seconds;
     fmt::print("{}, {} thread(s), {} rows, {}, bf16 native: {}\n", name_of(dtype_), threads_, rows_,
-               OnednnDoor::instruction_set(), bf16_is_native(context_));
+               OnednnStream::instruction_set(), bf16_is_native(context_));
     fmt::print("ceilings: square product {:.1f} GFLOP/s, triad {:.1f} GB/s\n",
                flops_ceiling_ * 1e-9, triad_ * 1e-9);
   }

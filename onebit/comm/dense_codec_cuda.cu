@@ -36,10 +36,10 @@ __global__ void average(const Wire* received, int64_t elements, int64_t ranks, f
 void narrow_to_wire(Context& context, ConstView from, View to) {
   const int64_t count = from.elements();
   if (count == 0) return;
-  const CudaStream& door = CudaStream::of(context);
+  const CudaStream& cuda = CudaStream::of(context);
   with_device_type(to.dtype(), [&](auto tag) {
     using Wire = decltype(tag);
-    launch("narrow_to_wire", door, blocks_of(count, kThreads), kThreads, convert<float, Wire>,
+    launch("narrow_to_wire", cuda, blocks_of(count, kThreads), kThreads, convert<float, Wire>,
            pointer<float>(from), pointer<Wire>(to), count);
   });
 }
@@ -47,10 +47,10 @@ void narrow_to_wire(Context& context, ConstView from, View to) {
 void widen_from_wire(Context& context, ConstView from, View to) {
   const int64_t count = to.elements();
   if (count == 0) return;
-  const CudaStream& door = CudaStream::of(context);
+  const CudaStream& cuda = CudaStream::of(context);
   with_device_type(from.dtype(), [&](auto tag) {
     using Wire = decltype(tag);
-    launch("widen_from_wire", door, blocks_of(count, kThreads), kThreads, convert<Wire, float>,
+    launch("widen_from_wire", cuda, blocks_of(count, kThreads), kThreads, convert<Wire, float>,
            pointer<Wire>(from), pointer<float>(to), count);
   });
 }
@@ -58,10 +58,10 @@ void widen_from_wire(Context& context, ConstView from, View to) {
 void average_on_wire(Context& context, ConstView received, View result) {
   const int64_t elements = result.elements(), ranks = received.extent(0);
   if (elements == 0) return;
-  const CudaStream& door = CudaStream::of(context);
+  const CudaStream& cuda = CudaStream::of(context);
   with_device_type(result.dtype(), [&](auto tag) {
     using Wire = decltype(tag);
-    launch("average_on_wire", door, blocks_of(elements, kThreads), kThreads, average<Wire>,
+    launch("average_on_wire", cuda, blocks_of(elements, kThreads), kThreads, average<Wire>,
            pointer<Wire>(received), elements, ranks, 1.0f / static_cast<float>(ranks),
            pointer<Wire>(result));
   });

@@ -257,15 +257,15 @@ const dim3 kThreads(kWarp, kWarpsPerBlock);
 void encode(Context& context, const Encode& args) {
   const Sink sink = sink_of(args);
   if (sink.block_count == 0) return;
-  const CudaStream& door = CudaStream::of(context);
-  launch("encode_blocks", door, blocks_of(sink.block_count, kWarpsPerBlock), kThreads,
+  const CudaStream& cuda = CudaStream::of(context);
+  launch("encode_blocks", cuda, blocks_of(sink.block_count, kWarpsPerBlock), kThreads,
          encode_blocks, sink, Given{args.values.data<float>()}, args.extras.data<float>());
 }
 
 void average(Context& context, const Average& args) {
   const Sink sink = sink_of(args);
   if (sink.block_count == 0) return;
-  const CudaStream& door = CudaStream::of(context);
+  const CudaStream& cuda = CudaStream::of(context);
   const int ranks = static_cast<int>(args.chunks.extent(0));
   const Averaged source{.first = Wire(writable(args.chunks), sink.elements),
                         .stride_bytes = args.chunk.elements(),
@@ -275,14 +275,14 @@ void average(Context& context, const Average& args) {
                         .beta = static_cast<float>(args.step.beta),
                         .weight = static_cast<float>(args.step.weight),
                         .lead = static_cast<float>(args.step.lead)};
-  launch("average_blocks", door, blocks_of(sink.block_count, kWarpsPerBlock), kThreads,
+  launch("average_blocks", cuda, blocks_of(sink.block_count, kWarpsPerBlock), kThreads,
          average_blocks, sink, source);
 }
 
 void decode(Context& context, const Decode& args) {
   const int64_t count = args.blocks.end - args.blocks.begin;
   if (count == 0) return;
-  const CudaStream& door = CudaStream::of(context);
+  const CudaStream& cuda = CudaStream::of(context);
   const int64_t elements = args.values.elements();
   const Decoding call{.elements = elements,
                       .first_block = args.blocks.begin,
@@ -291,7 +291,7 @@ void decode(Context& context, const Decode& args) {
                       .still = args.still.data<uint8_t>(),
                       .values = args.values.data<float>(),
                       .extras = args.extras.data<float>()};
-  launch("decode_blocks", door, blocks_of(count, kWarpsPerBlock), kThreads, decode_blocks, call);
+  launch("decode_blocks", cuda, blocks_of(count, kWarpsPerBlock), kThreads, decode_blocks, call);
 }
 
 }  // namespace onebit::compress::cuda

@@ -2,8 +2,8 @@
 
 #include "onebit/base/error.h"
 #include "onebit/base/parallel_for.h"
-#include "onebit/device/cuda_door.h"
-#include "onebit/device/onednn_door.h"
+#include "onebit/device/device_stream.h"
+#include "onebit/device/onednn_stream.h"
 #include "onebit/device/profile.h"
 
 namespace onebit {
@@ -18,7 +18,7 @@ Context Context::cpu(int threads) {
   Context context;
   context.threads_ = threads;
   set_library_threads(threads);
-  context.onednn_ = std::make_unique<OnednnDoor>();
+  context.onednn_ = std::make_unique<OnednnStream>();
   return context;
 }
 
@@ -27,16 +27,16 @@ Context Context::cuda(int index, int threads) {
   Context context;
   context.device_ = {DeviceType::kCuda, index};
   context.threads_ = threads;
-  context.cuda_ = CudaDoor::open(index);
+  context.cuda_ = DeviceStream::open(index);
   return context;
 }
 
-OnednnDoor& Context::onednn() const {
+OnednnStream& Context::onednn() const {
   ONEBIT_INVARIANT(onednn_ != nullptr);
   return *onednn_;
 }
 
-CudaDoor& Context::cuda() const {
+DeviceStream& Context::cuda() const {
   ONEBIT_INVARIANT(cuda_ != nullptr);
   return *cuda_;
 }

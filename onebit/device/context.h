@@ -1,4 +1,4 @@
-// What every operation is given: the device, how many threads, and the doors to vendor libraries.
+// What every operation is given: the device, how many threads, and the streams of vendor libraries.
 // There are no globals behind it, so several ranks can live as threads of one process.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace onebit {
 
-class OnednnDoor;    // onebit/device/onednn_door.h
-class CudaDoor;      // onebit/device/cuda_door.h
+class OnednnStream;  // onebit/device/onednn_stream.h
+class DeviceStream;  // onebit/device/device_stream.h
 class ProfileTrack;  // onebit/device/profile.h
 
 // A point in the work given to a context; the default one is reached already.
@@ -40,8 +40,8 @@ class Context {
 
   Device device() const { return device_; }
   int threads() const { return threads_; }
-  OnednnDoor& onednn() const;
-  CudaDoor& cuda() const;
+  OnednnStream& onednn() const;
+  DeviceStream& cuda() const;
 
   // parallel_for over this context's threads.
   void parallel_for(int64_t count, int64_t grain,
@@ -67,8 +67,8 @@ class Context {
   Device device_;
   int threads_ = 1;
   ProfileTrack* profile_track_ = nullptr;
-  std::unique_ptr<OnednnDoor> onednn_;
-  std::unique_ptr<CudaDoor> cuda_;
+  std::unique_ptr<OnednnStream> onednn_;
+  std::unique_ptr<DeviceStream> cuda_;
 };
 
 }  // namespace onebit

@@ -8,7 +8,7 @@
 
 namespace onebit {
 
-std::unique_ptr<CudaDoor> CudaDoor::open(int index) {
+std::unique_ptr<DeviceStream> DeviceStream::open(int index) {
   const int count = memory::cuda_device_count();
   require(count > 0,
           "there is no CUDA device here (or its driver is too old for CUDA {}.{}): use --device "
@@ -37,9 +37,9 @@ CudaStream::~CudaStream() {
 }
 
 CudaStream& CudaStream::of(const Context& context) {
-  auto& door = static_cast<CudaStream&>(context.cuda());
-  check_cuda(cudaSetDevice(door.device_index_), "cudaSetDevice");
-  return door;
+  auto& cuda = static_cast<CudaStream&>(context.cuda());
+  check_cuda(cudaSetDevice(cuda.device_index_), "cudaSetDevice");
+  return cuda;
 }
 
 void CudaStream::synchronize() {

@@ -1,4 +1,4 @@
-// The implementation behind CudaDoor: a stream, cuBLASLt, scratch memory. Only for files that are
+// The implementation behind DeviceStream: a stream, cuBLASLt, scratch memory. Only for files that are
 // built with CUDA.
 //
 // The stream is one that the legacy default stream waits for and that waits for it, so that
@@ -15,12 +15,12 @@
 #include <optional>
 
 #include "onebit/device/context.h"
-#include "onebit/device/cuda_door.h"
+#include "onebit/device/device_stream.h"
 #include "onebit/device/scratch.h"
 
 namespace onebit {
 
-class CudaStream final : public CudaDoor {
+class CudaStream final : public DeviceStream {
  public:
   // The key that distinguishes matrix products; its meaning is the caller's.
   using ProductKey = std::array<int64_t, 12>;

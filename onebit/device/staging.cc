@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "onebit/base/error.h"
-#include "onebit/device/cuda_door.h"
+#include "onebit/device/device_stream.h"
 #include "onebit/device/memory.h"
 
 namespace onebit {
@@ -28,7 +28,7 @@ Staging& Staging::operator=(Staging&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(data_, other.data_);
   std::swap(size_bytes_, other.size_bytes_);
-  std::swap(door_, other.door_);
+  std::swap(stream_, other.stream_);
   std::swap(copied_, other.copied_);
   return *this;
 }
@@ -48,14 +48,14 @@ void Staging::copy(const Context& context, void* to, const void* from, int64_t s
     std::memcpy(to, from, static_cast<size_t>(size_bytes));
     return;
   }
-  door_ = &context.cuda();
-  door_->copy(to, from, size_bytes);
-  copied_ = door_->record();
+  stream_ = &context.cuda();
+  stream_->copy(to, from, size_bytes);
+  copied_ = stream_->record();
 }
 
 void Staging::wait() {
   if (copied_ == nullptr) return;
-  door_->await(copied_);
+  stream_->await(copied_);
   copied_.reset();
 }
 

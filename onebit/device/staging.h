@@ -35,8 +35,8 @@ class Staging {
   Device device_;
   std::byte* data_ = nullptr;
   int64_t size_bytes_ = 0;
-  CudaDoor* door_ = nullptr;      // that copies
-  std::shared_ptr<void> copied_;  // the event behind the last copy
+  DeviceStream* stream_ = nullptr;  // that copies
+  std::shared_ptr<void> copied_;    // the event behind the last copy
 };
 
 }  // namespace onebit

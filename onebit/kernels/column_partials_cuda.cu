@@ -46,13 +46,13 @@ DeviceRowBlocks::DeviceRowBlocks(int64_t row_count)
       rows_per_block(std::clamp<int64_t>(row_count / 512, 4, 64)),
       count((row_count + rows_per_block - 1) / rows_per_block) {}
 
-DevicePartials::DevicePartials(CudaStream& door, const DeviceRowBlocks& blocks, int64_t columns,
+DevicePartials::DevicePartials(CudaStream& cuda, const DeviceRowBlocks& blocks, int64_t columns,
                                int sums)
-    : door_(door),
+    : cuda_(cuda),
       blocks_(blocks.count),
       columns_(columns),
       sums_(sums),
-      memory_(door.scratch().take(blocks.count * columns * sums *
+      memory_(cuda.scratch().take(blocks.count * columns * sums *
                                   static_cast<int64_t>(sizeof(float)))) {
   ONEBIT_INVARIANT(sums <= kMaxSums);
 }
@@ -62,7 +62,7 @@ void DevicePartials::add_to(const std::array<float*, kMaxSums>& destinations) {
   Destinations given;
   std::copy(destinations.begin(), destinations.end(), given.to);
   const dim3 grid(blocks_of(columns_, kWarp), static_cast<unsigned>(sums_));
-  launch("add_partials", door_, grid, dim3(kWarp, kWays), add_partials, data(), blocks_, columns_,
+  launch("add_partials", cuda_, grid, dim3(kWarp, kWays), add_partials, data(), blocks_, columns_,
          sums_, given);
 }
 

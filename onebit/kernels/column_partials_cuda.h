@@ -19,13 +19,13 @@ class DevicePartials {
  public:
   static constexpr int kMaxSums = 20;
 
-  DevicePartials(CudaStream& door, const DeviceRowBlocks& blocks, int64_t columns, int sums);
+  DevicePartials(CudaStream& cuda, const DeviceRowBlocks& blocks, int64_t columns, int sums);
   float* data() const { return memory_.as<float>(); }
   // destinations[sum] [columns] += the sum over blocks; null ones are left out.
   void add_to(const std::array<float*, kMaxSums>& destinations);
 
  private:
-  CudaStream& door_;
+  CudaStream& cuda_;
   int64_t blocks_, columns_;
   int sums_;
   Scratch::Block memory_;

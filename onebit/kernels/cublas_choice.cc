@@ -56,14 +56,14 @@ void prefer(Preference& preference, const MatrixProduct& p) {
 }
 
 // The algorithms that the heuristic names, best first; empty if cuBLASLt has none.
-std::vector<Algorithm> ask(CudaStream& door, const MatrixProduct& like, void* vector) {
+std::vector<Algorithm> ask(CudaStream& cuda, const MatrixProduct& like, void* vector) {
   const CublasProblem problem(like, vector);
   Preference preference;
   prefer(preference, like);
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> results{};
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      door.cublas(), problem.description(), problem.left(), problem.right(), problem.result(),
+      cuda.cublas(), problem.description(), problem.left(), problem.right(), problem.result(),
       problem.result(), preference.get(), kCandidates, results.data(), &found);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
@@ -84,14 +84,14 @@ bool cuts_k(const Algorithm& algorithm) {
 
 class EventTimer {
  public:
-  explicit EventTimer(CudaStream& door) : door_(door), begin_(make()), end_(make()) {}
+  explicit EventTimer(CudaStream& cuda) : cuda_(cuda), begin_(make()), end_(make()) {}
 
   // Milliseconds of one of `kRuns` calls.
   template <typename Work>
   float time(const Work& work) {
-    check_cuda(cudaEventRecord(begin_.get(), door_.stream()), "cudaEventRecord");
+    check_cuda(cudaEventRecord(begin_.get(), cuda_.stream()), "cudaEventRecord");
     for (int run = 0; run < kRuns; ++run) work();
-    check_cuda(cudaEventRecord(end_.get(), door_.stream()), "cudaEventRecord");
+    check_cuda(cudaEventRecord(end_.get(), cuda_.stream()), "cudaEventRecord");
     check_cuda(cudaEventSynchronize(end_.get()), "cudaEventSynchronize");
     float milliseconds = 0;
     check_cuda(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()),
@@ -107,18 +107,18 @@ class EventTimer {
     return {event, &cudaEventDestroy};
   }
 
-  CudaStream& door_;
+  CudaStream& cuda_;
   Event begin_, end_;
 };
 
 // Whether cuBLASLt takes an algorithm for each of these numbers of tokens.
-bool takes_all(CudaStream& door, const MatrixProduct& product, void* vector, TokenRange tokens,
+bool takes_all(CudaStream& cuda, const MatrixProduct& product, void* vector, TokenRange tokens,
                const Algorithm& algorithm) {
   for (int64_t count = tokens.first; count <= tokens.last; ++count) {
     const CublasProblem problem(with_tokens(product, count), vector);
     cublasLtMatmulHeuristicResult_t result{};
     const cublasStatus_t status = cublasLtMatmulAlgoCheck(
-        door.cublas(), problem.description(), problem.left(), problem.right(), problem.result(),
+        cuda.cublas(), problem.description(), problem.left(), problem.right(), problem.result(),
         problem.result(), &algorithm, &result);
     if (status != CUBLAS_STATUS_SUCCESS) return false;
     if (result.workspaceSize > size_t{CudaStream::kWorkspaceBytes}) return false;
@@ -150,7 +150,7 @@ std::vector<int64_t> sample_tokens(const MatrixProduct& product, TokenRange toke
 }
 
 // Of `known` candidates those that give the bits of the first of all on a sample.
-std::vector<size_t> of_equal_bits(CudaStream& door, ProductSample& sample,
+std::vector<size_t> of_equal_bits(CudaStream& cuda, ProductSample& sample,
                                   const std::vector<Algorithm>& candidates,
                                   const std::vector<size_t>& known) {
   const CublasProblem problem(sample.product(), sample.vector());
@@ -158,7 +158,7 @@ std::vector<size_t> of_equal_bits(CudaStream& door, ProductSample& sample,
   uint64_t wanted = 0;
   for (const size_t i : known) {
     sample.clear();
-    const bool runs = problem.run(door, candidates[i]) == CUBLAS_STATUS_SUCCESS;
+    const bool runs = problem.run(cuda, candidates[i]) == CUBLAS_STATUS_SUCCESS;
     if (!runs && i == 0) break;
     if (!runs) continue;
     const uint64_t bits = sample.fingerprint();
@@ -169,7 +169,7 @@ std::vector<size_t> of_equal_bits(CudaStream& door, ProductSample& sample,
 }
 
 // The candidates that give the first one's bits, fastest first.
-std::vector<Measured> measure(CudaStream& door, const MatrixProduct& product,
+std::vector<Measured> measure(CudaStream& cuda, const MatrixProduct& product,
                               const std::vector<int64_t>& tokens,
                               const std::vector<Algorithm>& candidates) {
   std::vector<size_t> equal;
@@ -178,13 +178,13 @@ std::vector<Measured> measure(CudaStream& door, const MatrixProduct& product,
   }
   std::vector<Measured> equals;
   for (const int64_t count : tokens) {
-    ProductSample sample(door, with_tokens(product, count));
-    equal = of_equal_bits(door, sample, candidates, equal);
+    ProductSample sample(cuda, with_tokens(product, count));
+    equal = of_equal_bits(cuda, sample, candidates, equal);
     if (count != tokens.back()) continue;
     const CublasProblem problem(sample.product(), sample.vector());
-    EventTimer timer(door);
+    EventTimer timer(cuda);
     for (const size_t i : equal) {
-      const auto run = [&] { check_cublas(problem.run(door, candidates[i]), "cublasLtMatmul"); };
+      const auto run = [&] { check_cublas(problem.run(cuda, candidates[i]), "cublasLtMatmul"); };
       equals.push_back({i, timer.time(run)});
     }
   }
@@ -208,22 +208,22 @@ TokenRange tokens_around(int64_t tokens) {
   return {last - step + 1, last};
 }
 
-std::optional<Algorithm> choose_algorithm(CudaStream& door, const MatrixProduct& product,
+std::optional<Algorithm> choose_algorithm(CudaStream& cuda, const MatrixProduct& product,
                                           void* vector, TokenRange tokens) {
-  const std::vector<Algorithm> candidates = ask(door, with_tokens(product, tokens.last), vector);
+  const std::vector<Algorithm> candidates = ask(cuda, with_tokens(product, tokens.last), vector);
   if (candidates.empty()) return std::nullopt;
   const std::vector<int64_t> sampled = sample_tokens(product, tokens);
   const MatrixProduct like = with_tokens(product, sampled.back());
   const double multiplications =
       static_cast<double>(like.m()) * static_cast<double>(like.n()) * static_cast<double>(like.k());
   const auto takes = [&](const Algorithm& algorithm) {
-    return takes_all(door, product, vector, tokens, algorithm);
+    return takes_all(cuda, product, vector, tokens, algorithm);
   };
   if (candidates.size() == 1 || multiplications < kWorthMeasuring || cuts_k(candidates.front()) ||
       !ProductSample::fits(like) || !takes(candidates.front())) {
     return candidates.front();
   }
-  const std::vector<Measured> equals = measure(door, product, sampled, candidates);
+  const std::vector<Measured> equals = measure(cuda, product, sampled, candidates);
   for (const Measured& one : equals) {
     if (one.candidate != 0 && !takes(candidates[one.candidate])) continue;
     log_debug(

@@ -35,7 +35,7 @@ TokenRange tokens_around(int64_t tokens);
 // Chooses for products of these numbers of tokens that are otherwise like this one; none if
 // cuBLASLt cannot compute them. Measures, and so waits for the device. `vector` as in
 // cublas_product.h.
-std::optional<cublasLtMatmulAlgo_t> choose_algorithm(CudaStream& door, const MatrixProduct& product,
+std::optional<cublasLtMatmulAlgo_t> choose_algorithm(CudaStream& cuda, const MatrixProduct& product,
                                                      void* vector, TokenRange tokens);
 
 // The power of two that divides the address, at most 256; 0 for none.

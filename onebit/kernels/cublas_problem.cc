@@ -55,12 +55,12 @@ void CublasProblem::describe_epilogue(void* vector) {
   }
 }
 
-cublasStatus_t CublasProblem::run(CudaStream& door, const cublasLtMatmulAlgo_t& algorithm) const {
+cublasStatus_t CublasProblem::run(CudaStream& cuda, const cublasLtMatmulAlgo_t& algorithm) const {
   const float alpha = 1, beta = product_.accumulate ? 1.0f : 0.0f;
-  return cublasLtMatmul(door.cublas(), description(), &alpha, product_.b.raw(), left(),
+  return cublasLtMatmul(cuda.cublas(), description(), &alpha, product_.b.raw(), left(),
                         product_.a.raw(), right(), &beta, product_.c.raw(), result(),
-                        product_.c.raw(), result(), &algorithm, door.workspace(),
-                        CudaStream::kWorkspaceBytes, door.stream());
+                        product_.c.raw(), result(), &algorithm, cuda.workspace(),
+                        CudaStream::kWorkspaceBytes, cuda.stream());
 }
 
 }  // namespace onebit::kernels::cuda

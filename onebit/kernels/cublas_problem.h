@@ -32,7 +32,7 @@ class CublasProblem {
   // `vector` as in cublas_product.h.
   CublasProblem(const MatrixProduct& product, void* vector);
 
-  cublasStatus_t run(CudaStream& door, const cublasLtMatmulAlgo_t& algorithm) const;
+  cublasStatus_t run(CudaStream& cuda, const cublasLtMatmulAlgo_t& algorithm) const;
 
   cublasLtMatmulDesc_t description() const { return description_.get(); }
   cublasLtMatrixLayout_t left() const { return left_.get(); }

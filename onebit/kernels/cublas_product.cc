@@ -32,27 +32,27 @@ bool suits_cublas(const MatrixProduct& p) {
   return whole(p.a) && whole(p.b) && whole(p.c) && whole(p.pre_activation) && whole(p.saved);
 }
 
-bool cublas_product(CudaStream& door, const MatrixProduct& p, void* vector) {
+bool cublas_product(CudaStream& cuda, const MatrixProduct& p, void* vector) {
   const CublasProblem problem(p, vector);
   const int64_t tokens = p.a.extent(0);
   const TokenRange around = tokens_around(tokens);
   // The heuristic's algorithm for the last number of tokens in a range may refuse others in it;
   // these get their own.
-  auto& known = door.products();
+  auto& known = cuda.products();
   const auto exact = key_of(p, tokens), shared = key_of(p, around.last);
   auto found = known.find(exact);
   if (found == known.end()) found = known.find(shared);
   if (found == known.end()) {
-    found = known.emplace(shared, choose_algorithm(door, p, vector, around)).first;
+    found = known.emplace(shared, choose_algorithm(cuda, p, vector, around)).first;
   }
   if (!found->second) return false;
-  cublasStatus_t status = problem.run(door, *found->second);
+  cublasStatus_t status = problem.run(cuda, *found->second);
   const bool refused =
       status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
   if (refused && found->first != exact) {
-    found = known.emplace(exact, choose_algorithm(door, p, vector, {tokens, tokens})).first;
+    found = known.emplace(exact, choose_algorithm(cuda, p, vector, {tokens, tokens})).first;
     if (!found->second) return false;
-    status = problem.run(door, *found->second);
+    status = problem.run(cuda, *found->second);
   }
   check_cublas(status, "cublasLtMatmul");
   return true;

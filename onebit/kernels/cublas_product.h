@@ -14,6 +14,6 @@ bool suits_cublas(const MatrixProduct& product);
 
 // `vector` is the bias in c's type, or for kRowSums f32 [m], overwritten; otherwise null. Returns
 // false, with nothing done, where cuBLASLt has no algorithm for it.
-bool cublas_product(CudaStream& door, const MatrixProduct& product, void* vector);
+bool cublas_product(CudaStream& cuda, const MatrixProduct& product, void* vector);
 
 }  // namespace onebit::kernels::cuda

@@ -42,10 +42,10 @@ struct LambTensors {
 // The tensors copied to scratch memory.
 class DeviceLambTensors {
  public:
-  DeviceLambTensors(CudaStream& door, std::span<const LambTensor> tensors)
-      : memory_(door.scratch().take(static_cast<int64_t>(tensors.size_bytes()))),
+  DeviceLambTensors(CudaStream& cuda, std::span<const LambTensor> tensors)
+      : memory_(cuda.scratch().take(static_cast<int64_t>(tensors.size_bytes()))),
         tensors_{memory_.as<LambTensor>(), static_cast<int>(tensors.size())} {
-    door.upload(memory_.data(), tensors.data(), static_cast<int64_t>(tensors.size_bytes()));
+    cuda.upload(memory_.data(), tensors.data(), static_cast<int64_t>(tensors.size_bytes()));
   }
   const LambTensors& tensors() const { return tensors_; }
 

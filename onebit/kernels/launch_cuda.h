@@ -10,15 +10,15 @@
 
 namespace onebit::kernels::cuda {
 
-// Queues `kernel` on the stream of `door`. Error: the launch is refused, or work before it failed;
+// Queues `kernel` on the stream of `cuda`. Error: the launch is refused, or work before it failed;
 // `what` names the kernel in the message.
 template <typename... Parameters>
-void launch(const char* what, const CudaStream& door, dim3 grid, dim3 block,
+void launch(const char* what, const CudaStream& cuda, dim3 grid, dim3 block,
             void (*kernel)(Parameters...), std::type_identity_t<Parameters>... arguments) {
   cudaLaunchConfig_t shape{};
   shape.gridDim = grid;
   shape.blockDim = block;
-  shape.stream = door.stream();
+  shape.stream = cuda.stream();
   check_cuda(cudaLaunchKernelEx(&shape, kernel, arguments...), what);
 }
 

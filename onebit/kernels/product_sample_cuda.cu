@@ -64,10 +64,10 @@ int64_t beside_bytes(const MatrixProduct& p) {
   return needed ? p.c.size_bytes() : 0;
 }
 
-void fill(CudaStream& door, const View& operand, bool k_is_inner, bool opposite, uint64_t seed) {
+void fill(CudaStream& cuda, const View& operand, bool k_is_inner, bool opposite, uint64_t seed) {
   with_device_type(operand.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    launch("fill_operand", door, blocks_of(operand.elements(), kThreads), kThreads, fill_operand<T>,
+    launch("fill_operand", cuda, blocks_of(operand.elements(), kThreads), kThreads, fill_operand<T>,
            pointer<T>(operand), operand.extent(0), operand.extent(1), k_is_inner, opposite, seed);
   });
 }
@@ -82,8 +82,8 @@ bool ProductSample::fits(const MatrixProduct& like) {
   return static_cast<int64_t>(free_bytes) >= bytes;
 }
 
-ProductSample::ProductSample(CudaStream& door, const MatrixProduct& like)
-    : door_(door),
+ProductSample::ProductSample(CudaStream& cuda, const MatrixProduct& like)
+    : cuda_(cuda),
       product_(like),
       a_(like.a.device(), like.a.size_bytes()),
       b_(like.b.device(), like.b.size_bytes()),
@@ -95,8 +95,8 @@ ProductSample::ProductSample(CudaStream& door, const MatrixProduct& like)
     return View(memory.data(), view.dtype(), view.shape(), view.device());
   };
   const View a = placed(a_, like.a), b = placed(b_, like.b);
-  fill(door, a, !like.a_transposed, true, 1);
-  fill(door, b, like.b_transposed, false, 2);
+  fill(cuda, a, !like.a_transposed, true, 1);
+  fill(cuda, b, like.b_transposed, false, 2);
   product_.a = a;
   product_.b = b;
   product_.c = placed(c_, like.c);
@@ -108,7 +108,7 @@ void ProductSample::clear() {
   for (const Buffer* memory : {&c_, &beside_, &vector_, &sum_}) {
     if (memory->size_bytes() == 0) continue;
     check_cuda(cudaMemsetAsync(memory->data(), 0, static_cast<size_t>(memory->size_bytes()),
-                               door_.stream()),
+                               cuda_.stream()),
                "cudaMemsetAsync");
   }
 }
@@ -119,12 +119,12 @@ uint64_t ProductSample::fingerprint() {
     const int64_t words = memory->size_bytes() / static_cast<int64_t>(sizeof(uint32_t));
     if (words == 0) continue;
     const unsigned blocks = blocks_of(std::min(words, kMostBlocks * kThreads), kThreads);
-    launch("add_fingerprint", door_, blocks, kThreads, add_fingerprint,
+    launch("add_fingerprint", cuda_, blocks, kThreads, add_fingerprint,
            reinterpret_cast<const uint32_t*>(memory->data()), words, seed++ << 48,
            reinterpret_cast<unsigned long long*>(sum_.data()));
   }
   uint64_t sum = 0;
-  door_.download(&sum, sum_.data(), sizeof sum);
+  cuda_.download(&sum, sum_.data(), sizeof sum);
   return sum;
 }
 

@@ -18,7 +18,7 @@ class ProductSample {
   static bool fits(const MatrixProduct& like);
   // A sample with the shape, types and epilogue of `like`. The bias is zero, as are the values that
   // c is added to and at which the activation's gradient is taken.
-  ProductSample(CudaStream& door, const MatrixProduct& like);
+  ProductSample(CudaStream& cuda, const MatrixProduct& like);
 
   const MatrixProduct& product() const { return product_; }
   void* vector() const { return vector_.data(); }
@@ -28,7 +28,7 @@ class ProductSample {
   uint64_t fingerprint();
 
  private:
-  CudaStream& door_;
+  CudaStream& cuda_;
   MatrixProduct product_;
   Buffer a_, b_, c_, beside_, vector_, sum_;
 };

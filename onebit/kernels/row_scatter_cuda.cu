@@ -98,10 +98,10 @@ __global__ void scatter(ScatterById call) {
 
 }  // namespace
 
-void scatter_by_id(CudaStream& door, const ScatterById& call) {
+void scatter_by_id(CudaStream& cuda, const ScatterById& call) {
   if (call.rows * call.columns * call.id_count == 0) return;
   ONEBIT_INVARIANT(call.ids_per_block >= 1 && call.ids_per_block <= kWarp);
-  launch("scatter_by_id", door, blocks_of(call.id_count, call.ids_per_block), kThreads, scatter,
+  launch("scatter_by_id", cuda, blocks_of(call.id_count, call.ids_per_block), kThreads, scatter,
          call);
 }
 

@@ -17,6 +17,6 @@ struct ScatterById {
   int64_t id_count;
   int ids_per_block;  // at most 32; fewer where an id has many rows
 };
-void scatter_by_id(CudaStream& door, const ScatterById& call);
+void scatter_by_id(CudaStream& cuda, const ScatterById& call);
 
 }  // namespace onebit::kernels::cuda

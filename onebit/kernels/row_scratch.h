@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "onebit/device/context.h"
-#include "onebit/device/onednn_door.h"
+#include "onebit/device/onednn_stream.h"
 #include "onebit/kernels/dropout_plan.h"
 
 namespace onebit::kernels {

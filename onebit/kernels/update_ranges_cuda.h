@@ -11,10 +11,10 @@ namespace onebit::kernels::cuda {
 // The ranges copied to scratch memory.
 class DeviceRanges {
  public:
-  DeviceRanges(CudaStream& door, std::span<const UpdateRange> ranges)
-      : memory_(door.scratch().take(static_cast<int64_t>(ranges.size_bytes()))),
+  DeviceRanges(CudaStream& cuda, std::span<const UpdateRange> ranges)
+      : memory_(cuda.scratch().take(static_cast<int64_t>(ranges.size_bytes()))),
         count_(static_cast<int>(ranges.size())) {
-    door.upload(memory_.data(), ranges.data(), static_cast<int64_t>(ranges.size_bytes()));
+    cuda.upload(memory_.data(), ranges.data(), static_cast<int64_t>(ranges.size_bytes()));
   }
   const UpdateRange* data() const { return memory_.as<UpdateRange>(); }
   int count() const { return count_; }

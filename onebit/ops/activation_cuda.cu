@@ -91,10 +91,10 @@ __global__ void backward(ActivationKind kind, const T* grad_y, const T* saved, T
 void activation(Context& context, const Activation& a) {
   const int64_t count = a.x.elements();
   if (count == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    launch("activation", door, blocks_of(count, kThreads * kEight), kThreads, forward<T>, a.kind,
+    launch("activation", cuda, blocks_of(count, kThreads * kEight), kThreads, forward<T>, a.kind,
            pointer<T>(a.x), pointer<T>(a.y), count);
   });
 }
@@ -102,14 +102,14 @@ void activation(Context& context, const Activation& a) {
 void activation_backward(Context& context, const ActivationBackward& a) {
   const int64_t rows = a.grad_y.extent(0), columns = a.grad_y.extent(1);
   if (rows * columns == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const bool sums_bias = !a.grad_bias.empty();
   const DeviceRowBlocks blocks(rows);
-  DevicePartials partials(door, blocks, sums_bias ? columns : 0, 1);
+  DevicePartials partials(cuda, blocks, sums_bias ? columns : 0, 1);
   const dim3 grid(blocks_of(columns, kThreads * kEight), static_cast<unsigned>(blocks.count));
   with_device_type(a.grad_y.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    launch("activation_backward", door, grid, kThreads, backward<T>, a.kind, pointer<T>(a.grad_y),
+    launch("activation_backward", cuda, grid, kThreads, backward<T>, a.kind, pointer<T>(a.grad_y),
            pointer<T>(a.saved), pointer<T>(a.grad_x), rows, columns, blocks.rows_per_block,
            sums_bias ? partials.data() : nullptr);
   });

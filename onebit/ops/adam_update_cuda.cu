@@ -44,11 +44,11 @@ __global__ void update(Flat flat, ComputeCopy copy, int64_t elements, AdamFactor
 void adam_update(Context& context, const AdamUpdate& a) {
   const int64_t elements = a.value.elements();
   if (elements == 0) return;
-  CudaStream& door = CudaStream::of(context);
-  const DeviceRanges ranges(door, a.ranges);
+  CudaStream& cuda = CudaStream::of(context);
+  const DeviceRanges ranges(cuda, a.ranges);
   const Flat flat{a.value.data<float>(), a.momentum.data<float>(), a.variance.data<float>(),
                   a.gradient.data<float>()};
-  launch("adam_update", door, blocks_of(elements, kThreads * kEight), kThreads, update, flat,
+  launch("adam_update", cuda, blocks_of(elements, kThreads * kEight), kThreads, update, flat,
          ComputeCopy(a.compute_value), elements, AdamFactors(a), ranges.data(), ranges.count());
 }
 

@@ -209,14 +209,14 @@ __global__ void __launch_bounds__(kTileThreads) tiled_keys(AttentionCall<T> a) {
 }
 
 template <typename T>
-void run_tiles(CudaStream& door, const AttentionBackward& a, const float* delta) {
+void run_tiles(CudaStream& cuda, const AttentionBackward& a, const float* delta) {
   const dim3 grid = attention_grid(a.sequence_starts, a.heads, kTile);
   auto call = attention_call<T>(a);
   call.grad_context = pointer<T>(a.grad_context);
   call.delta = delta;
   call.grad_qkv = pointer<T>(a.grad_qkv);
-  launch("tiled_attention_backward", door, grid, kTileThreads, tiled_queries<T>, call);
-  launch("tiled_attention_backward", door, grid, kTileThreads, tiled_keys<T>, call);
+  launch("tiled_attention_backward", cuda, grid, kTileThreads, tiled_queries<T>, call);
+  launch("tiled_attention_backward", cuda, grid, kTileThreads, tiled_keys<T>, call);
 }
 
 }  // namespace
@@ -224,18 +224,18 @@ void run_tiles(CudaStream& door, const AttentionBackward& a, const float* delta)
 void attention_backward(Context& context, const AttentionBackward& a) {
   const int64_t rows = a.qkv.extent(0), head_size = a.qkv.extent(1) / 3 / a.heads;
   if (rows * head_size == 0) return;
-  CudaStream& door = CudaStream::of(context);
-  const auto memory = door.scratch().take(a.heads * rows * 4);
+  CudaStream& cuda = CudaStream::of(context);
+  const auto memory = cuda.scratch().take(a.heads * rows * 4);
   float* delta = memory.as<float>();
   with_device_type(a.qkv.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    launch("row_products", door, blocks_of(rows * a.heads, kWarps), dim3(kWarp, kWarps),
+    launch("row_products", cuda, blocks_of(rows * a.heads, kWarps), dim3(kWarp, kWarps),
            row_products<T>, pointer<T>(a.grad_context), pointer<T>(a.context), rows, a.heads,
            head_size, delta);
   });
-  if (!suits_tiles(a.qkv, a.grad_context, a.heads)) return plain_attention_backward(door, a, delta);
-  if (a.qkv.dtype() == DType::kBF16) return run_tiles<__nv_bfloat16>(door, a, delta);
-  run_tiles<__half>(door, a, delta);
+  if (!suits_tiles(a.qkv, a.grad_context, a.heads)) return plain_attention_backward(cuda, a, delta);
+  if (a.qkv.dtype() == DType::kBF16) return run_tiles<__nv_bfloat16>(cuda, a, delta);
+  run_tiles<__half>(cuda, a, delta);
 }
 
 }  // namespace onebit::ops::cuda

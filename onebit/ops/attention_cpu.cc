@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/device/onednn_door.h"
+#include "onebit/device/onednn_stream.h"
 #include "onebit/kernels/cpu_op.h"
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"

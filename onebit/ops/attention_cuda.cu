@@ -127,9 +127,9 @@ __global__ void __launch_bounds__(kTileThreads) tiled_forward(AttentionCall<T> a
 }
 
 template <typename T>
-void run_tiles(CudaStream& door, const Attention& a) {
+void run_tiles(CudaStream& cuda, const Attention& a) {
   const dim3 grid = attention_grid(a.sequence_starts, a.heads, kTile);
-  launch("tiled_attention", door, grid, kTileThreads, tiled_forward<T>, attention_call<T>(a));
+  launch("tiled_attention", cuda, grid, kTileThreads, tiled_forward<T>, attention_call<T>(a));
 }
 
 }  // namespace
@@ -137,10 +137,10 @@ void run_tiles(CudaStream& door, const Attention& a) {
 void attention(Context& context, const Attention& a) {
   const int64_t head_size = a.qkv.extent(1) / 3 / a.heads;
   if (a.qkv.extent(0) * head_size == 0) return;
-  CudaStream& door = CudaStream::of(context);
-  if (!suits_tiles(a.qkv, a.context, a.heads)) return plain_attention(door, a);
-  if (a.qkv.dtype() == DType::kBF16) return run_tiles<__nv_bfloat16>(door, a);
-  run_tiles<__half>(door, a);
+  CudaStream& cuda = CudaStream::of(context);
+  if (!suits_tiles(a.qkv, a.context, a.heads)) return plain_attention(cuda, a);
+  if (a.qkv.dtype() == DType::kBF16) return run_tiles<__nv_bfloat16>(cuda, a);
+  run_tiles<__half>(cuda, a);
 }
 
 }  // namespace onebit::ops::cuda

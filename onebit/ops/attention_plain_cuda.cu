@@ -202,17 +202,17 @@ void check_head(const AttentionCall<T>& call) {
 
 }  // namespace
 
-void plain_attention(CudaStream& door, const Attention& a) {
+void plain_attention(CudaStream& cuda, const Attention& a) {
   const dim3 grid = attention_grid(a.sequence_starts, a.heads, kWarps);
   with_device_type(a.qkv.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const auto call = attention_call<T>(a);
     check_head(call);
-    launch("plain_attention", door, grid, dim3(kWarp, kWarps), forward<T>, call);
+    launch("plain_attention", cuda, grid, dim3(kWarp, kWarps), forward<T>, call);
   });
 }
 
-void plain_attention_backward(CudaStream& door, const AttentionBackward& a, const float* delta) {
+void plain_attention_backward(CudaStream& cuda, const AttentionBackward& a, const float* delta) {
   const dim3 grid = attention_grid(a.sequence_starts, a.heads, kWarps);
   with_device_type(a.qkv.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -221,8 +221,8 @@ void plain_attention_backward(CudaStream& door, const AttentionBackward& a, cons
     call.grad_context = pointer<T>(a.grad_context);
     call.delta = delta;
     call.grad_qkv = pointer<T>(a.grad_qkv);
-    launch("plain_attention_backward", door, grid, dim3(kWarp, kWarps), backward_queries<T>, call);
-    launch("plain_attention_backward", door, grid, dim3(kWarp, kWarps), backward_keys<T>, call);
+    launch("plain_attention_backward", cuda, grid, dim3(kWarp, kWarps), backward_queries<T>, call);
+    launch("plain_attention_backward", cuda, grid, dim3(kWarp, kWarps), backward_keys<T>, call);
   });
 }
 

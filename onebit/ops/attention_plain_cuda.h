@@ -7,8 +7,8 @@
 
 namespace onebit::ops::cuda {
 
-void plain_attention(CudaStream& door, const Attention& a);
+void plain_attention(CudaStream& cuda, const Attention& a);
 // `delta` f32 [heads, rows]: the products grad_context . context of every token and head.
-void plain_attention_backward(CudaStream& door, const AttentionBackward& a, const float* delta);
+void plain_attention_backward(CudaStream& cuda, const AttentionBackward& a, const float* delta);
 
 }  // namespace onebit::ops::cuda

@@ -121,7 +121,7 @@ __global__ void rows(Call<T> a) {
 void cross_entropy(Context& context, const CrossEntropy& a) {
   const int64_t count = a.logits.extent(0);
   if (count == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   with_device_type(a.logits.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const Call<T> call{.logits = pointer<T>(a.logits),
@@ -133,7 +133,7 @@ void cross_entropy(Context& context, const CrossEntropy& a) {
                        .losses = a.losses.data<float>(),
                        .correct = a.correct.data<uint8_t>(),
                        .class_weights = a.class_weights.data<float>()};
-    launch("cross_entropy", door, static_cast<unsigned>(count), kThreads, rows<T>, call);
+    launch("cross_entropy", cuda, static_cast<unsigned>(count), kThreads, rows<T>, call);
   });
 }
 

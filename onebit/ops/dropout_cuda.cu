@@ -28,12 +28,12 @@ __global__ void drop(const T* x, int64_t rows, int64_t columns, DropoutPlan plan
 void dropout(Context& context, const DropoutForward& a) {
   const int64_t rows = a.x.extent(0), columns = a.x.extent(1);
   if (rows * columns == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const DropoutPlan plan(a.dropout);
   const unsigned blocks = blocks_of(rows * ((columns + kEight - 1) / kEight), kThreads);
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    launch("dropout", door, blocks, kThreads, drop<T>, pointer<T>(a.x), rows, columns, plan,
+    launch("dropout", cuda, blocks, kThreads, drop<T>, pointer<T>(a.x), rows, columns, plan,
            pointer<T>(a.y));
   });
 }

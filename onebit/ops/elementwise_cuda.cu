@@ -44,13 +44,13 @@ template <class Function>
 void run(Context& context, const ConstView& from, const View& to, const Function& function) {
   const int64_t count = to.elements();
   if (count == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const unsigned blocks = blocks_of(count, kThreads * kEight);
   with_device_type(from.dtype(), [&](auto from_tag) {
     using From = decltype(from_tag);
     with_device_type(to.dtype(), [&](auto to_tag) {
       using To = decltype(to_tag);
-      launch("transform", door, blocks, kThreads, transform<From, To, Function>,
+      launch("transform", cuda, blocks, kThreads, transform<From, To, Function>,
              pointer<From>(from), pointer<To>(to), count, function);
     });
   });
@@ -69,10 +69,10 @@ void add(Context& context, const Add& a) {
 void fill(Context& context, View x, float value) {
   const int64_t count = x.elements();
   if (count == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   with_device_type(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    launch("fill", door, blocks_of(count, kThreads * kEight), kThreads, fill_with<T>, pointer<T>(x),
+    launch("fill", cuda, blocks_of(count, kThreads * kEight), kThreads, fill_with<T>, pointer<T>(x),
            count, value);
   });
 }

@@ -132,13 +132,13 @@ __global__ void backward(Tables<W> tables, const T* grad_y, const float* gamma,
 void embedding(Context& context, const Embedding& a) {
   const int64_t rows = a.y.extent(0), hidden = a.y.extent(1);
   if (rows * hidden == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const DropoutPlan plan(a.dropout);
   const unsigned threads = row_threads(hidden, "embedding");
   with_types(a.y.dtype(), a.word.dtype(), [&](auto tag, auto table) {
     using T = decltype(tag);
     using W = decltype(table);
-    launch("embedding", door, static_cast<unsigned>(rows), threads, forward<T, W>,
+    launch("embedding", cuda, static_cast<unsigned>(rows), threads, forward<T, W>,
            tables_of<W>(a, hidden), a.gamma.template data<float>(), a.beta.template data<float>(),
            a.epsilon, plan, pointer<T>(a.y),
            {a.mean.template data<float>(), a.inverse_stddev.template data<float>()});
@@ -152,26 +152,26 @@ void embedding_backward(Context& context, const EmbeddingBackward& a) {
   require(kSegments + types <= DevicePartials::kMaxSums,
           "embedding_backward: {} segment types; on CUDA devices at most {} are possible", types,
           DevicePartials::kMaxSums - kSegments);
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const DropoutPlan plan(a.dropout);
-  const auto grad_sum = door.scratch().take(rows * hidden * 4);
+  const auto grad_sum = cuda.scratch().take(rows * hidden * 4);
   const DeviceRowBlocks blocks(rows);
-  DevicePartials partials(door, blocks, hidden, kSegments + types);
+  DevicePartials partials(cuda, blocks, hidden, kSegments + types);
   const Statistics statistics{const_cast<float*>(a.mean.data<float>()),
                               const_cast<float*>(a.inverse_stddev.data<float>())};
   const unsigned threads = row_threads(hidden, "embedding_backward");
   with_types(a.grad_y.dtype(), a.word.dtype(), [&](auto tag, auto table) {
     using T = decltype(tag);
     using W = decltype(table);
-    launch("embedding_backward", door, static_cast<unsigned>(blocks.count), threads, backward<T, W>,
+    launch("embedding_backward", cuda, static_cast<unsigned>(blocks.count), threads, backward<T, W>,
            tables_of<W>(a, hidden), pointer<T>(a.grad_y), a.gamma.template data<float>(),
            statistics, plan, blocks, kSegments + types, grad_sum.template as<float>(),
            partials.data());
   });
   const float* from = grad_sum.as<float>();
-  scatter_by_id(door, {from, a.tokens.data<int32_t>(), rows, hidden, a.grad_word.data<float>(),
+  scatter_by_id(cuda, {from, a.tokens.data<int32_t>(), rows, hidden, a.grad_word.data<float>(),
                        a.word.extent(0), 32});
-  scatter_by_id(door, {from, a.positions.data<int32_t>(), rows, hidden,
+  scatter_by_id(cuda, {from, a.positions.data<int32_t>(), rows, hidden,
                        a.grad_position.data<float>(), a.position.extent(0), 4});
   std::array<float*, DevicePartials::kMaxSums> to{a.grad_gamma.data<float>(),
                                                   a.grad_beta.data<float>()};

@@ -63,7 +63,7 @@ __global__ void rows(Call<T> a) {
 void label_loss(Context& context, const LabelLoss& a) {
   const int64_t count = a.logits.extent(0);
   if (count == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   with_device_type(a.logits.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const Call<T> call{.logits = pointer<T>(a.logits),
@@ -74,7 +74,7 @@ void label_loss(Context& context, const LabelLoss& a) {
                        .write_gradient = a.write_gradient,
                        .gradient_scale = a.gradient_scale,
                        .losses = a.losses.data<float>()};
-    launch("label_loss", door, static_cast<unsigned>(count), kWarp, rows<T>, call);
+    launch("label_loss", cuda, static_cast<unsigned>(count), kWarp, rows<T>, call);
   });
 }
 

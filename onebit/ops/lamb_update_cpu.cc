@@ -4,7 +4,7 @@
 // foreach_target.h comes first
 #include <algorithm>
 
-#include "onebit/device/onednn_door.h"
+#include "onebit/device/onednn_stream.h"
 #include "onebit/kernels/cpu_op.h"
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"

@@ -83,22 +83,22 @@ __global__ void move_values(Flat flat, ComputeCopy copy, LambFactors factors, La
 
 void lamb_update(Context& context, const LambUpdate& a) {
   if (a.tensors.empty()) return;
-  CudaStream& door = CudaStream::of(context);
-  const DeviceLambTensors described(door, a.tensors);
+  CudaStream& cuda = CudaStream::of(context);
+  const DeviceLambTensors described(cuda, a.tensors);
   const LambTensors tensors = described.tensors();
   const int64_t blocks = a.tensors.back().end_block();
-  const auto memory = door.scratch().take(blocks * static_cast<int64_t>(sizeof(Squares)));
+  const auto memory = cuda.scratch().take(blocks * static_cast<int64_t>(sizeof(Squares)));
   auto* squares = memory.as<Squares>();
   const Flat flat{a.value.data<float>(), a.momentum.data<float>(), a.variance.data<float>(),
                   a.gradient.data<float>()};
   const LambFactors factors(a);
   auto* ratios = a.ratio.data<float>();
   const auto grid = static_cast<unsigned>(blocks);
-  launch("update_moments", door, grid, kLambThreads, update_moments, flat, factors, tensors,
+  launch("update_moments", cuda, grid, kLambThreads, update_moments, flat, factors, tensors,
          squares);
-  launch("find_ratios", door, static_cast<unsigned>(tensors.count), kLambThreads, find_ratios,
+  launch("find_ratios", cuda, static_cast<unsigned>(tensors.count), kLambThreads, find_ratios,
          squares, blocks, tensors, a.min_ratio, a.max_ratio, ratios);
-  launch("lamb_update", door, grid, kLambThreads, move_values, flat, ComputeCopy(a.compute_value),
+  launch("lamb_update", cuda, grid, kLambThreads, move_values, flat, ComputeCopy(a.compute_value),
          factors, tensors, ratios, a.learning_rate);
 }
 

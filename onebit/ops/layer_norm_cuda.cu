@@ -57,13 +57,13 @@ __global__ void backward(const T* grad_y, NormSource<T> source, const float* gam
 void layer_norm(Context& context, const LayerNorm& a) {
   const int64_t rows = a.x.extent(0), hidden = a.x.extent(1);
   if (rows * hidden == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const Parameters parameters{a.gamma.data<float>(), a.beta.data<float>(), a.mean.data<float>(),
                               a.inverse_stddev.data<float>(), a.epsilon};
   const unsigned threads = row_threads(hidden, "layer_norm");
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    launch("layer_norm", door, static_cast<unsigned>(rows), threads, forward<T>, pointer<T>(a.x),
+    launch("layer_norm", cuda, static_cast<unsigned>(rows), threads, forward<T>, pointer<T>(a.x),
            hidden, parameters, pointer<T>(a.y));
   });
 }
@@ -71,15 +71,15 @@ void layer_norm(Context& context, const LayerNorm& a) {
 void layer_norm_backward(Context& context, const LayerNormBackward& a) {
   const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
   if (rows * hidden == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const DeviceRowBlocks blocks(rows);
-  DevicePartials partials(door, blocks, hidden, kSums);
+  DevicePartials partials(cuda, blocks, hidden, kSums);
   const unsigned threads = row_threads(hidden, "layer_norm_backward");
   with_device_type(a.grad_y.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const NormSource<T> source{pointer<T>(a.x), pointer<T>(a.y), a.mean.data<float>(),
                                a.inverse_stddev.data<float>(), a.beta.data<float>()};
-    launch("layer_norm_backward", door, static_cast<unsigned>(blocks.count), threads, backward<T>,
+    launch("layer_norm_backward", cuda, static_cast<unsigned>(blocks.count), threads, backward<T>,
            pointer<T>(a.grad_y), source, a.gamma.data<float>(), hidden, blocks,
            pointer<T>(a.grad_x), partials.data());
   });

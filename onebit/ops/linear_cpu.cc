@@ -1,7 +1,7 @@
 // Matrix products through oneDNN, in plain layouts: packed ones and inner-product primitives were
 // measured to be no faster (bench/ops_bench.cc).
 #include "onebit/base/error.h"
-#include "onebit/device/onednn_door.h"
+#include "onebit/device/onednn_stream.h"
 #include "onebit/device/onednn_version.h"
 #include "onebit/kernels/matrix_product.h"
 #include "onebit/ops/elementwise.h"
@@ -24,7 +24,7 @@ memory::desc matrix(int64_t rows, int64_t columns, DType dtype, bool transposed)
   return {{rows, columns}, onednn_type(dtype), transposed ? tag::ba : tag::ab};
 }
 
-OnednnDoor::PrimitiveKey key_of(const MatrixProduct& p) {
+OnednnStream::PrimitiveKey key_of(const MatrixProduct& p) {
   const int64_t options =
       p.a_transposed | p.b_transposed << 1 | !p.bias.empty() << 2 | p.accumulate << 3;
   return {p.m(),
@@ -63,12 +63,12 @@ PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p) {
   return prepared;
 }
 
-void run(OnednnDoor& door, const MatrixProduct& p) {
-  PreparedPrimitive* prepared = door.find_primitive(key_of(p));
+void run(OnednnStream& onednn, const MatrixProduct& p) {
+  PreparedPrimitive* prepared = onednn.find_primitive(key_of(p));
   if (prepared == nullptr) {
-    prepared = &door.keep_primitive(key_of(p), prepare(door.engine(), p));
+    prepared = &onednn.keep_primitive(key_of(p), prepare(onednn.engine(), p));
   }
-  const auto scratchpad = door.scratch().take(prepared->scratchpad_bytes);
+  const auto scratchpad = onednn.scratch().take(prepared->scratchpad_bytes);
   const auto give = [&](int argument, const void* data) {
     prepared->arguments.at(argument).set_data_handle(const_cast<void*>(data));
   };
@@ -77,8 +77,8 @@ void run(OnednnDoor& door, const MatrixProduct& p) {
   give(DNNL_ARG_DST, p.c.raw());
   give(DNNL_ARG_SCRATCHPAD, scratchpad.data());
   if (!p.bias.empty()) give(DNNL_ARG_BIAS, p.bias.raw());
-  prepared->primitive.execute(door.stream(), prepared->arguments);
-  door.stream().wait();
+  prepared->primitive.execute(onednn.stream(), prepared->arguments);
+  onednn.stream().wait();
 }
 
 // Operands this processor cannot multiply (see bf16_is_native) are widened into f32 scratch, the

@@ -49,12 +49,12 @@ __global__ void plain_product(Operand<T> a, Operand<T> b, const float* bias, int
 }
 
 template <typename T, typename Result>
-void run_plain(CudaStream& door, const MatrixProduct& p) {
+void run_plain(CudaStream& cuda, const MatrixProduct& p) {
   const int64_t m = p.m(), n = p.n(), k = p.k();
   const Operand<T> a{pointer<T>(p.a), p.a_transposed ? 1 : k, p.a_transposed ? m : 1};
   const Operand<T> b{pointer<T>(p.b), p.b_transposed ? 1 : n, p.b_transposed ? k : 1};
   const dim3 grid(blocks_of(n, kTile), blocks_of(m, kTile));
-  launch("plain_product", door, grid, dim3(kTile, kTile), plain_product<T, Result>, a, b,
+  launch("plain_product", cuda, grid, dim3(kTile, kTile), plain_product<T, Result>, a, b,
          p.bias.data<float>(), m, n, k, p.accumulate, pointer<Result>(p.c));
 }
 
@@ -66,19 +66,19 @@ View bias_for_cublas(Context& context, const MatrixProduct& p, const Scratch::Bl
 }
 
 bool run_on_cublas(Context& context, const MatrixProduct& p) {
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   if (p.epilogue == Epilogue::kRowSums) {  // cuBLASLt overwrites them
-    const auto memory = door.scratch().take(p.row_sums.size_bytes());
+    const auto memory = cuda.scratch().take(p.row_sums.size_bytes());
     const View sums(memory.data(), DType::kF32, p.row_sums.shape(), context.device());
-    if (!cublas_product(door, p, sums.raw())) return false;
+    if (!cublas_product(cuda, p, sums.raw())) return false;
     add(context, {.x = sums, .y = p.row_sums});
     return true;
   }
   if (p.bias.empty() || p.c.dtype() == DType::kF32) {
-    return cublas_product(door, p, const_cast<void*>(p.bias.raw()));
+    return cublas_product(cuda, p, const_cast<void*>(p.bias.raw()));
   }
-  const auto memory = door.scratch().take(p.n() * size_bytes_of(p.c.dtype()));
-  return cublas_product(door, p, bias_for_cublas(context, p, memory).raw());
+  const auto memory = cuda.scratch().take(p.n() * size_bytes_of(p.c.dtype()));
+  return cublas_product(cuda, p, bias_for_cublas(context, p, memory).raw());
 }
 
 // Whether cuBLASLt has an epilogue for it. Its tanh is approximate, which would be visible in f32.

@@ -96,27 +96,27 @@ __global__ void step(Step a, ComputeCopy copy, LambTensors tensors) {
 
 void onebit_lamb_squares(Context& context, const OnebitLambSquares& a) {
   if (a.tensors.empty()) return;
-  CudaStream& door = CudaStream::of(context);
-  const DeviceLambTensors tensors(door, a.tensors);
+  CudaStream& cuda = CudaStream::of(context);
+  const DeviceLambTensors tensors(cuda, a.tensors);
   const auto part_bytes = static_cast<int64_t>(a.parts.size_bytes());
-  const auto described = door.scratch().take(part_bytes);
-  door.upload(described.data(), a.parts.data(), part_bytes);
+  const auto described = cuda.scratch().take(part_bytes);
+  cuda.upload(described.data(), a.parts.data(), part_bytes);
   const Parts parts{described.as<LambPart>(), static_cast<int64_t>(a.parts.size())};
-  const auto memory = door.scratch().take(parts.count * static_cast<int64_t>(sizeof(Squares)));
+  const auto memory = cuda.scratch().take(parts.count * static_cast<int64_t>(sizeof(Squares)));
   auto* squares = memory.as<Squares>();
   if (parts.count > 0) {
-    launch("part_squares", door, static_cast<unsigned>(parts.count), kLambThreads, part_squares,
+    launch("part_squares", cuda, static_cast<unsigned>(parts.count), kLambThreads, part_squares,
            a.value.data<float>(), a.momentum.data<float>(), tensors.tensors().all, parts,
            static_cast<float>(a.momentum_factor), squares);
   }
-  launch("onebit_lamb_squares", door, static_cast<unsigned>(a.tensors.size()), kLambThreads,
+  launch("onebit_lamb_squares", cuda, static_cast<unsigned>(a.tensors.size()), kLambThreads,
          tensor_squares, squares, parts, a.squares.data<double>());
 }
 
 void onebit_lamb_step(Context& context, const OnebitLambStep& a) {
   if (a.tensors.empty()) return;
-  CudaStream& door = CudaStream::of(context);
-  const DeviceLambTensors tensors(door, a.tensors);
+  CudaStream& cuda = CudaStream::of(context);
+  const DeviceLambTensors tensors(cuda, a.tensors);
   const Step call{.value = a.value.data<float>(),
                   .momentum = a.momentum.data<float>(),
                   .still = a.still.data<uint8_t>(),
@@ -124,7 +124,7 @@ void onebit_lamb_step(Context& context, const OnebitLambStep& a) {
                   .learning_rate = a.learning_rate,
                   .factor = static_cast<float>(a.momentum_factor)};
   const auto grid = static_cast<unsigned>(a.tensors.back().end_block());
-  launch("onebit_lamb_step", door, grid, kLambThreads, step, call, ComputeCopy(a.compute_value),
+  launch("onebit_lamb_step", cuda, grid, kLambThreads, step, call, ComputeCopy(a.compute_value),
          tensors.tensors());
 }
 

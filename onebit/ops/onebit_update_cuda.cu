@@ -234,16 +234,16 @@ unsigned update_blocks(int64_t elements) {
 void onebit_freeze(Context& context, const OnebitFreeze& a) {
   const int64_t elements = a.momentum.elements();
   if (elements == 0) return;
-  CudaStream& door = CudaStream::of(context);
-  launch("onebit_freeze", door, update_blocks(elements), kThreads, freeze, a.momentum.data<float>(),
+  CudaStream& cuda = CudaStream::of(context);
+  launch("onebit_freeze", cuda, update_blocks(elements), kThreads, freeze, a.momentum.data<float>(),
          a.variance.data<float>(), a.still.data<uint8_t>(), elements,
          static_cast<float>(a.variance_factor), static_cast<float>(a.epsilon));
 }
 
 void onebit_normalize(Context& context, const OnebitNormalize& a) {
   if (a.begin == a.end) return;
-  CudaStream& door = CudaStream::of(context);
-  const DeviceRanges ranges(door, a.ranges);
+  CudaStream& cuda = CudaStream::of(context);
+  const DeviceRanges ranges(cuda, a.ranges);
   const auto travelling = [&](const View& view) { return a.alone ? nullptr : view.data<float>(); };
   const Normalize call{.gradient = a.gradient.data<float>(),
                        .value = a.ranges.empty() ? nullptr : a.value.data<float>(),
@@ -268,13 +268,13 @@ void onebit_normalize(Context& context, const OnebitNormalize& a) {
                        .turn = static_cast<int>(a.turn),
                        .key = a.sketch_key,
                        .alone = a.alone};
-  launch("onebit_normalize", door, update_blocks(a.end - a.begin), kThreads, normalize, call,
+  launch("onebit_normalize", cuda, update_blocks(a.end - a.begin), kThreads, normalize, call,
          ranges.data(), ranges.count());
 }
 
 void onebit_momentum(Context& context, const OnebitMomentum& a) {
   if (a.begin == a.end) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const Momentum call{.momentum = a.momentum.data<float>(),
                       .variance = a.variance.data<float>(),
                       .normalized = a.normalized.empty() ? nullptr : a.normalized.data<float>(),
@@ -285,21 +285,21 @@ void onebit_momentum(Context& context, const OnebitMomentum& a) {
                       .rest = static_cast<float>(1 - a.beta1),
                       .turn_memory = a.turn_memory,
                       .turn = static_cast<int>(a.turn)};
-  launch("onebit_momentum", door, update_blocks(a.end - a.begin), kThreads, momentum, call);
+  launch("onebit_momentum", cuda, update_blocks(a.end - a.begin), kThreads, momentum, call);
 }
 
 void onebit_step(Context& context, const OnebitStep& a) {
   const int64_t elements = a.value.elements();
   if (elements == 0) return;
-  CudaStream& door = CudaStream::of(context);
-  const DeviceRanges ranges(door, a.ranges);
+  CudaStream& cuda = CudaStream::of(context);
+  const DeviceRanges ranges(cuda, a.ranges);
   const Step call{.value = a.value.data<float>(),
                   .momentum = a.momentum.data<float>(),
                   .still = a.still.data<uint8_t>(),
                   .elements = elements,
                   .rate = static_cast<float>(a.learning_rate),
                   .factor = static_cast<float>(a.momentum_factor)};
-  launch("onebit_step", door, update_blocks(elements), kThreads, step, call,
+  launch("onebit_step", cuda, update_blocks(elements), kThreads, step, call,
          ComputeCopy(a.compute_value), ranges.data(), ranges.count());
 }
 

@@ -61,17 +61,17 @@ template <class Kind>
 double reduce(Context& context, const ConstView& x) {
   const int64_t count = x.elements();
   if (count == 0) return 0;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const unsigned blocks =
       static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMostBlocks));
-  const auto memory = door.scratch().take((blocks + 1) * static_cast<int64_t>(sizeof(double)));
+  const auto memory = cuda.scratch().take((blocks + 1) * static_cast<int64_t>(sizeof(double)));
   double* partials = memory.as<double>();
-  launch("partial_sums", door, blocks, kThreads, partial_sums<Kind>, x.data<float>(), count,
+  launch("partial_sums", cuda, blocks, kThreads, partial_sums<Kind>, x.data<float>(), count,
          partials);
-  launch("total_sum", door, 1, kThreads, total_sum, partials, static_cast<int>(blocks),
+  launch("total_sum", cuda, 1, kThreads, total_sum, partials, static_cast<int>(blocks),
          partials + blocks);
   double total = 0;
-  door.download(&total, partials + blocks, sizeof total);
+  cuda.download(&total, partials + blocks, sizeof total);
   return total;
 }
 
@@ -116,32 +116,32 @@ double absolute_sum(Context& context, ConstView x) {
 bool all_finite(Context& context, ConstView x) {
   const int64_t count = x.elements();
   if (count == 0) return true;
-  CudaStream& door = CudaStream::of(context);
-  const auto memory = door.scratch().take(sizeof(int));
+  CudaStream& cuda = CudaStream::of(context);
+  const auto memory = cuda.scratch().take(sizeof(int));
   int* found = memory.as<int>();
-  check_cuda(cudaMemsetAsync(found, 0, sizeof(int), door.stream()), "cudaMemsetAsync");
+  check_cuda(cudaMemsetAsync(found, 0, sizeof(int), cuda.stream()), "cudaMemsetAsync");
   const unsigned blocks =
       static_cast<unsigned>(std::min<int64_t>(blocks_of(count, kThreads * kEight), kMostBlocks));
   with_device_type(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    launch("all_finite", door, blocks, kThreads, look_for_non_finite<T>, pointer<T>(x), count,
+    launch("all_finite", cuda, blocks, kThreads, look_for_non_finite<T>, pointer<T>(x), count,
            found);
   });
   int result = 0;
-  door.download(&result, found, sizeof result);
+  cuda.download(&result, found, sizeof result);
   return result == 0;
 }
 
 void column_sum(Context& context, const ColumnSum& a) {
   const int64_t rows = a.x.extent(0), columns = a.x.extent(1);
   if (rows * columns == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const DeviceRowBlocks blocks(rows);
-  DevicePartials partials(door, blocks, columns, 1);
+  DevicePartials partials(cuda, blocks, columns, 1);
   const dim3 grid(blocks_of(columns, kThreads * kEight), static_cast<unsigned>(blocks.count));
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    launch("column_sum", door, grid, kThreads, partial_column_sums<T>, pointer<T>(a.x), rows,
+    launch("column_sum", cuda, grid, kThreads, partial_column_sums<T>, pointer<T>(a.x), rows,
            columns, blocks.rows_per_block, partials.data());
   });
   partials.add_to({a.sum.data<float>()});

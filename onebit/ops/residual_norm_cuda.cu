@@ -83,7 +83,7 @@ __global__ void backward(Backward<T> a, int64_t hidden, DeviceRowBlocks blocks, 
 void residual_norm(Context& context, const ResidualNorm& a) {
   const int64_t rows = a.x.extent(0), hidden = a.x.extent(1);
   if (rows * hidden == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const DropoutPlan plan(a.dropout);
   const unsigned threads = row_threads(hidden, "residual_norm");
   with_device_type(a.x.dtype(), [&](auto tag) {
@@ -97,7 +97,7 @@ void residual_norm(Context& context, const ResidualNorm& a) {
                           .y = pointer<T>(a.y),
                           .mean = a.mean.data<float>(),
                           .inverse_stddev = a.inverse_stddev.data<float>()};
-    launch("residual_norm", door, static_cast<unsigned>(rows), threads, forward<T>, call, hidden,
+    launch("residual_norm", cuda, static_cast<unsigned>(rows), threads, forward<T>, call, hidden,
            plan);
   });
 }
@@ -105,10 +105,10 @@ void residual_norm(Context& context, const ResidualNorm& a) {
 void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
   const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
   if (rows * hidden == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const DropoutPlan plan(a.dropout);
   const DeviceRowBlocks blocks(rows);
-  DevicePartials partials(door, blocks, hidden, kSums);
+  DevicePartials partials(cuda, blocks, hidden, kSums);
   const unsigned threads = row_threads(hidden, "residual_norm_backward");
   with_device_type(a.grad_y.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -120,7 +120,7 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
                            .gamma = a.gamma.data<float>(),
                            .grad_residual = pointer<T>(a.grad_residual),
                            .grad_x = pointer<T>(a.grad_x)};
-    launch("residual_norm_backward", door, static_cast<unsigned>(blocks.count), threads,
+    launch("residual_norm_backward", cuda, static_cast<unsigned>(blocks.count), threads,
            backward<T>, call, hidden, blocks, plan, partials.data());
   });
   partials.add_to(

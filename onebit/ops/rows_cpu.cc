@@ -4,7 +4,7 @@
 //
 #include <string_view>
 
-#include "onebit/device/onednn_door.h"
+#include "onebit/device/onednn_stream.h"
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"
 #include "onebit/kernels/simd_inl.h"

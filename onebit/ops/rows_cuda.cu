@@ -44,13 +44,13 @@ __global__ void scatter_add(const T* x, const int32_t* indices, int64_t target_r
 }
 
 template <typename Word>
-bool try_gather(CudaStream& door, const GatherRows& a, int64_t row_bytes) {
+bool try_gather(CudaStream& cuda, const GatherRows& a, int64_t row_bytes) {
   const auto fits = [](const void* data) {
     return reinterpret_cast<uintptr_t>(data) % sizeof(Word) == 0;
   };
   constexpr int64_t kWordBytes = sizeof(Word);
   if (row_bytes % kWordBytes != 0 || !fits(a.x.raw()) || !fits(a.y.raw())) return false;
-  launch("gather_rows", door, static_cast<unsigned>(a.y.extent(0)), kThreads, gather<Word>,
+  launch("gather_rows", cuda, static_cast<unsigned>(a.y.extent(0)), kThreads, gather<Word>,
          pointer<Word>(a.x), a.indices.data<int32_t>(), a.x.extent(0), row_bytes / kWordBytes,
          pointer<Word>(a.y));
   return true;
@@ -61,21 +61,21 @@ bool try_gather(CudaStream& door, const GatherRows& a, int64_t row_bytes) {
 void gather_rows(Context& context, const GatherRows& a) {
   const int64_t row_bytes = a.x.extent(1) * size_bytes_of(a.x.dtype());
   if (a.y.extent(0) * row_bytes == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const bool done =
-      try_gather<uint4>(door, a, row_bytes) || try_gather<uint2>(door, a, row_bytes) ||
-      try_gather<uint32_t>(door, a, row_bytes) || try_gather<uint16_t>(door, a, row_bytes) ||
-      try_gather<uint8_t>(door, a, row_bytes);
+      try_gather<uint4>(cuda, a, row_bytes) || try_gather<uint2>(cuda, a, row_bytes) ||
+      try_gather<uint32_t>(cuda, a, row_bytes) || try_gather<uint16_t>(cuda, a, row_bytes) ||
+      try_gather<uint8_t>(cuda, a, row_bytes);
   ONEBIT_INVARIANT(done);
 }
 
 void scatter_add_rows(Context& context, const ScatterAddRows& a) {
   const int64_t rows = a.x.extent(0), columns = a.x.extent(1);
   if (rows * columns == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   with_device_type(a.x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    launch("scatter_add_rows", door, static_cast<unsigned>(rows), kThreads, scatter_add<T>,
+    launch("scatter_add_rows", cuda, static_cast<unsigned>(rows), kThreads, scatter_add<T>,
            pointer<T>(a.x), a.indices.data<int32_t>(), a.y.extent(0), columns, pointer<T>(a.y));
   });
 }

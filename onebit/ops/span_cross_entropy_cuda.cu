@@ -57,7 +57,7 @@ __global__ void segments(Call<T> a) {
 void span_cross_entropy(Context& context, const SpanCrossEntropy& a) {
   const int64_t columns = a.logits.extent(1), batch = a.targets.extent(1);
   if (columns * batch == 0) return;
-  CudaStream& door = CudaStream::of(context);
+  CudaStream& cuda = CudaStream::of(context);
   const dim3 grid(static_cast<unsigned>(batch), static_cast<unsigned>(columns));
   with_device_type(a.logits.dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -69,7 +69,7 @@ void span_cross_entropy(Context& context, const SpanCrossEntropy& a) {
                        .write_gradient = a.write_gradient,
                        .gradient_scale = a.gradient_scale,
                        .losses = a.losses.data<float>()};
-    launch("span_cross_entropy", door, grid, kWarp, segments<T>, call);
+    launch("span_cross_entropy", cuda, grid, kWarp, segments<T>, call);
   });
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "onebit/device/memory.h"
-#include "onebit/device/onednn_door.h"
+#include "onebit/device/onednn_stream.h"
 #include "tests/base/message_of.h"
 
 namespace onebit {
@@ -38,11 +38,11 @@ TEST(Context, LoopsOverItsThreads) {
   EXPECT_EQ(parts, 2);
 }
 
-TEST(Context, MovesItsDoors) {
+TEST(Context, MovesItsStreams) {
   Context first = Context::cpu(1);
-  const OnednnDoor* const door = &first.onednn();
+  const OnednnStream* const onednn = &first.onednn();
   Context second(std::move(first));
-  EXPECT_EQ(&second.onednn(), door);
+  EXPECT_EQ(&second.onednn(), onednn);
 }
 
 TEST(Context, CudaWithoutADeviceIsAnErrorThatNamesTheFix) {
@@ -50,14 +50,14 @@ TEST(Context, CudaWithoutADeviceIsAnErrorThatNamesTheFix) {
   EXPECT_THAT(message_of([] { Context::cuda(0); }), HasSubstr("--device cpu"));
 }
 
-TEST(ContextDeathTest, ACpuContextHasNoCudaDoor) {
+TEST(ContextDeathTest, ACpuContextHasNoCudaStream) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Context context = Context::cpu(1);
   EXPECT_DEATH(context.cuda(), "cuda_ != nullptr");
 }
 
-TEST(OnednnDoor, NamesTheInstructionSet) {
-  EXPECT_STRNE(OnednnDoor::instruction_set(), "unknown");
+TEST(OnednnStream, NamesTheInstructionSet) {
+  EXPECT_STRNE(OnednnStream::instruction_set(), "unknown");
 }
 
 }  // namespace

@@ -60,12 +60,12 @@ class Floors(unittest.TestCase):
     def test_unknown_floor(self):
         self.breach({"onebit/attic/a.cc": ""}, "is on no floor")
 
-    def test_doors(self):
+    def test_vendor_headers_elsewhere(self):
         for header in ("dnnl.hpp", "mpi.h", "cuda_runtime.h", "nccl.h", "omp.h"):
             self.breach({"onebit/engine/a.cc": f"#include <{header}>\n"},
                         f"onebit/engine/a.cc:1: includes {header}")
 
-    def test_doors_open_for_their_files(self):
+    def test_vendor_headers_where_they_belong(self):
         status, printed = output_of(check_floors, {
             "onebit/ops/matmul_cpu.cc": "#include <dnnl.hpp>\n",
             "onebit/comm/mpi_transport.cc": "#include <mpi.h>\n",

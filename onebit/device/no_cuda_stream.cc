@@ -1,10 +1,10 @@
 #include "onebit/base/error.h"
-#include "onebit/device/cuda_door.h"
+#include "onebit/device/device_stream.h"
 #include "onebit/device/libraries.h"
 
 namespace onebit {
 
-std::unique_ptr<CudaDoor> CudaDoor::open(int) {
+std::unique_ptr<DeviceStream> DeviceStream::open(int) {
   fail("this onebit was built without CUDA: use --device cpu, or build with -DONEBIT_CUDA=ON");
 }
 

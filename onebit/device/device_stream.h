@@ -1,4 +1,4 @@
-// The door to the CUDA libraries: one stream and its handles. cuda_stream.cc, or no_cuda_door.cc.
+// A CUDA stream as code without CUDA headers sees it: cuda_stream.cc, or no_cuda_stream.cc.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace onebit {
 
-class CudaDoor {
+class DeviceStream {
  public:
   // Error: CUDA is not built in, or there is no device `index`.
-  static std::unique_ptr<CudaDoor> open(int index);
-  virtual ~CudaDoor() = default;
+  static std::unique_ptr<DeviceStream> open(int index);
+  virtual ~DeviceStream() = default;
   virtual void synchronize() = 0;
   // An event after all work given so far, and making work given from now on wait for one.
   virtual std::shared_ptr<void> record() = 0;

@@ -22,14 +22,14 @@ struct PreparedPrimitive {
   uint64_t last_use = 0;
 };
 
-class OnednnDoor {
+class OnednnStream {
  public:
   // The key that distinguishes primitives; its meaning is the caller's.
   using PrimitiveKey = std::array<int64_t, 8>;
   // Packed batches bring new numbers of rows all the time: the least recently used is dropped.
   static constexpr size_t kMaxPrimitives = 512;
 
-  OnednnDoor();
+  OnednnStream();
 
   const dnnl::engine& engine() const { return engine_; }
   dnnl::stream& stream() { return stream_; }

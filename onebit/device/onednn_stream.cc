@@ -1,4 +1,4 @@
-#include "onebit/device/onednn_door.h"
+#include "onebit/device/onednn_stream.h"
 
 #include <fmt/format.h>
 
@@ -46,18 +46,18 @@ bool native_bf16() {
 
 }  // namespace
 
-OnednnDoor::OnednnDoor()
+OnednnStream::OnednnStream()
     : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_), has_native_bf16_(native_bf16()) {}
 
-PreparedPrimitive* OnednnDoor::find_primitive(const PrimitiveKey& key) {
+PreparedPrimitive* OnednnStream::find_primitive(const PrimitiveKey& key) {
   const auto found = primitives_.find(key);
   if (found == primitives_.end()) return nullptr;
   found->second.last_use = ++uses_;
   return &found->second;
 }
 
-PreparedPrimitive& OnednnDoor::keep_primitive(const PrimitiveKey& key,
-                                              PreparedPrimitive primitive) {
+PreparedPrimitive& OnednnStream::keep_primitive(const PrimitiveKey& key,
+                                                PreparedPrimitive primitive) {
   if (primitives_.size() >= kMaxPrimitives) {
     primitives_.erase(std::min_element(
         primitives_.begin(), primitives_.end(),
@@ -68,7 +68,7 @@ PreparedPrimitive& OnednnDoor::keep_primitive(const PrimitiveKey& key,
   return primitives_.insert_or_assign(key, std::move(primitive)).first->second;
 }
 
-const char* OnednnDoor::instruction_set() {
+const char* OnednnStream::instruction_set() {
   const OnednnInstructionSet* here = instruction_set_here();
   return here != nullptr ? here->name : "unknown";
 }
@@ -79,7 +79,7 @@ std::string onednn_version() {
 }
 
 std::string onednn_instruction_set() {
-  return OnednnDoor::instruction_set();
+  return OnednnStream::instruction_set();
 }
 
 }  // namespace onebit
