@@ -50,7 +50,7 @@ std::vector<std::string> ChosenColumns::list() const {
 ChosenColumns choose_columns(const RecordReader& reader, const Columns& columns, bool with_label,
                              const std::string& fix) {
   ChosenColumns chosen = {.text = columns.text, .text_pair = columns.text_pair, .label = ""};
-  // Who names one text has said that there is no other.
+  // A user who names one column of text means that there is no second one.
   if (chosen.text.empty()) {
     chosen.text = first_there(reader, {"text", "sentence1", "sentence"});
     require_found(chosen.text, reader, "text", "text, sentence or sentence1", fix);

@@ -51,7 +51,7 @@ Targets targets_of(const Examples& examples, const LabelFormat& format,
 // How many examples have each label.
 std::vector<int64_t> label_counts(const Targets& targets);
 
-// Weights that give every class the same say (kSingleLabel), or a label's presence that of its
+// Weights that give every class the same total weight (kSingleLabel), or a label's presence that of its
 // absence (kMultiLabel). Error: a label that no example has, or that all have (kMultiLabel).
 std::vector<double> balanced_weights(const Targets& targets, const std::vector<std::string>& labels,
                                      const std::string& source);

@@ -24,15 +24,15 @@ CLI::Validator is_assignment() {
 }
 
 // `threads` of all ranks of this machine, counted against the machine and not against what this
-// rank is bound to. Computing threads wait for each other busily. Collective: rank 0 speaks for the
-// machine that is worst off.
+// rank is bound to. Computing threads wait for each other busily. Collective: rank 0 warns for the
+// machine with the largest surplus.
 void warn_of_crowding(comm::Communicator& communicator, int64_t threads) {
   int64_t surplus = threads - ::sysconf(_SC_NPROCESSORS_ONLN);
   communicator.all_reduce(std::span(&surplus, 1), comm::Reduction::kMax);
   if (surplus <= 0) return;
   log_warning(
-      "the ranks of a machine have {} threads more than it has processors and will hold each other "
-      "up: take fewer ranks or a smaller --threads",
+      "the ranks of a machine have {} threads more than it has processors and will slow each "
+      "other down: take fewer ranks or a smaller --threads",
       surplus);
 }
 

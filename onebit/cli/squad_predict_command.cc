@@ -61,7 +61,7 @@ void write_logits(const Path& path, const tasks::SquadPredictor::Computed& compu
 }
 
 bool is_version2(const Arguments& given, const squad::Dataset& dataset) {
-  return given.rules == "auto" ? tasks::has_unanswerable(dataset) : given.rules == "2.0";
+  return given.rules == "auto" ? squad::has_unanswerable(dataset) : given.rules == "2.0";
 }
 
 void predict(const Arguments& given, Context& context, comm::Communicator& communicator) {

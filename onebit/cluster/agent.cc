@@ -94,12 +94,15 @@ bool is_this_machine(const std::string& name) {
                                 own.find('.') == std::string::npos));
 }
 
+bool runs_here(const Agent& agent, const std::string& host) {
+  return agent.is_default ? is_this_machine(host) : is_loopback(host);
+}
+
 Words words_on(const Agent& agent, const std::string& host, const Words& command,
                const std::string& folder) {
   const std::string line =
       fmt::format("cd {} && exec {}", shell_quoted(folder), shell_line(command));
-  const bool here = agent.is_default ? is_this_machine(host) : is_loopback(host);
-  if (here) return {"sh", "-c", line};
+  if (runs_here(agent, host)) return {"sh", "-c", line};
   Words words = agent.words;
   words.push_back(host);
   words.insert(words.end(), agent.shell.begin(), agent.shell.end());

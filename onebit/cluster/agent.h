@@ -26,8 +26,11 @@ Agent default_agent(bool in_slurm);
 // Whether the name means this machine.
 bool is_this_machine(const std::string& name);
 
-// The words that run `command` on the host. With an agent of the user's every host but "localhost"
-// is reached through it.
+// Whether commands for the host run here, without the agent. An agent of the user's reaches every host
+// but "localhost" and 127.0.0.1, this machine by its other names included.
+bool runs_here(const Agent& agent, const std::string& host);
+
+// The words that run `command` on the host.
 Words words_on(const Agent& agent, const std::string& host, const Words& command,
                const std::string& folder);
 

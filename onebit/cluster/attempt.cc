@@ -53,8 +53,7 @@ class Attempt {
     bool has_here = false;
     for (const Host& host : request_.hosts) {
       names.push_back(host.name);
-      has_here =
-          has_here || (request_.agent.is_default ? is_this_machine(host.name) : host.name == kHere);
+      has_here = has_here || runs_here(request_.agent, host.name);
     }
     // The starter itself runs here.
     if (!has_here) names.emplace_back(kHere);
@@ -124,7 +123,7 @@ class Attempt {
 
   void ask_to_end() {
     asked_at_ = now();
-    log_info("asked to end: the run makes a checkpoint first");
+    log_info("the launcher was asked to end: the run makes a checkpoint first");
     starter_->signal(SIGUSR1);  // which every starter passes on to its ranks
   }
 

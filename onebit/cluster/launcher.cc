@@ -216,9 +216,10 @@ class Launcher {
 
   int asked_to_end(int64_t step) const {
     const std::string tag = checkpoint();
-    log_info("ended as asked{}; start the same command with --resume to continue from {}",
-             step < 0 ? "" : fmt::format(" after step {}", step),
-             tag.empty() ? "the beginning" : tag);
+    log_info(
+        "the run was asked to end and ended{}; start the same command with --resume to continue "
+        "from {}",
+        step < 0 ? "" : fmt::format(" after step {}", step), tag.empty() ? "the beginning" : tag);
     return kAskedToEnd;
   }
 
@@ -230,12 +231,12 @@ class Launcher {
                                                     .step = outcome.step,
                                                     .checkpoint = checkpoint()});
     if (!decision.restart) {
-      log_error("not started again: {}", decision.reason);
+      log_error("the run is not started again: {}", decision.reason);
       return std::nullopt;
     }
     const std::string tag = checkpoint();
-    log_info("starting again from {} in {}", tag.empty() ? "the beginning" : tag,
-             metrics::human_duration(decision.pause_seconds));
+    log_info("the run starts again from {} after a pause of {}",
+             tag.empty() ? "the beginning" : tag, metrics::human_duration(decision.pause_seconds));
     return decision.pause_seconds;
   }
 
@@ -251,15 +252,16 @@ class Launcher {
       const CheckFindings found = compare_hosts(checked, options_.hosts, needs());
       Hosts left = options_.hosts;
       for (const Problem& problem : found.wrong) {
-        log_warning("left out: {}: {}", problem.place, problem.what);
+        log_warning("{} is left out: {}", problem.place, problem.what);
         std::erase_if(left, [&](const Host& host) { return host.name == problem.place; });
       }
       if (static_cast<int>(left.size()) >= wanted) return fitted(choose(left, checked));
       const double left_seconds = options_.wait_seconds - waited.seconds();
       if (left_seconds <= 0) {
-        log_error("{} of {} hosts can be used, {} are needed: {}", left.size(),
-                  options_.hosts.size(), wanted,
-                  options_.min_hosts > 0 ? "--min-hosts" : "give --min-hosts to go on with fewer");
+        log_error(
+            "{} of {} hosts can be used, {} are needed: {}", left.size(), options_.hosts.size(),
+            wanted,
+            options_.min_hosts > 0 ? "--min-hosts" : "give --min-hosts to continue with fewer");
         return std::nullopt;
       }
       log_info("{} of {} hosts can be used, {} are needed: looking again in {}", left.size(),
@@ -278,7 +280,8 @@ class Launcher {
     choice.batch = fit.sizes;
     choice.changed = true;
     log_info(
-        "{} of {} ranks go on: a batch of {} stays, as {} x {} x {} ranks (micro-batch x "
+        "the run continues on {} of {} ranks: a batch of {} stays, as {} x {} x {} ranks "
+        "(micro-batch x "
         "accumulation){}",
         fit.ranks, planned, fit.sizes.train, fit.sizes.micro, fit.sizes.accumulation, fit.ranks,
         fit.ranks == there ? ""

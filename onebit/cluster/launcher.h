@@ -57,7 +57,7 @@ int show_launch(const LaunchOptions& options, const TrainingCommand& training);
 // the checks found wrong, as one table.
 int launch(const LaunchOptions& options, const TrainingCommand& training);
 
-// The words that print a host's facts, and those of its watch: what runs on every host.
+// The command that prints a host's facts; it runs on every host.
 Words facts_words(const std::string& program, const std::vector<std::string>& inputs);
 
 }  // namespace onebit::cluster

@@ -35,9 +35,8 @@ std::string ranks_text(const Hosts& hosts) {
 }
 
 bool has_remote_hosts(const StartRequest& request) {
-  return std::any_of(request.hosts.begin(), request.hosts.end(), [&](const Host& host) {
-    return !(request.agent.is_default ? is_this_machine(host.name) : host.name == "localhost");
-  });
+  return std::any_of(request.hosts.begin(), request.hosts.end(),
+                     [&](const Host& host) { return !runs_here(request.agent, host.name); });
 }
 
 std::string threads_text(const StartRequest& request) {

@@ -111,10 +111,10 @@ void check_vocabulary(const BertConfigFile& config, int64_t words, const Path& v
           "{} has {} words, the model has vocab_size {}: they do not belong together",
           vocabulary.string(), words, config.vocab_size);
   if (const int64_t nameless = config.vocab_size - words; nameless >= kMostPadding) {
-    lines.push_back(
-        fmt::format("look here: {} has {} words for the model's {}: if it is not the one the model "
-                    "was trained with, its answers will be noise",
-                    vocabulary.string(), words, config.vocab_size));
+    lines.push_back(fmt::format(
+        "check the vocabulary: {} has {} words, the model {}: if it is not the one the model "
+        "was trained with, its answers will be noise",
+        vocabulary.string(), words, config.vocab_size));
   }
   const int64_t surplus = source.shape.word_rows - config.vocab_size;
   require(surplus >= 0 && surplus < kMostPadding,

@@ -106,10 +106,10 @@ void CheckpointFolder::prune(int64_t keep_last) const {
     const std::string& tag = all[static_cast<size_t>(index)];
     if (tag == newest) continue;
     // The folder is renamed first: a half-deleted one must never look like a checkpoint.
-    Path doomed = folder(tag);
-    doomed += kReplacedSuffix;
-    std::filesystem::rename(folder(tag), doomed);
-    std::filesystem::remove_all(doomed);
+    Path replaced = folder(tag);
+    replaced += kReplacedSuffix;
+    std::filesystem::rename(folder(tag), replaced);
+    std::filesystem::remove_all(replaced);
   }
 }
 

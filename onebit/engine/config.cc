@@ -32,7 +32,7 @@ void read_loss_scale(Keys& fp16, LossScaleConfig& config) {
                "a dynamic scale begins at 2 to this power");
   fp16.integer("loss_scale_window", config.window, at_least(1),
                "clean steps before the scale doubles");
-  fp16.integer("hysteresis", hysteresis, at_least(0).up_to(1e6),
+  fp16.integer("hysteresis", hysteresis, at_least(1).up_to(1e6),
                "overflows before the scale is halved");
   fp16.boolean("consecutive_hysteresis", config.consecutive_hysteresis,
                "a clean step refills the hysteresis");

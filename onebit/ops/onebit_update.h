@@ -30,7 +30,7 @@ struct OnebitFreeze {
 void onebit_freeze(Context&, const OnebitFreeze&);
 
 // A sub-block whose squared gradients sum to more counts as infinite, and so does a gradient whose
-// square is more. Nothing that travels grows by more in an update, or is more in its turn.
+// square is more. No number that is sent exceeds it or grows by more in an update.
 inline constexpr double kLargestFinite = 1e30;
 // The least variance of an entry that moves: 0 marks a still entry.
 inline constexpr float kSmallestVariance = 1.17549435e-38f;

@@ -28,7 +28,7 @@ constexpr OptimizerEntry kOptimizers[] = {
 }  // namespace
 
 std::shared_ptr<const OptimizerRecipe> read_optimizer(Keys section) {
-  // DeepSpeed's others are no slips of the pen, and are not suggested.
+  // The other optimizers of DeepSpeed are asked for on purpose: no similar name is suggested.
   Kinds kinds = {.any_case = true,
                  .required = true,
                  .elsewhere = {"Adagrad", "Lion", "MuAdam", "MuAdamW", "MuSGD"},

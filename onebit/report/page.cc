@@ -80,7 +80,7 @@ Series smoothed(const Series& series) {
   return moving_mean(series, std::max<size_t>(series.size() / 100, 1));
 }
 
-// "accuracy" of "held_out.mlm_accuracy" and "mlm_accuracy": "mlm_accuracy".
+// "mlm_accuracy" of "held_out.mlm_accuracy" and of "mlm_accuracy".
 std::string bare(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
 }

@@ -194,6 +194,16 @@ Dataset read_dataset(const Path& path, Use use) {
   return dataset_from_json(parse_json(read_whole(path), path.string()), path.string(), use);
 }
 
+bool has_unanswerable(const Dataset& dataset) {
+  if (dataset.version.starts_with("v2") || dataset.version.starts_with("2")) return true;
+  bool some_with = false, some_without = false;
+  for (const Question& question : dataset.questions) {
+    if (question.impossible) return true;
+    (question.answers.empty() ? some_without : some_with) = true;
+  }
+  return some_with && some_without;
+}
+
 uint32_t checksum(const Dataset& dataset) {
   uint32_t crc = 0;
   // The size precedes the text, so that moving text from one entry to the next changes the

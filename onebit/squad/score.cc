@@ -171,12 +171,7 @@ void add_part(Json& json, const std::string& prefix, const std::optional<Score::
 }  // namespace
 
 ScoreRules rules_for(const Dataset& dataset) {
-  const bool is_second =
-      dataset.version.starts_with("v2") || dataset.version.starts_with("2") ||
-      std::any_of(dataset.questions.begin(), dataset.questions.end(), [](const Question& question) {
-        return question.impossible || question.answers.empty();
-      });
-  return is_second ? ScoreRules::kVersion2 : ScoreRules::kVersion1;
+  return has_unanswerable(dataset) ? ScoreRules::kVersion2 : ScoreRules::kVersion1;
 }
 
 AnswerScore score_answer(const std::string& predicted, const std::vector<Answer>& answers,

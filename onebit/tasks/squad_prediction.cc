@@ -62,12 +62,6 @@ squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel
   return logits;
 }
 
-bool has_unanswerable(const squad::Dataset& dataset) {
-  return dataset.version.starts_with("v2") || dataset.version.starts_with("2") ||
-         std::any_of(dataset.questions.begin(), dataset.questions.end(),
-                     [](const squad::Question& question) { return question.impossible; });
-}
-
 SquadPredictor::SquadPredictor(Context& context, const Path& path)
     : context_(context),
       description_(training::read_model_description(training::find_model_folder(path))),

@@ -22,9 +22,6 @@ squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel
                                  training::DeviceBatchBuffer& buffer,
                                  comm::Communicator& communicator);
 
-// Whether a file may have unanswerable questions: it is of version 2 or marks one.
-bool has_unanswerable(const squad::Dataset& dataset);
-
 struct PredictionOptions {
   squad::FeatureOptions features;  // `use` is kPredict whatever it says
   squad::DecodeOptions decode;

@@ -67,8 +67,9 @@ void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
   features.use = squad::Use::kTrain;
   features.threads = threads;
   using squad::WindowsWithoutAnswer;
-  features.without_answer = config_.without_answer.value_or(
-      has_unanswerable(train_data_) ? WindowsWithoutAnswer::kToCls : WindowsWithoutAnswer::kDrop);
+  features.without_answer = config_.without_answer.value_or(squad::has_unanswerable(train_data_)
+                                                                ? WindowsWithoutAnswer::kToCls
+                                                                : WindowsWithoutAnswer::kDrop);
   train_features_ = std::make_unique<squad::Features>(train_data_, description_.vocabulary,
                                                       description_.casing, features);
   data_rows_.push_back({"training data", fmt::format("{}: {} questions, {} windows", path.string(),

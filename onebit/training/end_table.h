@@ -12,7 +12,7 @@ namespace onebit::training {
 // whole run.
 Rows end_table(const TrainingTotals& totals, const StepForecast& expected, Session& run);
 
-// "1.23 s (the middle of 40), expected 1.20 s" for each phase that had steps.
+// "1.23 s (the median of 40), expected 1.20 s" for each phase that had steps.
 Rows step_rows(const TrainingTotals& totals, const StepForecast& expected);
 
 }  // namespace onebit::training

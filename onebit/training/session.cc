@@ -19,7 +19,7 @@ data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b
           .label_values = std::max(a.label_values, b.label_values)};
 }
 
-// A recipe without a name is one of the default task: a stored one must say that it is another's.
+// A recipe without a name is one of the default task: a stored recipe names any other task.
 Json named(Json recipe, std::string_view task) {
   if (task != kDefaultTask && !recipe.contains("task")) recipe["task"] = task;
   return recipe;

@@ -90,7 +90,8 @@ void train(Context& context, Session& run, TrainingLog& log, const RunEvents& ev
   if (!run.finished()) {
     events.stopped(saved_step);
     log.finish();
-    log_info("asked to end: saved at step {}; add --resume to continue", saved_step);
+    log_info("the run was asked to end and has saved step {}: add --resume to continue",
+             saved_step);
   }
 }
 

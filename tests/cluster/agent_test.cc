@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/file.h"
@@ -38,6 +41,20 @@ TEST_F(AgentTest, GetsHostAndOneWordForAShell) {
   EXPECT_EQ(in_job[0], "srun");
   EXPECT_EQ(in_job[6], "n1");
   EXPECT_EQ(in_job[9], "cd /d && exec run");
+}
+
+TEST_F(AgentTest, OfTheUserIsNotAskedForTheLoopback) {
+  const Agent ssh = default_agent(false);
+  for (const char* here : {"localhost", "127.0.0.1"}) {
+    EXPECT_TRUE(runs_here(agent(), here));
+    EXPECT_TRUE(runs_here(ssh, here));
+    EXPECT_EQ(words_on(agent(), here, {"run"}, "/d").front(), "sh") << here;
+    EXPECT_EQ(words_on(agent(), here, {"run"}, "/d")[1], "-c") << here;
+  }
+  std::array<char, 256> own{};
+  ASSERT_EQ(::gethostname(own.data(), own.size() - 1), 0);
+  EXPECT_TRUE(runs_here(ssh, own.data()));
+  EXPECT_FALSE(runs_here(agent(), own.data()));
 }
 
 TEST_F(AgentTest, AsksAllHostsInParallel) {

@@ -83,8 +83,8 @@ class Launching(unittest.TestCase):
             run.reach(25)
             hosts.cut_power(1)
             self.assertEqual(run.wait(), 0, run.text())
-            self.assertIn(f"left out: {hosts.names[1]}: cannot be reached", run.text())
-            self.assertIn("1 of 2 ranks go on: a batch of 16 stays, as 8 x 2 x 1 ranks", run.text())
+            self.assertIn(f"{hosts.names[1]} is left out: cannot be reached", run.text())
+            self.assertIn("the run continues on 1 of 2 ranks: a batch of 16 stays, as 8 x 2 x 1 ranks", run.text())
             self.assertEqual(len(run.steps()), 240)
             self.assertEqual(run.left_over(), [])
 
@@ -102,7 +102,7 @@ class Launching(unittest.TestCase):
             run.reach(run.step() + 5)
             run.process.send_signal(signal.SIGTERM)
             self.assertEqual(run.wait(), 75, run.text())
-            self.assertIn("asked to end: saved at step", run.text())
+            self.assertIn("asked to end and has saved step", run.text())
             self.assertEqual((run.folder / "latest").read_text().strip(),
                              f"global_step{run.step()}")
             self.assertEqual(run.left_over(), [])

@@ -69,7 +69,7 @@ class Launcher(unittest.TestCase):
         self.assertEqual(run.wait(), 0, run.text())
         self.assertIn("rank 1 on localhost was killed by signal 9", run.text())
         self.assertIn("rank 0 on localhost was killed by signal 9", run.text())
-        self.assertIn("starting again from global_step", run.text())
+        self.assertIn("the run starts again from global_step", run.text())
         self.same_as_unbroken(run)
 
     def test_a_stopped_rank_is_a_hang(self):
@@ -104,7 +104,7 @@ class Launcher(unittest.TestCase):
                 run.reach(30)
                 run.process.send_signal(number)
                 self.assertEqual(run.wait(), 75, run.text())
-                self.assertIn("asked to end: saved at step", run.text())
+                self.assertIn("asked to end and has saved step", run.text())
                 self.assertIn("start the same command with --resume", run.text())
                 self.assertEqual(run.left_over(), [])
                 # What was asked for lies between two of its own checkpoints.

@@ -34,6 +34,21 @@ TEST(Dataset, TakesTheFirstAnswerAtItsOffset) {
   EXPECT_EQ(data.questions[0].answers[0].text, "Paris");
 }
 
+TEST(Dataset, KnowsWhetherQuestionsMayBeUnanswerable) {
+  const Json answered = question("a", {{"1895", 10}}), bare = question("b", {});
+  EXPECT_FALSE(has_unanswerable(read({answered}, Use::kPredict)));
+  EXPECT_FALSE(has_unanswerable(read({bare}, Use::kPredict))) << "a file of questions alone";
+  EXPECT_TRUE(has_unanswerable(read({answered, bare}, Use::kPredict)));
+  Json marked = bare;
+  marked["is_impossible"] = true;
+  EXPECT_TRUE(has_unanswerable(read({marked}, Use::kScore)));
+  for (const char* version : {"v2.0", "2.0"}) {
+    Json file = file_of(kContext, {answered});
+    file["version"] = version;
+    EXPECT_TRUE(has_unanswerable(dataset_from_json(file, "test.json", Use::kScore))) << version;
+  }
+}
+
 TEST(Dataset, ChecksumSeesWhatTrainingSees) {
   const uint32_t sum =
       checksum(read({question("a", {{"1895", 10}}), question("b", {{"gone", 43}})}));
