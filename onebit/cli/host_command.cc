@@ -3,12 +3,12 @@
 #include <memory>
 
 #include "onebit/base/error.h"
+#include "onebit/base/run_event.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/usage.h"
 #include "onebit/cluster/host_watch.h"
 #include "onebit/cluster/rank_guard.h"
 #include "onebit/comm/launch.h"
-#include "onebit/training/run_events.h"
 
 namespace onebit::cli {
 namespace {
@@ -36,7 +36,7 @@ int run_rank(const std::vector<std::string>& command) {
   if (const char* slots = std::getenv(cluster::kSlotsVariable); slots != nullptr) {
     ::setenv("CUDA_VISIBLE_DEVICES", slot_of(slots, rank).c_str(), 0);
   }
-  return cluster::run_guarded(command, rank, training::kEventsVariable);
+  return cluster::run_guarded(command, rank, kEventsVariable);
 }
 
 int run_watch(const Arguments& given) {

@@ -4,8 +4,10 @@
 #include <string>
 
 #include "onebit/base/log.h"
+#include "onebit/base/run_event.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/usage.h"
+#include "onebit/comm/communicator.h"
 
 namespace {
 
@@ -44,8 +46,12 @@ int main(int argc, char** argv) {
     return chosen();
   } catch (const CLI::ParseError& error) {
     return onebit::cli::end_of_parsing(program, error);
+  } catch (const onebit::comm::PeerError& error) {
+    onebit::log_error("{}", error.what());
+    return onebit::cli::kFailure;
   } catch (const std::exception& error) {
     onebit::log_error("{}", error.what());
+    onebit::report_run_event({.kind = onebit::RunEvent::Kind::kFailed, .text = error.what()});
     return onebit::cli::kFailure;
   }
 }

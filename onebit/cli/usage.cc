@@ -8,6 +8,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
+#include "onebit/base/run_event.h"
 #include "onebit/comm/launch.h"
 
 namespace onebit::cli {
@@ -93,7 +94,9 @@ int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {
   }
   const CLI::App& command = wrong_command(program, error);
   const std::string name = full_name(command);
-  log_error("{}: {}", name, words(command, error));
+  const std::string text = fmt::format("{}: {}", name, words(command, error));
+  log_error("{}", text);
+  report_run_event({.kind = RunEvent::Kind::kFailedUsage, .text = text});
   fmt::print(stderr, "{} --help lists its options.\n", name);
   return kUsageError;
 }

@@ -195,7 +195,7 @@ class Attempt {
   void take(const RankLineReader::Lines& lines) {
     for (const RankLine& line : lines.of_ranks) {
       if (line.kind == LineKind::kEvent) {
-        progress_.event(line.text, now());
+        take_event(line);
       } else if (line.kind == LineKind::kEnd) {
         log_.note(fmt::format("{}: {}", log_.name_of(line.rank), line.text));
       } else {
@@ -207,6 +207,13 @@ class Attempt {
       log_.note(line);
       faults_.add_unmarked(line);
     }
+  }
+
+  void take_event(const RankLine& line) {
+    const std::optional<RunEvent> event = parse_run_event(line.text);
+    if (!event) return;
+    progress_.event(*event, now());
+    faults_.add(line.rank, *event);
   }
 
   bool starter_ended() {

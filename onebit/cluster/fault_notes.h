@@ -1,9 +1,11 @@
 // Finds the cause of a failed attempt among what all ranks and hosts report while it falls apart.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
+#include "onebit/base/run_event.h"
 #include "onebit/cluster/attempt_log.h"
 #include "onebit/cluster/rank_line.h"
 #include "onebit/cluster/restart_policy.h"
@@ -20,6 +22,8 @@ class FaultNotes {
  public:
   explicit FaultNotes(const AttemptLog& log) : log_(log) {}
 
+  // A failure that a rank reports; other events have no meaning here.
+  void add(int rank, const RunEvent& event);
   // Error lines and ends of ranks; others have no meaning here.
   void add(const RankLine& line);
   // A line of the starter.
@@ -40,8 +44,8 @@ class FaultNotes {
   const AttemptLog& log_;
   bool ending_ = false;
   std::optional<std::string> found_, killed_, reported_, status_, noticed_, unmarked_;
-  std::string last_error_;  // line with "error: " of any rank
-  bool is_usage_ = false;
+  RunEvent::Kind reported_kind_ = RunEvent::Kind::kFailed;
+  std::map<int, std::string> last_error_;  // the last line on a rank's standard error
 };
 
 }  // namespace onebit::cluster

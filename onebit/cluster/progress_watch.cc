@@ -3,44 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace onebit::cluster {
 namespace {
 
 constexpr double kLeastHangSeconds = 60, kMedianSteps = 10;
 
-int64_t number(std::string_view text, int64_t otherwise) {
-  int64_t value = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
 }  // namespace
 
 ProgressWatch::ProgressWatch(const ProgressLimits& limits, double now)
     : limits_(limits), last_(now) {}
 
-void ProgressWatch::event(const std::string& text, double now) {
-  const size_t blank = text.find(' ');
-  const std::string name = text.substr(0, blank);
-  const std::string rest = blank == std::string::npos ? "" : text.substr(blank + 1);
-  if (name == "step") {
-    if (timed_) steps_.add(now - last_);
-    timed_ = true;
-    phase_.clear();
-    step_ = number(rest, step_);
-  } else if (name == "phase") {
-    phase_ = rest;
-    timed_ = false;
-  } else if (name == "begin" || name == "stopped" || name == "finished") {
-    step_ = number(rest, step_);
-    stopped_ = stopped_ || name == "stopped";
-    finished_ = finished_ || name == "finished";
-    phase_ = name == "begin" ? "start" : "end";
-    timed_ = false;
-  } else {
-    return;
+void ProgressWatch::event(const RunEvent& event, double now) {
+  using Kind = RunEvent::Kind;
+  switch (event.kind) {
+    case Kind::kStep:
+      if (timed_) steps_.add(now - last_);
+      timed_ = true;
+      phase_.clear();
+      step_ = event.step;
+      break;
+    case Kind::kPhase:
+      phase_ = event.text;
+      timed_ = false;
+      break;
+    case Kind::kBegin:
+    case Kind::kStopped:
+    case Kind::kFinished:
+      step_ = event.step;
+      stopped_ = stopped_ || event.kind == Kind::kStopped;
+      finished_ = finished_ || event.kind == Kind::kFinished;
+      phase_ = event.kind == Kind::kBegin ? "start" : "end";
+      timed_ = false;
+      break;
+    default:
+      return;
   }
   last_ = now;
 }

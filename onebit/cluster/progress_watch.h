@@ -1,10 +1,11 @@
-// Whether a run still makes progress, from the events of rank 0 (training/run_events.h).
+// Whether a run still makes progress, from the events of rank 0 (base/run_event.h).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "onebit/base/run_event.h"
 #include "onebit/metrics/meters.h"
 
 namespace onebit::cluster {
@@ -19,9 +20,8 @@ class ProgressWatch {
   // Times are seconds on any clock. An attempt begins in a phase, the start.
   ProgressWatch(const ProgressLimits& limits, double now);
 
-  // "begin N" (N updates are made already), "step N", "phase NAME", "stopped N", "finished N".
-  // Others have no meaning here.
-  void event(const std::string& text, double now);
+  // Failures have no meaning here.
+  void event(const RunEvent& event, double now);
   // Empty as long as all is well; else what does not go on, since when: "no step for 61 s".
   std::optional<std::string> complaint(double now) const;
 

@@ -12,7 +12,7 @@ namespace onebit::cluster {
 enum class LineKind : char {
   kOutput = 'o',  // of the rank's standard output
   kError = 'e',   // of its standard error
-  kEvent = 'v',   // progress (training/run_events.h)
+  kEvent = 'v',   // progress (base/run_event.h)
   kEnd = 'x',     // how the rank's process ended: "status 1", "signal 9"
 };
 

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <utility>
 
+#include "onebit/base/run_event.h"
 #include "onebit/device/memory.h"
 
 namespace onebit::comm {
@@ -240,7 +241,9 @@ void Communicator::barrier() {
 }
 
 void run_rank(Communicator& communicator, const std::function<void()>& work) {
-  const auto announce = [&communicator](const std::string& message) {
+  using Kind = RunEvent::Kind;
+  const auto announce = [&communicator](const std::string& message, Kind kind = Kind::kFailed) {
+    report_run_event({.kind = kind, .text = message});
     try {
       communicator.abort(message);
     } catch (const Error&) {  // the exception under way is the one to throw
@@ -249,6 +252,9 @@ void run_rank(Communicator& communicator, const std::function<void()>& work) {
   try {
     work();
   } catch (const PeerError&) {
+    throw;
+  } catch (const NetworkError& error) {
+    announce(error.what(), Kind::kFailedNetwork);
     throw;
   } catch (const std::exception& error) {
     announce(error.what());

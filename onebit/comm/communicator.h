@@ -35,6 +35,13 @@ class PeerError : public Error {
   int failed_rank_;
 };
 
+// Thrown where a transfer between ranks broke for a reason outside of the program: it may work another
+// time.
+class NetworkError : public Error {
+ public:
+  using Error::Error;
+};
+
 enum class Reduction { kSum, kMax, kMin };
 
 // A collective in progress. The buffers given to it must live, untouched, until wait() has returned

@@ -40,7 +40,8 @@ void check_mpi(int code, const char* call) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  fail("{}: {}", call, std::string_view(text.data(), static_cast<size_t>(length)));
+  throw NetworkError(
+      fmt::format("{}: {}", call, std::string_view(text.data(), static_cast<size_t>(length))));
 }
 
 MPI_Comm duplicate_of(MPI_Comm parent) {
@@ -243,7 +244,7 @@ class MpiState : public Request::State {
              expected_[i].peer, expected_[i].size_bytes, job_->rank());
       }
     }
-    fail("{}: a message was lost", operation_);
+    throw NetworkError(fmt::format("{}: a message was lost", operation_));
   }
 
   void check_sizes() const {

@@ -1,35 +1,32 @@
-// Reports how far a run is to what has started it (onebit launch): a line an event, on the descriptor
-// that the environment names. Without one, and on ranks other than 0, nothing is reported.
+// The progress of a run for the program that has started it (base/run_event.h). All ranks make the
+// same progress, so rank 0 alone reports it.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <string_view>
+
+#include "onebit/base/run_event.h"
 
 namespace onebit::training {
 
-inline constexpr const char* kEventsVariable = "ONEBIT_EVENTS_FD";
-
 class RunEvents {
  public:
-  explicit RunEvents(int rank);
+  explicit RunEvents(int rank) : is_first_(rank == 0) {}
 
-  // "begin N": training begins after N updates.
-  void begin(int64_t step) const;
-  // "step N": an update is made, or skipped; once more after a phase, where the next step begins.
-  void step(int64_t step) const;
-  // "phase NAME": what follows is no step and may take longer than one.
-  void phase(std::string_view name) const;
-  // "stopped N": asked to end, with a checkpoint of step N.
-  void stopped(int64_t step) const;
-  // "finished N".
-  void finished(int64_t step) const;
+  void begin(int64_t step) const { report({.kind = RunEvent::Kind::kBegin, .step = step}); }
+  void step(int64_t step) const { report({.kind = RunEvent::Kind::kStep, .step = step}); }
+  void phase(const std::string& name) const {
+    report({.kind = RunEvent::Kind::kPhase, .text = name});
+  }
+  void stopped(int64_t step) const { report({.kind = RunEvent::Kind::kStopped, .step = step}); }
+  void finished(int64_t step) const { report({.kind = RunEvent::Kind::kFinished, .step = step}); }
 
  private:
-  // A launcher that has gone is no error of the run: it ends the run by other means.
-  void put(const std::string& line) const;
+  void report(const RunEvent& event) const {
+    if (is_first_) report_run_event(event);
+  }
 
-  int descriptor_ = -1;
+  bool is_first_;
 };
 
 }  // namespace onebit::training

@@ -10,6 +10,9 @@ namespace {
 class FaultNotesTest : public testing::Test {
  protected:
   void error(int rank, const char* text) { notes_.add({LineKind::kError, rank, text}); }
+  void failed(int rank, const char* text, RunEvent::Kind kind = RunEvent::Kind::kFailed) {
+    notes_.add(rank, {.kind = kind, .text = text});
+  }
   void end(int rank, const char* text) { notes_.add({LineKind::kEnd, rank, text}); }
   std::string cause() const { return notes_.cause("mpirun ended with status 1").text; }
 
@@ -20,7 +23,7 @@ class FaultNotesTest : public testing::Test {
 
 TEST_F(FaultNotesTest, AKilledRankComesBeforeWhatFollowsFromIt) {
   EXPECT_FALSE(notes_.any());
-  error(0, "onebit: rank 0 failed: MPI_Testall: broken pipe");
+  failed(0, "MPI_Testall: broken pipe", RunEvent::Kind::kFailedNetwork);
   end(0, "status 1");
   end(2, "signal 9");
   EXPECT_TRUE(notes_.any());
@@ -30,22 +33,25 @@ TEST_F(FaultNotesTest, AKilledRankComesBeforeWhatFollowsFromIt) {
 
 TEST_F(FaultNotesTest, WhatTheProgramReportsIsTheCause) {
   error(0, "12:00:01 error: something smaller");
-  error(1, "onebit: rank 1 failed: data/tokens.bin: cannot be read");
+  failed(1, "data/tokens.bin: cannot be read");
+  failed(0, "later");
   end(0, "signal 15");
   end(1, "status 1");
   EXPECT_EQ(cause(), "rank 1 on a: data/tokens.bin: cannot be read");
   EXPECT_EQ(notes_.cause("x").kind, FaultKind::kReported);
 }
 
-TEST_F(FaultNotesTest, OneRankReportsByItsLastError) {
-  error(0, "12:00:01 error: r.json: no such file");
+TEST_F(FaultNotesTest, ARankThatReportsNothingIsNamedWithItsLastError) {
+  error(0, "12:00:01 warning: something smaller");
+  error(0, "base/json.cc:12: broken invariant");
+  error(0, "-----");
   EXPECT_FALSE(notes_.any());  // an error line is no end
   end(0, "status 1");
-  EXPECT_EQ(cause(), "rank 0 on a: r.json: no such file");
+  EXPECT_EQ(cause(), "rank 0 on a ended with status 1: base/json.cc:12: broken invariant");
 }
 
 TEST_F(FaultNotesTest, ABrokenConnectionMayComeAgainOrNot) {
-  error(1, "onebit: rank 1 failed: MPI_Isend: connection reset");
+  failed(1, "MPI_Isend: connection reset", RunEvent::Kind::kFailedNetwork);
   EXPECT_EQ(notes_.cause("x").kind, FaultKind::kOutside);
 }
 
@@ -74,9 +80,10 @@ TEST_F(FaultNotesTest, WithoutARanksWordTheStartersFirst) {
 }
 
 TEST_F(FaultNotesTest, AWrongCommandLineIsKnown) {
+  failed(0, "onebit pretrain: --speed is not expected", RunEvent::Kind::kFailedUsage);
   end(1, "status 2");
   EXPECT_TRUE(notes_.cause("x").is_usage);
-  EXPECT_EQ(cause(), "rank 1 on a ended with status 2");
+  EXPECT_EQ(cause(), "rank 0 on a: onebit pretrain: --speed is not expected");
 }
 
 }  // namespace

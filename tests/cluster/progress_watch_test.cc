@@ -5,17 +5,24 @@
 namespace onebit::cluster {
 namespace {
 
+// Gives the event of a line to the watch.
+void give(ProgressWatch& watch, const std::string& line, double now) {
+  const std::optional<RunEvent> event = parse_run_event(line);
+  ASSERT_TRUE(event) << line;
+  watch.event(*event, now);
+}
+
 TEST(ProgressWatch, AllowsTenMedianStepsAndAMinuteAtLeast) {
   ProgressWatch watch({}, 0);
-  watch.event("begin 0", 5);
-  for (int step = 1; step <= 5; ++step) watch.event("step " + std::to_string(step), 5 + step);
+  give(watch, "begin 0", 5);
+  for (int step = 1; step <= 5; ++step) give(watch, "step " + std::to_string(step), 5 + step);
   EXPECT_EQ(watch.step(), 5);
   EXPECT_DOUBLE_EQ(watch.limit(), 60);
   EXPECT_FALSE(watch.complaint(69.9));
   ASSERT_TRUE(watch.complaint(71));
   EXPECT_EQ(*watch.complaint(71), "no step for 61 s after step 5");
   ProgressWatch slow({}, 0);
-  for (int step = 1; step <= 5; ++step) slow.event("step " + std::to_string(step), 20 * step);
+  for (int step = 1; step <= 5; ++step) give(slow, "step " + std::to_string(step), 20 * step);
   EXPECT_DOUBLE_EQ(slow.limit(), 200);
 }
 
@@ -23,20 +30,20 @@ TEST(ProgressWatch, GivesAPhaseItsOwnTime) {
   ProgressWatch watch({.hang_seconds = 3, .phase_seconds = 50}, 0);
   EXPECT_FALSE(watch.complaint(49));
   EXPECT_EQ(*watch.complaint(51), "nothing for 51 s in the phase \"start\"");
-  watch.event("begin 40", 10);
+  give(watch, "begin 40", 10);
   EXPECT_EQ(watch.step(), 40);
   EXPECT_FALSE(watch.complaint(50));  // the first step may still read and plan
-  watch.event("step 41", 60);
+  give(watch, "step 41", 60);
   EXPECT_TRUE(watch.complaint(64));
-  watch.event("phase evaluation", 61);
+  give(watch, "phase evaluation", 61);
   EXPECT_FALSE(watch.complaint(100));
   // The step after an evaluation counts from its end, and the evaluation is no step.
-  watch.event("step 41", 105);
+  give(watch, "step 41", 105);
   EXPECT_TRUE(watch.complaint(109));
-  watch.event("step 42", 106);
+  give(watch, "step 42", 106);
   EXPECT_FALSE(watch.complaint(108));
-  watch.event("phase checkpoint", 107);
-  watch.event("finished 42", 108);
+  give(watch, "phase checkpoint", 107);
+  give(watch, "finished 42", 108);
   EXPECT_TRUE(watch.finished());
   EXPECT_FALSE(watch.stopped());
 }
@@ -45,18 +52,18 @@ TEST(ProgressWatch, LeavesPhasesOutOfTheMedian) {
   ProgressWatch watch({}, 0);
   double now = 0;
   for (int step = 1; step <= 20; ++step) {
-    watch.event("step " + std::to_string(step), now += 1);
-    watch.event("phase evaluation", now);
-    watch.event("step " + std::to_string(step), now += 500);
+    give(watch, "step " + std::to_string(step), now += 1);
+    give(watch, "phase evaluation", now);
+    give(watch, "step " + std::to_string(step), now += 500);
   }
   EXPECT_DOUBLE_EQ(watch.limit(), 60);
 }
 
 TEST(ProgressWatch, KnowsThatARunWasStopped) {
   ProgressWatch watch({}, 0);
-  watch.event("step 7", 1);
-  watch.event("nonsense", 2);
-  watch.event("stopped 7", 3);
+  give(watch, "step 7", 1);
+  give(watch, "failed no memory", 2);
+  give(watch, "stopped 7", 3);
   EXPECT_TRUE(watch.stopped());
   EXPECT_FALSE(watch.finished());
   EXPECT_EQ(watch.step(), 7);
