@@ -14,12 +14,12 @@ inline constexpr const char* kEventsVariable = "ONEBIT_EVENTS_FD";
 
 struct RunEvent {
   enum class Kind {
-    kBegin,          // training begins after `step` updates
-    kStep,           // update `step` is made, or skipped; once more where steps go on after a phase
-    kPhase,          // what follows, named by `text`, is no step and may take longer than one
-    kStopped,        // the run was asked to end and has a checkpoint of `step`
-    kFinished,       // after `step` updates
-    kFailed,         // of this rank: `text` says why; the same will happen again
+    kBegin,     // training begins after `step` updates
+    kStep,      // update `step` is made, or skipped; once more where steps continue after a phase
+    kPhase,     // what follows, named by `text`, is no step and may take longer than one
+    kStopped,   // the run was asked to end and has a checkpoint of `step`
+    kFinished,  // after `step` updates
+    kFailed,    // of this rank: `text` says why; the same will happen again
     kFailedNetwork,  // of this rank: a transfer between ranks broke, and may work another time
     kFailedUsage,    // the command line is wrong
   };

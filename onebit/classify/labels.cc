@@ -118,7 +118,7 @@ std::vector<std::string> find_labels(const Examples& examples, const LabelFormat
           examples.source,
           found.empty()
               ? "no example has a label"
-              : fmt::format("every label is \"{}\", and a classifier tells two or more apart",
+              : fmt::format("every label is \"{}\", and a classifier distinguishes two or more",
                             *found.begin()));
   std::vector<std::string> labels(found.begin(), found.end());
   const bool are_numbers = std::all_of(labels.begin(), labels.end(), [](const std::string& label) {

@@ -55,7 +55,7 @@ void check(const Arguments& given) {
 int run(const Arguments& given) {
   check(given);
   tasks::ClassifyTrainingOptions options;
-  given.recipe.tell(options);
+  given.recipe.apply_to(options);
   options.model = given.model;
   name_files(options, given);
   return run_on_ranks(

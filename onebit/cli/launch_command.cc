@@ -198,9 +198,10 @@ void add_restarting(CLI::App& command, Arguments& given) {
       ->check(at_least(0))
       ->capture_default_str();
   command
-      .add_option("--min-hosts", given.min_hosts,
-                  "Go on with so many hosts when others do not answer; the batch stays (default: "
-                  "all)")
+      .add_option(
+          "--min-hosts", given.min_hosts,
+          "Continue with so many hosts when others do not answer; the batch stays (default: "
+          "all)")
       ->check(at_least(1));
   add_duration("--restart-pause", given.pause, "Before the first restart; later ones are longer");
   add_duration("--hang-timeout", given.hang_timeout,

@@ -30,7 +30,7 @@ std::pair<Path, double> parse_store(const std::string& text) {
 
 int run(const Arguments& given) {
   tasks::PretrainingOptions options;
-  given.recipe.tell(options);
+  given.recipe.apply_to(options);
   for (const auto& store : given.data) options.data.push_back(parse_store(store));
   if (!given.valid.empty()) options.valid = given.valid;
   if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;

@@ -42,7 +42,7 @@ Json RecipeOptions::load() const {
   return engine::load_recipe(recipe, overrides);
 }
 
-void RecipeOptions::tell(training::RunOptions& run) const {
+void RecipeOptions::apply_to(training::RunOptions& run) const {
   run.recipe_place = recipe;
   run.output = output;
   run.resume = resume;
@@ -59,7 +59,8 @@ void add_profile_option(CLI::App& command, RecipeOptions& options) {
   command
       .add_option_function<int64_t>(
           "--profile", profile,
-          "Tell at the end where the time went, and leave OUTPUT/profile/table.md and trace.json, "
+          "Report at the end where the time went, and leave OUTPUT/profile/table.md and "
+          "trace.json, "
           "for ui.perfetto.dev, of five steps: from the third on, or from STEP")
       ->expected(0, 1)
       ->check(at_least(0))
@@ -78,10 +79,11 @@ void add_recipe_options(CLI::App& command, RecipeOptions& options) {
     if (tag != "latest") options.tag = tag;
   };
   command
-      .add_option_function<std::string>("--resume", resume,
-                                        "Go on exactly from the latest checkpoint in --output, if "
-                                        "there is one, or back from that "
-                                        "of a tag (--resume global_step2000)")
+      .add_option_function<std::string>(
+          "--resume", resume,
+          "Continue exactly from the latest checkpoint in --output, if "
+          "there is one, or back from that "
+          "of a tag (--resume global_step2000)")
       ->expected(0, 1)
       ->type_name("[TAG]")
       ->default_str("latest");

@@ -24,8 +24,8 @@ struct RecipeOptions {
 
   // The recipe with its overrides.
   Json load() const;
-  // Everything that a run is told of these but the recipe itself.
-  void tell(training::RunOptions& run) const;
+  // Sets what these say of a run, but for the recipe itself.
+  void apply_to(training::RunOptions& run) const;
 };
 
 // --recipe, --output, --resume, --set, --profile, --device, --threads.

@@ -14,7 +14,7 @@ struct Arguments {
 
 int run(const Arguments& given) {
   tasks::SquadTrainingOptions options;
-  given.recipe.tell(options);
+  given.recipe.apply_to(options);
   options.model = given.model;
   options.train = given.train;
   if (!given.dev.empty()) options.dev = given.dev;

@@ -22,7 +22,7 @@ class ProgressWatch {
 
   // Failures have no meaning here.
   void event(const RunEvent& event, double now);
-  // Empty as long as all is well; else what does not go on, since when: "no step for 61 s".
+  // Empty as long as all is well; else what has stopped, since when: "no step for 61 s".
   std::optional<std::string> complaint(double now) const;
 
   // Seconds that may pass until the next event.

@@ -1,5 +1,5 @@
 // How the lines of all ranks travel through one stream: every rank's guard marks each with the rank
-// and with what it is, so that no launcher (mpirun, mpiexec, srun) needs to tell them apart.
+// and with what it is, so that no launcher (mpirun, mpiexec, srun) needs to distinguish them.
 #pragma once
 
 #include <optional>

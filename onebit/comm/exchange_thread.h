@@ -1,5 +1,5 @@
 // A thread beside the one that computes, on which buckets are exchanged while the backward pass
-// goes on.
+// continues.
 #pragma once
 
 #include <condition_variable>

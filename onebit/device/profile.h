@@ -21,7 +21,7 @@ namespace onebit {
 // What an operation cannot do without: its arithmetic, and every operand moved once.
 struct Work {
   double flops = 0, bytes = 0;
-  // What tells uses of one operation apart: of a matrix product its direction ("forward") and the
+  // What distinguishes uses of one operation: of a matrix product its direction ("forward") and the
   // layer's width before and after. `use` is a literal.
   const char* use = nullptr;
   int64_t in = 0, out = 0;

@@ -69,7 +69,7 @@ struct EngineConfig {
   // Why the buckets of the compressed phase leave after the backward pass: what multiplies their
   // gradients is known only then. Empty: they leave during it.
   std::string why_compressed_buckets_wait() const;
-  // What the optimizer is told of the run.
+  // What the optimizer knows of the run.
   optim::RunFacts run_facts(const optim::Schedule& schedule) const;
 };
 

@@ -134,7 +134,7 @@ struct Measured {
 // The numbers of tokens, at most kMostSampleTokens, at which bits are compared; the last is the
 // largest. Where tokens are what is added over, an algorithm takes first what is no whole tile of
 // it, so that tiles of different sizes add alike for some numbers and not for others: there must be
-// one for every remainder that can tell two of them apart.
+// one for every remainder that can distinguish two of them.
 std::vector<int64_t> sample_tokens(const MatrixProduct& product, TokenRange tokens) {
   if (!product.a_transposed) return {std::min(tokens.last, kMostSampleTokens)};
   const int64_t above = std::max<int64_t>(tokens.last - kMostSampleTokens, 0);

@@ -1,4 +1,4 @@
-// What every 1-bit optimizer is told about its exchange.
+// The options of the exchange of every 1-bit optimizer.
 #pragma once
 
 #include <cstdint>

@@ -362,7 +362,7 @@ void OneBitAdam::thaw() {
   copy(moments.variance.view(), variance);
   level_.restart();
   if (communicator_.rank() == 0) {
-    log_info("optimizer.params.freeze_step lies beyond update {}: the warm-up goes on", updates_);
+    log_info("optimizer.params.freeze_step lies beyond update {}: the warm-up continues", updates_);
   }
 }
 

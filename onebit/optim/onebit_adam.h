@@ -73,7 +73,7 @@ class OneBitAdam : public Optimizer {
   // How an update of the compressed phase is made.
   struct UpdatePlan {
     bool averages = false;       // its gradients come averaged over ranks, and so does its variance
-    bool exchanges = true;       // false: this rank goes on with its own gradients
+    bool exchanges = true;       // false: this rank continues with its own gradients
     int64_t updates = 1;         // whose gradients this exchange sends
     double variance_memory = 1;  // the fraction of the variance that it keeps
   };

@@ -227,7 +227,7 @@ void ZeroOneAdam::load(Context& context, params::Table& table, const params::Sta
   refresh_compute_copy(context, table);
 }
 
-// On another number of ranks all go on from the mean of the ranks' values.
+// On another number of ranks all continue from the mean of the ranks' values.
 void ZeroOneAdam::load_local_updates(params::Table& table, const params::StateReader& reader) {
   const int64_t elements = table.size_elements();
   const bool same = reader.saved_world_size() == communicator().world_size();

@@ -5,7 +5,7 @@
 // The first updates are Adam's. Then the gradients of every update are exchanged at one bit, while
 // the variance, common to all ranks, moves only in the updates that average gradients: each takes the
 // place of all since the one before. When the variance is frozen (for the published algorithm; here it
-// goes on as in 1-bit Adam) the local updates begin. With y = g / d of this rank's own gradient:
+// continues as in 1-bit Adam) the local updates begin. With y = g / d of this rank's own gradient:
 //   local        m = beta1 m + (1 - beta1) y,  value -= lr m / cm + ...,  sum += y
 //   synchronize  after k updates the sum of y over them goes to the owners at one bit. They move
 //                their momentum as if each update had had its mean over ranks and updates, and send

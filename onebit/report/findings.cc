@@ -54,7 +54,7 @@ void check_end(Findings& findings, const RunHistory& run) {
   }
   if (run.wanted_steps && run.last_step < *run.wanted_steps) {
     warn(findings,
-         fmt::format("The run stands at step {} of {}. If it does not train now, go on with it by "
+         fmt::format("The run stands at step {} of {}. If it does not train now, continue it by "
                      "the same command and --resume.",
                      run.last_step, *run.wanted_steps));
   }

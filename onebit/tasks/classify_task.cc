@@ -97,7 +97,7 @@ void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoi
   require(twice == sorted.end(), "{}: key `classify.labels` names \"{}\" twice",
           config_.engine.place, twice == sorted.end() ? "" : *twice);
   require(config_.label_format.problem != Problem::kSingleLabel || labels.size() >= 2,
-          "{}: key `classify.labels` names one label; a classifier tells two or more apart",
+          "{}: key `classify.labels` names one label; a classifier distinguishes two or more",
           config_.engine.place);
   const bool same_problem = checkpoint.problem_type.empty() || checkpoint.problem_type == problem;
   keeps_head_ = is_classifier && same_problem && same_names(checkpoint.labels, labels) &&

@@ -19,7 +19,7 @@ struct EvaluationTask {
   int64_t max_samples = 0;  // 0: all
 };
 
-// Uses the pairs and masks of the run's own evaluation unless told otherwise. Errors: a store of
+// Uses the pairs and masks of the run's own evaluation unless others are given. Errors: a store of
 // another vocabulary, a model without pre-training heads.
 HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
                              comm::Communicator& communicator);

@@ -12,7 +12,7 @@ namespace onebit::training {
 struct Evaluation {
   std::string key;                       // in metrics.jsonl: "held_out"
   std::vector<metrics::Metric> metrics;  // under this key; in TensorBoard as Validation/<name>
-  std::string line;                      // shown while the run goes on
+  std::string line;                      // shown while the run continues
   // The record in the end table, in a kept model's evaluation.json and in checkpoints.
   std::vector<metrics::Metric> record;
 };

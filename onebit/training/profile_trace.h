@@ -1,5 +1,5 @@
 // A profile's spans in the trace event format that Chrome and ui.perfetto.dev read: the rank is a
-// process, its threads are named, and a span tells its phase, work and bucket.
+// process, its threads are named, and a span names its phase, work and bucket.
 #pragma once
 
 #include <string>

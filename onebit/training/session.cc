@@ -70,8 +70,8 @@ void Session::open(const RunOptions& options, const engine::SavedCheckpoint* sav
 void Session::plan_memory() {
   const data::BatchBounds bounds = largest(source_->bounds(), task_.evaluation_bounds());
   buffer_.emplace(context_.device(), bounds);
-  const model::MemoryPlan booked = task_.plan(context_, limits_of(bounds));
-  memory_ = model::memory_report(table_, booked, task_.config().compute);
+  const model::MemoryPlan planned = task_.plan(context_, limits_of(bounds));
+  memory_ = model::memory_report(table_, planned, task_.config().compute);
   for (int64_t i = 0; i < engine_->batch().accumulation; ++i) {
     step_batches_.push_back(source_->make_batch());
   }
@@ -159,7 +159,7 @@ Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
                                         .loss_scale = input.loss_scale,
                                         .gradients_ready = input.gradients_ready,
                                         .forward_done = forward_done}));
-      // The host runs ahead of a GPU; where the step goes on it waits for it in any case.
+      // The host runs ahead of a GPU; where the step continues it waits for it in any case.
       if (&batch == &step_batches_.back()) context_.synchronize();
       record.backward_seconds += pass.seconds();
     });

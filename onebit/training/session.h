@@ -19,7 +19,7 @@
 
 namespace onebit::training {
 
-// What the start-up table tells about a run.
+// What the start table reports about a run.
 struct StartFacts {
   const model::BertConfig& model;
   std::vector<model::MemoryRow> memory;  // without the optimizer's
@@ -45,7 +45,7 @@ struct RunSummary {
 // All calls are collective.
 class Session {
  public:
-  // Opens the task's batches, books all memory, and sets the first values or resumes. `task` must
+  // Opens the task's batches, reserves all memory, and sets the first values or resumes. `task` must
   // outlive the session. Errors: those of the task; a checkpoint of another model or vocabulary.
   Session(Context& context, Task& task, const RunOptions& options,
           comm::Communicator& communicator);

@@ -92,7 +92,7 @@ TEST(Labels, ErrorsNamePlaceAndFix) {
   };
   EXPECT_THAT(
       found({"x", "x"}, kSingle),
-      HasSubstr("train.tsv: every label is \"x\", and a classifier tells two or more apart"));
+      HasSubstr("train.tsv: every label is \"x\", and a classifier distinguishes two or more"));
   EXPECT_THAT(found({"", ""}, kMany), HasSubstr("no example has a label"));
   EXPECT_THAT(found({"x", ""}, kSingle), HasSubstr("train.tsv:3: the label is empty"));
   EXPECT_THAT(
