@@ -43,10 +43,8 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
     const ZeroOneCounts counts = count_exchanges(options_.schedule, updates);
     const int64_t dense = updates - counts.one_bit - counts.nothing;
     const int64_t both = counts.dense - dense;
-    return {.dense = dense,
-            .compressed = counts.one_bit - both,
-            .both = both,
-            .local = counts.nothing};
+    return {
+        .dense = dense, .compressed = counts.one_bit - both, .both = both, .local = counts.nothing};
   }
   std::string describe() const override { return optim::describe(options_.onebit.adam); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,

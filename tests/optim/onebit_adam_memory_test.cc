@@ -21,7 +21,7 @@ params::Table declared(int64_t rows) {
   return table;
 }
 
-TEST(StateBytes, AreThoseOfTheOptimizer) {
+TEST(RecipeStateBytes, AreThoseOfTheOptimizer) {
   const std::shared_ptr<const OptimizerRecipe> recipes[] = {
       adam_recipe({}), lamb_recipe({}), onebit_adam_recipe({}), onebit_lamb_recipe({}),
       zero_one_adam_recipe({})};
@@ -60,11 +60,9 @@ TEST(UpdateCounts, OfOneBitAdamFollowItsFreeze) {
 
 // Counted here update by update, after the header of zero_one_schedule.h.
 TEST(UpdateCounts, OfZeroOneAdamAreThoseOfItsSchedule) {
-  const auto recipe =
-      zero_one_adam_recipe({.schedule = {.variance_freeze = 12,
-                                         .variance_scaler = 2,
-                                         .local_scaler = 4,
-                                         .local_limit = 4}});
+  const auto recipe = zero_one_adam_recipe(
+      {.schedule = {
+           .variance_freeze = 12, .variance_scaler = 2, .local_scaler = 4, .local_limit = 4}});
   // 1, 2 dense; interval 2: 4, 6; interval 4: 8, 12; the others until 12 at one bit. Then interval 1:
   // 13 to 16; interval 2: 18, 20 of 17 to 20; interval 4: 24 of 21 to 24.
   const UpdateCounts counts = recipe->count_updates({}, 24);
