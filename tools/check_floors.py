@@ -36,9 +36,11 @@ MAY_INCLUDE = {
                 "formats metrics engine",
     "tasks": "base device tensor kernels params ops model text corpus data squad classify comm "
              "compress optim formats metrics engine training",
+    "plan": "base device tensor params ops model comm compress optim metrics report engine training "
+            "tasks",
     "convert": "base device tensor params model text formats metrics training",
     "cli": "base device tensor kernels params ops model text corpus data squad classify comm "
-           "compress optim formats metrics report engine cluster training tasks convert",
+           "compress optim formats metrics report engine cluster training tasks plan convert",
 }
 
 # (what is included, who may include it, why): vendor headers stay in the files that wrap them.

@@ -34,6 +34,7 @@ TESTS_OF_A_WHOLE = {
     "optim/mpi_training_test": "processes train to the bits of threads",
     "optim/residual_placement_test": "residuals on another number of ranks",
     "optim/warmup_observation_test": "what is measured at the end of the warm-up",
+    "plan/measured_steps_test": "steps that were measured over shaped links",
     "tasks/adamw_golden_test": "twenty steps of PyTorch",
     "tasks/cuda_training_test": "training on CUDA devices",
 }

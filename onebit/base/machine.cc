@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 
 #include <charconv>
@@ -132,6 +133,12 @@ int64_t free_bytes(const Path& folder) {
 }
 
 }  // namespace
+
+int64_t peak_resident_bytes() {
+  rusage used{};
+  if (::getrusage(RUSAGE_SELF, &used) != 0) return 0;
+  return int64_t{used.ru_maxrss} * 1024;
+}
 
 Machine read_machine(const Path& root) {
   Machine machine;

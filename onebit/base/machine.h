@@ -27,6 +27,9 @@ struct Machine {
   bool has_nvidia_device = false;   // a device file of NVIDIA's driver
 };
 
+// The most memory that this process has had in use at once; 0: not known.
+int64_t peak_resident_bytes();
+
 // `root` replaces "/" in tests; the affinity mask is this process's in any case.
 Machine read_machine(const Path& root = "/");
 

@@ -23,12 +23,14 @@ void add_report(CLI::App& program, Action& chosen);
 void add_recipe(CLI::App& program, Action& chosen);
 void add_doctor(CLI::App& program, Action& chosen);
 void add_launch(CLI::App& program, Action& chosen);
+void add_plan(CLI::App& program, Action& chosen);
 void add_host(CLI::App& program, Action& chosen);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App& program, Action& chosen) = {
-    add_prepare,  add_pretrain, add_launch,  add_evaluate, add_convert, add_fill,   add_squad,
-    add_classify, add_tokenize, add_inspect, add_report,   add_recipe,  add_doctor, add_host,
+    add_prepare, add_pretrain, add_launch, add_plan,     add_evaluate,
+    add_convert, add_fill,     add_squad,  add_classify, add_tokenize,
+    add_inspect, add_report,   add_recipe, add_doctor,   add_host,
 };
 
 }  // namespace onebit::cli

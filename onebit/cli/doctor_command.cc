@@ -26,6 +26,7 @@
 #include "onebit/metrics/text_table.h"
 #include "onebit/ops/linear.h"
 #include "onebit/training/machine_check.h"
+#include "onebit/training/machine_costs.h"
 #include "onebit/training/machine_speed.h"
 
 namespace onebit::cli {
@@ -38,6 +39,7 @@ constexpr double kHostSeconds = 30;  // for a host's answer
 struct Arguments {
   int threads = 0;
   bool quick = false, json = false;
+  std::string output;
   HostOptions hosts;
   std::vector<std::string> inputs;
 };
@@ -157,7 +159,16 @@ int run_on_hosts(const Arguments& given) {
   return found.wrong.empty() ? kSuccess : kFailure;
 }
 
+void check(const Arguments& given) {
+  if (given.output.empty()) return;
+  if (given.quick || given.json || given.hosts.any()) {
+    throw UsageError(
+        "--output writes what this machine reaches: leave out --quick, --json and hosts");
+  }
+}
+
 int run(const Arguments& given) {
+  check(given);
   if (given.hosts.any()) return run_on_hosts(given);
   if (given.json) {
     fmt::print("{}\n", host_facts(given.inputs).dump(2));
@@ -176,7 +187,11 @@ int run(const Arguments& given) {
   const std::vector<std::string> found = training::concerns(machine, around);
   fmt::print("\n{}\n", found.empty() ? "Nothing looks wrong." : "What looks wrong:");
   for (const std::string& concern : found) fmt::print("- {}\n", concern);
-  return 0;
+  if (given.output.empty()) return kSuccess;
+  training::write_machine_costs(given.output, training::measure_machine_costs(context));
+  fmt::print("\n{}: what the parts of a step cost here, for `onebit plan --measured`\n",
+             given.output);
+  return kSuccess;
 }
 
 }  // namespace
@@ -195,6 +210,9 @@ void add_doctor(CLI::App& program, Action& chosen) {
   command->add_flag("--quick", given->quick, "Measure nothing (measuring takes 2 seconds)");
   command->add_flag("--json", given->json,
                     "Print what can be known without measuring as JSON, for programs");
+  command->add_option("--output", given->output,
+                      "Also measure the parts of a training step, which takes some seconds, and "
+                      "write them as JSON for `onebit plan --measured`");
   command
       ->add_option("--input", given->inputs,
                    "With --json or hosts: data, recipe or model that must be there (repeatable)")

@@ -17,6 +17,9 @@ class LambRecipe : public OptimizerRecipe {
                                   const RunFacts&) const override {
     return std::make_unique<Lamb>(options_, table);
   }
+  int64_t state_bytes(const params::Table& table, int, const RunFacts&) const override {
+    return Moments::size_bytes_of(table) + lamb_ratio_bytes(table, options_);
+  }
   std::string describe() const override { return optim::describe(options_); }
 
  private:

@@ -44,6 +44,10 @@ std::string describe(const LambOptions& options) {
                      options.epsilon_inside_root ? ", eps inside the root" : "");
 }
 
+int64_t lamb_ratio_bytes(const params::Table& table, const LambOptions& options) {
+  return static_cast<int64_t>(tensors_of(table, options.adam.weight_decay).size() * sizeof(float));
+}
+
 LambRule::LambRule(const LambOptions& options, const params::Table& table)
     : options_(options),
       tensors_(tensors_of(table, options.adam.weight_decay)),

@@ -24,6 +24,9 @@ LambOptions read_lamb_options(Keys& params);
 // For the table at the start.
 std::string describe(const LambOptions& options);
 
+// LambRule::size_bytes() for a table that need not be allocated.
+int64_t lamb_ratio_bytes(const params::Table& table, const LambOptions& options);
+
 class LambRule {
  public:
   LambRule(const LambOptions& options, const params::Table& table);

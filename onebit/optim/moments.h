@@ -15,6 +15,10 @@ struct Moments {
   void save(params::StateWriter&) const;
   void load(const params::StateReader&);
   int64_t size_bytes() const { return momentum.view().size_bytes() + variance.view().size_bytes(); }
+  // The same for a table that need not be allocated.
+  static int64_t size_bytes_of(const params::Table& table) {
+    return 2 * table.size_elements() * static_cast<int64_t>(sizeof(float));
+  }
 };
 
 }  // namespace onebit::optim

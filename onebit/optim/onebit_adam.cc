@@ -10,6 +10,7 @@
 #include "onebit/compress/bucket_size.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/onebit_update.h"
+#include "onebit/optim/onebit_adam_memory.h"
 #include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
@@ -36,6 +37,10 @@ class OneBitAdamRecipe : public OptimizerRecipe {
   std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
                                   const RunFacts& run) const override {
     return std::make_unique<OneBitAdam>(options_, table, communicator, run);
+  }
+  int64_t state_bytes(const params::Table& table, int world_size,
+                      const RunFacts& run) const override {
+    return onebit_adam_state_bytes(table, world_size, run);
   }
   std::string describe() const override { return optim::describe(options_.adam); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,

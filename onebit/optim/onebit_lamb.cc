@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/ops/lamb_update_formula.h"
+#include "onebit/optim/onebit_adam_memory.h"
 
 namespace onebit::optim {
 namespace {
@@ -15,6 +16,12 @@ class OneBitLambRecipe : public OptimizerRecipe {
   std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
                                   const RunFacts& run) const override {
     return std::make_unique<OneBitLamb>(options_, table, communicator, run);
+  }
+  int64_t state_bytes(const params::Table& table, int world_size,
+                      const RunFacts& run) const override {
+    const auto squares_bytes = static_cast<int64_t>(2 * sizeof(double) * table.entries().size());
+    return onebit_adam_state_bytes(table, world_size, run) +
+           lamb_ratio_bytes(table, options_.lamb) + squares_bytes;
   }
   std::string describe() const override { return optim::describe(options_.lamb); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,

@@ -2,6 +2,7 @@
 // about it before there are parameters to train.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,6 +28,16 @@ struct RunFacts {
   int64_t bucket_bytes = 4 << 20;
 };
 
+// Updates of a run by what the ranks exchange in them. Each update is one of the four.
+struct UpdateCounts {
+  int64_t dense = 0;       // averages of gradients
+  int64_t compressed = 0;  // one bit an element
+  int64_t both = 0;        // an average and, in the same update, one bit an element
+  int64_t local = 0;       // nothing
+
+  int64_t all() const { return dense + compressed + both + local; }
+};
+
 // What a recipe asks of the transport between CUDA devices.
 struct TransportRequest {
   std::string backend;      // "nccl", "mpi"; empty: either
@@ -45,6 +56,11 @@ class OptimizerRecipe {
   virtual std::unique_ptr<Optimizer> make(const params::Table&, comm::Communicator&,
                                           const RunFacts&) const = 0;
 
+  // Optimizer::state_bytes() of rank 0, before there is an optimizer: for plans of worlds that are not
+  // there. `table` need not be allocated.
+  virtual int64_t state_bytes(const params::Table& table, int world_size,
+                              const RunFacts&) const = 0;
+
   // Describes its numbers for the line "optimizer" of the start table.
   virtual std::string describe() const = 0;
   // Further lines of that table: name and text.
@@ -57,6 +73,12 @@ class OptimizerRecipe {
   // the optimizer never compresses.
   virtual std::optional<int64_t> last_dense_update(const RunFacts&) const { return std::nullopt; }
   bool compresses() const { return last_dense_update({}).has_value(); }
+
+  // What several ranks exchange in the first `updates` of a run. One rank exchanges nothing.
+  virtual UpdateCounts count_updates(const RunFacts& run, int64_t updates) const {
+    const int64_t dense = std::min(last_dense_update(run).value_or(updates), updates);
+    return {.dense = dense, .compressed = updates - dense};
+  }
 
   // The Adam whose updates the optimizer's are meant to be, which run.watch_adam compares with.
   // Null: it is no relative of Adam.

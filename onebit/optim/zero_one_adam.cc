@@ -5,6 +5,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/ops/elementwise.h"
+#include "onebit/optim/onebit_adam_memory.h"
 #include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
@@ -29,6 +30,21 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
   std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
                                   const RunFacts& run) const override {
     return std::make_unique<ZeroOneAdam>(options_, table, communicator, run);
+  }
+  int64_t state_bytes(const params::Table& table, int world_size,
+                      const RunFacts& run) const override {
+    const int64_t bytes = onebit_adam_state_bytes(table, world_size, run);
+    if (world_size == 1) return bytes;
+    const int64_t elements = table.size_elements();
+    return bytes + static_cast<int64_t>(sizeof(float)) *
+                       (2 * elements + std::min(elements, kSwappedElements));
+  }
+  UpdateCounts count_updates(const RunFacts&, int64_t updates) const override {
+    const ZeroOneCounts counts = count_exchanges(options_.schedule, updates);
+    const int64_t dense = updates - counts.one_bit - counts.nothing;
+    const int64_t both = counts.dense - dense;
+    return {
+        .dense = dense, .compressed = counts.one_bit - both, .both = both, .local = counts.nothing};
   }
   std::string describe() const override { return optim::describe(options_.onebit.adam); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,

@@ -129,7 +129,7 @@ std::string grid(const Chart& chart, const Axes& axes) {
     const double x = axes.x(step);
     text += fmt::format(R"(<text class="tick" text-anchor="{}" x="{:.1f}" y="{}">{}</text>)",
                         x > kWidth - 40 ? "end" : "middle", x, kHeight - kBottom + 20,
-                        steps_label(step));
+                        steps_label(chart.powers_of_two ? std::exp2(step) : step));
   }
   return text;
 }
@@ -148,6 +148,49 @@ std::string path(const Line& line, const Series& points, const Axes& axes) {
   for (const Point& point : points) {
     text += fmt::format(R"(<circle class="dot c{}" cx="{:.1f}" cy="{:.1f}" r="3"/>)", line.colour,
                         axes.x(point.step), axes.y(point.value));
+  }
+  return text;
+}
+
+std::string plane(const Chart& chart, const std::vector<Series>& shown, const Axes& axes) {
+  std::string text = phase_bands(chart, axes) + grid(chart, axes);
+  for (size_t i = 0; i < chart.lines.size(); ++i) text += path(chart.lines[i], shown[i], axes);
+  return text;
+}
+
+std::vector<Series> shown_of(const Chart& chart) {
+  std::vector<Series> shown;
+  for (const Line& line : chart.lines) {
+    shown.push_back(thinned(line.points, kMostPoints));
+    if (chart.logarithmic) {
+      std::erase_if(shown.back(), [](const Point& point) { return point.value <= 0; });
+    }
+  }
+  return shown;
+}
+
+// For a file, which has no page around it. The palette is the page's on white.
+std::string file_style(size_t lines) {
+  constexpr const char* kPalette[] = {"#0a6ebd", "#d1495b", "#2a9d6f",
+                                      "#8a5fbf", "#c77d0a", "#0f8b8d"};
+  std::string text =
+      "text{font:12px system-ui,sans-serif;fill:#444}.grid{stroke:#d9d9de}.line{fill:none;"
+      "stroke-width:1.8}.dashed{stroke-dasharray:5 4}.title{font-weight:bold}";
+  for (size_t i = 0; i < std::min(lines, std::size(kPalette)); ++i) {
+    text += fmt::format(".line.c{0}{{stroke:{1}}}.dot.c{0}{{fill:{1}}}", i, kPalette[i]);
+  }
+  return "<style>" + text + "</style>";
+}
+
+std::string file_legend(const Chart& chart, double y) {
+  std::string text;
+  const double width =
+      (kWidth - kLeft) / static_cast<double>(std::max<size_t>(chart.lines.size(), 1));
+  for (size_t i = 0; i < chart.lines.size(); ++i) {
+    const double x = kLeft + width * static_cast<double>(i);
+    text += fmt::format(
+        R"(<circle class="dot c{}" cx="{:.1f}" cy="{:.1f}" r="4"/><text x="{:.1f}" y="{:.1f}">{}</text>)",
+        chart.lines[i].colour, x, y - 4, x + 10, y, escape_html(chart.lines[i].name));
   }
   return text;
 }
@@ -204,21 +247,32 @@ std::vector<double> ticks(double low, double high) {
 }
 
 std::string draw(const Chart& chart) {
-  std::vector<Series> shown;
-  for (const Line& line : chart.lines) {
-    shown.push_back(thinned(line.points, kMostPoints));
-    if (chart.logarithmic) {
-      std::erase_if(shown.back(), [](const Point& point) { return point.value <= 0; });
-    }
-  }
+  const std::vector<Series> shown = shown_of(chart);
   const Axes axes(chart, shown);
   if (axes.empty()) return "";
+  const std::string title = escape_html(chart.title);
+  return fmt::format(
+             R"(<figure><h3>{}</h3><svg viewBox="0 0 {} {}" role="img" aria-label="{} against the {}">)",
+             title, kWidth, kHeight, title, escape_html(chart.x_name)) +
+         plane(chart, shown, axes) + "</svg>" + legend(chart) + "</figure>\n";
+}
+
+std::string draw_file(const Chart& chart) {
+  constexpr double kTitle = 30, kFoot = 48;
+  const std::vector<Series> shown = shown_of(chart);
+  const Axes axes(chart, shown);
+  const std::string title = escape_html(chart.title);
   std::string text = fmt::format(
-      R"(<figure><h3>{}</h3><svg viewBox="0 0 {} {}" role="img" aria-label="{} against the step">)",
-      escape_html(chart.title), kWidth, kHeight, escape_html(chart.title));
-  text += phase_bands(chart, axes) + grid(chart, axes);
-  for (size_t i = 0; i < chart.lines.size(); ++i) text += path(chart.lines[i], shown[i], axes);
-  return text + "</svg>" + legend(chart) + "</figure>\n";
+      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" role="img" aria-label="{2}">)"
+      R"({3}<rect width="{0}" height="{1}" fill="#fff"/><text class="title" x="{4}" y="20">{2}</text>)",
+      kWidth, kTitle + kHeight + kFoot, title, file_style(chart.lines.size()), kLeft);
+  if (!axes.empty()) {
+    text +=
+        fmt::format(R"(<g transform='translate(0 {})'>{}</g>)", kTitle, plane(chart, shown, axes));
+  }
+  text += fmt::format(R"(<text text-anchor="middle" x="{:.1f}" y="{:.1f}">{}</text>)",
+                      (kLeft + kWidth) / 2, kTitle + kHeight + 14, escape_html(chart.x_name));
+  return text + file_legend(chart, kTitle + kHeight + 38) + "</svg>\n";
 }
 
 std::string escape_html(std::string_view text) {

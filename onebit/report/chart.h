@@ -24,6 +24,8 @@ struct Chart {
   std::vector<PhaseSpan> phases;  // shaded and named; of one run alone
   bool from_zero = false;
   bool logarithmic = false;  // values that are not positive are left out
+  std::string x_name = "step";
+  bool powers_of_two = false;  // a point's step is the logarithm of what is shown below it
 };
 
 // At most `most` points that keep the smallest and largest value of every part, in their order:
@@ -35,6 +37,9 @@ std::vector<double> ticks(double low, double high);
 
 // <figure> with title, <svg> and legend; empty where no line has a finite point.
 std::string draw(const Chart& chart);
+
+// The same as a file of its own, with legend and colours in it: an <svg> element with its namespace.
+std::string draw_file(const Chart& chart);
 
 std::string escape_html(std::string_view text);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "onebit/base/machine.h"
 #include "onebit/metrics/human.h"
 
 namespace onebit::training {
@@ -21,7 +22,31 @@ Rows step_rows(const TrainingTotals& totals, const StepForecast& expected) {
   return rows;
 }
 
-Rows end_table(const TrainingTotals& totals, const StepForecast& expected, Session& run) {
+namespace {
+
+// What the plan in the start table has turned out to be.
+void add_plan(Rows& rows, const TrainingTotals& totals, const StartTable& start, Session& run) {
+  const engine::Engine& engine = run.engine();
+  const int64_t completed = engine.completed_steps();
+  if (completed > start.completed_steps) {
+    const RunForecast expected =
+        forecast_run(*engine.config().optimizer, engine.config().run_facts(engine.schedule()),
+                     start.expected, start.world_size, start.completed_steps, completed);
+    rows.push_back(
+        {"all steps", fmt::format("{}, expected {}", metrics::human_duration(totals.seconds),
+                                  metrics::human_duration(expected.seconds))});
+  }
+  const int64_t resident = peak_resident_bytes();
+  if (!run.engine().table().device().is_cpu() || resident == 0) return;
+  rows.push_back({"memory a rank",
+                  fmt::format("{} resident at the most, planned {} without buckets and batches",
+                              metrics::human_bytes(static_cast<double>(resident)),
+                              metrics::human_bytes(static_cast<double>(start.memory_bytes)))});
+}
+
+}  // namespace
+
+Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& run) {
   using metrics::human_bytes;
   using metrics::human_duration;
   const double seconds = std::max(totals.seconds, 1e-9);
@@ -45,7 +70,8 @@ Rows end_table(const TrainingTotals& totals, const StepForecast& expected, Sessi
                    human_duration(totals.forward_seconds + totals.backward_seconds),
                    human_duration(totals.data_seconds), human_duration(totals.compress_seconds),
                    human_duration(totals.wait_seconds), human_duration(totals.optimizer_seconds))}};
-  for (auto& row : step_rows(totals, expected)) rows.push_back(std::move(row));
+  for (auto& row : step_rows(totals, start.expected)) rows.push_back(std::move(row));
+  add_plan(rows, totals, start, run);
   for (auto& row : run.results()) rows.push_back(std::move(row));
   if (totals.wire_bytes_dense16 > 0) {
     rows.push_back({since("bytes sent a rank"),

@@ -34,7 +34,8 @@ void add_model(Rows& rows, Context& context, const StartFacts& facts, DType comp
   rows.push_back({"compute", describe_compute(context, compute)});
 }
 
-void add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) {
+// Returns the bytes in all.
+int64_t add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) {
   int64_t total = engine.optimizer().state_bytes();
   std::string parts = fmt::format("optimizer {}", human_bytes(static_cast<double>(total)));
   for (const auto& row : facts.memory) {
@@ -45,6 +46,27 @@ void add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) {
   }
   rows.push_back(
       {"memory a rank", fmt::format("{} ({})", human_bytes(static_cast<double>(total)), parts)});
+  return total;
+}
+
+// The plan of the run: how long the steps that are left will take.
+void add_run(Rows& rows, StartTable& table, engine::Engine& engine) {
+  const int64_t from = engine.completed_steps(), to = engine.config().run.steps;
+  if (from >= to) return;
+  table.run = forecast_run(*engine.config().optimizer, engine.config().run_facts(engine.schedule()),
+                           table.expected, table.world_size, from, to);
+  const optim::UpdateCounts& updates = table.run.updates;
+  std::string kinds;
+  if (updates.all() > updates.dense) {
+    kinds = fmt::format(" ({} dense, {} at one bit an element, {} without an exchange)",
+                        updates.dense + updates.both, updates.compressed, updates.local);
+  }
+  const double samples = static_cast<double>((to - from) * engine.batch().train);
+  rows.push_back(
+      {"expected run",
+       fmt::format("{} for {} steps{}, {:.1f} samples/s; evaluations and checkpoints come on top",
+                   human_duration(table.run.seconds), to - from, kinds,
+                   samples / table.run.seconds)});
 }
 
 // What a step is expected to take, dense and compressed, and from which figures.
@@ -88,7 +110,9 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   add_model(rows, context, facts, config.compute);
   rows.push_back({"first values", facts.initial_values});
   rows.insert(rows.end(), facts.data.begin(), facts.data.end());
-  add_memory(rows, facts, run.engine());
+  table.completed_steps = run.engine().completed_steps();
+  table.world_size = communicator.world_size();
+  table.memory_bytes = add_memory(rows, facts, run.engine());
   rows.push_back({"device", context.device().is_cpu()
                                 ? fmt::format("cpu, {} threads a rank", context.threads())
                                 : fmt::format("cuda {}", context.device().index)});
@@ -112,6 +136,7 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   } else {
     rows.push_back({"expected step", human_duration(table.expected.dense.step_seconds)});
   }
+  add_run(rows, table, run.engine());
   for (const auto& decision : facts.decisions) rows.push_back({"decided", decision});
   for (const auto& notice : config.notices) rows.push_back({"recipe", notice});
   return table;

@@ -24,40 +24,9 @@ double slowest(comm::Communicator& communicator, double seconds) {
   return seconds;
 }
 
-// Enough elements to measure the cost of one, and more than caches hold.
+// Enough elements to measure the cost of one.
 int64_t sampled_elements(const params::Table& table) {
-  constexpr int64_t kMostElements = int64_t{1} << 22;
-  return std::min(kMostElements, table.size_elements()) / 16 * 16;
-}
-
-// Seconds for each element of the passes over all parameters outside the exchange: zeroing
-// gradients, their norm, the optimizer.
-double measure_update(Context& context, const params::Table& table,
-                      comm::Communicator& communicator) {
-  const int64_t elements = sampled_elements(table);
-  const Shape shape{elements};
-  const auto zeros = [&](DType type) { return Tensor::zeros(context.device(), type, shape); };
-  const Tensor value = zeros(DType::kF32), gradient = zeros(DType::kF32);
-  const Tensor momentum = zeros(DType::kF32), variance = zeros(DType::kF32);
-  const bool copies = table.compute_type() != DType::kF32;
-  const Tensor copy = copies ? zeros(table.compute_type()) : Tensor();
-  const ops::UpdateRange all{0, elements, 0.01};
-  const auto run = [&] {
-    ops::fill(context, gradient.view(), 0.0f);
-    ops::squared_norm(context, gradient.view());
-    ops::adam_update(context, {.value = value.view(),
-                               .compute_value = copies ? copy.view() : View(),
-                               .gradient = gradient.view(),
-                               .momentum = momentum.view(),
-                               .variance = variance.view(),
-                               .ranges = std::span(&all, 1),
-                               .learning_rate = 1e-3});
-    context.synchronize();
-  };
-  run();
-  const Stopwatch watch;
-  run();
-  return slowest(communicator, watch.seconds()) / static_cast<double>(elements);
+  return std::min(kSampledElements, table.size_elements()) / 16 * 16;
 }
 
 // Measures the processor's work for a bucket in a real exchange of a few small buckets, since large
@@ -112,9 +81,36 @@ class ExchangeWork {
   Tensor values_;
 };
 
-// The context in which exchanges compute: on a CPU with one thread.
+}  // namespace
+
 Context exchange_context(Device device) {
   return device.is_cpu() ? Context::cpu(1) : Context::cuda(device.index);
+}
+
+double measure_update(Context& context, int64_t elements, DType compute) {
+  const Shape shape{elements};
+  const auto zeros = [&](DType type) { return Tensor::zeros(context.device(), type, shape); };
+  const Tensor value = zeros(DType::kF32), gradient = zeros(DType::kF32);
+  const Tensor momentum = zeros(DType::kF32), variance = zeros(DType::kF32);
+  const bool copies = compute != DType::kF32;
+  const Tensor copy = copies ? zeros(compute) : Tensor();
+  const ops::UpdateRange all{0, elements, 0.01};
+  const auto run = [&] {
+    ops::fill(context, gradient.view(), 0.0f);
+    ops::squared_norm(context, gradient.view());
+    ops::adam_update(context, {.value = value.view(),
+                               .compute_value = copies ? copy.view() : View(),
+                               .gradient = gradient.view(),
+                               .momentum = momentum.view(),
+                               .variance = variance.view(),
+                               .ranges = std::span(&all, 1),
+                               .learning_rate = 1e-3});
+    context.synchronize();
+  };
+  run();
+  const Stopwatch watch;
+  run();
+  return watch.seconds() / static_cast<double>(elements);
 }
 
 double measure_packing(Context& context, const comm::Buckets& buckets, double wire_seconds,
@@ -143,6 +139,8 @@ double measure_compressing(Context& context, const comm::Buckets& buckets, doubl
   });
 }
 
+namespace {
+
 void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType wire,
                        comm::Communicator& communicator) {
   const int64_t dense_bytes = buckets.dense.max_elements() * size_bytes_of(wire);
@@ -168,8 +166,9 @@ void measure_compressed_phase(StepCosts& costs, Context& context, const params::
   const optim::OneBitAdamWork work =
       optim::measure_onebit_adam(exchanging, context, table.compute_type(), sampled_elements(table),
                                  communicator.world_size());
-  costs.compressed.processor_seconds += slowest(communicator, work.bucket_seconds) *
-                                        static_cast<double>(buckets.compressed.max_elements());
+  costs.local.processor_seconds = slowest(communicator, work.bucket_seconds) *
+                                  static_cast<double>(buckets.compressed.max_elements());
+  costs.compressed.processor_seconds += costs.local.processor_seconds;
   costs.compressed_update_seconds =
       slowest(communicator, work.step_seconds) * static_cast<double>(table.size_elements());
 }
@@ -232,8 +231,8 @@ StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>&
                              const params::Table& table, const ExchangeBuckets& buckets, DType wire,
                              comm::Communicator& communicator) {
   StepCosts costs{.pass = measure_pass(pass, communicator)};
-  costs.update_seconds =
-      measure_update(context, table, communicator) * static_cast<double>(table.size_elements());
+  const double update = measure_update(context, sampled_elements(table), table.compute_type());
+  costs.update_seconds = slowest(communicator, update) * static_cast<double>(table.size_elements());
   if (communicator.world_size() == 1) return costs;
   measure_exchanges(costs, buckets, wire, communicator);
   measure_compressed_phase(costs, context, table, buckets, communicator);
@@ -253,6 +252,8 @@ StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
   parts.bucket = costs.compressed;
   parts.update_seconds = costs.compressed_update_seconds;
   expected.compressed = predict_step(buckets.compressed, parts);
+  parts.bucket = costs.local;
+  expected.local = predict_step(buckets.compressed, parts);
   return expected;
 }
 

@@ -19,6 +19,24 @@ PassTimes time_pass(Context& context, uint64_t dropout_seed,
 // slowest rank. Collective.
 PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicator& communicator);
 
+// More elements than caches hold: enough to measure the cost of one in a pass over all parameters.
+inline constexpr int64_t kSampledElements = int64_t{1} << 22;
+
+// Seconds for each element of the passes over all parameters outside the exchange: zeroing
+// gradients, their norm, Adam.
+double measure_update(Context& context, int64_t elements, DType compute);
+
+// The context in which exchanges compute: on a CPU with one thread.
+Context exchange_context(Device device);
+
+// Seconds that a whole bucket takes on the processor of the slowest rank: packing or compressing,
+// averaging, unpacking. Measured in a real exchange of a few buckets, small ones where `wire_seconds`,
+// those of a whole bucket on the wire, are long. Collective.
+double measure_packing(Context& context, const comm::Buckets& buckets, double wire_seconds,
+                       DType wire, comm::Communicator& communicator);
+double measure_compressing(Context& context, const comm::Buckets& buckets, double wire_seconds,
+                           comm::Communicator& communicator);
+
 // The buckets of either exchange of a run.
 struct ExchangeBuckets {
   comm::Buckets dense, compressed;
@@ -35,6 +53,9 @@ struct StepCosts {
   comm::StreamSpeed dense_link, compressed_link;  // in messages of either exchange
   double latency_seconds = 0;
   BucketCost dense, compressed;
+  // What 1-bit Adam does with a bucket that stays here (the local updates of 0/1 Adam); a part of
+  // `compressed`.
+  BucketCost local;
 };
 
 // Collective. Touches the gradients of the table, nothing else.
@@ -42,9 +63,9 @@ StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>&
                              const params::Table& table, const ExchangeBuckets& buckets, DType wire,
                              comm::Communicator& communicator);
 
-// The steps of either phase.
+// The steps of either phase, and those of the compressed phase that exchange nothing.
 struct StepForecast {
-  StepPrediction dense, compressed;
+  StepPrediction dense, compressed, local;
 };
 StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
                       const engine::EngineConfig& config, int64_t accumulation);

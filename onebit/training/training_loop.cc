@@ -142,7 +142,8 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
     record("start", start.rows,
            {{"expected_seconds",
              {{"dense", start.expected.dense.step_seconds},
-              {"compressed", start.expected.compressed.step_seconds}}}});
+              {"compressed", start.expected.compressed.step_seconds},
+              {"run", start.run.seconds}}}});
   }
   events.begin(run.engine().completed_steps());
   run.before_training(log);
@@ -159,7 +160,7 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
   if (!first || options.quiet) return;
   if (const std::string curves = log.curves(); !curves.empty())
     fmt::print(stderr, "\n{}\n", curves);
-  const Rows end = end_table(log.totals(), start.expected, run);
+  const Rows end = end_table(log.totals(), start, run);
   record("end", end, Json::object());
   print_rows(end);
 }

@@ -72,6 +72,14 @@ TEST(Machine, leaves_what_cannot_be_read_at_its_default) {
   EXPECT_GE(machine.allowed_processors, 1);  // the mask is this process's
 }
 
+TEST(Machine, peak_memory_grows_with_what_is_touched) {
+  const int64_t before = peak_resident_bytes();
+  EXPECT_GT(before, int64_t{1} << 20);
+  const std::vector<char> touched(static_cast<size_t>(before) + (size_t{32} << 20), 1);
+  EXPECT_GT(peak_resident_bytes(), before + (int64_t{16} << 20));
+  EXPECT_EQ(touched.back(), 1);
+}
+
 TEST(Machine, this_one_can_be_read) {
   const Machine machine = read_machine();
   EXPECT_GE(machine.processors, machine.allowed_processors);

@@ -13,29 +13,14 @@ namespace onebit {
 namespace {
 
 TEST(Program, EveryCommandExplainsItself) {
-  for (const char* command : {"prepare",
-                              "pretrain",
-                              "evaluate",
-                              "fill",
-                              "tokenize",
-                              "inspect",
-                              "doctor",
-                              "convert",
-                              "squad",
-                              "squad train",
-                              "squad predict",
-                              "squad evaluate",
-                              "squad ask",
-                              "squad windows",
-                              "classify",
-                              "classify train",
-                              "classify predict",
-                              "classify evaluate",
-                              "recipe",
-                              "recipe check",
-                              "recipe schema",
-                              "recipe keys",
-                              "launch"}) {
+  for (const char* command : {"prepare",        "pretrain",         "evaluate",
+                              "fill",           "tokenize",         "inspect",
+                              "doctor",         "convert",          "squad",
+                              "squad train",    "squad predict",    "squad evaluate",
+                              "squad ask",      "squad windows",    "classify",
+                              "classify train", "classify predict", "classify evaluate",
+                              "recipe",         "recipe check",     "recipe schema",
+                              "recipe keys",    "launch",           "plan"}) {
     const Outcome help = run(std::string(command) + " --help");
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_GT(help.output.size(), 200u) << command;

@@ -78,6 +78,29 @@ TEST(Draw, IsEmptyWithoutAFinitePoint) {
             "");
 }
 
+TEST(DrawFile, StandsAlone) {
+  const Chart chart = {.title = "rate <of ranks>",
+                       .unit = "",
+                       .lines = {{.name = "a & b", .points = {{0, 5}, {3, 40}}},
+                                 {.name = "c", .points = {{0, 4}, {3, NAN}}, .colour = 1}},
+                       .logarithmic = true,
+                       .x_name = "ranks",
+                       .powers_of_two = true};
+  const std::string text = draw_file(chart);
+  EXPECT_TRUE(text.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  EXPECT_TRUE(text.ends_with("</svg>\n"));
+  for (const char* part : {"rate &lt;of ranks&gt;", "a &amp; b", ">ranks<", ">8<",
+                           ".line.c1{stroke:", "<polyline class=\"line c0\""}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+  EXPECT_THAT(text, Not(HasSubstr("var(")));  // colours of a page
+}
+
+TEST(DrawFile, IsAPictureWithoutPointsToo) {
+  EXPECT_THAT(draw_file({.title = "a", .unit = "", .lines = {}}), HasSubstr("</svg>"));
+}
+
 TEST(Draw, DrawsASinglePointAndAConstant) {
   EXPECT_THAT(draw({.title = "a", .unit = "", .lines = {{.name = "a", .points = {{7, 0}}}}}),
               HasSubstr("<circle"));

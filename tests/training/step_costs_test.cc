@@ -64,7 +64,7 @@ TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
     for (const double seconds :
          {costs.update_seconds, costs.compressed_update_seconds, costs.latency_seconds,
           costs.dense.wire_seconds, costs.dense.processor_seconds, costs.compressed.wire_seconds,
-          costs.compressed.processor_seconds}) {
+          costs.compressed.processor_seconds, costs.local.processor_seconds}) {
       EXPECT_GT(seconds, 0);
       EXPECT_LT(seconds, 60);
       std::array<double, 1> most{seconds};
@@ -75,6 +75,8 @@ TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
     EXPECT_GE(expected.dense.step_seconds, 3 + 1 + 2 + costs.update_seconds);
     EXPECT_GT(expected.dense.exchange_seconds, 0);
     EXPECT_GT(expected.compressed.exchange_seconds, 0);
+    EXPECT_EQ(expected.local.exchange_seconds, 0);
+    EXPECT_LT(costs.local.processor_seconds, costs.compressed.processor_seconds);
   });
 }
 

@@ -1,0 +1,135 @@
+// onebit plan: what a recipe will take on a cluster that need not be there.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/base/json.h"
+#include "onebit/base/log.h"
+#include "onebit/base/parallel_for.h"
+#include "onebit/cli/command.h"
+#include "onebit/cli/device_option.h"
+#include "onebit/cli/usage.h"
+#include "onebit/engine/batch_sizes.h"
+#include "onebit/engine/recipe.h"
+#include "onebit/plan/plan_json.h"
+#include "onebit/plan/plan_picture.h"
+#include "onebit/plan/plan_text.h"
+#include "onebit/plan/quantity.h"
+#include "onebit/plan/run_plan.h"
+#include "onebit/tasks/task_list.h"
+
+namespace onebit::cli {
+namespace {
+
+constexpr int kMostHosts = 65536;
+
+struct Arguments {
+  std::string recipe, bandwidth, latency = "50us", measured, svg;
+  std::vector<std::string> overrides;
+  int hosts = 1, ranks_a_host = 1, threads = 0;
+  double watts = 350;
+  bool json = false;
+};
+
+plan::PaperCluster cluster_of(const Arguments& given) {
+  const auto bandwidth = plan::parse_bandwidth(given.bandwidth);
+  if (!bandwidth) {
+    throw UsageError(
+        fmt::format("--bandwidth: \"{}\" is none: give {}", given.bandwidth, plan::kBandwidthForm));
+  }
+  const auto latency = plan::parse_latency(given.latency);
+  if (!latency) {
+    throw UsageError(
+        fmt::format("--latency: \"{}\" is none: give {}", given.latency, plan::kLatencyForm));
+  }
+  if (int64_t{given.hosts} * given.ranks_a_host > kMostHosts) {
+    throw UsageError(fmt::format("--hosts {} with --ranks-per-host {}: a plan has at most {} ranks",
+                                 given.hosts, given.ranks_a_host, kMostHosts));
+  }
+  return {.hosts = given.hosts,
+          .ranks_a_host = given.ranks_a_host,
+          .host_parts = given.ranks_a_host,
+          .bandwidth = *bandwidth,
+          .latency = *latency};
+}
+
+tasks::PretrainingConfig config_of(const Arguments& given) {
+  const Json recipe = engine::load_recipe(given.recipe, given.overrides);
+  const tasks::TaskEntry& task = tasks::task_of(recipe, given.recipe);
+  require(std::string_view(task.name) == tasks::kPretrainingTask,
+          "{}: is a recipe of the task {}, and plans are made of pre-training: of other runs the "
+          "table at the start of `{}` says how long they take",
+          given.recipe, task.name, task.command);
+  return tasks::parse_pretraining_recipe(recipe, given.recipe, std::nullopt);
+}
+
+training::MachineCosts machine_of(const Arguments& given, Context& context) {
+  if (!given.measured.empty()) return training::read_machine_costs(given.measured);
+  log_info(
+      "measuring this machine for some seconds, as each host of the plan; --measured takes "
+      "what `onebit doctor --output FILE` has written on another");
+  return training::measure_machine_costs(context);
+}
+
+int run(const Arguments& given) {
+  const plan::PlanRequest request{.cluster = cluster_of(given), .watts_a_host = given.watts};
+  const tasks::PretrainingConfig config = config_of(given);
+  engine::solve_batch_sizes(config.engine.batch, request.cluster.ranks(), given.recipe);
+  Context context = Context::cpu(given.threads > 0 ? given.threads : available_threads());
+  const training::MachineCosts machine = machine_of(given, context);
+  const plan::RunPlan made = plan::make_plan(context, config, machine, request);
+  if (!given.svg.empty()) write_file_atomically(given.svg, plan::plan_picture(made));
+  if (given.json) {
+    fmt::print("{}\n", plan::to_json(made).dump(2));
+  } else {
+    const std::string measured = given.measured.empty() ? "measured now" : "from " + given.measured;
+    fmt::print("{}", plan::plan_text(made, measured));
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& program, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = program.add_subcommand(
+      "plan",
+      "Say what a pre-training recipe takes on a cluster on paper: memory, a step by its parts, "
+      "time "
+      "and energy to the end, for every way to exchange gradients and 1 to 1,024 ranks");
+  command->add_option("--recipe", given->recipe, "Recipe (JSON)")->required();
+  command
+      ->add_option("--set", given->overrides, "Change the recipe: section.key=value (repeatable)")
+      ->allow_extra_args(false);
+  command->add_option("--hosts", given->hosts, "Machines, all alike")
+      ->check(CLI::Range(1, kMostHosts))
+      ->capture_default_str();
+  command->add_option("--ranks-per-host", given->ranks_a_host, "Ranks that share each machine")
+      ->check(CLI::Range(1, kMostThreads))
+      ->capture_default_str();
+  command
+      ->add_option("--bandwidth", given->bandwidth,
+                   "Of a machine's link, in each direction: 10Gb/s, 100Mb/s, 1.2GB/s")
+      ->required();
+  command
+      ->add_option("--latency", given->latency,
+                   "Of a small message between two machines: 50us, 1ms")
+      ->capture_default_str();
+  command->add_option(
+      "--measured", given->measured,
+      "What `onebit doctor --output FILE` has written on such a machine; without it "
+      "this one is measured for some seconds");
+  command->add_option("--watts", given->watts, "Power of a machine under load, for the energy")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command
+      ->add_option("--threads", given->threads,
+                   "Threads to measure with; 0: all processors this process may use")
+      ->check(CLI::Range(0, kMostThreads))
+      ->capture_default_str();
+  command->add_flag("--json", given->json, "Print the plan as JSON; docs/plan.md has its keys");
+  command->add_option("--svg", given->svg, "Also draw samples a second against ranks into a file");
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

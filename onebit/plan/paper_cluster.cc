@@ -1,0 +1,35 @@
+#include "onebit/plan/paper_cluster.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace onebit::plan {
+namespace {
+
+constexpr double kCollectives = 2;  // of a bucket: all-to-all of chunks, all-gather of results
+// What a message in shared memory moves for each of its bytes: copied in and copied out, each read
+// and written.
+constexpr double kMovesInMemory = 4;
+
+}  // namespace
+
+double bucket_wire_seconds(const PaperCluster& cluster, double bucket_bytes) {
+  const double ranks = cluster.ranks(), here = cluster.ranks_a_host;
+  if (cluster.ranks() == 1) return 0;
+  const double chunk_bytes = bucket_bytes / ranks;
+  const double host_bytes =
+      kCollectives * here * chunk_bytes;  // to one rank elsewhere, by all here
+  const double link = host_bytes * (ranks - here) / (kLinkShare * cluster.bandwidth);
+  const double memory = kMovesInMemory * host_bytes * (here - 1) / cluster.copy_bytes_a_second;
+  const double pieces = std::max(1.0, std::ceil(chunk_bytes / kPieceBytes));
+  const double messages = kCollectives * (ranks - 1) * pieces * kMessageSeconds;
+  const double latency = cluster.hosts > 1 ? cluster.latency : 0;
+  return std::max({link, memory, messages, latency});
+}
+
+double agreement_seconds(const PaperCluster& cluster) {
+  if (cluster.hosts == 1) return 0;
+  return std::ceil(std::log2(static_cast<double>(cluster.ranks()))) * cluster.latency;
+}
+
+}  // namespace onebit::plan

@@ -1,0 +1,58 @@
+#include "onebit/plan/paper_costs.h"
+
+#include "onebit/compress/wire_layout.h"
+
+namespace onebit::plan {
+namespace {
+
+double seconds_an_element(const training::ExchangingCosts& costs, DType wire) {
+  switch (wire) {
+    case DType::kBF16:
+      return costs.bf16;
+    case DType::kF16:
+      return costs.f16;
+    default:
+      return costs.f32;
+  }
+}
+
+void add_exchanges(training::StepCosts& costs, const training::ExchangingCosts& exchanging,
+                   const PaperCluster& cluster, DType wire,
+                   const training::ExchangeBuckets& buckets) {
+  const int64_t dense = buckets.dense.max_elements(),
+                compressed = buckets.compressed.max_elements();
+  const auto wire_seconds = [&](int64_t bytes) {
+    return bucket_wire_seconds(cluster, static_cast<double>(bytes));
+  };
+  costs.latency_seconds = agreement_seconds(cluster);
+  costs.dense = {
+      .wire_seconds = wire_seconds(dense * size_bytes_of(wire)),
+      .processor_seconds = seconds_an_element(exchanging, wire) * static_cast<double>(dense)};
+  costs.local.processor_seconds = exchanging.one_bit_passes * static_cast<double>(compressed);
+  costs.compressed = {.wire_seconds = wire_seconds(compress::chunk_bytes(compressed)),
+                      .processor_seconds = costs.local.processor_seconds +
+                                           exchanging.one_bit * static_cast<double>(compressed)};
+}
+
+}  // namespace
+
+DType product_type(const training::MachineCosts& machine, DType compute) {
+  return compute == DType::kBF16 && machine.bf16 ? DType::kBF16 : DType::kF32;
+}
+
+training::StepCosts paper_costs(const PlannedStep& step, const PaperCluster& cluster, DType wire,
+                                int64_t micro_batch, const training::ExchangeBuckets& buckets) {
+  const training::MachineCosts& machine = step.machine;
+  const bool native = product_type(machine, step.config.compute) == DType::kBF16;
+  const training::ComputingCosts& computing = native ? *machine.bf16 : machine.f32;
+  const double elements =
+      static_cast<double>(step.table.size_elements()) * static_cast<double>(cluster.host_parts);
+  training::StepCosts costs{
+      .pass = pass_times(step.work, computing, step.table, micro_batch, cluster.host_parts),
+      .update_seconds = computing.update_seconds * elements,
+      .compressed_update_seconds = computing.compressed_update_seconds * elements};
+  if (cluster.ranks() > 1) add_exchanges(costs, machine.exchanging, cluster, wire, buckets);
+  return costs;
+}
+
+}  // namespace onebit::plan

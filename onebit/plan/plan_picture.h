@@ -1,0 +1,13 @@
+// A plan as a picture: samples a second against the number of ranks.
+#pragma once
+
+#include <string>
+
+#include "onebit/plan/run_plan.h"
+
+namespace onebit::plan {
+
+// An SVG file.
+std::string plan_picture(const RunPlan& plan);
+
+}  // namespace onebit::plan

@@ -1,0 +1,148 @@
+#include "onebit/plan/plan_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "onebit/metrics/curve_plot.h"
+#include "onebit/metrics/human.h"
+#include "onebit/metrics/text_table.h"
+#include "onebit/plan/long_duration.h"
+
+namespace onebit::plan {
+namespace {
+
+using metrics::human_bytes;
+using metrics::human_count;
+using metrics::human_duration;
+
+std::string bytes(int64_t count) {
+  return human_bytes(static_cast<double>(count));
+}
+
+std::string energy(double kilowatt_hours) {
+  return kilowatt_hours < 1000 ? fmt::format("{:.3g} kWh", kilowatt_hours)
+                               : fmt::format("{:.3g} MWh", kilowatt_hours / 1000);
+}
+
+std::string counted(int64_t count, const char* one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+std::string facts(const RunPlan& plan, const std::string& measured) {
+  const PaperCluster& cluster = plan.asked.cluster;
+  metrics::TextTable table;
+  table.add_row(
+      {"recipe", fmt::format("{}: {} parameters, {} steps of {} sequences of {} tokens",
+                             plan.recipe, human_count(static_cast<double>(plan.parameters)),
+                             plan.steps, plan.samples, plan.sequence_length)});
+  table.add_row(
+      {"cluster",
+       fmt::format("{} with {} each: {}, links of {}/s, latency {}", counted(cluster.hosts, "host"),
+                   counted(cluster.ranks_a_host, "rank"), counted(cluster.ranks(), "rank"),
+                   human_bytes(cluster.bandwidth), human_duration(cluster.latency))});
+  table.add_row({"host", fmt::format("{}, {}, {} of memory, {}", plan.machine.processor,
+                                     counted(plan.machine.threads, "thread"),
+                                     bytes(plan.machine.memory_bytes), measured)});
+  table.add_row(
+      {"batch", fmt::format("{} = {} a rank x {} micro-steps x {} ranks", plan.batch.train,
+                            plan.batch.micro, plan.batch.accumulation, cluster.ranks())});
+  table.add_row({"power", fmt::format("{:g} W a host, assumed (--watts)", plan.watts_a_host)});
+  return table.text();
+}
+
+std::string name_of_choice(const Choice& choice) {
+  return choice.name + (choice.of_recipe ? " (the recipe)" : "");
+}
+
+std::string runs(const RunPlan& plan) {
+  metrics::TextTable table({"exchange", "memory a rank", "samples/s", "time to the end", "energy"});
+  table.align_right({1, 2, 3, 4});
+  for (size_t i = 0; i < plan.choices.size(); ++i) {
+    const PlannedRun& run = plan.asked.runs[i];
+    table.add_row({name_of_choice(plan.choices[i]),
+                   bytes(run.memory_bytes) + (run.fits ? "" : ", too much"),
+                   fmt::format("{:.3g}", run.samples_a_second), long_duration(run.run.seconds),
+                   energy(run.kilowatt_hours)});
+  }
+  return table.text();
+}
+
+void add_step(metrics::TextTable& table, const std::string& name, int64_t steps,
+              const StepSeconds& step) {
+  if (steps == 0) return;
+  table.add_row({name, std::to_string(steps), human_duration(step.all),
+                 human_duration(step.forward), human_duration(step.backward),
+                 human_duration(step.exchange), human_duration(step.optimizer)});
+}
+
+std::string steps(const RunPlan& plan) {
+  metrics::TextTable table(
+      {"step", "steps", "in all", "forward", "backward", "exchange beside", "optimizer"});
+  table.align_right({1, 2, 3, 4, 5, 6});
+  for (size_t i = 0; i < plan.choices.size(); ++i) {
+    const std::string& name = plan.choices[i].name;
+    const PlannedRun& run = plan.asked.runs[i];
+    const optim::UpdateCounts& updates = run.run.updates;
+    const bool mixed = updates.all() > updates.dense;
+    add_step(table, mixed ? name + ", averages" : name, updates.dense + updates.both, run.dense);
+    add_step(table, name + ", one bit", updates.compressed, run.compressed);
+    add_step(table, name + ", alone", updates.local, run.local);
+  }
+  return table.text();
+}
+
+std::string other_ranks(const RunPlan& plan) {
+  std::vector<std::string> header{"ranks", "hosts"};
+  for (const Choice& choice : plan.choices) header.push_back(choice.name);
+  header.emplace_back("memory a rank");
+  metrics::TextTable table(header);
+  table.align_right({0, 1, 2, 3, 4, 5, 6});
+  std::string cannot;
+  for (const PlannedRanks& ranks : plan.others) {
+    if (!ranks.cannot.empty()) {
+      cannot += (cannot.empty() ? "" : ", ") + std::to_string(ranks.cluster.ranks());
+      continue;
+    }
+    std::vector<std::string> row{std::to_string(ranks.cluster.ranks()),
+                                 std::to_string(ranks.cluster.hosts)};
+    int64_t most = 0;
+    for (const PlannedRun& run : ranks.runs) {
+      row.push_back(long_duration(run.run.seconds));
+      most = std::max(most, run.memory_bytes);
+    }
+    row.push_back("up to " + bytes(most));
+    table.add_row(row);
+  }
+  std::string text = table.text();
+  if (!cannot.empty()) {
+    text += fmt::format("the batch does not divide among {} ranks\n", cannot);
+  }
+  return text;
+}
+
+std::string curves(const RunPlan& plan) {
+  std::vector<metrics::Curve> drawn;
+  for (size_t i = 0; i < plan.choices.size(); ++i) {
+    metrics::Curve curve{.name = plan.choices[i].name, .points = {}};
+    for (const PlannedRanks& ranks : plan.others) {
+      if (ranks.runs.empty()) continue;
+      const double count = ranks.cluster.ranks();
+      curve.points.emplace_back(std::log2(count), ranks.runs[i].samples_a_second / count);
+    }
+    drawn.push_back(std::move(curve));
+  }
+  return metrics::draw_curves(
+      drawn, {.x_label = "ranks: 2 to the power of", .width = 72, .height = 12, .color = false});
+}
+
+}  // namespace
+
+std::string plan_text(const RunPlan& plan, const std::string& measured) {
+  return facts(plan, measured) + "\nThe run\n" + runs(plan) + "\nA step by its parts\n" +
+         steps(plan) + "\nOther numbers of ranks, time to the end\n" + other_ranks(plan) +
+         "\nSamples/s of a rank\n" + curves(plan) + "\n" + plan.advice.sentence + "\n";
+}
+
+}  // namespace onebit::plan

@@ -1,0 +1,80 @@
+// What recipes say of an optimizer before there is one: its memory, and what its updates exchange.
+#include "onebit/optim/onebit_adam_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "onebit/optim/lamb.h"
+#include "onebit/optim/onebit_adam.h"
+#include "onebit/optim/onebit_lamb.h"
+#include "onebit/optim/zero_one_adam.h"
+#include "tests/optim/trial.h"
+
+namespace onebit::optim {
+namespace {
+
+// Of every kind of block: short last ones, and more elements than a part of the values of 0/1 Adam.
+params::Table declared(int64_t rows) {
+  params::Table table;
+  table.add({.name = "words", .shape = {rows, 96}, .lookup = true});
+  table.add({.name = "matrix", .shape = {64, 96}, .decay = true});
+  table.add({.name = "bias", .shape = {96}});
+  return table;
+}
+
+TEST(RecipeStateBytes, AreThoseOfTheOptimizer) {
+  const std::shared_ptr<const OptimizerRecipe> recipes[] = {
+      adam_recipe({}), lamb_recipe({}), onebit_adam_recipe({}), onebit_lamb_recipe({}),
+      zero_one_adam_recipe({})};
+  for (const int64_t rows : {40, 1001, 4000}) {
+    for (const auto& recipe : recipes) {
+      for (const int world_size : {1, 2, 3}) {
+        const RunFacts run{.bucket_bytes = 16384};
+        const int64_t expected = recipe->state_bytes(declared(rows), world_size, run);
+        comm::run_thread_world(world_size, [&](comm::Communicator& communicator) {
+          params::Table table = declared(rows);
+          table.allocate(Device{}, DType::kF32);
+          const auto optimizer = recipe->make(table, communicator, run);
+          if (communicator.rank() > 0) return;
+          // On one rank a tensor that is not reserved counts as one element.
+          const double unreserved = world_size == 1 ? 16 * sizeof(float) : 0;
+          EXPECT_NEAR(static_cast<double>(optimizer->state_bytes()), static_cast<double>(expected),
+                      unreserved)
+              << recipe->describe() << ", " << rows << " rows, " << world_size << " ranks";
+        });
+      }
+    }
+  }
+}
+
+TEST(UpdateCounts, OfAnOptimizerThatNeverCompresses) {
+  const UpdateCounts counts = adam_recipe({})->count_updates({.total_steps = 90}, 70);
+  EXPECT_EQ(counts.dense, 70);
+  EXPECT_EQ(counts.all(), 70);
+}
+
+TEST(UpdateCounts, OfOneBitAdamFollowItsFreeze) {
+  const auto recipe = onebit_adam_recipe({.freeze = {.step = 20}});
+  EXPECT_EQ(recipe->count_updates({}, 15).dense, 15);
+  const UpdateCounts counts = recipe->count_updates({}, 100);
+  EXPECT_EQ(counts.dense, 20);
+  EXPECT_EQ(counts.compressed, 80);
+  EXPECT_EQ(counts.both + counts.local, 0);
+}
+
+// Counted here update by update, after the header of zero_one_schedule.h.
+TEST(UpdateCounts, OfZeroOneAdamAreThoseOfItsSchedule) {
+  const auto recipe = zero_one_adam_recipe(
+      {.schedule = {
+           .variance_freeze = 12, .variance_scaler = 2, .local_scaler = 4, .local_limit = 4}});
+  // 1, 2 dense; interval 2: 4, 6; interval 4: 8, 12; the others until 12 at one bit. Then interval 1:
+  // 13 to 16; interval 2: 18, 20 of 17 to 20; interval 4: 24 of 21 to 24.
+  const UpdateCounts counts = recipe->count_updates({}, 24);
+  EXPECT_EQ(counts.dense, 2);
+  EXPECT_EQ(counts.both, 4);
+  EXPECT_EQ(counts.compressed, 6 + 4 + 2 + 1);
+  EXPECT_EQ(counts.local, 2 + 3);
+  EXPECT_EQ(counts.all(), 24);
+}
+
+}  // namespace
+}  // namespace onebit::optim

@@ -1,0 +1,141 @@
+#include "onebit/plan/run_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "onebit/base/json.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/engine/engine.h"
+#include "onebit/model/memory_report.h"
+#include "onebit/model/pretraining_model.h"
+#include "tests/base/message_of.h"
+#include "tests/plan/small_plan.h"
+
+namespace onebit::plan {
+namespace {
+
+using ::testing::HasSubstr;
+
+RunPlan plan_of(const tasks::PretrainingConfig& config, const PaperCluster& cluster,
+                const training::MachineCosts& machine = round_machine()) {
+  Context context = Context::cpu(1);
+  return make_plan(context, config, machine, {.cluster = cluster, .watts_a_host = 500});
+}
+
+// Products are all that takes time on the round machine, so a step is their count by the formula of
+// docs/performance.md, less what the last layer need not compute.
+TEST(RunPlan, AddsUpOnOneRank) {
+  PaperCluster alone = two_hosts();
+  alone.hosts = 1;
+  training::MachineCosts machine = round_machine();
+  machine.f32.update_seconds = 1e-15;
+  const RunPlan plan = plan_of(small_config(), alone, machine);
+  const PlannedRun& run = plan.asked.runs[0];
+  // 64 samples; bert-tiny: 2 layers, hidden 128, feed-forward 512, 30,522 words; 32 tokens, 5 masked.
+  const double h = 128, wide = 512, tokens = 32, heads_rows = 5 + 1;
+  const double full = 2 * tokens * (4 * h * h + 2 * h * wide);
+  const double last = 2 * tokens * 3 * h * h + 2 * heads_rows * (h * h + 2 * h * wide);
+  const double head = 2 * 5 * h * (h + 30528) + 2 * h * h + 2 * h * 2;
+  const double seconds = 64 * 3 * (full + last + head) / 1e11;
+  EXPECT_NEAR(run.dense.all / seconds, 1, 0.02);
+  EXPECT_NEAR(run.dense.forward + run.dense.backward, run.dense.all, 1e-3 * run.dense.all);
+  EXPECT_NEAR(run.run.seconds, 100 * run.dense.all, 1e-9);
+  EXPECT_NEAR(run.samples_a_second, 64 / run.dense.all, 1e-6 * run.samples_a_second);
+  EXPECT_NEAR(run.kilowatt_hours, 0.5 * run.run.seconds / 3600, 1e-12);
+}
+
+TEST(RunPlan, PartsOfAStepAddUp) {
+  const RunPlan plan = plan_of(
+      small_config(R"(, "optimizer": {"type": "OneBitAdam", "params": {"freeze_step": 20}})"),
+      two_hosts());
+  for (const PlannedRun& run : plan.asked.runs) {
+    for (const StepSeconds& step : {run.dense, run.compressed, run.local}) {
+      EXPECT_NEAR(step.forward + step.backward + step.exchange + step.optimizer, step.all,
+                  1e-12 + 1e-9 * step.all);
+    }
+  }
+  const PlannedRun& one_bit = plan.asked.runs[2];
+  EXPECT_EQ(one_bit.run.updates.dense, 20);
+  EXPECT_NEAR(one_bit.run.seconds, 20 * one_bit.dense.all + 80 * one_bit.compressed.all, 1e-9);
+}
+
+// On a link that is slow beside everything else, a step is the time of its bytes.
+TEST(RunPlan, OnASlowLinkStepsAreTheirBytes) {
+  PaperCluster slow = two_hosts();
+  slow.bandwidth = 125e3;
+  const RunPlan plan = plan_of(small_config(), slow);
+  params::Table table;
+  const model::PreTrainingModel model(small_config().model, table);
+  const auto elements = static_cast<double>(table.size_elements());
+  const auto seconds = [&](double bytes) { return bytes / (0.95 * 125e3); };
+  EXPECT_NEAR(plan.asked.runs[0].dense.all / seconds(4 * elements), 1, 0.02);
+  EXPECT_NEAR(plan.asked.runs[1].dense.all / seconds(2 * elements), 1, 0.02);
+  EXPECT_NEAR(plan.asked.runs[2].compressed.all / seconds((1.0 / 8 + 8.0 / 2048) * elements), 1,
+              0.05);
+  EXPECT_LT(plan.asked.runs[3].run.seconds, plan.asked.runs[1].run.seconds);
+}
+
+// What a run reserves is planned to the byte, with the optimizer that it makes.
+TEST(RunPlan, MemoryIsThatOfTheEngine) {
+  for (const char* optimizer :
+       {R"(, "optimizer": {"type": "AdamW"})", R"(, "optimizer": {"type": "OneBitAdam"})",
+        R"(, "optimizer": {"type": "ZeroOneAdam"})"}) {
+    const tasks::PretrainingConfig config = small_config(optimizer);
+    const RunPlan plan = plan_of(config, two_hosts());
+    int64_t planned = 0;
+    for (size_t i = 0; i < plan.choices.size(); ++i) {
+      if (plan.choices[i].of_recipe) planned = plan.asked.runs[i].memory_bytes;
+    }
+    comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+      Context context = Context::cpu(1);
+      params::Table table;
+      model::PreTrainingModel model(config.model, table);
+      table.allocate(Device{}, config.engine.compute);
+      const engine::Engine engine(context, table, config.engine, communicator);
+      const model::MemoryPlan reserved = model.plan(
+          context, {.rows = 8 * 32, .sequences = 8, .masked = 8 * 5}, config.memory, true);
+      const auto rows = model::memory_report(table, reserved, config.engine.compute);
+      if (communicator.rank() > 0) return;
+      EXPECT_EQ(model::total_bytes(rows) + engine.optimizer().state_bytes(), planned) << optimizer;
+    });
+  }
+}
+
+TEST(RunPlan, OtherRanksAreThoseThatTheBatchAllows) {
+  const RunPlan plan = plan_of(small_config(), two_hosts());  // 64 in micro-batches of 8
+  ASSERT_EQ(plan.others.size(), 11u);
+  for (const PlannedRanks& ranks : plan.others) {
+    EXPECT_EQ(ranks.cannot.empty(), ranks.cluster.ranks() <= 8) << ranks.cluster.ranks();
+    EXPECT_EQ(ranks.runs.empty(), ranks.cluster.ranks() > 8);
+  }
+  EXPECT_THAT(plan.others.back().cannot, HasSubstr("does not divide"));
+  EXPECT_EQ(plan.others.back().cluster.ranks(), 1024);
+}
+
+TEST(RunPlan, OfThreeRanksAHostCountsWholeHosts) {
+  PaperCluster cluster = two_hosts();
+  cluster.ranks_a_host = cluster.host_parts = 3;
+  tasks::PretrainingConfig config = small_config();
+  config.engine.batch = {.train = 0, .micro = 8, .accumulation = 1};
+  std::vector<int> counts;
+  for (const PlannedRanks& ranks : plan_of(config, cluster).others) {
+    counts.push_back(ranks.cluster.ranks());
+  }
+  EXPECT_EQ(counts, (std::vector<int>{1, 2, 3, 6, 12, 24, 48, 96, 192, 384, 768}));
+}
+
+TEST(RunPlan, SaysWhatCannotBe) {
+  PaperCluster three = two_hosts();
+  three.hosts = 3;
+  EXPECT_THAT(message_of([&] { plan_of(small_config(), three); }),
+              HasSubstr("small.json: the batch does not divide: train_batch_size 64, "
+                        "train_micro_batch_size_per_gpu 8, 3 ranks"));
+  PaperCluster crowded = two_hosts();
+  crowded.ranks_a_host = crowded.host_parts = 16;
+  EXPECT_THAT(message_of([&] { plan_of(small_config(), crowded); }), HasSubstr("has 8"));
+}
+
+}  // namespace
+}  // namespace onebit::plan
