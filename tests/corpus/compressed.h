@@ -20,6 +20,7 @@ inline std::string packed(Packing packing, const std::string& text) {
   archive_entry_set_filetype(entry, AE_IFREG);
   const bool made =
       archive_write_add_filter_by_name(writer, name(packing)) == ARCHIVE_OK &&
+      archive_write_set_filter_option(writer, nullptr, "compression-level", "1") == ARCHIVE_OK &&
       archive_write_set_format_raw(writer) == ARCHIVE_OK &&
       // No padding to the size of a tape's block.
       archive_write_set_bytes_in_last_block(writer, 1) == ARCHIVE_OK &&
