@@ -135,7 +135,7 @@ TEST_F(ContinuedProgram, RefusesOtherVocabulariesAndCasings) {
 
 TEST_F(ContinuedProgram, PreparesWithoutDuplicatesAndTellsOfAStore) {
   write_file_atomically(folder_ / "twice.txt",
-                        read_file(folder_ / "new.txt") + read_file(folder_ / "new.txt"));
+                        read_file(folder_ / "old.txt") + read_file(folder_ / "old.txt"));
   const Outcome made = expect_runs(prepare("twice.txt", "twice", "--drop-duplicates"));
   EXPECT_TRUE(contains(made.output, "4 documents were duplicates and dropped")) << made.output;
   const Outcome told = expect_runs(fmt::format("inspect {} --statistics", at("twice")));
