@@ -16,7 +16,7 @@ if(dnnl_VERSION VERSION_LESS 2.6 OR dnnl_VERSION VERSION_GREATER_EQUAL 4)
 endif()
 find_package(ICU 70 REQUIRED COMPONENTS uc i18n)
 find_package(ZLIB REQUIRED)
-find_package(LibLZMA REQUIRED)
+find_package(LibArchive REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 
 set(ONEBIT_HAS_MPI OFF)

@@ -6,6 +6,7 @@
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/classify/csv_fields.h"
+#include "onebit/corpus/byte_stream.h"
 
 namespace onebit::classify {
 namespace {
@@ -65,16 +66,15 @@ Field field_of(const Json& value, const std::string& place, const std::string& k
 }  // namespace
 
 FileFormat format_of(const Path& path) {
-  std::string name = path.filename().string();
-  for (const char* packed : {".gz", ".xz"}) {
-    if (name.ends_with(packed)) name.resize(name.size() - 3);
-  }
+  Path plain = path;
+  if (corpus::packing_of_ending(path) != corpus::Packing::kNone) plain.replace_extension();
+  const std::string name = plain.filename().string();
   if (name.ends_with(".tsv") || name.ends_with(".txt")) return FileFormat::kTsv;
   if (name.ends_with(".csv")) return FileFormat::kCsv;
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return FileFormat::kJsonLines;
   fail(
-      "{}: its ending names no format: call it .tsv, .csv or .jsonl (.gz or .xz behind), or give "
-      "--format",
+      "{}: its ending names no format: call it .tsv, .csv or .jsonl (.gz, .xz, .zst, .bz2 or .lz4 "
+      "behind), or give --format",
       path.string());
 }
 

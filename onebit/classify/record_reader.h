@@ -13,7 +13,8 @@ namespace onebit::classify {
 
 enum class FileFormat { kTsv, kCsv, kJsonLines };
 
-// By the ending: .tsv, .txt, .csv, .jsonl, .ndjson, also with .gz or .xz behind. Error: another one.
+// By the ending: .tsv, .txt, .csv, .jsonl, .ndjson, also with that of a packed file behind
+// (corpus/byte_stream.h). Error: another one.
 FileFormat format_of(const Path& path);
 
 struct Field {

@@ -17,37 +17,41 @@ struct Arguments {
   std::string model, data;
   std::optional<int64_t> sequence_length, max_predictions;
   int64_t batch = 32, samples = 0;
-  bool json = false;
+  bool json = false, no_next_sentence = false;
   DeviceOptions device;
 };
 
 int run(const Arguments& given) {
   const auto communicator = comm::make_single_rank();
   Context context = make_context(given.device, 0, 1);
-  const tasks::HeldOutResult result =
-      tasks::evaluate_model(context,
-                            {.model = given.model,
-                             .data = given.data,
-                             .sequence_length = given.sequence_length,
-                             .max_predictions = given.max_predictions,
-                             .batch = given.batch,
-                             .max_samples = given.samples},
-                            *communicator);
+  const tasks::HeldOutResult result = tasks::evaluate_model(
+      context,
+      {.model = given.model,
+       .data = given.data,
+       .sequence_length = given.sequence_length,
+       .max_predictions = given.max_predictions,
+       .next_sentence = given.no_next_sentence ? std::optional(false) : std::nullopt,
+       .batch = given.batch,
+       .max_samples = given.samples},
+      *communicator);
   if (given.json) {
-    const Json json = {{"samples", result.samples},
-                       {"masked", result.masked},
-                       {"loss", result.loss()},
-                       {"mlm_loss", result.mlm_loss},
-                       {"mlm_accuracy", result.mlm_accuracy},
-                       {"nsp_loss", result.nsp_loss},
-                       {"nsp_accuracy", result.nsp_accuracy},
-                       {"seconds", result.seconds}};
+    Json json = {{"samples", result.samples},
+                 {"masked", result.masked},
+                 {"loss", result.loss()},
+                 {"mlm_loss", result.mlm_loss},
+                 {"mlm_accuracy", result.mlm_accuracy}};
+    if (result.next_sentence) {
+      json["nsp_loss"] = result.nsp_loss;
+      json["nsp_accuracy"] = result.nsp_accuracy;
+    }
+    json["seconds"] = result.seconds;
     fmt::print("{}\n", json.dump());
     return 0;
   }
   fmt::print("samples       {}\nmasked words  {}\n", result.samples, result.masked);
   fmt::print("MLM loss      {:.4f}   accuracy {:.2f} %\n", result.mlm_loss,
              100 * result.mlm_accuracy);
+  if (!result.next_sentence) return 0;
   fmt::print("NSP loss      {:.4f}   accuracy {:.2f} %\n", result.nsp_loss,
              100 * result.nsp_accuracy);
   return 0;
@@ -62,8 +66,10 @@ void add_evaluate(CLI::App& program, Action& chosen) {
   command->add_option("model", given->model, "Run, checkpoint or model folder")->required();
   command->add_option("--data,-d", given->data, "Token store of held-out text")->required();
   command
-      ->add_option("--sequence-length", given->sequence_length,
-                   "Tokens of a sequence; default: as the run that made the model, else 128")
+      ->add_option(
+          "--sequence-length", given->sequence_length,
+          "Tokens of a sequence; default: as the run that made the model, else 128, or all "
+          "positions of a model that has fewer")
       ->check(at_least(1));
   command
       ->add_option("--max-predictions", given->max_predictions,
@@ -76,6 +82,9 @@ void add_evaluate(CLI::App& program, Action& chosen) {
   command->add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
       ->check(at_least(0))
       ->capture_default_str();
+  command->add_flag("--no-next-sentence", given->no_next_sentence,
+                    "Masked words alone, one run of text a sequence; default: as the run, else "
+                    "whether the model has the head");
   command->add_flag("--json", given->json, "Print one JSON object");
   add_device_options(*command, given->device);
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });

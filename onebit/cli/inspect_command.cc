@@ -11,11 +11,12 @@ namespace {
 
 struct Arguments {
   std::string path;
-  bool verify = false, json = false;
+  bool verify = false, statistics = false, json = false;
 };
 
 int run(const Arguments& given) {
-  const Json inspected = tasks::inspect(given.path, given.verify);
+  const Json inspected =
+      tasks::inspect(given.path, {.verify = given.verify, .statistics = given.statistics});
   if (given.json) {
     fmt::print("{}\n", inspected.dump(2));
   } else {
@@ -34,6 +35,9 @@ void add_inspect(CLI::App& program, Action& chosen) {
   command->add_flag(
       "--verify", given->verify,
       "Compare a token store, a model, a checkpoint or all of a run with its checksums");
+  command->add_flag(
+      "--statistics", given->statistics,
+      "Read all of a token store: unknown tokens, lengths of sentences and documents");
   command->add_flag(
       "--json", given->json,
       "Print one JSON object: its key kind is token_store, recipe, model, checkpoint or "

@@ -10,6 +10,7 @@
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/usage.h"
 #include "onebit/corpus/prepare.h"
+#include "onebit/tasks/model_vocabulary.h"
 #include "onebit/training/interruption.h"
 
 namespace onebit::cli {
@@ -20,7 +21,7 @@ struct Arguments {
   std::string output, vocabulary, format = "auto", locale = "en";
   int32_t vocabulary_size = 0;
   int threads = 0;
-  bool overwrite = false, cased = false, uncased = false;
+  bool overwrite = false, cased = false, uncased = false, drop_duplicates = false;
 };
 
 void show_progress(const corpus::PrepareProgress& progress) {
@@ -39,11 +40,11 @@ corpus::PrepareOptions to_options(const Arguments& given) {
   corpus::PrepareOptions options;
   for (const auto& input : given.inputs) options.inputs.emplace_back(input);
   options.output = given.output;
-  if (!given.vocabulary.empty()) options.vocabulary = given.vocabulary;
   if (given.vocabulary_size > 0) options.vocabulary_size = given.vocabulary_size;
-  if (options.vocabulary.has_value() == options.vocabulary_size.has_value()) {
+  if (given.vocabulary.empty() == !options.vocabulary_size.has_value()) {
     throw UsageError(
-        "give either --vocab-size (a vocabulary is learnt from the text) or --vocab (a vocab.txt)");
+        "give either --vocab-size (a vocabulary is learnt from the text) or --vocab (a vocab.txt, "
+        "or a model's folder)");
   }
   if (given.cased) options.casing = text::Casing::kCased;
   if (given.uncased) options.casing = text::Casing::kUncased;
@@ -51,11 +52,20 @@ corpus::PrepareOptions to_options(const Arguments& given) {
   options.locale = given.locale;
   options.threads = given.threads;
   options.overwrite = given.overwrite;
+  options.drop_duplicates = given.drop_duplicates;
   return options;
 }
 
 int run(const Arguments& given) {
   corpus::PrepareOptions options = to_options(given);
+  if (!given.vocabulary.empty()) {
+    const Path path = given.vocabulary;
+    if (std::filesystem::is_directory(path) || path.extension() == ".json") {
+      options.model_vocabulary = tasks::read_model_vocabulary(path);
+    } else {
+      options.vocabulary = path;
+    }
+  }
   // Signals are handled only during tokenizing, which polls for them: while the vocabulary is
   // learnt a signal ends the process at once.
   std::optional<training::Interruption> interruption;
@@ -75,6 +85,10 @@ int run(const Arguments& given) {
       given.output, manifest.documents, manifest.sentences, manifest.tokens,
       manifest.vocabulary_size, static_cast<double>(manifest.text_bytes) / 1e6, report.seconds,
       report.megabytes_per_second);
+  if (given.drop_duplicates) {
+    fmt::print("{} documents were duplicates and dropped: {} tokens\n",
+               manifest.duplicate_documents.value_or(0), report.duplicate_tokens);
+  }
   return 0;
 }
 
@@ -85,8 +99,8 @@ void add_prepare(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("prepare", "Turn text into a token store");
   command
       ->add_option("--input,-i", given->inputs,
-                   "Files or folders of .txt or .jsonl, also .gz or .xz of them; - for standard "
-                   "input")
+                   "Files or folders of .txt or .jsonl, also .gz, .xz, .zst, .bz2 or .lz4 of them; "
+                   "- for standard input")
       ->required();
   command->add_option("--output,-o", given->output, "Folder of the token store to make")
       ->required();
@@ -94,11 +108,14 @@ void add_prepare(CLI::App& program, Action& chosen) {
       ->add_option("--vocab-size", given->vocabulary_size,
                    "Learn a WordPiece vocabulary of this size from the text, e.g. 30522")
       ->check(at_least(1));
-  command->add_option("--vocab", given->vocabulary, "Use this vocab.txt");
+  command->add_option("--vocab", given->vocabulary,
+                      "Use this vocab.txt; or vocabulary and casing of this model folder, run, "
+                      "token store or tokenizer.json");
   auto* cased = command->add_flag("--cased", given->cased, "Keep capitals and accents");
   command
       ->add_flag("--uncased", given->uncased,
-                 "Lower-case and strip accents (default; with --vocab: as its words are)")
+                 "Lower-case and strip accents (default; with --vocab: as the model does, or as "
+                 "the words of the vocab.txt are)")
       ->excludes(cased);
   command
       ->add_option("--format", given->format,
@@ -111,6 +128,8 @@ void add_prepare(CLI::App& program, Action& chosen) {
   command->add_option("--threads", given->threads, "0: all processors")
       ->check(CLI::Range(0, kMostThreads))
       ->capture_default_str();
+  command->add_flag("--drop-duplicates", given->drop_duplicates,
+                    "Keep the first of documents that are equal token for token");
   command->add_flag("--overwrite", given->overwrite, "Replace a finished store");
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

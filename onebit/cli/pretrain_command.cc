@@ -11,8 +11,8 @@ namespace {
 
 struct Arguments {
   RecipeOptions recipe;
-  std::string valid, initialize_from;
-  std::vector<std::string> data;
+  std::string initialize_from;
+  std::vector<std::string> data, valid;
 };
 
 // "folder" or "folder=weight".
@@ -28,11 +28,28 @@ std::pair<Path, double> parse_store(const std::string& text) {
   return {text.substr(0, equals), weight};
 }
 
+// "folder" or "name=folder"; the name may be left out where it is the folder's last part, and
+// where there is one store alone.
+tasks::HeldOutData parse_held_out(const std::string& text, bool alone) {
+  const size_t equals = text.find('=');
+  if (equals != std::string::npos && !std::filesystem::exists(text)) {
+    if (equals == 0 || equals + 1 == text.size()) {
+      throw UsageError(fmt::format("--valid {}: expected a folder, or name=folder", text));
+    }
+    return {text.substr(0, equals), text.substr(equals + 1)};
+  }
+  if (alone) return {"", text};
+  const Path folder = Path(text).lexically_normal();
+  return {(folder.filename().empty() ? folder.parent_path() : folder).filename().string(), text};
+}
+
 int run(const Arguments& given) {
   tasks::PretrainingOptions options;
   given.recipe.apply_to(options);
   for (const auto& store : given.data) options.data.push_back(parse_store(store));
-  if (!given.valid.empty()) options.valid = given.valid;
+  for (const auto& store : given.valid) {
+    options.valid.push_back(parse_held_out(store, given.valid.size() == 1));
+  }
   if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
   return run_on_ranks(
       given.recipe.device,
@@ -56,10 +73,12 @@ void add_pretrain(CLI::App& program, Action& chosen) {
                    "Token store to train on; several may be given, folder=weight mixes them by "
                    "weight")
       ->required();
-  command->add_option("--valid", given->valid, "Token store of held-out text");
+  command->add_option("--valid", given->valid,
+                      "Token store of held-out text; several may be given, name=folder: the first "
+                      "is what is learnt for, the others show what is forgotten");
   command->add_option("--initialize-from", given->initialize_from,
-                      "Model, checkpoint or run whose values are the first ones (phase 2 of a "
-                      "recipe: the run of phase 1)");
+                      "Model, checkpoint or run whose values are the first ones; shape, vocabulary "
+                      "and casing come from it (phase 2 of a recipe: the run of phase 1)");
   add_recipe_options(*command, given->recipe);
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

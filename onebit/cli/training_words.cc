@@ -9,6 +9,7 @@
 #include "onebit/engine/batch_sizes.h"
 #include "onebit/engine/recipe.h"
 #include "onebit/tasks/task_list.h"
+#include "onebit/training/model_folder.h"
 #include "onebit/training/run_folder.h"
 
 namespace onebit::cli {
@@ -32,13 +33,44 @@ std::string folder_of(const std::string& store) {
   return plain ? store : store.substr(0, equals);
 }
 
+// "name=folder" without the name.
+std::string unnamed(const std::string& store) {
+  const size_t equals = store.find('=');
+  const bool plain = equals == std::string::npos || std::filesystem::exists(store);
+  return plain ? store : store.substr(equals + 1);
+}
+
 Texts inputs_of(const CLI::App& command) {
   Texts inputs;
   for (const char* name :
-       {"--recipe", "--data", "--valid", "--initialize-from", "--model", "--train", "--dev"}) {
+       {"--recipe", "--data", "--initialize-from", "--model", "--train", "--dev"}) {
     for (const std::string& value : values_of(command, name)) inputs.push_back(folder_of(value));
   }
+  for (const std::string& value : values_of(command, "--valid")) inputs.push_back(unnamed(value));
   return inputs;
+}
+
+// A recipe with the sizes of the model that the run starts from, where it leaves them to the model;
+// what cannot be read here is an error of the run.
+Json with_sizes_of_model(Json recipe, const CLI::App& command) {
+  const Texts start = values_of(command, "--initialize-from");
+  const auto folder = start.empty() ? std::nullopt : training::model_folder_in(start.front());
+  const bool has_section = recipe.contains("model");
+  if (!folder || (has_section && !recipe["model"].is_object())) return recipe;
+  const model::BertConfig config =
+      training::model_config(formats::read_bert_config(*folder / "config.json"));
+  const std::pair<const char*, int64_t> sizes[] = {
+      {"vocab_size", config.vocab_size},
+      {"hidden_size", config.hidden_size},
+      {"num_hidden_layers", config.layers},
+      {"num_attention_heads", config.heads},
+      {"intermediate_size", config.intermediate_size},
+      {"max_position_embeddings", config.max_positions},
+      {"type_vocab_size", config.segments}};
+  for (const auto& [key, size] : sizes) {
+    if (!recipe["model"].contains(key)) recipe["model"][key] = size;
+  }
+  return recipe;
 }
 
 // Moves --resume and its tag, if it has one, from the words to their own.
@@ -108,7 +140,8 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   // A restart resumes, so a run that is there must not be taken for this one's.
   training::check_run_folder(training.output, !training.resume.empty());
   const std::string place = values_of(command, "--recipe").front();
-  const Json recipe = engine::load_recipe(place, values_of(command, "--set"));
+  const Json recipe =
+      with_sizes_of_model(engine::load_recipe(place, values_of(command, "--set")), command);
   const tasks::RecipeFacts facts = tasks::task_of(recipe, place).inspect(recipe, place);
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
   training.bytes_a_rank = least_bytes(facts.of_task(training.batch));

@@ -76,22 +76,70 @@ class PlainStream : public ByteStream {
   uint64_t consumed_bytes_ = 0;
 };
 
-}  // namespace
+constexpr size_t kMagicBytes = 10;
 
-std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string& name) {
+Packing packing_of(std::string_view magic) {
   using namespace std::string_view_literals;
-  auto plain = std::make_unique<PlainStream>(path, name);
-  const std::string_view magic = plain->peek(6);
-  if (magic.starts_with("\x1f\x8b"sv)) return unpack_gzip(std::move(plain), name);
+  if (magic.starts_with("\x1f\x8b"sv)) return Packing::kGzip;
   if (magic.starts_with("\xfd"
                         "7zXZ\0"sv)) {
-    return unpack_xz(std::move(plain), name);
+    return Packing::kXz;
   }
-  for (const auto& [ending, what] : {std::pair{".gz", "gzip"}, std::pair{".xz", "xz"}}) {
-    require(path.extension() != ending || magic.empty(),
-            "{}: is named {} but holds no {} data: rename it or compress it again", name, ending,
-            what);
+  if (magic.starts_with("\x28\xb5\x2f\xfd"sv)) return Packing::kZstd;
+  if (magic.starts_with("\x04\x22\x4d\x18"sv)) return Packing::kLz4;
+  // Text may begin with "BZh": the mark of a block, or of the end, follows the digit.
+  const bool bzip2 = magic.starts_with("BZh"sv) && magic.size() == kMagicBytes &&
+                     (magic.substr(4) == "1AY&SY"sv || magic.substr(4) == "\x17rE8P\x90"sv);
+  return bzip2 ? Packing::kBzip2 : Packing::kNone;
+}
+
+struct Ending {
+  const char* text;
+  Packing packing;
+};
+constexpr Ending kEndings[] = {{".gz", Packing::kGzip},
+                               {".xz", Packing::kXz},
+                               {".zst", Packing::kZstd},
+                               {".bz2", Packing::kBzip2},
+                               {".lz4", Packing::kLz4}};
+
+}  // namespace
+
+const char* name(Packing packing) {
+  switch (packing) {
+    case Packing::kNone:
+      return "plain";
+    case Packing::kGzip:
+      return "gzip";
+    case Packing::kXz:
+      return "xz";
+    case Packing::kZstd:
+      return "zstd";
+    case Packing::kBzip2:
+      return "bzip2";
+    case Packing::kLz4:
+      return "lz4";
   }
+  return "plain";
+}
+
+Packing packing_of_ending(const Path& path) {
+  for (const Ending& ending : kEndings) {
+    if (path.extension() == ending.text) return ending.packing;
+  }
+  return Packing::kNone;
+}
+
+std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string& name) {
+  auto plain = std::make_unique<PlainStream>(path, name);
+  const std::string_view magic = plain->peek(kMagicBytes);
+  const Packing packing = packing_of(magic);
+  if (packing == Packing::kGzip) return unpack_gzip(std::move(plain), name);
+  if (packing != Packing::kNone) return unpack_filter(std::move(plain), packing, name);
+  const Packing named = packing_of_ending(path);
+  require(named == Packing::kNone || magic.empty(),
+          "{}: is named {} but holds no {} data: rename it or compress it again", name,
+          path.extension().string(), onebit::corpus::name(named));
   return plain;
 }
 

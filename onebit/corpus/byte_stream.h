@@ -20,12 +20,21 @@ class ByteStream {
   virtual uint64_t consumed_bytes() const = 0;
 };
 
-// Opens a file, or standard input if `path` is "-". gzip (also with several members) and xz are
-// recognised by their first bytes; errors use `name` for the file.
+enum class Packing { kNone, kGzip, kXz, kZstd, kBzip2, kLz4 };
+
+// "gzip", "xz", "zstd", "bzip2", "lz4".
+const char* name(Packing packing);
+// By the ending of a file's name (".gz", ".xz", ".zst", ".bz2", ".lz4"); kNone for any other.
+Packing packing_of_ending(const Path& path);
+
+// Opens a file, or standard input if `path` is "-". Packed data, also of several members or frames,
+// is recognised by its first bytes; errors use `name` for the file.
 std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string& name);
 
-// Wraps `packed`, for open_byte_stream.
+// Wrap `packed`, for open_byte_stream. gzip is unpacked by zlib, because libarchive, whose filters
+// unpack the others, does not compare a gzip member's checksum.
 std::unique_ptr<ByteStream> unpack_gzip(std::unique_ptr<ByteStream> packed, std::string name);
-std::unique_ptr<ByteStream> unpack_xz(std::unique_ptr<ByteStream> packed, std::string name);
+std::unique_ptr<ByteStream> unpack_filter(std::unique_ptr<ByteStream> packed, Packing packing,
+                                          std::string name);
 
 }  // namespace onebit::corpus

@@ -5,17 +5,23 @@
 #include <set>
 
 #include "onebit/base/error.h"
+#include "onebit/corpus/byte_stream.h"
 
 namespace onebit::corpus {
 namespace {
 
 namespace fs = std::filesystem;
 
+// "a.txt" of "a.txt.gz".
+Path unpacked_name(Path path) {
+  if (packing_of_ending(path) != Packing::kNone) path.replace_extension();
+  return path;
+}
+
 bool is_archive(const Path& path) {
-  static const std::set<std::string> kArchives = {".tar", ".tgz", ".txz", ".tbz", ".zip",
-                                                  ".7z",  ".bz2", ".zst", ".rar"};
-  Path inner = path;
-  if (inner.extension() == ".gz" || inner.extension() == ".xz") inner.replace_extension();
+  static const std::set<std::string> kArchives = {".tar", ".tgz",  ".txz",  ".tbz", ".zip",
+                                                  ".7z",  ".tbz2", ".tzst", ".rar"};
+  const Path inner = unpacked_name(path);
   return kArchives.contains(inner.extension()) || kArchives.contains(path.extension());
 }
 
@@ -28,8 +34,7 @@ bool is_archive(const Path& path) {
 
 // "" for text, ".jsonl", or nothing when the name is neither.
 std::optional<std::string> kind_of(const Path& path) {
-  Path inner = path;
-  if (inner.extension() == ".gz" || inner.extension() == ".xz") inner.replace_extension();
+  const Path inner = unpacked_name(path);
   if (inner.extension() == ".jsonl") return ".jsonl";
   if (inner.extension() == ".txt" || inner.extension() == ".text") return "";
   return std::nullopt;
@@ -64,8 +69,10 @@ void add_folder(const Path& folder, InputFiles& found) {
   for (const Path& path : paths) {
     if (is_archive(path)) refuse_archive(path.string());
   }
-  fail("{}: holds no .txt, .text or .jsonl file (nor one with .gz or .xz appended)",
-       folder.string());
+  fail(
+      "{}: holds no .txt, .text or .jsonl file (nor one with .gz, .xz, .zst, .bz2 or .lz4 "
+      "appended)",
+      folder.string());
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ struct InputFiles {
 };
 
 // Files as given, folders searched to the bottom and sorted by path: .txt, .text and .jsonl, also
-// with .gz or .xz behind (a file named by itself may have any other ending); "-" is standard input.
+// with the ending of a packed file behind (byte_stream.h; a file named by itself may have any other
+// ending); "-" is standard input.
 // Errors: a missing path, a folder without text, an archive (with what to do instead).
 InputFiles find_input_files(const std::vector<Path>& inputs);
 

@@ -100,9 +100,11 @@ Totals tokenize_all(const PrepareOptions& options, const std::vector<InputFile>&
 }
 
 void check_options(const PrepareOptions& options) {
-  require(options.vocabulary.has_value() != options.vocabulary_size.has_value(),
-          "give either a vocabulary (--vocab vocab.txt) or the size of one to be learnt from the "
-          "text (--vocab-size 30522)");
+  const int given = (options.vocabulary ? 1 : 0) + (options.model_vocabulary ? 1 : 0) +
+                    (options.vocabulary_size ? 1 : 0);
+  require(given == 1,
+          "give either a vocabulary (--vocab vocab.txt or a model's folder) or the size of one to "
+          "be learnt from the text (--vocab-size 30522)");
   require(options.threads >= 0, "threads is {}: it must be 0 (all) or more", options.threads);
 }
 
@@ -127,6 +129,7 @@ PrepareReport prepare(const PrepareOptions& given) {
                     inputs.ignored.size(), inputs.ignored.front()));
   }
   StoreWriter writer(options.output, options.overwrite);
+  if (options.drop_duplicates) writer.drop_duplicates();
   if (options.vocabulary_size) keep_standard_input(inputs.files, writer.partial_folder());
   const ChosenVocabulary vocabulary = choose_vocabulary(options, inputs.files);
   report.decisions.insert(report.decisions.end(), vocabulary.decisions.begin(),
@@ -137,6 +140,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   drop_kept_standard_input(writer.partial_folder());
   const std::string format = fmt::format("{}", fmt::join(totals.formats, " + "));
   report.manifest = writer.finish(totals.text_bytes, format, names_of(inputs.files));
+  report.duplicate_tokens = writer.duplicate_tokens();
   report.seconds = watch.seconds();
   report.megabytes_per_second =
       static_cast<double>(totals.text_bytes) * 1e-6 / std::max(totals.seconds, 1e-9);

@@ -12,6 +12,7 @@ namespace onebit::corpus {
 struct PrepareReport {
   StoreManifest manifest;
   std::vector<std::string> decisions;  // what was chosen automatically, for the user to read
+  uint64_t duplicate_tokens = 0;       // in documents that were dropped
   double seconds = 0;
   double megabytes_per_second = 0;  // text bytes over the time of the tokenizing phase
 };

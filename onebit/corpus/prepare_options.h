@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,20 +12,31 @@
 #include "onebit/corpus/progress_meter.h"
 #include "onebit/corpus/text_format.h"
 #include "onebit/text/casing.h"
+#include "onebit/text/vocabulary.h"
 
 namespace onebit::corpus {
+
+// The vocabulary of a model or of another store.
+struct ModelVocabulary {
+  std::shared_ptr<const text::Vocabulary> tokens;
+  std::optional<text::Casing> casing;  // of the text that it is for, where that is known
+  std::string place;                   // for messages
+};
 
 struct PrepareOptions {
   std::vector<Path> inputs;  // files, folders, or "-" for standard input
   Path output;
-  std::optional<Path> vocabulary;          // vocab.txt; exactly one of this and
-  std::optional<int32_t> vocabulary_size;  // the size of one to be learnt from the text
-  // Absent: uncased, or for a given vocabulary cased when its tokens hold capitals.
+  // Exactly one of these.
+  std::optional<Path> vocabulary;  // vocab.txt
+  std::optional<ModelVocabulary> model_vocabulary;
+  std::optional<int32_t> vocabulary_size;  // of one to be learnt from the text
+  // Absent: the model's, or uncased, or for a vocab.txt cased when its tokens hold capitals.
   std::optional<text::Casing> casing;
   TextFormat format = TextFormat::kAuto;
-  std::string locale = "en";                             // of sentence splitting
-  int threads = 0;                                       // 0: all processors
-  bool overwrite = false;                                // replace a finished store
+  std::string locale = "en";     // of sentence splitting
+  int threads = 0;               // 0: all processors
+  bool overwrite = false;        // replace a finished store
+  bool drop_duplicates = false;  // of documents that are equal token for token, keep the first
   std::function<void(const PrepareProgress&)> progress;  // called about once a second
 };
 

@@ -55,20 +55,22 @@ Json manifest_to_json(const StoreManifest& manifest) {
                         {"crc32", fmt::format("{:08x}", file.crc32)}};
   }
   const bool cased = manifest.casing == text::Casing::kCased;
-  return {{"format", kFormatName},
-          {"version", kStoreVersion},
-          {"token_type", manifest.token_size_bytes == 2 ? "u16" : "u32"},
-          {"tokens", manifest.tokens},
-          {"sentences", manifest.sentences},
-          {"documents", manifest.documents},
-          {"text_bytes", manifest.text_bytes},
-          {"text_format", manifest.format},
-          {"casing", cased ? "cased" : "uncased"},
-          {"vocabulary_size", manifest.vocabulary_size},
-          {"vocabulary_checksum", fmt::format("{:08x}", manifest.vocabulary_checksum)},
-          {"files", files},
-          {"source_count", manifest.source_count},
-          {"sources", manifest.sources}};
+  Json json = {{"format", kFormatName},
+               {"version", kStoreVersion},
+               {"token_type", manifest.token_size_bytes == 2 ? "u16" : "u32"},
+               {"tokens", manifest.tokens},
+               {"sentences", manifest.sentences},
+               {"documents", manifest.documents},
+               {"text_bytes", manifest.text_bytes},
+               {"text_format", manifest.format},
+               {"casing", cased ? "cased" : "uncased"},
+               {"vocabulary_size", manifest.vocabulary_size},
+               {"vocabulary_checksum", fmt::format("{:08x}", manifest.vocabulary_checksum)},
+               {"files", files},
+               {"source_count", manifest.source_count},
+               {"sources", manifest.sources}};
+  if (manifest.duplicate_documents) json["duplicate_documents"] = *manifest.duplicate_documents;
+  return json;
 }
 
 StoreManifest manifest_from_json(const Json& json, const std::string& source) {
@@ -86,6 +88,9 @@ StoreManifest manifest_from_json(const Json& json, const std::string& source) {
   manifest.sentences = count_at(reader, "sentences");
   manifest.documents = count_at(reader, "documents");
   manifest.text_bytes = count_at(reader, "text_bytes");
+  if (reader.has("duplicate_documents")) {
+    manifest.duplicate_documents = count_at(reader, "duplicate_documents");
+  }
   manifest.format = reader.text("text_format", "");
   const bool cased = reader.choice("casing", "", {"cased", "uncased"}) == "cased";
   manifest.casing = cased ? text::Casing::kCased : text::Casing::kUncased;

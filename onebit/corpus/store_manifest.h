@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct StoreManifest {
   text::Casing casing = text::Casing::kUncased;
   int32_t vocabulary_size = 0;
   uint32_t vocabulary_checksum = 0;
+  // Dropped because equal ones were there before; absent where nobody looked for them.
+  std::optional<uint64_t> duplicate_documents;
   std::string format;  // how the text was read: "lines", "prose", "jsonl", joined by " + "
   std::vector<StoreFile> files;
   uint64_t source_count = 0;

@@ -108,6 +108,7 @@ void StoreWriter::set_vocabulary(const text::Vocabulary& vocabulary, text::Casin
 
 void StoreWriter::add(const TokenizedBlock& block) {
   ONEBIT_INVARIANT(block.token_size_bytes_ == manifest_.token_size_bytes);
+  if (seen_) return add_unseen(block);
   tokens_->write(block.tokens_.data(), block.tokens_.size(), block.tokens_crc32_);
   std::vector<uint64_t> sentence_ends, document_ends;
   sentence_ends.reserve(block.sentence_tokens_.size());
@@ -124,6 +125,74 @@ void StoreWriter::add(const TokenizedBlock& block) {
   manifest_.documents += document_ends.size();
   sentences_->write(sentence_ends);
   documents_->write(document_ends);
+}
+
+void StoreWriter::drop_duplicates() {
+  seen_.emplace();
+  manifest_.duplicate_documents = 0;
+}
+
+void StoreWriter::add_unseen(const TokenizedBlock& block) {
+  const char* tokens = block.tokens_.data();
+  size_t begin = 0;
+  for (const uint64_t end : block.document_ends_) {
+    tokens = hold_sentences(block, begin, end, tokens);
+    end_held_document();
+    begin = end;
+  }
+  hold_sentences(block, begin, block.sentence_tokens_.size(), tokens);
+}
+
+const char* StoreWriter::hold_sentences(const TokenizedBlock& block, size_t begin, size_t end,
+                                        const char* tokens) {
+  const char* const first = tokens;
+  for (size_t sentence = begin; sentence < end; ++sentence) {
+    const size_t count = block.sentence_tokens_[sentence];
+    if (block.token_size_bytes_ == 2) {
+      seen_->add_sentence(std::span(reinterpret_cast<const uint16_t*>(tokens), count));
+    } else {
+      seen_->add_sentence(std::span(reinterpret_cast<const int32_t*>(tokens), count));
+    }
+    tokens += count * static_cast<size_t>(block.token_size_bytes_);
+    open_.sentence_tokens.push_back(static_cast<uint32_t>(count));
+    open_.all_tokens += count;
+  }
+  open_.tokens.append(first, tokens);
+  if (open_.tokens.size() > kMostHeldBytes) {
+    write_held();
+    open_.is_kept = true;
+  }
+  return tokens;
+}
+
+void StoreWriter::write_held() {
+  tokens_->write(open_.tokens.data(), open_.tokens.size(),
+                 crc32_of(open_.tokens.data(), open_.tokens.size()));
+  std::vector<uint64_t> sentence_ends;
+  sentence_ends.reserve(open_.sentence_tokens.size());
+  for (const uint32_t tokens : open_.sentence_tokens) {
+    sentence_ends.push_back(manifest_.tokens += tokens);
+  }
+  sentences_->write(sentence_ends);
+  manifest_.sentences += open_.sentence_tokens.size();
+  open_.tokens.clear();
+  open_.sentence_tokens.clear();
+}
+
+void StoreWriter::end_held_document() {
+  if (open_.all_tokens == 0) return;
+  if (seen_->end_document() && !open_.is_kept) {
+    ++*manifest_.duplicate_documents;
+    duplicate_tokens_ += open_.all_tokens;
+  } else {
+    write_held();
+    documents_->write({document_end_ = manifest_.sentences});
+    ++manifest_.documents;
+  }
+  open_.tokens.clear();
+  open_.sentence_tokens.clear();
+  open_.all_tokens = 0;
+  open_.is_kept = false;
 }
 
 StoreManifest StoreWriter::finish(uint64_t text_bytes, const std::string& format,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onebit/base/partial_folder.h"
+#include "onebit/corpus/seen_documents.h"
 #include "onebit/corpus/store_manifest.h"
 #include "onebit/text/vocabulary.h"
 
@@ -48,7 +49,13 @@ class StoreWriter {
   // To be called once, before the first block.
   void set_vocabulary(const text::Vocabulary& vocabulary, text::Casing casing);
   int token_size_bytes() const { return manifest_.token_size_bytes; }
+  // To be called before the first block: of equal documents only the first is kept. A document is
+  // held in memory until it ends; one of more than kMostHeldBytes is kept whatever was before it.
+  static constexpr size_t kMostHeldBytes = size_t{64} << 20;
+  void drop_duplicates();
   void add(const TokenizedBlock& block);
+  // In the documents that were dropped.
+  uint64_t duplicate_tokens() const { return duplicate_tokens_; }
   // Completes the manifest with `text_bytes`, `format` and sources, syncs and renames. Errors: no
   // sentence at all.
   StoreManifest finish(uint64_t text_bytes, const std::string& format,
@@ -56,11 +63,28 @@ class StoreWriter {
 
  private:
   class File;
+  // The document that is being read, where duplicates are dropped.
+  struct OpenDocument {
+    std::string tokens;
+    std::vector<uint32_t> sentence_tokens;
+    uint64_t all_tokens = 0;  // with those that are written already
+    bool is_kept = false;
+  };
+
+  void add_unseen(const TokenizedBlock& block);
+  // Sentences [begin, end) of the block, whose tokens begin at `tokens`; returns where they end.
+  const char* hold_sentences(const TokenizedBlock& block, size_t begin, size_t end,
+                             const char* tokens);
+  void write_held();
+  void end_held_document();
 
   std::optional<PartialFolder> folder_;
   StoreManifest manifest_;
   std::unique_ptr<File> tokens_, sentences_, documents_;
   uint64_t document_end_ = 0;  // sentences in finished documents
+  std::optional<SeenDocuments> seen_;
+  OpenDocument open_;
+  uint64_t duplicate_tokens_ = 0;
 };
 
 }  // namespace onebit::corpus

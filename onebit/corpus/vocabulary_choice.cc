@@ -15,14 +15,14 @@ const char* name(text::Casing casing) {
   return casing == text::Casing::kCased ? "cased" : "uncased";
 }
 
-ChosenVocabulary load_vocabulary(const PrepareOptions& options) {
+ChosenVocabulary with_evident_casing(const PrepareOptions& options,
+                                     std::shared_ptr<const text::Vocabulary> vocabulary,
+                                     const std::string& path) {
   ChosenVocabulary chosen;
-  chosen.vocabulary =
-      std::make_shared<const text::Vocabulary>(text::Vocabulary::load(*options.vocabulary));
+  chosen.vocabulary = std::move(vocabulary);
   const text::Casing found = text::casing_of(*chosen.vocabulary) == text::CasingEvidence::kCased
                                  ? text::Casing::kCased
                                  : text::Casing::kUncased;
-  const std::string path = options.vocabulary->string();
   if (!options.casing) {
     chosen.casing = found;
     chosen.decisions.push_back(
@@ -36,6 +36,21 @@ ChosenVocabulary load_vocabulary(const PrepareOptions& options) {
           "another vocabulary",
           path);
   chosen.casing = *options.casing;
+  return chosen;
+}
+
+ChosenVocabulary of_model(const PrepareOptions& options, const ModelVocabulary& model) {
+  if (!model.casing) return with_evident_casing(options, model.tokens, model.place);
+  require(
+      !options.casing || *options.casing == *model.casing,
+      "{}: its text is {}, and --{} was asked for: leave that out, a model reads text as it was "
+      "trained on it",
+      model.place, name(*model.casing), name(options.casing.value_or(*model.casing)));
+  ChosenVocabulary chosen;
+  chosen.vocabulary = model.tokens;
+  chosen.casing = *model.casing;
+  chosen.decisions.push_back(fmt::format("vocabulary: the {} tokens of {}, {}",
+                                         model.tokens->size(), model.place, name(*model.casing)));
   return chosen;
 }
 
@@ -76,7 +91,13 @@ std::vector<std::string> learn_tokens(const PrepareOptions& options, text::Casin
 
 ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
                                    const std::vector<InputFile>& files) {
-  if (options.vocabulary) return load_vocabulary(options);
+  if (options.vocabulary) {
+    return with_evident_casing(
+        options,
+        std::make_shared<const text::Vocabulary>(text::Vocabulary::load(*options.vocabulary)),
+        options.vocabulary->string());
+  }
+  if (options.model_vocabulary) return of_model(options, *options.model_vocabulary);
   ChosenVocabulary chosen;
   chosen.casing = options.casing.value_or(text::Casing::kUncased);
   const auto size = static_cast<size_t>(*options.vocabulary_size);

@@ -41,7 +41,7 @@ struct PackedRows {
 struct Batch : PackedRows {
   std::vector<int32_t> masked_rows;     // [M] rows whose token is to be predicted, ascending
   std::vector<int32_t> masked_targets;  // [M] the tokens they replace
-  std::vector<int32_t> next_sentence;   // [B] 0: B continues A, 1: B is random
+  std::vector<int32_t> next_sentence;   // [B] 0: B continues A, 1: B is random, -1: there is no B
 
   int64_t masked() const { return static_cast<int64_t>(masked_rows.size()); }
   void clear();

@@ -83,18 +83,20 @@ void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairOp
   TokenRange a{store.sentence_begin(pair.a_begin), store.sentence_begin(pair.a_end)};
   TokenRange b{a.end, store.sentence_begin(pair.b_end)};
   if (pair.random_next) b = random_next(store, pair, pair.target - a.size(), random);
-  truncate_pair(random, options.sequence_length - 3, a, b);
-  ONEBIT_INVARIANT(a.size() >= 1 && b.size() >= 1);
+  truncate_pair(random, options.most_text_tokens(), a, b);
+  ONEBIT_INVARIANT(a.size() >= 1 && (b.size() >= 1 || !options.next_sentence));
 
   const text::Vocabulary& vocabulary = *store.vocabulary();
   const int64_t first_row = batch.rows();
   append_special(vocabulary.cls_id(), 0, batch);
   append_range(store, a, 0, batch);
   append_special(vocabulary.sep_id(), 0, batch);
-  append_range(store, b, 1, batch);
-  append_special(vocabulary.sep_id(), 1, batch);
+  if (options.next_sentence) {
+    append_range(store, b, 1, batch);
+    append_special(vocabulary.sep_id(), 1, batch);
+  }
   batch.end_sequence(first_row, sample);
-  batch.next_sentence.push_back(pair.random_next ? 1 : 0);
+  batch.next_sentence.push_back(!options.next_sentence ? -1 : pair.random_next ? 1 : 0);
 }
 
 }  // namespace onebit::data

@@ -1,4 +1,4 @@
-// A pair of sentence ranges to the rows of a sequence: [CLS] A [SEP] B [SEP].
+// A pair of sentence ranges to the rows of a sequence: [CLS] A [SEP] B [SEP], or [CLS] A [SEP].
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, Token
 
 // Draws a random B if the pair wants one (sentences from a uniform place of a uniform other
 // document until the target is reached), truncates, and appends the sequence, unmasked, to `batch`.
+// Without next_sentence there is no B, and the label is -1: not asked.
 void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairOptions& options,
                  uint64_t sample, RandomSequence& random, Batch& batch);
 

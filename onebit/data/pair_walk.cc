@@ -23,7 +23,7 @@ PairWalk::PairWalk(const corpus::TokenStore& store, const PairWalkOptions& optio
 
 void PairWalk::begin_visit() {
   random_ = random_sequence(options_.epoch_seed, RandomStream::kVisit, sentence_);
-  const int64_t longest = options_.pairs.sequence_length - 3;
+  const int64_t longest = options_.pairs.most_text_tokens();
   target_ = longest;
   if (random_.uniform() < options_.pairs.short_sequence_probability) {
     target_ = 2 + static_cast<int64_t>(random_.below(static_cast<uint32_t>(longest - 1)));
@@ -57,7 +57,10 @@ Pair PairWalk::next() {
             .random_next = true,
             .target = target_};
   const uint64_t chunk = end - sentence_;
-  if (chunk > 1) {
+  if (!options_.pairs.next_sentence) {
+    pair.a_end = end;
+    pair.random_next = false;
+  } else if (chunk > 1) {
     pair.a_end += random_.below(static_cast<uint32_t>(chunk - 1));
     pair.random_next = random_.next_u32() >> 31 != 0;
   }

@@ -21,8 +21,8 @@ struct PairWalkOptions {
 struct Pair {
   uint64_t document;
   uint64_t a_begin, a_end;  // A
-  uint64_t b_end;           // when B continues: [a_end, b_end)
-  bool random_next;         // else B is still to be drawn from another document
+  uint64_t b_end;           // when B continues: [a_end, b_end); a_end where there is no B
+  bool random_next;         // B is still to be drawn from another document
   int64_t target;           // tokens of A and B aimed at
 };
 

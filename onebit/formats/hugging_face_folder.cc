@@ -21,6 +21,8 @@ void write_descriptions(const Path& folder, const HuggingFaceFolder& content) {
   write_text(folder / "vocab.txt", vocabulary_text(content.vocabulary));
   write_text(folder / "tokenizer_config.json", tokenizer_config_text(*content.tokenizer));
   write_text(folder / "special_tokens_map.json", special_tokens_map_text(*content.tokenizer));
+  write_text(folder / "tokenizer.json",
+             tokenizer_json_text(content.vocabulary, *content.tokenizer));
   write_text(folder / "config.json", bert_config_text(content.config));
   sync_folder(folder);
 }

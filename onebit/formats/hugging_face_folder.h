@@ -1,5 +1,5 @@
 // A model folder as transformers saves and loads it: config.json, model.safetensors, vocab.txt,
-// tokenizer_config.json, special_tokens_map.json.
+// tokenizer_config.json, special_tokens_map.json, tokenizer.json.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,10 @@
 #include "onebit/formats/tokenizer_files.h"
 
+#include <algorithm>
+#include <set>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "onebit/base/json.h"
 #include "onebit/formats/quote.h"
@@ -45,6 +48,58 @@ int64_t model_max_length(JsonReader& reader) {
   const double value = reader.number("model_max_length", 512);
   require(value >= 1, "{} is {}; it must be positive", reader.place("model_max_length"), value);
   return value > 1e9 ? 1'000'000'000 : static_cast<int64_t>(value);
+}
+
+Json ids_of(const std::vector<std::string>& vocabulary) {
+  Json ids = Json::object();
+  // Its members are a list, and operator[] would search it for every token.
+  std::vector<std::pair<const std::string, Json>>& members = ids.get_ref<Json::object_t&>();
+  members.reserve(vocabulary.size());
+  for (size_t id = 0; id < vocabulary.size(); ++id) members.emplace_back(vocabulary[id], id);
+  return ids;
+}
+
+// The special tokens that the vocabulary has, by id.
+Json added_tokens(const std::vector<std::string>& vocabulary, const TokenizerConfigFile& config) {
+  const std::set<std::string> special = {config.unk_token, config.sep_token, config.pad_token,
+                                         config.cls_token, config.mask_token};
+  Json list = Json::array();
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    if (!special.contains(vocabulary[id])) continue;
+    list.push_back({{"id", id},
+                    {"content", vocabulary[id]},
+                    {"single_word", false},
+                    {"lstrip", false},
+                    {"rstrip", false},
+                    {"normalized", false},
+                    {"special", true}});
+  }
+  return list;
+}
+
+// [CLS] A [SEP], or [CLS] A [SEP] B [SEP].
+Json template_of(const std::vector<std::string>& vocabulary, const TokenizerConfigFile& config) {
+  const auto token = [](const std::string& text, int segment) -> Json {
+    return {{"SpecialToken", {{"id", text}, {"type_id", segment}}}};
+  };
+  const auto sequence = [](const char* name, int segment) -> Json {
+    return {{"Sequence", {{"id", name}, {"type_id", segment}}}};
+  };
+  const Json first = {token(config.cls_token, 0), sequence("A", 0), token(config.sep_token, 0)};
+  Json pair = first;
+  pair.push_back(sequence("B", 1));
+  pair.push_back(token(config.sep_token, 1));
+  Json tokens = Json::object();
+  for (const std::string& text : std::set<std::string>{config.cls_token, config.sep_token}) {
+    const auto at = std::find(vocabulary.begin(), vocabulary.end(), text);
+    tokens[text] = {{"id", text},
+                    {"ids", Json::array({at - vocabulary.begin()})},
+                    {"tokens", Json::array({text})}};
+  }
+  return {{"type", "TemplateProcessing"},
+          {"single", first},
+          {"pair", pair},
+          {"special_tokens", tokens}};
 }
 
 }  // namespace
@@ -153,6 +208,31 @@ std::string tokenizer_config_text(const TokenizerConfigFile& config) {
   };
   if (config.strip_accents) json["strip_accents"] = *config.strip_accents;
   return json.dump(2) + "\n";
+}
+
+std::string tokenizer_json_text(const std::vector<std::string>& vocabulary,
+                                const TokenizerConfigFile& config) {
+  const Json json = {
+      {"version", "1.0"},
+      {"truncation", nullptr},
+      {"padding", nullptr},
+      {"added_tokens", added_tokens(vocabulary, config)},
+      {"normalizer",
+       {{"type", "BertNormalizer"},
+        {"clean_text", true},
+        {"handle_chinese_chars", config.tokenize_chinese_chars},
+        {"strip_accents", config.strip_accents ? Json(*config.strip_accents) : Json()},
+        {"lowercase", config.lower_case}}},
+      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+      {"post_processor", template_of(vocabulary, config)},
+      {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+      {"model",
+       {{"type", "WordPiece"},
+        {"unk_token", config.unk_token},
+        {"continuing_subword_prefix", "##"},
+        {"max_input_chars_per_word", 100},
+        {"vocab", ids_of(vocabulary)}}}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string special_tokens_map_text(const TokenizerConfigFile& config) {

@@ -1,5 +1,6 @@
 // The tokenizer's files of a Hugging Face folder: vocab.txt, tokenizer_config.json,
-// special_tokens_map.json; tokenizer.json is understood where the others are absent.
+// special_tokens_map.json, and tokenizer.json, which says all of it again for programs that read
+// only that and is understood where the others are absent.
 #pragma once
 
 #include <cstdint>
@@ -45,5 +46,8 @@ std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder);
 std::string vocabulary_text(const std::vector<std::string>& vocabulary);
 std::string tokenizer_config_text(const TokenizerConfigFile& config);
 std::string special_tokens_map_text(const TokenizerConfigFile& config);
+// Byte for byte what transformers makes of the same vocabulary and config (BertTokenizerFast).
+std::string tokenizer_json_text(const std::vector<std::string>& vocabulary,
+                                const TokenizerConfigFile& config);
 
 }  // namespace onebit::formats

@@ -46,10 +46,19 @@ void validate(const BertConfig& config, const std::string& source);
 BertConfig preset(const std::string& name);
 const std::vector<std::string>& preset_names();
 
+// The model on the disk whose values a run starts from or resumes with.
+struct StartingModel {
+  BertConfig config;
+  std::string place;  // for messages
+};
+
 // The `model` section of a recipe: `preset` is where it starts from (default bert-base), and every
 // key of Hugging Face's config.json that shapes the model overrides it; and ours: pre_layer_norm,
 // residual_scaled_init. Without a key vocab_size `vocab_size` is taken, or where that is not known
-// BERT's. Error: validate() refuses it.
-BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size);
+// BERT's. With `start`, keys that are not stated come from that model, `vocab_size` is not used,
+// and what is stated must be as its values need it: sizes, activation, norms. Dropout and the range
+// of initial values may differ. Errors: validate() refuses it; it contradicts `start`.
+BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
+                       const StartingModel* start = nullptr);
 
 }  // namespace onebit::model

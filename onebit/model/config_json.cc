@@ -7,7 +7,7 @@ using ops::ActivationKind;
 
 void read_sizes(Keys& section, BertConfig& config) {
   const auto size = [&](const char* name, int64_t& value, const char* meaning) {
-    section.integer(name, value, at_least(1), {meaning, "the preset's"});
+    section.integer(name, value, at_least(1), {meaning, "that of the model or the preset"});
   };
   size("hidden_size", config.hidden_size, "width of the encoder; a multiple of the heads");
   size("num_hidden_layers", config.layers, "encoder layers");
@@ -40,18 +40,62 @@ void read_arithmetic(Keys& section, BertConfig& config) {
                   "draw the last matrix of each sublayer smaller, by sqrt(2 * layers)");
 }
 
+void take_sizes(const std::string& preset_name, BertConfig& config) {
+  const BertConfig sizes = preset(preset_name);
+  config.layers = sizes.layers;
+  config.hidden_size = sizes.hidden_size;
+  config.heads = sizes.heads;
+  config.intermediate_size = sizes.intermediate_size;
+}
+
+const char* word_of(ActivationKind kind) {
+  return kind == ActivationKind::kGeluErf ? "gelu" : "gelu_new";
+}
+
+// What the values of a model are meaningless without.
+void require_as_started(Keys& section, const std::string& preset_name, const BertConfig& config,
+                        const StartingModel& start) {
+  const auto same = [&](const char* name, const auto& here, const auto& there) {
+    constexpr const char* kFix = "leave the key out, and it comes from the model";
+    if (here == there) return;
+    if (section.has(name)) {
+      section.require(false, name, "is {}, the model {} has {}: {}", here, start.place, there,
+                      kFix);
+    } else {
+      section.require(false, "preset", "is {}, whose {} is {}, and the model {} has {}: {}",
+                      preset_name, name, here, start.place, there, kFix);
+    }
+  };
+  const BertConfig& model = start.config;
+  same("hidden_size", config.hidden_size, model.hidden_size);
+  same("num_hidden_layers", config.layers, model.layers);
+  same("num_attention_heads", config.heads, model.heads);
+  same("intermediate_size", config.intermediate_size, model.intermediate_size);
+  same("max_position_embeddings", config.max_positions, model.max_positions);
+  same("type_vocab_size", config.segments, model.segments);
+  same("vocab_size", config.vocab_size, model.vocab_size);
+  same("hidden_act", std::string(word_of(config.activation)),
+       std::string(word_of(model.activation)));
+  same("layer_norm_eps", config.layer_norm_eps, model.layer_norm_eps);
+  same("pre_layer_norm", config.pre_layer_norm, model.pre_layer_norm);
+}
+
 }  // namespace
 
-BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size) {
-  std::string name = "bert-base";
-  section.word("preset", name, preset_names(), "sizes to start from");
-  BertConfig config;
-  section.attempt([&] { config = preset(name); });
+BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
+                       const StartingModel* start) {
+  std::string name = start == nullptr ? "bert-base" : "";
+  section.word("preset", name, preset_names(), "sizes to start from, without a model");
+  BertConfig config = start == nullptr ? BertConfig() : start->config;
+  section.attempt([&] {
+    if (!name.empty()) take_sizes(name, config);
+  });
   read_sizes(section, config);
   read_arithmetic(section, config);
-  config.vocab_size = vocab_size.value_or(config.vocab_size);
+  if (start == nullptr) config.vocab_size = vocab_size.value_or(config.vocab_size);
   section.integer("vocab_size", config.vocab_size, at_least(1),
-                  {"tokens of the vocabulary", "that of the token store"});
+                  {"tokens of the vocabulary", "that of the model or the token store"});
+  if (start != nullptr) require_as_started(section, name, config, *start);
   section.attempt([&] { validate(config, section.place("*")); });
   return config;
 }

@@ -1,7 +1,5 @@
 #include "onebit/model/memory_report.h"
 
-#include "onebit/model/pretraining_model.h"
-
 namespace onebit::model {
 
 std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPlan& reserved,
@@ -17,9 +15,10 @@ std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPla
 }
 
 std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
-                                     const MemoryOptions& options, DType compute) {
+                                     const MemoryOptions& options, DType compute,
+                                     PreTrainingHeads heads) {
   params::Table table;
-  PreTrainingModel model(config, table);
+  PreTrainingModel model(config, table, heads);
   MemoryPlan counted(std::nullopt);
   model.reserve(counted, limits, options, true, compute);
   return memory_report(table, counted, compute);

@@ -8,6 +8,7 @@
 #include "onebit/model/batch.h"
 #include "onebit/model/config.h"
 #include "onebit/model/memory_plan.h"
+#include "onebit/model/pretraining_model.h"
 #include "onebit/params/table.h"
 
 namespace onebit::model {
@@ -22,7 +23,8 @@ std::vector<MemoryRow> memory_report(const params::Table& table, const MemoryPla
                                      DType compute);
 // The memory of a pre-training model with these options.
 std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits& limits,
-                                     const MemoryOptions& options, DType compute);
+                                     const MemoryOptions& options, DType compute,
+                                     PreTrainingHeads heads = PreTrainingHeads::kBoth);
 int64_t total_bytes(const std::vector<MemoryRow>& rows);
 
 // Multiply-adds of matrix products count as two operations: one training pass (forward, and

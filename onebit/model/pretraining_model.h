@@ -1,7 +1,9 @@
-// BERT pre-training: predict masked words, and whether the second part follows the first.
+// BERT pre-training: predict masked words, and whether the second part follows the first, or masked
+// words alone.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "onebit/model/bert.h"
 #include "onebit/model/label_counter.h"
@@ -11,11 +13,17 @@
 
 namespace onebit::model {
 
+enum class PreTrainingHeads {
+  kBoth,         // masked words, pooler and next sentence: BertForPreTraining
+  kMaskedWords,  // BertForMaskedLM, which has no pooler
+};
+
 class PreTrainingModel {
  public:
-  // Declares the parameters of Hugging Face's BertForPreTraining; then the caller allocates and
-  // fills the table. `table` must outlive the model and stay where it is.
-  PreTrainingModel(const BertConfig& config, params::Table& table);
+  // Declares the parameters of the class of Hugging Face's that `heads` names; then the caller
+  // allocates and fills the table. `table` must outlive the model and stay where it is.
+  PreTrainingModel(const BertConfig& config, params::Table& table,
+                   PreTrainingHeads heads = PreTrainingHeads::kBoth);
 
   const BertConfig& config() const { return bert_.config(); }
 
@@ -35,11 +43,12 @@ class PreTrainingModel {
     double masked_lm = 0;
     double next_sentence = 0;
   };
-  // Sums over one micro-batch, unweighted and unscaled.
+  // Sums over one micro-batch, unweighted and unscaled; those of the next sentence are 0 without
+  // its head.
   struct Result {
     double mlm_loss_sum = 0, nsp_loss_sum = 0;
     int64_t masked = 0, masked_correct = 0;
-    int64_t sequences = 0, nsp_correct = 0;
+    int64_t sequences = 0, nsp_correct = 0;  // with a label
 
     Result& operator+=(const Result& other);
   };
@@ -56,15 +65,17 @@ class PreTrainingModel {
  private:
   Result run(Context& context, const DeviceBatch& batch, const LossWeights& weights,
              const TrainingPass* pass);
+  void next_sentence_loss(Context& context, const DeviceBatch& batch, View first_hidden,
+                          double weight, const TrainingPass* pass);
   void check(int64_t masked) const;
 
   BatchLimits limits_;
   Bert bert_;
   params::Range head_range_;
-  Pooler pooler_;
+  std::optional<Pooler> pooler_;
   MaskedLmHead masked_lm_;
-  SequenceClassifier next_sentence_;
-  Tensor grad_pooled_;  // [sequences, hidden]
+  std::optional<SequenceClassifier> next_sentence_;  // with the pooler, or neither
+  Tensor grad_pooled_;                               // [sequences, hidden]
   LabelCounter masked_counter_, sequence_counter_;
 };
 

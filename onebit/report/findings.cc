@@ -107,7 +107,7 @@ void check_loss(Findings& findings, const RunHistory& run) {
 // Of the held-out losses: whether the model got worse while it was trained.
 void check_held_out(Findings& findings, const RunHistory& run) {
   for (const auto& [name, series] : run.evaluations) {
-    if (!name.ends_with("loss") || series.size() < 3) continue;
+    if (!name.ends_with("loss") || !data_of(name).empty() || series.size() < 3) continue;
     const auto best =
         std::min_element(series.begin(), series.end(),
                          [](const Point& a, const Point& b) { return a.value < b.value; });
@@ -119,6 +119,21 @@ void check_held_out(Findings& findings, const RunHistory& run) {
                        "take the checkpoint next to the best step if it is still there.",
                        name, best->step, best->value, last.value));
     }
+  }
+}
+
+// Of held-out text that the run does not learn for: what it forgot.
+void check_forgotten(Findings& findings, const RunHistory& run) {
+  constexpr double kNoticed = 0.05;
+  for (const auto& [name, series] : run.evaluations) {
+    if (!name.ends_with(".mlm_loss") || data_of(name).empty() || series.size() < 2) continue;
+    const double before = series.front().value, after = series.back().value;
+    if (!(after > before + kNoticed)) continue;
+    note(findings,
+         fmt::format("Of {} the model forgot something: its held-out MLM loss rose from {:.4f} to "
+                     "{:.4f}. Some of that text among the training data (--data FOLDER=WEIGHT), a "
+                     "lower learning rate or fewer steps keep more of it.",
+                     data_of(name), before, after));
   }
 }
 
@@ -232,8 +247,9 @@ double median_step_seconds(const RunHistory& run, bool compressed) {
 
 std::vector<Finding> find_problems(const RunHistory& run) {
   Findings findings;
-  for (const auto& check : {check_end, check_loss, check_held_out, check_skipped, check_waits,
-                            check_expected, check_throughput, check_compression, check_clipping}) {
+  for (const auto& check :
+       {check_end, check_loss, check_held_out, check_forgotten, check_skipped, check_waits,
+        check_expected, check_throughput, check_compression, check_clipping}) {
     check(findings, run);
   }
   std::stable_sort(findings.begin(), findings.end(),

@@ -85,6 +85,12 @@ std::string bare(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
 }
 
+// "held out" of "held_out.mlm_loss", "held out, books" of "held_out.books.mlm_loss".
+std::string held_out_name(const std::string& key) {
+  const std::string data = data_of(key);
+  return data.empty() ? "held out" : "held out, " + data;
+}
+
 class Charts {
  public:
   explicit Charts(const std::vector<RunHistory>& runs) : runs_(runs) {}
@@ -163,6 +169,7 @@ class Charts {
   // Training and held-out values of one metric.
   std::string measured(const std::string& title, const std::string& metric) const {
     Chart chart = {.title = title, .unit = "", .lines = {}, .phases = phases()};
+    int next = 1;  // colour of held-out values, of one run
     for (size_t i = 0; i < runs_.size(); ++i) {
       const RunHistory& run = runs_[i];
       if (const Series* series = find(run.training, metric); series != nullptr) {
@@ -171,9 +178,9 @@ class Charts {
       }
       for (const auto& [key, series] : run.evaluations) {
         if (bare(key) != metric) continue;
-        chart.lines.push_back({.name = name(run, "held out"),
+        chart.lines.push_back({.name = name(run, held_out_name(key)),
                                .points = series,
-                               .colour = runs_.size() == 1 ? 1 : colour(i),
+                               .colour = runs_.size() == 1 ? next++ % kColours : colour(i),
                                .dashed = true,
                                .dots = true});
       }

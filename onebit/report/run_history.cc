@@ -110,6 +110,11 @@ RunHistory read_run(const Path& folder) {
   return run;
 }
 
+std::string data_of(const std::string& key) {
+  const size_t first = key.find('.'), last = key.rfind('.');
+  return first == last ? "" : key.substr(first + 1, last - first - 1);
+}
+
 const Series* find(const std::map<std::string, Series>& among, const std::string& key) {
   const auto found = among.find(key);
   return found == among.end() ? nullptr : &found->second;

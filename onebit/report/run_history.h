@@ -53,6 +53,10 @@ struct RunHistory {
 // no metrics.jsonl in it.
 RunHistory read_run(const Path& folder);
 
+// Which of several held-out sets the key of an evaluation is of: "books" of
+// "held_out.books.mlm_loss", empty of "held_out.mlm_loss", the first.
+std::string data_of(const std::string& key);
+
 // Of the series under `key`, or null.
 const Series* find(const std::map<std::string, Series>& among, const std::string& key);
 

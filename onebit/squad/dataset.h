@@ -52,7 +52,7 @@ struct Dataset {
   std::vector<Problem> problems;
 };
 
-// Reads a file, plain or compressed with gzip or xz. A problem with one question leaves that
+// Reads a file, plain or compressed (corpus/byte_stream.h). A problem with one question leaves that
 // question out and is reported in `problems`: a duplicate id, an empty context or question, and for
 // kTrain no answer at its offset. Errors: unreadable, not JSON, another structure (with the place
 // in it), no question left.

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "onebit/tasks/pretraining_batch.h"
-#include "onebit/tasks/pretraining_config.h"
+#include "onebit/tasks/pretraining_heads.h"
 #include "onebit/text/utf8.h"
 #include "onebit/training/device_batch.h"
 
@@ -24,7 +24,6 @@ data::Batch batch_of(const std::vector<int32_t>& text_ids, const text::Vocabular
   std::iota(batch.positions.begin(), batch.positions.end(), 0);
   batch.sequence_starts = {0, rows};
   batch.row_keys.assign(batch.positions.begin(), batch.positions.end());
-  batch.next_sentence = {-1};
   for (int32_t row = 0; row < rows; ++row) {
     if (batch.tokens[static_cast<size_t>(row)] == vocabulary.mask_id()) {
       batch.masked_rows.push_back(row);
@@ -60,11 +59,11 @@ FilledMask best_of(const float* logits, const text::Vocabulary& vocabulary, int6
 MaskFiller::MaskFiller(Context& context, const Path& path)
     : context_(context),
       description_(training::read_model_description(training::find_model_folder(path))),
-      model_(description_.config, table_),
+      model_(description_.config, table_, model::PreTrainingHeads::kMaskedWords),
       tokenizer_(description_.vocabulary, description_.casing) {
   table_.allocate(context.device(), DType::kF32);
   training::load_values(table_, training::find_model_folder(path),
-                        {.may_lack = {}, .may_ignore = kNotForPretraining});
+                        all_present(model::PreTrainingHeads::kMaskedWords));
 }
 
 std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidates) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "onebit/corpus/store_statistics.h"
 #include "onebit/corpus/token_store.h"
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/engine/recipe.h"
 #include "onebit/formats/safetensors.h"
+#include "onebit/tasks/pretraining_heads.h"
 #include "onebit/tasks/pretraining_inspection.h"
 #include "onebit/training/model_folder.h"
 
@@ -16,7 +18,38 @@ const char* name_of(text::Casing casing) {
   return casing == text::Casing::kUncased ? "uncased" : "cased";
 }
 
-Json inspect_store(const Path& path, bool verify) {
+Json lengths_to_json(const corpus::LengthStatistics& lengths) {
+  return {{"mean", lengths.mean}, {"median", lengths.median}, {"longest", lengths.longest}};
+}
+
+// [{"name": "4 to 7", "count": 12}, ...], without the empty ends.
+Json histogram_to_json(const corpus::LengthStatistics& lengths) {
+  Json bins = Json::array();
+  for (size_t bin = 0; bin < lengths.histogram.size(); ++bin) {
+    const uint64_t count = lengths.histogram[bin], from = uint64_t{1} << bin;
+    if (count == 0 && bins.empty()) continue;
+    bins.push_back({{"name", bin == 0 ? "1" : fmt::format("{} to {}", from, 2 * from - 1)},
+                    {"count", count},
+                    {"from", from}});
+  }
+  return bins;
+}
+
+Json statistics_to_json(const corpus::TokenStore& store) {
+  const corpus::StoreStatistics found = corpus::statistics_of(store);
+  return {{"kind", "statistics"},
+          {"path", store.folder().string()},
+          {"unknown_tokens", found.unknown_tokens},
+          {"unknown_share",
+           static_cast<double>(found.unknown_tokens) / static_cast<double>(store.tokens())},
+          {"sentence_tokens", lengths_to_json(found.sentence_tokens)},
+          {"document_tokens", lengths_to_json(found.document_tokens)},
+          {"document_sentences", lengths_to_json(found.document_sentences)},
+          {"sentences_of_tokens", histogram_to_json(found.sentence_tokens)},
+          {"documents_of_tokens", histogram_to_json(found.document_tokens)}};
+}
+
+Json inspect_store(const Path& path, const InspectOptions& options) {
   const corpus::TokenStore store(path);
   const corpus::StoreManifest& manifest = store.manifest();
   Json json = {{"kind", "token_store"},
@@ -40,8 +73,11 @@ Json inspect_store(const Path& path, bool verify) {
                              {"size_bytes", file.size_bytes},
                              {"crc32", fmt::format("{:08x}", file.crc32)}});
   }
-  if (verify) store.verify();
-  json["verified"] = verify;
+  json["duplicate_documents"] =
+      manifest.duplicate_documents ? Json(*manifest.duplicate_documents) : Json();
+  if (options.verify) store.verify();
+  json["verified"] = options.verify;
+  json["statistics"] = options.statistics ? statistics_to_json(store) : Json();
   return json;
 }
 
@@ -64,7 +100,11 @@ Json inspect_model(const Path& folder, bool verify) {
                {"path", folder.string()},
                {"architecture", description.architecture},
                {"casing", name_of(description.casing)}};
-  json.update(model_sizes(description.config));
+  const bool masked_words_alone =
+      description.architecture == architecture_of(model::PreTrainingHeads::kMaskedWords);
+  json.update(model_sizes(description.config, masked_words_alone
+                                                  ? model::PreTrainingHeads::kMaskedWords
+                                                  : model::PreTrainingHeads::kBoth));
   const auto source = formats::open_hugging_face_tensors(folder);
   if (verify) source->verify_checksum();
   json["verified"] = verify;
@@ -145,12 +185,15 @@ Json inspect_recipe(const Path& path) {
 
 }  // namespace
 
-Json inspect(const Path& path, bool verify) {
+Json inspect(const Path& path, const InspectOptions& options) {
+  const bool verify = options.verify;
   require(std::filesystem::exists(path), "{}: no such file or folder", path.string());
   const bool looks_like_store = corpus::is_token_store(path) ||
                                 std::filesystem::exists(path / corpus::kTokensName) ||
                                 std::filesystem::exists(path / corpus::kManifestName);
-  if (looks_like_store) return inspect_store(path, verify);
+  if (looks_like_store) return inspect_store(path, options);
+  require(!options.statistics, "{}: is no token store, of which alone there are statistics",
+          path.string());
   if (std::filesystem::is_regular_file(path)) {
     require(!verify, "{}: a recipe has no checksum that could be verified", path.string());
     require(

@@ -8,7 +8,11 @@ namespace onebit::tasks {
 
 // An object with the keys `kind` and `path`, then those of the kind (docs/inspect.md lists them):
 // numbers as numbers, sizes in bytes, absent values as null. `verify` also compares files with
-// their checksums. Errors: no such path, or none of these kinds.
-Json inspect(const Path& path, bool verify);
+// their checksums; `statistics` reads all of a token store. Errors: no such path, or none of these
+// kinds; statistics of anything but a store.
+struct InspectOptions {
+  bool verify = false, statistics = false;
+};
+Json inspect(const Path& path, const InspectOptions& options);
 
 }  // namespace onebit::tasks

@@ -24,9 +24,12 @@ PretrainingData parse_pretraining_data(Keys section) {
   data::MaskOptions& masks = config.masks;
   section.integer("sequence_length", pairs.sequence_length,
                   at_least(data::kLeastSequenceLength).up_to(data::kMostSequenceLength),
-                  "tokens of a sequence, [CLS] and two [SEP] included");
+                  "tokens of a sequence, [CLS] and every [SEP] included");
+  section.boolean("next_sentence", pairs.next_sentence,
+                  "sequences are pairs, and a head tells whether the second part follows the "
+                  "first; false: one run of text a sequence, masked words alone");
   section.number("short_sequence_probability", pairs.short_sequence_probability,
-                 at_least(0).up_to(1), "share of pairs with a random shorter length");
+                 at_least(0).up_to(1), "share of sequences with a random shorter length");
   section.number("masked_lm_probability", masks.probability, above(0).below(1),
                  "share of the tokens that is to be predicted");
   masks.max_predictions = predictions_of(masks.probability, pairs.sequence_length);
@@ -41,16 +44,19 @@ PretrainingData parse_pretraining_data(Keys section) {
   return config;
 }
 
-PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size) {
+PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,
+                                          const model::StartingModel* start) {
   require_task(recipe, kPretrainingTask);
   PretrainingConfig config;
   config.engine = engine::parse_engine_config(recipe);
   recipe.section("run", "").need("steps",
                                  "give the number of optimizer steps of the whole run, at least 1");
   Keys model = recipe.section("model", "the BERT encoder");
-  config.model = model::read_config(model, vocabulary_size);
+  config.model = model::read_config(model, vocabulary_size, start);
   config.memory = model::read_memory_options(model);
-  model.require(!vocabulary_size || config.model.vocab_size == *vocabulary_size, "vocab_size",
+  // A model's embeddings may have rows for more tokens than its vocabulary has.
+  model.require(start != nullptr || !vocabulary_size || config.model.vocab_size == *vocabulary_size,
+                "vocab_size",
                 "is {}, the token store's vocabulary has {} tokens; leave the key out to use the "
                 "store's",
                 config.model.vocab_size, vocabulary_size.value_or(0));
@@ -59,13 +65,18 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
   data.require(config.data.pairs.sequence_length <= config.model.max_positions, "sequence_length",
                "is {}, the model has {} positions (model.max_position_embeddings)",
                config.data.pairs.sequence_length, config.model.max_positions);
+  data.require(!config.data.pairs.next_sentence || config.model.segments >= 2, "next_sentence",
+               "is true, and the model has {} token type where a pair needs 2 "
+               "(model.type_vocab_size): set it to false",
+               config.model.segments);
   return config;
 }
 
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
-                                           std::optional<int64_t> vocabulary_size) {
+                                           std::optional<int64_t> vocabulary_size,
+                                           const model::StartingModel* start) {
   Keys keys(recipe, place);
-  PretrainingConfig config = read_pretraining_recipe(keys, vocabulary_size);
+  PretrainingConfig config = read_pretraining_recipe(keys, vocabulary_size, start);
   keys.check();
   return config;
 }

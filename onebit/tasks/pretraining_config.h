@@ -3,27 +3,29 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "onebit/data/pair_options.h"
 #include "onebit/engine/config.h"
 #include "onebit/model/config.h"
 #include "onebit/model/memory_plan.h"
+#include "onebit/model/pretraining_model.h"
 
 namespace onebit::tasks {
 
 // The recipe's key "task".
 inline constexpr const char* kPretrainingTask = "pretrain";
 
-// Prefixes of what pre-training leaves of a checkpoint: heads of other tasks.
-inline const std::vector<std::string> kNotForPretraining = {"qa_outputs.", "classifier."};
-
 // The section `data`.
 struct PretrainingData {
   data::PairOptions pairs;
   data::MaskOptions masks;
   int64_t evaluation_batch = 32;
-  int64_t evaluation_samples = 2000;  // of the held-out store; 0: all
+  int64_t evaluation_samples = 2000;  // of a held-out store; 0: all
+
+  model::PreTrainingHeads heads() const {
+    return pairs.next_sentence ? model::PreTrainingHeads::kBoth
+                               : model::PreTrainingHeads::kMaskedWords;
+  }
 };
 
 struct PretrainingConfig {
@@ -38,11 +40,14 @@ struct PretrainingConfig {
 PretrainingData parse_pretraining_data(Keys section);
 
 // Lists the keys of a recipe. `vocabulary_size` is that of the token store, if it is known; a recipe
-// that names another is wrong, as is a sequence length beyond the model's positions.
-PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size);
+// that names another is wrong, as is a sequence length beyond the model's positions. `start` is the
+// model that the run starts from or resumes with (model::read_config).
+PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,
+                                          const model::StartingModel* start = nullptr);
 
 // Error: everything that is wrong, another task's recipe included.
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
-                                           std::optional<int64_t> vocabulary_size);
+                                           std::optional<int64_t> vocabulary_size,
+                                           const model::StartingModel* start = nullptr);
 
 }  // namespace onebit::tasks

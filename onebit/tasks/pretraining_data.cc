@@ -15,6 +15,7 @@ Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
   return {{"seed", options.seed},
           {"sequence_length", options.pairs.sequence_length},
           {"short_sequence_probability", options.pairs.short_sequence_probability},
+          {"next_sentence", options.pairs.next_sentence},
           {"checksums", checksums}};
 }
 
@@ -112,13 +113,10 @@ data::EvaluationOptions held_out_options(const comm::Communicator& communicator,
 }
 
 std::unique_ptr<data::EvaluationStream> open_held_out(const Path& folder,
-                                                      const text::Vocabulary& vocabulary,
+                                                      const VocabularyOwner& owner,
                                                       const data::EvaluationOptions& options) {
   auto store = std::make_shared<corpus::TokenStore>(folder);
-  require(store->vocabulary()->checksum() == vocabulary.checksum(),
-          "{}: was made with another vocabulary than the model's; run `onebit prepare` on the "
-          "held-out text with --vocab and the vocab.txt of the training store",
-          folder.string());
+  require_vocabulary_of(owner, *store);
   return std::make_unique<data::EvaluationStream>(std::move(store), options);
 }
 

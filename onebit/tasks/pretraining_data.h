@@ -10,6 +10,7 @@
 #include "onebit/data/batch_stream.h"
 #include "onebit/data/evaluation_stream.h"
 #include "onebit/engine/config.h"
+#include "onebit/tasks/model_vocabulary.h"
 #include "onebit/tasks/pretraining_config.h"
 #include "onebit/training/batch_source.h"
 
@@ -17,7 +18,7 @@ namespace onebit::tasks {
 
 using Stores = std::vector<data::WeightedStore>;
 
-// Opens every folder. Error: none given; a store that is damaged or of another vocabulary.
+// Opens every folder. Error: none given; a damaged store.
 Stores open_stores(const std::vector<std::pair<Path, double>>& folders);
 
 // Rows of the table at the start: path and size of each store, and its weight.
@@ -41,9 +42,9 @@ data::BatchStreamOptions stream_options(const PretrainingConfig& config,
 // compared.
 data::EvaluationOptions held_out_options(const comm::Communicator& communicator, int threads);
 
-// Error: another vocabulary than `vocabulary`.
+// Error: another vocabulary or casing than the owner's.
 std::unique_ptr<data::EvaluationStream> open_held_out(const Path& folder,
-                                                      const text::Vocabulary& vocabulary,
+                                                      const VocabularyOwner& owner,
                                                       const data::EvaluationOptions& options);
 
 }  // namespace onebit::tasks

@@ -1,6 +1,9 @@
 #include "onebit/tasks/pretraining_evaluation.h"
 
+#include <algorithm>
+
 #include "onebit/tasks/pretraining_data.h"
+#include "onebit/tasks/pretraining_heads.h"
 #include "onebit/training/model_folder.h"
 
 namespace onebit::tasks {
@@ -9,7 +12,8 @@ namespace {
 
 // The section `data` of the recipe of the checkpoint that contains the model, with the overrides
 // that were asked for.
-PretrainingData data_of(const EvaluationTask& task, const Path& model_folder) {
+PretrainingData data_of(const EvaluationTask& task, const Path& model_folder,
+                        const FoundHeads& heads, int64_t max_positions) {
   const Path state = model_folder.parent_path() / "state.json";
   Json section = Json::object();
   if (std::filesystem::exists(state)) {
@@ -17,7 +21,12 @@ PretrainingData data_of(const EvaluationTask& task, const Path& model_folder) {
     section = saved.object("client_state").object("recipe").object("data").given();
   }
   if (task.sequence_length) section["sequence_length"] = *task.sequence_length;
+  if (!section.contains("sequence_length")) {
+    section["sequence_length"] = std::min(data::PairOptions().sequence_length, max_positions);
+  }
   if (task.max_predictions) section["max_predictions_per_sequence"] = *task.max_predictions;
+  if (task.next_sentence) section["next_sentence"] = *task.next_sentence;
+  if (!section.contains("next_sentence")) section["next_sentence"] = heads.next_sentence;
   const Keys keys(section, state.string(), "data");
   const PretrainingData data = parse_pretraining_data(keys);
   keys.check();
@@ -30,20 +39,34 @@ HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
                              comm::Communicator& communicator) {
   const Path folder = training::find_model_folder(task.model);
   const training::ModelDescription description = training::read_model_description(folder);
-  const PretrainingData data = data_of(task, folder);
+  const FoundHeads heads = heads_in(folder);
+  require(heads.masked_words,
+          "{}: has no masked-word head (cls.predictions), so that it predicts no word; `onebit "
+          "pretrain --initialize-from {}` trains one",
+          folder.string(), folder.string());
+  const PretrainingData data = data_of(task, folder, heads, description.config.max_positions);
+  require(heads.next_sentence || !data.pairs.next_sentence,
+          "{}: has no next-sentence head (cls.seq_relationship and bert.pooler): evaluate masked "
+          "words alone (--no-next-sentence)",
+          folder.string());
   require(data.pairs.sequence_length <= description.config.max_positions,
           "{}: the model has {} positions, sequence length {} was asked for", folder.string(),
           description.config.max_positions, data.pairs.sequence_length);
   params::Table table;
-  model::PreTrainingModel model(description.config, table);
+  model::PreTrainingModel model(description.config, table, data.heads());
   table.allocate(context.device(), DType::kF32);
-  training::load_values(table, folder, {.may_lack = {}, .may_ignore = kNotForPretraining});
+  training::load_values(table, folder, all_present(data.heads()));
   data::EvaluationOptions options = held_out_options(communicator, context.threads());
   options.batch = task.batch;
   options.max_samples = task.max_samples;
   options.pairs = data.pairs;
   options.masks = data.masks;
-  const auto stream = open_held_out(task.data, *description.vocabulary, options);
+  const auto stream = open_held_out(task.data,
+                                    {.what = "the model",
+                                     .path = folder,
+                                     .vocabulary = description.vocabulary,
+                                     .casing = description.casing},
+                                    options);
   training::DeviceBatchBuffer buffer(context.device(), stream->bounds());
   model.plan(context, training::limits_of(stream->bounds()), {}, false);
   return evaluate_held_out(context, model, *stream, buffer, communicator);

@@ -15,12 +15,15 @@ struct EvaluationTask {
   // Absent members are taken from the run if the model is in a checkpoint of one, else from the
   // defaults of a recipe.
   std::optional<int64_t> sequence_length, max_predictions;
+  // Absent: as the run, else whether the model has the head for it. False: masked words alone.
+  std::optional<bool> next_sentence;
   int64_t batch = 32;
   int64_t max_samples = 0;  // 0: all
 };
 
 // Uses the pairs and masks of the run's own evaluation unless others are given. Errors: a store of
-// another vocabulary, a model without pre-training heads.
+// another vocabulary or casing, a model without a masked-word head, or without the next-sentence
+// head that is asked for.
 HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
                              comm::Communicator& communicator);
 

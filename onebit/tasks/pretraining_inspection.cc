@@ -24,7 +24,8 @@ Json inspect_memory(const PretrainingConfig& config, int64_t micro_batch) {
   };
   Json list = Json::array();
   for (const auto& [name, options] : choices) {
-    const auto rows = model::memory_report(config.model, limits, options, config.engine.compute);
+    const auto rows = model::memory_report(config.model, limits, options, config.engine.compute,
+                                           config.data.heads());
     Json one = {{"name", name}, {"total_bytes", model::total_bytes(rows)}};
     for (const auto& row : rows) {
       std::string key = row.name + "_bytes";
@@ -38,9 +39,9 @@ Json inspect_memory(const PretrainingConfig& config, int64_t micro_batch) {
 
 }  // namespace
 
-Json model_sizes(const model::BertConfig& config) {
+Json model_sizes(const model::BertConfig& config, model::PreTrainingHeads heads) {
   params::Table table;
-  const model::PreTrainingModel model(config, table);
+  const model::PreTrainingModel model(config, table, heads);
   return {{"layers", config.layers},
           {"hidden_size", config.hidden_size},
           {"heads", config.heads},
@@ -58,7 +59,7 @@ RecipeFacts inspect_pretraining_recipe(const Json& recipe, const std::string& pl
     return {{"sequence_length", length},
             {"gigaflop_a_full_sequence",
              1e-9 * model::training_flops(config.model, length, config.data.masks.max_predictions)},
-            {"model", model_sizes(config.model)},
+            {"model", model_sizes(config.model, config.data.heads())},
             {"memory_without_optimizer", inspect_memory(config, batch.micro)}};
   };
   return {.engine = config.engine, .of_task = of_task};

@@ -1,13 +1,13 @@
 // The part of `onebit inspect` about a pre-training recipe and a model's sizes.
 #pragma once
 
-#include "onebit/model/config.h"
+#include "onebit/model/pretraining_model.h"
 #include "onebit/tasks/task_list.h"
 
 namespace onebit::tasks {
 
-// Sizes of the encoder, and the number of parameters with the pre-training heads.
-Json model_sizes(const model::BertConfig& config);
+// Sizes of the encoder, and the number of parameters with these heads of pre-training.
+Json model_sizes(const model::BertConfig& config, model::PreTrainingHeads heads);
 
 RecipeFacts inspect_pretraining_recipe(const Json& recipe, const std::string& place);
 

@@ -1,6 +1,12 @@
 #include "onebit/tasks/pretraining_task.h"
 
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "onebit/engine/checkpoint_folder.h"
 #include "onebit/tasks/pretraining_batch.h"
+#include "onebit/tasks/pretraining_heads.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/training_loop.h"
 
@@ -32,6 +38,22 @@ class PretrainingSource : public training::BatchSource {
   data::BatchStream stream_;
 };
 
+void check_held_out_names(const std::vector<HeldOutData>& stores) {
+  std::set<std::string> names;
+  for (const HeldOutData& store : stores) {
+    const bool plain = std::all_of(store.name.begin(), store.name.end(), [](unsigned char letter) {
+      return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
+    });
+    require(plain && !is_held_out_figure(store.name),
+            "held-out data {}: \"{}\" cannot be its name, which is of letters, digits, - and _ and "
+            "not that of a figure: give --valid NAME={}",
+            store.folder.string(), store.name, store.folder.string());
+    require(names.insert(store.name).second,
+            "held-out data {}: another store is called \"{}\" already: give --valid NAME={}",
+            store.folder.string(), store.name, store.folder.string());
+  }
+}
+
 }  // namespace
 
 PretrainingTask::PretrainingTask(const PretrainingOptions& options,
@@ -39,18 +61,66 @@ PretrainingTask::PretrainingTask(const PretrainingOptions& options,
     : options_(options),
       communicator_(communicator),
       stores_(open_stores(options.data)),
-      description_({.config = {},
-                    .architecture = "BertForPreTraining",
-                    .vocabulary = stores_.front().store->vocabulary(),
-                    .casing = stores_.front().store->manifest().casing}),
-      config_(parse_pretraining_recipe(options.recipe, options.recipe_place,
-                                       description_.vocabulary->size())),
+      start_(find_start(options)),
+      config_(read_recipe()),
+      description_(describe_model()),
       data_rows_(describe_stores(stores_)) {
-  description_.config = config_.model;
+  check_held_out_names(options_.valid);
+  if (!start_) return;
+  for (const data::WeightedStore& each : stores_) {
+    require_vocabulary_of(vocabulary_owner(), *each.store);
+  }
+}
+
+// A resumed run goes by its own model, whatever has become of the one that it started from.
+std::optional<PretrainingTask::Start> PretrainingTask::find_start(
+    const PretrainingOptions& options) {
+  const auto read = [](const Path& folder, bool resumed) {
+    return Start{folder, resumed, training::read_model_description(folder)};
+  };
+  if (options.resume) {
+    const engine::CheckpointFolder run(options.output);
+    const auto tag = options.tag.empty() ? run.latest() : std::optional(options.tag);
+    const Path folder = run.folder(tag.value_or("")) / "model";
+    if (tag && std::filesystem::exists(folder / "config.json")) return read(folder, true);
+  }
+  if (!options.initialize_from) return std::nullopt;
+  return read(training::find_model_folder(*options.initialize_from), false);
+}
+
+PretrainingConfig PretrainingTask::read_recipe() const {
+  std::optional<model::StartingModel> model;
+  if (start_) model = {start_->description.config, start_->folder.string()};
+  PretrainingConfig config = parse_pretraining_recipe(options_.recipe, options_.recipe_place,
+                                                      stores_.front().store->vocabulary()->size(),
+                                                      model ? &*model : nullptr);
+  const char* wanted = architecture_of(config.data.heads());
+  require(
+      !start_ || !start_->resumed || start_->description.architecture == wanted,
+      "{}: key `data.next_sentence` makes the model a {}, the run's, {}, is a {}: leave the key "
+      "as the run was started with",
+      options_.recipe_place, wanted, start_ ? start_->folder.string() : "",
+      start_ ? start_->description.architecture : "");
+  return config;
+}
+
+training::ModelDescription PretrainingTask::describe_model() const {
+  const corpus::TokenStore& store = *stores_.front().store;
+  return {.config = config_.model,
+          .architecture = architecture_of(config_.data.heads()),
+          .vocabulary = start_ ? start_->description.vocabulary : store.vocabulary(),
+          .casing = start_ ? start_->description.casing : store.manifest().casing};
+}
+
+VocabularyOwner PretrainingTask::vocabulary_owner() const {
+  return {.what = start_ ? "the model" : "the training data",
+          .path = start_ ? start_->folder : stores_.front().store->folder(),
+          .vocabulary = description_.vocabulary,
+          .casing = description_.casing};
 }
 
 void PretrainingTask::declare(params::Table& table) {
-  model_ = std::make_unique<model::PreTrainingModel>(config_.model, table);
+  model_ = std::make_unique<model::PreTrainingModel>(config_.model, table, config_.data.heads());
 }
 
 std::unique_ptr<training::BatchSource> PretrainingTask::open(const training::StreamShare& share,
@@ -59,7 +129,7 @@ std::unique_ptr<training::BatchSource> PretrainingTask::open(const training::Str
   std::vector<data::EpochMark> marks;
   if (saved != nullptr) marks = marks_of(*saved, stores_, stream);
   auto source = std::make_unique<PretrainingSource>(stores_, stream, marks);
-  if (options_.valid) {
+  if (!options_.valid.empty()) {
     open_held_out_data(share.threads);
   } else if (config_.engine.run.evaluate_every > 0) {
     decisions_.emplace_back(
@@ -74,13 +144,18 @@ void PretrainingTask::open_held_out_data(int threads) {
   options.max_samples = config_.data.evaluation_samples;
   options.pairs = config_.data.pairs;
   options.masks = config_.data.masks;
-  held_out_ = open_held_out(*options_.valid, *description_.vocabulary, options);
-  data_rows_.push_back({"held-out data", fmt::format("{}: {} sequences", options_.valid->string(),
-                                                     held_out_->samples())});
+  for (const HeldOutData& given : options_.valid) {
+    held_out_.push_back({given.name, open_held_out(given.folder, vocabulary_owner(), options)});
+    data_rows_.push_back(
+        {"held-out data",
+         fmt::format("{}{}: {} sequences", given.name.empty() ? "" : given.name + ", ",
+                     given.folder.string(), held_out_.back().stream->samples())});
+  }
 }
 
 data::BatchBounds PretrainingTask::evaluation_bounds() const {
-  return held_out_ ? held_out_->bounds() : data::BatchBounds{};
+  // Those of all streams, which have the same options.
+  return held_out_.empty() ? data::BatchBounds{} : held_out_.front().stream->bounds();
 }
 
 model::MemoryPlan PretrainingTask::plan(Context& context, const model::BatchLimits& limits) {
@@ -89,12 +164,18 @@ model::MemoryPlan PretrainingTask::plan(Context& context, const model::BatchLimi
 
 std::string PretrainingTask::fill(params::Table& table) {
   table.initialize(config_.engine.run.seed);
-  if (!options_.initialize_from) return fmt::format("fresh, seed {}", config_.engine.run.seed);
-  const Path folder = training::find_model_folder(*options_.initialize_from);
-  training::require_same_shape(config_.model, training::read_model_description(folder).config,
-                               folder.string());
-  training::load_values(table, folder, {.may_lack = {"cls."}, .may_ignore = kNotForPretraining});
-  return folder.string();
+  if (!start_) return fmt::format("fresh, seed {}", config_.engine.run.seed);
+  const std::vector<std::string> lacking =
+      training::load_values(table, start_->folder, fresh_where_lacking(config_.data.heads()))
+          .lacking;
+  if (std::find(lacking.begin(), lacking.end(), kTokenTypes) != lacking.end()) {
+    const params::Entry& entry = table.entry(kTokenTypes);
+    const std::vector<float> zeros(static_cast<size_t>(entry.shape.elements()));
+    copy(table.value_of(entry), ConstView::of(zeros.data(), entry.shape));
+  }
+  if (lacking.empty()) return start_->folder.string();
+  return fmt::format("{}; not there, and fresh with seed {}: {}", start_->folder.string(),
+                     config_.engine.run.seed, parts_of(lacking));
 }
 
 std::vector<std::string> PretrainingTask::resume(const Json& client_state,
@@ -124,6 +205,11 @@ training::StepMetrics PretrainingTask::metrics(const training::StepSums& step) c
   const auto masked = static_cast<double>(step.items.items);
   const auto samples = static_cast<double>(step.items.samples);
   const double mlm_loss = step.sums[0] / masked, nsp_loss = step.sums[1] / samples;
+  if (!config_.data.pairs.next_sentence) {
+    return {
+        .loss = mlm_loss,
+        .metrics = {{"mlm_loss", mlm_loss, false, "mlm"}, {"mlm_accuracy", step.sums[2] / masked}}};
+  }
   return {.loss = mlm_loss + nsp_loss,
           .metrics = {{"mlm_loss", mlm_loss, false, "mlm"},
                       {"nsp_loss", nsp_loss, false, "nsp"},
@@ -132,24 +218,32 @@ training::StepMetrics PretrainingTask::metrics(const training::StepSums& step) c
 }
 
 training::EvaluationTimes PretrainingTask::evaluation_times() const {
-  return {.first_values = held_out_ != nullptr, .by_steps = held_out_ != nullptr};
+  return {.first_values = !held_out_.empty(), .by_steps = !held_out_.empty()};
 }
 
 training::Evaluation PretrainingTask::evaluate(Context& context,
                                                training::DeviceBatchBuffer& buffer,
                                                comm::Communicator& communicator) {
-  return to_evaluation(evaluate_held_out(context, *model_, *held_out_, buffer, communicator));
+  std::vector<NamedResult> results;
+  for (const HeldOut& each : held_out_) {
+    results.push_back(
+        {each.name, evaluate_held_out(context, *model_, *each.stream, buffer, communicator)});
+  }
+  return to_evaluation(results);
 }
 
 std::string PretrainingTask::describe(const std::vector<metrics::Metric>& record) const {
-  const auto value = [&](const char* name) { return metrics::value_of(record, name); };
-  return fmt::format("MLM loss {:.4f}, {:.2f} % of masked words right; NSP loss {:.4f}, {:.2f} %",
-                     value("mlm_loss"), 100 * value("mlm_accuracy"), value("nsp_loss"),
-                     100 * value("nsp_accuracy"));
+  return describe_held_out(record, first_name());
+}
+
+std::string PretrainingTask::describe_change(const std::vector<metrics::Metric>& before,
+                                             const std::vector<metrics::Metric>& after) const {
+  return tasks::describe_change(before, after, first_name());
 }
 
 std::string PretrainingTask::sequences() const {
-  return fmt::format("sequences of {}", config_.data.pairs.sequence_length);
+  return fmt::format("sequences of {}{}", config_.data.pairs.sequence_length,
+                     config_.data.pairs.next_sentence ? "" : " (masked words alone)");
 }
 
 training::RunSummary run_pretraining(Context& context, const PretrainingOptions& options,

@@ -13,16 +13,24 @@
 
 namespace onebit::tasks {
 
+// A held-out token store.
+struct HeldOutData {
+  std::string name;  // in logs and reports; may be empty where there is one alone
+  Path folder;
+};
+
 struct PretrainingOptions : training::RunOptions {
   // Token stores and their weights in the mixture (all 0: by size).
   std::vector<std::pair<Path, double>> data;
-  std::optional<Path> valid;
+  // The first is what the run learns for; the others show what it forgets.
+  std::vector<HeldOutData> valid;
   std::optional<Path> initialize_from;  // a model whose values are the first ones
 };
 
 class PretrainingTask : public training::Task {
  public:
-  // Opens the token stores and reads the recipe. `communicator` outlives the task.
+  // Opens the token stores and reads the recipe, and for it the description of the model that the
+  // run starts from or resumes with. `communicator` outlives the task.
   PretrainingTask(const PretrainingOptions& options, comm::Communicator& communicator);
 
   std::string_view name() const override { return kPretrainingTask; }
@@ -50,21 +58,40 @@ class PretrainingTask : public training::Task {
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
   std::string describe(const std::vector<metrics::Metric>& record) const override;
+  std::string describe_change(const std::vector<metrics::Metric>& before,
+                              const std::vector<metrics::Metric>& after) const override;
 
   training::Rows data_rows() const override { return data_rows_; }
   std::string sequences() const override;
   std::vector<std::string> decisions() const override { return decisions_; }
 
  private:
+  // The model on the disk that the run starts from or resumes with.
+  struct Start {
+    Path folder;
+    bool resumed = false;  // it is the run's own
+    training::ModelDescription description;
+  };
+  struct HeldOut {
+    std::string name;
+    std::unique_ptr<data::EvaluationStream> stream;
+  };
+
+  static std::optional<Start> find_start(const PretrainingOptions& options);
+  PretrainingConfig read_recipe() const;
+  training::ModelDescription describe_model() const;
+  VocabularyOwner vocabulary_owner() const;
   void open_held_out_data(int threads);
+  const std::string& first_name() const { return options_.valid.front().name; }
 
   PretrainingOptions options_;
   comm::Communicator& communicator_;
   Stores stores_;
-  training::ModelDescription description_;
+  std::optional<Start> start_;
   PretrainingConfig config_;
+  training::ModelDescription description_;
   std::unique_ptr<model::PreTrainingModel> model_;
-  std::unique_ptr<data::EvaluationStream> held_out_;
+  std::vector<HeldOut> held_out_;
   training::Rows data_rows_;
   std::vector<std::string> decisions_;
 };

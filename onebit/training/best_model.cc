@@ -64,11 +64,13 @@ std::optional<std::string> BestModel::resume(const Json& client_state, bool take
   return std::nullopt;
 }
 
-void BestModel::write(const params::Table& table, const ModelDescription& description) const {
+void BestModel::write(const params::Table& table, const ModelDescription& description,
+                      const ModelCard& card) const {
   const Path beside = output_ / "next-model";
   std::filesystem::remove_all(beside);
   make_folder(beside);
   ValueSnapshot(table).write(beside, description);
+  write_model_card(beside, card, description);
   const std::filesystem::directory_iterator files(beside);
   const std::vector<std::filesystem::directory_entry> written(begin(files), end(files));
   std::filesystem::remove(output_ / kEvaluationFile);

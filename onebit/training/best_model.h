@@ -9,6 +9,7 @@
 #include "onebit/base/json.h"
 #include "onebit/metrics/metric.h"
 #include "onebit/params/table.h"
+#include "onebit/training/model_card.h"
 #include "onebit/training/model_folder.h"
 
 namespace onebit::training {
@@ -48,7 +49,8 @@ class BestModel {
 
   // Replaces the model in the run's folder, and evaluation.json, file by file. Called on one rank
   // only.
-  void write(const params::Table& table, const ModelDescription& description) const;
+  void write(const params::Table& table, const ModelDescription& description,
+             const ModelCard& card) const;
 
  private:
   Path output_;

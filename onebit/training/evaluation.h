@@ -10,9 +10,10 @@ namespace onebit::training {
 
 // The result over all ranks.
 struct Evaluation {
-  std::string key;                       // in metrics.jsonl: "held_out"
-  std::vector<metrics::Metric> metrics;  // under this key; in TensorBoard as Validation/<name>
-  std::string line;                      // shown while the run continues
+  std::string key;  // in metrics.jsonl: "held_out"
+  // Under this key, "a/b" as b under a; in TensorBoard as Validation/<name>.
+  std::vector<metrics::Metric> metrics;
+  std::string line;  // shown while the run continues
   // The record in the end table, in a kept model's evaluation.json and in checkpoints.
   std::vector<metrics::Metric> record;
 };

@@ -97,11 +97,12 @@ ModelDescription read_model_description(const Path& model_folder) {
                          .dropout = folder.config.classifier_dropout}};
 }
 
-void load_values(params::Table& table, const Path& model_folder, const formats::MatchRules& rules) {
+formats::MatchReport load_values(params::Table& table, const Path& model_folder,
+                                 const formats::MatchRules& rules) {
   const auto source = formats::under_our_names(formats::open_checkpoint(model_folder).tensors);
   std::vector<formats::WantedTensor> wanted;
   for (const auto& entry : table.entries()) wanted.push_back({entry.name, entry.shape});
-  const formats::MatchReport report = formats::require_match(*source, wanted, rules);
+  formats::MatchReport report = formats::require_match(*source, wanted, rules);
   if (!report.lacking.empty()) {
     log_info("{}: not in the file and left at their first values: {}", model_folder.string(),
              fmt::join(report.lacking, ", "));
@@ -120,6 +121,7 @@ void load_values(params::Table& table, const Path& model_folder, const formats::
     source->read_f32(*index, values);
     copy(table.value_of(entry), ConstView::of(values.data(), entry.shape));
   }
+  return report;
 }
 
 ValueSnapshot::ValueSnapshot(const params::Table& table)

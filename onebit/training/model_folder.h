@@ -46,8 +46,9 @@ Path find_model_folder(const Path& path);
 ModelDescription read_model_description(const Path& model_folder);
 
 // Reads the values of every entry of `table`. Errors: tensors missing, unexpected or of another
-// shape, all listed. Differences that the rules allow are logged in a line.
-void load_values(params::Table& table, const Path& model_folder, const formats::MatchRules& rules);
+// shape, all listed. Differences that the rules allow are logged in a line and returned.
+formats::MatchReport load_values(params::Table& table, const Path& model_folder,
+                                 const formats::MatchRules& rules);
 
 // The values of a table, copied to the host, to be written while training continues.
 class ValueSnapshot {

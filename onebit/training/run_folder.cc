@@ -44,14 +44,17 @@ void write_run_recipes(const Path& output, const Json& recipe, const Json& resol
 }
 
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
-              const params::Table& table, const ModelDescription& description, const Json& recipe,
-              Json client_state) {
-  client_state["recipe"] = recipe;
+              const params::Table& table, const ModelDescription& description,
+              const ModelCard& card, Json client_state) {
+  client_state["recipe"] = card.recipe;
   client_state["vocabulary_checksum"] = description.vocabulary->checksum();
   std::function<void(const Path&)> write_model;
   if (checkpoints.writes_model()) {
-    write_model = [snapshot = std::make_shared<ValueSnapshot>(table),
-                   description](const Path& folder) { snapshot->write(folder, description); };
+    write_model = [snapshot = std::make_shared<ValueSnapshot>(table), description,
+                   card](const Path& folder) {
+      snapshot->write(folder, description);
+      write_model_card(folder, card, description);
+    };
   }
   checkpoints.save(engine, client_state, std::move(write_model));
 }

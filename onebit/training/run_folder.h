@@ -9,6 +9,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/engine/checkpoint.h"
+#include "onebit/training/model_card.h"
 #include "onebit/training/model_folder.h"
 
 namespace onebit::training {
@@ -18,11 +19,11 @@ void check_run_folder(const Path& output, bool resume);
 // Makes the folder and writes recipe.json, and recipe.resolved.json: the same with every default.
 void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved);
 
-// Saves engine and values; `client_state` gets the recipe and the vocabulary's checksum added. The
-// files are written beside the training.
+// Saves engine and values; `client_state` gets the card's recipe and the vocabulary's checksum added.
+// The files are written beside the training.
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
-              const params::Table& table, const ModelDescription& description, const Json& recipe,
-              Json client_state);
+              const params::Table& table, const ModelDescription& description,
+              const ModelCard& card, Json client_state);
 
 // Restores values and engine; returns the lines to report, one for every key of `recipe` that
 // changed. Collective. Errors: the model's shape or the vocabulary differs from `description`.

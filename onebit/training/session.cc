@@ -237,8 +237,25 @@ bool Session::evaluation_is_due(const StepRecord& record) const {
 Evaluation Session::evaluate() {
   Evaluation evaluation = task_.evaluate(context_, *buffer_, communicator_);
   evaluated_step_ = engine_->completed_steps();
+  last_ = evaluation;
   if (finished()) after_ = evaluation;
   return evaluation;
+}
+
+ModelCard Session::card() const {
+  ModelCard card = {.task = std::string(task_.name()),
+                    .step = engine_->completed_steps(),
+                    .steps = engine_->config().run.steps,
+                    .samples = samples_,
+                    .initial_values = resumed_ ? "" : initial_values_,
+                    .data = task_.data_rows(),
+                    .data_identity = source_->position(static_cast<uint64_t>(samples_)),
+                    .result = last_ ? task_.describe(last_->record) : "",
+                    .result_step = evaluated_step_,
+                    .recipe = recipe_};
+  // Where the next epoch begins says nothing of the data.
+  card.data_identity.erase("epochs");
+  return card;
 }
 
 void Session::evaluate_into(TrainingLog& log) {
@@ -254,7 +271,7 @@ void Session::evaluate_into(TrainingLog& log) {
 void Session::keep(const Evaluation& evaluation) {
   best_.set({.step = evaluated_step_, .record = evaluation.record});
   if (communicator_.rank() != 0) return;
-  best_.write(table_, task_.description());
+  best_.write(table_, task_.description(), card());
   task_.write_beside_model(best_.folder());
 }
 
@@ -280,6 +297,10 @@ Rows Session::results() const {
   if (after_ && !best_.best()) {
     rows.push_back({"held out, after", task_.describe(after_->record)});
   }
+  if (before_ && after_) {
+    std::string change = task_.describe_change(before_->record, after_->record);
+    if (!change.empty()) rows.push_back({"held out, change", std::move(change)});
+  }
   return rows;
 }
 
@@ -296,10 +317,10 @@ void Session::save_checkpoint() {
   state.update(source_->position(static_cast<uint64_t>(samples_)));
   if (best_.best()) state["best"] = to_json(*best_.best());
   engine_->with_common_values([&] {
-    save_run(checkpoints_, *engine_, table_, task_.description(), recipe_, std::move(state));
+    save_run(checkpoints_, *engine_, table_, task_.description(), card(), std::move(state));
     const bool keeps_last = !task_.kept_by().metric.empty() && !task_.evaluation_times().any();
     if (keeps_last && finished() && communicator_.rank() == 0) {
-      best_.write(table_, task_.description());
+      best_.write(table_, task_.description(), card());
     }
   });
 }

@@ -95,6 +95,7 @@ class Session {
   model::DeviceBatch upload(const HostBatch& batch);
   Sums run_micro_steps(const StepItems& items, StepRecord& record);
   Evaluation evaluate();
+  ModelCard card() const;
   void keep(const Evaluation& evaluation);
 
   Context& context_;
@@ -111,7 +112,7 @@ class Session {
   int64_t samples_ = 0;
   int64_t evaluated_step_ = 0;
   bool resumed_ = false;
-  std::optional<Evaluation> before_, after_;
+  std::optional<Evaluation> before_, after_, last_;  // last_: at evaluated_step_
   std::string initial_values_;
   std::vector<std::string> decisions_;
   StepBatches step_batches_;  // [accumulation]

@@ -90,6 +90,11 @@ class Task {
   }
   // The record of an evaluation in words, for the end table.
   virtual std::string describe(const std::vector<metrics::Metric>& /*record*/) const { return ""; }
+  // What lies between two records of one run, in words; empty: nothing to add.
+  virtual std::string describe_change(const std::vector<metrics::Metric>& /*before*/,
+                                      const std::vector<metrics::Metric>& /*after*/) const {
+    return "";
+  }
   // By which the best model is kept in the run's folder. Without evaluations the last model is kept.
   // Without a metric models are in checkpoints only.
   virtual KeptBy kept_by() const { return {}; }

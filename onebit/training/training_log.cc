@@ -214,10 +214,14 @@ void TrainingLog::evaluated(int64_t step, int64_t samples, const Evaluation& eva
   std::vector<metrics::Scalar> scalars;
   for (const metrics::Metric& metric : evaluation.metrics) {
     if (metric.name == drawn_.name) files_->validation.points.emplace_back(step, metric.value);
+    const size_t under = metric.name.find('/');
+    Json& place = under == std::string::npos
+                      ? json[metric.name]
+                      : json[metric.name.substr(0, under)][metric.name.substr(under + 1)];
     if (metric.is_count) {
-      json[metric.name] = static_cast<int64_t>(metric.value);
+      place = static_cast<int64_t>(metric.value);
     } else {
-      json[metric.name] = metric.value;
+      place = metric.value;
       scalars.push_back({"Validation/" + metric.name, metric.value});
     }
   }

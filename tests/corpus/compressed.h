@@ -1,38 +1,50 @@
-// Packs text for tests as gzip and xz do.
+// Packs text for tests as gzip, xz, zstd, bzip2 and lz4 do.
 #pragma once
 
-#include <lzma.h>
-#include <zlib.h>
+#include <archive.h>
+#include <archive_entry.h>
 
 #include <cstdlib>
 #include <string>
 
+#include "onebit/corpus/byte_stream.h"
+
 namespace onebit::corpus {
 
-inline std::string gzipped(const std::string& text) {
-  z_stream state{};
-  if (deflateInit2(&state, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) std::abort();
-  std::string packed(deflateBound(&state, text.size()), '\0');
-  state.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  state.avail_in = static_cast<uInt>(text.size());
-  state.next_out = reinterpret_cast<Bytef*>(packed.data());
-  state.avail_out = static_cast<uInt>(packed.size());
-  if (deflate(&state, Z_FINISH) != Z_STREAM_END) std::abort();
-  packed.resize(state.total_out);
-  deflateEnd(&state);
-  return packed;
+inline std::string packed(Packing packing, const std::string& text) {
+  archive* writer = archive_write_new();
+  archive_entry* entry = archive_entry_new();
+  std::string out(2 * text.size() + 4096, '\0');
+  size_t used = 0;
+  archive_entry_set_pathname(entry, "text");
+  archive_entry_set_filetype(entry, AE_IFREG);
+  const bool made =
+      archive_write_add_filter_by_name(writer, name(packing)) == ARCHIVE_OK &&
+      archive_write_set_filter_option(writer, nullptr, "compression-level", "1") == ARCHIVE_OK &&
+      archive_write_set_format_raw(writer) == ARCHIVE_OK &&
+      // No padding to the size of a tape's block.
+      archive_write_set_bytes_in_last_block(writer, 1) == ARCHIVE_OK &&
+      archive_write_open_memory(writer, out.data(), out.size(), &used) == ARCHIVE_OK &&
+      archive_write_header(writer, entry) == ARCHIVE_OK &&
+      archive_write_data(writer, text.data(), text.size()) ==
+          static_cast<la_ssize_t>(text.size()) &&
+      archive_write_close(writer) == ARCHIVE_OK;
+  if (!made) std::abort();
+  archive_entry_free(entry);
+  archive_write_free(writer);
+  out.resize(used);
+  return out;
 }
 
-inline std::string xzed(const std::string& text) {
-  std::string packed(lzma_stream_buffer_bound(text.size()), '\0');
-  size_t used = 0;
-  if (lzma_easy_buffer_encode(
-          1, LZMA_CHECK_CRC32, nullptr, reinterpret_cast<const uint8_t*>(text.data()), text.size(),
-          reinterpret_cast<uint8_t*>(packed.data()), &used, packed.size()) != LZMA_OK) {
-    std::abort();
+inline constexpr Packing kPackings[] = {Packing::kGzip, Packing::kXz, Packing::kZstd,
+                                        Packing::kBzip2, Packing::kLz4};
+
+// ".gz"
+inline std::string ending_of(Packing packing) {
+  for (const char* ending : {".gz", ".xz", ".zst", ".bz2", ".lz4"}) {
+    if (packing_of_ending(std::string("x") + ending) == packing) return ending;
   }
-  packed.resize(used);
-  return packed;
+  return "";
 }
 
 }  // namespace onebit::corpus

@@ -29,18 +29,23 @@ TEST_F(InputFilesTest, FindsTextInFoldersInOrder) {
   write("in/c.jsonl", "{\"text\": \"c\"}\n");
   write("in/b/one.text", "c\n");
   write("in/b/image.png", "c\n");
+  write("in/d.txt.zst", "c\n");
+  write("in/e.jsonl.bz2", "c\n");
   write("in/.hidden/x.txt", "c\n");
   const InputFiles found = find_input_files({folder_ / "in"});
   std::vector<std::string> names;
   for (const InputFile& file : found.files) {
     names.push_back(Path(file.name).lexically_relative(folder_ / "in").string());
   }
-  EXPECT_THAT(names, testing::ElementsAre("a.txt", "b/one.text", "b/two.txt", "c.jsonl"));
+  EXPECT_THAT(names, testing::ElementsAre("a.txt", "b/one.text", "b/two.txt", "c.jsonl",
+                                          "d.txt.zst", "e.jsonl.bz2"));
+  EXPECT_TRUE(found.files.back().jsonl);
   EXPECT_THAT(found.ignored, testing::ElementsAre(HasSubstr("image.png")));
 }
 
 TEST_F(InputFilesTest, RefusesArchivesWithAdvice) {
-  for (const char* name : {"x.tar.xz", "x.tar.gz", "x.tgz", "x.tar", "x.zip"}) {
+  for (const char* name :
+       {"x.tar.xz", "x.tar.gz", "x.tar.zst", "x.tar.bz2", "x.tgz", "x.tar", "x.zip"}) {
     EXPECT_THAT(message_of([&] { find_input_files({write(name, "?")}); }),
                 AllOf(HasSubstr(name), HasSubstr("unpack it")));
   }

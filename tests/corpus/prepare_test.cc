@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <thread>
+#include <utility>
 
 #include "onebit/corpus/token_store.h"
 #include "onebit/text/tokenizer.h"
@@ -94,8 +95,8 @@ TEST_F(PrepareTest, MakesAStoreOfLines) {
 
 TEST_F(PrepareTest, ReadsFoldersOfEveryKind) {
   write("in/a.txt", "The king said.\n");
-  write("in/b.txt.gz", gzipped("The queen said.\n"));
-  write("in/c.txt.xz", xzed("The king went home.\n"));
+  write("in/b.txt.gz", packed(Packing::kGzip, "The queen said.\n"));
+  write("in/c.txt.xz", packed(Packing::kXz, "The king went home.\n"));
   write("in/d.jsonl", "{\"text\": \"The queen went home. The king said.\"}\n");
   write("in/notes.md", "ignored");
   const PrepareReport report = prepare(options({folder_ / "in"}));
@@ -168,6 +169,65 @@ TEST_F(PrepareTest, TakesCasingFromTheVocabularyOrTheUser) {
   made.casing = text::Casing::kCased;
   prepare(made);
   EXPECT_EQ(documents(), (Documents{{"[UNK] [UNK] "}}));
+}
+
+TEST_F(PrepareTest, TakesVocabularyAndCasingOfAModel) {
+  PrepareOptions made = options({write("in.txt", "The king\n")});
+  const auto tokens = std::make_shared<const text::Vocabulary>(
+      text::Vocabulary::load(*std::exchange(made.vocabulary, std::nullopt)));
+  made.model_vocabulary = {.tokens = tokens, .casing = text::Casing::kCased, .place = "bert"};
+  // The words of the vocabulary say nothing of capitals; the model does.
+  EXPECT_THAT(prepare(made).decisions,
+              testing::Contains("vocabulary: the 14 tokens of bert, cased"));
+  EXPECT_EQ(documents(), (Documents{{"[UNK] king "}}));
+  made.overwrite = true;
+  made.casing = text::Casing::kUncased;
+  EXPECT_THAT(message_of([&] { prepare(made); }),
+              AllOf(HasSubstr("bert: its text is cased"), HasSubstr("--uncased")));
+  made.model_vocabulary->casing.reset();
+  made.casing.reset();
+  prepare(made);
+  EXPECT_EQ(documents(), (Documents{{"the king "}}));
+  made.vocabulary = folder_ / "vocab.txt";
+  EXPECT_THAT(message_of([&] { prepare(made); }), HasSubstr("give either a vocabulary"));
+}
+
+// Against a store of the text in which each document stands once: byte for byte the same files.
+TEST_F(PrepareTest, DropsDocumentsThatWereThereBefore) {
+  std::vector<std::string> unlike = {"The king said.\nThe queen went home.\n",
+                                     "The king said. The queen went home.\n", "The king said.\n",
+                                     "The queen\n"};
+  // Longer than a block, so that it lies in several; and than the buffer of a file.
+  std::string book;
+  for (int i = 0; book.size() < 3'500'000; ++i) {
+    book += i % 3 == 0   ? "The king said.\n"
+            : i % 7 == 0 ? "The queens, home.\n"
+                         : "Went the king\n";
+  }
+  unlike.push_back(book);
+  unlike.push_back(book + "The queen\n");
+  std::string once, often;
+  for (const std::string& document : unlike) {
+    once += document + "\n";
+    often += document + "\n" + document + "\n" + unlike.front() + "\n\n";
+  }
+  PrepareOptions made = options({write("once.txt", once)});
+  const StoreManifest expected = prepare(made).manifest;
+  EXPECT_FALSE(expected.duplicate_documents.has_value());
+  made = options({write("often.txt", often), write("last.txt", unlike[3])});
+  made.output = folder_ / "unlike";
+  made.drop_duplicates = true;
+  const PrepareReport report = prepare(made);
+  // Every document a second time, the first one after each, and the last file.
+  EXPECT_EQ(report.manifest.duplicate_documents, 2 * unlike.size() + 1);
+  for (const char* name : {kTokensName, kSentencesName, kDocumentsName}) {
+    EXPECT_TRUE(read_file(folder_ / "unlike" / name) == read_file(folder_ / "store" / name))
+        << name;
+  }
+  TokenStore(folder_ / "unlike").verify();
+  made.drop_duplicates = false;
+  made.output = folder_ / "all";
+  EXPECT_EQ(prepare(made).manifest.tokens, report.manifest.tokens + report.duplicate_tokens);
 }
 
 TEST_F(PrepareTest, ReportsProgress) {
@@ -253,7 +313,8 @@ class StandardInput {
 
 TEST_F(PrepareTest, ReadsStandardInputAlsoPackedAndTwice) {
   const std::string text = "The king said.\nThe queen said.\n";
-  for (const std::string& bytes : {text, gzipped(text), xzed(text)}) {
+  for (const std::string& bytes :
+       {text, packed(Packing::kGzip, text), packed(Packing::kZstd, text)}) {
     const StandardInput input(write("stdin", bytes));
     PrepareOptions made = options({"-"});
     made.overwrite = true;

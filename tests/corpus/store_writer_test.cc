@@ -46,5 +46,31 @@ TEST(StoreWriter, ReplacesAStoreOnlyWhenAsked) {
   EXPECT_TRUE(std::filesystem::exists(folder / "mine" / "thesis.txt"));
 }
 
+// What is written already cannot be dropped.
+TEST(StoreWriter, KeepsDuplicatesThatAreTooLongToHold) {
+  const TemporaryFolder folder;
+  StoreWriter writer(folder / "store", false);
+  writer.drop_duplicates();
+  writer.set_vocabulary(sample_vocabulary(20), text::Casing::kUncased);
+  const std::vector<int32_t> sentence(size_t{1} << 20, 8);
+  const size_t sentences = StoreWriter::kMostHeldBytes / (2 * sentence.size()) + 1;
+  const auto add = [&](size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      TokenizedBlock block(writer.token_size_bytes(), 0);
+      block.add_sentence(sentence);
+      if (i + 1 == count) block.end_document();
+      block.close();
+      writer.add(block);
+    }
+  };
+  for (const size_t count : {sentences, sentences, size_t{2}, size_t{2}}) add(count);
+  const StoreManifest manifest = writer.finish(0, "sample", {"sample"});
+  EXPECT_EQ(manifest.documents, 3u);
+  EXPECT_EQ(manifest.duplicate_documents, 1u);
+  EXPECT_EQ(manifest.sentences, 2 * sentences + 2);
+  EXPECT_EQ(writer.duplicate_tokens(), 2 * sentence.size());
+  TokenStore(folder / "store").verify();
+}
+
 }  // namespace
 }  // namespace onebit::corpus

@@ -47,13 +47,17 @@ std::string numbered_lines(size_t size) {
   return text;
 }
 
-TEST_F(TextSourceTest, ReadsPlainGzipAndXzAlike) {
+TEST_F(TextSourceTest, ReadsPlainAndPackedTextAlike) {
   const std::string text = numbered_lines(3'500'000);
   const std::string half = text.substr(0, text.size() / 2), rest = text.substr(half.size());
-  for (const Path& path :
-       {write("a.txt", text), write("b.txt.gz", gzipped(text)), write("c.txt.xz", xzed(text)),
-        write("d.txt.gz", gzipped(half) + gzipped(rest)),
-        write("e.txt.xz", xzed(half) + xzed(rest)), write("unnamed", gzipped(text))}) {
+  std::vector<Path> paths = {write("a.txt", text)};
+  for (const Packing packing : kPackings) {
+    const std::string ending = ending_of(packing);
+    paths.push_back(write("b.txt" + ending, packed(packing, text)));
+    paths.push_back(write("c.txt" + ending, packed(packing, half) + packed(packing, rest)));
+    paths.push_back(write(std::string("unnamed_") + name(packing), packed(packing, text)));
+  }
+  for (const Path& path : paths) {
     const std::vector<TextBlock> blocks = read_all({path});
     EXPECT_EQ(joined(blocks), text) << path;
     ASSERT_GE(blocks.size(), 3u);
@@ -115,17 +119,34 @@ TEST_F(TextSourceTest, NamesWhatCannotBeRead) {
 
 TEST_F(TextSourceTest, ReportsDamagedAndShortenedArchives) {
   const std::string text = numbered_lines(300'000);
-  for (const auto& [name, packed] :
-       {std::pair{"a.txt.gz", gzipped(text)}, std::pair{"a.txt.xz", xzed(text)}}) {
-    EXPECT_THAT(message_of([&] { read_all({write(name, packed.substr(0, packed.size() / 2))}); }),
-                AllOf(HasSubstr(name), HasSubstr("cut short")));
-    std::string damaged = packed;
-    for (size_t i = 0; i < 8; ++i) damaged[damaged.size() / 2 + i] = '\x55';
-    EXPECT_THAT(message_of([&] { read_all({write(name, damaged)}); }),
+  for (const Packing packing : kPackings) {
+    const std::string name = "a.txt" + ending_of(packing), whole = packed(packing, text);
+    const auto error_of = [&](const std::string& content) {
+      return message_of([&] { read_all({write(name, content)}); });
+    };
+    for (const size_t left : {whole.size() / 2, whole.size() - 3, size_t{30}}) {
+      EXPECT_THAT(error_of(whole.substr(0, left)), AllOf(HasSubstr(name), HasSubstr("cut short")))
+          << left;
+    }
+    std::string damaged = whole;
+    // Where the first block begins: not all of them have checksums.
+    for (size_t i = 0; i < 8; ++i) damaged[40 + i] = '\x55';
+    EXPECT_THAT(error_of(damaged), AllOf(HasSubstr(name), HasSubstr("damaged")));
+    // What a filter does not know behind its data must not be left out in silence.
+    EXPECT_THAT(error_of(whole + "and something else"),
                 AllOf(HasSubstr(name), HasSubstr("damaged")));
-    EXPECT_THAT(message_of([&] { read_all({write(name, "plain text")}); }),
-                AllOf(HasSubstr(name), HasSubstr("is named")));
+    EXPECT_THAT(error_of("plain text"), AllOf(HasSubstr(name), HasSubstr("is named")));
+    EXPECT_THAT(error_of(packed(packing, " \n")), AllOf(HasSubstr(name), HasSubstr("is empty")));
   }
+  EXPECT_THAT(message_of([&] {
+                read_all({write("a.zst", packed(Packing::kZstd, packed(Packing::kZstd, text)))});
+              }),
+              HasSubstr("is packed twice"));
+}
+
+TEST_F(TextSourceTest, TextThatBeginsLikePackedDataIsText) {
+  EXPECT_EQ(joined(read_all({write("a.txt", "BZh9 is how it begins\n")})),
+            "BZh9 is how it begins\n");
 }
 
 TEST_F(TextSourceTest, DropsTheByteOrderMark) {

@@ -133,6 +133,24 @@ TEST_F(BatchStreamTest, SequencesAreWellFormed) {
   }
 }
 
+TEST_F(BatchStreamTest, WithoutNextSentenceASequenceIsOneRunOfText) {
+  BatchStreamOptions options{.seed = 1, .micro_batch = 50};
+  options.pairs = {.sequence_length = 32, .next_sentence = false};
+  int full = 0;
+  for (const auto& [sample, sequence] : collect({{store_}}, options, 0, 4)) {
+    const std::vector<int32_t> text = sequence.text();
+    ASSERT_LE(text.size(), 32u);
+    ASSERT_GE(text.size(), 3u);
+    ASSERT_EQ(text.front(), kCls);
+    ASSERT_EQ(text.back(), kSep);
+    ASSERT_EQ(sequence.next_sentence, -1);
+    for (size_t at = 2; at + 1 < text.size(); ++at) ASSERT_EQ(text[at], text[at - 1] + 1);
+    for (const int32_t segment : sequence.segments) ASSERT_EQ(segment, 0);
+    full += text.size() == 32;
+  }
+  EXPECT_GT(full, 100);  // of 200; the others end a document or are short on purpose
+}
+
 TEST_F(BatchStreamTest, BatchesStayInTheirBounds) {
   BatchStreamOptions options{.micro_batch = 16};
   options.masks.whole_words = true;

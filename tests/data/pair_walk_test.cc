@@ -60,6 +60,27 @@ TEST_F(PairWalkTest, ChunksEndAtTheirTarget) {
   EXPECT_GT(full, 100);
 }
 
+TEST_F(PairWalkTest, WithoutNextSentenceAChunkIsOneRun) {
+  for (const int64_t length : {8, 64, 128, 512}) {
+    const PairWalkOptions options{.pairs = {.sequence_length = length, .next_sentence = false},
+                                  .epoch_seed = 5};
+    uint64_t next = 0;
+    int longest = 0;
+    for (const Pair& pair : all_pairs(*store_, options)) {
+      ASSERT_EQ(pair.a_begin, next);
+      ASSERT_EQ(pair.document, store_->document_of(pair.a_begin));
+      ASSERT_LE(pair.b_end, store_->document_begin(pair.document + 1));
+      ASSERT_EQ(pair.a_end, pair.b_end);
+      ASSERT_FALSE(pair.random_next);
+      ASSERT_LE(pair.target, length - 2);
+      longest += pair.target == length - 2;
+      next = pair.a_end;
+    }
+    EXPECT_EQ(next, store_->sentences());
+    EXPECT_GT(longest, 0);
+  }
+}
+
 TEST_F(PairWalkTest, EpochsCutDifferently) {
   const std::vector<Pair> first = all_pairs(*store_, {.pairs = {}, .epoch_seed = 7});
   const std::vector<Pair> again = all_pairs(*store_, {.pairs = {}, .epoch_seed = 7});

@@ -36,7 +36,7 @@ TEST(HuggingFaceFolder, ReadsWhatItWrites) {
   content.tokenizer->mask_token = "<mask>";
   const std::vector<float> values = {1, 2, 3};
   write_hugging_face_folder(folder.path(), content, {{"x", ConstView::of(values.data(), {3})}});
-  EXPECT_EQ(folder.entries(), 5);
+  EXPECT_EQ(folder.entries(), 6);
   const HuggingFaceFolder back = read_hugging_face_folder(folder.path());
   EXPECT_EQ(back.config, content.config);
   EXPECT_EQ(back.vocabulary, content.vocabulary);

@@ -30,6 +30,32 @@ TEST(BertConfig, PresetsHaveTheirShapes) {
   for (const std::string& name : preset_names()) EXPECT_NO_THROW(validate(preset(name), name));
 }
 
+// tests/tasks/pretraining_task_start_test.cc has the messages.
+TEST(BertConfig, ComesFromTheModelThatARunStartsFrom) {
+  StartingModel start = {.config = preset("bert-mini"), .place = "bert"};
+  start.config.vocab_size = 77;
+  start.config.hidden_dropout = 0;
+  start.config.max_positions = 99;
+  const auto read_with = [&](const std::string& text) {
+    Keys section(parse_json(text, "recipe.json"), "recipe.json", "model");
+    const BertConfig config = read_config(section, 1000, &start);
+    section.check();
+    return config;
+  };
+  EXPECT_EQ(read_with("{}"), start.config);
+  EXPECT_EQ(read_with(R"({"preset": "bert-mini"})"), start.config);
+  EXPECT_EQ(read_with(R"({"hidden_dropout_prob": 0.25})").hidden_dropout, 0.25);
+  for (const char* wrong :
+       {R"({"preset": "bert-tiny"})", R"({"hidden_size": 512})", R"({"num_hidden_layers": 5})",
+        R"({"num_attention_heads": 8})", R"({"intermediate_size": 1})", R"({"vocab_size": 1000})",
+        R"({"max_position_embeddings": 512})", R"({"type_vocab_size": 1})",
+        R"({"hidden_act": "gelu_new"})", R"({"layer_norm_eps": 1e-5})",
+        R"({"pre_layer_norm": true})"}) {
+    EXPECT_NE(message_of([&] { read_with(wrong); }).find("the model bert has "), std::string::npos)
+        << wrong;
+  }
+}
+
 TEST(BertConfig, UnknownPresetNamesTheNearest) {
   EXPECT_NE(message_of([] { preset("bert-bse"); }).find("did you mean \"bert-base\"?"),
             std::string::npos);

@@ -90,6 +90,24 @@ TEST_P(ModelGradient, Pretraining) {
   }));
 }
 
+TEST_P(ModelGradient, MaskedWordsAlone) {
+  PreTrainingModel model(config_, table_, PreTrainingHeads::kMaskedWords);
+  fill_by_name(table_, GetParam().compute);
+  model.plan(context_, batch_.limits(), {}, true);
+  batch_.next_sentence.clear();
+  const auto result = model.forward_backward(context_, batch_.view(), {.masked_lm = 0.3}, pass());
+
+  ReferenceBert reference(config_, table_);
+  const auto expected = reference.pretraining(batch_, seed());
+  EXPECT_NEAR(result.mlm_loss_sum, expected.masked_lm, tolerance_here() * expected.masked_lm);
+  EXPECT_EQ(result.nsp_loss_sum, 0);
+  EXPECT_EQ(result.sequences, 0);
+  EXPECT_EQ(result.masked, static_cast<int64_t>(batch_.masked_rows.size()));
+  compare(gradients_of(table_), reference.differences([&] {
+    return 0.3 * reference.pretraining(batch_, seed()).masked_lm;
+  }));
+}
+
 TEST_P(ModelGradient, QuestionAnswering) {
   QuestionAnsweringModel model(config_, table_);
   fill_by_name(table_, GetParam().compute);

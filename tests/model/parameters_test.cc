@@ -26,6 +26,16 @@ TEST(Parameters, TotalsAreThePublishedOnes) {
   EXPECT_EQ(pretraining_parameters("bert-large", true), 336'234'306);
 }
 
+TEST(Parameters, MaskedWordsAloneHaveNeitherPoolerNorNextSentence) {
+  params::Table table;
+  const PreTrainingModel model(preset("bert-base"), table, PreTrainingHeads::kMaskedWords);
+  EXPECT_EQ(table.parameter_count(), 109'514'298);  // transformers' BertForMaskedLM
+  for (const params::Entry& entry : table.entries()) {
+    EXPECT_FALSE(entry.name.starts_with("bert.pooler.")) << entry.name;
+    EXPECT_FALSE(entry.name.starts_with("cls.seq_relationship.")) << entry.name;
+  }
+}
+
 TEST(Parameters, QuestionAnsweringHasNoPooler) {
   BertConfig config = preset("bert-large");
   config.vocab_size = 30528;

@@ -105,6 +105,17 @@ TEST(FindProblems, NamesEachWithItsFigure) {
       "error feedback falls behind"));
 }
 
+TEST(FindProblems, NotesWhatWasForgotten) {
+  RunHistory run = sound_run();
+  run.evaluations["held_out.books.mlm_loss"] = {{0, 2}, {500, 2.25}, {1000, 2.5}};
+  run.evaluations["held_out.news.mlm_loss"] = {{0, 2}, {500, 1.5}, {1000, 2.01}};
+  const std::vector<Finding> findings = find_problems(run);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, Severity::kNote);
+  EXPECT_THAT(findings[0].text, HasSubstr("Of books the model forgot something: its held-out MLM "
+                                          "loss rose from 2.0000 to 2.5000"));
+}
+
 TEST(FindProblems, NotesResumesAndClipping) {
   RunHistory run = sound_run();
   run.starts.resize(3);

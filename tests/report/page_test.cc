@@ -55,6 +55,14 @@ TEST(HtmlPage, ComparesSeveralRuns) {
   EXPECT_THAT(page, HasSubstr("second, held out"));
 }
 
+TEST(HtmlPage, TellsHeldOutSetsApart) {
+  RunHistory run = small_run("adapted");
+  run.evaluations["held_out.books.mlm_loss"] = {{3, 1.25}};
+  const std::string page = html_page({run});
+  EXPECT_THAT(page, HasSubstr("held out, books"));
+  EXPECT_THAT(page, HasSubstr("<th>held_out.books.mlm_loss</th><td>1.2500</td>"));
+}
+
 TEST(HtmlPage, SaysThatAnEmptyRunIsEmpty) {
   RunHistory run;
   run.name = "empty";

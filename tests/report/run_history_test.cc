@@ -23,7 +23,7 @@ TEST(ReadRun, TakesEveryNumberPhaseAndTable) {
   TemporaryFolder folder;
   put(folder / "metrics.jsonl",
       R"({"step":0,"start":{"expected_seconds":{"dense":2.5,"compressed":1.5},"time":"2026-01-02T03:04:05Z","rows":[["model","2 layers"]]}}
-{"step":0,"samples":0,"held_out":{"mlm_loss":9.5,"samples":500}}
+{"step":0,"samples":0,"held_out":{"mlm_loss":9.5,"samples":500,"books":{"mlm_loss":2.5}}}
 {"step":1,"loss":7.5,"phase":"warmup","seconds":{"step":2.25}}
 {"step":2,"loss":null,"phase":"compressed","seconds":{"step":1.25}}
 {"step":2,"end":{"time":"2026-01-02T03:05:05Z","rows":[["steps","2"],["samples","64"]]}}
@@ -43,6 +43,9 @@ TEST(ReadRun, TakesEveryNumberPhaseAndTable) {
   EXPECT_TRUE(std::isnan(loss[1].value));
   EXPECT_EQ(run.training.at("seconds.step")[1].value, 1.25);
   EXPECT_EQ(run.evaluations.at("held_out.mlm_loss")[0].value, 9.5);
+  EXPECT_EQ(run.evaluations.at("held_out.books.mlm_loss")[0].value, 2.5);
+  EXPECT_EQ(data_of("held_out.books.mlm_loss"), "books");
+  EXPECT_EQ(data_of("held_out.mlm_loss"), "");
   ASSERT_EQ(run.starts.size(), 1u);
   EXPECT_EQ(run.starts[0].time, "2026-01-02T03:04:05Z");
   EXPECT_THAT(run.ends.at(0).rows,

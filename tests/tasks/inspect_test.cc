@@ -17,9 +17,22 @@ namespace {
 using Keys = std::set<std::string>;
 
 // What docs/inspect.md promises.
-const Keys kStoreKeys = {
-    "kind",  "path",       "version", "documents",        "sentences",    "tokens",  "vocabulary",
-    "files", "text_bytes", "format",  "token_size_bytes", "source_count", "sources", "verified"};
+const Keys kStoreKeys = {"kind",
+                         "path",
+                         "version",
+                         "documents",
+                         "sentences",
+                         "tokens",
+                         "vocabulary",
+                         "files",
+                         "text_bytes",
+                         "format",
+                         "token_size_bytes",
+                         "source_count",
+                         "sources",
+                         "verified",
+                         "duplicate_documents",
+                         "statistics"};
 const Keys kModelKeys = {"kind",
                          "path",
                          "architecture",
@@ -74,7 +87,7 @@ const Json kRecipe = {{"train_batch_size", 4},
                       {"run", {{"steps", 2}}}};
 
 TEST_F(InspectTest, ATokenStore) {
-  const Json store = inspect(corpus_.train(), false);
+  const Json store = inspect(corpus_.train(), {});
   EXPECT_EQ(keys_of(store), kStoreKeys);
   EXPECT_EQ(store["kind"], "token_store");
   EXPECT_EQ(store["documents"], 40);
@@ -82,8 +95,24 @@ TEST_F(InspectTest, ATokenStore) {
   EXPECT_EQ(keys_of(store["vocabulary"]), (Keys{"size", "casing", "checksum"}));
   EXPECT_EQ(keys_of(store["files"].at(0)), (Keys{"name", "size_bytes", "crc32"}));
   EXPECT_EQ(store["verified"], false);
-  EXPECT_EQ(inspect(corpus_.train(), true)["verified"], true);
+  EXPECT_EQ(inspect(corpus_.train(), {.verify = true})["verified"], true);
   EXPECT_NE(inspection_text(store).find("480"), std::string::npos);
+}
+
+TEST_F(InspectTest, StatisticsOfATokenStore) {
+  EXPECT_TRUE(inspect(corpus_.train(), {})["statistics"].is_null());
+  const Json store = inspect(corpus_.train(), {.statistics = true});
+  const Json& found = store["statistics"];
+  EXPECT_EQ(found["unknown_tokens"], 0);
+  // Documents of twelve sentences of at least eight words.
+  EXPECT_EQ(found["document_sentences"], (Json{{"mean", 12.0}, {"median", 12}, {"longest", 12}}));
+  EXPECT_GE(found["sentence_tokens"]["median"], 8);
+  int64_t sentences = 0;
+  for (const Json& bin : found["sentences_of_tokens"]) sentences += bin["count"].get<int64_t>();
+  EXPECT_EQ(sentences, 480);
+  EXPECT_NE(inspection_text(store).find("sentences of tokens 8 to 15"), std::string::npos)
+      << inspection_text(store);
+  EXPECT_THROW(inspect(written("recipe.json", kRecipe), {.statistics = true}), Error);
 }
 
 TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
@@ -96,13 +125,13 @@ TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
   Context context = Context::cpu(1);
   run_pretraining(context, options, *comm::make_single_rank());
 
-  const Json run = inspect(options.output, false);
+  const Json run = inspect(options.output, {});
   EXPECT_EQ(keys_of(run), kRunKeys);
   EXPECT_EQ(run["kind"], "run");
   EXPECT_EQ(run["latest"], run["checkpoints"].back());
   EXPECT_EQ(keys_of(run["model"]), kModelKeys);
 
-  const Json checkpoint = inspect(options.output / run["latest"].get<std::string>(), false);
+  const Json checkpoint = inspect(options.output / run["latest"].get<std::string>(), {});
   EXPECT_EQ(keys_of(checkpoint), kCheckpointKeys);
   EXPECT_EQ(checkpoint["kind"], "checkpoint");
   EXPECT_EQ(checkpoint["step"], 2);
@@ -111,7 +140,7 @@ TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
   EXPECT_EQ(keys_of(checkpoint["state"].at(0)),
             (Keys{"name", "type", "shape", "size_bytes", "file"}));
 
-  const Json model = inspect(Path(checkpoint["model"]["path"].get<std::string>()), false);
+  const Json model = inspect(Path(checkpoint["model"]["path"].get<std::string>()), {});
   EXPECT_EQ(model, checkpoint["model"]);
   EXPECT_EQ(model["layers"], 2);
   EXPECT_EQ(model["hidden_size"], 32);
@@ -121,16 +150,16 @@ TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
   }
 
   EXPECT_EQ(model["verified"], false);
-  EXPECT_EQ(inspect(options.output, true)["model"]["verified"], true);
+  EXPECT_EQ(inspect(options.output, {.verify = true})["model"]["verified"], true);
   const Path folder(checkpoint["path"].get<std::string>());
   change_last_byte(folder / checkpoint["state"].at(0)["file"].get<std::string>());
-  EXPECT_EQ(inspect(options.output, false), run);
-  EXPECT_THROW(inspect(options.output, true), Error);
-  EXPECT_THROW(inspect(folder, true), Error);
+  EXPECT_EQ(inspect(options.output, {}), run);
+  EXPECT_THROW(inspect(options.output, {.verify = true}), Error);
+  EXPECT_THROW(inspect(folder, {.verify = true}), Error);
 }
 
 TEST_F(InspectTest, RecipesOfBothTasks) {
-  const Json pretraining = inspect(written("recipe.json", kRecipe), false);
+  const Json pretraining = inspect(written("recipe.json", kRecipe), {});
   EXPECT_EQ(keys_of(pretraining), with(kRecipeKeys, {"sequence_length", "gigaflop_a_full_sequence",
                                                      "model", "memory_without_optimizer"}));
   EXPECT_EQ(pretraining["task"], "pretrain");
@@ -145,7 +174,7 @@ TEST_F(InspectTest, RecipesOfBothTasks) {
   Json whole = kRecipe;
   whole["train_micro_batch_size_per_gpu"] = 1;
   whole["gradient_accumulation_steps"] = 2;
-  const Json of_two = inspect(written("whole.json", whole), false);
+  const Json of_two = inspect(written("whole.json", whole), {});
   EXPECT_EQ(of_two["ranks"], 2);
   EXPECT_EQ(of_two["batch"], (Json{{"train", 4}, {"micro", 1}, {"accumulation", 2}}));
 
@@ -154,7 +183,7 @@ TEST_F(InspectTest, RecipesOfBothTasks) {
   recipe.erase("run");
   recipe["task"] = "squad";
   recipe["data"] = {{"epochs", 3}, {"doc_stride", 64}};
-  const Json squad = inspect(written("squad.json", recipe), false);
+  const Json squad = inspect(written("squad.json", recipe), {});
   EXPECT_EQ(keys_of(squad), with(kRecipeKeys, {"epochs", "max_sequence_length", "doc_stride"}));
   EXPECT_EQ(squad["task"], "squad");
   EXPECT_EQ(squad["epochs"], 3);
@@ -165,7 +194,7 @@ TEST_F(InspectTest, RecipesOfBothTasks) {
 TEST_F(InspectTest, EveryRecipeThatIsShippedReads) {
   std::set<std::string> types;
   for (const auto& file : std::filesystem::directory_iterator(ONEBIT_SOURCE_DIR "/recipes")) {
-    const Json recipe = inspect(file.path(), false);
+    const Json recipe = inspect(file.path(), {});
     EXPECT_GT(recipe["batch"]["train"], 0) << file.path();
     types.insert(read_json(file.path())["optimizer"]["type"].get<std::string>());
   }
@@ -176,7 +205,7 @@ TEST_F(InspectTest, EveryRecipeThatIsShippedReads) {
 TEST_F(InspectTest, SaysWhatIsWrongWithWhatItCannotTellAbout) {
   const auto error_of = [](const Path& path, bool verify) -> std::string {
     try {
-      inspect(path, verify);
+      inspect(path, {.verify = verify});
     } catch (const Error& error) {
       return error.what();
     }

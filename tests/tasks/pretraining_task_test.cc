@@ -37,7 +37,7 @@ class PretrainingTest : public testing::Test {
     options.recipe["run"]["steps"] = steps;
     options.recipe_place = "recipe";
     options.data = {{corpus_.train(), 0.0}};
-    options.valid = corpus_.valid();
+    options.valid = {{"", corpus_.valid()}};
     options.output = corpus_.folder(name);
     options.quiet = true;
     return options;

@@ -26,6 +26,7 @@ const std::set<std::string> kJoined = {
     "/model/hidden_size",
     "/model/max_position_embeddings",
     "/model/num_attention_heads",
+    "/model/type_vocab_size",       // two where sequences are pairs
     "/optimizer/params/min_coeff",  // at most max_coeff
     "/run/clip",
     "/run/watch_adam",

@@ -1,0 +1,133 @@
+#include <archive.h>
+
+#include <cerrno>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "onebit/base/error.h"
+#include "onebit/corpus/byte_stream.h"
+
+namespace onebit::corpus {
+namespace {
+
+constexpr size_t kPackedBytes = size_t{256} << 10;
+
+struct Filter {
+  int code;
+  int (*support)(archive*);
+};
+
+Filter filter_of(Packing packing) {
+  switch (packing) {
+    case Packing::kXz:
+      return {ARCHIVE_FILTER_XZ, archive_read_support_filter_xz};
+    case Packing::kZstd:
+      return {ARCHIVE_FILTER_ZSTD, archive_read_support_filter_zstd};
+    case Packing::kBzip2:
+      return {ARCHIVE_FILTER_BZIP2, archive_read_support_filter_bzip2};
+    case Packing::kLz4:
+      return {ARCHIVE_FILTER_LZ4, archive_read_support_filter_lz4};
+    case Packing::kNone:
+    case Packing::kGzip:
+      break;
+  }
+  ONEBIT_INVARIANT(false);
+  return {};
+}
+
+// libarchive with one filter and no archive format: the bytes as they come.
+class FilterStream : public ByteStream {
+ public:
+  FilterStream(std::unique_ptr<ByteStream> packed, Packing packing, std::string name)
+      : packed_(std::move(packed)),
+        packing_(packing),
+        name_(std::move(name)),
+        buffer_(kPackedBytes),
+        reader_(archive_read_new(), archive_read_free) {
+    require(reader_ != nullptr, "{}: no memory to unpack {}", name_, onebit::corpus::name(packing));
+    const Filter filter = filter_of(packing);
+    // With the format set, none is guessed from the unpacked bytes, which may be any text.
+    const bool ready = filter.support(reader_.get()) == ARCHIVE_OK &&
+                       archive_read_set_format(reader_.get(), ARCHIVE_FORMAT_RAW) == ARCHIVE_OK;
+    require(ready, "{}: the installed libarchive does not unpack {}: {}", name_,
+            onebit::corpus::name(packing), reason());
+    archive_entry* entry = nullptr;
+    check(archive_read_open(reader_.get(), this, nullptr, supply, nullptr));
+    check(archive_read_next_header(reader_.get(), &entry));
+    // The filter looks at more than the first bytes; where it is not sure there is no filter.
+    if (archive_filter_code(reader_.get(), 0) != filter.code) damaged("not its header");
+    require(archive_filter_count(reader_.get()) == 2, "{}: is packed twice: unpack it once", name_);
+  }
+  FilterStream(const FilterStream&) = delete;
+  FilterStream& operator=(const FilterStream&) = delete;
+
+  size_t read(char* buffer, size_t size_bytes) override {
+    const la_ssize_t got = archive_read_data(reader_.get(), buffer, size_bytes);
+    check(got);
+    if (got == 0) check_end();
+    return static_cast<size_t>(got);
+  }
+
+  uint64_t consumed_bytes() const override { return packed_->consumed_bytes(); }
+
+ private:
+  static la_ssize_t supply(archive* reader, void* self, const void** buffer) {
+    auto& stream = *static_cast<FilterStream*>(self);
+    *buffer = stream.buffer_.data();
+    // An exception must not cross the library: it is thrown once the library has returned.
+    try {
+      const size_t got = stream.packed_->read(stream.buffer_.data(), stream.buffer_.size());
+      stream.supplied_bytes_ += static_cast<la_int64_t>(got);
+      stream.ended_ = got == 0;
+      return static_cast<la_ssize_t>(got);
+    } catch (...) {
+      stream.error_ = std::current_exception();
+      archive_set_error(reader, EIO, "cannot be read");
+      return ARCHIVE_FATAL;
+    }
+  }
+
+  const char* reason() const {
+    const char* text = archive_error_string(reader_.get());
+    return text == nullptr ? "unknown reason" : text;
+  }
+
+  [[noreturn]] void damaged(const char* why) {
+    fail("{}: damaged {} data before byte {}: {}", name_, onebit::corpus::name(packing_),
+         packed_->consumed_bytes(), why);
+  }
+
+  void check(la_ssize_t status) {
+    if (status >= ARCHIVE_OK) return;
+    if (error_) std::rethrow_exception(error_);
+    require(!ended_, "{}: ends inside its {} data (at byte {}): it was cut short", name_,
+            onebit::corpus::name(packing_), packed_->consumed_bytes());
+    damaged(reason());
+  }
+
+  // Some filters take bytes that they do not know for the end and leave them.
+  void check_end() {
+    const bool whole = archive_filter_bytes(reader_.get(), -1) == supplied_bytes_ &&
+                       (ended_ || packed_->read(buffer_.data(), 1) == 0);
+    if (!whole) damaged("what follows is something else");
+  }
+
+  std::unique_ptr<ByteStream> packed_;
+  Packing packing_;
+  std::string name_;
+  std::vector<char> buffer_;
+  std::unique_ptr<archive, int (*)(archive*)> reader_;
+  la_int64_t supplied_bytes_ = 0;
+  bool ended_ = false;  // no byte of the file is left
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteStream> unpack_filter(std::unique_ptr<ByteStream> packed, Packing packing,
+                                          std::string name) {
+  return std::make_unique<FilterStream>(std::move(packed), packing, std::move(name));
+}
+
+}  // namespace onebit::corpus

@@ -1,0 +1,84 @@
+#include "onebit/tasks/model_vocabulary.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+#include "onebit/base/json.h"
+#include "onebit/formats/quote.h"
+#include "onebit/formats/tokenizer_files.h"
+#include "onebit/text/vocabulary_difference.h"
+#include "onebit/training/model_folder.h"
+
+namespace onebit::tasks {
+namespace {
+
+std::string token_at(const text::Vocabulary& vocabulary, int32_t id) {
+  return id < vocabulary.size() ? formats::quote(vocabulary.token(id)) : "no token";
+}
+
+const char* reads(text::Casing casing) {
+  return casing == text::Casing::kUncased ? "lower-cased" : "as it is written";
+}
+
+// How onebit's tokenizer must treat text to treat it as `config` says.
+text::Casing casing_of(const formats::TokenizerConfigFile& config, const Path& path) {
+  const bool usual = config.strip_accents.value_or(config.lower_case) == config.lower_case &&
+                     config.tokenize_chinese_chars;
+  require(usual,
+          "{}: its tokenizer keeps accents while it lower-cases, strips them without lower-casing, "
+          "or does not split Chinese characters (strip_accents, tokenize_chinese_chars): onebit's "
+          "does not do that",
+          path.string());
+  return config.lower_case ? text::Casing::kUncased : text::Casing::kCased;
+}
+
+corpus::ModelVocabulary read_tokenizer_json(const Path& path) {
+  const Json json = read_json(path);
+  const auto config = formats::parse_tokenizer_json(json, path.string());
+  corpus::ModelVocabulary found;
+  found.tokens = std::make_shared<const text::Vocabulary>(text::Vocabulary::from_tokens(
+      formats::parse_word_piece_vocabulary(json, path.string()), path.string()));
+  if (config) found.casing = casing_of(*config, path);
+  found.place = path.string();
+  return found;
+}
+
+}  // namespace
+
+void require_vocabulary_of(const VocabularyOwner& owner, const corpus::TokenStore& store) {
+  const std::string remedy =
+      fmt::format("prepare its text again with `onebit prepare --vocab {}`", owner.path.string());
+  const text::Vocabulary& theirs = *store.vocabulary();
+  if (const auto found = text::difference(*owner.vocabulary, theirs)) {
+    fail(
+        "{}: was made with another vocabulary than {} {}: id {} is {} there and {} in the store, "
+        "{} "
+        "of {} ids differ, so that its ids mean other words; {}",
+        store.folder().string(), owner.what, owner.path.string(), found->first_id,
+        token_at(*owner.vocabulary, found->first_id), token_at(theirs, found->first_id), found->ids,
+        std::max(owner.vocabulary->size(), theirs.size()), remedy);
+  }
+  require(
+      store.manifest().casing == owner.casing,
+      "{}: its text was taken {}, and {} {} reads text {}: words with capitals or accents would "
+      "be pieces that it has never seen there; {}",
+      store.folder().string(), reads(store.manifest().casing), owner.what, owner.path.string(),
+      reads(owner.casing), remedy);
+}
+
+corpus::ModelVocabulary read_model_vocabulary(const Path& path) {
+  if (std::filesystem::is_regular_file(path)) return read_tokenizer_json(path);
+  if (corpus::is_token_store(path)) {
+    const corpus::TokenStore store(path);
+    return {
+        .tokens = store.vocabulary(), .casing = store.manifest().casing, .place = path.string()};
+  }
+  const Path folder = training::find_model_folder(path);
+  const training::ModelDescription description = training::read_model_description(folder);
+  const auto tokenizer = formats::read_tokenizer_config(folder);
+  return {.tokens = description.vocabulary,
+          .casing = casing_of(*tokenizer, folder),
+          .place = folder.string()};
+}
+
+}  // namespace onebit::tasks

@@ -1,0 +1,64 @@
+#include "onebit/tasks/pretraining_heads.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "onebit/base/error.h"
+#include "onebit/formats/open_checkpoint.h"
+#include "onebit/formats/renamed_source.h"
+
+namespace onebit::tasks {
+namespace {
+
+constexpr const char* kMaskedWords = "cls.predictions.";
+constexpr const char* kNextSentence = "cls.seq_relationship.";
+constexpr const char* kPooler = "bert.pooler.";
+
+std::vector<std::string> not_read(model::PreTrainingHeads heads) {
+  std::vector<std::string> prefixes = {"qa_outputs.", "classifier."};
+  if (heads == model::PreTrainingHeads::kMaskedWords) {
+    prefixes.insert(prefixes.end(), {kNextSentence, kPooler});
+  }
+  return prefixes;
+}
+
+}  // namespace
+
+const char* architecture_of(model::PreTrainingHeads heads) {
+  return heads == model::PreTrainingHeads::kBoth ? "BertForPreTraining" : "BertForMaskedLM";
+}
+
+FoundHeads heads_in(const Path& model_folder) {
+  const auto source = formats::under_our_names(formats::open_checkpoint(model_folder).tensors);
+  const auto has = [&](const char* prefix) {
+    const auto& entries = source->entries();
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const auto& entry) { return entry.name.starts_with(prefix); });
+  };
+  return {.masked_words = has(kMaskedWords), .next_sentence = has(kNextSentence) && has(kPooler)};
+}
+
+formats::MatchRules all_present(model::PreTrainingHeads heads) {
+  return {.may_lack = {}, .may_ignore = not_read(heads)};
+}
+
+formats::MatchRules fresh_where_lacking(model::PreTrainingHeads heads) {
+  return {.may_lack = {"cls.", kPooler, kTokenTypes}, .may_ignore = not_read(heads)};
+}
+
+std::string parts_of(const std::vector<std::string>& names) {
+  constexpr std::pair<const char*, const char*> kParts[] = {{kMaskedWords, "masked-word head"},
+                                                            {kPooler, "pooler"},
+                                                            {kNextSentence, "next-sentence head"},
+                                                            {kTokenTypes, "token types (zeros)"}};
+  std::vector<std::string> parts;
+  for (const auto& [prefix, part] : kParts) {
+    const bool there = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return name.starts_with(prefix);
+    });
+    if (there) parts.emplace_back(part);
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace onebit::tasks

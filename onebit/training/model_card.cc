@@ -1,0 +1,84 @@
+#include "onebit/training/model_card.h"
+
+#include <fmt/format.h>
+
+namespace onebit::training {
+namespace {
+
+struct Use {
+  const char* architecture;
+  const char* pipeline;  // the hub's name of what such a model does
+  const char* loader;    // of transformers
+};
+constexpr Use kUses[] = {
+    {"BertForPreTraining", "fill-mask", "AutoModelForMaskedLM"},
+    {"BertForMaskedLM", "fill-mask", "AutoModelForMaskedLM"},
+    {"BertForQuestionAnswering", "question-answering", "AutoModelForQuestionAnswering"},
+    {"BertForSequenceClassification", "text-classification", "AutoModelForSequenceClassification"}};
+
+const Use* use_of(const std::string& architecture) {
+  for (const Use& use : kUses) {
+    if (architecture == use.architecture) return &use;
+  }
+  return nullptr;
+}
+
+std::string cell(const std::string& text) {
+  std::string escaped;
+  for (const char letter : text) {
+    if (letter == '|') escaped += '\\';
+    escaped += letter == '\n' ? ' ' : letter;
+  }
+  return escaped;
+}
+
+Rows rows_of(const ModelCard& card, const ModelDescription& description) {
+  Rows rows = {{"made by", fmt::format("onebit, task {}: step {} of {}, {} samples", card.task,
+                                       card.step, card.steps, card.samples)}};
+  if (!card.initial_values.empty()) rows.push_back({"first values", card.initial_values});
+  rows.push_back(
+      {"vocabulary", fmt::format("{} tokens, {}, checksum {:08x}", description.vocabulary->size(),
+                                 description.casing == text::Casing::kUncased ? "uncased" : "cased",
+                                 description.vocabulary->checksum())});
+  rows.insert(rows.end(), card.data.begin(), card.data.end());
+  if (!card.result.empty()) {
+    rows.push_back({fmt::format("result at step {}", card.result_step), card.result});
+  }
+  return rows;
+}
+
+std::string block(const char* title, const Json& json) {
+  if (json.empty()) return "";
+  return fmt::format("\n## {}\n\n```json\n{}\n```\n", title, json.dump(2));
+}
+
+}  // namespace
+
+std::string model_card_text(const ModelCard& card, const ModelDescription& description) {
+  const Use* use = use_of(description.architecture);
+  std::string text = "---\nlibrary_name: transformers\n";
+  if (use != nullptr) text += fmt::format("pipeline_tag: {}\n", use->pipeline);
+  text += fmt::format("tags:\n- bert\n- onebit\n---\n\n# {}, {} layers of {}\n\n| | |\n|---|---|\n",
+                      description.architecture, description.config.layers,
+                      description.config.hidden_size);
+  for (const auto& [name, value] : rows_of(card, description)) {
+    text += fmt::format("| {} | {} |\n", cell(name), cell(value));
+  }
+  if (use != nullptr && !description.config.pre_layer_norm) {
+    text += fmt::format(
+        "\n```python\nfrom transformers import AutoTokenizer, {0}\n\n"
+        "tokenizer = AutoTokenizer.from_pretrained(\"FOLDER\")\n"
+        "model = {0}.from_pretrained(\"FOLDER\")\n```\n",
+        use->loader);
+  }
+  return text + block("Recipe", card.recipe) + block("Data", card.data_identity);
+}
+
+void write_model_card(const Path& model_folder, const ModelCard& card,
+                      const ModelDescription& description) {
+  FileWriter writer(model_folder / "README.md");
+  writer.write(model_card_text(card, description));
+  writer.finish();
+}
+
+}  // namespace onebit::training

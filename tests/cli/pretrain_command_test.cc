@@ -1,0 +1,173 @@
+// Continued pre-training as its user meets it: from a model and one's own text to a model.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "onebit/base/file.h"
+#include "onebit/base/json.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/cli/program.h"
+
+namespace onebit {
+namespace {
+
+TEST(PretrainCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
+  const std::string shared =
+      "pretrain --data d --output o --recipe " ONEBIT_SOURCE_DIR "/recipes/adapt.json ";
+  const std::string nameless = shared + "--valid =folder", folderless = shared + "--valid name=";
+  const WrongUse cases[] = {
+      {nameless.c_str(), "onebit pretrain", "name=folder"},
+      {folderless.c_str(), "onebit pretrain", "name=folder"},
+      {"prepare --input x --output y --vocab m --vocab-size 5", "onebit prepare", "--vocab-size"},
+  };
+  for (const WrongUse& wrong : cases) expect_usage_error(wrong);
+}
+
+// A small BERT that has seen old text, and new text for it.
+class ContinuedProgram : public testing::Test {
+ protected:
+  ContinuedProgram() {
+    write_text("old.txt", {"king", "bird", "river", "child"});
+    write_text("new.txt", {"river", "stone", "king", "cloud"});
+    write_file_atomically(folder_ / "first.json", R"({
+        "train_batch_size": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}},
+        "model": {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+                  "intermediate_size": 64, "max_position_embeddings": 32,
+                  "hidden_act": "gelu_new"},
+        "data": {"sequence_length": 32}, "run": {"steps": 4}})");
+    expect_runs(fmt::format("prepare --input {} --output {} --vocab-size 90 --format lines",
+                            at("old.txt"), at("old")));
+    expect_runs(fmt::format("pretrain --recipe {} --data {} --output {} --device cpu",
+                            at("first.json"), at("old"), at("bert")));
+    expect_runs(prepare("new.txt", "new"));
+  }
+
+  void write_text(const std::string& name, const std::vector<std::string>& words) const {
+    std::string text;
+    for (const std::string& word : words) {
+      for (int line = 0; line < 8; ++line) text += fmt::format("the {} was here {}\n", word, line);
+      text += "\n";
+    }
+    write_file_atomically(folder_ / name, text);
+  }
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  std::string prepare(const std::string& input, const std::string& output,
+                      const std::string& more = "") const {
+    return fmt::format("prepare --input {} --output {} --vocab {} --format lines {}", at(input),
+                       at(output), at("bert"), more);
+  }
+  // The recipe of the tree, made small and short.
+  std::string adapt(const std::string& output, const std::string& more = "") const {
+    return fmt::format(
+        "pretrain --initialize-from {} --data {} --valid new={} --valid old={} --recipe {} "
+        "--output {} --device cpu --threads 1 --set train_batch_size=8 --set run.steps=60 "
+        "--set run.checkpoint_every=4 --set run.evaluate_every=30 --set data.sequence_length=32 "
+        "--set optimizer.params.lr=3e-3 {}",
+        at("bert"), at("new"), at("new"), at("old"), ONEBIT_SOURCE_DIR "/recipes/adapt.json",
+        at(output), more);
+  }
+  static Outcome expect_runs(const std::string& arguments, const std::string& launcher = "") {
+    Outcome outcome = run(launcher, arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    return outcome;
+  }
+  std::string values(const std::string& output) const {
+    return read_file(folder_ / output / "global_step60/model/model.safetensors");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ContinuedProgram, AdaptsEvaluatesAndReports) {
+  const Outcome trained = expect_runs(adapt("run"));
+  for (const char* part : {"first values", "masked words alone", "new, ", "old, ",
+                           "held out, change", "MLM loss new: ", "; old: "}) {
+    EXPECT_TRUE(contains(trained.output, part)) << part << " in " << trained.output;
+  }
+  const Json config = read_json(folder_ / "run/global_step60/model/config.json");
+  EXPECT_EQ(config.at("architectures").at(0), "BertForMaskedLM");
+  EXPECT_EQ(config.at("hidden_act"), "gelu_new");
+  EXPECT_EQ(config.at("hidden_size"), 32);
+
+  // Any model folder with any store of its vocabulary.
+  const auto loss_of = [&](const std::string& model, const std::string& data,
+                           const std::string& more) {
+    const Outcome judged =
+        expect_runs(fmt::format("evaluate {} --data {} --json --device cpu --sequence-length 32 {}",
+                                at(model), at(data), more));
+    // Behind what is logged.
+    const std::string object = judged.output.substr(judged.output.find("{\"samples\""));
+    return parse_json(object, "evaluate").at("mlm_loss").get<double>();
+  };
+  EXPECT_LT(loss_of("run", "new", ""), loss_of("bert", "new", "--no-next-sentence"));
+  EXPECT_GT(loss_of("run", "old", ""), 0);
+
+  expect_runs(fmt::format("report {} --output {}", at("run"), at("report.html")));
+  EXPECT_TRUE(contains(read_file(folder_ / "report.html"), "held out, old"));
+  expect_runs(fmt::format("fill {} \"the [MASK] was here\" --device cpu", at("run")));
+}
+
+TEST_F(ContinuedProgram, RefusesOtherVocabulariesAndCasings) {
+  expect_runs(fmt::format("prepare --input {} --output {} --vocab-size 90 --format lines",
+                          at("new.txt"), at("own")));
+  Outcome refused =
+      run(fmt::format("pretrain --initialize-from {} --data {} --recipe {} "
+                      "--output {} --device cpu --set data.sequence_length=32",
+                      at("bert"), at("own"), ONEBIT_SOURCE_DIR "/recipes/adapt.json", at("bad")));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(contains(refused.output, "own: was made with another vocabulary than the model"))
+      << refused.output;
+  EXPECT_TRUE(contains(refused.output, "`onebit prepare --vocab ")) << refused.output;
+  refused = run(prepare("new.txt", "cased", "--cased"));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(contains(refused.output, "its text is uncased, and --cased was asked for"))
+      << refused.output;
+  refused = run(fmt::format("evaluate {} --data {} --device cpu", at("bert"), at("own")));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(contains(refused.output, "another vocabulary")) << refused.output;
+  refused = run(adapt("bad", "--set model.hidden_act=gelu"));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(contains(refused.output, "key `model.hidden_act` is gelu, the model "))
+      << refused.output;
+}
+
+TEST_F(ContinuedProgram, PreparesWithoutDuplicatesAndTellsOfAStore) {
+  write_file_atomically(folder_ / "twice.txt",
+                        read_file(folder_ / "old.txt") + read_file(folder_ / "old.txt"));
+  const Outcome made = expect_runs(prepare("twice.txt", "twice", "--drop-duplicates"));
+  EXPECT_TRUE(contains(made.output, "4 documents were duplicates and dropped")) << made.output;
+  const Outcome told = expect_runs(fmt::format("inspect {} --statistics", at("twice")));
+  for (const char* part : {"duplicate documents", "unknown share", "sentences of tokens"}) {
+    EXPECT_TRUE(contains(told.output, part)) << part << " in " << told.output;
+  }
+  EXPECT_EQ(run(fmt::format("inspect {} --statistics", at("bert"))).status, 1);
+}
+
+// Killed without warning behind a checkpoint, and continued.
+TEST_F(ContinuedProgram, ResumesAfterAKill) {
+  expect_runs(adapt("whole"));
+  const std::string command = fmt::format(
+      "{} {} >/dev/null 2>&1 & pid=$!; while [ ! -e {}/latest ]; do sleep 0.02; done; "
+      "kill -9 $pid; wait $pid; true",
+      ONEBIT_PROGRAM, adapt("broken"), at("broken"));
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  expect_runs(adapt("broken", "--resume"));
+  EXPECT_TRUE(values("broken") == values("whole"));
+}
+
+TEST_F(ContinuedProgram, TrainsAndResumesUnderMpirun) {
+  if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
+  const std::string onebit =
+      "--set optimizer.type=OneBitAdam --set optimizer.params.freeze_step=20";
+  const Outcome trained = expect_runs(adapt("run", onebit), mpirun(2));
+  EXPECT_TRUE(contains(trained.output, "2 (mpi)")) << trained.output;
+  const std::string first = values("run");
+  std::filesystem::remove(folder_ / "run/global_step60/model/model.safetensors");
+  expect_runs(adapt("run", onebit + " --resume global_step56"), mpirun(2));
+  EXPECT_TRUE(values("run") == first);
+}
+
+}  // namespace
+}  // namespace onebit

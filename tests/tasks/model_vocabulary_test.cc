@@ -1,0 +1,81 @@
+#include "onebit/tasks/model_vocabulary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/text/vocabulary_difference.h"
+#include "tests/base/message_of.h"
+#include "tests/tasks/model_folders.h"
+#include "tests/tasks/small_corpus.h"
+
+namespace onebit::tasks {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class ModelVocabularyTest : public testing::Test {
+ protected:
+  ModelVocabularyTest() : store_(corpus_.train()) {
+    write_model(model(), odd_shape(store_.vocabulary()->size()), store_.vocabulary());
+  }
+
+  Path model() const { return corpus_.folder("bert"); }
+  void write(const Path& path, const std::string& text) const { write_file_atomically(path, text); }
+  VocabularyOwner owner(std::vector<std::string> tokens) const {
+    return {.what = "the model",
+            .path = "bert",
+            .vocabulary = std::make_shared<text::Vocabulary>(
+                text::Vocabulary::from_tokens(std::move(tokens), "t"))};
+  }
+  std::vector<std::string> tokens() const {
+    std::vector<std::string> all;
+    for (int32_t id = 0; id < store_.vocabulary()->size(); ++id) {
+      all.push_back(store_.vocabulary()->token(id));
+    }
+    return all;
+  }
+
+  SmallCorpus corpus_;
+  corpus::TokenStore store_;
+};
+
+TEST_F(ModelVocabularyTest, ComesFromModelsAndStores) {
+  for (const Path& path : {model(), corpus_.train()}) {
+    const corpus::ModelVocabulary found = read_model_vocabulary(path);
+    EXPECT_FALSE(text::difference(*found.tokens, *store_.vocabulary())) << path;
+    EXPECT_EQ(found.casing, text::Casing::kUncased);
+  }
+  EXPECT_THAT(message_of([&] { read_model_vocabulary(corpus_.folder("nowhere")); }),
+              HasSubstr("neither a model folder"));
+}
+
+TEST_F(ModelVocabularyTest, ComesFromATokenizerJson) {
+  const Path path = corpus_.folder("tokenizer.json");
+  const std::string vocabulary =
+      R"("model": {"vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4, "a": 5}})";
+  write(path,
+        R"({"normalizer": {"type": "BertNormalizer", "lowercase": false}, )" + vocabulary + "}");
+  EXPECT_EQ(read_model_vocabulary(path).tokens->size(), 6);
+  EXPECT_EQ(read_model_vocabulary(path).casing, text::Casing::kCased);
+  write(path, "{" + vocabulary + "}");
+  EXPECT_FALSE(read_model_vocabulary(path).casing.has_value());
+}
+
+TEST_F(ModelVocabularyTest, ATokenizerThatKeepsAccentsIsRefused) {
+  write(model() / "tokenizer_config.json", R"({"do_lower_case": true, "strip_accents": false})");
+  EXPECT_THAT(message_of([&] { read_model_vocabulary(model()); }), HasSubstr("strip_accents"));
+}
+
+TEST_F(ModelVocabularyTest, AStoreOfAnotherLengthIsRefused) {
+  std::vector<std::string> longer = tokens();
+  require_vocabulary_of(owner(longer), store_);
+  longer.emplace_back("more");
+  EXPECT_THAT(message_of([&] { require_vocabulary_of(owner(longer), store_); }),
+              AllOf(HasSubstr(fmt::format("id {} is \"more\" there and no token in the store, 1 of",
+                                          longer.size() - 1)),
+                    HasSubstr("`onebit prepare --vocab bert`")));
+}
+
+}  // namespace
+}  // namespace onebit::tasks
