@@ -31,6 +31,10 @@ TEST(Program, EveryCommandExplainsItself) {
                               "classify train",
                               "classify predict",
                               "classify evaluate",
+                              "tag",
+                              "tag train",
+                              "tag predict",
+                              "tag evaluate",
                               "recipe",
                               "recipe check",
                               "recipe schema",
@@ -114,6 +118,7 @@ TEST(Program, WhatFailsEndsWithOne) {
         "fill /nowhere text", "evaluate /nowhere --data /nowhere", "convert /nowhere /nowhere/out",
         "convert /nowhere /nowhere/out --config /nowhere", "squad evaluate /nowhere /nowhere",
         "classify evaluate --model /nowhere --data /nowhere",
+        "tag evaluate --model /nowhere --data /nowhere",
         "prepare --input /nowhere --output /nowhere/out --vocab-size 100",
         "pretrain --data /nowhere --output /nowhere/out --recipe /nowhere"}) {
     const Outcome outcome = run(failing);
