@@ -9,7 +9,7 @@ if(ONEBIT_SANITIZE MATCHES "undefined")
 endif()
 
 set(ONEBIT_TEST_ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none)
-set(ONEBIT_THREADED_TESTS base classify comm compress corpus data deepspeed squad metrics optim engine
+set(ONEBIT_THREADED_TESTS base classify comm compress corpus data deepspeed squad tag metrics optim engine
   CACHE STRING "The tests that a thread sanitizer build has")
 
 if(ONEBIT_SANITIZE)

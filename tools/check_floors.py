@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "data": "base text corpus",
     "squad": "base text corpus data",
     "classify": "base text corpus data metrics",
+    "tag": "base text corpus data metrics",
     "comm": "base device tensor kernels",
     "compress": "base device tensor kernels comm",
     "optim": "base device tensor kernels params ops comm compress",
@@ -34,12 +35,12 @@ MAY_INCLUDE = {
     "cluster": "base metrics engine",
     "training": "base device tensor kernels params ops model text data comm compress optim "
                 "formats metrics engine",
-    "tasks": "base device tensor kernels params ops model text corpus data squad classify comm "
+    "tasks": "base device tensor kernels params ops model text corpus data squad classify tag comm "
              "compress optim formats metrics engine training",
     "plan": "base device tensor params ops model comm compress optim metrics report engine training "
             "tasks",
     "convert": "base device tensor params model text formats metrics training",
-    "cli": "base device tensor kernels params ops model text corpus data squad classify comm "
+    "cli": "base device tensor kernels params ops model text corpus data squad classify tag comm "
            "compress optim formats metrics report engine cluster training tasks plan convert",
 }
 

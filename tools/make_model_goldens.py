@@ -2,7 +2,8 @@
 """Writes tests/model/golden: losses, gradients and 20 AdamW steps of Hugging Face's
 BertForPreTraining, for the tests of onebit/model; of a wider model only the norm of each gradient
 and its products with 16 drawn vectors, from which the norm of an error is estimated; logits and
-losses of BertForSequenceClassification for each of its problem types.
+losses of BertForSequenceClassification for each of its problem types; logits, loss and gradients of
+BertForTokenClassification.
 
     pip install torch transformers numpy
     tools/make_model_goldens.py tests/model/golden
@@ -17,7 +18,8 @@ import pathlib
 
 import numpy as np
 import torch
-from transformers import BertConfig, BertForPreTraining, BertForSequenceClassification
+from transformers import (BertConfig, BertForPreTraining, BertForSequenceClassification,
+                          BertForTokenClassification)
 
 CONFIG = dict(
     vocab_size=90,
@@ -176,6 +178,25 @@ def classification(batch):
                 problems=problems)
 
 
+def tagging(batch):
+    """Logits of every second row, the loss, and gradients of the head and of a layer."""
+    rows = list(range(0, len(batch["tokens"]), 2))
+    tags = np.random.default_rng(4000).integers(0, 5, len(rows)).tolist()
+    inputs = padded(dict(batch, masked_rows=rows, masked_targets=tags))
+    labels = inputs.pop("labels")
+    del inputs["next_sentence_label"]
+    model = BertForTokenClassification(BertConfig(num_labels=5, **CONFIG))
+    fill(model)
+    output = model.double().train()(**inputs, labels=labels)
+    output.loss.backward()
+    named = dict(model.named_parameters())
+    names = ("classifier.weight", "classifier.bias",
+             "bert.encoder.layer.1.output.dense.weight", "bert.embeddings.LayerNorm.weight")
+    return dict(config=CONFIG, batch=batch, tagged_rows=rows, tags=tags,
+                logits=output.logits[labels != -100].flatten().tolist(), loss=output.loss.item(),
+                gradients={n: named[n].grad.flatten().tolist() for n in names})
+
+
 def losses_of(activation, batches):
     model = build(CONFIG, activation, torch.float64)
     optimizer = adamw(model)
@@ -204,6 +225,7 @@ def main():
     golden["wide"] = projected_gradients("gelu", wide)
     (folder / "golden.json").write_text(json.dumps(golden) + "\n")
     (folder / "classification.json").write_text(json.dumps(classification(batches[0])) + "\n")
+    (folder / "tagging.json").write_text(json.dumps(tagging(batches[0])) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ namespace {
 
 class CsvRecord {
  public:
-  CsvRecord(FileLines& lines, std::string& line, std::vector<std::string>& fields)
+  CsvRecord(corpus::FileLines& lines, std::string& line, std::vector<std::string>& fields)
       : lines_(lines), line_(line), fields_(fields), place_(lines.place()) {}
 
   void split() {
@@ -56,7 +56,7 @@ class CsvRecord {
     }
   }
 
-  FileLines& lines_;
+  corpus::FileLines& lines_;
   std::string& line_;
   std::vector<std::string>& fields_;
   std::string place_;
@@ -64,7 +64,7 @@ class CsvRecord {
 
 }  // namespace
 
-void csv_fields(FileLines& lines, std::string& line, std::vector<std::string>& fields) {
+void csv_fields(corpus::FileLines& lines, std::string& line, std::vector<std::string>& fields) {
   CsvRecord(lines, line, fields).split();
 }
 

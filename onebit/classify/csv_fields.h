@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "onebit/classify/file_lines.h"
+#include "onebit/corpus/file_lines.h"
 
 namespace onebit::classify {
 
 // Splits `line`, which `lines` has given; a quoted field that is not closed in it continues in the
 // next lines. Overwrites `fields`. Errors, with file:line and the field's number: a quote that is
 // never closed, text behind a closing quote.
-void csv_fields(FileLines& lines, std::string& line, std::vector<std::string>& fields);
+void csv_fields(corpus::FileLines& lines, std::string& line, std::vector<std::string>& fields);
 
 }  // namespace onebit::classify

@@ -6,6 +6,7 @@
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/classify/predictions.h"
+#include "onebit/metrics/class_outputs.h"
 
 namespace onebit::classify {
 namespace {
@@ -52,7 +53,7 @@ void PredictionFile::finish() {
 std::string PredictionFile::prediction(std::span<const float> outputs) const {
   switch (options_.problem) {
     case Problem::kSingleLabel:
-      return options_.labels[static_cast<size_t>(best_class(outputs))];
+      return options_.labels[static_cast<size_t>(metrics::best_class(outputs))];
     case Problem::kMultiLabel: {
       std::vector<std::string> names;
       for (const int32_t label : present_labels(outputs, options_.threshold)) {
@@ -84,7 +85,7 @@ std::string PredictionFile::json_line(std::span<const float> outputs) const {
   Json line = Json::object();
   if (options_.problem == Problem::kSingleLabel) {
     line["label"] = prediction(outputs);
-    line["probability"] = rounded(all[static_cast<size_t>(best_class(outputs))]);
+    line["probability"] = rounded(all[static_cast<size_t>(metrics::best_class(outputs))]);
   } else {
     line["labels"] = Json::array();
     for (const int32_t label : present_labels(outputs, options_.threshold)) {

@@ -12,8 +12,6 @@ namespace onebit::classify {
 // Of single labels the softmax, of several the sigmoid of each; of numbers the outputs.
 std::vector<double> probabilities(Problem problem, std::span<const float> outputs);
 
-// The first of the largest.
-int32_t best_class(std::span<const float> outputs);
 // Labels whose probability is above the threshold.
 std::vector<int32_t> present_labels(std::span<const float> outputs, double threshold);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onebit/base/json_fwd.h"
-#include "onebit/classify/file_lines.h"
+#include "onebit/corpus/file_lines.h"
 
 namespace onebit::classify {
 
@@ -64,7 +64,7 @@ class RecordReader {
   size_t column_index(const std::string& column) const;
 
   RecordOptions options_;
-  FileLines lines_;
+  corpus::FileLines lines_;
   std::vector<std::string> names_;
   std::vector<std::string> keys_;  // selected, of JSON lines
   std::vector<size_t> selected_;   // of TSV and CSV

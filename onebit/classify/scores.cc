@@ -5,10 +5,15 @@
 #include "onebit/base/error.h"
 #include "onebit/classify/correlation.h"
 #include "onebit/classify/predictions.h"
+#include "onebit/metrics/class_outputs.h"
 #include "onebit/metrics/text_table.h"
 
 namespace onebit::classify {
 namespace {
+
+using metrics::Confusion;
+using metrics::LabelCounts;
+using metrics::MetricName;
 
 // A matrix of more classes is not read in a terminal.
 constexpr size_t kMostClassesShown = 25;
@@ -107,7 +112,7 @@ std::string confusion_table(const Scores& scores) {
 
 }  // namespace
 
-std::span<const MetricName> metric_names(Problem problem, int64_t outputs) {
+std::span<const metrics::MetricName> metric_names(Problem problem, int64_t outputs) {
   switch (problem) {
     case Problem::kSingleLabel:
       if (outputs == 2) return kTwoClasses;
@@ -131,7 +136,8 @@ Scores score(const Targets& targets, const std::vector<std::string>& labels,
   for (size_t i = 0; i < examples; ++i) {
     const auto of_example = outputs.subspan(i * columns, columns);
     loss += loss_of(targets, static_cast<int64_t>(i), of_example);
-    if (targets.problem == Problem::kSingleLabel) classes.push_back(best_class(of_example));
+    if (targets.problem == Problem::kSingleLabel)
+      classes.push_back(metrics::best_class(of_example));
   }
   if (targets.problem == Problem::kSingleLabel) {
     score_classes(targets, classes, options, scores, scores.metrics);

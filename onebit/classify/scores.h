@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "onebit/base/json.h"
-#include "onebit/classify/confusion.h"
 #include "onebit/classify/labels.h"
+#include "onebit/metrics/confusion.h"
 #include "onebit/metrics/metric.h"
 
 namespace onebit::classify {
@@ -19,21 +19,16 @@ struct ScoreOptions {
   double threshold = 0.5;  // kMultiLabel: of the probability
 };
 
-struct MetricName {
-  const char* name;
-  bool smaller_is_better = false;
-};
-
 // The metrics of a problem, the one that decides by default first. "f1" only with two labels.
-std::span<const MetricName> metric_names(Problem problem, int64_t outputs);
+std::span<const metrics::MetricName> metric_names(Problem problem, int64_t outputs);
 
 struct Scores {
   Problem problem = Problem::kSingleLabel;
   std::vector<std::string> labels;
   int64_t examples = 0;
-  std::vector<metrics::Metric> metrics;  // in the order of metric_names()
-  std::vector<LabelCounts> by_label;     // not of kRegression
-  std::optional<Confusion> confusion;    // of kSingleLabel
+  std::vector<metrics::Metric> metrics;         // in the order of metric_names()
+  std::vector<metrics::LabelCounts> by_label;   // not of kRegression
+  std::optional<metrics::Confusion> confusion;  // of kSingleLabel
 };
 
 // `outputs` are a model's, [examples, targets.outputs].

@@ -15,6 +15,11 @@ struct Metric {
   std::string label = {};  // on the progress line; empty: not shown there
 };
 
+struct MetricName {
+  const char* name;
+  bool smaller_is_better = false;
+};
+
 // The value of the metric `name`; NaN without one.
 double value_of(const std::vector<Metric>& metrics, std::string_view name);
 

@@ -21,6 +21,8 @@ struct DeviceBatch {
   ConstView spans;           // i32 [2, sequences]  first and last token of the answer, counted from
                              //                     the sequence's first row; -1: outside it
   ConstView classes;         // i32 [sequences]  label of the whole sequence, -1: none
+  ConstView tagged_rows;     // i32 [tagged]     rows whose token is to be labelled, distinct
+  ConstView tags;            // i32 [tagged]     their labels, -1: none
   ConstView label_values;    // f32 [sequences, outputs]  1 where a sequence has a label, else 0; or
                              //                          the numbers that are to be predicted
 
@@ -35,6 +37,7 @@ struct BatchLimits {
   int64_t rows = 0;  // tokens
   int64_t sequences = 0;
   int64_t masked = 0;  // masked rows; only for pre-training
+  int64_t tagged = 0;  // tagged rows; only for tagging
 };
 
 }  // namespace onebit::model

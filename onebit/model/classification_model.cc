@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include "onebit/ops/rows.h"
-
 namespace onebit::model {
 
 ClassificationModel::Result& ClassificationModel::Result::operator+=(const Result& other) {
@@ -19,7 +17,8 @@ ClassificationModel::ClassificationModel(const BertConfig& config, ClassifierHea
       head_range_{table.size_elements(), 0},
       pooler_(config, table),
       head_(std::move(head)),
-      classifier_(config, table, "classifier", head_.outputs) {
+      classifier_(config, table, "classifier", head_.outputs),
+      dropout_(head_.dropout.value_or(config.hidden_dropout)) {
   ONEBIT_INVARIANT(head_.weights.empty() ||
                    static_cast<int64_t>(head_.weights.size()) == head_.outputs);
   head_range_.end = table.size_elements();
@@ -41,29 +40,14 @@ MemoryPlan ClassificationModel::plan(Context& context, const BatchLimits& limits
     weights_ = reserved.reserve(MemoryKind::kHead, DType::kF32, {head_.outputs});
     copy(weights_.view(), ConstView::of(head_.weights.data(), {head_.outputs}));
   }
-  first_row_keys_ = Tensor();
   grad_pooled_ = Tensor();
   if (training) {
-    first_row_keys_ = reserved.reserve(MemoryKind::kHead, DType::kU64, {limits.sequences});
+    dropout_.reserve(reserved, limits.sequences);
     grad_pooled_ =
         reserved.reserve(MemoryKind::kHead, compute, {limits.sequences, config().hidden_size});
   }
   counter_.reserve(context.device(), limits.sequences);
   return reserved;
-}
-
-kernels::Dropout ClassificationModel::dropout(Context& context, const DeviceBatch& batch,
-                                              const TrainingPass* pass) const {
-  const double probability = head_.dropout.value_or(config().hidden_dropout);
-  if (pass == nullptr || probability <= 0) return {};
-  const View row_keys = rows_of(first_row_keys_, batch.sequences());
-  ops::gather_rows(context, {.x = batch.row_keys.reshaped({batch.rows(), 1}),
-                             .indices = batch.first_rows(),
-                             .y = row_keys.reshaped({batch.sequences(), 1})});
-  return {.probability = static_cast<float>(probability),
-          .seed = pass->dropout_seed,
-          .site = dropout_site(0, DropoutPlace::kClassifier),
-          .row_keys = row_keys};
 }
 
 ClassificationModel::Result ClassificationModel::run(Context& context, const DeviceBatch& batch,
@@ -76,7 +60,7 @@ ClassificationModel::Result ClassificationModel::run(Context& context, const Dev
   const bool has_classes = head_.kind == LabelKind::kClass;
   classifier_.loss(context, {.pooled = pooler_.forward(context, hidden),
                              .targets = has_classes ? batch.classes : batch.label_values,
-                             .dropout = dropout(context, batch, pass),
+                             .dropout = dropout_.of(context, batch, batch.first_rows(), pass),
                              .gradient_scale = static_cast<float>(scale),
                              .grad_pooled = grad_pooled,
                              .kind = head_.kind,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "onebit/model/bert.h"
+#include "onebit/model/classifier_dropout.h"
 #include "onebit/model/label_counter.h"
 #include "onebit/model/pooler.h"
 #include "onebit/model/sequence_classifier.h"
@@ -48,17 +49,14 @@ class ClassificationModel {
  private:
   Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
 
-  kernels::Dropout dropout(Context& context, const DeviceBatch& batch,
-                           const TrainingPass* pass) const;
-
   Bert bert_;
   params::Range head_range_;
   Pooler pooler_;
   ClassifierHead head_;
   SequenceClassifier classifier_;
-  Tensor weights_;         // f32 [outputs]
-  Tensor first_row_keys_;  // u64 [sequences]
-  Tensor grad_pooled_;     // [sequences, hidden]
+  ClassifierDropout dropout_;
+  Tensor weights_;      // f32 [outputs]
+  Tensor grad_pooled_;  // [sequences, hidden]
   LabelCounter counter_;
 };
 

@@ -1,5 +1,6 @@
-// Dropout, one dense layer and a loss of its outputs, on one vector a sequence: next-sentence
-// prediction and sequence classification.
+// Dropout, one dense layer and a loss of its outputs, on one vector a sequence (next-sentence
+// prediction, sequence classification) or one a tagged row: what is called sequences here is rows
+// there.
 #pragma once
 
 #include <cstdint>

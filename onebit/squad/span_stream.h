@@ -48,8 +48,8 @@ class SpanSweep {
   // Batches of this rank.
   int64_t batches() const { return sweep_.batches(); }
   void build(int64_t index, SpanBatch& batch) const;
-  // Numbers of the windows that `rank` predicts, in the order of its batches.
-  std::vector<uint32_t> windows_of(int rank) const { return sweep_.items_of(rank); }
+  // Whose items are the numbers of windows.
+  const data::LengthSweep& sweep() const { return sweep_; }
   data::BatchBounds bounds() const;
 
  private:

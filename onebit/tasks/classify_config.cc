@@ -65,7 +65,7 @@ std::vector<std::string> every_metric() {
   std::vector<std::string> names;
   for (const Problem problem :
        {Problem::kSingleLabel, Problem::kMultiLabel, Problem::kRegression}) {
-    for (const classify::MetricName& metric : classify::metric_names(problem, 2)) {
+    for (const metrics::MetricName& metric : classify::metric_names(problem, 2)) {
       if (std::find(names.begin(), names.end(), metric.name) == names.end()) {
         names.emplace_back(metric.name);
       }
@@ -124,25 +124,14 @@ void read_classify(Keys section, ClassifyConfig& config) {
                   classify::name_of(problem));
 }
 
-void read_model(Keys section, ClassifyConfig& config) {
-  config.memory = model::read_memory_options(section);
-  const Limits limits = at_least(0).below(1);
-  section.number("hidden_dropout_prob", config.hidden_dropout, limits,
-                 {"dropout after embeddings and sublayers", "the checkpoint's"});
-  section.number("attention_probs_dropout_prob", config.attention_dropout, limits,
-                 {"dropout of attention probabilities", "the checkpoint's"});
-  section.number("classifier_dropout", config.classifier_dropout, limits,
-                 {"dropout before the classifier", "the checkpoint's, else hidden_dropout_prob"});
-}
-
 }  // namespace
 
 ClassifyConfig read_classify_recipe(Keys& recipe) {
   require_task(recipe, kClassifyTask);
   ClassifyConfig config;
   config.engine = engine::parse_engine_config(recipe);
-  read_model(recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice"),
-             config);
+  config.model = read_classifier_model(
+      recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice"));
   read_data(recipe.section("data", "which columns are read, and how long texts may be"), config);
   read_classify(recipe.section("classify", "the labels, and what decides which model is best"),
                 config);
@@ -176,14 +165,8 @@ std::optional<ClassifyConfig> classify_config_of_run(const Path& model) {
 
 training::ModelDescription classifier_description(const ClassifyConfig& config,
                                                   training::ModelDescription checkpoint) {
-  model::BertConfig& shape = checkpoint.config;
-  if (config.hidden_dropout) shape.hidden_dropout = *config.hidden_dropout;
-  if (config.attention_dropout) shape.attention_dropout = *config.attention_dropout;
-  model::validate(shape, config.engine.place + ": model");
-  require(config.max_sequence_length <= shape.max_positions,
-          "{}: `data.max_sequence_length` is {}, the model has {} positions", config.engine.place,
-          config.max_sequence_length, shape.max_positions);
-  if (config.classifier_dropout) checkpoint.classifier.dropout = config.classifier_dropout;
+  checkpoint = with_recipe(config.model, config.max_sequence_length, config.engine.place,
+                           std::move(checkpoint));
   checkpoint.architecture = training::kClassifierArchitecture;
   checkpoint.classifier.problem_type = classify::name_of(config.label_format.problem);
   return checkpoint;

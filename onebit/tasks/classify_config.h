@@ -11,8 +11,7 @@
 #include "onebit/classify/glue.h"
 #include "onebit/classify/labels.h"
 #include "onebit/engine/config.h"
-#include "onebit/model/config.h"
-#include "onebit/model/memory_plan.h"
+#include "onebit/tasks/classifier_model.h"
 #include "onebit/tasks/task_list.h"
 #include "onebit/training/model_folder.h"
 
@@ -26,9 +25,7 @@ inline const std::vector<std::string> kNotForClassification = {"cls.", "qa_outpu
 
 struct ClassifyConfig {
   engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
-  model::MemoryOptions memory;
-  // `model`: instead of the checkpoint's.
-  std::optional<double> hidden_dropout, attention_dropout, classifier_dropout;
+  ClassifierModel model;
 
   std::string glue;  // a task of GLUE, which decides layout, labels and problem; empty: none
   classify::FileLayout layout;

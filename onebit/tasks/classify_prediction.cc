@@ -6,6 +6,7 @@
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/data/length_sweep.h"
 #include "onebit/tasks/classify_config.h"
+#include "onebit/tasks/gathered_items.h"
 
 namespace onebit::tasks {
 namespace {
@@ -48,38 +49,6 @@ data::BatchBounds bounds_of(const ClassifyPredictionOptions& options) {
   return {.sequences = options.batch, .rows = options.batch * options.max_sequence_length};
 }
 
-// Copies the logits of `items` to their places in `all`.
-void place(std::span<const uint32_t> items, const float* logits, size_t outputs,
-           std::vector<float>& all) {
-  for (size_t i = 0; i < items.size(); ++i) {
-    std::copy_n(logits + i * outputs, outputs,
-                all.begin() + static_cast<ptrdiff_t>(items[i] * outputs));
-  }
-}
-
-// Gives every rank the logits of all.
-void exchange(const data::LengthSweep& sweep, size_t outputs, comm::Communicator& communicator,
-              std::vector<float>& all) {
-  std::vector<int64_t> sizes_bytes;
-  for (int rank = 0; rank < communicator.world_size(); ++rank) {
-    sizes_bytes.push_back(
-        static_cast<int64_t>(sweep.items_of(rank).size() * outputs * sizeof(float)));
-  }
-  std::vector<float> mine, gathered(all.size());
-  for (const uint32_t item : sweep.items_of(communicator.rank())) {
-    const auto first = all.begin() + static_cast<ptrdiff_t>(item * outputs);
-    mine.insert(mine.end(), first, first + static_cast<ptrdiff_t>(outputs));
-  }
-  communicator.all_gather_v(std::as_bytes(std::span(mine)),
-                            std::as_writable_bytes(std::span(gathered)), sizes_bytes);
-  const float* from = gathered.data();
-  for (int rank = 0; rank < communicator.world_size(); ++rank) {
-    const std::vector<uint32_t> items = sweep.items_of(rank);
-    place(items, from, outputs, all);
-    from += items.size() * outputs;
-  }
-}
-
 }  // namespace
 
 std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
@@ -88,15 +57,22 @@ std::vector<float> predict_outputs(Context& context, model::ClassificationModel&
                                    comm::Communicator& communicator) {
   const auto outputs = static_cast<size_t>(model.head().outputs);
   std::vector<float> all(static_cast<size_t>(examples.size()) * outputs);
+  const auto values_of = [&](uint32_t example) {
+    return std::span(all).subspan(example * outputs, outputs);
+  };
   const data::LengthSweep sweep(examples.lengths(), batch, communicator.world_size(),
                                 communicator.rank());
   data::PackedRows rows;
   for (int64_t index = 0; index < sweep.batches(); ++index) {
     classify::build_batch(examples, sweep.items(index), rows);
     const Tensor logits = model.predict(context, buffer.upload(context, rows));
-    place(sweep.items(index), logits.data<float>(), outputs, all);
+    const float* from = logits.data<float>();
+    for (const uint32_t example : sweep.items(index)) {
+      std::copy_n(from, outputs, values_of(example).begin());
+      from += outputs;
+    }
   }
-  if (communicator.world_size() > 1) exchange(sweep, outputs, communicator, all);
+  gather_items(sweep, communicator, values_of);
   return all;
 }
 

@@ -4,6 +4,7 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
+#include "onebit/tasks/classifier_labels.h"
 #include "onebit/tasks/classify_batch.h"
 #include "onebit/training/epochs.h"
 #include "onebit/training/run_folder.h"
@@ -46,12 +47,6 @@ class ClassifySource : public training::BatchSource {
   Json state_;
 };
 
-bool same_names(std::vector<std::string> a, std::vector<std::string> b) {
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  return a == b;
-}
-
 std::string listed(const std::vector<std::string>& labels) {
   const auto end =
       labels.begin() + static_cast<ptrdiff_t>(std::min(labels.size(), kMostLabelsShown));
@@ -84,30 +79,22 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
   }
 }
 
-// A classifier of the same labels is trained on, in the order of its outputs.
 void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoint,
                                  bool is_classifier) {
-  std::vector<std::string>& labels = description_.classifier.labels;
-  const std::string problem = classify::name_of(config_.label_format.problem);
-  labels = config_.labels.empty() ? classify::find_labels(examples_, config_.label_format)
-                                  : config_.labels;
-  std::vector<std::string> sorted = labels;
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  require(twice == sorted.end(), "{}: key `classify.labels` names \"{}\" twice",
-          config_.engine.place, twice == sorted.end() ? "" : *twice);
-  require(config_.label_format.problem != Problem::kSingleLabel || labels.size() >= 2,
-          "{}: key `classify.labels` names one label; a classifier distinguishes two or more",
-          config_.engine.place);
-  const bool same_problem = checkpoint.problem_type.empty() || checkpoint.problem_type == problem;
-  keeps_head_ = is_classifier && same_problem && same_names(checkpoint.labels, labels) &&
-                (config_.labels.empty() || checkpoint.labels == labels);
-  if (keeps_head_) {
-    labels = checkpoint.labels;
-    decisions_.emplace_back("the model's classifier has these labels and is trained on");
-  } else if (is_classifier) {
-    decisions_.emplace_back("the model's classifier is of other labels and is replaced");
+  const Problem problem = config_.label_format.problem;
+  const bool are_given = !config_.labels.empty();
+  if (are_given) {
+    check_given_labels(config_.labels, problem == Problem::kSingleLabel ? 2 : 1,
+                       config_.engine.place, "classify.labels");
   }
+  const bool same_problem =
+      checkpoint.problem_type.empty() || checkpoint.problem_type == classify::name_of(problem);
+  LabelChoice choice = tasks::choose_labels(
+      are_given ? config_.labels : classify::find_labels(examples_, config_.label_format),
+      are_given, same_problem ? checkpoint : training::ClassifierDescription(), is_classifier);
+  description_.classifier.labels = std::move(choice.labels);
+  keeps_head_ = choice.keeps_head;
+  if (!choice.decision.empty()) decisions_.push_back(std::move(choice.decision));
 }
 
 void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int threads) {
@@ -215,7 +202,7 @@ data::BatchBounds ClassifyTask::evaluation_bounds() const {
 }
 
 model::MemoryPlan ClassifyTask::plan(Context& context, const model::BatchLimits& limits) {
-  return model_->plan(context, limits, config_.memory, true);
+  return model_->plan(context, limits, config_.model.memory, true);
 }
 
 std::string ClassifyTask::fill(params::Table& table) {

@@ -3,45 +3,11 @@
 #include <algorithm>
 
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/tasks/gathered_items.h"
 #include "onebit/tasks/squad_config.h"
 #include "onebit/text/utf8.h"
 
 namespace onebit::tasks {
-namespace {
-
-// Gathers every rank's windows on all ranks.
-void exchange(squad::SpanLogits& logits, const squad::SpanSweep& sweep,
-              comm::Communicator& communicator) {
-  std::vector<std::vector<uint32_t>> windows;
-  std::vector<int64_t> sizes_bytes;
-  int64_t all_bytes = 0;
-  for (int rank = 0; rank < communicator.world_size(); ++rank) {
-    windows.push_back(sweep.windows_of(rank));
-    int64_t size_bytes = 0;
-    for (const uint32_t window : windows.back()) {
-      size_bytes += static_cast<int64_t>(logits.of(window).size_bytes());
-    }
-    sizes_bytes.push_back(size_bytes);
-    all_bytes += size_bytes;
-  }
-  std::vector<float> mine, all(static_cast<size_t>(all_bytes) / sizeof(float));
-  for (const uint32_t window : windows[static_cast<size_t>(communicator.rank())]) {
-    const std::span<const float> values = logits.of(window);
-    mine.insert(mine.end(), values.begin(), values.end());
-  }
-  communicator.all_gather_v(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)),
-                            sizes_bytes);
-  auto from = all.begin();
-  for (const auto& of_rank : windows) {
-    for (const uint32_t window : of_rank) {
-      const std::span<float> to = logits.of(window);
-      std::copy_n(from, to.size(), to.begin());
-      from += static_cast<ptrdiff_t>(to.size());
-    }
-  }
-}
-
-}  // namespace
 
 squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
                                  const squad::Features& features, int64_t batch,
@@ -58,7 +24,7 @@ squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel
       std::copy_n(scores.data<float>() + 2 * rows.sequence_starts[i], to.size(), to.begin());
     }
   }
-  if (communicator.world_size() > 1) exchange(logits, sweep, communicator);
+  gather_items(sweep.sweep(), communicator, [&](uint32_t window) { return logits.of(window); });
   return logits;
 }
 

@@ -6,6 +6,7 @@
 #include "onebit/tasks/pretraining_config.h"
 #include "onebit/tasks/pretraining_inspection.h"
 #include "onebit/tasks/squad_config.h"
+#include "onebit/tasks/tag_config.h"
 #include "onebit/training/run_options.h"
 
 namespace onebit::tasks {
@@ -23,10 +24,15 @@ engine::EngineConfig read_classify(Keys& recipe) {
   return read_classify_recipe(recipe).engine;
 }
 
+engine::EngineConfig read_tag(Keys& recipe) {
+  return read_tag_recipe(recipe).engine;
+}
+
 constexpr TaskEntry kTasks[] = {
     {kPretrainingTask, "onebit pretrain", read_pretraining, inspect_pretraining_recipe},
     {kSquadTask, "onebit squad train", read_squad, inspect_squad_recipe},
     {kClassifyTask, "onebit classify train", read_classify, inspect_classify_recipe},
+    {kTagTask, "onebit tag train", read_tag, inspect_tag_recipe},
 };
 
 const TaskEntry& read_task(Keys& recipe, std::string name) {

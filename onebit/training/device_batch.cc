@@ -13,13 +13,13 @@ int64_t aligned(int64_t size_bytes) {
 }
 
 int64_t block_bytes(const data::BatchBounds& bounds) {
-  // Besides tokens and keys there is at most one label for each row, two for each masked row, three
-  // for each sequence.
+  // Besides tokens and keys there is at most one label for each row, two for each masked or tagged
+  // row, three for each sequence.
   const int64_t rows = bounds.rows * (4 * size_bytes_of(DType::kI32) + size_bytes_of(DType::kU64));
-  const int64_t masked = bounds.masked_rows * 2 * size_bytes_of(DType::kI32);
+  const int64_t marked = (bounds.masked_rows + bounds.tagged_rows) * 2 * size_bytes_of(DType::kI32);
   const int64_t sequences = (4 * bounds.sequences + 1) * size_bytes_of(DType::kI32);
   const int64_t values = bounds.label_values * size_bytes_of(DType::kF32);
-  return rows + masked + sequences + values + kArrays * kAlignmentBytes;
+  return rows + marked + sequences + values + kArrays * kAlignmentBytes;
 }
 
 }  // namespace
@@ -89,7 +89,10 @@ model::DeviceBatch DeviceBatchBuffer::upload(Context& context, const data::Packe
 }
 
 model::BatchLimits limits_of(const data::BatchBounds& bounds) {
-  return {.rows = bounds.rows, .sequences = bounds.sequences, .masked = bounds.masked_rows};
+  return {.rows = bounds.rows,
+          .sequences = bounds.sequences,
+          .masked = bounds.masked_rows,
+          .tagged = bounds.tagged_rows};
 }
 
 }  // namespace onebit::training

@@ -16,8 +16,9 @@
 namespace onebit::training {
 
 inline constexpr const char* kClassifierArchitecture = "BertForSequenceClassification";
+inline constexpr const char* kTaggerArchitecture = "BertForTokenClassification";
 
-// What config.json specifies of a classifier; written for kClassifierArchitecture alone.
+// What config.json specifies of a classifier; written for these two architectures alone.
 struct ClassifierDescription {
   std::vector<std::string> labels;  // by output; empty: the two defaults of transformers
   std::string problem_type;         // transformers' word; empty: not given

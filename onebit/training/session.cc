@@ -16,6 +16,7 @@ data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b
   return {.sequences = std::max(a.sequences, b.sequences),
           .rows = std::max(a.rows, b.rows),
           .masked_rows = std::max(a.masked_rows, b.masked_rows),
+          .tagged_rows = std::max(a.tagged_rows, b.tagged_rows),
           .label_values = std::max(a.label_values, b.label_values)};
 }
 

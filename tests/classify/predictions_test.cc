@@ -20,12 +20,6 @@ TEST(Predictions, Probabilities) {
   EXPECT_THAT(probabilities(Problem::kMultiLabel, outputs),
               ElementsAre(0.5, DoubleNear(e / (1 + e), 1e-15), DoubleNear(0, 1e-80)));
   EXPECT_THAT(probabilities(Problem::kRegression, outputs), ElementsAre(0, 1, -200));
-  EXPECT_THAT(probabilities(Problem::kSingleLabel, std::vector<float>{900, 900}),
-              ElementsAre(0.5, 0.5));
-}
-
-TEST(Predictions, TheFirstOfEqualClasses) {
-  EXPECT_EQ(best_class(std::vector<float>{1, 3, 3}), 1);
 }
 
 TEST(Predictions, LabelsAboveTheThreshold) {

@@ -2,25 +2,12 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "onebit/classify/example_reader.h"
-#include "tests/base/temporary_folder.h"
+#include "tests/base/text_files.h"
 
 namespace onebit::classify {
-
-class TextFiles {
- public:
-  Path write(const std::string& name, std::string_view text) const {
-    write_file_atomically(folder_ / name, text);
-    return folder_ / name;
-  }
-  Path path(const std::string& name) const { return folder_ / name; }
-
- private:
-  TemporaryFolder folder_;
-};
 
 inline Examples examples_of(const std::vector<Field>& labels) {
   Examples examples = {.source = "train.tsv"};

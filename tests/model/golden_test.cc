@@ -1,5 +1,5 @@
-// Against Hugging Face's BertForPreTraining and BertForSequenceClassification:
-// tools/make_model_goldens.py wrote what is expected.
+// Against Hugging Face's BertForPreTraining, BertForSequenceClassification and
+// BertForTokenClassification: tools/make_model_goldens.py wrote what is expected.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +10,7 @@
 #include "onebit/base/json.h"
 #include "onebit/model/classification_model.h"
 #include "onebit/model/pretraining_model.h"
+#include "onebit/model/tagging_model.h"
 #include "tests/model/golden.h"
 #include "tests/model/test_model.h"
 
@@ -116,6 +117,32 @@ TEST_P(HuggingFaceClassifier, LogitsLossAndGradient) {
   EXPECT_NEAR(weight * result.loss_sum, expected.at("loss").get<double>(), 1e-5);
   expect_close({{"classifier.weight", gradients_of(table).at("classifier.weight")}},
                {{"classifier.weight", expected.at("gradient").get<std::vector<double>>()}}, 1e-4);
+}
+
+TEST(HuggingFaceTagger, LogitsLossAndGradient) {
+  const Json golden = read_json(golden_folder() / "tagging.json");
+  Keys section(golden.at("config"), "tagging.json", "config");
+  const BertConfig config = read_config(section, 0);
+  TinyBatch batch = batch_from(golden.at("batch"));
+  batch.tagged_rows = golden.at("tagged_rows").get<std::vector<int32_t>>();
+  batch.tags = golden.at("tags").get<std::vector<int32_t>>();
+  Context context = Context::cpu(2);
+  params::Table table;
+  TaggingModel model(config, {.outputs = 5}, table);
+  fill_by_name(table, DType::kF32);
+  model.plan(context, batch.limits(), {}, true);
+  const Tensor logits = model.predict(context, batch.view());
+  ASSERT_EQ(logits.view().elements(), static_cast<int64_t>(golden.at("logits").size()));
+  for (size_t i = 0; i < golden.at("logits").size(); ++i) {
+    EXPECT_NEAR(logits.data<float>()[i], golden.at("logits")[i].get<double>(), 1e-5);
+  }
+  const double weight = 1.0 / static_cast<double>(batch.tags.size());
+  const auto result = model.forward_backward(context, batch.view(), weight, {});
+  EXPECT_NEAR(weight * result.loss_sum, golden.at("loss").get<double>(), 1e-5);
+  const Gradients gradients = gradients_of(table);
+  for (const auto& [name, expected] : golden.at("gradients").items()) {
+    expect_close({{name, gradients.at(name)}}, {{name, expected.get<std::vector<double>>()}}, 1e-4);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,11 +1,13 @@
-// Losses and gradients of all three models against central differences of the formulas.
+// Losses and gradients of all models against central differences of the formulas.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "onebit/model/classification_model.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/model/question_answering_model.h"
+#include "onebit/model/tagging_model.h"
 #include "tests/model/reference_bert.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
@@ -202,6 +204,22 @@ TEST_P(ModelGradient, Values) {
   };
   EXPECT_NEAR(result.loss_sum, loss(), tolerance_here() * loss());
   compare(gradients_of(table_), reference.differences([&] { return 0.25 * loss(); }));
+}
+
+TEST_P(ModelGradient, Tagging) {
+  TaggingModel model(config_, {.outputs = 3}, table_);
+  fill_by_name(table_, GetParam().compute);
+  model.plan(context_, batch_.limits(), {}, true);
+  const auto result = model.forward_backward(context_, batch_.view(), 0.25, pass());
+
+  ReferenceBert reference(config_, table_);
+  const double expected = reference.tagging(batch_, seed());
+  EXPECT_NEAR(result.loss_sum, expected, tolerance_here() * expected);
+  const auto unlabelled = std::count(batch_.tags.begin(), batch_.tags.end(), -1);
+  EXPECT_GT(unlabelled, 0);
+  EXPECT_EQ(result.words, static_cast<int64_t>(batch_.tags.size()) - unlabelled);
+  compare(gradients_of(table_),
+          reference.differences([&] { return 0.25 * reference.tagging(batch_, seed()); }));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -6,6 +6,7 @@
 #include "onebit/model/classification_model.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/model/question_answering_model.h"
+#include "onebit/model/tagging_model.h"
 #include "tests/model/test_model.h"
 #include "tests/model/tiny_batch.h"
 
@@ -68,6 +69,14 @@ TEST_P(GradientsAnnounced, ByQuestionAnswering) {
 
 TEST_P(GradientsAnnounced, ByClassification) {
   ClassificationModel model(config_, {.outputs = 3}, table_);
+  fill_by_name(table_, DType::kF32);
+  model.plan(context_, batch_.limits(), {}, true);
+  model.forward_backward(context_, batch_.view(), 1, watching_pass());
+  check();
+}
+
+TEST_P(GradientsAnnounced, ByTagging) {
+  TaggingModel model(config_, {.outputs = 3}, table_);
   fill_by_name(table_, DType::kF32);
   model.plan(context_, batch_.limits(), {}, true);
   model.forward_backward(context_, batch_.view(), 1, watching_pass());

@@ -5,6 +5,7 @@
 
 #include "onebit/model/pretraining_model.h"
 #include "onebit/model/question_answering_model.h"
+#include "onebit/model/tagging_model.h"
 #include "tests/model/test_model.h"
 
 namespace onebit::model {
@@ -43,6 +44,16 @@ TEST(Parameters, QuestionAnsweringHasNoPooler) {
   // The published total counts the pooler, which this model has no use for.
   const QuestionAnsweringModel model(config, table);
   EXPECT_EQ(table.parameter_count(), 335'150'082 - 1024 * 1025);
+}
+
+TEST(Parameters, TaggingHasNoPooler) {
+  const BertConfig config = preset("bert-tiny");
+  params::Table tagging, answering;
+  const TaggingModel model(config, {.outputs = 9}, tagging);
+  const QuestionAnsweringModel other(config, answering);
+  const int64_t width = config.hidden_size + 1;
+  EXPECT_EQ(tagging.parameter_count(), answering.parameter_count() + (9 - 2) * width);
+  EXPECT_EQ(tagging.entry("classifier.weight").shape, (Shape{9, config.hidden_size}));
 }
 
 TEST(Parameters, FusedMatrixIsThreeTensorsForFiles) {

@@ -250,4 +250,15 @@ double ReferenceBert::classification(const TinyBatch& batch, DropoutSeed seed,
   return loss;
 }
 
+double ReferenceBert::tagging(const TinyBatch& batch, DropoutSeed seed) const {
+  const Matrix states = hidden(batch, seed);
+  double loss = 0;
+  for (size_t i = 0; i < batch.tagged_rows.size(); ++i) {
+    const auto row = static_cast<size_t>(batch.tagged_rows[i]);
+    const Vector vector = drop(states[row], config_.hidden_dropout, {4, batch.row_keys[row]}, seed);
+    loss += cross_entropy(linear(vector, "classifier"), batch.tags[i]);
+  }
+  return loss;
+}
+
 }  // namespace onebit::model

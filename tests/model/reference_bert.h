@@ -37,6 +37,9 @@ class ReferenceBert {
   using LabelTerm = std::function<double(double logit, double value, size_t column)>;
   double classification(const TinyBatch& batch, DropoutSeed seed, const LabelTerm& term) const;
 
+  // Of the tags of tagged rows.
+  double tagging(const TinyBatch& batch, DropoutSeed seed) const;
+
   // d loss / d parameter for every parameter, where loss() reads this object.
   template <typename Loss>
   Gradients differences(Loss&& loss) {

@@ -15,7 +15,8 @@ std::vector<T> cut(const std::vector<T>& from, int64_t begin, int64_t end) {
 BatchLimits TinyBatch::limits() const {
   return {.rows = static_cast<int64_t>(tokens.size()),
           .sequences = sequences(),
-          .masked = static_cast<int64_t>(masked_rows.size())};
+          .masked = static_cast<int64_t>(masked_rows.size()),
+          .tagged = static_cast<int64_t>(tagged_rows.size())};
 }
 
 TinyBatch TinyBatch::part(int64_t begin, int64_t end) const {
@@ -32,6 +33,11 @@ TinyBatch TinyBatch::part(int64_t begin, int64_t end) const {
     if (masked_rows[item] < first || masked_rows[item] >= last) continue;
     result.masked_rows.push_back(masked_rows[item] - first);
     result.masked_targets.push_back(masked_targets[item]);
+  }
+  for (size_t item = 0; item < tagged_rows.size(); ++item) {
+    if (tagged_rows[item] < first || tagged_rows[item] >= last) continue;
+    result.tagged_rows.push_back(tagged_rows[item] - first);
+    result.tags.push_back(tags[item]);
   }
   result.next_sentence = cut(next_sentence, begin, end);
   result.span_starts = cut(span_starts, begin, end);
@@ -57,6 +63,8 @@ DeviceBatch TinyBatch::view() {
           .next_sentence = flat(next_sentence),
           .spans = spans.empty() ? ConstView() : flat(spans).reshaped({2, sequences()}),
           .classes = flat(classes),
+          .tagged_rows = flat(tagged_rows),
+          .tags = flat(tags),
           .label_values = label_values.empty()
                               ? ConstView()
                               : ConstView::of(label_values.data(), {sequences(), 3})};
@@ -64,7 +72,7 @@ DeviceBatch TinyBatch::view() {
 
 TinyBatch random_batch(const BertConfig& config, const std::vector<int64_t>& lengths,
                        uint64_t seed) {
-  RandomSequence random(seed, 1, 0), random_values(seed, 2, 0);
+  RandomSequence random(seed, 1, 0), random_values(seed, 2, 0), random_tags(seed, 3, 0);
   const auto below = [&](int64_t bound) {
     return static_cast<int32_t>(random.below(static_cast<uint32_t>(bound)));
   };
@@ -83,6 +91,11 @@ TinyBatch random_batch(const BertConfig& config, const std::vector<int64_t>& len
         batch.masked_rows.push_back(row);
         batch.masked_targets.push_back(below(config.vocab_size));
       }
+    }
+    for (int32_t position = 0; position < length; ++position) {
+      if (position > 0 && random_tags.below(2) == 0) continue;
+      batch.tagged_rows.push_back(batch.starts.back() + position);
+      batch.tags.push_back(static_cast<int32_t>(random_tags.below(4)) - 1);
     }
     batch.starts.push_back(static_cast<int32_t>(batch.tokens.size()));
     batch.next_sentence.push_back(below(2));

@@ -14,6 +14,7 @@ struct TinyBatch {
   std::vector<uint64_t> row_keys;
   std::vector<int32_t> masked_rows, masked_targets, next_sentence;
   std::vector<int32_t> span_starts, span_ends, classes;
+  std::vector<int32_t> tagged_rows, tags;
   std::vector<float> label_values;  // [sequences, 3]
 
   int64_t sequences() const { return static_cast<int64_t>(starts.size()) - 1; }

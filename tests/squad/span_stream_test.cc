@@ -96,7 +96,7 @@ TEST_F(SpanStreamTest, ASweepSeesEveryWindowOnceOverAllRanks) {
       sweep.build(i, batch);
       own.insert(own.end(), batch.windows.begin(), batch.windows.end());
     }
-    EXPECT_EQ(sweep.windows_of(rank), own);
+    EXPECT_EQ(sweep.sweep().items_of(rank), own);
     seen.insert(seen.end(), own.begin(), own.end());
   }
   std::sort(seen.begin(), seen.end());

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "onebit/base/json.h"
-#include "onebit/classify/predictions.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/formats/bert_config_file.h"
+#include "onebit/metrics/class_outputs.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/tasks/classify_prediction.h"
 #include "tests/base/message_of.h"
@@ -150,7 +150,7 @@ TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
   EXPECT_EQ(count, 27);
   EXPECT_EQ(streamed, all);
   for (size_t i = 0; i < examples.all.size(); ++i) {
-    const int32_t label = classify::best_class(std::span<const float>(all).subspan(3 * i, 3));
+    const int32_t label = metrics::best_class(std::span<const float>(all).subspan(3 * i, 3));
     EXPECT_EQ(predictor.labels()[static_cast<size_t>(label)], examples.all[i].label.text);
   }
 }

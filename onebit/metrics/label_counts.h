@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace onebit::classify {
+namespace onebit::metrics {
 
 // Of one label.
 struct LabelCounts {
@@ -27,4 +27,4 @@ double f1_micro(std::span<const LabelCounts> labels);
 // The mean weighted by support.
 double f1_weighted(std::span<const LabelCounts> labels);
 
-}  // namespace onebit::classify
+}  // namespace onebit::metrics

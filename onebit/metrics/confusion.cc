@@ -1,10 +1,10 @@
-#include "onebit/classify/confusion.h"
+#include "onebit/metrics/confusion.h"
 
 #include <cmath>
 
 #include "onebit/base/error.h"
 
-namespace onebit::classify {
+namespace onebit::metrics {
 
 Confusion::Confusion(int64_t classes, std::span<const int32_t> truth,
                      std::span<const int32_t> predicted)
@@ -62,4 +62,4 @@ double Confusion::matthews() const {
   return spread == 0 ? 0 : (hits * examples - both) / std::sqrt(spread);
 }
 
-}  // namespace onebit::classify
+}  // namespace onebit::metrics

@@ -1,12 +1,12 @@
-#include "onebit/classify/file_lines.h"
+#include "onebit/corpus/file_lines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/base/message_of.h"
-#include "tests/classify/text_files.h"
+#include "tests/base/text_files.h"
 
-namespace onebit::classify {
+namespace onebit::corpus {
 namespace {
 
 using ::testing::ElementsAre;
@@ -58,4 +58,4 @@ TEST(FileLines, BadBytesAreNamed) {
 }
 
 }  // namespace
-}  // namespace onebit::classify
+}  // namespace onebit::corpus

@@ -7,7 +7,7 @@
 
 #include "onebit/corpus/byte_stream.h"
 
-namespace onebit::classify {
+namespace onebit::corpus {
 
 class FileLines {
  public:
@@ -27,11 +27,11 @@ class FileLines {
   bool fill();
 
   std::string name_;
-  std::unique_ptr<corpus::ByteStream> stream_;
+  std::unique_ptr<ByteStream> stream_;
   std::string buffer_;
   size_t position_ = 0;
   uint64_t number_ = 0;
   bool at_end_ = false;
 };
 
-}  // namespace onebit::classify
+}  // namespace onebit::corpus

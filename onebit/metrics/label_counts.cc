@@ -1,6 +1,6 @@
-#include "onebit/classify/label_counts.h"
+#include "onebit/metrics/label_counts.h"
 
-namespace onebit::classify {
+namespace onebit::metrics {
 namespace {
 
 double share(int64_t part, int64_t whole) {
@@ -47,4 +47,4 @@ double f1_weighted(std::span<const LabelCounts> labels) {
   return support == 0 ? 0 : sum / static_cast<double>(support);
 }
 
-}  // namespace onebit::classify
+}  // namespace onebit::metrics

@@ -1,9 +1,9 @@
-#include "onebit/classify/file_lines.h"
+#include "onebit/corpus/file_lines.h"
 
 #include "onebit/base/error.h"
 #include "onebit/text/utf8.h"
 
-namespace onebit::classify {
+namespace onebit::corpus {
 namespace {
 
 constexpr size_t kBlockBytes = size_t{256} << 10;
@@ -14,7 +14,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 FileLines::FileLines(const Path& path)
     : name_(path == "-" ? "standard input" : path.string()),
-      stream_(corpus::open_byte_stream(path, name_)) {}
+      stream_(open_byte_stream(path, name_)) {}
 
 std::string FileLines::place() const {
   return fmt::format("{}:{}", name_, number_);
@@ -59,4 +59,4 @@ bool FileLines::next(std::string& line) {
   return true;
 }
 
-}  // namespace onebit::classify
+}  // namespace onebit::corpus

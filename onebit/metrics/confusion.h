@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "onebit/classify/label_counts.h"
+#include "onebit/metrics/label_counts.h"
 
-namespace onebit::classify {
+namespace onebit::metrics {
 
 class Confusion {
  public:
@@ -29,4 +29,4 @@ class Confusion {
   std::vector<int64_t> counts_;  // [truth, predicted]
 };
 
-}  // namespace onebit::classify
+}  // namespace onebit::metrics

@@ -1,14 +1,14 @@
-#include "onebit/classify/confusion.h"
+#include "onebit/metrics/confusion.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-namespace onebit::classify {
+namespace onebit::metrics {
 namespace {
 
-// The figures themselves are compared in scores_test.cc.
+// The figures themselves are compared in tests/classify/scores_test.cc.
 TEST(Confusion, CountsEveryPair) {
   const std::vector<int32_t> truth = {0, 0, 0, 2, 2}, predicted = {0, 2, 2, 2, 0};
   const Confusion confusion(4, truth, predicted);
@@ -42,4 +42,4 @@ TEST(Confusion, OfNothing) {
 }
 
 }  // namespace
-}  // namespace onebit::classify
+}  // namespace onebit::metrics

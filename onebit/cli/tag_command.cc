@@ -1,0 +1,120 @@
+#include "onebit/cli/tag_command.h"
+
+#include "onebit/base/log.h"
+#include "onebit/tasks/tag_config.h"
+
+namespace onebit::cli {
+namespace {
+
+std::optional<tag::FileFormat> format_named(const std::string& name) {
+  if (name == "conll") return tag::FileFormat::kConll;
+  if (name == "conllu") return tag::FileFormat::kConllu;
+  if (name == "jsonl") return tag::FileFormat::kJsonLines;
+  return std::nullopt;
+}
+
+std::optional<tag::Scheme> scheme_named(const std::string& name) {
+  for (const tag::Scheme scheme :
+       {tag::Scheme::kPlain, tag::Scheme::kIob1, tag::Scheme::kIob2, tag::Scheme::kIobes}) {
+    if (name == tag::name_of(scheme)) return scheme;
+  }
+  return std::nullopt;
+}
+
+void replace(std::string& value, const std::string& given) {
+  if (!given.empty()) value = given;
+}
+
+}  // namespace
+
+void add_tag(CLI::App& program, Action& chosen) {
+  CLI::App* tag = program.add_subcommand(
+      "tag", "Tags of words: names in a text, parts of speech: fine-tune, predict, evaluate");
+  tag->require_subcommand(1);
+  add_tag_train(*tag, chosen);
+  add_tag_predict(*tag, chosen);
+  add_tag_evaluate(*tag, chosen);
+}
+
+void add_tag_file_options(CLI::App& command, TagFileOptions& options, bool with_tags) {
+  command
+      .add_option("--format", options.format,
+                  "Of the files: conll (a word a line), conllu or jsonl (an object a line)")
+      ->check(CLI::IsMember({"auto", "conll", "conllu", "jsonl"}))
+      ->default_str("by their endings");
+  command.add_option("--tokens", options.tokens,
+                     "Column of the words: its name, its number from 1, or a key of JSON lines; "
+                     "default: FORM, else the first; tokens or words");
+  command.add_option("--text", options.text,
+                     "Key of a text in JSON lines without words; default: text");
+  command
+      .add_option("--scheme", options.scheme,
+                  with_tags
+                      ? "Rewrite tags of entities in this scheme: iob1, iob2 or iobes; none: "
+                        "plain tags; default: they stay as they are"
+                      : "How the model's tags write entities: iob1, iob2 or iobes; none: they "
+                        "do not; default: as they show")
+      ->check(CLI::IsMember({"none", "iob1", "iob2", "iobes"}));
+  if (!with_tags) return;
+  command.add_option("--tags", options.tags,
+                     "Column of the tags; default: UPOS, else the last; tags, ner_tags or labels");
+  command.add_option("--entities", options.entities,
+                     "Key of the entities of such a text, each with start, end and label; default: "
+                     "entities");
+}
+
+void TagFileOptions::apply(tag::FileLayout& layout) const {
+  replace(layout.tokens, tokens);
+  replace(layout.tags, tags);
+  replace(layout.text, text);
+  replace(layout.entities, entities);
+  if (const auto chosen = format_named(format)) layout.format = chosen;
+  if (const auto chosen = scheme_named(scheme)) layout.scheme = chosen;
+}
+
+void add_tag_model_options(CLI::App& command, TagModelOptions& options) {
+  command
+      .add_option("--model,-m", options.model,
+                  "Fine-tuned model: a run or a model folder; of a run, what is not given here is "
+                  "taken from its recipe")
+      ->required();
+  command
+      .add_option("--max-sequence-length", options.max_sequence_length,
+                  "Tokens of a sequence, special ones included; a longer sentence is several; "
+                  "default: the run's, else 128")
+      ->check(at_least(4));
+  command
+      .add_option("--stride", options.stride,
+                  "Tokens from a sequence of a long sentence to the next; default: the run's, else "
+                  "half of a sequence")
+      ->check(at_least(1));
+  command.add_option("--batch", options.prediction.batch, "Sequences of a batch")
+      ->check(at_least(1))
+      ->capture_default_str();
+}
+
+void TagModelOptions::settle(const TagFileOptions& files) {
+  if (const auto run = tasks::tag_config_of_run(model)) {
+    layout = run->layout;
+    prediction.max_sequence_length = run->max_sequence_length;
+    if (!stride) stride = run->stride;
+  }
+  layout.column_fix = tag::FileLayout().column_fix;
+  files.apply(layout);
+  if (max_sequence_length) prediction.max_sequence_length = *max_sequence_length;
+  prediction.stride = tasks::stride_of(stride, prediction.max_sequence_length);
+}
+
+tag::Scheme TagModelOptions::scheme(const std::vector<std::string>& labels) const {
+  if (!layout.scheme) return tag::scheme_of_labels(labels);
+  tag::check_labels(labels, *layout.scheme, model);
+  return *layout.scheme;
+}
+
+void warn_of_cut_words(const tasks::TagPredictor& predictor, const std::string& source) {
+  if (predictor.cut_words() == 0) return;
+  log_warning("{}: {} words have more pieces than a sequence, and the last were left out", source,
+              predictor.cut_words());
+}
+
+}  // namespace onebit::cli

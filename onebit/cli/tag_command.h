@@ -1,0 +1,50 @@
+// The parts of `onebit tag`, one file each.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "onebit/cli/command.h"
+#include "onebit/cli/usage.h"
+#include "onebit/tag/sentence_reader.h"
+#include "onebit/tasks/tag_prediction.h"
+
+namespace onebit::cli {
+
+void add_tag_train(CLI::App& tag, Action& chosen);
+void add_tag_predict(CLI::App& tag, Action& chosen);
+void add_tag_evaluate(CLI::App& tag, Action& chosen);
+
+// How a file is read, as the command line says it.
+struct TagFileOptions {
+  std::string format = "auto", tokens, tags, text, entities, scheme;
+
+  // With what was not given left as it is in `layout`.
+  void apply(tag::FileLayout& layout) const;
+};
+
+// --format, --tokens, --text, --scheme, and --tags, --entities where there are tags.
+void add_tag_file_options(CLI::App& command, TagFileOptions& options, bool with_tags);
+
+// A model, and how its sentences are read: as the run says that made the model, and the command line.
+struct TagModelOptions {
+  std::string model;
+  tasks::TagPredictionOptions prediction;
+  std::optional<int64_t> max_sequence_length, stride;
+
+  // After settle(): all of it.
+  tag::FileLayout layout;
+
+  // Takes what was not given from the run; `files` goes before it.
+  void settle(const TagFileOptions& files);
+  // The scheme of the labels: the one that was given, else the one that they show.
+  tag::Scheme scheme(const std::vector<std::string>& labels) const;
+};
+
+// --model, --max-sequence-length, --stride, --batch.
+void add_tag_model_options(CLI::App& command, TagModelOptions& options);
+
+// Warns of words whose last pieces were left out.
+void warn_of_cut_words(const tasks::TagPredictor& predictor, const std::string& source);
+
+}  // namespace onebit::cli

@@ -1,0 +1,29 @@
+// Dropout before a classifier: its masks are keyed by the rows that it reads.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/device/context.h"
+#include "onebit/kernels/dropout.h"
+#include "onebit/model/batch.h"
+#include "onebit/model/memory_plan.h"
+#include "onebit/model/training_pass.h"
+
+namespace onebit::model {
+
+class ClassifierDropout {
+ public:
+  explicit ClassifierDropout(double probability) : probability_(probability) {}
+
+  // For training on up to `rows` rows.
+  void reserve(MemoryPlan& memory, int64_t rows);
+  // Of the vectors that belong to `rows` (i32) of the batch; none where `pass` is null.
+  kernels::Dropout of(Context& context, const DeviceBatch& batch, ConstView rows,
+                      const TrainingPass* pass) const;
+
+ private:
+  double probability_;
+  Tensor row_keys_;  // u64 [rows]
+};
+
+}  // namespace onebit::model

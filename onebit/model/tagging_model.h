@@ -1,0 +1,58 @@
+// One label a word: Hugging Face's BertForTokenClassification.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "onebit/model/bert.h"
+#include "onebit/model/classifier_dropout.h"
+#include "onebit/model/label_counter.h"
+#include "onebit/model/sequence_classifier.h"
+
+namespace onebit::model {
+
+struct TaggerHead {
+  int64_t outputs = 2;
+  std::optional<double> dropout = {};  // absent: the encoder's hidden dropout
+};
+
+// Only tagged rows pass the last layer's feed-forward part and the classifier: the rows between
+// them have no label, so that nothing of theirs is wanted.
+class TaggingModel {
+ public:
+  // The encoder and "classifier"; no pooler. `table` must outlive the model and stay where it is.
+  TaggingModel(const BertConfig& config, const TaggerHead& head, params::Table& table);
+
+  const BertConfig& config() const { return bert_.config(); }
+  int64_t outputs() const { return head_.outputs; }
+
+  // As in PreTrainingModel.
+  MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
+                  bool training);
+
+  struct Result {
+    double loss_sum = 0;
+    int64_t words = 0, correct = 0;  // words: tagged rows with a label
+
+    Result& operator+=(const Result& other);
+  };
+  // loss = weight * sum over batch.tagged_rows of the cross-entropy with batch.tags; gradients are
+  // added.
+  Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
+                          const TrainingPass& pass);
+  Result evaluate(Context& context, const DeviceBatch& batch);
+  // The logits of batch.tagged_rows, f32 [tagged, outputs] on the CPU; tags are not read.
+  Tensor predict(Context& context, const DeviceBatch& batch);
+
+ private:
+  Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
+
+  Bert bert_;
+  params::Range head_range_;
+  TaggerHead head_;
+  SequenceClassifier classifier_;
+  ClassifierDropout dropout_;
+  LabelCounter counter_;
+};
+
+}  // namespace onebit::model

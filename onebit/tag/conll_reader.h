@@ -1,0 +1,59 @@
+// Words and tags of a file in columns, a word a line, sentences between empty lines (Tjong Kim Sang
+// and De Meulder 2003; universaldependencies.org/format.html).
+//
+// - Columns are separated by tabs if the first word's line has one, else by spaces.
+// - Without names the words are in the first column and the tags in the last. A name is looked for in
+//   "# global.columns = ..." (CoNLL-U Plus), among the columns of CoNLL-U, or in the file's first
+//   line, which is a header then. Of named columns FORM has the words, and UPOS the tags if there.
+// - Lines of -DOCSTART- end a sentence and are none. Where columns have those names, lines that begin
+//   with # before a sentence are comments, and words of several tokens and empty nodes, whose ID is
+//   "3-4" or "3.1", are left out.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onebit/corpus/file_lines.h"
+#include "onebit/tag/sentence_reader.h"
+
+namespace onebit::tag {
+
+class ConllReader : public SentenceReader {
+ public:
+  struct Options {
+    std::string tokens, tags;  // a column by name or by number from 1
+    bool is_conllu = false;
+    bool with_tags = true;
+    std::string fix;  // ends errors about columns
+  };
+
+  // Error: unreadable.
+  ConllReader(const Path& path, Options options);
+
+  // Errors, with file:line: those of FileLines; another number of columns than the first word has; no
+  // such column; a word or a tag that is empty.
+  bool next(Sentence& sentence) override;
+  const std::string& name() const override { return lines_.name(); }
+
+ private:
+  bool take_line(Sentence& sentence);
+  bool is_comment(bool in_sentence);
+  void split();
+  void learn_columns();
+  size_t column_of(const std::string& column, const char* role) const;
+  bool is_header();
+  bool is_no_word() const;
+  void check_count() const;
+
+  Options options_;
+  corpus::FileLines lines_;
+  std::vector<std::string> names_;
+  std::string line_;
+  std::vector<std::string_view> fields_;  // of line_
+  bool has_comments_ = false, has_ids_ = false;
+  bool has_columns_ = false, has_tabs_ = false;  // once the first word was seen
+  size_t columns_ = 0, token_column_ = 0, tag_column_ = 0;
+};
+
+}  // namespace onebit::tag

@@ -1,0 +1,135 @@
+#include "onebit/tag/entities.h"
+
+#include "onebit/base/error.h"
+
+namespace onebit::tag {
+namespace {
+
+constexpr EntityTag kOutside = {'O', ""};
+
+bool is_one_of(char prefix, std::string_view prefixes) {
+  return prefixes.find(prefix) != std::string_view::npos;
+}
+
+// Between two neighbours, as conlleval judges.
+bool ends_between(const EntityTag& last, const EntityTag& here) {
+  if (is_one_of(last.prefix, "ES")) return true;
+  if (is_one_of(last.prefix, "BI") && is_one_of(here.prefix, "BSO")) return true;
+  return last.prefix != 'O' && last.type != here.type;
+}
+
+bool begins_between(const EntityTag& last, const EntityTag& here) {
+  if (is_one_of(here.prefix, "BS")) return true;
+  if (is_one_of(last.prefix, "ESO") && is_one_of(here.prefix, "EI")) return true;
+  return here.prefix != 'O' && last.type != here.type;
+}
+
+// seqeval's tables (its scheme.py): pairs of neighbours, and whether their types are the same.
+enum class Types { kAny, kSame, kOther };
+struct Pattern {
+  std::string_view last, here;
+  Types types;
+};
+
+struct Rules {
+  std::span<const Pattern> begins, continues, ends;
+};
+
+constexpr Pattern kIob1Begins[] = {{"O", "I", Types::kAny},
+                                   {"I", "I", Types::kOther},
+                                   {"B", "I", Types::kAny},
+                                   {"IB", "B", Types::kSame}};
+constexpr Pattern kIobContinues[] = {{"BI", "I", Types::kSame}};
+constexpr Pattern kIob1Ends[] = {{"I", "I", Types::kOther},
+                                 {"I", "OB", Types::kAny},
+                                 {"B", "O", Types::kAny},
+                                 {"B", "I", Types::kOther},
+                                 {"B", "B", Types::kSame}};
+constexpr Pattern kIob2Begins[] = {{"OBIES", "B", Types::kAny}};
+constexpr Pattern kIob2Ends[] = {{"BI", "OB", Types::kAny}, {"BI", "I", Types::kOther}};
+constexpr Pattern kIobesBegins[] = {{"OBIES", "BS", Types::kAny}};
+constexpr Pattern kIobesContinues[] = {{"BI", "IE", Types::kSame}};
+constexpr Pattern kIobesEnds[] = {{"ES", "OBIES", Types::kAny}};
+
+Rules rules_of(Scheme scheme) {
+  if (scheme == Scheme::kIob1) return {kIob1Begins, kIobContinues, kIob1Ends};
+  if (scheme == Scheme::kIobes) return {kIobesBegins, kIobesContinues, kIobesEnds};
+  ONEBIT_INVARIANT(scheme == Scheme::kIob2);
+  return {kIob2Begins, kIobContinues, kIob2Ends};
+}
+
+bool is_any_of(std::span<const Pattern> patterns, const EntityTag& last, const EntityTag& here) {
+  for (const Pattern& pattern : patterns) {
+    if (!is_one_of(last.prefix, pattern.last) || !is_one_of(here.prefix, pattern.here)) continue;
+    if (pattern.types == Types::kAny) return true;
+    if ((last.type == here.type) == (pattern.types == Types::kSame)) return true;
+  }
+  return false;
+}
+
+// One more, so that what ends with the sentence ends at an O.
+std::vector<EntityTag> with_end(std::span<const std::string> tags) {
+  std::vector<EntityTag> parts;
+  parts.reserve(tags.size() + 1);
+  for (const std::string& tag : tags) parts.push_back(entity_tag(tag));
+  parts.push_back(kOutside);
+  return parts;
+}
+
+std::string tag_text(char prefix, const std::string& type) {
+  return type == "_" ? std::string(1, prefix) : fmt::format("{}-{}", prefix, type);
+}
+
+}  // namespace
+
+std::vector<Entity> entities_of(std::span<const std::string> tags) {
+  std::vector<Entity> found;
+  EntityTag last = kOutside;
+  size_t first = 0;
+  const std::vector<EntityTag> parts = with_end(tags);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (ends_between(last, parts[i])) found.push_back({std::string(last.type), first, i - 1});
+    if (begins_between(last, parts[i])) first = i;
+    last = parts[i];
+  }
+  return found;
+}
+
+std::vector<Entity> strict_entities_of(std::span<const std::string> tags, Scheme scheme) {
+  const Rules rules = rules_of(scheme);
+  const std::vector<EntityTag> parts = with_end(tags);
+  std::vector<Entity> found;
+  EntityTag last = kOutside;
+  for (size_t i = 0; i < parts.size();) {
+    size_t next = i + 1;
+    if (is_any_of(rules.begins, last, parts[i])) {
+      while (is_any_of(rules.continues, parts[next - 1], parts[next])) ++next;
+      if (is_any_of(rules.ends, parts[next - 1], parts[next])) {
+        found.push_back({std::string(parts[i].type), i, next - 1});
+      }
+    }
+    last = parts[next - 1];
+    i = next;
+  }
+  return found;
+}
+
+std::vector<std::string> tags_of(std::span<const Entity> entities, size_t words, Scheme scheme) {
+  ONEBIT_INVARIANT(scheme != Scheme::kPlain);
+  std::vector<std::string> tags(words, "O");
+  const Entity* before = nullptr;
+  for (const Entity& entity : entities) {
+    const bool touches = before != nullptr && before->last + 1 == entity.first;
+    const bool needs_b = scheme != Scheme::kIob1 || (touches && before->type == entity.type);
+    for (size_t i = entity.first; i <= entity.last; ++i) {
+      const bool is_first = i == entity.first, is_last = i == entity.last;
+      char prefix = is_first && needs_b ? 'B' : 'I';
+      if (scheme == Scheme::kIobes && is_last) prefix = is_first ? 'S' : 'E';
+      tags[i] = tag_text(prefix, entity.type);
+    }
+    before = &entity;
+  }
+  return tags;
+}
+
+}  // namespace onebit::tag

@@ -1,0 +1,64 @@
+// Words and tags of JSON lines, an object a line, in one of two forms:
+//
+//   {"tokens": ["In", "Rome"], "tags": ["O", "B-LOC"]}
+//   {"text": "In Rome", "entities": [{"start": 3, "end": 7, "label": "LOC"}]}
+//
+// Places count characters (Unicode code points) from 0, the end exclusive; an entity may also be a
+// list [start, end, label]. A text is split into words at white space and punctuation, as BERT's
+// basic tokenizer does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "onebit/base/json_fwd.h"
+#include "onebit/corpus/file_lines.h"
+#include "onebit/tag/entities.h"
+#include "onebit/tag/sentence_reader.h"
+#include "onebit/text/basic_tokenizer.h"
+
+namespace onebit::tag {
+
+class JsonReader : public SentenceReader {
+ public:
+  struct Options {
+    std::string tokens, tags;  // keys; empty: "tokens" or "words"; "tags", "ner_tags" or "labels"
+    std::string text = "text", entities = "entities";
+    Scheme scheme = Scheme::kIob2;  // of the tags that entities give; kPlain: IOB2
+    bool with_tags = true;
+    std::string fix;  // ends errors about keys
+  };
+
+  // Error: unreadable.
+  JsonReader(const Path& path, Options options);
+
+  // The form is that of the first line. Errors, with file:line: those of FileLines; no object; a key
+  // that is missing; not as many tags as words; a place outside the text; entities that overlap or
+  // share a word.
+  bool next(Sentence& sentence) override;
+  const std::string& name() const override { return lines_.name(); }
+  int64_t widened() const override { return widened_; }
+
+ private:
+  struct Span {
+    int64_t begin, end;  // bytes of the text
+    std::string label;
+  };
+
+  void choose_form(const Json& object);
+  const Json& value_of(const Json& object, const std::string& key) const;
+  std::vector<std::string> list_of(const Json& object, const std::string& key) const;
+  void take_words(const Json& object, Sentence& sentence) const;
+  void take_text(const Json& object, Sentence& sentence);
+  std::vector<Span> spans_of(const Json& object, const std::string& text) const;
+  Span span_of(const Json& one, const std::vector<uint32_t>& places) const;
+  Entity words_of(const Span& span, const Sentence& sentence);
+
+  Options options_;
+  corpus::FileLines lines_;
+  text::BasicTokenizer splitter_;
+  bool has_form_ = false, has_words_ = false;
+  int64_t widened_ = 0;
+};
+
+}  // namespace onebit::tag

@@ -1,0 +1,49 @@
+// Files of predicted tags, written one sentence after the other.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/base/file.h"
+#include "onebit/tag/scheme.h"
+#include "onebit/tag/sentence.h"
+
+namespace onebit::tag {
+
+enum class PredictionFormat {
+  kConll,      // CoNLL-U Plus: ID FORM START END PROBABILITY TAG
+  kJsonLines,  // {"text", "tokens", "offsets", "tags", "probabilities", "entities"}
+};
+
+// By the ending: .conll, .tsv or .txt; .jsonl. Error: another one.
+PredictionFormat prediction_format_of(const Path& path);
+
+// Places count characters (Unicode code points) of the sentence's text from 0, the end exclusive. An
+// entity's probability is the mean of its words'.
+class PredictionFile {
+ public:
+  struct Options {
+    PredictionFormat format = PredictionFormat::kConll;
+    std::vector<std::string> labels = {};
+    bool has_entities = true;
+  };
+
+  // Nothing is at `path` before finish(), or what was there before.
+  PredictionFile(const Path& path, Options options);
+
+  // A model's outputs for the words of the next sentence, [words, labels].
+  void add(const Sentence& sentence, std::span<const float> outputs);
+  void finish();
+  int64_t sentences() const { return sentences_; }
+  int64_t words() const { return words_; }
+
+ private:
+  Options options_;
+  Path path_, partial_;
+  FileWriter writer_;
+  int64_t sentences_ = 0, words_ = 0;
+};
+
+}  // namespace onebit::tag

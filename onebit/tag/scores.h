@@ -1,0 +1,53 @@
+// The figures of an evaluation: by name, as tables for a terminal, as JSON. Those of entities are
+// equal to seqeval's.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/metrics/label_counts.h"
+#include "onebit/metrics/metric.h"
+#include "onebit/tag/scheme.h"
+#include "onebit/tag/sentence.h"
+
+namespace onebit::tag {
+
+// The metrics of tags in a scheme, the one that decides by default first: f1, precision and recall of
+// entities together, forgiving ill-formed tags; "..._strict" without those; or the accuracy of plain
+// tags. "loss" is the mean over the words.
+std::span<const metrics::MetricName> metric_names(Scheme scheme);
+
+struct CountedLabel {
+  std::string label;  // the type of entities, or a tag
+  metrics::LabelCounts counts;
+};
+
+struct Scores {
+  Scheme scheme = Scheme::kPlain;
+  int64_t sentences = 0, words = 0;
+  std::vector<metrics::Metric> metrics;  // in the order of metric_names()
+  // Of labels that occur, truly or in predictions, by their bytes; strict ones only of entities.
+  std::vector<CountedLabel> by_label, by_label_strict;
+};
+
+// `outputs` are a model's for every word, [words, labels].
+struct Judged {
+  const Sentences& sentences;
+  std::span<const int32_t> targets;  // [words], of TagSet
+  const std::vector<std::string>& labels;
+  std::span<const float> outputs;
+};
+Scores score(const Judged& judged, Scheme scheme);
+
+// The same of tags that are known, without the loss: `predicted` has as many as each sentence has.
+Scores score_tags(const Sentences& sentences, std::span<const std::vector<std::string>> predicted,
+                  Scheme scheme);
+
+// Metrics; precision, recall and F1 of each label.
+std::string text_of(const Scores& scores);
+Json json_of(const Scores& scores);
+
+}  // namespace onebit::tag

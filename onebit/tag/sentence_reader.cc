@@ -1,0 +1,83 @@
+#include "onebit/tag/sentence_reader.h"
+
+#include "onebit/base/error.h"
+#include "onebit/tag/conll_reader.h"
+#include "onebit/tag/entities.h"
+#include "onebit/tag/json_reader.h"
+
+namespace onebit::tag {
+namespace {
+
+// Tags of entities only: others have no scheme to be written in.
+void rewrite(Sentences& sentences, Scheme scheme) {
+  if (scheme == Scheme::kPlain) return;
+  require(
+      find_scheme(sentences) != Scheme::kPlain,
+      "{}: its tags are not those of entities (O, B-, I-, E-, S- with a type), and the scheme is "
+      "{}; set it to none for plain tags",
+      sentences.source, name_of(scheme));
+  for (Sentence& sentence : sentences.all) {
+    std::vector<std::string> tags =
+        tags_of(entities_of(sentence.tags), sentence.words.size(), scheme);
+    for (size_t i = 0; i < tags.size(); ++i) {
+      sentences.rewritten += tags[i] == sentence.tags[i] ? 0 : 1;
+    }
+    sentence.tags = std::move(tags);
+  }
+}
+
+// A number is a column of files in columns.
+std::string key_of(const std::string& column) {
+  return column.find_first_not_of("0123456789") == std::string::npos ? "" : column;
+}
+
+}  // namespace
+
+FileFormat format_of(const Path& path) {
+  std::string name = path.filename().string();
+  for (const char* packed : {".gz", ".xz"}) {
+    if (name.ends_with(packed)) name.resize(name.size() - 3);
+  }
+  for (const char* ending : {".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2"}) {
+    if (name.ends_with(ending)) return FileFormat::kConll;
+  }
+  if (name.ends_with(".conllu")) return FileFormat::kConllu;
+  if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return FileFormat::kJsonLines;
+  fail(
+      "{}: its ending names no format: call it .conll, .conllu or .jsonl (.gz or .xz behind), or "
+      "give the format (--format, data.format)",
+      path.string());
+}
+
+std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayout& layout,
+                                               bool with_tags) {
+  const FileFormat format = layout.format ? *layout.format : format_of(path);
+  if (format == FileFormat::kJsonLines) {
+    return std::make_unique<JsonReader>(
+        path, JsonReader::Options{.tokens = key_of(layout.tokens),
+                                  .tags = key_of(layout.tags),
+                                  .text = layout.text,
+                                  .entities = layout.entities,
+                                  .scheme = layout.scheme.value_or(Scheme::kIob2),
+                                  .with_tags = with_tags,
+                                  .fix = layout.column_fix});
+  }
+  return std::make_unique<ConllReader>(
+      path, ConllReader::Options{.tokens = layout.tokens,
+                                 .tags = layout.tags,
+                                 .is_conllu = format == FileFormat::kConllu,
+                                 .with_tags = with_tags,
+                                 .fix = layout.column_fix});
+}
+
+Sentences read_sentences(const Path& path, const FileLayout& layout) {
+  const std::unique_ptr<SentenceReader> reader = open_sentences(path, layout, true);
+  Sentences sentences = {.source = reader->name(), .all = {}};
+  for (Sentence one; reader->next(one);) sentences.all.push_back(std::move(one));
+  sentences.widened = reader->widened();
+  require(sentences.words() > 0, "{}: holds no word", sentences.source);
+  if (layout.scheme) rewrite(sentences, *layout.scheme);
+  return sentences;
+}
+
+}  // namespace onebit::tag

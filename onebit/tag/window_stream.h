@@ -1,0 +1,50 @@
+// Batches of windows of sentences, packed without padding.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/data/batch.h"
+#include "onebit/data/step_dealer.h"
+#include "onebit/tag/encoded_sentences.h"
+
+namespace onebit::tag {
+
+struct TagBatch : data::PackedRows {
+  std::vector<int32_t> tagged_rows;  // [W] rows of the words that are predicted, ascending
+  std::vector<int32_t> tags;         // [W]; empty in prediction
+
+  void clear();
+  void reserve(const data::BatchBounds& bounds);
+};
+
+// Training: every window once an epoch, in another order each. Usable from any number of threads.
+class WindowStream {
+ public:
+  // Both must outlive it; `targets` [words] are those of TagSet. Error: fewer windows than ranks;
+  // `source` names the file.
+  WindowStream(const EncodedSentences& sentences, std::span<const int32_t> targets,
+               const data::DealOptions& options, const std::string& source);
+
+  uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
+  // Fills `batch` as data::StepDealer::deal() deals it.
+  void build(uint64_t first_sample, int64_t micro_step, TagBatch& batch) const;
+  data::BatchBounds bounds() const;
+
+ private:
+  const EncodedSentences& sentences_;
+  std::span<const int32_t> targets_;
+  data::StepDealer dealer_;
+  int64_t micro_batch_;
+};
+
+// Of any `windows` windows.
+data::BatchBounds bounds_of(const EncodedSentences& sentences, int64_t windows);
+
+// Prediction: fills `batch` with these windows, without tags.
+void build_batch(const EncodedSentences& sentences, std::span<const uint32_t> which,
+                 TagBatch& batch);
+
+}  // namespace onebit::tag

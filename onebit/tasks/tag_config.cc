@@ -1,0 +1,121 @@
+#include "onebit/tasks/tag_config.h"
+
+#include <algorithm>
+
+#include "onebit/tag/scores.h"
+#include "onebit/training/run_folder.h"
+
+namespace onebit::tasks {
+namespace {
+
+using tag::Scheme;
+
+void read_columns(Keys& section, tag::FileLayout& layout) {
+  using tag::FileFormat;
+  section.choice("format", layout.format,
+                 {{"auto", std::optional<FileFormat>()},
+                  {"conll", FileFormat::kConll},
+                  {"conllu", FileFormat::kConllu},
+                  {"jsonl", FileFormat::kJsonLines}},
+                 "of the files; auto: by their endings");
+  section.text("tokens", layout.tokens,
+               {"column of the words: its name, its number from 1 or a key of JSON lines",
+                "FORM, else the first; tokens or words"});
+  section.text("tags", layout.tags,
+               {"column of the tags", "UPOS, else the last; tags, ner_tags or labels"});
+  section.text("text", layout.text, "key of a text in JSON lines without words");
+  section.text("entities", layout.entities,
+               "key of the list of entities in it: start, end and label each");
+  layout.column_fix = "set data.tokens and data.tags";
+}
+
+void read_data(Keys section, TagConfig& config) {
+  read_columns(section, config.layout);
+  section.integer("max_sequence_length", config.max_sequence_length, at_least(4),
+                  "tokens of a sequence, special ones included; a longer sentence is several");
+  section.integer("stride", config.stride, at_least(1),
+                  {"tokens from a sequence of a long sentence to the next; they overlap",
+                   "half of max_sequence_length"});
+  section.number("epochs", config.epochs, above(0),
+                 "passes over the training file; instead of run.steps");
+  const bool has_steps = config.engine.run.steps > 0;
+  section.require(!has_steps || !section.has("epochs"), "epochs",
+                  "and run.steps are both given; keep one (--set data.epochs=null leaves it out)");
+  if (has_steps) section.leave_out("epochs");
+  section.integer("prediction_batch", config.prediction_batch, at_least(1),
+                  "sequences of one pass in evaluation");
+}
+
+std::vector<std::string> every_metric() {
+  std::vector<std::string> names;
+  for (const Scheme scheme : {Scheme::kIob2, Scheme::kPlain}) {
+    for (const metrics::MetricName& metric : tag::metric_names(scheme)) {
+      if (std::find(names.begin(), names.end(), metric.name) == names.end()) {
+        names.emplace_back(metric.name);
+      }
+    }
+  }
+  return names;
+}
+
+void read_tags(Keys section, TagConfig& config) {
+  section.choice("scheme", config.layout.scheme,
+                 {{"auto", std::optional<Scheme>()},
+                  {"none", Scheme::kPlain},
+                  {"iob1", Scheme::kIob1},
+                  {"iob2", Scheme::kIob2},
+                  {"iobes", Scheme::kIobes}},
+                 "how tags write entities; the tags of all files are rewritten in it. auto: as the "
+                 "training file has them; none: plain tags");
+  section.texts("labels", config.labels,
+                {"the tags, in the order of the model's outputs", "those of the training file"});
+  section.word(
+      "best_by", config.best_by, every_metric(),
+      {"the metric that decides which model is kept", "f1 of entities, accuracy of plain tags"});
+}
+
+}  // namespace
+
+int64_t stride_of(std::optional<int64_t> stride, int64_t max_sequence_length) {
+  return stride.value_or(max_sequence_length / 2);
+}
+
+TagConfig read_tag_recipe(Keys& recipe) {
+  require_task(recipe, kTagTask);
+  TagConfig config;
+  config.engine = engine::parse_engine_config(recipe);
+  config.model = read_classifier_model(
+      recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice"));
+  read_data(recipe.section("data", "which columns are read, and how long sequences may be"),
+            config);
+  read_tags(recipe.section("tag", "the tags, and what decides which model is best"), config);
+  return config;
+}
+
+TagConfig parse_tag_recipe(const Json& recipe, const std::string& place) {
+  Keys keys(recipe, place);
+  TagConfig config = read_tag_recipe(keys);
+  keys.check();
+  return config;
+}
+
+RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place) {
+  const TagConfig config = parse_tag_recipe(recipe, place);
+  const auto of_task = [config](const engine::BatchSizes&) -> Json {
+    return {{"scheme", config.layout.scheme ? tag::name_of(*config.layout.scheme) : "auto"},
+            {"epochs", config.engine.run.steps > 0 ? Json() : Json(config.epochs)},
+            {"max_sequence_length", config.max_sequence_length},
+            {"stride", stride_of(config.stride, config.max_sequence_length)}};
+  };
+  return {.engine = config.engine, .of_task = of_task};
+}
+
+std::optional<TagConfig> tag_config_of_run(const Path& model) {
+  const std::optional<training::StoredRecipe> stored = training::stored_recipe(model);
+  const bool is_ours =
+      stored && stored->recipe.is_object() && stored->recipe.value("task", Json()) == kTagTask;
+  if (!is_ours) return std::nullopt;
+  return parse_tag_recipe(stored->recipe, stored->place);
+}
+
+}  // namespace onebit::tasks

@@ -1,0 +1,52 @@
+// A recipe for tagging: the engine's keys (engine/config.h) and the sections `model`, `data`, `tag`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/engine/config.h"
+#include "onebit/tag/sentence_reader.h"
+#include "onebit/tasks/classifier_model.h"
+#include "onebit/tasks/task_list.h"
+#include "onebit/training/model_folder.h"
+
+namespace onebit::tasks {
+
+// The recipe's key "task".
+inline constexpr const char* kTagTask = "tag";
+
+// Prefixes of what tagging leaves of a checkpoint: the pooler, and heads of other tasks.
+inline const std::vector<std::string> kNotForTagging = {"bert.pooler.", "cls.", "qa_outputs."};
+
+struct TagConfig {
+  engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
+  ClassifierModel model;
+
+  tag::FileLayout layout;  // its scheme is the key tag.scheme
+  int64_t max_sequence_length = 128;
+  std::optional<int64_t> stride;  // absent: half of max_sequence_length
+  double epochs = 3;              // unless run.steps is given
+  int64_t prediction_batch = 32;
+
+  std::vector<std::string> labels;  // empty: those of the training file
+  std::string best_by;              // empty: the first of tag::metric_names()
+};
+
+// data.stride, or its default.
+int64_t stride_of(std::optional<int64_t> stride, int64_t max_sequence_length);
+
+// Lists the keys of a recipe.
+TagConfig read_tag_recipe(Keys& recipe);
+
+// Error: everything that is wrong, another task's recipe included.
+TagConfig parse_tag_recipe(const Json& recipe, const std::string& place);
+
+// What `onebit inspect` shows.
+RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place);
+
+// The recipe of the run or checkpoint that `model` names; empty where it is a model folder by
+// itself or of another task's run.
+std::optional<TagConfig> tag_config_of_run(const Path& model);
+
+}  // namespace onebit::tasks

@@ -1,0 +1,36 @@
+// Tagged sentences on which a tagger is evaluated during training.
+#pragma once
+
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/model/tagging_model.h"
+#include "onebit/tag/encoded_sentences.h"
+#include "onebit/tag/scores.h"
+#include "onebit/tasks/tag_config.h"
+#include "onebit/training/device_batch.h"
+
+namespace onebit::tasks {
+
+class TagDev {
+ public:
+  // `description` names the labels. Errors: those of tag::read_sentences() and TagSet.
+  TagDev(const Path& path, const TagConfig& config, const training::ModelDescription& description,
+         int threads);
+
+  const tag::Sentences& sentences() const { return sentences_; }
+  const tag::EncodedSentences& encoded() const { return encoded_; }
+  data::BatchBounds bounds() const;
+  // Equal on all ranks. Collective.
+  tag::Scores evaluate(Context& context, model::TaggingModel& model, tag::Scheme scheme,
+                       training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) const;
+
+ private:
+  std::vector<std::string> labels_;
+  int64_t batch_;
+  tag::Sentences sentences_;
+  std::vector<int32_t> targets_;
+  tag::EncodedSentences encoded_;
+};
+
+}  // namespace onebit::tasks

@@ -1,0 +1,122 @@
+#include "onebit/tasks/tag_prediction.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/data/length_sweep.h"
+#include "onebit/tag/window_stream.h"
+#include "onebit/tasks/gathered_items.h"
+#include "onebit/tasks/tag_config.h"
+
+namespace onebit::tasks {
+namespace {
+
+// Batches of a part of a file, which is sorted by length, and the words at which a part ends even so.
+constexpr int64_t kBatchesOfPart = 32;
+constexpr size_t kWordsOfPart = 100'000;
+
+training::ModelDescription describe(const Path& path, int64_t max_sequence_length) {
+  const Path folder = training::find_model_folder(path);
+  training::ModelDescription description = training::read_model_description(folder);
+  require(description.architecture == training::kTaggerArchitecture,
+          "{}: is a {}, which has no classifier for words; `onebit tag train --model {}` makes one "
+          "of it",
+          folder.string(), description.architecture, path.string());
+  require(max_sequence_length <= description.config.max_positions,
+          "a sequence length of {} was asked for, {} has {} positions", max_sequence_length,
+          folder.string(), description.config.max_positions);
+  return description;
+}
+
+std::vector<std::string> labels_of(const training::ClassifierDescription& classifier) {
+  if (!classifier.labels.empty()) return classifier.labels;
+  return {"LABEL_0", "LABEL_1"};
+}
+
+// Every word has a piece, so that a sequence has no more words than pieces.
+data::BatchBounds bounds_of(const TagPredictionOptions& options) {
+  return {.sequences = options.batch,
+          .rows = options.batch * options.max_sequence_length,
+          .tagged_rows = options.batch * options.max_sequence_length};
+}
+
+}  // namespace
+
+std::vector<float> predict_words(Context& context, model::TaggingModel& model,
+                                 const tag::EncodedSentences& sentences, int64_t batch,
+                                 training::DeviceBatchBuffer& buffer,
+                                 comm::Communicator& communicator) {
+  const auto outputs = static_cast<size_t>(model.outputs());
+  std::vector<float> all(static_cast<size_t>(sentences.words()) * outputs);
+  const auto values_of = [&](uint32_t item) {
+    const tag::Window& window = sentences.windows()[item];
+    return std::span(all).subspan(window.first_word * outputs, window.words.owned * outputs);
+  };
+  const data::LengthSweep sweep(sentences.lengths(), batch, communicator.world_size(),
+                                communicator.rank());
+  tag::TagBatch rows;
+  for (int64_t index = 0; index < sweep.batches(); ++index) {
+    tag::build_batch(sentences, sweep.items(index), rows);
+    const Tensor logits = model.predict(
+        context,
+        buffer.upload(context, rows, {{&model::DeviceBatch::tagged_rows, rows.tagged_rows}}));
+    const float* from = logits.data<float>();
+    for (const uint32_t item : sweep.items(index)) {
+      const std::span<float> to = values_of(item);
+      std::copy_n(from, to.size(), to.begin());
+      from += to.size();
+    }
+  }
+  gather_items(sweep, communicator, values_of);
+  return all;
+}
+
+TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options)
+    : context_(context),
+      options_(options),
+      description_(describe(path, options.max_sequence_length)),
+      labels_(labels_of(description_.classifier)),
+      model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
+      buffer_(context.device(), bounds_of(options)) {
+  table_.allocate(context.device(), DType::kF32);
+  training::load_values(table_, training::find_model_folder(path),
+                        {.may_lack = {}, .may_ignore = kNotForTagging});
+  model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
+}
+
+std::vector<float> TagPredictor::outputs(std::span<const tag::Sentence> sentences) {
+  const tag::EncodedSentences encoded(sentences, description_.vocabulary, description_.casing,
+                                      {.max_sequence_length = options_.max_sequence_length,
+                                       .stride = options_.stride,
+                                       .threads = context_.threads()});
+  split_ += encoded.split();
+  cut_words_ += encoded.cut_words();
+  const auto communicator = comm::make_single_rank();
+  return predict_words(context_, model_, encoded, options_.batch, buffer_, *communicator);
+}
+
+void TagPredictor::for_each_sentence(tag::SentenceReader& reader, const Add& add) {
+  std::vector<tag::Sentence> part;
+  for (bool is_last = false; !is_last;) {
+    part.clear();
+    size_t words = 0;
+    while (part.size() < static_cast<size_t>(kBatchesOfPart * options_.batch) &&
+           words < kWordsOfPart) {
+      tag::Sentence sentence;
+      is_last = !reader.next(sentence);
+      if (is_last) break;
+      words += sentence.words.size();
+      part.push_back(std::move(sentence));
+    }
+    const std::vector<float> all = outputs(part);
+    auto from = std::span<const float>(all);
+    for (const tag::Sentence& sentence : part) {
+      const size_t count = sentence.words.size() * labels_.size();
+      add(sentence, from.first(count));
+      from = from.subspan(count);
+    }
+  }
+}
+
+}  // namespace onebit::tasks

@@ -1,0 +1,62 @@
+// Outputs of a tagger for the words of sentences.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/model/tagging_model.h"
+#include "onebit/tag/encoded_sentences.h"
+#include "onebit/tag/sentence_reader.h"
+#include "onebit/training/device_batch.h"
+#include "onebit/training/model_folder.h"
+
+namespace onebit::tasks {
+
+// The logits of every word, f32 [words, outputs], on all ranks; the ranks share the work. The model
+// and `buffer` must be planned for `batch` of the longest sequences. Collective.
+std::vector<float> predict_words(Context& context, model::TaggingModel& model,
+                                 const tag::EncodedSentences& sentences, int64_t batch,
+                                 training::DeviceBatchBuffer& buffer,
+                                 comm::Communicator& communicator);
+
+struct TagPredictionOptions {
+  int64_t max_sequence_length = 128;
+  int64_t stride = 64;
+  int64_t batch = 32;
+};
+
+// A fine-tuned model from the disk, f32.
+class TagPredictor {
+ public:
+  // `path` as find_model_folder() takes it. Errors: a model of another kind; fewer positions than
+  // options.max_sequence_length.
+  TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options);
+
+  const std::vector<std::string>& labels() const { return labels_; }
+
+  // The logits, f32 [words, labels], one sentence's words after the other's.
+  std::vector<float> outputs(std::span<const tag::Sentence> sentences);
+  // Of the sentences so far: how many were several sequences, and words whose last pieces were left
+  // out.
+  int64_t split() const { return split_; }
+  int64_t cut_words() const { return cut_words_; }
+  // Reads the sentences of a file in parts that do not depend on its size, and calls add(sentence,
+  // outputs) for each, in order.
+  using Add = std::function<void(const tag::Sentence&, std::span<const float>)>;
+  void for_each_sentence(tag::SentenceReader& reader, const Add& add);
+
+ private:
+  Context& context_;
+  TagPredictionOptions options_;
+  training::ModelDescription description_;
+  std::vector<std::string> labels_;
+  params::Table table_;
+  model::TaggingModel model_;
+  training::DeviceBatchBuffer buffer_;
+  int64_t split_ = 0, cut_words_ = 0;
+};
+
+}  // namespace onebit::tasks

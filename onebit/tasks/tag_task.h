@@ -1,0 +1,85 @@
+// Fine-tuning on tagged sentences, from any BERT to an ordinary BertForTokenClassification folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/tasks/tag_config.h"
+#include "onebit/tasks/tag_dev.h"
+#include "onebit/training/session.h"
+
+namespace onebit::tasks {
+
+struct TagTrainingOptions : training::RunOptions {
+  Path model;  // as find_model_folder() takes it
+  Path train;
+  Path dev;  // evaluated at the end of each epoch and every run.evaluate_every steps; may be empty
+};
+
+class TagTask : public training::Task {
+ public:
+  // Reads the recipe, the model's description and the sentences, and encodes them with the context's
+  // threads.
+  TagTask(Context& context, const TagTrainingOptions& options, comm::Communicator& communicator);
+
+  std::string_view name() const override { return kTagTask; }
+  const engine::EngineConfig& config() const override { return config_.engine; }
+  const training::ModelDescription& description() const override { return description_; }
+
+  void declare(params::Table& table) override;
+  std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
+                                              const Json* saved) override;
+  data::BatchBounds evaluation_bounds() const override;
+  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
+  std::string fill(params::Table& table) override;
+  std::vector<std::string> resume(const Json& client_state, const std::string& place) override;
+
+  bool counts_items() const override { return true; }
+  training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
+                                  const training::StepItems& items,
+                                  const model::TrainingPass& pass) override;
+  training::StepMetrics metrics(const training::StepSums& step) const override;
+
+  training::EvaluationTimes evaluation_times() const override;
+  training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                comm::Communicator& communicator) override;
+  std::string describe(const std::vector<metrics::Metric>& record) const override;
+  training::KeptBy kept_by() const override { return kept_by_; }
+  void write_beside_model(const Path& folder) const override;
+
+  training::Rows data_rows() const override { return data_rows_; }
+  std::string sequences() const override;
+  std::vector<std::string> decisions() const override { return decisions_; }
+
+ private:
+  void choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger);
+  void open_train_data(int threads);
+  void choose_metric();
+  void open_dev_data(const Path& dev, int threads);
+  void report(const tag::Sentences& sentences, const tag::EncodedSentences& encoded);
+
+  Path model_folder_;
+  TagConfig config_;
+  training::ModelDescription description_;
+  bool keeps_head_ = false;  // the checkpoint's classifier is one of these labels
+  tag::Sentences sentences_;
+  tag::Scheme scheme_ = tag::Scheme::kPlain;  // of the labels
+  std::vector<int32_t> targets_;              // [words]
+  std::unique_ptr<tag::EncodedSentences> encoded_;
+  std::unique_ptr<TagDev> dev_;
+  training::KeptBy kept_by_;
+  tag::Scores scores_;  // of the last evaluation
+  std::unique_ptr<model::TaggingModel> model_;
+  training::Rows data_rows_;
+  std::vector<std::string> decisions_;
+};
+
+// Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)
+// as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints,
+// recipe.json. Every rank calls it with the same options. Errors, among others: those of the files
+// (conll_reader.h, json_reader.h, tag_set.h); `output` contains a run and resume was not asked for.
+training::RunSummary run_tag_training(Context& context, const TagTrainingOptions& options,
+                                      comm::Communicator& communicator);
+
+}  // namespace onebit::tasks

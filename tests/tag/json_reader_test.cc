@@ -1,0 +1,109 @@
+#include "onebit/tag/json_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+#include "tests/base/text_files.h"
+
+namespace onebit::tag {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Read {
+  std::vector<Sentence> all;
+  int64_t widened = 0;
+};
+
+Read read(const std::string& text, JsonReader::Options options = {}) {
+  const TextFiles files;
+  JsonReader reader(files.write("f.jsonl", text), std::move(options));
+  Read result;
+  for (Sentence one; reader.next(one);) result.all.push_back(one);
+  result.widened = reader.widened();
+  return result;
+}
+
+std::string error_of(const std::string& text, const JsonReader::Options& options = {}) {
+  return message_of([&] { read(text, options); });
+}
+
+std::vector<std::string> words_of(const Sentence& sentence) {
+  std::vector<std::string> words;
+  for (size_t i = 0; i < sentence.words.size(); ++i) words.emplace_back(sentence.word(i));
+  return words;
+}
+
+TEST(JsonReader, WordsAndTags) {
+  const Read found = read(
+      "{\"tokens\": [\"In\", \"New York\"], \"tags\": [\"O\", \"B-LOC\"]}\n\n"
+      "{\"tags\": [], \"tokens\": [], \"id\": 3}\n");
+  ASSERT_EQ(found.all.size(), 2u);
+  EXPECT_THAT(words_of(found.all[0]), ElementsAre("In", "New York"));
+  EXPECT_THAT(found.all[0].tags, ElementsAre("O", "B-LOC"));
+  EXPECT_TRUE(found.all[1].words.empty());
+  EXPECT_EQ(found.all[1].line, 3u);
+  // The keys that others use, and tags as numbers.
+  EXPECT_THAT(read("{\"words\": [\"a\"], \"ner_tags\": [3]}").all[0].tags, ElementsAre("3"));
+  EXPECT_THAT(read("{\"w\": [\"a\"], \"t\": [\"X\"]}", {.tokens = "w", .tags = "t"}).all[0].tags,
+              ElementsAre("X"));
+  EXPECT_THAT(read("{\"tokens\": [\"a\"]}", {.with_tags = false}).all[0].tags, IsEmpty());
+}
+
+TEST(JsonReader, EntitiesByTheirPlaces) {
+  // é is one character and two bytes.
+  const Read found = read(
+      "{\"text\": \"Hélène lives in New York.\", \"entities\": ["
+      "{\"start\": 16, \"end\": 24, \"label\": \"LOC\"}, [0, 6, \"PER\"]]}");
+  EXPECT_THAT(words_of(found.all[0]), ElementsAre("Hélène", "lives", "in", "New", "York", "."));
+  EXPECT_THAT(found.all[0].tags, ElementsAre("B-PER", "O", "O", "B-LOC", "I-LOC", "O"));
+  EXPECT_EQ(found.widened, 0);
+  EXPECT_THAT(
+      read("{\"text\": \"a b c\", \"entities\": [[0, 5, \"X\"]]}", {.scheme = Scheme::kIobes})
+          .all[0]
+          .tags,
+      ElementsAre("B-X", "I-X", "E-X"));
+  EXPECT_THAT(read("{\"t\": \"a\", \"spans\": []}", {.text = "t", .entities = "spans"}).all[0].tags,
+              ElementsAre("O"));
+  EXPECT_THAT(read("{\"text\": \" \", \"entities\": []}").all[0].words, IsEmpty());
+}
+
+TEST(JsonReader, APartOfAWordIsGivenAllOfIt) {
+  const Read found = read(
+      "{\"text\": \"the Berliners of Bonn\", \"entities\": [[4, 10, \"LOC\"], [16, 21, \"LOC\"]]}");
+  EXPECT_THAT(found.all[0].tags, ElementsAre("O", "B-LOC", "O", "B-LOC"));
+  EXPECT_EQ(found.widened, 1);  // white space around an entity is no part of a word
+}
+
+TEST(JsonReader, WhatIsWrongIsNamed) {
+  EXPECT_THAT(error_of("[1]"), HasSubstr("f.jsonl:1: is not a JSON object"));
+  EXPECT_THAT(error_of("{\"a\": 1, \"b\": 2}"), HasSubstr("it has a, b"));
+  EXPECT_THAT(error_of("{\"tokens\": [\"a\"]}"), HasSubstr("has no list of tags"));
+  EXPECT_THAT(error_of("{\"tokens\": [\"a\"], \"tags\": [\"X\", \"Y\"]}"),
+              HasSubstr("f.jsonl:1: has 1 words (`tokens`) and 2 tags (`tags`)"));
+  EXPECT_THAT(error_of("{\"tokens\": [\"a\", null], \"tags\": [\"X\", \"Y\"]}"),
+              HasSubstr("member 2 of `tokens` is null"));
+  EXPECT_THAT(error_of("{\"tokens\": [\"a\\tb\"], \"tags\": [\"X\"]}"), HasSubstr("a tab"));
+  EXPECT_THAT(error_of("{\"tokens\": [\"\"], \"tags\": [\"X\"]}"), HasSubstr("is empty"));
+  EXPECT_THAT(error_of("{\"tokens\": \"a\", \"tags\": [\"X\"]}"), HasSubstr("`tokens` is no list"));
+  const auto spans = [](const std::string& list) {
+    return error_of("{\"text\": \"New York is\", \"entities\": " + list + "}");
+  };
+  EXPECT_THAT(spans("[[0, 12, \"X\"]]"),
+              HasSubstr("is not inside the text, which has 11 characters"));
+  EXPECT_THAT(spans("[[3, 3, \"X\"]]"), HasSubstr("is not inside the text"));
+  EXPECT_THAT(spans("[[-1, 3, \"X\"]]"), HasSubstr("is not inside the text"));
+  EXPECT_THAT(spans("[[3, 4, \"X\"]]"), HasSubstr("holds no word"));
+  EXPECT_THAT(spans("[{\"start\": 0, \"end\": 3}]"), HasSubstr("\"label\""));
+  EXPECT_THAT(spans("[[0, 8, \"X\"], [4, 11, \"Y\"]]"),
+              HasSubstr("the entities X and Y share the word \"York\""));
+  EXPECT_THAT(error_of("{\"text\": \"a\"}"), HasSubstr("has no key `entities`; it has text"));
+  EXPECT_THAT(error_of("{\"text\": \"a\", \"entities\": []}\n{\"tokens\": []}"),
+              HasSubstr("f.jsonl:2: has no key `text`"));
+}
+
+}  // namespace
+}  // namespace onebit::tag

@@ -1,0 +1,77 @@
+#include "onebit/tag/scheme.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+
+namespace onebit::tag {
+namespace {
+
+using ::testing::HasSubstr;
+using Tags = std::vector<std::string>;
+
+Scheme found(const std::vector<Tags>& sentences) {
+  Sentences all = {.source = "train.conll", .all = {}};
+  for (const Tags& tags : sentences) all.all.push_back({.text = "", .tags = tags});
+  return find_scheme(all);
+}
+
+TEST(Scheme, PrefixAndType) {
+  const auto parts = [](std::string_view tag) {
+    const EntityTag one = entity_tag(tag);
+    return std::string(1, one.prefix) + " " + std::string(one.type);
+  };
+  EXPECT_EQ(parts("B-LOC"), "B LOC");
+  EXPECT_EQ(parts("I-MISC-x"), "I MISC-x");
+  EXPECT_EQ(parts("S"), "S _");
+  EXPECT_EQ(parts("O"), "O ");
+}
+
+TEST(Scheme, IsFoundInTheTags) {
+  EXPECT_EQ(found({{"B-LOC", "I-LOC", "O"}, {"B-PER"}}), Scheme::kIob2);
+  EXPECT_EQ(found({{"I-LOC", "I-LOC", "O"}, {"I-PER", "B-PER"}}), Scheme::kIob1);
+  EXPECT_EQ(found({{"O", "I-LOC", "I-PER"}}), Scheme::kIob1);
+  EXPECT_EQ(found({{"B-LOC", "E-LOC", "S-PER"}}), Scheme::kIobes);
+  EXPECT_EQ(found({{"S-LOC"}}), Scheme::kIobes);
+  EXPECT_EQ(found({{"B", "I", "O"}}), Scheme::kIob2);
+  // One entity that begins wrongly does not make IOB1 of a file.
+  EXPECT_EQ(found({{"B-LOC", "O", "I-PER", "O", "B-LOC"}}), Scheme::kIob2);
+}
+
+TEST(Scheme, OtherTagsArePlain) {
+  EXPECT_EQ(found({{"NN", "VBZ", "O"}}), Scheme::kPlain);
+  EXPECT_EQ(found({{"B-LOC", "NN"}}), Scheme::kPlain);
+  EXPECT_EQ(found({{"O", "O"}}), Scheme::kPlain);
+  EXPECT_EQ(found({{"B-"}}), Scheme::kPlain);
+  EXPECT_EQ(found({}), Scheme::kPlain);
+}
+
+TEST(Scheme, BilouIsRefusedWithTheWayOut) {
+  const std::string message = message_of([] { found({{"B-LOC", "L-LOC", "O", "U-PER"}}); });
+  EXPECT_THAT(message, HasSubstr("train.conll: its tags are those of BILOU"));
+  EXPECT_THAT(message, HasSubstr("E- for L-"));
+}
+
+TEST(Scheme, OfAModelsLabels) {
+  EXPECT_EQ(scheme_of_labels({"O", "B-LOC", "I-LOC", "B-PER"}), Scheme::kIob2);
+  EXPECT_EQ(scheme_of_labels({"O", "B-LOC", "I-LOC", "I-PER"}), Scheme::kIob1);
+  EXPECT_EQ(scheme_of_labels({"O", "I-LOC", "E-LOC", "B-LOC"}), Scheme::kIobes);
+  EXPECT_EQ(scheme_of_labels({"NOUN", "VERB"}), Scheme::kPlain);
+}
+
+TEST(Scheme, LabelsMustBelongToTheirs) {
+  EXPECT_NO_THROW(check_labels({"O", "B-LOC", "I-LOC"}, Scheme::kIob2, "tag.labels"));
+  EXPECT_NO_THROW(check_labels({"NN", "B-LOC"}, Scheme::kPlain, "tag.labels"));
+  EXPECT_THAT(message_of([] {
+                check_labels({"O", "E-LOC"}, Scheme::kIob2, "tag.labels");
+              }),
+              HasSubstr("tag.labels: the label \"E-LOC\" is none of iob2"));
+  EXPECT_THAT(message_of([] {
+                check_labels({"O", "NN"}, Scheme::kIobes, "tag.labels");
+              }),
+              HasSubstr("\"NN\""));
+}
+
+}  // namespace
+}  // namespace onebit::tag

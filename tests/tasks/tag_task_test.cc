@@ -1,0 +1,335 @@
+#include "onebit/tasks/tag_task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/base/json.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/formats/bert_config_file.h"
+#include "onebit/metrics/class_outputs.h"
+#include "onebit/model/pretraining_model.h"
+#include "onebit/tasks/tag_prediction.h"
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/tasks/metrics_lines.h"
+
+namespace onebit::tasks {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kRecipe = R"({
+  "task": "tag",
+  "train_batch_size": 8, "train_micro_batch_size_per_gpu": 2, "gradient_clipping": 1.0,
+  "optimizer": {"type": "OneBitAdam", "params": {"lr": 3e-3, "freeze_step": 6}},
+  "scheduler": {"type": "linear", "params": {"warmup_num_steps": 2}},
+  "data": {"max_sequence_length": 24, "prediction_batch": 3},
+  "tensorboard": {"enabled": true},
+  "run": {"steps": 12, "checkpoint_every": 5, "seed": 3}})";
+
+// Names of two words and of one, and words between them; the tag follows from the word.
+constexpr const char* kNames[][2] = {{"king", "PER"}, {"river", "LOC"}, {"mother", "PER"},
+                                     {"tree", "LOC"}, {"child", "PER"}, {"house", "LOC"}};
+
+class TagTest : public testing::Test {
+ protected:
+  TagTest() { write_model(folder_ / "bert"); }
+
+  // A pre-trained BERT that has learned nothing: with a pooler and pre-training heads.
+  static void write_model(const Path& path) {
+    training::ModelDescription description;
+    description.architecture = "BertForPreTraining";
+    description.vocabulary = std::make_shared<text::Vocabulary>(
+        text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
+    description.config = {.vocab_size = description.vocabulary->size(),
+                          .hidden_size = 32,
+                          .layers = 2,
+                          .heads = 2,
+                          .intermediate_size = 64,
+                          .max_positions = 128,
+                          .initializer_range = 0.1};
+    params::Table table;
+    const model::PreTrainingModel model(description.config, table);
+    table.allocate(Device{}, DType::kF32);
+    table.initialize(1);
+    std::filesystem::create_directories(path);
+    training::ValueSnapshot(table).write(path, description);
+  }
+
+  Path write(const std::string& name, const std::string& text) const {
+    write_file_atomically(folder_ / name, text);
+    return folder_ / name;
+  }
+  // Sentences of "the old NAME and NAME .", where "old NAME" is an entity of two words.
+  Path names_file(const std::string& name = "names.conll", int count = 24) const {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      const auto& first = kNames[i % 6];
+      const auto& second = kNames[(i / 6 + i) % 6];
+      text += fmt::format("the O\nold B-{}\n{} I-{}\nand O\n{} B-{}\n", first[1], first[0],
+                          first[1], second[0], second[1]);
+      text += i % 2 == 0 ? ". O\n\n" : "\n";
+    }
+    return write(name, text);
+  }
+
+  TagTrainingOptions options(const std::string& name) const {
+    TagTrainingOptions options;
+    options.recipe = parse_json(kRecipe, "recipe");
+    options.recipe_place = "recipe";
+    options.model = folder_ / "bert";
+    options.train = names_file();
+    options.dev = options.train;
+    options.output = folder_ / name;
+    options.quiet = true;
+    return options;
+  }
+  static void learn_by_heart(TagTrainingOptions& options, int64_t steps = 80) {
+    options.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+    options.recipe["run"] = {{"steps", steps}, {"seed", 3}};
+    options.recipe["model"] = {{"hidden_dropout_prob", 0}, {"attention_probs_dropout_prob", 0}};
+  }
+
+  static training::RunSummary train(const TagTrainingOptions& options, int world = 1) {
+    training::RunSummary summary;
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      Context context = Context::cpu(1);
+      const training::RunSummary mine = run_tag_training(context, options, communicator);
+      if (communicator.rank() == 0) summary = mine;
+    });
+    return summary;
+  }
+  static double best(const training::RunSummary& summary, const char* metric) {
+    return summary.best ? metrics::value_of(summary.best->record, metric) : -1;
+  }
+  std::string error_of(const std::function<void(TagTrainingOptions&)>& change) const {
+    TagTrainingOptions bad = options("bad");
+    change(bad);
+    return message_of([&] { train(bad); });
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
+  TagTrainingOptions given = options("run");
+  learn_by_heart(given);
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(best(summary, "f1"), 1);
+  EXPECT_EQ(best(summary, "f1_strict"), 1);
+  EXPECT_EQ(best(summary, "words"), 24 * 5 + 12);
+  const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
+  EXPECT_EQ(config.architecture, "BertForTokenClassification");
+  EXPECT_THAT(config.labels, ElementsAre("O", "B-LOC", "B-PER", "I-LOC", "I-PER"));
+  EXPECT_EQ(config.problem_type, "");
+  const Json scores = read_json(given.output / "scores.json");
+  EXPECT_EQ(scores.at("scheme"), "iob2");
+  EXPECT_EQ(scores.at("by_label")[0].at("label"), "LOC");
+
+  Context context = Context::cpu(2);
+  TagPredictor predictor(context, given.output,
+                         {.max_sequence_length = 24, .stride = 12, .batch = 2});
+  const tag::Sentences sentences = tag::read_sentences(given.train, {});
+  const std::vector<float> all = predictor.outputs(sentences.all);
+  // The same in parts of a file, in its order.
+  const auto reader = tag::open_sentences(given.train, {}, false);
+  std::vector<float> streamed;
+  size_t index = 0;
+  predictor.for_each_sentence(
+      *reader, [&](const tag::Sentence& one, std::span<const float> outputs) {
+        EXPECT_EQ(one.text, sentences.all[index].text);
+        const std::vector<std::string>& labels = predictor.labels();
+        for (size_t word = 0; word < one.words.size(); ++word) {
+          const auto of_word = outputs.subspan(word * labels.size(), labels.size());
+          EXPECT_EQ(labels[static_cast<size_t>(metrics::best_class(of_word))],
+                    sentences.all[index].tags[word]);
+        }
+        streamed.insert(streamed.end(), outputs.begin(), outputs.end());
+        ++index;
+      });
+  EXPECT_EQ(index, 24u);
+  EXPECT_EQ(streamed, all);
+}
+
+TEST_F(TagTest, LearnsPlainTags) {
+  TagTrainingOptions given = options("run");
+  learn_by_heart(given);
+  std::string text;
+  for (int i = 0; i < 24; ++i)
+    text += fmt::format("the DET\n{} NOUN\nis VERB\n\n", kNames[i % 6][0]);
+  given.train = given.dev = write("pos.conll", text);
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(best(summary, "accuracy"), 1);
+  EXPECT_EQ(read_json(given.output / "scores.json").at("scheme"), "none");
+}
+
+TEST_F(TagTest, EntitiesByTheirPlacesAreWrittenInTheScheme) {
+  TagTrainingOptions given = options("run");
+  learn_by_heart(given);
+  given.recipe["tag"] = {{"scheme", "iobes"}};
+  std::string text;
+  for (int i = 0; i < 24; ++i) {
+    const auto& [name, type] = kNames[i % 6];
+    const std::string sentence = fmt::format("the old {} and so on", name);
+    text += fmt::format("{{\"text\": \"{}\", \"entities\": [[4, {}, \"{}\"]]}}\n", sentence,
+                        8 + std::string_view(name).size(), type);
+  }
+  given.train = given.dev = write("names.jsonl", text);
+  EXPECT_EQ(best(train(given), "f1"), 1);
+  EXPECT_THAT(formats::read_bert_config(given.output / "config.json").labels,
+              ElementsAre("O", "B-LOC", "B-PER", "E-LOC", "E-PER"));
+}
+
+// In windows of eight tokens a sentence of forty words is a dozen sequences; every word is learned
+// and judged.
+TEST_F(TagTest, LongSentencesAreLearnedInSeveralSequences) {
+  TagTrainingOptions given = options("run");
+  learn_by_heart(given, 120);
+  given.recipe["data"] = {{"max_sequence_length", 10}, {"stride", 4}};
+  std::string text;
+  for (int i = 0; i < 12; ++i) {
+    for (int word = 0; word < 20; ++word) {
+      const auto& [name, type] = kNames[(i + word * word) % 6];
+      text += fmt::format("the O\n{} B-{}\n", name, type);
+    }
+    text += "\n";
+  }
+  given.train = given.dev = write("long.conll", text);
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(best(summary, "words"), 12 * 40);
+  EXPECT_EQ(best(summary, "accuracy"), 1);
+  const Json state = read_json(given.output / "global_step120/state.json").at("client_state");
+  EXPECT_GT(state.at("sequences").get<int64_t>(), 12 * 6);
+}
+
+TEST_F(TagTest, ResumesBitForBit) {
+  for (const int world : {1, 2}) {
+    const std::string whole = "whole" + std::to_string(world);
+    const std::string broken = "broken" + std::to_string(world);
+    const training::RunSummary unbroken = train(options(whole), world);
+    TagTrainingOptions first = options(broken);
+    first.recipe["scheduler"]["params"]["total_num_steps"] = 12;
+    first.recipe["run"]["steps"] = 9;  // checkpoints at 5 and 9, in the compressed phase
+    train(first, world);
+    TagTrainingOptions rest = options(broken);
+    rest.resume = true;
+    const training::RunSummary resumed = train(rest, world);
+    EXPECT_EQ(losses_in(folder_ / broken), losses_in(folder_ / whole)) << world << " ranks";
+    EXPECT_EQ(resumed.samples, unbroken.samples);
+    const char* values = "global_step12/model/model.safetensors";
+    EXPECT_TRUE(read_file(folder_ / broken / values) == read_file(folder_ / whole / values));
+  }
+}
+
+// Micro-batches of sentences of other lengths hold other numbers of words: the loss is a mean over
+// all words of the step all the same.
+TEST_F(TagTest, TwoRanksSeeWhatOneRankSees) {
+  TagTrainingOptions one = options("one"), two = options("two"), whole = options("whole");
+  for (TagTrainingOptions* given : {&one, &two, &whole}) learn_by_heart(*given, 12);
+  whole.recipe["train_micro_batch_size_per_gpu"] = 8;
+  train(one, 1);
+  train(two, 2);
+  train(whole, 1);
+  const auto first = losses_in(folder_ / "one");
+  ASSERT_EQ(first.size(), 12u);
+  for (const char* other : {"two", "whole"}) {
+    const auto second = losses_in(folder_ / other);
+    ASSERT_EQ(second.size(), 12u);
+    for (size_t step = 0; step < first.size(); ++step) {
+      EXPECT_NEAR(first[step], second[step], 1e-4) << other << " " << step;
+    }
+    const Json dev = read_json(folder_ / "one/scores.json").at("metrics");
+    const Json its = read_json(folder_ / other / "scores.json").at("metrics");
+    EXPECT_NEAR(dev.at("loss").get<double>(), its.at("loss").get<double>(), 1e-4);
+  }
+}
+
+TEST_F(TagTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
+  TagTrainingOptions given = options("run");
+  given.dev.clear();
+  given.recipe["run"].erase("steps");
+  given.recipe["data"]["epochs"] = 2;
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(summary.steps, (2 * 24 + 7) / 8);
+  EXPECT_FALSE(summary.best.has_value());
+  Context context = Context::cpu(1);
+  EXPECT_NO_THROW(TagPredictor(context, given.output, {}));
+}
+
+TEST_F(TagTest, TheResolvedRecipeIsTheSameRun) {
+  TagTrainingOptions given = options("run");
+  given.recipe["tag"] = {{"best_by", "f1_strict"}, {"scheme", "iob2"}};
+  train(given);
+  TagTrainingOptions again = given;
+  again.output = folder_ / "again";
+  again.recipe = read_json(given.output / "recipe.resolved.json");
+  train(again);
+  EXPECT_EQ(losses_in(again.output), losses_in(given.output));
+  EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe);
+  const auto stored = tag_config_of_run(given.output);
+  ASSERT_TRUE(stored.has_value());
+  EXPECT_EQ(stored->layout.scheme, tag::Scheme::kIob2);
+  EXPECT_FALSE(tag_config_of_run(folder_ / "bert").has_value());
+}
+
+TEST_F(TagTest, AClassifierOfTheSameTagsIsTrainedOn) {
+  TagTrainingOptions given = options("run");
+  learn_by_heart(given, 60);
+  train(given);
+  TagTrainingOptions again = options("again");
+  learn_by_heart(again, 1);
+  again.model = given.output;
+  train(again);
+  EXPECT_LT(losses_in(again.output)[0], 0.5 * losses_in(given.output)[0]);
+  // Of other tags the head is new.
+  TagTrainingOptions other = options("other");
+  learn_by_heart(other, 1);
+  other.model = given.output;
+  other.recipe["tag"] = {{"scheme", "iobes"}};
+  train(other);
+  EXPECT_EQ(formats::read_bert_config(other.output / "config.json").labels.size(), 7u);
+}
+
+TEST_F(TagTest, WhatIsWrongIsNamed) {
+  const auto with = [&](const char* section, const char* key, const Json& value) {
+    return error_of([&](TagTrainingOptions& bad) { bad.recipe[section][key] = value; });
+  };
+  EXPECT_THAT(with("tag", "best_by", "f2"), HasSubstr("best_by"));
+  EXPECT_THAT(with("tag", "labels", Json({"O", "O"})), HasSubstr("names \"O\" twice"));
+  EXPECT_THAT(with("tag", "labels", Json({"O"})), HasSubstr("names one label"));
+  EXPECT_THAT(with("tag", "labels", Json({"O", "NN"})), HasSubstr("is none of iob2"));
+  EXPECT_THAT(with("tag", "labels", Json({"O", "B-LOC"})),
+              HasSubstr("names.conll:1, word 2 (old): the tag \"B-PER\" is none of the model's"));
+  EXPECT_THAT(with("data", "max_sequence_length", 200), HasSubstr("the model has 128 positions"));
+  EXPECT_THAT(with("data", "epochs", 2), HasSubstr("run.steps are both given"));
+  EXPECT_THAT(with("data", "tags", "3"), HasSubstr("there is no column 3 for the tags"));
+  EXPECT_THAT(error_of([&](TagTrainingOptions& bad) { bad.recipe["task"] = "classify"; }),
+              HasSubstr("onebit classify train"));
+  const std::string plain = error_of([&](TagTrainingOptions& bad) {
+    bad.train = bad.dev = write("pos.conll", "a NN\nb VB\n");
+    bad.recipe["tag"]["best_by"] = "f1";
+  });
+  EXPECT_THAT(plain, HasSubstr("`tag.best_by` is f1, which a file of plain tags does not have"));
+  const std::string dev =
+      error_of([&](TagTrainingOptions& bad) { bad.dev = write("dev.conll", "king S-PER\n"); });
+  EXPECT_THAT(dev, HasSubstr("dev.conll:1, word 1 (king): the tag \"S-PER\" is none"));
+  EXPECT_THAT(dev, HasSubstr("tag.scheme"));
+}
+
+TEST_F(TagTest, AResumeWithOtherDataIsRefusedOrNamed) {
+  train(options("run"));
+  TagTrainingOptions other = options("run");
+  other.resume = true;
+  other.train = names_file("more.conll", 30);
+  EXPECT_THAT(message_of([&] { train(other); }), HasSubstr("other training data"));
+}
+
+TEST_F(TagTest, OnlyATaggerPredicts) {
+  Context context = Context::cpu(1);
+  EXPECT_THAT(message_of([&] { TagPredictor(context, folder_ / "bert", {}); }),
+              HasSubstr("is a BertForPreTraining, which has no classifier for words"));
+}
+
+}  // namespace
+}  // namespace onebit::tasks
