@@ -144,6 +144,9 @@ void accept_without_effect(Keys& recipe) {
       {"steps_per_print", "the progress line is drawn by the clock"},
       {"wall_clock_breakdown", "the time of each part is always in metrics.jsonl"},
       {"activation_checkpointing", "use the model section's memory options"},
+      {"sparse_attention",
+       "attention is dense; DeepSpeed's scripts too read it with --deepspeed_sparse_attention "
+       "only"},
   };
   for (const auto& [key, reason] : keys) recipe.without_effect(key, reason);
 }
@@ -158,10 +161,12 @@ void refuse_unsupported(Keys& recipe) {
   recipe.off("amp", "use fp16 or bf16");
   for (const char* monitor : {"wandb", "comet", "csv_monitor"}) recipe.off(monitor, metrics);
   recipe.off("flops_profiler", "the time of each part of a step is in metrics.jsonl");
-  recipe.off("progressive_layer_drop", "every layer is trained in every step");
+  recipe.off("progressive_layer_drop",
+             "every layer computes in every step here: a run with it would be another one; turn it "
+             "off to train all layers");
   Keys checkpoint = recipe.section("checkpoint", "DeepSpeed's checkpoints");
-  checkpoint.accepted("tag_validation", "validation is always as strict as \"Fail\"");
-  checkpoint.accepted("parallel_write", "ranks always write in parallel");
+  checkpoint.without_effect("tag_validation", "validation is always as strict as \"Fail\"");
+  checkpoint.without_effect("parallel_write", "ranks always write in parallel");
   checkpoint.fixed("use_node_local_storage", false,
                    "a checkpoint is one folder that all ranks see: name a shared --output");
   checkpoint.fixed("load_universal", false,
@@ -196,7 +201,7 @@ EngineConfig parse_engine_config(Keys& recipe) {
   recipe.number("gradient_clipping", config.gradient_clipping, at_least(0),
                 "the largest norm of the gradient averaged over ranks; 0: no clipping");
   read_precision(recipe, config);
-  const Keys optimizer = recipe.section("optimizer", "what makes an update of gradients");
+  Keys optimizer = recipe.section("optimizer", "what makes an update of gradients");
   recipe.need("optimizer", R"(give {"type": "AdamW", "params": ...})");
   config.optimizer = optim::read_optimizer(optimizer);
   const Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
@@ -209,9 +214,13 @@ EngineConfig parse_engine_config(Keys& recipe) {
   refuse_unsupported(recipe);
   recipe.accepted("comment", "for the reader");
   recipe.accepted("$schema", "what an editor checks the recipe with (`onebit recipe schema`)");
+  const bool is_long = config.run.steps > 0;
+  if (config.optimizer && is_long) {
+    const std::string conflict = config.optimizer->conflict_with({.total_steps = config.run.steps});
+    optimizer.require(conflict.empty(), "params", "{}", conflict);
+  }
   // Read here for its errors, and once more by the engine, which knows the length of the run.
   const double rate = config.optimizer ? config.optimizer->learning_rate() : 0;
-  const bool is_long = config.run.steps > 0;
   optim::make_schedule(scheduler, rate, is_long ? std::optional(config.run.steps) : std::nullopt);
   config.notices = recipe.notices();
   config.recipe = recipe;

@@ -47,8 +47,10 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
   for (const std::string& warning : scheduler.warnings()) log_warning("{}", warning);
   resolved_scheduler_ = scheduler.resolved();
   optimizer_communicator_ = communicator.duplicate();
-  optimizer_ =
-      config.optimizer->make(table, *optimizer_communicator_, config.run_facts(*schedule_));
+  const optim::RunFacts run = config.run_facts(*schedule_);
+  const std::string conflict = config.optimizer->conflict_with(run);
+  require(conflict.empty(), "{}: key `optimizer.params` {}", config.place, conflict);
+  optimizer_ = config.optimizer->make(table, *optimizer_communicator_, run);
   const bool early = config.why_compressed_buckets_wait().empty();
   const auto buckets = optimizer_->limited_buckets();
   if (early && config.gradient_clipping > 0 && buckets) clipper_.follow_buckets(*buckets);

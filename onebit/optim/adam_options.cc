@@ -30,8 +30,8 @@ AdamOptions read_adam_options(Keys& params) {
   AdamOptions options = read_moment_options(params);
   params.boolean("adam_w_mode", options.decoupled_decay,
                  "decoupled weight decay; false adds weight_decay * value to gradients");
-  params.accepted("torch_adam", "chooses a kernel in DeepSpeed; here there is one");
-  params.accepted("set_grad_none", "how PyTorch clears gradients; here they have one buffer");
+  params.without_effect("torch_adam", "chooses a kernel in DeepSpeed; here there is one");
+  params.without_effect("set_grad_none", "how PyTorch clears gradients; here they have one buffer");
   return options;
 }
 

@@ -126,7 +126,7 @@ std::shared_ptr<const OptimizerRecipe> read_onebit_lamb(Keys& params) {
   options.onebit.freeze = read_freeze_options(params);
   options.onebit.exchange = read_exchange_options(params);
   for (const char* key : {"coeff_beta", "factor_max", "factor_min", "factor_threshold"}) {
-    params.accepted(key, "corrects DeepSpeed's frozen trust ratios; here they are exact");
+    params.without_effect(key, "corrects DeepSpeed's frozen trust ratios; here they are exact");
   }
   return onebit_lamb_recipe(options);
 }

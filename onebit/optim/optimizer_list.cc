@@ -39,7 +39,7 @@ std::shared_ptr<const OptimizerRecipe> read_optimizer(Keys section) {
   std::shared_ptr<const OptimizerRecipe> recipe;
   section.kinds(kinds, "the optimizer, in any case of letters",
                 [&](size_t kind, Keys& params) { recipe = kOptimizers[kind].read(params); });
-  section.accepted("legacy_fusion", "a choice of DeepSpeed's kernels");
+  section.without_effect("legacy_fusion", "a choice of DeepSpeed's kernels");
   return recipe;
 }
 

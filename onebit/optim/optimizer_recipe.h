@@ -69,6 +69,10 @@ class OptimizerRecipe {
     return {};
   }
 
+  // Says what does not fit a run of this length, as the end of a sentence about optimizer.params;
+  // empty: nothing.
+  virtual std::string conflict_with(const RunFacts&) const { return {}; }
+
   // If the exchange is compressed after a warm-up, the earliest last update of the warm-up. Empty:
   // the optimizer never compresses.
   virtual std::optional<int64_t> last_dense_update(const RunFacts&) const { return std::nullopt; }

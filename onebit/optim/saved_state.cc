@@ -28,7 +28,7 @@ void check_state_name(const params::StateReader& reader, const std::string& name
   require(saved.is_string(), "the checkpoint holds no optimizer state");
   require(saved.get<std::string>() == name,
           "the checkpoint holds the state of the optimizer {}, the recipe asks for {}: resume with "
-          "the same optimizer.type, or start from the model alone",
+          "the same optimizer.type, or start a new run from its model (--initialize-from)",
           saved.get<std::string>(), name);
 }
 

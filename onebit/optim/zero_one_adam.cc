@@ -22,6 +22,11 @@ OneBitAdamOptions with_freeze(const ZeroOneAdamOptions& options) {
   return result;
 }
 
+ZeroOneOptions ending_with(const RunFacts& run, ZeroOneOptions schedule) {
+  schedule.last_update = run.total_steps;
+  return schedule;
+}
+
 class ZeroOneAdamRecipe : public OptimizerRecipe {
  public:
   explicit ZeroOneAdamRecipe(const ZeroOneAdamOptions& options) : options_(options) {}
@@ -50,15 +55,31 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
                                                         int world_size) const override {
     if (world_size == 1) return {{"updates", "nothing to send on one rank"}};
-    const ZeroOneCounts counts = count_exchanges(options_.schedule, run.total_steps);
+    const ZeroOneCounts counts =
+        count_exchanges(ending_with(run, options_.schedule), run.total_steps);
     return {
         {"updates", fmt::format("of {}, {} average gradients, {} exchange one bit an element, {} "
                                 "nothing",
                                 run.total_steps, counts.dense, counts.one_bit, counts.nothing)}};
   }
+  std::string conflict_with(const RunFacts& run) const override {
+    const ZeroOneOptions& schedule = options_.schedule;
+    const int64_t local = run.total_steps - schedule.variance_freeze;
+    if (local <= 0) return {};
+    const int64_t interval = longest_interval(schedule, run.total_steps);
+    if (interval <= local) return {};
+    return fmt::format(
+        "makes the interval between synchronizations grow to {} updates, and only {} of the run's "
+        "{} come after var_freeze_step ({}): the ranks would not exchange again before the last "
+        "one; lower local_step_clipper ({}) or raise local_step_scaler ({})",
+        interval, local, run.total_steps, schedule.variance_freeze, schedule.local_limit,
+        schedule.local_scaler);
+  }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(with_freeze(options_).freeze, run);
   }
+  // Local updates are Adam's too, each of a rank's own gradients.
+  const AdamOptions* followed_adam() const override { return &options_.onebit.adam; }
   TransportRequest transport_request() const override { return options_.onebit.exchange.transport; }
 
  private:
@@ -76,7 +97,7 @@ ZeroOneAdam::ZeroOneAdam(const ZeroOneAdamOptions& options, const params::Table&
                          comm::Communicator& communicator, const RunFacts& run)
     : OneBitAdam(with_freeze(options), table, communicator, run),
       beta2_(options.onebit.adam.beta2),
-      schedule_(options.schedule) {
+      schedule_(ending_with(run, options.schedule)) {
   if (alone()) return;
   sum_ = Tensor::zeros(table.device(), DType::kF32, {table.size_elements()});
   common_ = Tensor::zeros(table.device(), DType::kF32, sum_.shape());
@@ -110,6 +131,17 @@ OneBitAdam::UpdatePlan ZeroOneAdam::plan() const {
       return plan;
   }
   return plan;
+}
+
+void ZeroOneAdam::begin_step(Context& computing, params::Table& table, const StepInput& input) {
+  const UpdatePlan next = plan();
+  // What the owners still owe was to move values for as many updates as they sent then.
+  if (!alone() && next.exchanges && next.updates != last_exchanged_) {
+    exchange().scale_server_residual(static_cast<double>(last_exchanged_) /
+                                     static_cast<double>(next.updates));
+    last_exchanged_ = next.updates;
+  }
+  OneBitAdam::begin_step(computing, table, input);
 }
 
 StepReport ZeroOneAdam::step(Context& context, params::Table& table, const StepInput& input) {
@@ -169,13 +201,6 @@ void ZeroOneAdam::synchronize(Context& context, params::Table& table, const Step
   StepInput whole = input;
   whole.learning_rate = rate_sum;
   OneBitAdam::apply(context, table, whole);
-  // What the owners still owe was to move values for as many updates as they sent then.
-  const int64_t exchanged = local_updates_ + 1;
-  if (!alone() && exchanged != last_exchanged_) {
-    exchange().scale_server_residual(static_cast<double>(last_exchanged_) /
-                                     static_cast<double>(exchanged));
-  }
-  last_exchanged_ = exchanged;
   local_updates_ = 0;
   rate_sum_ = 0;
 }

@@ -32,6 +32,7 @@ class ZeroOneAdam final : public OneBitAdam {
   ZeroOneAdam(const ZeroOneAdamOptions& options, const params::Table& table,
               comm::Communicator& communicator, const RunFacts& run);
 
+  void begin_step(Context&, params::Table&, const StepInput&) override;
   StepReport step(Context&, params::Table&, const StepInput&) override;
   void show_common_values(Context&, params::Table&) override;
   void restore_own_values(Context&, params::Table&) override;

@@ -1,10 +1,15 @@
 #include "onebit/optim/zero_one_schedule.h"
 
-#include <algorithm>
-
 #include "onebit/base/json.h"
 
 namespace onebit::optim {
+namespace {
+
+int64_t doubled(int64_t interval, int64_t limit) {
+  return interval <= limit / 2 ? 2 * interval : limit;
+}
+
+}  // namespace
 
 ZeroOneSchedule::Kind ZeroOneSchedule::next() const {
   const int64_t update = updates_ + 1;
@@ -12,7 +17,8 @@ ZeroOneSchedule::Kind ZeroOneSchedule::next() const {
     if (variance_interval_ == 1) return Kind::kDense;
     return update % variance_interval_ == 0 ? Kind::kRefresh : Kind::kOneBit;
   }
-  return update % local_interval_ == 0 ? Kind::kSynchronize : Kind::kLocal;
+  const bool exchanges = update % local_interval_ == 0 || update == options_.last_update;
+  return exchanges ? Kind::kSynchronize : Kind::kLocal;
 }
 
 void ZeroOneSchedule::advance() {
@@ -25,7 +31,7 @@ void ZeroOneSchedule::advance() {
   } else if (kind == Kind::kSynchronize || kind == Kind::kLocal) {
     if (++updates_in_interval_ < options_.local_scaler) return;
     updates_in_interval_ = 0;
-    local_interval_ = std::min(options_.local_limit, 2 * local_interval_);
+    local_interval_ = doubled(local_interval_, options_.local_limit);
   }
 }
 
@@ -57,6 +63,16 @@ ZeroOneCounts count_exchanges(const ZeroOneOptions& options, int64_t updates) {
     schedule.advance();
   }
   return counts;
+}
+
+int64_t longest_interval(const ZeroOneOptions& options, int64_t updates) {
+  const int64_t before_last = updates - options.variance_freeze - 1;
+  int64_t interval = 1;
+  for (int64_t times = before_last / options.local_scaler;
+       times > 0 && interval < options.local_limit; --times) {
+    interval = doubled(interval, options.local_limit);
+  }
+  return interval;
 }
 
 }  // namespace onebit::optim

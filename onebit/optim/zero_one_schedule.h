@@ -5,7 +5,8 @@
 // those do whose number is a multiple of the variance interval; it begins at 1 and doubles after
 // every `variance_scaler` of them; the others exchange one bit an element. After `variance_freeze`
 // an update exchanges one bit if its number is a multiple of the local interval, else none: that
-// interval begins at 1 and doubles after every `local_scaler` updates, up to `local_limit`.
+// interval begins at 1 and doubles after every `local_scaler` updates, up to `local_limit`. The last
+// update of the run exchanges in any case, since the run's model is that of the last exchange.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@ namespace onebit::optim {
 struct ZeroOneOptions {
   int64_t variance_freeze = 100000, variance_scaler = 16;
   int64_t local_scaler = 32678, local_limit = 16;
+  int64_t last_update = 0;  // of the run; 0: not known
 };
 
 class ZeroOneSchedule {
@@ -54,5 +56,8 @@ struct ZeroOneCounts {
   int64_t nothing = 0;  // neither
 };
 ZeroOneCounts count_exchanges(const ZeroOneOptions& options, int64_t updates);
+
+// The local interval of the last of `updates`, the longest of them.
+int64_t longest_interval(const ZeroOneOptions& options, int64_t updates);
 
 }  // namespace onebit::optim

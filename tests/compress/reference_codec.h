@@ -95,9 +95,9 @@ class AllReduce {
         momentum(server) {}
 
   // values[r]: rank r's input. Returns what every rank ends with. With beta > 0 the owner sends a
-  // momentum.
+  // momentum; of several updates, whose sum the values are, the mean of the momenta after each.
   std::vector<float> run(const std::vector<std::vector<float>>& values,
-                         const std::vector<uint8_t>& still, float beta = 0) {
+                         const std::vector<uint8_t>& still, float beta = 0, int updates = 1) {
     std::vector<float> result;
     const auto elements = static_cast<int64_t>(server.size());
     for (int64_t first = 0; first < elements; first += kBlockElements) {
@@ -117,13 +117,11 @@ class AllReduce {
       }
       const float share = 1.0f / static_cast<float>(worker.size());
       for (size_t i = 0; i < count; ++i) {
-        float& m = momentum[begin + i];
-        const float before = m;
-        if (still.empty() || !is_still(still, first + static_cast<int64_t>(i))) {
-          m = beta * m + static_cast<float>(1 - double{beta}) * (sum[i] * share);
-        }
-        const float ahead = m + 0.145f * (m - before);
-        sum[i] = (beta > 0 ? ahead : sum[i] * share) + server[begin + i];
+        const bool held = is_still(still, first + static_cast<int64_t>(i));
+        const float average = sum[i] * share;
+        const float ahead =
+            held ? momentum[begin + i] : send_momentum(begin + i, average, beta, updates);
+        sum[i] = (beta > 0 ? ahead : average) + server[begin + i];
       }
       const Block block = compress(sum, still, first);
       std::ranges::copy(block.residual, server.begin() + first);
@@ -135,6 +133,24 @@ class AllReduce {
   std::vector<std::vector<float>> worker;  // residuals [ranks][elements]
   std::vector<float> server;               // residual [elements], whoever owns it
   std::vector<float> momentum;             // [elements], whoever owns it
+
+ private:
+  // Moves one momentum and returns what its owner sends of it.
+  float send_momentum(size_t element, float average, float beta, int updates) {
+    float& m = momentum[element];
+    const float before = m;
+    if (updates == 1) {
+      m = beta * m + static_cast<float>(1 - double{beta}) * average;
+      return m + 0.145f * (m - before);
+    }
+    double one = double{m}, mean = 0;
+    for (int update = 0; update < updates; ++update) {
+      one = double{beta} * one + (1 - double{beta}) * double{average} / updates;
+      mean += one / updates;
+    }
+    m = static_cast<float>(one);
+    return static_cast<float>(mean + 0.145 * (one - double{before}));
+  }
 };
 
 }  // namespace onebit::compress::reference

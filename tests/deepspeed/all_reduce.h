@@ -25,6 +25,8 @@ class AllReduce {
 
   std::span<float> worker_residual() { return worker_residual_; }  // [padded elements]
   std::span<float> server_residual() { return server_residual_; }  // [padded elements / W]
+  std::span<const float> worker_residual() const { return worker_residual_; }
+  std::span<const float> server_residual() const { return server_residual_; }
   // Of the last run: scale and sign bytes of this rank as worker and as server.
   float worker_scale() const { return worker_scale_; }
   float server_scale() const { return server_scale_; }

@@ -1,7 +1,7 @@
 // A small training whose gradients grow after an early freeze: linear regression on noisy
 // mini-batches of four ranks, whose inputs grow fiftyfold after the freeze. A frozen variance,
-// as DeepSpeed has it, lets the updates grow with the gradients and diverges; one that goes on
-// brakes them as Adam does.
+// as DeepSpeed has it, lets the updates grow with the gradients and diverges, as 1-bit Adam, as 1-bit
+// LAMB and as 0/1 Adam; one that goes on brakes them as Adam does.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,8 +11,13 @@
 #include "onebit/base/philox.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/optim/adam.h"
+#include "onebit/optim/lamb.h"
 #include "onebit/optim/onebit_adam.h"
+#include "onebit/optim/onebit_lamb.h"
+#include "onebit/optim/zero_one_adam.h"
 #include "tests/deepspeed/onebit_adam.h"
+#include "tests/deepspeed/onebit_lamb.h"
+#include "tests/deepspeed/zero_one_adam.h"
 
 namespace onebit::deepspeed {
 namespace {
@@ -108,19 +113,54 @@ MakeOptimizer of_recipe(std::shared_ptr<const optim::OptimizerRecipe> recipe) {
   };
 }
 
+template <typename Optimizer, typename Options>
+MakeOptimizer of_deepspeed(const Options& options) {
+  return [options](const params::Table& table, comm::Communicator& communicator) {
+    return std::make_unique<Optimizer>(options, table, communicator);
+  };
+}
+
+constexpr double kStart = 0.5;  // the mean of cos^2
+
 TEST(GrowingGradients, SurviveAnEarlyFreeze) {
-  const double start = 0.5;  // the mean of cos^2
-  EXPECT_LT(final_distance(of_recipe(optim::adam_recipe({}))), 1e-3 * start);
+  EXPECT_LT(final_distance(of_recipe(optim::adam_recipe({}))), 1e-3 * kStart);
   EXPECT_LT(final_distance(of_recipe(optim::onebit_adam_recipe({.freeze = {.step = 50}}))),
-            1e-2 * start);
+            1e-2 * kStart);
 }
 
 TEST(GrowingGradients, DivergeWhereTheVarianceIsFrozen) {
-  const double start = 0.5;
-  const auto frozen = [](const params::Table& table, comm::Communicator& communicator) {
-    return std::make_unique<OneBitAdam>(OneBitAdamOptions{.freeze_step = 51}, table, communicator);
-  };
-  EXPECT_GT(final_distance(frozen), 100 * start);
+  EXPECT_GT(final_distance(of_deepspeed<OneBitAdam>(OneBitAdamOptions{.freeze_step = 51})),
+            100 * kStart);
+}
+
+constexpr optim::ZeroOneOptions kSchedule{
+    .variance_freeze = 50, .variance_scaler = 16, .local_scaler = 100, .local_limit = 4};
+
+TEST(GrowingGradients, SurviveLocalUpdates) {
+  EXPECT_LT(final_distance(of_recipe(optim::zero_one_adam_recipe({.schedule = kSchedule}))),
+            2e-2 * kStart);
+}
+
+TEST(GrowingGradients, DivergeInDeepSpeedsLocalUpdates) {
+  const ZeroOneAdamOptions options{.variance_freeze = kSchedule.variance_freeze,
+                                   .variance_scaler = kSchedule.variance_scaler,
+                                   .local_scaler = kSchedule.local_scaler,
+                                   .local_limit = kSchedule.local_limit};
+  EXPECT_GT(final_distance(of_deepspeed<ZeroOneAdam>(options)), 100 * kStart);
+}
+
+// The correction of a frozen ratio ends at factor_min, while updates grow fiftyfold. LAMB's own ratio
+// takes their length out.
+TEST(GrowingGradients, SurviveWhereTrustRatiosAreComputed) {
+  EXPECT_LT(final_distance(of_recipe(optim::lamb_recipe({}))), 1e-3 * kStart);
+  EXPECT_LT(
+      final_distance(of_recipe(optim::onebit_lamb_recipe({.onebit = {.freeze = {.step = 50}}}))),
+      1e-2 * kStart);
+}
+
+TEST(GrowingGradients, DivergeWhereTrustRatiosAreFrozen) {
+  EXPECT_GT(final_distance(of_deepspeed<OneBitLamb>(OneBitLambOptions{.freeze_step = 51})),
+            100 * kStart);
 }
 
 }  // namespace

@@ -8,11 +8,10 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "onebit/comm/communicator.h"
 #include "onebit/optim/adam_rule.h"
-#include "tests/deepspeed/all_reduce.h"
+#include "tests/deepspeed/grouped_all_reduce.h"
 
 namespace onebit::deepspeed {
 
@@ -39,15 +38,7 @@ class OneBitAdam : public optim::Optimizer {
   const optim::Moments& moments() const { return moments_; }
 
  private:
-  // Compressed together: pieces of the flat buffer in order.
-  struct Group {
-    std::vector<params::Range> pieces;
-    int64_t elements = 0;
-  };
-  void make_groups(const params::Table& table);
-  void make_exchanges();
   optim::StepReport compressed_step(Context&, params::Table&, const optim::StepInput&);
-  void exchange(Group& group, AllReduce& all_reduce);
 
   OneBitAdamOptions options_;
   comm::Communicator& communicator_;
@@ -55,9 +46,7 @@ class OneBitAdam : public optim::Optimizer {
   int64_t counter_ = 1;                 // the constructor's dummy step is done
   optim::AdamRule rule_, frozen_rule_;  // the second for a variance that stays
   optim::Moments moments_;
-  std::vector<Group> groups_;
-  std::vector<std::unique_ptr<AllReduce>> exchanges_;  // compressed phase
-  std::vector<float> staged_;
+  GroupedAllReduce all_reduce_;
 };
 
 }  // namespace onebit::deepspeed

@@ -201,6 +201,23 @@ TEST(EngineConfig, SectionsThatAskForWhatIsNotThereAreRefused) {
 }
 
 // A user who made three mistakes is told of three.
+TEST(EngineConfig, ComparesWithAdamWhatFollowsIt) {
+  const auto error_with = [](const char* optimizer) {
+    return error_of(fmt::format(R"({{"optimizer": {{"type": "{}"}},
+                                    "run": {{"watch_adam": true, "watch_every": 10}}}})",
+                                optimizer));
+  };
+  for (const char* one : {"AdamW", "OneBitAdam", "ZeroOneAdam"}) EXPECT_EQ(error_with(one), "");
+  for (const char* one : {"Lamb", "OneBitLamb"}) {
+    EXPECT_EQ(
+        error_with(one).rfind("recipe.json: key `run.watch_adam` compares updates with Adam's, "
+                              "which this optimizer does not follow",
+                              0),
+        0u)
+        << error_with(one);
+  }
+}
+
 TEST(EngineConfig, NamesEverythingThatIsWrong) {
   EXPECT_EQ(
       error_of(R"({"optimizer": {"type": "AdamW", "params": {"lr": "fast"}},

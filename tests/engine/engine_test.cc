@@ -254,6 +254,50 @@ TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
   }
 }
 
+// Updates of 0/1 Adam: dense, at one bit, local. A look between two exchanges sees what rank 0 has
+// done alone, one after an exchange what all have.
+TEST(Engine, UpdatesFollowAdamsBetweenExchangesToo) {
+  const char* optimizer =
+      R"({"type": "ZeroOneAdam", "params": {"lr": 1e-4, "weight_decay": 0.01, "var_freeze_step": 60,
+          "var_update_scaler": 20, "local_step_scaler": 30, "local_step_clipper": 4}})";
+  for (const auto& [world, every] : {std::pair(2, 30), std::pair(4, 30), std::pair(2, 36)}) {
+    EngineConfig config = toy_config(optimizer, 4 * world, 4);
+    config.run.watch_every = every;
+    config.run.watch_adam = true;
+    config.run.steps = 180;
+    std::vector<StepOutcome> outcomes;
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      ToyRun run(config, communicator);
+      for (int step = 0; step < 180; ++step) {
+        run.step();
+        if (communicator.rank() == 0) outcomes.push_back(run.outcome());
+      }
+    });
+    for (int step = every; step <= 180; step += every) {
+      const auto& adam = outcomes[static_cast<size_t>(step - 1)].adam;
+      ASSERT_TRUE(adam) << step;
+      EXPECT_NEAR(adam->distance, 1, 0.15) << step << " of " << world << " ranks, " << every;
+      EXPECT_GT(adam->cosine, 0.9) << step << " of " << world << " ranks, " << every;
+    }
+  }
+}
+
+// A run's length may follow from its data, after the recipe was read.
+TEST(Engine, RefusesIntervalsThatDoNotFitTheRun) {
+  EngineConfig config = toy_config(
+      R"({"type": "ZeroOneAdam", "params": {"var_freeze_step": 10, "local_step_scaler": 1}})", 4,
+      4);
+  const auto communicator = comm::make_single_rank();
+  const auto error = [&] { return message_of([&] { ToyRun run(config, *communicator); }); };
+  EXPECT_EQ(error(), "(no error)");
+  config.run.steps = 20;
+  EXPECT_EQ(error().rfind("toy: key `optimizer.params` makes the interval between synchronizations "
+                          "grow to 16 updates, and only 10 of the run's 20",
+                          0),
+            0u)
+      << error();
+}
+
 TEST(Engine, ValuesTravelOnlyWhereTheyDiffer) {
   for (const int world : {2, 4}) {
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {

@@ -21,7 +21,7 @@ Trace train(const EngineConfig& config, comm::Communicator& communicator) {
   ToyRun run(config, communicator);
   Trace trace;
   for (int step = 0; step < 18; ++step) trace.losses.push_back(run.step());
-  trace.values = run.values();
+  run.engine().with_common_values([&] { trace.values = run.values(); });
   return trace;
 }
 
@@ -30,12 +30,19 @@ TEST(MpiEngine, TrainsToTheBitsOfThreads) {
   comm::Communicator& world = *testing::mpi_world();
   const std::string one_bit =
       R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
+  // Step 18 is a local one.
+  const std::string zero_one =
+      R"({"type": "ZeroOneAdam", "params": {"lr": 1e-3, "var_freeze_step": 8,
+          "var_update_scaler": 3, "local_step_scaler": 3, "local_step_clipper": 4}})";
   const std::array<std::string, 3> cases[] = {
       {R"({"type": "AdamW", "params": {"lr": 1e-3}})", R"(, "communication_data_type": "bf16")"},
       {R"({"type": "Lamb", "params": {"lr": 1e-2}})", R"(, "gradient_clipping": 0.1)"},
       {one_bit},
       {one_bit, R"(, "gradient_clipping": 0.1)"},
-      {one_bit, R"(, "gradient_clipping": 0.1)", R"(, "clip": "exact")"}};
+      {one_bit, R"(, "gradient_clipping": 0.1)", R"(, "clip": "exact")"},
+      {R"({"type": "OneBitLamb", "params": {"lr": 1e-2, "freeze_step": 10}})"},
+      {zero_one},
+      {zero_one, R"(, "gradient_clipping": 0.1)"}};
   for (const auto& [optimizer, more, more_run] : cases) {
     const EngineConfig config = toy_config(optimizer, 12, 1, more, more_run);
     const Trace processes = train(config, world);

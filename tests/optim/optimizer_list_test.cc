@@ -7,6 +7,8 @@
 #include "onebit/optim/adam_options.h"
 #include "onebit/optim/freeze_rule.h"
 #include "onebit/optim/onebit_adam.h"
+#include "tests/base/message_of.h"
+#include "tests/optim/trial.h"
 
 namespace onebit::optim {
 namespace {
@@ -152,6 +154,7 @@ TEST(OptimizerList, ZeroOneAdamAsDeepSpeedsUsersWriteIt) {
       "local_step_scaler": 32678, "local_step_clipper": 16, "cuda_aware": false,
       "comm_backend_name": "nccl"}})"));
   const std::pair<const char*, const char*> refused[] = {
+      {R"("min_coeff": 0.01)", "min_coeff"},
       {R"("var_freeze_step": 0)", "var_freeze_step"},
       {R"("local_step_clipper": 0)", "local_step_clipper"},
       {R"("local_step_scaler": 1.5)", "local_step_scaler"},
@@ -160,6 +163,42 @@ TEST(OptimizerList, ZeroOneAdamAsDeepSpeedsUsersWriteIt) {
   for (const auto& [params, part] : refused) {
     expect_error(fmt::format(R"({{"type": "ZeroOneAdam", "params": {{{}}}}})", params).c_str(),
                  part);
+  }
+}
+
+// Of the warm-up and of the compressed phase, by any other one: an error with both names.
+TEST(OptimizerList, ACheckpointOfAnotherOptimizerIsRefused) {
+  const std::pair<const char*, const char*> all[] = {
+      {"adam", R"({"type": "AdamW"})"},
+      {"lamb", R"({"type": "Lamb"})"},
+      {"onebit_adam", R"({"type": "OneBitAdam", "params": {"freeze_step": 3}})"},
+      {"onebit_lamb", R"({"type": "OneBitLamb", "params": {"freeze_step": 3}})"},
+      {"zero_one_adam", R"({"type": "ZeroOneAdam", "params": {"var_freeze_step": 5,
+          "var_update_scaler": 3, "local_step_scaler": 1, "local_step_clipper": 4}})"}};
+  for (const auto& [name, text] : all) {
+    for (const int steps : {2, 7}) {
+      const auto saved = on_ranks(2, {.optimizer = parse(text)}, [&](Trial& trial) {
+        trial.steps(steps);
+        return trial.save();
+      });
+      for (const auto& [other, other_text] : all) {
+        on_ranks(2, {.optimizer = parse(other_text)}, [&](Trial& trial) {
+          const std::string error =
+              message_of([&] { trial.load(saved, trial.values(), steps + 1); });
+          if (name == other) {
+            EXPECT_EQ(error, "(no error)");
+            return 0;
+          }
+          EXPECT_EQ(error.rfind(fmt::format("the checkpoint holds the state of the optimizer {}, "
+                                            "the recipe asks for {}: ",
+                                            name, other),
+                                0),
+                    0u)
+              << error;
+          return 0;
+        });
+      }
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 #include "onebit/base/json.h"
@@ -45,6 +46,26 @@ TEST(ZeroOneSchedule, NeverGoesBeyondTheLimit) {
   EXPECT_EQ(schedule.local_interval(), 6);
 }
 
+// The interval doubles after every update, and would overflow after 62 of them.
+TEST(ZeroOneSchedule, ALimitThatIsNeverReached) {
+  ZeroOneOptions options{
+      .variance_freeze = 1, .variance_scaler = 1, .local_scaler = 1, .local_limit = INT64_MAX};
+  ZeroOneSchedule schedule(options);
+  EXPECT_EQ(kinds(schedule, 20), "DSLSLLLLLLLLLLLLLLLL");
+  kinds(schedule, 200);
+  EXPECT_EQ(schedule.local_interval(), INT64_MAX);
+}
+
+TEST(ZeroOneSchedule, TheLastUpdateExchanges) {
+  ZeroOneOptions options{
+      .variance_freeze = 4, .variance_scaler = 4, .local_scaler = 3, .local_limit = 8};
+  EXPECT_EQ(kinds(options, 19), "DDDDSSSSLSLSLLLSLLL");
+  options.last_update = 18;
+  EXPECT_EQ(kinds(options, 19), "DDDDSSSSLSLSLLLSLSL");
+  options.last_update = 2;  // averaged anyway
+  EXPECT_EQ(kinds(options, 4), "DDDD");
+}
+
 TEST(ZeroOneSchedule, GoesOnFromWhatWasSaved) {
   const ZeroOneOptions options{
       .variance_freeze = 20, .variance_scaler = 3, .local_scaler = 5, .local_limit = 8};
@@ -54,6 +75,20 @@ TEST(ZeroOneSchedule, GoesOnFromWhatWasSaved) {
     const std::string begun = kinds(first, at);
     second.load(Json::parse(first.save().dump()));
     EXPECT_EQ(begun + kinds(second, 80 - at), whole) << at;
+  }
+}
+
+TEST(ZeroOneSchedule, TheLongestIntervalIsThatOfTheLastUpdate) {
+  for (const int64_t scaler : {1, 3, 100}) {
+    for (const int64_t limit : {1, 5, 16}) {
+      const ZeroOneOptions options{
+          .variance_freeze = 7, .variance_scaler = 2, .local_scaler = scaler, .local_limit = limit};
+      ZeroOneSchedule schedule(options);
+      for (int64_t updates = 1; updates <= 40; ++updates) {
+        EXPECT_EQ(longest_interval(options, updates), schedule.local_interval()) << updates;
+        schedule.advance();
+      }
+    }
   }
 }
 

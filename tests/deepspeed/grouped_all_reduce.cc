@@ -1,0 +1,102 @@
+#include "tests/deepspeed/grouped_all_reduce.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "onebit/base/json.h"
+#include "onebit/optim/saved_state.h"
+
+namespace onebit::deepspeed {
+namespace {
+
+View view_of(std::span<float> values) {
+  return View::of(values.data(), {static_cast<int64_t>(values.size())});
+}
+
+std::string residual_name(const char* side, size_t group) {
+  return fmt::format("{}_residual.{}", side, group);
+}
+
+}  // namespace
+
+GroupedAllReduce::GroupedAllReduce(const params::Table& table, comm::Communicator& communicator,
+                                   bool scale_per_tensor)
+    : communicator_(communicator) {
+  if (communicator.world_size() == 1) return;
+  if (!scale_per_tensor) groups_.resize(2);
+  for (const params::Parameter& parameter : table.parameters()) {
+    const int64_t elements = parameter.declaration.shape.elements();
+    if (scale_per_tensor) groups_.emplace_back();
+    Group& group = scale_per_tensor ? groups_.back() : groups_[parameter.declaration.decay ? 0 : 1];
+    group.pieces.push_back({parameter.range.begin, parameter.range.begin + elements});
+    group.elements += elements;
+  }
+  std::erase_if(groups_, [](const Group& group) { return group.elements == 0; });
+  for (Group& group : groups_) {
+    group.all_reduce = std::make_unique<AllReduce>(communicator, group.elements);
+  }
+}
+
+void GroupedAllReduce::run(float* flat) {
+  for (Group& group : groups_) {
+    staged_.resize(static_cast<size_t>(group.elements));
+    float* at = staged_.data();
+    for (const auto& [begin, end] : group.pieces) at = std::copy(flat + begin, flat + end, at);
+    group.all_reduce->run(staged_);
+    const float* from = staged_.data();
+    for (const auto& [begin, end] : group.pieces) {
+      std::copy(from, from + (end - begin), flat + begin);
+      from += end - begin;
+    }
+  }
+}
+
+void GroupedAllReduce::clear_residuals() {
+  for (Group& group : groups_) {
+    std::ranges::fill(group.all_reduce->worker_residual(), 0.0f);
+    std::ranges::fill(group.all_reduce->server_residual(), 0.0f);
+  }
+}
+
+double GroupedAllReduce::worker_residual_norm() {
+  double square = 0;
+  for (Group& group : groups_) {
+    for (const float value : group.all_reduce->worker_residual()) square += double{value} * value;
+  }
+  return std::sqrt(square);
+}
+
+void GroupedAllReduce::save(params::StateWriter& writer) const {
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    AllReduce& all_reduce = *groups_[group].all_reduce;
+    writer.own(residual_name("worker", group), view_of(all_reduce.worker_residual()));
+    writer.own(residual_name("server", group), view_of(all_reduce.server_residual()));
+  }
+}
+
+void GroupedAllReduce::load(const params::StateReader& reader) {
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    const auto restore = [&](const char* side, std::span<float> to) {
+      const std::vector<float> saved =
+          optim::own_buffer(reader, residual_name(side, group), communicator_.rank(),
+                            static_cast<int64_t>(to.size()));
+      std::copy(saved.begin(), saved.end(), to.begin());
+    };
+    restore("worker", groups_[group].all_reduce->worker_residual());
+    restore("server", groups_[group].all_reduce->server_residual());
+  }
+}
+
+int64_t GroupedAllReduce::size_bytes() const {
+  int64_t bytes = 0;
+  for (const Group& group : groups_) {
+    AllReduce& all_reduce = *group.all_reduce;
+    bytes += static_cast<int64_t>(
+        (all_reduce.worker_residual().size() + all_reduce.server_residual().size()) *
+        sizeof(float));
+  }
+  return bytes;
+}
+
+}  // namespace onebit::deepspeed

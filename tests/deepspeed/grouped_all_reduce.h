@@ -1,0 +1,43 @@
+// DeepSpeed's compressed all-reduce of a flat buffer of parameters: one exchange for each tensor (its
+// f32 way) or for each decay group (its fp16 way).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/params/state.h"
+#include "onebit/params/table.h"
+#include "tests/deepspeed/all_reduce.h"
+
+namespace onebit::deepspeed {
+
+class GroupedAllReduce {
+ public:
+  GroupedAllReduce(const params::Table& table, comm::Communicator& communicator,
+                   bool scale_per_tensor);
+
+  // flat [elements of the table]: this rank's, then the compressed averages. Nothing on one rank.
+  void run(float* flat);
+  void clear_residuals();
+
+  double worker_residual_norm();
+  void save(params::StateWriter&) const;
+  // By as many ranks as have saved.
+  void load(const params::StateReader&);
+  int64_t size_bytes() const;
+
+ private:
+  // Compressed together: pieces of the flat buffer in order.
+  struct Group {
+    std::vector<params::Range> pieces;
+    int64_t elements = 0;
+    std::unique_ptr<AllReduce> all_reduce;
+  };
+
+  comm::Communicator& communicator_;
+  std::vector<Group> groups_;
+  std::vector<float> staged_;
+};
+
+}  // namespace onebit::deepspeed

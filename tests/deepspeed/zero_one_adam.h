@@ -1,0 +1,74 @@
+// DeepSpeed's 0/1 Adam as it computes (its fp16 wrapper's counting, no batch lost), to compare with:
+// no bias correction, and numbers of updates that begin at 2. Until the variance is frozen, gradients
+// are averaged in updates whose number is a multiple of an interval, and travel at one bit in the
+// others; then ranks make updates of their own, and what they have moved by travels, in units of the
+// momentum, when it is time. Ranks go back to the values of the last synchronization by subtraction,
+// and make the momentum anew from the movement that arrived, weight decay included. CPU only, not
+// fast.
+//
+// Its defects that are mended: as of 1-bit Adam (onebit_adam.h); the counters survive a checkpoint;
+// one rank moves its momentum in every update; where all rates since the last synchronization were 0
+// the momentum stays.
+#pragma once
+
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/optim/adam_options.h"
+#include "onebit/optim/optimizer.h"
+#include "tests/deepspeed/grouped_all_reduce.h"
+
+namespace onebit::deepspeed {
+
+struct ZeroOneAdamOptions {
+  optim::AdamOptions adam;  // bias_correction is ignored, as it is there
+  int64_t variance_freeze = 100000, variance_scaler = 16;
+  int64_t local_scaler = 32678, local_limit = 16;
+  bool scale_per_tensor = true;  // else one scale a group
+};
+
+class ZeroOneAdam : public optim::Optimizer {
+ public:
+  ZeroOneAdam(const ZeroOneAdamOptions& options, const params::Table& table,
+              comm::Communicator& communicator);
+
+  optim::GradientNeed gradient_need() const override;
+  // Compressed: the variance is frozen.
+  optim::Phase phase() const override { return phase_; }
+  optim::StepReport step(Context&, params::Table&, const optim::StepInput&) override;
+  void save(params::StateWriter&) const override;
+  // By as many ranks as have saved.
+  void load(Context&, params::Table&, const params::StateReader&) override;
+  int64_t saved_bytes(optim::Phase) const override { return state_bytes(); }
+  int64_t state_bytes() const override;
+
+  // After the last step.
+  int64_t variance_interval() const { return variance_interval_; }
+  int64_t local_interval() const { return local_interval_; }
+  // Whether ranks have made updates of their own since the last synchronization.
+  bool is_local() const { return rate_sum_ > 0; }
+
+ private:
+  bool averages_next() const;
+  // Adds to the momentum and moves the values; keeps the movement if asked to.
+  void move(params::Table&, const optim::StepInput&, const float* gradients, double gradient_scale,
+            bool keep);
+  void update_variance(const params::Table&, const optim::StepInput&);
+  void early_step(params::Table&, const optim::StepInput&);
+  void late_step(params::Table&, const optim::StepInput&);
+  void synchronize(params::Table&);
+  void count_average();
+
+  ZeroOneAdamOptions options_;
+  comm::Communicator& communicator_;
+  optim::Phase phase_ = optim::Phase::kWarmup;
+  int64_t counter_ = 1;  // the constructor's dummy step is done
+  int64_t variance_interval_ = 1, averages_ = 0;
+  int64_t local_interval_ = 1, updates_in_interval_ = 0;
+  double rate_sum_ = 0;
+  std::vector<double> weight_decay_;                   // [elements]
+  std::vector<float> momentum_, variance_, movement_;  // [elements]
+  GroupedAllReduce all_reduce_;
+};
+
+}  // namespace onebit::deepspeed

@@ -1,0 +1,68 @@
+// The table of bytes a parameter in docs/optimizers.md: what an optimizer reserves, by ranks, and that
+// it reserves it at the start.
+#include <gtest/gtest.h>
+
+#include "onebit/compress/bucket_size.h"
+#include "onebit/optim/lamb.h"
+#include "onebit/optim/onebit_adam.h"
+#include "onebit/optim/onebit_lamb.h"
+#include "onebit/optim/zero_one_adam.h"
+#include "tests/optim/trial.h"
+
+namespace onebit::optim {
+namespace {
+
+struct Row {
+  const char* name;
+  std::shared_ptr<const OptimizerRecipe> optimizer;
+  double alone;          // on one rank
+  double fixed, shared;  // on several, and what the ranks divide among themselves
+  double staged = 0;     // up to a MiB, which is all values here
+};
+
+std::vector<Row> table() {
+  const FreezeOptions freeze{.step = 3};
+  const ZeroOneOptions schedule{
+      .variance_freeze = 5, .variance_scaler = 3, .local_scaler = 2, .local_limit = 2};
+  return {{"AdamW", adam_recipe({}), 8, 8, 0},
+          {"Lamb", lamb_recipe({}), 8, 8, 0},
+          {"OneBitAdam", onebit_adam_recipe({.freeze = freeze}), 8, 12, 8},
+          {"OneBitLamb", onebit_lamb_recipe({.onebit = {.freeze = freeze}}), 8, 12, 8},
+          {"ZeroOneAdam", zero_one_adam_recipe({.schedule = schedule}), 8, 20, 8, 4}};
+}
+
+// The mean over ranks, as ranks own unequal parts of so few blocks.
+double bytes_of_an_element(const Row& row, int ranks) {
+  const auto bytes = on_ranks(ranks, {.optimizer = row.optimizer}, [&](Trial& trial) {
+    const int64_t reserved = trial.optimizer().state_bytes();
+    trial.steps(12);
+    EXPECT_EQ(trial.optimizer().state_bytes(), reserved) << row.name;
+    return static_cast<double>(reserved) / static_cast<double>(trial.table().size_elements());
+  });
+  double mean = 0;
+  for (const double one : bytes) mean += one / ranks;
+  return mean;
+}
+
+TEST(StateBytes, AreThoseOfTheTable) {
+  const auto world = comm::make_single_rank();
+  const Trial trial(*world, {});
+  const int64_t elements = trial.places().back() + 1;
+  for (const Row& row : table()) {
+    for (const int ranks : {1, 2, 4}) {
+      const double expected = ranks == 1 ? row.alone : row.fixed + row.shared / ranks + row.staged;
+      const bool dense = row.fixed == 8;
+      // Then the values of a bucket, the bitmap of still entries, and numbers for each block.
+      const comm::Buckets buckets =
+          compress::sized_buckets(elements, ranks, RunFacts{.bucket_bytes = 16384}.bucket_bytes);
+      const double bucket =
+          4.0 * static_cast<double>(buckets.max_elements()) / static_cast<double>(elements);
+      const double found = bytes_of_an_element(row, ranks);
+      EXPECT_GE(found, expected) << row.name << " on " << ranks;
+      EXPECT_LE(found, expected + (dense ? 0.05 : bucket + 0.4)) << row.name << " on " << ranks;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onebit::optim
