@@ -31,7 +31,7 @@ void write_files_into(Json& recipe, const TagFileOptions& files) {
 
 int run(const Arguments& given) {
   tasks::TagTrainingOptions options;
-  given.recipe.tell(options);
+  given.recipe.apply_to(options);
   options.model = given.model;
   options.train = given.train;
   options.dev = given.dev;
