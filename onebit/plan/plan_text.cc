@@ -21,7 +21,12 @@ std::string bytes(int64_t count) {
   return human_bytes(static_cast<double>(count));
 }
 
+std::string rate(double a_second) {
+  return a_second < 100 ? fmt::format("{:.3g}", a_second) : human_count(std::round(a_second));
+}
+
 std::string energy(double kilowatt_hours) {
+  if (kilowatt_hours < 1) return fmt::format("{:.3g} Wh", kilowatt_hours * 1000);
   return kilowatt_hours < 1000 ? fmt::format("{:.3g} kWh", kilowatt_hours)
                                : fmt::format("{:.3g} MWh", kilowatt_hours / 1000);
 }
@@ -61,10 +66,9 @@ std::string runs(const RunPlan& plan) {
   table.align_right({1, 2, 3, 4});
   for (size_t i = 0; i < plan.choices.size(); ++i) {
     const PlannedRun& run = plan.asked.runs[i];
-    table.add_row({name_of_choice(plan.choices[i]),
-                   bytes(run.memory_bytes) + (run.fits ? "" : ", too much"),
-                   fmt::format("{:.3g}", run.samples_a_second), long_duration(run.run.seconds),
-                   energy(run.kilowatt_hours)});
+    table.add_row(
+        {name_of_choice(plan.choices[i]), bytes(run.memory_bytes) + (run.fits ? "" : ", too much"),
+         rate(run.samples_a_second), long_duration(run.run.seconds), energy(run.kilowatt_hours)});
   }
   return table.text();
 }

@@ -20,7 +20,9 @@ StepSeconds parts_of(const training::StepPrediction& step, const training::PassT
                     .forward = passes * pass.forward_seconds,
                     .backward = passes * pass.backward_seconds,
                     .optimizer = optimizer_seconds};
-  parts.exchange = std::max(0.0, parts.all - parts.forward - parts.backward - parts.optimizer);
+  const double beside = parts.all - parts.forward - parts.backward - parts.optimizer;
+  constexpr double kRounding = 1e-9;  // of the sum
+  parts.exchange = beside > kRounding * parts.all ? beside : 0;
   return parts;
 }
 

@@ -119,9 +119,9 @@ TEST_F(PlanCommand, WhatCannotBePlannedIsOneError) {
       {"plan --bandwidth 1Gb/s --ranks-per-host 4 --recipe " + at("tiny.json") + " --measured " +
            at("here.json"),
        "has 2"},
-      {"plan --bandwidth 1Gb/s --svg /nowhere/plan.svg --recipe " + at("tiny.json") +
+      {"plan --bandwidth 1Gb/s --svg " + at("tiny.json") + "/plan.svg --recipe " + at("tiny.json") +
            " --measured " + at("here.json"),
-       "/nowhere/plan.svg"}};
+       "tiny.json/plan.svg"}};
   for (const auto& [arguments, word] : cases) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.status, 1) << arguments << outcome.output;

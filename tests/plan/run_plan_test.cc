@@ -93,7 +93,7 @@ TEST(RunPlan, MemoryIsThatOfTheEngine) {
       params::Table table;
       model::PreTrainingModel model(config.model, table);
       table.allocate(Device{}, config.engine.compute);
-      const engine::Engine engine(context, table, config.engine, communicator);
+      engine::Engine engine(context, table, config.engine, communicator);
       const model::MemoryPlan reserved = model.plan(
           context, {.rows = 8 * 32, .sequences = 8, .masked = 8 * 5}, config.memory, true);
       const auto rows = model::memory_report(table, reserved, config.engine.compute);
