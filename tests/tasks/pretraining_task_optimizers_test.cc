@@ -1,0 +1,145 @@
+// Pre-training with 1-bit LAMB and 0/1 Adam, from the recipe to the model: it learns, resumes bit for
+// bit from every phase, and its model is the one that all ranks have in common.
+#include <gtest/gtest.h>
+
+#include "onebit/base/json.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/tasks/pretraining_evaluation.h"
+#include "onebit/tasks/pretraining_task.h"
+#include "tests/base/message_of.h"
+#include "tests/tasks/metrics_lines.h"
+#include "tests/tasks/small_corpus.h"
+
+namespace onebit::tasks {
+namespace {
+
+constexpr const char* kRecipe = R"({
+  "train_batch_size": 8, "train_micro_batch_size_per_gpu": 2, "gradient_clipping": 1.0,
+  "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 4}},
+  "model": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "intermediate_size": 64, "max_position_embeddings": 32},
+  "data": {"sequence_length": 32, "max_predictions_per_sequence": 5, "evaluation_samples": 16},
+  "run": {"steps": 26, "checkpoint_every": 1, "keep_last": 30, "evaluate_every": 7,
+          "check_replicas_every": 1, "seed": 3}})";
+
+constexpr const char* kOneBitLamb =
+    R"({"type": "OneBitLamb", "params": {"lr": 2e-2, "weight_decay": 0.01, "freeze_step": 6}})";
+// Updates 1 to 4 are dense, 6, 8 and 10 average as well, 5, 7, 9 and 11 do not; 12 to 17 exchange, then
+// 18, 20, 22, then 24; the last one, 26, in any case.
+constexpr const char* kZeroOneAdam = R"({"type": "ZeroOneAdam", "params": {"lr": 3e-3,
+    "weight_decay": 0.01, "var_freeze_step": 11, "var_update_scaler": 4, "local_step_scaler": 6,
+    "local_step_clipper": 4}})";
+
+class OptimizersTest : public testing::TestWithParam<const char*> {
+ protected:
+  PretrainingOptions options(const std::string& name, const char* optimizer = GetParam()) const {
+    PretrainingOptions options;
+    options.recipe = parse_json(kRecipe, "recipe");
+    options.recipe["optimizer"] = parse_json(optimizer, "recipe");
+    options.recipe["scheduler"]["params"]["warmup_max_lr"] =
+        options.recipe["optimizer"]["params"]["lr"];
+    options.recipe_place = "recipe";
+    options.data = {{corpus_.train(), 0.0}};
+    options.valid = corpus_.valid();
+    options.output = corpus_.folder(name);
+    options.quiet = true;
+    return options;
+  }
+
+  static void train(const PretrainingOptions& options, int world) {
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      Context context = Context::cpu(1);
+      run_pretraining(context, options, communicator);
+    });
+  }
+
+  std::vector<double> losses(const std::string& name) const {
+    return losses_in(corpus_.folder(name));
+  }
+
+  SmallCorpus corpus_;
+};
+
+TEST_P(OptimizersTest, Learns) {
+  PretrainingOptions given = options("run");
+  given.recipe["run"] = {{"steps", 60}};
+  train(given, 2);
+  const auto all = losses("run");
+  EXPECT_LT(all.back(), 0.85 * all.front());
+}
+
+TEST_P(OptimizersTest, ResumesBitForBitFromEveryPhase) {
+  for (const int world : {1, 2}) {
+    PretrainingOptions given = options("run" + std::to_string(world));
+    train(given, world);
+    const auto whole = losses(given.output.filename());
+    ASSERT_EQ(whole.size(), 26u);
+    given.resume = true;
+    for (const int at : {23, 17, 9, 3}) {
+      given.tag = "global_step" + std::to_string(at);
+      train(given, world);
+      EXPECT_EQ(losses(given.output.filename()), whole) << at << " on " << world << " ranks";
+    }
+  }
+}
+
+// On one rank, on more ranks, and back.
+TEST_P(OptimizersTest, GoesOnWithOtherRanks) {
+  PretrainingOptions given = options("run");
+  train(given, 2);
+  const auto whole = losses("run");
+  given.resume = true;
+  for (const auto& [at, world] : {std::pair(21, 4), std::pair(19, 1), std::pair(8, 2)}) {
+    given.tag = "global_step" + std::to_string(at);
+    train(given, world);
+    const auto found = losses("run");
+    ASSERT_EQ(found.size(), whole.size());
+    for (size_t step = 0; step < whole.size(); ++step) {
+      EXPECT_NEAR(found[step], whole[step], 0.05 * whole[step]) << step << " on " << world;
+    }
+  }
+}
+
+// The model of a checkpoint between two exchanges is what the run evaluates there, too.
+TEST_P(OptimizersTest, TheModelIsTheCommonOne) {
+  PretrainingOptions given = options("run");
+  given.recipe["data"]["evaluation_samples"] = 0;
+  given.recipe["run"]["evaluate_every"] = 21;
+  given.recipe["run"]["check_replicas_every"] = 0;
+  train(given, 2);
+  double held_out = 0;
+  for (const Json& line : lines_in(given.output)) {
+    if (line.contains("held_out") && line.at("step") == 21) {
+      held_out = line.at("held_out").at("mlm_loss").get<double>();
+    }
+  }
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  const HeldOutResult again = evaluate_model(
+      context, {.model = given.output / "global_step21", .data = corpus_.valid()}, *communicator);
+  EXPECT_NEAR(again.mlm_loss, held_out, 1e-5);
+}
+
+TEST_P(OptimizersTest, ACheckpointOfAnotherOptimizerIsOneError) {
+  PretrainingOptions given = options("run");
+  train(given, 2);
+  for (const char* other :
+       {kOneBitLamb, kZeroOneAdam, R"({"type": "AdamW", "params": {"lr": 1e-3}})"}) {
+    if (other == std::string(GetParam())) continue;
+    PretrainingOptions resumed = options("run", other);
+    resumed.resume = true;
+    const std::string error = message_of([&] { train(resumed, 2); });
+    EXPECT_NE(error.find("resume with the same optimizer.type"), std::string::npos) << error;
+    EXPECT_NE(error.find("--initialize-from"), std::string::npos) << error;
+  }
+  // The way out.
+  PretrainingOptions fresh = options("fresh", R"({"type": "AdamW", "params": {"lr": 1e-3}})");
+  fresh.initialize_from = given.output;
+  train(fresh, 2);
+  EXPECT_LT(losses("fresh").front(), losses("run").front());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OptimizersTest, testing::Values(kOneBitLamb, kZeroOneAdam));
+
+}  // namespace
+}  // namespace onebit::tasks
