@@ -46,12 +46,12 @@ int main(int argc, char** argv) {
     return chosen();
   } catch (const CLI::ParseError& error) {
     return onebit::cli::end_of_parsing(program, error);
-  } catch (const onebit::comm::PeerError& error) {
-    onebit::log_error("{}", error.what());
-    return onebit::cli::kFailure;
   } catch (const std::exception& error) {
     onebit::log_error("{}", error.what());
-    onebit::report_run_event({.kind = onebit::RunEvent::Kind::kFailed, .text = error.what()});
+    // The rank whose failure a PeerError repeats reports it itself.
+    if (dynamic_cast<const onebit::comm::PeerError*>(&error) == nullptr) {
+      onebit::report_run_event({.kind = onebit::RunEvent::Kind::kFailed, .text = error.what()});
+    }
     return onebit::cli::kFailure;
   }
 }

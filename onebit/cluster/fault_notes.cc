@@ -25,7 +25,7 @@ std::string killed_text(const std::string& rank, int signal) {
 }
 
 // Not a rule or a blank line.
-bool tells_something(const std::string& line) {
+bool has_words(const std::string& line) {
   return line.find_first_not_of(" -\t=*") != std::string::npos;
 }
 
@@ -44,7 +44,7 @@ void FaultNotes::add(const RankLine& line) {
   if (ending_) return;
   const std::string& text = line.text;
   if (line.kind == LineKind::kError) {
-    if (tells_something(text)) last_error_[line.rank] = text;
+    if (has_words(text)) last_error_[line.rank] = text;
   } else if (line.kind == LineKind::kEnd) {
     const int value = number(std::string_view(text).substr(text.find(' ') + 1));
     const std::string name = log_.name_of(line.rank);
@@ -60,7 +60,7 @@ void FaultNotes::add(const RankLine& line) {
 }
 
 void FaultNotes::add_unmarked(const std::string& line) {
-  if (ending_ || !tells_something(line)) return;
+  if (ending_ || !has_words(line)) return;
   // Among the words that Open MPI has for every case.
   if (line.find("noticed that process rank") != std::string::npos) keep_first(noticed_, line);
   keep_first(unmarked_, line);

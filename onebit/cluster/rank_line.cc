@@ -42,6 +42,8 @@ std::optional<Parsed> parsed(std::string_view line) {
 
 std::string marked(RankLine line) {
   std::ranges::replace(line.text, kBegin, ' ');
+  // The reader takes a carriage return at the end for the starter's, and would miss it in the length.
+  line.text.erase(line.text.find_last_not_of('\r') + 1);
   return fmt::format("{}{}{} {}{}{}\n", kBegin, static_cast<char>(line.kind), line.rank,
                      line.text.size(), kMiddle, line.text);
 }

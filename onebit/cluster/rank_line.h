@@ -23,7 +23,7 @@ struct RankLine {
 };
 
 // The line as the guard writes it: its mark carries the length, by which the parts of a line that
-// a launcher cut are recognized. The separator of records in the text becomes a space.
+// a launcher cut are recognized. The separator of records in the text becomes a space, and carriage returns at its end are left out.
 std::string marked(RankLine line);
 
 // Collects what a launcher's stream brings, in pieces of any size. A launcher reads each rank's

@@ -79,6 +79,14 @@ TEST(RankLines, ThatNeverEndAreGivenAtTheEnd) {
   EXPECT_EQ(text_of(reader.finish()), "");
 }
 
+TEST(RankLines, MayEndWithCarriageReturns) {
+  RankLineReader reader;
+  EXPECT_EQ(text_of(reader.add(marked({LineKind::kOutput, 0, "50 %\r\r"}) +
+                               marked({LineKind::kOutput, 0, "\r"}) + "\x1eo1 1\x1fx\r\n")),
+            "o0(50 %)o0()o1(x)");
+  EXPECT_EQ(text_of(reader.finish()), "");
+}
+
 TEST(RankLines, MayHoldTheMarkItself) {
   RankLineReader reader;
   EXPECT_EQ(text_of(reader.add(marked({LineKind::kOutput, 0, "a\x1eo1 1\x1f"}))), "o0(a o1 1\x1f)");

@@ -69,6 +69,19 @@ size_t workspace_of(const AddingOrder& order) {
   return order.parts > 1 ? kWorkspaceBytes : 0;
 }
 
+// What a caller of ...SetAttribute() hands over.
+struct AttributeValue {
+  const void* data;
+  size_t size_bytes;
+
+  template <typename To>
+  cublasStatus_t copy_to(To& to) const {
+    if (size_bytes != sizeof to) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&to, data, size_bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  }
+};
+
 bool is_aligned(const void* data) {
   return reinterpret_cast<uintptr_t>(data) % kAlignmentBytes == 0;
 }
@@ -105,28 +118,24 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) {
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
                                               cublasLtMatmulDescAttributes_t attribute,
                                               const void* value, size_t size_bytes) {
-  const auto set = [&](auto& to) {
-    if (size_bytes != sizeof to) return CUBLAS_STATUS_INVALID_VALUE;
-    std::memcpy(&to, value, size_bytes);
-    return CUBLAS_STATUS_SUCCESS;
-  };
+  const AttributeValue given{value, size_bytes};
   switch (attribute) {
     case CUBLASLT_MATMUL_DESC_TRANSA:
-      return set(product->a_operation);
+      return given.copy_to(product->a_operation);
     case CUBLASLT_MATMUL_DESC_TRANSB:
-      return set(product->b_operation);
+      return given.copy_to(product->b_operation);
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
-      return set(product->epilogue);
+      return given.copy_to(product->epilogue);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-      return set(product->bias);
+      return given.copy_to(product->bias);
     case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
-      return set(product->bias_type);
+      return given.copy_to(product->bias_type);
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
-      return set(product->aux);
+      return given.copy_to(product->aux);
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
-      return set(product->aux_leading);
+      return given.copy_to(product->aux_leading);
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
-      return set(product->aux_type);
+      return given.copy_to(product->aux_type);
   }
   return CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -153,18 +162,14 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void* value, size_t size_bytes) {
-  const auto set = [&](auto& to) {
-    if (size_bytes != sizeof to) return CUBLAS_STATUS_INVALID_VALUE;
-    std::memcpy(&to, value, size_bytes);
-    return CUBLAS_STATUS_SUCCESS;
-  };
+  const AttributeValue given{value, size_bytes};
   switch (attribute) {
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
-      return set(preference->workspace_bytes);
+      return given.copy_to(preference->workspace_bytes);
     case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
-      return set(preference->schemes);
+      return given.copy_to(preference->schemes);
     default:
-      return set(
+      return given.copy_to(
           preference->alignment_bytes[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES]);
   }
 }
