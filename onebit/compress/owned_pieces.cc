@@ -50,6 +50,17 @@ std::vector<OwnedPiece> pieces_of(const std::vector<Kept>& kept,
   return pieces;
 }
 
+// The number of a rank among those that it exchanges with: all, or those of the same place on other
+// nodes. Both are in the order of ranks, in which nodes need not come.
+int place_across(const Ownership& ownership, int rank) {
+  if (!ownership.nodes) return rank;
+  int place = 0;
+  for (int other = 0; other < rank; ++other) {
+    if (ownership.local_of(other) == ownership.local_of(rank)) ++place;
+  }
+  return place;
+}
+
 void sort_by_place(std::vector<Kept>& kept) {
   std::sort(kept.begin(), kept.end(),
             [](const Kept& a, const Kept& b) { return a.owned.range.begin < b.owned.range.begin; });
@@ -86,11 +97,12 @@ std::vector<OwnedRange> Ownership::shares(int rank) const {
 std::vector<OwnedRange> Ownership::owned(int rank) const {
   const comm::Buckets parts = share_buckets(rank);
   ONEBIT_INVARIANT(parts.count() == buckets.count());
+  const int self = place_across(*this, rank);
   std::vector<OwnedRange> owned;
   int64_t place = 0;
   for (int64_t bucket = 0; bucket < parts.count(); ++bucket) {
     const comm::Range part = parts.range(bucket);
-    const comm::Range chunk = comm::chunk_of(part, sources(), source_of(rank));
+    const comm::Range chunk = comm::chunk_of(part, sources(), self);
     if (chunk.elements() == 0) continue;
     const int64_t shift = share_of(bucket, rank).begin - part.begin;
     owned.push_back({.range = {chunk.begin + shift, chunk.end + shift}, .place = place});
@@ -100,7 +112,7 @@ std::vector<OwnedRange> Ownership::owned(int rank) const {
 }
 
 int64_t Ownership::owned_elements(int rank) const {
-  return share_buckets(rank).owned_elements(sources(), source_of(rank));
+  return share_buckets(rank).owned_elements(sources(), place_across(*this, rank));
 }
 
 Ownership owned_by_one(int64_t elements) {

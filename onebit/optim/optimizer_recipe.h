@@ -25,6 +25,8 @@ struct RunFacts {
   int64_t schedule_warmup = 0;  // Schedule::warmup_updates(): "auto" never freezes before
   // The least size of the values in a bucket of the compressed exchange (compress/bucket_size.h).
   int64_t bucket_bytes = 4 << 20;
+  // The compressed exchange is between nodes, which are those of the communicator (levels.h).
+  bool two_levels = false;
 };
 
 // What a recipe asks of the transport between CUDA devices.

@@ -14,7 +14,11 @@ inline comm::Range owned_chunk(const Ownership& cut, int64_t bucket, int rank) {
   if (!cut.nodes) return comm::chunk_of(whole, cut.world_size, rank);
   const comm::Nodes& nodes = *cut.nodes;
   const comm::Range part = comm::chunk_of(whole, nodes.ranks_a_node(), nodes.local_of(rank));
-  return comm::chunk_of(part, nodes.count(), nodes.node_of(rank));
+  int before = 0;  // of those that have this part
+  for (int other = 0; other < rank; ++other) {
+    before += nodes.local_of(other) == nodes.local_of(rank) ? 1 : 0;
+  }
+  return comm::chunk_of(part, nodes.count(), before);
 }
 
 // Of each rank: its chunks in the order of buckets.

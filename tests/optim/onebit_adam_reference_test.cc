@@ -1,6 +1,6 @@
-// The whole of 1-bit Adam and of 1-bit LAMB at four ranks against a restatement of
-// docs/optimizers.md and docs/compression.md in double precision, with the reference codec of the
-// compress floor's tests.
+// The whole of 1-bit Adam and of 1-bit LAMB at four ranks, on one level and on two, against a
+// restatement of docs/optimizers.md and docs/compression.md in double precision, with the reference
+// codec of the compress floor's tests.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace onebit::optim {
 namespace {
 
-constexpr int kWorld = 4;
+constexpr int kRanks = 4;
 constexpr int64_t kFreeze = 8, kBlock = 2048, kSubBlock = 256, kTurns = 9;
 constexpr double kRate = 1e-3, kEpsilon = 1e-8, kDecay = 0.01;
 
@@ -23,10 +23,13 @@ using Doubles = std::vector<double>;
 
 class Restatement {
  public:
-  // `tensors` names the tensor of each element for LAMB; empty: Adam.
-  Restatement(std::vector<float> values, std::vector<bool> exists, std::vector<bool> decays,
-              std::vector<bool> looked_up, std::vector<std::string> tensors)
-      : values_(values.begin(), values.end()),
+  // Each of `sources` sends one gradient: the mean of as many ranks, one after the other. `tensors`
+  // names the tensor of each element for LAMB; empty: Adam.
+  Restatement(int sources, std::vector<float> values, std::vector<bool> exists,
+              std::vector<bool> decays, std::vector<bool> looked_up,
+              std::vector<std::string> tensors)
+      : sources_(sources),
+        values_(values.begin(), values.end()),
         tensors_(std::move(tensors)),
         exists_(std::move(exists)),
         decays_(std::move(decays)),
@@ -34,7 +37,7 @@ class Restatement {
         elements_(static_cast<int64_t>(values.size())),
         m_(values.size()),
         v_(values.size()),
-        all_reduce_(kWorld, elements_) {}
+        all_reduce_(sources, elements_) {}
 
   void step(int64_t number) {
     const double next_c2 = 0.999 * c2_ + 0.001;
@@ -54,8 +57,14 @@ class Restatement {
   const Doubles& values() const { return values_; }
 
  private:
-  double gradient(int rank, int64_t number, int64_t i) const {
-    return exists_[static_cast<size_t>(i)] ? double{noisy_gradient(rank, number, i)} : 0;
+  double gradient(int source, int64_t number, int64_t i) const {
+    if (!exists_[static_cast<size_t>(i)]) return 0;
+    const int ranks = kRanks / sources_;
+    double mean = 0;
+    for (int rank = source * ranks; rank < (source + 1) * ranks; ++rank) {
+      mean += double{noisy_gradient(rank, number, i)} / ranks;
+    }
+    return mean;
   }
 
   double update_of(const Doubles& momentum, size_t i) const {
@@ -92,7 +101,7 @@ class Restatement {
     for (int64_t i = 0; i < elements_; ++i) {
       const auto at = static_cast<size_t>(i);
       double average = 0;
-      for (int rank = 0; rank < kWorld; ++rank) average += gradient(rank, number, i) / kWorld;
+      for (int from = 0; from < sources_; ++from) average += gradient(from, number, i) / sources_;
       m_[at] = 0.9 * m_[at] + 0.1 * average;
       v_[at] = 0.999 * v_[at] + 0.001 * average * average;
       update[at] = m_[at] / (std::sqrt(v_[at] / next_c2) + kEpsilon);
@@ -108,18 +117,19 @@ class Restatement {
       all_reduce_.momentum[i] = static_cast<float>(m_[i]);
       if (v_[i] == 0) still_[i / 8] = static_cast<uint8_t>(still_[i / 8] | 1u << (i % 8));
     }
-    own_.assign(kWorld, v_);
-    energy_.assign(kWorld, Doubles(static_cast<size_t>((elements_ + kSubBlock - 1) / kSubBlock)));
+    const auto sources = static_cast<size_t>(sources_);
+    own_.assign(sources, v_);
+    energy_.assign(sources, Doubles(static_cast<size_t>((elements_ + kSubBlock - 1) / kSubBlock)));
     const auto blocks = static_cast<size_t>((elements_ + kBlock - 1) / kBlock);
-    sketch_.assign(kWorld, Doubles(blocks));
-    block_energy_.assign(kWorld, Doubles(blocks));
+    sketch_.assign(sources, Doubles(blocks));
+    block_energy_.assign(sources, Doubles(blocks));
     average_ = static_cast<double>(kTurns) * static_cast<double>(blocks);
-    local_ = kWorld * average_;
+    local_ = sources_ * average_;
   }
 
   void compressed(int64_t number, double memory) {
     std::vector<std::vector<float>> sent;
-    for (int rank = 0; rank < kWorld; ++rank) sent.push_back(normalize(rank, number, memory));
+    for (int from = 0; from < sources_; ++from) sent.push_back(normalize(from, number, memory));
     const std::vector<float> arrived = all_reduce_.run(sent, still_, 0.9f);
     m_.assign(arrived.begin(), arrived.end());
     const int64_t turn = exchanges_ % kTurns;
@@ -131,12 +141,12 @@ class Restatement {
     ++exchanges_;
   }
 
-  // y of one rank; moves its variance and what it adds up.
-  std::vector<float> normalize(int rank, int64_t number, double memory) {
-    const auto r = static_cast<size_t>(rank);
+  // y of one source; moves its variance and what it adds up.
+  std::vector<float> normalize(int source, int64_t number, double memory) {
+    const auto r = static_cast<size_t>(source);
     Doubles& v = own_[r];
     std::vector<float> y(v.size());
-    const double ratio = std::clamp(local_ / average_, 1.0, double{kWorld});
+    const double ratio = std::clamp(local_ / average_, 1.0, static_cast<double>(sources_));
     for (int64_t block = 0; block * kBlock < elements_; ++block) {
       double sum = 0, square = 0, signed_sum = 0;
       for (int64_t first = block * kBlock; first < std::min((block + 1) * kBlock, elements_);
@@ -146,7 +156,7 @@ class Restatement {
         bool looked_up = false;
         for (int64_t i = first; i < end; ++i) {
           const auto at = static_cast<size_t>(i);
-          const double g = v[at] == 0 ? 0 : gradient(rank, number, i);
+          const double g = v[at] == 0 ? 0 : gradient(source, number, i);
           const uint32_t signs = ops::noise_signs(static_cast<uint64_t>(exchanges_ + 1),
                                                   static_cast<uint64_t>(i / 32));
           s += v[at];
@@ -154,11 +164,11 @@ class Restatement {
           signed_sum += (signs >> (i % 32) & 1) != 0 ? -g : g;
           looked_up = looked_up || looked_up_[at];
         }
-        const double a = (1 - memory) * (looked_up ? 1.0 / kWorld : 1) / ratio;
+        const double a = (1 - memory) * (looked_up ? 1.0 / sources_ : 1) / ratio;
         for (int64_t i = first; i < end && s > 0; ++i) {
           const auto at = static_cast<size_t>(i);
           if (v[at] == 0) continue;
-          const double g = gradient(rank, number, i), grown = v[at] + a * g * g;
+          const double g = gradient(source, number, i), grown = v[at] + a * g * g;
           y[at] = static_cast<float>(g / (std::sqrt(grown) + kEpsilon));
           v[at] = grown * s / (s + a * q);
         }
@@ -184,7 +194,7 @@ class Restatement {
       double mean = 0;
       for (Doubles& energy : energy_) {
         double& one = energy[static_cast<size_t>(first / kSubBlock)];
-        mean += rounded(one / updates) / kWorld;
+        mean += rounded(one / updates) / sources_;
         one = 0;
       }
       for (Doubles& v : own_) {
@@ -199,10 +209,10 @@ class Restatement {
     double local = 0, average = 0;
     for (size_t block = 0; block < sketch_[0].size(); ++block) {
       double mean = 0;
-      for (size_t rank = 0; rank < kWorld; ++rank) {
-        mean += rounded(sketch_[rank][block]) / kWorld;
-        local += block_energy_[rank][block] / kWorld;
-        sketch_[rank][block] = block_energy_[rank][block] = 0;
+      for (size_t from = 0; from < sketch_.size(); ++from) {
+        mean += rounded(sketch_[from][block]) / sources_;
+        local += block_energy_[from][block] / sources_;
+        sketch_[from][block] = block_energy_[from][block] = 0;
       }
       average += rounded(mean) * rounded(mean);
     }
@@ -211,6 +221,7 @@ class Restatement {
     average_ += weight * (average - average_);
   }
 
+  int sources_;
   Doubles values_;
   std::vector<std::string> tensors_;
   std::vector<bool> exists_, decays_, looked_up_;
@@ -220,20 +231,29 @@ class Restatement {
   compress::reference::AllReduce all_reduce_;
   std::vector<uint8_t> still_;
   int64_t exchanges_ = 0;
-  std::vector<Doubles> own_, energy_, sketch_, block_energy_;  // [ranks]
+  std::vector<Doubles> own_, energy_, sketch_, block_energy_;  // [sources]
   int cycles_ = 0;
   double local_ = 0, average_ = 0;  // one group of blocks
 };
 
-void expect_restatement(std::shared_ptr<const OptimizerRecipe> optimizer, bool lamb) {
+enum class Rule { kAdam, kLamb };
+
+// `nodes`: of each rank, two levels; empty: one.
+void expect_restatement(Rule rule, const std::vector<int>& nodes = {}) {
   constexpr int64_t kSteps = kFreeze + 40;
-  TrialOptions options{.optimizer = std::move(optimizer)};
-  const auto found = on_ranks(kWorld, options, [](Trial& trial) {
+  const OneBitAdamOptions onebit{.adam = {.weight_decay = kDecay}, .freeze = {.step = kFreeze}};
+  const bool lamb = rule == Rule::kLamb;
+  TrialOptions options{.optimizer = onebit_adam_recipe(onebit)};
+  if (lamb) {
+    options.optimizer = onebit_lamb_recipe({.lamb = {.adam = onebit.adam}, .onebit = onebit});
+  }
+  const auto world = comm::make_single_rank();
+  Trial start(*world, options);
+  if (!nodes.empty()) options = on_two_levels(options, nodes);
+  const auto found = on_ranks(kRanks, options, [](Trial& trial) {
     trial.steps(kSteps);
     return trial.values();
   });
-  const auto world = comm::make_single_rank();
-  Trial start(*world, options);
   const size_t elements = start.values().size();
   std::vector<bool> exists(elements), decays(elements), looked_up(elements);
   std::vector<std::string> tensors(lamb ? elements : 0);
@@ -246,7 +266,8 @@ void expect_restatement(std::shared_ptr<const OptimizerRecipe> optimizer, bool l
   }
   // With its hidden rows.
   for (size_t i = 0; i < 48 * 96; ++i) looked_up[i] = true;
-  Restatement expected(start.values(), exists, decays, looked_up, tensors);
+  const int sources = nodes.empty() ? kRanks : comm::Nodes(nodes).count();
+  Restatement expected(sources, start.values(), exists, decays, looked_up, tensors);
   for (int64_t step = 1; step <= kSteps; ++step) expected.step(step);
   // A sign whose argument is within rounding of zero may fall the other way, and error feedback
   // then takes another course there: such elements are few and stay within a few updates. So may the
@@ -265,14 +286,19 @@ void expect_restatement(std::shared_ptr<const OptimizerRecipe> optimizer, bool l
 }
 
 TEST(OneBitReference, AdamOfFourRanksFollowsTheRestatement) {
-  expect_restatement(
-      onebit_adam_recipe({.adam = {.weight_decay = kDecay}, .freeze = {.step = kFreeze}}), false);
+  expect_restatement(Rule::kAdam);
 }
 
 TEST(OneBitReference, LambOfFourRanksFollowsTheRestatement) {
-  expect_restatement(onebit_lamb_recipe({.lamb = {.adam = {.weight_decay = kDecay}},
-                                         .onebit = {.freeze = {.step = kFreeze}}}),
-                     true);
+  expect_restatement(Rule::kLamb);
+}
+
+TEST(OneBitReference, AdamOnTwoLevelsFollowsTheRestatement) {
+  expect_restatement(Rule::kAdam, {0, 0, 1, 1});
+}
+
+TEST(OneBitReference, LambOnTwoLevelsFollowsTheRestatement) {
+  expect_restatement(Rule::kLamb, {0, 0, 1, 1});
 }
 
 }  // namespace
