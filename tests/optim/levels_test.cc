@@ -184,6 +184,29 @@ TEST(TwoLevels, SendBetweenNodesWhatOneRankANodeWould) {
   EXPECT_GT(two_total - two_between, 4 * 10000);
 }
 
+// The others wait for it inside its node, between nodes and beside the backward pass.
+TEST(TwoLevels, EndWithARankThatFails) {
+  for (const bool overlap : {false, true}) {
+    const TrialOptions options =
+        on_two_levels({.optimizer = onebit_adam(),
+                       .gradient =
+                           [](int rank, int64_t step, int64_t place) {
+                             if (rank == 3 && step == kFreeze + 3 && place == 9000)
+                               fail("shard 17 is cut short");
+                             return noisy_gradient(rank, step, place);
+                           },
+                       .overlap = overlap},
+                      {0, 0, 1, 1});
+    const auto train = [&] {
+      on_ranks(4, options, [](Trial& trial) {
+        trial.steps(kFreeze + 5);
+        return 0;
+      });
+    };
+    EXPECT_EQ(message_of(train), "shard 17 is cut short");
+  }
+}
+
 TEST(TwoLevels, NeedEvenNodes) {
   const RunFacts two{.two_levels = true};
   for (const Nodes& nodes : {Nodes{0, 0, 1}, Nodes{0, 0, 0, 0}}) {
