@@ -102,10 +102,43 @@ void Request::wait() {
   state_.reset();
 }
 
+void Communicator::set_nodes(Nodes nodes) {
+  ONEBIT_INVARIANT(nodes.ranks() == world_size_);
+  nodes_ = std::move(nodes);
+}
+
+std::unique_ptr<Communicator> Communicator::duplicate() {
+  std::unique_ptr<Communicator> copy = make_duplicate();
+  copy->nodes_ = nodes_;
+  copy->inside_node_ = inside_node_;
+  return copy;
+}
+
+std::unique_ptr<Communicator> Communicator::split(int color) {
+  ONEBIT_INVARIANT(color >= 0);
+  std::vector<int64_t> colors(static_cast<size_t>(world_size_), color);
+  const std::span<const int64_t> all = colors;
+  all_gather(std::as_bytes(all.subspan(static_cast<size_t>(rank_), 1)),
+             std::as_writable_bytes(std::span(colors)));
+  std::vector<int> members;
+  for (int rank = 0; rank < world_size_; ++rank) {
+    if (colors[static_cast<size_t>(rank)] == color) members.push_back(rank);
+  }
+  std::unique_ptr<Communicator> part = make_split(color, members);
+  part->nodes_ = nodes_.of(members);
+  part->inside_node_ = inside_node_;
+  return part;
+}
+
 Request Communicator::start_counted(Messages messages) {
-  int64_t size_bytes = 0;
-  for (const auto& message : messages.send) size_bytes += static_cast<int64_t>(message.size());
+  int64_t size_bytes = 0, inside_bytes = 0;
+  for (int peer = 0; peer < world_size_; ++peer) {
+    const auto bytes = static_cast<int64_t>(messages.send[static_cast<size_t>(peer)].size());
+    size_bytes += bytes;
+    if (nodes_.node_of(peer) == nodes_.node_of(rank_)) inside_bytes += bytes;
+  }
   wire_bytes_sent_.fetch_add(size_bytes, std::memory_order_relaxed);
+  inside_node_->fetch_add(inside_bytes, std::memory_order_relaxed);
   if (world_size_ == 1) return Request();
   return Request(start(std::move(messages)));
 }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "onebit/base/error.h"
+#include "onebit/comm/nodes.h"
 #include "onebit/device/device.h"
 
 namespace onebit::comm {
@@ -90,6 +91,11 @@ class Communicator {
   int world_size() const { return world_size_; }
   // The number of this rank among those on the same machine.
   int local_rank() const { return local_rank_; }
+  // The machines of the ranks, as the transport knows them: one, for threads.
+  const Nodes& nodes() const { return nodes_; }
+  // Takes the ranks for grouped otherwise, here and in what is made of this communicator from now
+  // on. The same on every rank.
+  void set_nodes(Nodes nodes);
   // The device where the buffers given to it live.
   virtual Device device() const { return {}; }
   virtual std::string_view transport() const = 0;  // "threads", "mpi", ...
@@ -129,7 +135,10 @@ class Communicator {
   Request start_barrier();
 
   // The same ranks on an independent communicator, for another thread. Collective.
-  virtual std::unique_ptr<Communicator> duplicate() = 0;
+  std::unique_ptr<Communicator> duplicate();
+  // The ranks that give the same `color` (0 or more), in the order of their ranks, on an independent
+  // communicator. Collective over all of this one's.
+  std::unique_ptr<Communicator> split(int color);
 
   // Ends all ranks with this message. Threads: marks the world as failed, wakes all ranks and
   // throws Error. MPI: prints, notifies the other ranks and ends the job; does not return. If
@@ -142,10 +151,20 @@ class Communicator {
   // Bytes this rank has handed to the transport for other ranks through this communicator
   // (duplicates count for themselves). May be read from any thread.
   int64_t wire_bytes_sent() const { return wire_bytes_sent_.load(std::memory_order_relaxed); }
+  // Those of them that went to ranks of this rank's own node, and here duplicates and parts of a
+  // split count too.
+  int64_t bytes_sent_inside_node() const { return inside_node_->load(std::memory_order_relaxed); }
 
  protected:
   Communicator(int rank, int world_size, int local_rank)
-      : rank_(rank), world_size_(world_size), local_rank_(local_rank) {}
+      : rank_(rank),
+        world_size_(world_size),
+        local_rank_(local_rank),
+        nodes_(Nodes::one(world_size)) {}
+
+  virtual std::unique_ptr<Communicator> make_duplicate() = 0;
+  // `members`: the ranks that gave `color`, in rising order.
+  virtual std::unique_ptr<Communicator> make_split(int color, const std::vector<int>& members) = 0;
 
   // One message to and one from every other rank; empty messages are not sent. The entries of this
   // rank itself are empty.
@@ -169,7 +188,9 @@ class Communicator {
   Request reduce(std::span<T> values, Reduction reduction);
 
   int rank_, world_size_, local_rank_;
+  Nodes nodes_;
   std::atomic<int64_t> wire_bytes_sent_{0};
+  std::shared_ptr<std::atomic<int64_t>> inside_node_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
 // Runs one rank's work; an exception that leaves it aborts all ranks with its message.

@@ -17,11 +17,14 @@ class CudaAwareCommunicator final : public DeviceCommunicator {
  public:
   using DeviceCommunicator::DeviceCommunicator;
   std::string_view transport() const override { return name_of(DeviceTransport::kCudaAware); }
-  std::unique_ptr<Communicator> duplicate() override {
-    return std::make_unique<CudaAwareCommunicator>(host().duplicate(), device());
-  }
 
  protected:
+  std::unique_ptr<Communicator> make_duplicate() override {
+    return std::make_unique<CudaAwareCommunicator>(host().duplicate(), device());
+  }
+  std::unique_ptr<Communicator> make_split(int color, const std::vector<int>&) override {
+    return std::make_unique<CudaAwareCommunicator>(host().split(color), device());
+  }
   std::unique_ptr<Request::State> start_on_device(Messages messages) override {
     return start_on(host(), std::move(messages));
   }
@@ -72,7 +75,9 @@ std::unique_ptr<Communicator> make_device_communicator(std::unique_ptr<Communica
 DeviceCommunicator::DeviceCommunicator(std::unique_ptr<Communicator> host, Device device)
     : Communicator(host->rank(), host->world_size(), host->local_rank()),
       host_(std::move(host)),
-      device_(device) {}
+      device_(device) {
+  set_nodes(host_->nodes());
+}
 
 void DeviceCommunicator::abort(const std::string& message) {
   host_->abort(message);

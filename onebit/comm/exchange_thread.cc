@@ -17,7 +17,10 @@ void ExchangeThread::stop() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     jobs_.clear();
-    if (busy_) communicator_->interrupt();
+    if (busy_) {
+      communicator_->interrupt();
+      for (Communicator* other : others_) other->interrupt();
+    }
     changed_.notify_all();
   }
   thread_.join();

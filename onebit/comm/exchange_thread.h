@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
@@ -35,6 +36,8 @@ class ExchangeThread {
   // wait() first unless on the way out of an error. What jobs use must live until then; the
   // communicator lives on.
   void stop();
+  // Jobs also block in `other`, which stop() interrupts as well. It outlives the thread.
+  void also_uses(Communicator& other) { others_.push_back(&other); }
   // For building exchanges that run here, and for its wire_bytes_sent(); collectives belong to
   // jobs.
   Communicator& communicator() { return *communicator_; }
@@ -44,6 +47,7 @@ class ExchangeThread {
   bool run_job(const Job& job, Context& context);
 
   std::unique_ptr<Communicator> communicator_;
+  std::vector<Communicator*> others_;
   Device device_;
   std::mutex mutex_;
   std::condition_variable changed_;

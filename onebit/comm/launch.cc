@@ -22,6 +22,9 @@ int environment_number(const char* name) {
   return value;
 }
 
+// Takes this many ranks, one after the other, for those of one node each.
+constexpr const char* kRanksANode = "ONEBIT_RANKS_A_NODE";
+
 struct LauncherVariables {
   const char* launcher;
   const char* world_size;
@@ -65,6 +68,11 @@ World::World() {
             "{} started {} ranks, but MPI sees {}: the launcher belongs to another MPI than the "
             "one onebit is built with; use its mpirun, or srun --mpi=pmix",
             launch.launcher, launch.world_size, communicator_->world_size());
+    if (std::getenv(kRanksANode) == nullptr) return;
+    const int ranks_a_node = environment_number(kRanksANode);
+    require(ranks_a_node >= 1, "environment variable {}=0: a node has at least one rank; unset it",
+            kRanksANode);
+    communicator_->set_nodes(Nodes::groups(launch.world_size, ranks_a_node));
   });
 }
 

@@ -51,16 +51,27 @@ MPI_Comm duplicate_of(MPI_Comm parent) {
   return fresh;
 }
 
+int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  return rank;
+}
+
+int size_of(MPI_Comm comm) {
+  int size = 1;
+  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  return size;
+}
+
 // Shared by all communicators of the process: a channel on which failures are announced.
 class Job {
  public:
-  Job() : control_(duplicate_of(MPI_COMM_WORLD)) {
-    check_mpi(MPI_Comm_rank(control_, &rank_), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(control_, &world_size_), "MPI_Comm_size");
-  }
+  Job()
+      : control_(duplicate_of(MPI_COMM_WORLD)),
+        rank_(rank_in(control_)),
+        world_size_(size_of(control_)) {}
 
   int rank() const { return rank_; }
-  int world_size() const { return world_size_; }
   bool failed() const { return failed_; }
 
   // Throws PeerError once a rank has announced that it failed.
@@ -139,7 +150,7 @@ class Job {
   }
 
   MPI_Comm control_;
-  int rank_ = 0, world_size_ = 1;
+  int rank_, world_size_;
   std::mutex mutex_;
   std::atomic<bool> failed_{false};
   int failed_rank_ = -1;
@@ -269,24 +280,27 @@ class MpiState : public Request::State {
 class MpiCommunicator : public Communicator {
  public:
   MpiCommunicator(std::shared_ptr<Job> job, MPI_Comm comm, int local_rank)
-      : Communicator(job->rank(), job->world_size(), local_rank),
-        job_(std::move(job)),
-        comm_(comm) {}
+      : Communicator(rank_in(comm), size_of(comm), local_rank), job_(std::move(job)), comm_(comm) {}
   ~MpiCommunicator() override {
     if (!job_->failed() && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
   }
 
   std::string_view transport() const override { return "mpi"; }
 
-  std::unique_ptr<Communicator> duplicate() override {
-    return std::make_unique<MpiCommunicator>(job_, duplicate_of(comm_), local_rank());
-  }
-
   [[noreturn]] void abort(const std::string& message) override { job_->end(message); }
 
   void interrupt() override { *interrupted_ = true; }
 
  protected:
+  std::unique_ptr<Communicator> make_duplicate() override {
+    return std::make_unique<MpiCommunicator>(job_, duplicate_of(comm_), local_rank());
+  }
+  std::unique_ptr<Communicator> make_split(int color, const std::vector<int>&) override {
+    MPI_Comm part = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split(comm_, color, rank(), &part), "MPI_Comm_split");
+    check_mpi(MPI_Comm_set_errhandler(part, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    return std::make_unique<MpiCommunicator>(job_, part, local_rank());
+  }
   std::unique_ptr<Request::State> start(Messages messages) override {
     return std::make_unique<MpiState>(job_, interrupted_, comm_, messages.operation, messages.send,
                                       messages.receive);
@@ -298,14 +312,19 @@ class MpiCommunicator : public Communicator {
   std::shared_ptr<std::atomic<bool>> interrupted_ = std::make_shared<std::atomic<bool>>(false);
 };
 
-int rank_on_this_machine() {
+// This rank among those that share its memory, and the first of them in the world.
+struct Place {
+  int local_rank = 0, first_rank = 0;
+};
+
+Place place_on_machine() {
   MPI_Comm machine = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
             "MPI_Comm_split_type");
-  int rank = 0;
-  check_mpi(MPI_Comm_rank(machine, &rank), "MPI_Comm_rank");
+  Place place{.local_rank = rank_in(machine), .first_rank = rank_in(MPI_COMM_WORLD)};
+  check_mpi(MPI_Bcast(&place.first_rank, 1, MPI_INT, 0, machine), "MPI_Bcast");
   MPI_Comm_free(&machine);
-  return rank;
+  return place;
 }
 
 }  // namespace
@@ -354,8 +373,15 @@ MpiEnvironment::~MpiEnvironment() {
 
 std::unique_ptr<Communicator> MpiEnvironment::world() {
   auto job = std::make_shared<Job>();
-  return std::make_unique<MpiCommunicator>(job, duplicate_of(MPI_COMM_WORLD),
-                                           rank_on_this_machine());
+  const Place place = place_on_machine();
+  std::vector<int> node_of_rank(static_cast<size_t>(size_of(MPI_COMM_WORLD)));
+  check_mpi(
+      MPI_Allgather(&place.first_rank, 1, MPI_INT, node_of_rank.data(), 1, MPI_INT, MPI_COMM_WORLD),
+      "MPI_Allgather");
+  auto world =
+      std::make_unique<MpiCommunicator>(job, duplicate_of(MPI_COMM_WORLD), place.local_rank);
+  world->set_nodes(Nodes(node_of_rank));
+  return world;
 }
 
 }  // namespace onebit::comm

@@ -99,15 +99,18 @@ class NcclCommunicator final : public DeviceCommunicator {
   }
 
   std::string_view transport() const override { return name_of(DeviceTransport::kNccl); }
-  std::unique_ptr<Communicator> duplicate() override {
-    return std::make_unique<NcclCommunicator>(host().duplicate(), device());
-  }
   void interrupt() override {
     link_->interrupted = true;
     DeviceCommunicator::interrupt();
   }
 
  protected:
+  std::unique_ptr<Communicator> make_duplicate() override {
+    return std::make_unique<NcclCommunicator>(host().duplicate(), device());
+  }
+  std::unique_ptr<Communicator> make_split(int color, const std::vector<int>&) override {
+    return std::make_unique<NcclCommunicator>(host().split(color), device());
+  }
   // The caller's stream has been synchronised; the requests complete when this stream has.
   std::unique_ptr<Request::State> start_on_device(Messages messages) override {
     check_cuda(cudaSetDevice(device().index), "cudaSetDevice");

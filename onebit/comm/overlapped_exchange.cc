@@ -1,13 +1,15 @@
 #include "onebit/comm/overlapped_exchange.h"
 
 #include "onebit/base/clock.h"
+#include "onebit/base/error.h"
 #include "onebit/device/profile.h"
 
 namespace onebit::comm {
 
 OverlappedExchange::OverlappedExchange(Communicator& communicator, const Buckets& buckets,
-                                       Device device)
-    : communicator_(communicator), buckets_(buckets), ready_(buckets) {
+                                       Device device, const Buckets& announced)
+    : communicator_(communicator), buckets_(buckets), ready_(announced) {
+  ONEBIT_INVARIANT(announced.count() == buckets.count());
   if (communicator.world_size() == 1) return;
   thread_ = std::make_unique<ExchangeThread>(communicator.duplicate(), device);
 }

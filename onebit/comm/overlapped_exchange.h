@@ -20,7 +20,12 @@ class OverlappedExchange {
 
   // Jobs compute on `device`. With one rank there is nothing to wait for and no thread is started.
   // Collective.
-  OverlappedExchange(Communicator& communicator, const Buckets& buckets, Device device);
+  OverlappedExchange(Communicator& communicator, const Buckets& buckets, Device device)
+      : OverlappedExchange(communicator, buckets, device, buckets) {}
+  // The values that become ready are those of `announced`, as many buckets, of which this rank
+  // exchanges a part each.
+  OverlappedExchange(Communicator& communicator, const Buckets& buckets, Device device,
+                     const Buckets& announced);
   // Stops the thread. What `Send` uses must live until then, so the owner declares this member
   // last.
   ~OverlappedExchange();
@@ -37,6 +42,10 @@ class OverlappedExchange {
   }
 
   const Buckets& buckets() const { return buckets_; }
+  // `Send` also blocks in `other`, which outlives this object.
+  void also_uses(Communicator& other) {
+    if (thread_) thread_->also_uses(other);
+  }
 
   // `computing` is the context that makes the values; it outlives the step.
   void begin(const Context& computing, Send send);

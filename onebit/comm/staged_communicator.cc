@@ -93,8 +93,12 @@ void StagingPool::give_back(Block block) {
   free_.push_back(block);
 }
 
-std::unique_ptr<Communicator> StagedCommunicator::duplicate() {
+std::unique_ptr<Communicator> StagedCommunicator::make_duplicate() {
   return std::make_unique<StagedCommunicator>(host().duplicate(), device());
+}
+
+std::unique_ptr<Communicator> StagedCommunicator::make_split(int color, const std::vector<int>&) {
+  return std::make_unique<StagedCommunicator>(host().split(color), device());
 }
 
 std::unique_ptr<Request::State> StagedCommunicator::start_on_device(Messages messages) {

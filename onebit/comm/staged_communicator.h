@@ -35,9 +35,10 @@ class StagedCommunicator final : public DeviceCommunicator {
  public:
   using DeviceCommunicator::DeviceCommunicator;
   std::string_view transport() const override { return name_of(DeviceTransport::kStaged); }
-  std::unique_ptr<Communicator> duplicate() override;
 
  protected:
+  std::unique_ptr<Communicator> make_duplicate() override;
+  std::unique_ptr<Communicator> make_split(int color, const std::vector<int>&) override;
   std::unique_ptr<Request::State> start_on_device(Messages messages) override;
 
  private:

@@ -4,7 +4,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 namespace onebit::comm {
@@ -23,8 +25,11 @@ struct Collective {
     int copies_under_way = 0;  // that touch its buffers
   };
 
-  explicit Collective(int world_size) : posts(static_cast<size_t>(world_size)) {}
+  explicit Collective(const std::vector<int>& ranks) : members(ranks), posts(ranks.size()) {}
 
+  int size() const { return static_cast<int>(members.size()); }
+
+  std::vector<int> members;  // their numbers in the world; below, ranks are numbered among them
   std::string operation;
   int posted = 0;
   std::vector<Post> posts;
@@ -36,18 +41,16 @@ void copy_message(std::span<const std::byte> from, std::span<std::byte> to) {
 
 }  // namespace
 
-// Everything the ranks of one world and their duplicates share, under one mutex.
+// Everything the ranks of one world, their duplicates and splits share, under one mutex.
 class ThreadGroup {
  public:
-  explicit ThreadGroup(int world_size)
-      : world_size_(world_size), left_(static_cast<size_t>(world_size), false) {}
+  explicit ThreadGroup(int world_size) : left_(static_cast<size_t>(world_size), false) {}
 
-  int world_size() const { return world_size_; }
-
-  // The channel all ranks get when each duplicates `parent` for the `number`-th time.
-  int64_t duplicate_channel(int64_t parent, int64_t number) {
+  // The channel that all ranks of one color get when each makes its `number`-th communicator of
+  // `parent`.
+  int64_t channel_of(int64_t parent, int64_t number, int color) {
     const std::lock_guard lock(mutex_);
-    const auto [place, fresh] = duplicates_.try_emplace({parent, number}, next_channel_);
+    const auto [place, fresh] = channels_.try_emplace({parent, number, color}, next_channel_);
     if (fresh) ++next_channel_;
     return place->second;
   }
@@ -75,7 +78,8 @@ class ThreadGroup {
     changed_.notify_all();
   }
 
-  std::shared_ptr<Collective> post(int64_t channel, int64_t sequence, int rank,
+  std::shared_ptr<Collective> post(int64_t channel, int64_t sequence,
+                                   const std::vector<int>& members, int rank,
                                    std::string_view operation, Collective::Post post);
   bool test(Collective& collective, int rank, const std::atomic<bool>& interrupted);
   void wait(Collective& collective, int rank, const std::atomic<bool>& interrupted);
@@ -87,11 +91,10 @@ class ThreadGroup {
   bool finished_or_throw(const Collective& collective, int rank,
                          const std::atomic<bool>& interrupted) const;
 
-  const int world_size_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<int64_t, int64_t>, std::shared_ptr<Collective>> collectives_;
-  std::map<std::pair<int64_t, int64_t>, int64_t> duplicates_;
+  std::map<std::tuple<int64_t, int64_t, int>, int64_t> channels_;
   int64_t next_channel_ = 1;
   std::vector<bool> left_;
   int failed_rank_ = -1;
@@ -111,12 +114,13 @@ void ThreadGroup::check_pair(const Collective& collective, int one, int other) c
   check(other, one);
 }
 
-std::shared_ptr<Collective> ThreadGroup::post(int64_t channel, int64_t sequence, int rank,
+std::shared_ptr<Collective> ThreadGroup::post(int64_t channel, int64_t sequence,
+                                              const std::vector<int>& members, int rank,
                                               std::string_view operation, Collective::Post post) {
   std::unique_lock lock(mutex_);
   auto& place = collectives_[{channel, sequence}];
   if (place == nullptr) {
-    place = std::make_shared<Collective>(world_size_);
+    place = std::make_shared<Collective>(members);
     place->operation = operation;
   }
   const std::shared_ptr<Collective> collective = place;
@@ -126,7 +130,8 @@ std::shared_ptr<Collective> ThreadGroup::post(int64_t channel, int64_t sequence,
   Collective::Post& mine = collective->posts[static_cast<size_t>(rank)];
   mine = std::move(post);
   std::vector<int> peers;
-  for (int peer = 0; peer < world_size_; ++peer) {
+  const int ranks = collective->size();
+  for (int peer = 0; peer < ranks; ++peer) {
     Collective::Post& other = collective->posts[static_cast<size_t>(peer)];
     if (peer == rank || !other.posted || other.withdrawn) continue;
     check_pair(*collective, rank, peer);
@@ -134,10 +139,10 @@ std::shared_ptr<Collective> ThreadGroup::post(int64_t channel, int64_t sequence,
   }
   // The post is published only now: later ranks must not find one that did not fit.
   mine.posted = true;
-  mine.pairs_left = world_size_ - 1;
+  mine.pairs_left = ranks - 1;
   for (const int peer : peers) ++collective->posts[static_cast<size_t>(peer)].copies_under_way;
   mine.copies_under_way = static_cast<int>(peers.size());
-  if (++collective->posted == world_size_) collectives_.erase({channel, sequence});
+  if (++collective->posted == ranks) collectives_.erase({channel, sequence});
 
   for (const int peer : peers) {
     Collective::Post& other = collective->posts[static_cast<size_t>(peer)];
@@ -159,8 +164,9 @@ bool ThreadGroup::finished_or_throw(const Collective& collective, int rank,
   if (collective.posts[static_cast<size_t>(rank)].pairs_left == 0) return true;
   if (failed_rank_ >= 0) throw PeerError(failed_rank_, failed_message_);
   require(!interrupted, "rank {}: interrupted in {}", rank, collective.operation);
-  for (int peer = 0; peer < world_size_; ++peer) {
-    if (left_[static_cast<size_t>(peer)] && !collective.posts[static_cast<size_t>(peer)].posted) {
+  for (int at = 0; at < collective.size(); ++at) {
+    const int peer = collective.members[static_cast<size_t>(at)];
+    if (left_[static_cast<size_t>(peer)] && !collective.posts[static_cast<size_t>(at)].posted) {
       throw PeerError(peer, fmt::format("it ended while rank {} waited for it in {}", rank,
                                         collective.operation));
     }
@@ -209,20 +215,18 @@ class ThreadState : public Request::State {
 
 class ThreadCommunicator : public Communicator {
  public:
-  ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank, int64_t channel)
-      : Communicator(rank, group->world_size(), rank),
+  // `members`: the numbers of the ranks in the world, of which this is the one at `rank`.
+  ThreadCommunicator(std::shared_ptr<ThreadGroup> group, std::vector<int> members, int rank,
+                     int64_t channel)
+      : Communicator(rank, static_cast<int>(members.size()), members[static_cast<size_t>(rank)]),
         group_(std::move(group)),
+        members_(std::move(members)),
         channel_(channel) {}
 
   std::string_view transport() const override { return "threads"; }
 
-  std::unique_ptr<Communicator> duplicate() override {
-    return std::make_unique<ThreadCommunicator>(group_, rank(),
-                                                group_->duplicate_channel(channel_, duplicates_++));
-  }
-
   [[noreturn]] void abort(const std::string& message) override {
-    group_->set_failure(rank(), message);
+    group_->set_failure(members_[static_cast<size_t>(rank())], message);
     throw Error(message);
   }
 
@@ -231,23 +235,44 @@ class ThreadCommunicator : public Communicator {
     group_->wake();
   }
 
-  ThreadGroup& group() { return *group_; }
-
  protected:
+  std::unique_ptr<Communicator> make_duplicate() override {
+    return std::make_unique<ThreadCommunicator>(group_, members_, rank(), next_channel(kNoColor));
+  }
+  std::unique_ptr<Communicator> make_split(int color, const std::vector<int>& ranks) override {
+    std::vector<int> members;
+    int own = 0;
+    for (const int one : ranks) {
+      if (one == rank()) own = static_cast<int>(members.size());
+      members.push_back(members_[static_cast<size_t>(one)]);
+    }
+    return std::make_unique<ThreadCommunicator>(group_, std::move(members), own,
+                                                next_channel(color));
+  }
   std::unique_ptr<Request::State> start(Messages messages) override {
     Collective::Post post;
     post.send = std::move(messages.send);
     post.receive = std::move(messages.receive);
     auto collective =
-        group_->post(channel_, sequence_++, rank(), messages.operation, std::move(post));
+        group_->post(channel_, sequence_++, members_, rank(), messages.operation, std::move(post));
     return std::make_unique<ThreadState>(group_, std::move(collective), rank(), interrupted_);
   }
 
  private:
+  static constexpr int kNoColor = -1;
+  int64_t next_channel(int color) { return group_->channel_of(channel_, made_++, color); }
+
   std::shared_ptr<ThreadGroup> group_;
-  int64_t channel_, sequence_ = 0, duplicates_ = 0;
+  std::vector<int> members_;
+  int64_t channel_, sequence_ = 0, made_ = 0;
   std::shared_ptr<std::atomic<bool>> interrupted_ = std::make_shared<std::atomic<bool>>(false);
 };
+
+std::vector<int> ranks_below(int world_size) {
+  std::vector<int> ranks(static_cast<size_t>(world_size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
 
 }  // namespace
 
@@ -256,7 +281,7 @@ std::vector<std::unique_ptr<Communicator>> make_thread_world(int world_size) {
   const auto group = std::make_shared<ThreadGroup>(world_size);
   std::vector<std::unique_ptr<Communicator>> ranks;
   for (int rank = 0; rank < world_size; ++rank) {
-    ranks.push_back(std::make_unique<ThreadCommunicator>(group, rank, 0));
+    ranks.push_back(std::make_unique<ThreadCommunicator>(group, ranks_below(world_size), rank, 0));
   }
   return ranks;
 }
@@ -272,7 +297,7 @@ void run_thread_world(int world_size, const std::function<void(Communicator&)>& 
   for (int rank = 0; rank < world_size; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        ThreadCommunicator communicator(group, rank, 0);
+        ThreadCommunicator communicator(group, ranks_below(world_size), rank, 0);
         run_rank(communicator, [&] { work(communicator); });
       } catch (...) {
         errors[static_cast<size_t>(rank)] = std::current_exception();

@@ -15,6 +15,27 @@ comm::Buckets sized_buckets(int64_t elements, int world_size, int64_t least_byte
   return {elements, std::max(least_bytes, std::min(wanted_blocks, most_blocks) * value_bytes)};
 }
 
+comm::Buckets two_level_buckets(int64_t elements, int nodes, int ranks_a_node,
+                                int64_t least_bytes) {
+  constexpr int64_t kBlockBytes = kBlockElements * static_cast<int64_t>(sizeof(float));
+  const int64_t blocks = blocks_in(elements), ranks = ranks_a_node;
+  require(blocks >= ranks,
+          "{} parameters make {} blocks, which {} ranks of a node cannot divide: use one level, or "
+          "fewer ranks a node",
+          elements, blocks, ranks);
+  const int64_t share = std::min(elements, (blocks + ranks - 1) / ranks * kBlockElements);
+  const comm::Buckets parts =
+      sized_buckets(share, nodes, std::max(least_bytes / ranks, kBlockBytes));
+  int64_t part_blocks = parts.bucket_bytes() / kBlockBytes;
+  // The last bucket takes what is left, which is divided too.
+  const auto leaves_some_without = [&] {
+    const int64_t rest = blocks % (ranks * part_blocks);
+    return rest != 0 && rest < ranks;
+  };
+  while (leaves_some_without()) ++part_blocks;
+  return {elements, ranks * part_blocks * kBlockBytes};
+}
+
 int64_t message_bytes(const comm::Buckets& buckets, int world_size) {
   const comm::Range whole{0, buckets.max_elements()};
   return chunk_bytes(comm::chunk_of(whole, world_size, 0).elements());

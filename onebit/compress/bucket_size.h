@@ -23,6 +23,11 @@ inline constexpr int64_t kLeastBuckets = 8;
 // buckets have `least_bytes`. Errors: as for comm::Buckets.
 comm::Buckets sized_buckets(int64_t elements, int world_size, int64_t least_bytes);
 
+// The same for two levels: each rank of a node takes one part of every bucket and exchanges it with
+// as many ranks as there are `nodes`. The parts of a rank are the buckets of one buffer (Buckets of
+// them all) and none is empty. Errors: fewer blocks than ranks a node.
+comm::Buckets two_level_buckets(int64_t elements, int nodes, int ranks_a_node, int64_t least_bytes);
+
 // Bytes of a message to one peer, for a whole bucket.
 int64_t message_bytes(const comm::Buckets& buckets, int world_size);
 

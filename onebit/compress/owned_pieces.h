@@ -1,23 +1,64 @@
-// Moves what owners keep for their chunks (momentum, residual) to another number of ranks or other
-// buckets: every element goes to the rank that owns it now, once and unchanged.
+// Who keeps what of a flat buffer in the compressed exchange, on one level or two; and how it moves
+// to another number of ranks, other buckets or levels: every element goes to the rank that keeps it
+// now, once and unchanged.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "onebit/comm/bucket.h"
+#include "onebit/comm/nodes.h"
 
 namespace onebit::compress {
 
-// Who owns which elements of a flat buffer. A rank keeps the chunks that it owns one after the
-// other, in the order of buckets.
+// Elements of the flat buffer, which a rank keeps from element `place` of a buffer of its own on.
+struct OwnedRange {
+  comm::Range range;
+  int64_t place = 0;
+
+  bool operator==(const OwnedRange&) const = default;
+};
+
+// A source is what sends one gradient: a rank, or on two levels the ranks of a node together, each
+// of which exchanges its share of every bucket with the ranks of the same place on other nodes. For
+// its share a rank of each source keeps variance and residual; of the chunks that it owns in the
+// exchange, the momentum.
 struct Ownership {
   comm::Buckets buckets;
   int world_size = 1;
+  // On two levels, nodes of as many ranks each, for which compress::two_level_buckets() made the
+  // buckets.
+  std::optional<comm::Nodes> nodes = {};
+
+  int sources() const { return nodes ? nodes->count() : world_size; }
+  int ranks_a_source() const { return nodes ? nodes->ranks_a_node() : 1; }
+  int source_of(int rank) const { return nodes ? nodes->node_of(rank) : rank; }
+  // The place of a rank in its source, and back.
+  int local_of(int rank) const { return nodes ? nodes->local_of(rank) : 0; }
+  int rank_of(int source, int local) const {
+    return nodes ? nodes->ranks_of(source)[static_cast<size_t>(local)] : source;
+  }
+
+  // The buckets of a rank's share: of each bucket of the flat buffer, its part.
+  comm::Buckets share_buckets(int rank) const;
+  // The part of a bucket that belongs to a rank's share.
+  comm::Range share_of(int64_t bucket, int rank) const;
+  // A rank's share, in rising order and as few ranges as there can be.
+  std::vector<OwnedRange> shares(int rank) const;
+  // The chunks that a rank owns, in the order of buckets, and their elements.
+  std::vector<OwnedRange> owned(int rank) const;
+  int64_t owned_elements(int rank) const;
+
+  bool operator==(const Ownership&) const = default;
 };
 
 // All elements in one chunk of one rank.
 Ownership owned_by_one(int64_t elements);
+
+// What of `kept`, in rising order, lies in `range`.
+std::vector<OwnedRange> within(std::span<const OwnedRange> kept, comm::Range range);
 
 // Elements [from, from + elements) of the buffer of `from_rank` are elements [to, to + elements) of
 // the buffer of a rank now.
@@ -31,5 +72,8 @@ struct OwnedPiece {
 // Where every element that `rank` owns under `now` was under `before`, in the order of `to`. Both
 // divide the same flat buffer.
 std::vector<OwnedPiece> owned_pieces(const Ownership& before, const Ownership& now, int rank);
+// The same for the elements `wanted`, in rising order, out of the shares of one source.
+std::vector<OwnedPiece> source_pieces(const Ownership& before, int source,
+                                      std::span<const OwnedRange> wanted);
 
 }  // namespace onebit::compress

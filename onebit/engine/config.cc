@@ -115,6 +115,16 @@ void read_exchange(Keys& run, EngineConfig& engine) {
              "MiB of f32 values in a bucket of gradients; at least, in the compressed phase");
   engine.run.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
   run.boolean("overlap", engine.run.overlap, "buckets leave while the backward pass still runs");
+  run.choice(
+      "levels", engine.run.levels,
+      {{"one", LevelsWanted::kOne}, {"two", LevelsWanted::kTwo}, {"auto", LevelsWanted::kEither}},
+      "levels of the 1-bit exchange: among ranks, or exact means inside a node and one bit "
+      "between nodes; auto: two where the ranks' hosts allow it");
+  const bool compresses = !engine.optimizer || engine.optimizer->compresses();
+  run.require(compresses || engine.run.levels != LevelsWanted::kTwo, "levels",
+              "is \"two\", but this optimizer has no 1-bit phase; remove it");
+  run.require(!engine.run.watch_adam || engine.run.levels == LevelsWanted::kOne, "levels",
+              "cannot be two with watch_adam, which reads the gradients of every rank; remove one");
   // The rule about waiting buckets asks for run.clip itself.
   engine.run.clip = Clip::kByBucket;
   const std::string why = engine.why_compressed_buckets_wait();

@@ -36,6 +36,13 @@ enum class Clip {
   kExact      // all by the norm of the whole, which is known after the backward pass
 };
 
+// What the compressed phase exchanges with whom (optim/levels.h).
+enum class LevelsWanted {
+  kOne,    // every rank with every other one
+  kTwo,    // nodes with each other, after the ranks of each have averaged theirs
+  kEither  // two where the hosts of the ranks allow it
+};
+
 // When things happen, in optimizer steps.
 struct RunConfig {
   int64_t steps = 0;  // updates in the whole run
@@ -51,6 +58,7 @@ struct RunConfig {
   int64_t bucket_bytes = int64_t{4} << 20;
   bool overlap = true;  // exchange buckets while the backward pass still runs
   Clip clip = Clip::kExact;
+  LevelsWanted levels = LevelsWanted::kOne;
 };
 
 struct EngineConfig {

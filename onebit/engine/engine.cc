@@ -38,6 +38,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
       config_(config),
       communicator_(communicator),
       batch_(solve_batch_sizes(config.batch, communicator.world_size(), config.place)),
+      levels_(choose_levels(config, communicator.nodes(), table.size_elements())),
       clipper_(config.gradient_clipping),
       scaler_(scaler_options(config)) {
   ONEBIT_INVARIANT(config.optimizer != nullptr);
@@ -47,10 +48,12 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
   for (const std::string& warning : scheduler.warnings()) log_warning("{}", warning);
   resolved_scheduler_ = scheduler.resolved();
   optimizer_communicator_ = communicator.duplicate();
-  const optim::RunFacts run = config.run_facts(*schedule_);
+  optim::RunFacts run = config.run_facts(*schedule_);
+  run.two_levels = levels_.two;
   const std::string conflict = config.optimizer->conflict_with(run);
   require(conflict.empty(), "{}: key `optimizer.params` {}", config.place, conflict);
   optimizer_ = config.optimizer->make(table, *optimizer_communicator_, run);
+  clipper_.set_sources(sources());
   const bool early = config.why_compressed_buckets_wait().empty();
   const auto buckets = optimizer_->limited_buckets();
   if (early && config.gradient_clipping > 0 && buckets) clipper_.follow_buckets(*buckets);
@@ -77,6 +80,7 @@ void Engine::begin_update() {
   const PhaseSpan phase(context_, kOptimizerPhase);
   ops::fill(context_, table_.gradients(), 0.0f);
   wire_bytes_before_ = wire_bytes_sent();
+  inside_bytes_before_ = communicator_.bytes_sent_inside_node();
   if (exchange_) seconds_before_ = exchange_->seconds();
 }
 
@@ -191,8 +195,17 @@ std::optional<StepOutcome> Engine::step() {
 // On the early route the decision is made inside the exchange and returned in its report.
 optim::GradientNorm Engine::decide() {
   if (route_ == GradientRoute::kLocalEarly) return {};
-  return clipper_.agree(context_, communicator_, table_.gradients(), optimizer_->gradient_need(),
-                        1 / scaler_.scale());
+  const optim::GradientNeed need = optimizer_->gradient_need();
+  std::vector<params::Range> ranges;
+  if (need == optim::GradientNeed::kLocalOnly) {
+    ranges = optimizer_->prepare_local_gradients(context_, table_);
+  }
+  return clipper_.agree(context_, communicator_, table_.gradients(), need, 1 / scaler_.scale(),
+                        ranges);
+}
+
+int Engine::sources() const {
+  return levels_.two ? communicator_.nodes().count() : communicator_.world_size();
 }
 
 void Engine::update(const optim::GradientNorm& norm, StepOutcome& outcome) {
@@ -228,6 +241,7 @@ void Engine::update(const optim::GradientNorm& norm, StepOutcome& outcome) {
 
 void Engine::account(StepOutcome& outcome) {
   outcome.wire_bytes = wire_bytes_sent() - wire_bytes_before_;
+  outcome.wire_bytes_inside_node = communicator_.bytes_sent_inside_node() - inside_bytes_before_;
   outcome.wire_bytes_dense16 =
       comm::ring_bytes_16bit(table_.size_elements(), communicator_.world_size());
   if (exchange_) {

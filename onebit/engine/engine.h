@@ -21,6 +21,7 @@
 #include "onebit/engine/checkpoint_writer.h"
 #include "onebit/engine/config.h"
 #include "onebit/engine/gradient_exchange.h"
+#include "onebit/engine/levels_choice.h"
 #include "onebit/engine/update_watch.h"
 #include "onebit/optim/gradient_clipper.h"
 #include "onebit/optim/loss_scaler.h"
@@ -50,6 +51,7 @@ struct StepOutcome {
   double sent_norm = 0, residual_norm = 0;  // compressed phase only
   int64_t still_elements = 0, woken_elements = 0;
   int64_t wire_bytes = 0;              // sent by this rank in this step, counted at the transport
+  int64_t wire_bytes_inside_node = 0;  // of them, to ranks of its own node
   int64_t wire_bytes_dense16 = 0;      // what a 16-bit ring all-reduce of the gradients sends
   std::optional<UpdateSummary> watch;  // of rank 0, in the steps that run.watch_every asks for
   std::optional<AdamComparison> adam;  // in the same steps, of all ranks, with run.watch_adam
@@ -73,6 +75,7 @@ class Engine {
   int64_t completed_steps() const { return completed_steps_; }
   optim::Optimizer& optimizer() { return *optimizer_; }
   const optim::Schedule& schedule() const { return *schedule_; }
+  const LevelsChoice& levels() const { return levels_; }
 
   // One micro-step: calls `run`, which adds to the table's gradients.
   void backward(const std::function<void(const BackwardInput&)>& run);
@@ -118,12 +121,15 @@ class Engine {
   void count_skip(const optim::GradientNorm& norm);
   [[noreturn]] void stop_not_finite(const optim::GradientNorm& norm);
   int64_t wire_bytes_sent() const;
+  // How many local gradients the compressed phase averages.
+  int sources() const;
 
   Context& context_;
   params::Table& table_;
   EngineConfig config_;
   comm::Communicator& communicator_;
   BatchSizes batch_;
+  LevelsChoice levels_;
   std::unique_ptr<optim::Schedule> schedule_;
   Json resolved_scheduler_;
   std::unique_ptr<comm::Communicator> optimizer_communicator_;
@@ -138,7 +144,7 @@ class Engine {
   std::unique_ptr<AdamShadow> shadow_;  // when asked for
   int64_t micro_step_ = 0;
   int64_t completed_steps_ = 0, skipped_steps_ = 0, skipped_in_a_row_ = 0;
-  int64_t wire_bytes_before_ = 0;
+  int64_t wire_bytes_before_ = 0, inside_bytes_before_ = 0;
   comm::ExchangeSeconds seconds_before_;
 };
 

@@ -47,7 +47,7 @@ void Engine::save(params::StateWriter& writer) const {
   writer.scalar("engine", Json{{"completed_steps", completed_steps_},
                                {"skipped_steps", skipped_steps_},
                                {"loss_scaler", scaler_.save()},
-                               {"clipper", clipper_.save(communicator_.world_size())}});
+                               {"clipper", clipper_.save(sources())}});
   optimizer_->save(writer);
 }
 
@@ -57,7 +57,7 @@ void Engine::load(const params::StateReader& reader) {
   completed_steps_ = state.at("completed_steps").get<int64_t>();
   skipped_steps_ = state.at("skipped_steps").get<int64_t>();
   scaler_.load(state.at("loss_scaler"));
-  clipper_.load(state.at("clipper"), communicator_.world_size());
+  clipper_.load(state.at("clipper"), sources());
   micro_step_ = 0;
   optimizer_->load(context_, table_, reader);
 }

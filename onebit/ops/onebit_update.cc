@@ -87,6 +87,7 @@ void onebit_normalize(Context& context, const OnebitNormalize& a) {
     check.view("block_variance", a.block_variance, DType::kF32, blocks_of(elements));
     check.that(a.turn >= kNoTurn && a.turn <= kernels::kSubBlocks,
                "turn must name a sub-block, the sketch, or nothing");
+    check.that(a.sketch_shift % kernels::kBlockElements == 0, "sketch_shift must be whole blocks");
   }
   check_blocks(check, a.begin, a.end, elements);
   if (!a.ranges.empty()) {

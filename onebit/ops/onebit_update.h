@@ -77,7 +77,10 @@ struct OnebitNormalize {
   double gradient_scale = 1, beta2 = 0.999, epsilon = 1e-8, turn_factor = 1;
   int64_t turn = 0;
   uint64_t sketch_key = 0;  // the same on all ranks, another one in every step
-  bool alone = false;       // then extra to block_variance are not used
+  // Added to an element's number for its signs in the sketch, where the buffers are a share of the
+  // flat one; a multiple of kBlockElements.
+  int64_t sketch_shift = 0;
+  bool alone = false;  // then extra to block_variance are not used
 };
 void onebit_normalize(Context&, const OnebitNormalize&);
 

@@ -166,7 +166,7 @@ BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
     const int64_t count = std::min(kSubBlockElements, end - at);
     const float* gradients = gradient.values + (at - begin);
     const float* variances = args.variance.data<float>() + at;
-    const auto group = static_cast<uint64_t>(at / 32);
+    const auto group = static_cast<uint64_t>((at + args.sketch_shift) / 32);
     SubBlockSums& one = sums.sub_block[(at - begin) / kSubBlockElements];
     one = args.alone ? sum_sub_block<false>(gradients, variances, count, 0, group)
                      : sum_sub_block<true>(gradients, variances, count, args.sketch_key, group);

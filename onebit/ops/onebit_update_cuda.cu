@@ -38,7 +38,7 @@ struct Normalize {
   float *energy, *sketch, *block_energy, *block_variance;
   double* block_square;
   uint8_t* block_flags;
-  int64_t begin, end;
+  int64_t begin, end, shift;
   float scale, epsilon, beta2;
   double rest2, turn_factor;
   int turn;
@@ -69,7 +69,7 @@ __device__ EightGradients read_gradients(const Normalize& a, float decay, int64_
   Eight value;
   if (decay != 0.0f) value = load_eight(a.value + at, kEight);
   const uint32_t signs =
-      a.alone ? 0 : noise_signs(a.key, static_cast<uint64_t>(at / 32)) >> (at % 32);
+      a.alone ? 0 : noise_signs(a.key, static_cast<uint64_t>((at + a.shift) / 32)) >> (at % 32);
   for (int i = 0; i < kEight; ++i) {
     const bool moves = mine.variance.lane[i] > 0.0f;
     mine.still_moved = mine.still_moved || (!moves && mine.gradient.lane[i] != 0.0f);
@@ -260,6 +260,7 @@ void onebit_normalize(Context& context, const OnebitNormalize& a) {
                        .block_flags = a.block_flags.data<uint8_t>(),
                        .begin = a.begin,
                        .end = a.end,
+                       .shift = a.sketch_shift,
                        .scale = static_cast<float>(a.gradient_scale),
                        .epsilon = static_cast<float>(a.epsilon),
                        .beta2 = static_cast<float>(a.beta2),

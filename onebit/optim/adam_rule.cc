@@ -1,5 +1,7 @@
 #include "onebit/optim/adam_rule.h"
 
+#include <algorithm>
+
 #include "onebit/base/json.h"
 
 namespace onebit::optim {
@@ -28,6 +30,15 @@ void AdamRule::step(Context& context, params::Table& table, const Moments& momen
                              .momentum_factor = 1 / momentum_weight(),
                              .variance_factor = 1 / variance_weight(),
                              .decoupled = options_.decoupled_decay});
+}
+
+std::vector<ops::UpdateRange> AdamRule::ranges_in(params::Range part) const {
+  std::vector<ops::UpdateRange> inside;
+  for (const ops::UpdateRange& range : ranges_) {
+    const int64_t begin = std::max(range.begin, part.begin), end = std::min(range.end, part.end);
+    if (begin < end) inside.push_back({begin - part.begin, end - part.begin, range.weight_decay});
+  }
+  return inside;
 }
 
 double AdamRule::momentum_weight() const {

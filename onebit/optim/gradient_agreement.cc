@@ -20,34 +20,35 @@ double sum_of(const std::vector<double>& values) {
 
 }  // namespace
 
-GradientAgreement::GradientAgreement(const comm::Buckets& buckets, Device device)
-    : buckets_(buckets) {
-  const int64_t blocks = comm::blocks_in(buckets.elements());
+GradientAgreement::GradientAgreement(const Levels& levels, Device device) : levels_(levels) {
+  const int64_t blocks = comm::blocks_in(levels.elements());
   square_ = Tensor::zeros(device, DType::kF64, {blocks});
   flags_ = Tensor::zeros(device, DType::kU8, {blocks});
   host_square_.resize(static_cast<size_t>(blocks));
   host_flags_.resize(static_cast<size_t>(blocks));
   block_scale_.resize(static_cast<size_t>(blocks), 1.0);
-  bucket_square_.resize(static_cast<size_t>(buckets.count()));
+  bucket_square_.resize(static_cast<size_t>(levels.buckets().count()));
   limited_square_.resize(bucket_square_.size());
 }
 
 double GradientAgreement::scale(Context& context, ConstView gradients, const StepInput& input,
                                 int64_t bucket) {
   const auto index = static_cast<size_t>(bucket);
-  const comm::Range range = buckets_.range(bucket);
+  const comm::Range range = levels_.buckets().range(bucket);
   double scale = input.gradient_scale;
   if (!input.norm_limits.empty()) {
     ONEBIT_INVARIANT(input.norm_limits.size() == bucket_square_.size());
-    const double square =
-        scale * scale * ops::squared_norm(context, gradients.rows(range.begin, range.end));
+    const params::Range in_buffer = levels_.in_buffer(bucket);
+    const double own =
+        scale * scale * ops::squared_norm(context, gradients.rows(in_buffer.begin, in_buffer.end));
+    const double square = levels_.sum(own);
     const double limit = input.norm_limits[index], norm = std::sqrt(square);
     const double coefficient = norm > limit ? limit / norm : 1;
     // A value that is not finite becomes NaN when it is multiplied by 0, so the pass after this one
     // finds it; finite values of such a bucket move nothing.
     const bool finite = std::isfinite(square);
-    bucket_square_[index] = square;
-    limited_square_[index] = finite ? coefficient * coefficient * square : 0;
+    bucket_square_[index] = own;
+    limited_square_[index] = finite ? coefficient * coefficient * own : 0;
     scale = finite ? coefficient * scale : 0;
   }
   const auto first = block_scale_.begin() + range.begin / comm::kBlockElements;
@@ -66,8 +67,7 @@ std::span<const uint8_t> GradientAgreement::read_flags() {
 }
 
 // With limits the squares of the buckets travel too: later limits are computed from them.
-GradientAgreement::Result GradientAgreement::agree(comm::Communicator& communicator,
-                                                   const StepInput& input, bool touched) {
+GradientAgreement::Result GradientAgreement::agree(const StepInput& input, bool touched) {
   enum Slot : size_t { kNotFinite, kTouched, kSquare, kLimitedSquare, kBuckets };
   read_into(host_square_, square_);
   std::vector<double> sums(kBuckets, 0.0);
@@ -83,8 +83,8 @@ GradientAgreement::Result GradientAgreement::agree(comm::Communicator& communica
   for (double& one : sums) one = std::isfinite(one) ? one : 0;
   sums[kNotFinite] = finite ? 0 : 1;
   sums[kTouched] = touched ? 1 : 0;
-  communicator.all_reduce(std::span<double>(sums), comm::Reduction::kSum);
-  for (size_t at = kSquare; at < sums.size(); ++at) sums[at] /= communicator.world_size();
+  levels_.world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
+  for (size_t at = kSquare; at < sums.size(); ++at) sums[at] /= levels_.sources();
   return {.finite = sums[kNotFinite] == 0,
           .touched = sums[kTouched] > 0,
           .square = sums[kSquare],

@@ -1,15 +1,15 @@
-// This rank's gradients in a step of the compressed phase: the factor of each bucket as it leaves,
-// and what the ranks agree on when all buckets have left.
+// The gradients of a source in a step of the compressed phase: the factor of each bucket as it
+// leaves, and what the ranks agree on when all buckets have left. On two levels a rank sees its
+// share of them; its flags, squares and scales are those of the share's blocks.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "onebit/comm/bucket.h"
-#include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
 #include "onebit/ops/onebit_update.h"
+#include "onebit/optim/levels.h"
 #include "onebit/optim/optimizer.h"
 #include "onebit/tensor/tensor.h"
 
@@ -20,16 +20,18 @@ class GradientAgreement {
   // What the ranks agreed on, the same on every rank.
   struct Result {
     bool finite = true, touched = false;
-    // Means over ranks of squared norms, before and after the limits of buckets, and of each bucket
+    // Means over sources of squared norms, before and after the limits of buckets, and of each bucket
     // with limits.
     double square = 0, limited_square = 0;
     std::vector<double> bucket_squares;
   };
 
-  GradientAgreement(const comm::Buckets& buckets, Device device);
+  // `levels` outlives it.
+  GradientAgreement(const Levels& levels, Device device);
 
   // Returns the factor of a bucket's gradient: the step's scale, a smaller one if a limit applies,
-  // 0 if the gradient is not finite. Called on the exchange thread.
+  // 0 if the gradient is not finite. Called on the exchange thread, by all ranks of a node for the
+  // same buckets in the same order. `gradients`: the flat buffer.
   double scale(Context&, ConstView gradients, const StepInput&, int64_t bucket);
   // Points ops::onebit_normalize at the memory for its findings.
   void prepare(ops::OnebitNormalize& args) const;
@@ -39,12 +41,12 @@ class GradientAgreement {
   // For every block, the factor of its gradient.
   std::span<const double> block_scales() const { return block_scale_; }
   // Called after read_flags(). `touched`: a still entry of this rank has a gradient. Collective.
-  Result agree(comm::Communicator&, const StepInput&, bool touched);
+  Result agree(const StepInput&, bool touched);
 
   int64_t size_bytes() const { return square_.view().size_bytes() + flags_.view().size_bytes(); }
 
  private:
-  comm::Buckets buckets_;
+  const Levels& levels_;
   Tensor square_, flags_;  // [blocks]
   std::vector<double> host_square_;
   std::vector<uint8_t> host_flags_;

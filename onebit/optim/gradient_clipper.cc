@@ -20,6 +20,13 @@ enum Slot : size_t { kSquare, kObservedSquare, kObservers, kFlags };
 
 constexpr double kRatioWeight = 0.02;
 
+// The norm of the average over the root mean square of the norms of `sources` that are averages of
+// some of the `measured`, by the share of noise in these.
+double ratio_of(double ratio, int measured, int sources) {
+  const double share = std::clamp((1 / (ratio * ratio) - 1) / (measured - 1), 0.0, 1.0);
+  return 1 / std::sqrt(1 + share * (sources - 1));
+}
+
 }  // namespace
 
 GradientClipper::GradientClipper(double threshold) : threshold_(threshold) {
@@ -51,13 +58,18 @@ void GradientClipper::observe_local_gradients(Context& context, ConstView gradie
 }
 
 GradientNorm GradientClipper::agree(Context& context, comm::Communicator& communicator,
-                                    ConstView gradients, GradientNeed need, double unscale) {
+                                    ConstView gradients, GradientNeed need, double unscale,
+                                    std::span<const params::Range> ranges) {
   const int world = communicator.world_size();
+  const params::Range all{0, gradients.elements()};
+  if (ranges.empty()) ranges = std::span(&all, 1);
   const bool local = need == GradientNeed::kLocalOnly;
   std::vector<double> squares = std::exchange(observed_buckets_, {});
   if (local) squares.clear();
-  const double square = local ? add_squares(context, gradients, {0, gradients.elements()}, squares)
-                              : ops::squared_norm(context, gradients);
+  double square = local ? 0 : ops::squared_norm(context, gradients);
+  for (size_t at = 0; local && at < ranges.size(); ++at) {
+    square += add_squares(context, gradients, ranges[at], squares);
+  }
   std::vector<double> sums(kFlags + static_cast<size_t>(world), 0.0);
   if (std::isfinite(square)) {
     sums[kSquare] = square;
@@ -86,20 +98,23 @@ GradientNorm GradientClipper::agree(Context& context, comm::Communicator& commun
   }
   result.finite = result.first_bad_rank < 0;
   if (!result.finite) return result;
-  const double norm = std::sqrt(sums[kSquare] / world);
+  const int gradients_summed = local && sources_ > 0 ? sources_ : world;
+  const double norm = std::sqrt(sums[kSquare] / gradients_summed);
   const bool observed = !local && sums[kObservers] == world;
-  if (observed) measure_ratio(norm, std::sqrt(sums[kObservedSquare] / world));
+  if (observed) measure_ratio(norm, std::sqrt(sums[kObservedSquare] / world), world);
   if (shares_ && (local || observed)) shares_->follow(std::span(sums).subspan(buckets));
   result.norm = norm * unscale * (local ? ratio_ : 1);
   if (threshold_ > 0 && result.norm > threshold_) result.coefficient = threshold_ / result.norm;
   return result;
 }
 
-void GradientClipper::measure_ratio(double norm_of_average, double rms_of_norms) {
+void GradientClipper::measure_ratio(double norm_of_average, double rms_of_norms, int ranks) {
   if (!(rms_of_norms > 0)) return;
+  double ratio = norm_of_average / rms_of_norms;
+  if (sources_ > 0 && sources_ != ranks) ratio = ratio_of(ratio, ranks, sources_);
   ++measurements_;
   const double weight = std::max(kRatioWeight, 1.0 / static_cast<double>(measurements_));
-  ratio_ += weight * (norm_of_average / rms_of_norms - ratio_);
+  ratio_ += weight * (ratio - ratio_);
 }
 
 void GradientClipper::follow(double ratio, std::span<const double> bucket_squares) {
@@ -116,20 +131,20 @@ std::span<const double> GradientClipper::norm_limits() {
   return limits_;
 }
 
-Json GradientClipper::save(int world_size) const {
-  Json state = {{"ratio", ratio_}, {"measurements", measurements_}, {"ranks", world_size}};
+Json GradientClipper::save(int sources) const {
+  Json state = {{"ratio", ratio_}, {"measurements", measurements_}, {"ranks", sources}};
   if (shares_) state["buckets"] = shares_->save();
   return state;
 }
 
-void GradientClipper::load(const Json& state, int world_size) {
+void GradientClipper::load(const Json& state, int sources) {
   ratio_ = state.at("ratio").get<double>();
   measurements_ = state.at("measurements").get<int64_t>();
   // Shares of local norms do not depend on the number of ranks.
   if (shares_) shares_->load(state.value("buckets", Json()));
   // Older checkpoints do not have the key; they are assumed to be from the same number of ranks.
-  const int saved = state.value("ranks", world_size);
-  if (saved == world_size) return;
+  const int saved = state.value("ranks", sources);
+  if (saved == sources) return;
   if (saved == 1) {
     // One rank alone measured no noise. A ratio of 1 clips too much rather than too little until it
     // is measured.
@@ -137,8 +152,7 @@ void GradientClipper::load(const Json& state, int world_size) {
     measurements_ = 0;
     return;
   }
-  const double share = std::clamp((1 / (ratio_ * ratio_) - 1) / (saved - 1), 0.0, 1.0);
-  ratio_ = 1 / std::sqrt(1 + share * (world_size - 1));
+  ratio_ = ratio_of(ratio_, saved, sources);
 }
 
 std::string first_non_finite(const params::Table& table) {

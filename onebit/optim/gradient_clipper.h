@@ -46,10 +46,13 @@ class GradientClipper {
   // of this rank's gradients, before they are averaged; the whole buffer once a step.
   void observe_local_gradients(Context&, ConstView gradients, params::Range range);
 
+  // Local gradients are those of `sources`, nodes and not ranks, in the compressed phase.
+  void set_sources(int sources) { sources_ = sources; }
+
   // One collective of a few numbers. `gradients`: the whole flat buffer, multiplied by `unscale`
-  // (1 / loss scale) when read.
+  // (1 / loss scale) when read; of local ones, the ranges that this rank counts (none given: all).
   GradientNorm agree(Context&, comm::Communicator&, ConstView gradients, GradientNeed,
-                     double unscale = 1);
+                     double unscale = 1, std::span<const params::Range> ranges = {});
 
   // Compressed phase: takes the ratio that the optimizer measured (0: none yet), and the squares of
   // the buckets in a step with limits (empty: no limits).
@@ -61,21 +64,22 @@ class GradientClipper {
   std::span<const double> norm_limits();
   // Steps that must still be measured before there are limits.
   int64_t steps_missing() const { return shares_ ? shares_->steps_missing() : 0; }
-  // At another number of ranks the share of noise in the average is kept, not the ratio.
-  Json save(int world_size) const;
-  void load(const Json&, int world_size);
+  // At another number of sources the share of noise in the average is kept, not the ratio.
+  Json save(int sources) const;
+  void load(const Json&, int sources);
 
  private:
   // Adds the squares of a range to `by_bucket`, where buckets are followed; returns their sum.
   double add_squares(Context&, ConstView gradients, params::Range range,
                      std::vector<double>& by_bucket) const;
-  void measure_ratio(double norm_of_average, double rms_of_norms);
+  void measure_ratio(double norm_of_average, double rms_of_norms, int ranks);
 
   double threshold_;
   std::optional<NormShares> shares_;
   std::vector<double> limits_, observed_buckets_;
   double observed_square_ = 0;
   bool observed_ = false;
+  int sources_ = 0;  // 0: as many as ranks
   double ratio_ = 1;
   int64_t measurements_ = 0;
 };

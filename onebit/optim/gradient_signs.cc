@@ -16,74 +16,86 @@ View view_of(std::vector<float>& values) {
   return View::of(values.data(), {static_cast<int64_t>(values.size())});
 }
 
+std::string describe(const compress::Ownership& ownership) {
+  const int ranks = ownership.world_size;
+  if (!ownership.nodes) return ranks == 1 ? "one rank" : fmt::format("{} ranks", ranks);
+  return fmt::format("{} nodes of {} ranks", ownership.sources(), ownership.ranks_a_source());
+}
+
 }  // namespace
 
-GradientSigns::GradientSigns(comm::Communicator& communicator, const comm::Buckets& buckets,
-                             ConstView still, View momentum)
-    : communicator_(communicator),
+GradientSigns::GradientSigns(const Levels& levels, ConstView still)
+    : levels_(levels),
       still_(still),
-      momentum_(momentum),
-      slot_of_(static_cast<size_t>(buckets.count())),
-      overlapped_(communicator, buckets, momentum.device()) {
+      slot_of_(static_cast<size_t>(levels.buckets().count())),
+      overlapped_(levels.across(), levels.buckets(), still.device(), levels.ownership().buckets) {
+  if (levels.two()) overlapped_.also_uses(levels.node());
   all_reduce_ = &overlapped_.make<compress::CompressedAllReduce>(
       compress::CompressionOptions{.bypass_single_rank = true, .owner_momentum = true},
       [this](Context& context, int64_t bucket) { received(context, bucket); });
-  const int64_t largest = buckets.max_elements();
-  normalized_ = Tensor::zeros(momentum.device(), DType::kF32, {largest});
+  const int64_t largest = levels.buckets().max_elements();
+  normalized_ = Tensor::zeros(still.device(), DType::kF32, {largest});
   for (Tensor& slot : extra_) {
-    slot = Tensor::zeros(momentum.device(), DType::kF32, {comm::blocks_in(largest)});
+    slot = Tensor::zeros(still.device(), DType::kF32, {comm::blocks_in(largest)});
   }
 }
 
-std::vector<GradientSigns::OwnedRange> GradientSigns::owned_ranges() const {
-  const int world = communicator_.world_size(), self = communicator_.rank();
-  if (world == 1) return {{.range = {0, buckets().elements()}, .place = 0}};
-  std::vector<OwnedRange> ranges;
+std::vector<compress::OwnedRange> GradientSigns::owned_ranges() const {
+  if (alone()) return {{.range = {0, levels_.whole_elements()}, .place = 0}};
+  return levels_.ownership().owned(levels_.world().rank());
+}
+
+std::vector<compress::OwnedRange> GradientSigns::owned_in_share() const {
+  const int sources = levels_.sources(), self = levels_.across().rank();
+  std::vector<compress::OwnedRange> ranges;
   for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
-    const comm::Range chunk = comm::chunk_of(buckets().range(bucket), world, self);
+    const comm::Range chunk = comm::chunk_of(buckets().range(bucket), sources, self);
     if (chunk.elements() == 0) continue;
-    ranges.push_back(
-        {.range = {chunk.begin, chunk.end}, .place = buckets().owned_offset(bucket, world, self)});
+    ranges.push_back({.range = chunk, .place = buckets().owned_offset(bucket, sources, self)});
   }
   return ranges;
 }
 
 ConstView GradientSigns::owned_momentum() const {
-  return communicator_.world_size() == 1 ? momentum_ : all_reduce_->owner_momentum();
+  return alone() ? momentum_ : all_reduce_->owner_momentum();
 }
 
 void GradientSigns::adopt_momentum(params::Range range) {
-  if (communicator_.world_size() == 1) return;
-  for (const OwnedRange& owned : owned_ranges()) {
-    const int64_t begin = std::max(owned.range.begin, range.begin);
-    const int64_t end = std::min(owned.range.end, range.end);
-    if (begin >= end) continue;
-    const int64_t place = owned.place + begin - owned.range.begin;
-    copy(all_reduce_->owner_momentum().rows(place, place + end - begin),
-         momentum_.rows(begin, end));
+  if (alone()) return;
+  const std::vector<compress::OwnedRange> owned = owned_in_share();
+  for (const auto& [in_buffer, share_begin] :
+       compress::within(levels_.shares(), {range.begin, range.end})) {
+    const int64_t share_end = share_begin + in_buffer.elements();
+    for (const auto& [chunk, place] : owned) {
+      const int64_t begin = std::max(chunk.begin, share_begin);
+      const int64_t end = std::min(chunk.end, share_end);
+      if (begin >= end) continue;
+      const int64_t to = place + begin - chunk.begin;
+      copy(all_reduce_->owner_momentum().rows(to, to + end - begin), momentum_.rows(begin, end));
+    }
   }
 }
 
 std::vector<float> GradientSigns::collect_momentum(double beta1) {
-  const int world = communicator_.world_size();
+  const int sources = levels_.sources();
   const auto host = [](const View& view) {
     std::vector<float> values(static_cast<size_t>(view.elements()));
     copy(view_of(values), view);
     return values;
   };
-  if (world == 1) return host(momentum_);
+  if (alone()) return host(momentum_);
   std::vector<float> momentum = host(all_reduce_->worker_residual());
-  for (float& one : momentum) one = static_cast<float>((1 - beta1) / world * one);
+  for (float& one : momentum) one = static_cast<float>((1 - beta1) / sources * one);
   const std::vector<float> owned = host(all_reduce_->owner_momentum());
   const std::vector<float> owed = host(all_reduce_->server_residual());
-  for (const OwnedRange& piece : owned_ranges()) {
+  for (const compress::OwnedRange& piece : owned_in_share()) {
     for (int64_t i = piece.range.begin; i < piece.range.end; ++i) {
       const auto at = static_cast<size_t>(piece.place + i - piece.range.begin);
       momentum[static_cast<size_t>(i)] +=
           owned[at] + static_cast<float>((1 - beta1) * double{owed[at]});
     }
   }
-  comm::sum_in_chunks(communicator_, momentum);
+  comm::sum_in_chunks(levels_.across(), momentum);
   all_reduce_->clear_residuals();
   return momentum;
 }
@@ -117,6 +129,7 @@ GradientSigns::Bucket GradientSigns::bucket_at(int64_t bucket, int slot) const {
   const auto index = static_cast<size_t>(slot);
   return {.index = bucket,
           .range = {range.begin, range.end},
+          .in_buffer = levels_.in_buffer(bucket),
           .normalized = normalized_.view().rows(0, range.elements()),
           .extra = extra_[index].view().rows(0, comm::blocks_in(range.elements()))};
 }
@@ -130,7 +143,7 @@ void GradientSigns::send(Context& context, int64_t bucket) {
   normalize_seconds_ += watch.seconds();
   all_reduce_->submit(context, bucket,
                       {.values = data.normalized,
-                       .still = still_.rows(data.range.begin / 8, (data.range.end + 7) / 8),
+                       .still = still_.rows(data.in_buffer.begin / 8, (data.in_buffer.end + 7) / 8),
                        .extras = data.extra,
                        .result = momentum_.rows(data.range.begin, data.range.end),
                        .momentum = momentum_step_});
@@ -151,15 +164,16 @@ int64_t GradientSigns::size_bytes() const {
 }
 
 int64_t GradientSigns::saved_bytes() const {
-  const int64_t whole = buckets().elements() * static_cast<int64_t>(sizeof(float));
-  const int64_t ranks = communicator_.world_size();
-  // The worker residual of each rank, and one momentum and one owners' residual in all.
-  return ranks == 1 ? whole : ranks * whole + 2 * whole;
+  const int64_t whole = levels_.whole_elements() * static_cast<int64_t>(sizeof(float));
+  // The worker residual of each source, and one momentum and one owners' residual in all.
+  return alone() ? whole : levels_.sources() * whole + 2 * whole;
 }
 
 void GradientSigns::save(params::StateWriter& writer) const {
-  writer.scalar("bucket_bytes", buckets().bucket_bytes());
-  if (communicator_.world_size() == 1) return writer.replicated("momentum", momentum_);
+  const compress::Ownership& ownership = levels_.ownership();
+  writer.scalar("bucket_bytes", ownership.buckets.bucket_bytes());
+  if (ownership.nodes) writer.scalar("nodes", ownership.nodes->node_of_rank());
+  if (alone()) return writer.replicated("momentum", momentum_);
   writer.own("worker_residual", all_reduce_->worker_residual());
   if (all_reduce_->server_residual().elements() > 0) {
     writer.own("server_residual", all_reduce_->server_residual());
@@ -168,28 +182,32 @@ void GradientSigns::save(params::StateWriter& writer) const {
 }
 
 void GradientSigns::load(const params::StateReader& reader, double beta1) {
-  const int saved = reader.saved_world_size();
-  const int world = communicator_.world_size(), self = communicator_.rank();
-  const int64_t elements = buckets().elements();
+  const int64_t elements = levels_.whole_elements();
+  const compress::Ownership before = saved_ownership(reader, elements);
   all_reduce_->clear_residuals();
-  if (saved == 1) {
-    reader.replicated("momentum", momentum_);
+  if (before.sources() == 1) {
+    std::vector<float> momentum(static_cast<size_t>(elements));
+    reader.replicated("momentum", view_of(momentum));
+    levels_.take_share(momentum_, view_of(momentum));
     return adopt_momentum({0, elements});
   }
-  if (self == 0 && saved != world) {
-    log_info("error feedback of {} ranks is re-distributed over {}", saved, world);
+  const int self = levels_.world().rank();
+  if (self == 0 &&
+      (before.sources() != levels_.sources() || before.nodes != levels_.ownership().nodes)) {
+    log_info("error feedback of {} is re-distributed over {}", describe(before),
+             describe(levels_.ownership()));
   }
   // Worker residuals do not depend on the buckets.
   std::vector<float> worker =
-      saved == world ? own_buffer(reader, "worker_residual", self, elements)
-                     : mean_own_buffer(reader, communicator_, "worker_residual", elements);
-  const compress::Ownership before{
-      comm::Buckets(elements, reader.scalar("bucket_bytes").get<int64_t>()), saved};
-  const compress::Ownership now =
-      world == 1 ? compress::owned_by_one(elements) : compress::Ownership{buckets(), world};
+      before.sources() == levels_.sources()
+          ? source_buffer(reader, before, "worker_residual", levels_.ownership().source_of(self),
+                          levels_.shares())
+          : mean_source_buffer(reader, levels_.across(), before, "worker_residual",
+                               levels_.shares());
+  const compress::Ownership now = alone() ? compress::owned_by_one(elements) : levels_.ownership();
   std::vector<float> server = owned_buffer(reader, "server_residual", before, now, self);
   std::vector<float> momentum = owned_buffer(reader, "owner_momentum", before, now, self);
-  if (world == 1) {
+  if (alone()) {
     for (size_t i = 0; i < momentum.size(); ++i) {
       momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + server[i]));
     }

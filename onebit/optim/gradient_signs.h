@@ -10,6 +10,7 @@
 
 #include "onebit/comm/overlapped_exchange.h"
 #include "onebit/compress/compressed_all_reduce.h"
+#include "onebit/optim/levels.h"
 #include "onebit/params/state.h"
 #include "onebit/params/table.h"
 #include "onebit/tensor/tensor.h"
@@ -18,10 +19,11 @@ namespace onebit::optim {
 
 class GradientSigns {
  public:
-  // An in-flight bucket: elements [range.begin, range.end) of the flat buffer.
+  // An in-flight bucket: elements [range.begin, range.end) of this rank's share, which are
+  // `in_buffer` of the flat buffer; on one level these are the same.
   struct Bucket {
     int64_t index = 0;
-    params::Range range;
+    params::Range range, in_buffer;
     View normalized;  // f32 [elements of the range]
     View extra;       // f32 [blocks of the range]
   };
@@ -30,29 +32,27 @@ class GradientSigns {
   // in memory that the next bucket may reuse. Both run on the exchange thread.
   using Work = std::function<void(Context&, const Bucket&)>;
 
-  // Elements of the flat buffer whose momentum this rank keeps, from element `place` of it on.
-  struct OwnedRange {
-    params::Range range;
-    int64_t place = 0;
-  };
+  // Collective. `levels` and `still` (bitmap of the flat buffer, see the sign codec) outlive it.
+  // Reserves all memory on the device of `still`.
+  GradientSigns(const Levels& levels, ConstView still);
 
-  // Collective. `still` (bitmap, see the sign codec) and the memory of `momentum` (f32 [elements],
-  // where several ranks receive it) outlive it. Reserves all memory on their device.
-  GradientSigns(comm::Communicator& communicator, const comm::Buckets& buckets, ConstView still,
-                View momentum);
+  // Where several ranks receive the momentum, f32 [elements of the share]; outlives the exchanges.
+  void receive_in(View momentum) { momentum_ = momentum; }
 
-  // Copies a range of `momentum` to the owners' momentum: at the freeze, and when entries wake.
-  // Does nothing with one rank.
+  // Copies a range of the flat buffer from `momentum` to the owners' momentum: at the freeze, and
+  // when entries wake. Does nothing with one rank.
   void adopt_momentum(params::Range range);
 
   // Returns the exact momentum of all owners plus (1 - beta1) times the gradients that were not
-  // sent yet, f32 [elements], the same on every rank, and clears the residuals. Collective.
+  // sent yet, f32 [elements of the share], the same in every source, and clears the residuals.
+  // Collective.
   std::vector<float> collect_momentum(double beta1);
 
   // One step is begin, ready for ranges (or for none), finish. `computing` is the context that
   // makes the gradients; it outlives the step.
   void begin(const Context& computing, const compress::MomentumStep& momentum, Work normalize,
              Work receive);
+  // `range` of the flat buffer.
   void ready(params::Range range) { overlapped_.ready({range.begin, range.end}); }
   void finish(Context& context) { overlapped_.finish(context); }
   // Without an exchange: calls `work` for every bucket, on this thread.
@@ -63,7 +63,7 @@ class GradientSigns {
   // The exact momentum of what this rank owns, f32 [owned elements]; with one rank all of it.
   ConstView owned_momentum() const;
   // Where its parts lie in the flat buffer, one for each bucket of which this rank owns some.
-  std::vector<OwnedRange> owned_ranges() const;
+  std::vector<compress::OwnedRange> owned_ranges() const;
 
   compress::ResidualNorms norms() { return all_reduce_->norms(); }
   // Seconds of the last step: normalizing, coding and receiving; waiting for the network in
@@ -90,8 +90,11 @@ class GradientSigns {
   Bucket bucket_at(int64_t bucket, int slot) const;
 
   const comm::Buckets& buckets() const { return overlapped_.buckets(); }
+  // The same ranges in the share.
+  std::vector<compress::OwnedRange> owned_in_share() const;
+  bool alone() const { return levels_.sources() == 1; }
 
-  comm::Communicator& communicator_;
+  const Levels& levels_;
   ConstView still_;
   View momentum_;
   Tensor normalized_;  // [elements of the largest bucket]  while it is being sent

@@ -11,21 +11,49 @@ void NormalizedMoments::save(params::StateWriter& writer) const {
   writer.own("variance", variance.view());
 }
 
-void NormalizedMoments::load(const params::StateReader& reader, comm::Communicator& communicator) {
-  const int64_t elements = variance.shape().elements();
-  const bool same_ranks = reader.saved_world_size() == communicator.world_size();
-  const std::vector<float> own = same_ranks
-                                     ? own_buffer(reader, "variance", communicator.rank(), elements)
-                                     : mean_own_buffer(reader, communicator, "variance", elements);
-  copy(variance.view(), ConstView::of(own.data(), {elements}));
+void NormalizedMoments::load(const params::StateReader& reader, const Levels& levels) {
+  const compress::Ownership before = saved_ownership(reader, levels.whole_elements());
+  const bool same_sources = before.sources() == levels.sources();
+  const int source = levels.ownership().source_of(levels.world().rank());
+  const std::vector<float> own =
+      same_sources
+          ? source_buffer(reader, before, "variance", source, levels.shares())
+          : mean_source_buffer(reader, levels.across(), before, "variance", levels.shares());
+  copy(variance.view(), ConstView::of(own.data(), {levels.elements()}));
 }
 
-NormalizedMoments in_memory_of(Moments&& moments) {
-  return {.momentum = std::move(moments.momentum), .variance = std::move(moments.variance)};
+namespace {
+
+// Takes the place of `whole`, whose memory is released before the next buffer is reserved.
+Tensor share_of(Tensor&& whole, const Levels& levels) {
+  const Tensor all = std::move(whole);
+  Tensor share = Tensor::zeros(all.view().device(), DType::kF32, {levels.elements()});
+  levels.take_share(share.view(), all.view());
+  return share;
 }
 
-Moments in_memory_of(NormalizedMoments&& moments) {
-  return {.momentum = std::move(moments.momentum), .variance = std::move(moments.variance)};
+Tensor whole_of(Tensor&& share, const Levels& levels) {
+  const Device device = share.view().device();
+  { const Tensor released = std::move(share); }
+  return Tensor::zeros(device, DType::kF32, {levels.whole_elements()});
+}
+
+}  // namespace
+
+NormalizedMoments in_memory_of(Moments&& moments, const Levels& levels) {
+  if (!levels.two()) {
+    return {.momentum = std::move(moments.momentum), .variance = std::move(moments.variance)};
+  }
+  return {.momentum = share_of(std::move(moments.momentum), levels),
+          .variance = share_of(std::move(moments.variance), levels)};
+}
+
+Moments in_memory_of(NormalizedMoments&& moments, const Levels& levels) {
+  if (!levels.two()) {
+    return {.momentum = std::move(moments.momentum), .variance = std::move(moments.variance)};
+  }
+  return {.momentum = whole_of(std::move(moments.momentum), levels),
+          .variance = whole_of(std::move(moments.variance), levels)};
 }
 
 }  // namespace onebit::optim

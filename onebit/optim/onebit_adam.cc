@@ -4,17 +4,43 @@
 #include <span>
 
 #include "onebit/base/clock.h"
-#include "onebit/base/json.h"
 #include "onebit/base/log.h"
-#include "onebit/comm/chunked.h"
-#include "onebit/compress/bucket_size.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/onebit_update.h"
 #include "onebit/optim/onebit_adam_memory.h"
-#include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
 namespace {
+
+View part_of(const View& buffer, int64_t begin, int64_t end) {
+  return buffer.empty() ? View() : buffer.rows(begin, end);
+}
+
+ConstView part_of(const ConstView& buffer, int64_t begin, int64_t end) {
+  return buffer.empty() ? ConstView() : buffer.rows(begin, end);
+}
+
+// The same pass over a bucket of the share, with all buffers cut to it: those of the flat buffer at
+// `in_buffer`.
+void cut_to_bucket(ops::OnebitNormalize& args, params::Range in_buffer) {
+  const int64_t begin = args.begin, end = args.end;
+  const int64_t first = begin / kernels::kBlockElements;
+  const int64_t last = first + kernels::blocks_in(end - begin);
+  const int64_t first_sub = first * kernels::kSubBlocks, last_sub = last * kernels::kSubBlocks;
+  args.gradient = args.gradient.rows(in_buffer.begin, in_buffer.end);
+  args.value = args.value.rows(in_buffer.begin, in_buffer.end);
+  args.variance = args.variance.rows(begin, end);
+  args.own_weight = part_of(args.own_weight, first_sub, last_sub);
+  args.energy = part_of(args.energy, first_sub, last_sub);
+  args.block_ratio = part_of(args.block_ratio, first, last);
+  for (View* blocks : {&args.sketch, &args.block_energy, &args.block_variance, &args.block_square,
+                       &args.block_flags}) {
+    *blocks = part_of(*blocks, first, last);
+  }
+  args.begin = 0;
+  args.end = end - begin;
+  args.sketch_shift = in_buffer.begin;
+}
 
 // Keys of other arithmetics than the one that there is.
 void refuse_arithmetics(Keys& params) {
@@ -76,16 +102,15 @@ OneBitAdam::OneBitAdam(const OneBitAdamOptions& options, const params::Table& ta
                        comm::Communicator& communicator, const RunFacts& run)
     : options_(options),
       communicator_(communicator),
-      buckets_(compress::sized_buckets(table.size_elements(), communicator.world_size(),
-                                       run.bucket_bytes)),
+      levels_(communicator, divide_exchange(table.size_elements(), communicator.nodes(), run),
+              table.device()),
       rule_(options.adam, table),
       state_(Moments::zeros(table)),
       freeze_rule_(options.freeze, options.adam.beta2, run),
       still_(table, options.exchange.moving_rows),
-      level_(table, communicator),
-      agreement_(buckets_, table.device()),
-      exchange_(communicator, buckets_, still_.bitmap(),
-                std::get<Moments>(state_).momentum.view()) {}
+      level_(table, levels_),
+      agreement_(levels_, table.device()),
+      exchange_(levels_, still_.bitmap()) {}
 
 Phase OneBitAdam::phase() const {
   return std::holds_alternative<Moments>(state_) ? Phase::kWarmup : Phase::kCompressed;
@@ -102,11 +127,35 @@ bool OneBitAdam::observes_local_gradients() const {
 
 std::optional<comm::Buckets> OneBitAdam::limited_buckets() const {
   if (alone()) return std::nullopt;
-  return buckets_;
+  return levels_.ownership().buckets;
 }
 
 void OneBitAdam::skip_step() {
   ONEBIT_INVARIANT(!begun_);
+  prepared_ = false;
+}
+
+std::vector<params::Range> OneBitAdam::prepare_local_gradients(Context& context,
+                                                               params::Table& table) {
+  std::vector<params::Range> ranges;
+  for (int64_t bucket = 0; levels_.two() && bucket < levels_.buckets().count(); ++bucket) {
+    levels_.average(context, table.gradients(), bucket);
+  }
+  prepared_ = levels_.two();
+  for (const auto& share : levels_.shares()) {
+    ranges.push_back({share.range.begin, share.range.end});
+  }
+  return ranges;
+}
+
+void OneBitAdam::average_inside_node(Context& context, params::Table& table, const Bucket& bucket) {
+  if (!prepared_ && !plan_.averages) levels_.average(context, table.gradients(), bucket.index);
+}
+
+// The exchange receives its momentum.
+void OneBitAdam::hold_normalized(NormalizedMoments moments) {
+  state_ = std::move(moments);
+  exchange_.receive_in(normalized().momentum.view());
 }
 
 StepReport OneBitAdam::step(Context& context, params::Table& table, const StepInput& input) {
@@ -136,8 +185,8 @@ void OneBitAdam::dense_update(Context& context, params::Table& table, const Mome
 }
 
 void OneBitAdam::freeze(Context& context, params::Table& table) {
-  state_ = in_memory_of(std::get<Moments>(std::move(state_)));
-  const View momentum = normalized().momentum.view(), variance = normalized().variance.view();
+  Moments moments = std::get<Moments>(std::move(state_));
+  const View momentum = moments.momentum.view(), variance = moments.variance.view();
   ops::onebit_freeze(context, {.momentum = momentum,
                                .variance = variance,
                                .still = still_.bitmap(),
@@ -145,6 +194,7 @@ void OneBitAdam::freeze(Context& context, params::Table& table) {
                                .variance_factor = 1 / rule_.variance_weight()});
   still_.hold(momentum, variance);
   still_.refresh();
+  hold_normalized(in_memory_of(std::move(moments), levels_));
   exchange_.adopt_momentum({0, table.size_elements()});
   if (communicator_.rank() == 0) {
     log_info(
@@ -162,6 +212,7 @@ void OneBitAdam::begin_step(Context& computing, params::Table& table, const Step
   exchange_.begin(
       computing, compress::momentum_step(rule_.beta1(input), plan_.updates),
       [this, &table, input](Context& context, const Bucket& bucket) {
+        average_inside_node(context, table, bucket);
         normalize(context, table, input, bucket);
         before_sending(context, bucket);
       },
@@ -175,11 +226,14 @@ void OneBitAdam::gradients_ready(params::Range range) {
 
 void OneBitAdam::normalize(Context& context, const params::Table& table, const StepInput& input,
                            const Bucket& bucket) {
-  const bool decoupled = options_.adam.decoupled_decay;
+  std::span<const ops::UpdateRange> decays;  // that are part of the gradient
+  if (!options_.adam.decoupled_decay) decays = rule_.ranges();
+  std::vector<ops::UpdateRange> own_decays;
+  if (levels_.two() && !decays.empty()) decays = own_decays = rule_.ranges_in(bucket.in_buffer);
   ops::OnebitNormalize args{
       .gradient = table.gradients(),
       .value = table.values(),
-      .ranges = decoupled ? std::span<const ops::UpdateRange>() : rule_.ranges(),
+      .ranges = decays,
       .variance = normalized().variance.view(),
       .normalized = bucket.normalized,
       .extra = bucket.extra,
@@ -195,12 +249,13 @@ void OneBitAdam::normalize(Context& context, const params::Table& table, const S
     level_.prepare(args, plan_.variance_memory, plan_.exchanges);
   }
   agreement_.prepare(args);
+  if (levels_.two()) cut_to_bucket(args, bucket.in_buffer);
   ops::onebit_normalize(context, args);
 }
 
-void OneBitAdam::update_locally(Context& context, const params::Table& table,
-                                const StepInput& input) {
+void OneBitAdam::update_locally(Context& context, params::Table& table, const StepInput& input) {
   exchange_.visit(context, [&](Context& computing, const Bucket& bucket) {
+    average_inside_node(computing, table, bucket);
     normalize(computing, table, input, bucket);
     keep_local(computing, input, bucket);
   });
@@ -227,10 +282,14 @@ StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
   StepReport report{.phase = Phase::kCompressed};
   const Stopwatch watch = plan_.exchanges ? finish_exchange(context, report) : Stopwatch();
   if (!plan_.exchanges) update_locally(context, table, input);
+  prepared_ = false;
   rule_.advance(input);
 
-  std::vector<uint8_t> touched = still_.touched_rows(table.gradients(), agreement_.read_flags());
-  GradientAgreement::Result agreed = agreement_.agree(communicator_, input, !touched.empty());
+  std::span<const uint8_t> flags = agreement_.read_flags();
+  std::vector<uint8_t> whole_flags;
+  if (levels_.two()) flags = whole_flags = levels_.spread_blocks(flags);
+  std::vector<uint8_t> touched = still_.touched_rows(table.gradients(), flags);
+  GradientAgreement::Result agreed = agreement_.agree(input, !touched.empty());
   report.applied = agreed.finite;
   report.local_gradient_square = agreed.square;
   report.bucket_squares = std::move(agreed.bucket_squares);
@@ -281,112 +340,42 @@ void OneBitAdam::wake(const params::Table& table, const StepInput& input,
                                                        .gradients = table.gradients(),
                                                        .block_scales = agreement_.block_scales(),
                                                        .beta1 = rule_.beta1(input),
-                                                       .epsilon = options_.adam.epsilon});
+                                                       .epsilon = options_.adam.epsilon,
+                                                       .shares = levels_.shares(),
+                                                       .sources = levels_.sources()});
   for (const params::Range& entries : rows) exchange_.adopt_momentum(entries);
 }
 
 void OneBitAdam::apply(Context& context, params::Table& table, const StepInput& input) {
-  const ops::UpdateRange no_decay{0, table.size_elements(), 0};
-  const bool decoupled = options_.adam.decoupled_decay;
-  const bool copies = table.compute_type() != DType::kF32;
-  ops::onebit_step(context, {.value = table.values(),
-                             .compute_value = copies ? table.compute_values() : View(),
-                             .momentum = normalized().momentum.view(),
-                             .still = still_.bitmap(),
-                             .ranges = decoupled ? rule_.ranges() : std::span(&no_decay, 1),
-                             .learning_rate = input.learning_rate,
-                             .momentum_factor = 1 / rule_.momentum_weight()});
-}
-
-void OneBitAdam::save(params::StateWriter& writer) const {
-  ONEBIT_INVARIANT(!begun_);
-  save_state_name(writer, state_name());
-  writer.scalar("phase", std::string(name_of(phase())));
-  writer.scalar("updates", updates_);
-  writer.scalar("travels", "gradient");
-  writer.scalar("exp_avg_mask", Json(options_.exchange.moving_rows));
-  freeze_rule_.save(writer);
-  rule_.save(writer);
-  if (phase() == Phase::kWarmup) return std::get<Moments>(state_).save(writer);
-  normalized().save(writer);
-  exchange_.save(writer);
-  level_.save(writer);
-}
-
-void OneBitAdam::load(Context&, params::Table&, const params::StateReader& reader) {
-  check_state_name(reader, state_name());
-  const bool compressed = reader.scalar("phase") == std::string(name_of(Phase::kCompressed));
-  require(
-      !compressed || reader.scalar("exp_avg_mask") == Json(options_.exchange.moving_rows),
-      "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: which rows are "
-      "held cannot change after the freeze",
-      Json(options_.exchange.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
-  require(
-      !compressed || !reader.scalar("travels").is_null(),
-      "the checkpoint was made in the compressed phase of an older onebit, whose 1-bit Adam "
-      "exchanged momentum: continue from a checkpoint of its warm-up (--resume TAG), or start a "
-      "new run from its model (--initialize-from)");
-  updates_ = reader.scalar("updates").get<int64_t>();
-  freeze_rule_.load(reader);
-  rule_.load(reader);
-  level_.restart();
-  begun_ = false;
-  if (compressed) {
-    load_compressed(reader);
-    if (freeze_rule_.is_before(updates_)) thaw();
-    return;
+  for (const auto& [range, place] : levels_.shares()) {
+    const int64_t end = place + range.elements();
+    std::vector<ops::UpdateRange> decays{{0, range.elements(), 0}};
+    if (options_.adam.decoupled_decay) decays = rule_.ranges_in({range.begin, range.end});
+    ops::onebit_step(context, {.value = table.values().rows(range.begin, range.end),
+                               .compute_value = compute_part(table, range),
+                               .momentum = normalized().momentum.view().rows(place, end),
+                               .still = still_.bitmap().rows(range.begin / 8, (range.end + 7) / 8),
+                               .ranges = decays,
+                               .learning_rate = input.learning_rate,
+                               .momentum_factor = 1 / rule_.momentum_weight()});
   }
-  if (phase() == Phase::kCompressed) {
-    state_ = in_memory_of(std::get<NormalizedMoments>(std::move(state_)));
-  }
-  std::get<Moments>(state_).load(reader);
+  gather_values(context, table);
 }
 
-void OneBitAdam::load_compressed(const params::StateReader& reader) {
-  if (phase() == Phase::kWarmup) state_ = in_memory_of(std::get<Moments>(std::move(state_)));
-  std::get<NormalizedMoments>(state_).load(reader, communicator_);
-  still_.restore(normalized().variance.view());
-  exchange_.load(reader, options_.adam.beta1);
-  level_.load(reader);
+View OneBitAdam::compute_part(const params::Table& table, comm::Range range) {
+  if (table.compute_type() == DType::kF32) return {};
+  return table.compute_values().rows(range.begin, range.end);
 }
 
-void OneBitAdam::thaw() {
-  std::vector<float> momenta = exchange_.collect_momentum(options_.adam.beta1);
-  std::vector<float> variances(momenta.size());
-  const View variance = View::of(variances.data(), {static_cast<int64_t>(variances.size())});
-  copy(variance, normalized().variance.view());
-  comm::sum_in_chunks(communicator_, variances);
-  for (size_t i = 0; i < momenta.size(); ++i) {
-    const double mean = double{variances[i]} / communicator_.world_size();
-    momenta[i] = static_cast<float>(momenta[i] * (std::sqrt(mean) + options_.adam.epsilon));
-    variances[i] = static_cast<float>(mean * rule_.variance_weight());
-  }
-  state_ = in_memory_of(std::get<NormalizedMoments>(std::move(state_)));
-  const Moments& moments = std::get<Moments>(state_);
-  copy(moments.momentum.view(), ConstView::of(momenta.data(), variance.shape()));
-  copy(moments.variance.view(), variance);
-  level_.restart();
-  if (communicator_.rank() == 0) {
-    log_info("optimizer.params.freeze_step lies beyond update {}: the warm-up continues", updates_);
-  }
-}
-
-int64_t OneBitAdam::saved_bytes(Phase phase) const {
-  const int64_t buffer_bytes = buckets_.elements() * static_cast<int64_t>(sizeof(float));
-  if (phase != Phase::kCompressed) return 2 * buffer_bytes;  // both moments
-  const int64_t own_bytes = buffer_bytes + level_.saved_bytes();
-  return communicator_.world_size() * own_bytes + exchange_.saved_bytes();
-}
-
-int64_t OneBitAdam::state_bytes() const {
-  const int64_t moments_bytes =
-      std::visit([](const auto& moments) { return moments.size_bytes(); }, state_);
-  return moments_bytes + still_.bitmap().size_bytes() + level_.size_bytes() +
-         agreement_.size_bytes() + exchange_.size_bytes();
+void OneBitAdam::gather_values(Context& context, params::Table& table) const {
+  if (!levels_.two()) return;
+  levels_.gather(context, table.values());
+  if (table.compute_type() == DType::kF32) return;
+  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
 }
 
 int64_t OneBitAdam::wire_bytes_sent() const {
-  return exchange_.wire_bytes_sent();
+  return exchange_.wire_bytes_sent() + levels_.wire_bytes_sent();
 }
 
 }  // namespace onebit::optim

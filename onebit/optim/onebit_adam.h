@@ -19,6 +19,9 @@
 // gradients (1 / ranks as fast in rows that are looked up, of which a rank sees few), its level
 // those of all ranks, which travel in turns as one number for each block. noise_ratio.h follows the
 // ratio between a rank's squared gradient and the average's.
+//
+// On two levels (levels.h) g is the mean over a node, and all of this is done for a rank's share of
+// the parameters, whose values the node's other ranks then get. The warm-up is the same as on one.
 #pragma once
 
 #include <memory>
@@ -31,6 +34,7 @@
 #include "onebit/optim/freeze_rule.h"
 #include "onebit/optim/gradient_agreement.h"
 #include "onebit/optim/gradient_signs.h"
+#include "onebit/optim/levels.h"
 #include "onebit/optim/normalized_moments.h"
 #include "onebit/optim/optimizer_recipe.h"
 #include "onebit/optim/still_entries.h"
@@ -56,12 +60,14 @@ class OneBitAdam : public Optimizer {
   std::optional<comm::Buckets> limited_buckets() const override;
   void begin_step(Context&, params::Table&, const StepInput&) override;
   void gradients_ready(params::Range) override;
+  std::vector<params::Range> prepare_local_gradients(Context&, params::Table&) override;
   StepReport step(Context&, params::Table&, const StepInput&) override;
   void skip_step() override;
   void save(params::StateWriter&) const override;
   void load(Context&, params::Table&, const params::StateReader&) override;
   int64_t saved_bytes(Phase phase) const override;
   int64_t state_bytes() const override;
+  int64_t compressed_state_bytes() const override;
   int64_t wire_bytes_sent() const override;
 
   // Valid only in the compressed phase.
@@ -92,12 +98,19 @@ class OneBitAdam : public Optimizer {
   virtual void discard(Context&, params::Table&, const StepInput&) {}
 
   bool alone() const { return communicator_.world_size() == 1; }
+  // A part of the compute copy; empty where there is none.
+  static View compute_part(const params::Table&, comm::Range);
+  // After this rank's share of the values has moved: gets those of the node's others.
+  void gather_values(Context&, params::Table&) const;
+  // Before a bucket's gradients are read: on two levels they become the mean over the node.
+  void average_inside_node(Context&, params::Table&, const Bucket&);
   int64_t updates() const { return updates_; }
   const UpdatePlan& current_plan() const { return plan_; }
   comm::Communicator& communicator() const { return communicator_; }
   AdamRule& rule() { return rule_; }
   const AdamRule& rule() const { return rule_; }
   const StillEntries& still() const { return still_; }
+  const Levels& levels() const { return levels_; }
   GradientSigns& exchange() { return exchange_; }
 
  private:
@@ -105,19 +118,21 @@ class OneBitAdam : public Optimizer {
   void freeze(Context&, params::Table&);
   StepReport compressed_step(Context&, params::Table&, const StepInput&);
   void normalize(Context&, const params::Table&, const StepInput&, const Bucket&);
-  void update_locally(Context&, const params::Table&, const StepInput&);
+  void update_locally(Context&, params::Table&, const StepInput&);
+  void hold_normalized(NormalizedMoments moments);
   // Returns a watch that started when the last bucket had arrived.
   Stopwatch finish_exchange(Context&, StepReport&);
   void end_update(Context&);
   void receive(Context&, const StepInput&, const Bucket&);
   void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
   void load_compressed(const params::StateReader&);
+  int64_t moments_bytes() const;
   // Goes back to the warm-up with the mean of the ranks' state. Collective.
   void thaw();
 
   OneBitAdamOptions options_;
   comm::Communicator& communicator_;
-  comm::Buckets buckets_;  // of the compressed exchange
+  Levels levels_;
   int64_t updates_ = 0;
   AdamRule rule_;
   std::variant<Moments, NormalizedMoments> state_;  // warm-up, compressed phase
@@ -126,6 +141,7 @@ class OneBitAdam : public Optimizer {
   VarianceLevel level_;
   GradientAgreement agreement_;
   bool begun_ = false;
+  bool prepared_ = false;   // the gradients of this step are averaged inside the node already
   UpdatePlan plan_;         // of the update that has begun
   GradientSigns exchange_;  // last: its thread uses the members above
 };

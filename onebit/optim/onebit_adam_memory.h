@@ -9,7 +9,7 @@
 
 namespace onebit::optim {
 
-// OneBitAdam::state_bytes() of rank 0. `table` need not be allocated.
+// OneBitAdam::state_bytes() of rank 0 on one level. `table` need not be allocated.
 int64_t onebit_adam_state_bytes(const params::Table& table, int world_size, const RunFacts& run);
 
 }  // namespace onebit::optim

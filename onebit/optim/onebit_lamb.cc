@@ -39,9 +39,9 @@ class OneBitLambRecipe : public OptimizerRecipe {
 
 // Cuts what a rank owns where tensors begin and into pieces of at most a block.
 std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
-                                    const std::vector<GradientSigns::OwnedRange>& owned) {
+                                    const std::vector<compress::OwnedRange>& owned) {
   std::vector<ops::LambPart> parts;
-  for (const GradientSigns::OwnedRange& piece : owned) {
+  for (const compress::OwnedRange& piece : owned) {
     const auto ends_before = [](const ops::LambTensor& one, int64_t at) { return one.end <= at; };
     auto tensor = std::lower_bound(tensors.begin(), tensors.end(), piece.range.begin, ends_before);
     for (int64_t at = piece.range.begin; at < piece.range.end;) {
@@ -59,6 +59,22 @@ std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
   return parts;
 }
 
+// The tensors of a part of the flat buffer, counted from its beginning.
+std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors,
+                                        comm::Range part) {
+  std::vector<ops::LambTensor> inside;
+  for (const ops::LambTensor& tensor : tensors) {
+    const int64_t begin = std::max(tensor.begin, part.begin);
+    const int64_t end = std::min(tensor.end, part.end);
+    if (begin >= end) continue;
+    inside.push_back({.begin = begin - part.begin,
+                      .end = end - part.begin,
+                      .first_block = inside.empty() ? 0 : inside.back().end_block(),
+                      .weight_decay = tensor.weight_decay});
+  }
+  return inside;
+}
+
 OneBitAdamOptions with_moments_of(const OneBitLambOptions& options) {
   OneBitAdamOptions result = options.onebit;
   result.adam = options.lamb.adam;
@@ -73,7 +89,18 @@ OneBitLamb::OneBitLamb(const OneBitLambOptions& options, const params::Table& ta
       lamb_(options.lamb, table),
       parts_(parts_of(lamb_.tensors(), exchange().owned_ranges())),
       squares_(Tensor::zeros(table.device(), DType::kF64,
-                             {static_cast<int64_t>(lamb_.tensors().size()), 2})) {}
+                             {static_cast<int64_t>(lamb_.tensors().size()), 2})) {
+  for (const compress::OwnedRange& share : levels().shares()) {
+    const auto ends_before = [&](const ops::LambTensor& one) {
+      return one.end <= share.range.begin;
+    };
+    const auto first =
+        std::partition_point(lamb_.tensors().begin(), lamb_.tensors().end(), ends_before);
+    shares_.push_back({.owned = share,
+                       .first_tensor = first - lamb_.tensors().begin(),
+                       .tensors = tensors_in(lamb_.tensors(), share.range)});
+  }
+}
 
 void OneBitLamb::dense_update(Context& context, params::Table& table, const Moments& moments,
                               const StepInput& input) {
@@ -101,15 +128,20 @@ void OneBitLamb::find_ratios(Context& context, const params::Table& table, doubl
 void OneBitLamb::apply(Context& context, params::Table& table, const StepInput& input) {
   const double momentum_factor = 1 / rule().momentum_weight();
   find_ratios(context, table, momentum_factor);
-  const bool copies = table.compute_type() != DType::kF32;
-  ops::onebit_lamb_step(context, {.value = table.values(),
-                                  .compute_value = copies ? table.compute_values() : View(),
-                                  .momentum = normalized().momentum.view(),
-                                  .still = still().bitmap(),
-                                  .ratio = lamb_.ratios(),
-                                  .tensors = lamb_.tensors(),
-                                  .learning_rate = input.learning_rate,
-                                  .momentum_factor = momentum_factor});
+  for (const auto& [owned, first, tensors] : shares_) {
+    const auto& [range, place] = owned;
+    const int64_t last = first + static_cast<int64_t>(tensors.size());
+    ops::onebit_lamb_step(
+        context, {.value = table.values().rows(range.begin, range.end),
+                  .compute_value = compute_part(table, range),
+                  .momentum = normalized().momentum.view().rows(place, place + range.elements()),
+                  .still = still().bitmap().rows(range.begin / 8, (range.end + 7) / 8),
+                  .ratio = lamb_.ratios().rows(first, last),
+                  .tensors = tensors,
+                  .learning_rate = input.learning_rate,
+                  .momentum_factor = momentum_factor});
+  }
+  gather_values(context, table);
 }
 
 int64_t OneBitLamb::state_bytes() const {

@@ -37,9 +37,17 @@ class OneBitLamb final : public OneBitAdam {
  private:
   void find_ratios(Context&, const params::Table&, double momentum_factor);
 
+  // A range of this rank's share, and its tensors.
+  struct Share {
+    compress::OwnedRange owned;
+    int64_t first_tensor = 0;
+    std::vector<ops::LambTensor> tensors;
+  };
+
   LambRule lamb_;
   std::vector<ops::LambPart> parts_;  // of what this rank owns
   Tensor squares_;                    // f64 [tensors, 2]
+  std::vector<Share> shares_;
 };
 
 std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOptions& options);

@@ -111,8 +111,17 @@ class Optimizer {
   virtual void begin_step(Context&, params::Table&, const StepInput&) {}
   virtual void gradients_ready(params::Range) {}
 
+  // Before the norm of local gradients is taken for a step that does not begin early: what they are
+  // when they leave. Returns the ranges of the table's gradients that are this rank's then; on two
+  // levels the ranks of a node divide the mean of theirs. The next call is step() or skip_step().
+  // Collective.
+  virtual std::vector<params::Range> prepare_local_gradients(Context&, params::Table& table) {
+    return {{0, table.size_elements()}};
+  }
+
   // One update of table.values(), and of table.compute_values() in the same pass. Gradients are
-  // read, never written. Does everything itself when begin_step() was not called.
+  // read; on two levels those of this rank's share become the node's. Does everything itself when
+  // begin_step() was not called.
   virtual StepReport step(Context&, params::Table&, const StepInput&) = 0;
   // The engine found, agreed by all ranks, that this step's gradient is not finite: nothing moves,
   // no state changes. Not between begin_step() and step().
@@ -136,6 +145,8 @@ class Optimizer {
 
   // Memory of moments, residuals and buffers now.
   virtual int64_t state_bytes() const = 0;
+  // The same in the compressed phase: less, where the ranks of a node then divide the moments.
+  virtual int64_t compressed_state_bytes() const { return state_bytes(); }
   // Bytes this rank has sent so far through communicators that the optimizer made itself
   // (duplicates of the one it was given, which counts for itself).
   virtual int64_t wire_bytes_sent() const { return 0; }

@@ -26,6 +26,8 @@ struct RunFacts {
   int64_t schedule_warmup = 0;  // Schedule::warmup_updates(): "auto" never freezes before
   // The least size of the values in a bucket of the compressed exchange (compress/bucket_size.h).
   int64_t bucket_bytes = 4 << 20;
+  // The compressed exchange is between nodes, which are those of the communicator (levels.h).
+  bool two_levels = false;
 };
 
 // Updates of a run by what the ranks exchange in them. Each update is one of the four.
@@ -56,7 +58,7 @@ class OptimizerRecipe {
   virtual std::unique_ptr<Optimizer> make(const params::Table&, comm::Communicator&,
                                           const RunFacts&) const = 0;
 
-  // Optimizer::state_bytes() of rank 0, before there is an optimizer: for plans of worlds that are not
+  // Optimizer::state_bytes() of rank 0 on one level, before there is an optimizer: for plans of worlds that are not
   // there. `table` need not be allocated.
   virtual int64_t state_bytes(const params::Table& table, int world_size,
                               const RunFacts&) const = 0;

@@ -1,5 +1,7 @@
 #include "onebit/optim/saved_state.h"
 
+#include <algorithm>
+
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/comm/chunked.h"
@@ -17,7 +19,48 @@ void require_elements(const params::StateReader& reader, const std::string& name
       name, rank, saved, elements);
 }
 
+int64_t elements_of(std::span<const compress::OwnedRange> wanted) {
+  return wanted.empty() ? 0 : wanted.back().place + wanted.back().range.elements();
+}
+
+// Of the elements wanted those whose places lie in `places`, counted from its beginning.
+std::vector<compress::OwnedRange> placed_in(std::span<const compress::OwnedRange> wanted,
+                                            comm::Range places) {
+  std::vector<compress::OwnedRange> part;
+  for (const auto& [range, place] : wanted) {
+    const int64_t begin = std::max(place, places.begin);
+    const int64_t end = std::min(place + range.elements(), places.end);
+    if (begin >= end) continue;
+    const int64_t shift = range.begin - place;
+    part.push_back({.range = {begin + shift, end + shift}, .place = begin - places.begin});
+  }
+  return part;
+}
+
+void read_source(const params::StateReader& reader, const compress::Ownership& before,
+                 const std::string& name, int source, std::span<const compress::OwnedRange> wanted,
+                 std::span<float> to) {
+  for (const compress::OwnedPiece& piece : compress::source_pieces(before, source, wanted)) {
+    require_elements(reader, name, piece.from_rank,
+                     before.share_buckets(piece.from_rank).elements());
+    reader.own_of(name, piece.from_rank, piece.from,
+                  to.subspan(static_cast<size_t>(piece.to), static_cast<size_t>(piece.elements)));
+  }
+}
+
 }  // namespace
+
+compress::Ownership saved_ownership(const params::StateReader& reader, int64_t elements) {
+  compress::Ownership saved{
+      .buckets = comm::Buckets(elements, reader.scalar("bucket_bytes").get<int64_t>()),
+      .world_size = reader.saved_world_size()};
+  const Json nodes = reader.scalar("nodes");
+  if (nodes.is_null()) return saved;
+  saved.nodes = comm::Nodes(nodes.get<std::vector<int>>());
+  require(saved.nodes->ranks() == saved.world_size && saved.nodes->even(),
+          "the checkpoint's `nodes` do not name the nodes of its {} ranks", saved.world_size);
+  return saved;
+}
 
 void save_state_name(params::StateWriter& writer, const std::string& name) {
   writer.scalar("optimizer", name);
@@ -40,22 +83,31 @@ std::vector<float> own_buffer(const params::StateReader& reader, const std::stri
   return saved;
 }
 
-std::vector<float> mean_own_buffer(const params::StateReader& reader,
-                                   comm::Communicator& communicator, const std::string& name,
-                                   int64_t elements) {
+std::vector<float> source_buffer(const params::StateReader& reader,
+                                 const compress::Ownership& before, const std::string& name,
+                                 int source, std::span<const compress::OwnedRange> wanted) {
+  std::vector<float> values(static_cast<size_t>(elements_of(wanted)));
+  read_source(reader, before, name, source, wanted, values);
+  return values;
+}
+
+std::vector<float> mean_source_buffer(const params::StateReader& reader,
+                                      comm::Communicator& communicator,
+                                      const compress::Ownership& before, const std::string& name,
+                                      std::span<const compress::OwnedRange> wanted) {
+  const int64_t elements = elements_of(wanted);
   const comm::Range chunk =
       comm::equal_chunk(elements, communicator.world_size(), communicator.rank());
+  const std::vector<compress::OwnedRange> part = placed_in(wanted, chunk);
   std::vector<float> one(static_cast<size_t>(chunk.elements()));
   std::vector<double> sum(one.size(), 0.0);
-  const int saved = reader.saved_world_size();
-  for (int rank = 0; rank < saved; ++rank) {
-    require_elements(reader, name, rank, elements);
-    reader.own_of(name, rank, chunk.begin, one);
+  for (int source = 0; source < before.sources(); ++source) {
+    read_source(reader, before, name, source, part, one);
     for (size_t i = 0; i < one.size(); ++i) sum[i] += one[i];
   }
   std::vector<float> mean(static_cast<size_t>(elements));
   for (size_t i = 0; i < sum.size(); ++i) {
-    mean[static_cast<size_t>(chunk.begin) + i] = static_cast<float>(sum[i] / saved);
+    mean[static_cast<size_t>(chunk.begin) + i] = static_cast<float>(sum[i] / before.sources());
   }
   comm::gather_chunks(communicator, mean);
   return mean;
@@ -64,10 +116,9 @@ std::vector<float> mean_own_buffer(const params::StateReader& reader,
 std::vector<float> owned_buffer(const params::StateReader& reader, const std::string& name,
                                 const compress::Ownership& before, const compress::Ownership& now,
                                 int rank) {
-  std::vector<float> owned(static_cast<size_t>(now.buckets.owned_elements(now.world_size, rank)));
+  std::vector<float> owned(static_cast<size_t>(now.owned_elements(rank)));
   for (const compress::OwnedPiece& piece : compress::owned_pieces(before, now, rank)) {
-    require_elements(reader, name, piece.from_rank,
-                     before.buckets.owned_elements(before.world_size, piece.from_rank));
+    require_elements(reader, name, piece.from_rank, before.owned_elements(piece.from_rank));
     reader.own_of(name, piece.from_rank, piece.from,
                   std::span(owned).subspan(static_cast<size_t>(piece.to),
                                            static_cast<size_t>(piece.elements)));

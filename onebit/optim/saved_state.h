@@ -2,6 +2,7 @@
 // rank each.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,18 +16,29 @@ void save_state_name(params::StateWriter&, const std::string& name);
 // Error: the state is another optimizer's, with both names.
 void check_state_name(const params::StateReader&, const std::string& name);
 
-// If as many ranks load as have saved, each of these functions reads and sends about as much as the
+// How the ranks that saved had divided their exchange of `elements`, as GradientSigns has written it.
+compress::Ownership saved_ownership(const params::StateReader&, int64_t elements);
+
+// If as many sources load as have saved, each of these functions reads and sends about as much as the
 // buffer of one rank. Error: a saved buffer does not have the number of elements this model needs.
 
 // The buffer `name` f32 [elements] that `rank` saved.
 std::vector<float> own_buffer(const params::StateReader& reader, const std::string& name, int rank,
                               int64_t elements);
 
-// The mean of the buffers `name` f32 [elements] of all ranks that saved, the same on every rank:
-// each reads a chunk of every buffer, and the others get the mean of it. Collective.
-std::vector<float> mean_own_buffer(const params::StateReader& reader,
-                                   comm::Communicator& communicator, const std::string& name,
-                                   int64_t elements);
+// Of the buffers `name` that sources saved under `before`, each rank its share: the elements `wanted`
+// of one source's.
+std::vector<float> source_buffer(const params::StateReader& reader,
+                                 const compress::Ownership& before, const std::string& name,
+                                 int source, std::span<const compress::OwnedRange> wanted);
+
+// The mean over all sources that saved, the same on every rank of `communicator`, all of which want
+// the same elements: each reads a chunk of every buffer, and the others get the mean of it.
+// Collective.
+std::vector<float> mean_source_buffer(const params::StateReader& reader,
+                                      comm::Communicator& communicator,
+                                      const compress::Ownership& before, const std::string& name,
+                                      std::span<const compress::OwnedRange> wanted);
 
 // Returns what `rank` owns under `now`, read from the buffers `name` that owners saved under
 // `before`.

@@ -136,20 +136,31 @@ std::vector<size_t> StillEntries::agreed_rows(comm::Communicator& communicator,
   return rows;
 }
 
+std::vector<float> StillEntries::row_gradients(const Row& row, const Wake& args) {
+  std::vector<float> gradients(static_cast<size_t>(row.end - row.begin), 0.0f);
+  const double share = 1.0 / args.sources;
+  for (const auto& [range, place] : compress::within(args.shares, {row.begin, row.end})) {
+    const std::vector<float> part = read(args.gradients, range.begin, range.end);
+    for (int64_t i = 0; i < range.elements(); ++i) {
+      const auto block = static_cast<size_t>((place + i) / kBlock);
+      const double scale = args.block_scales.empty() ? 1 : args.block_scales[block];
+      gradients[static_cast<size_t>(range.begin + i - row.begin)] =
+          static_cast<float>(part[static_cast<size_t>(i)] * (scale * share));
+    }
+  }
+  return gradients;
+}
+
 std::vector<params::Range> StillEntries::wake(comm::Communicator& communicator,
-                                              std::vector<uint8_t> touched, const Wake& args) {
+                                              std::vector<uint8_t> touched, const Wake& given) {
+  const compress::OwnedRange all{.range = {0, table_.size_elements()}};
+  Wake args = given;
+  if (args.shares.empty()) args.shares = std::span(&all, 1);
+  if (args.sources == 0) args.sources = communicator.world_size();
   const std::vector<size_t> rows = agreed_rows(communicator, std::move(touched));
   std::vector<float> gradient;
-  const double share = 1.0 / communicator.world_size();
   for (const size_t index : rows) {
-    const auto [begin, end] = rows_[index];
-    std::vector<float> row = read(args.gradients, begin, end);
-    for (int64_t element = begin; element < end; ++element) {
-      const auto block = static_cast<size_t>(element / kBlock);
-      const double scale = args.block_scales.empty() ? 1 : args.block_scales[block];
-      float& one = row[static_cast<size_t>(element - begin)];
-      one = static_cast<float>(one * (scale * share));
-    }
+    const std::vector<float> row = row_gradients(rows_[index], args);
     gradient.insert(gradient.end(), row.begin(), row.end());
   }
   comm::sum_in_chunks(communicator, gradient);
@@ -194,21 +205,32 @@ int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const W
   // start from.
   if (square == 0) return 0;
   const double mean_square = square / static_cast<double>(still);
-  const double d = std::sqrt(mean_square) + args.epsilon;
-  std::vector<float> momentum = read(args.momentum, row.begin, row.end);
-  std::vector<float> variance = read(args.variance, row.begin, row.end);
+  write_woken(row, gradient, mean_square, args);
   for (int64_t element = row.begin; element < row.end; ++element) {
     if (!is_still(element)) continue;
-    const auto index = static_cast<size_t>(element - row.begin);
-    momentum[index] = static_cast<float>((1 - args.beta1) * gradient[index] / d);
-    variance[index] = std::max(static_cast<float>(mean_square), ops::kSmallestVariance);
     set_still(element, false);
     if (woken.empty() || woken.back().end != element) woken.push_back({element, element});
     woken.back().end = element + 1;
   }
-  write(args.momentum, row.begin, momentum);
-  write(args.variance, row.begin, variance);
   return still;
+}
+
+void StillEntries::write_woken(const Row& row, std::span<const float> gradient, double mean_square,
+                               const Wake& args) const {
+  const double d = std::sqrt(mean_square) + args.epsilon;
+  for (const auto& [range, place] : compress::within(args.shares, {row.begin, row.end})) {
+    std::vector<float> momentum = read(args.momentum, place, place + range.elements());
+    std::vector<float> variance = read(args.variance, place, place + range.elements());
+    for (int64_t element = range.begin; element < range.end; ++element) {
+      if (!is_still(element)) continue;
+      const auto index = static_cast<size_t>(element - range.begin);
+      const double one = gradient[static_cast<size_t>(element - row.begin)];
+      momentum[index] = static_cast<float>((1 - args.beta1) * one / d);
+      variance[index] = std::max(static_cast<float>(mean_square), ops::kSmallestVariance);
+    }
+    write(args.momentum, place, momentum);
+    write(args.variance, place, variance);
+  }
 }
 
 }  // namespace onebit::optim

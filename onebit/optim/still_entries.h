@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "onebit/comm/communicator.h"
+#include "onebit/compress/owned_pieces.h"
 #include "onebit/params/table.h"
 #include "onebit/tensor/tensor.h"
 
@@ -50,11 +51,15 @@ class StillEntries {
   std::vector<uint8_t> touched_rows(ConstView gradients, std::span<const uint8_t> block_flags);
 
   struct Wake {
-    View momentum, variance;  // f32 [elements], written for the entries that wake
-    ConstView gradients;      // f32 [elements], this rank's
-    // [blocks of 2048]: what the gradients of each are multiplied by; empty: 1
+    // f32 [elements of the share], written for the entries of it that wake
+    View momentum, variance;
+    ConstView gradients;  // f32 [elements], of which those of the share are this rank's
+    // [blocks of the share]: what the gradients of each are multiplied by; empty: 1
     std::span<const double> block_scales;
     double beta1 = 0.9, epsilon = 1e-8;
+    // This rank's share and the number of sources; empty: all elements, as many as there are ranks.
+    std::span<const compress::OwnedRange> shares = {};
+    int sources = 0;
   };
   // Wakes the rows that any rank marked and returns their elements, the same on every rank.
   // Collective: every rank calls it, with its marks or none.
@@ -72,9 +77,13 @@ class StillEntries {
   void add_rows(const params::Parameter& parameter);
   // Indices into rows_.
   std::vector<size_t> agreed_rows(comm::Communicator&, std::vector<uint8_t> touched) const;
+  // The gradients of a row as far as this rank has them, scaled; 0 beyond.
+  static std::vector<float> row_gradients(const Row& row, const Wake&);
   // Returns how many entries woke: all that were still, or none. Appends them to `woken`.
   int64_t wake_row(Row row, std::span<const float> gradient, const Wake&,
                    std::vector<params::Range>& woken);
+  void write_woken(const Row& row, std::span<const float> gradient, double mean_square,
+                   const Wake&) const;
   void forget_rows(const std::vector<size_t>& awake);
 
   const params::Table& table_;

@@ -24,8 +24,8 @@ void restore(const Tensor& buffer, const params::StateReader& reader, const char
 }
 
 // Rows that are looked up get most of their gradient from the few samples that contain their word.
-// One rank sees too few of them to know their variance, so its own gradients count 1 / ranks.
-std::vector<float> own_weights(const params::Table& table, int world_size) {
+// One source sees too few of them to know their variance, so its own gradients count 1 / sources.
+std::vector<float> own_weights(const params::Table& table, int sources) {
   const int64_t blocks = comm::blocks_in(table.size_elements());
   std::vector<float> weights(static_cast<size_t>(blocks * kernels::kSubBlocks), 1.0f);
   for (const params::Parameter& parameter : table.parameters()) {
@@ -33,20 +33,20 @@ std::vector<float> own_weights(const params::Table& table, int world_size) {
     const int64_t first = parameter.range.begin / kernels::kSubBlockElements;
     const int64_t last = (parameter.range.end - 1) / kernels::kSubBlockElements;
     std::fill(weights.begin() + first, weights.begin() + last + 1,
-              1.0f / static_cast<float>(world_size));
+              1.0f / static_cast<float>(sources));
   }
   return weights;
 }
 
 }  // namespace
 
-VarianceLevel::VarianceLevel(const params::Table& table, comm::Communicator& communicator)
-    : communicator_(communicator),
-      noise_(comm::blocks_in(table.size_elements()), communicator.world_size()) {
+VarianceLevel::VarianceLevel(const params::Table& table, const Levels& levels)
+    : levels_(levels), noise_(comm::blocks_in(table.size_elements()), levels.sources()) {
   if (alone()) return;
   const Device device = table.device();
-  const int64_t blocks = comm::blocks_in(table.size_elements());
-  const std::vector<float> weights = own_weights(table, communicator.world_size());
+  const int64_t blocks = comm::blocks_in(levels.elements());
+  const std::vector<float> weights =
+      levels.share_of_blocks(own_weights(table, levels.sources()), kernels::kSubBlocks);
   own_weight_ = Tensor::zeros(device, DType::kF32, {blocks * kernels::kSubBlocks});
   copy(own_weight_.view(), ConstView::of(weights.data(), own_weight_.shape()));
   energy_ = Tensor::zeros(device, DType::kF32, own_weight_.shape());
@@ -57,7 +57,7 @@ VarianceLevel::VarianceLevel(const params::Table& table, comm::Communicator& com
 }
 
 void VarianceLevel::show_ratios() {
-  const std::vector<float> ratios = noise_.ratios();
+  const std::vector<float> ratios = levels_.share_of_blocks(noise_.ratios(), 1);
   copy(ratio_.view(), ConstView::of(ratios.data(), ratio_.shape()));
 }
 
@@ -99,9 +99,11 @@ void VarianceLevel::end_exchange(Context& context) {
   left_at_[static_cast<size_t>(turn())] = updates_;
   ++exchanges_;
   if (alone() || !ends_cycle) return;
-  const std::vector<float> energy = host_copy(block_energy_), variance = host_copy(block_variance_);
-  const std::vector<float> sketch = host_copy(mean_sketch_);
-  noise_.follow(communicator_, {.energy = energy, .variance = variance, .sketch = sketch});
+  // The ratios of groups of blocks are those of whole buffers, however they are shared.
+  const auto whole = [&](const Tensor& share) { return levels_.gathered_blocks(host_copy(share)); };
+  const std::vector<float> energy = whole(block_energy_), variance = whole(block_variance_);
+  const std::vector<float> sketch = whole(mean_sketch_);
+  noise_.follow(levels_.across(), {.energy = energy, .variance = variance, .sketch = sketch});
   ops::fill(context, block_energy_.view(), 0.0f);
   show_ratios();
 }
@@ -121,10 +123,13 @@ void VarianceLevel::load(const params::StateReader& reader) {
   noise_.load(reader);
   if (alone()) return;
   show_ratios();
-  if (reader.saved_world_size() != communicator_.world_size()) return;
+  const compress::Ownership before = saved_ownership(reader, levels_.whole_elements());
+  const compress::Ownership& now = levels_.ownership();
+  const bool same_shares = before.nodes == now.nodes && (!now.nodes || before == now);
+  if (before.world_size != now.world_size || !same_shares) return;
   exchanges_ = reader.scalar("exchanges").get<int64_t>();
   load_turns(reader.scalar("turns"));
-  const int rank = communicator_.rank();
+  const int rank = levels_.world().rank();
   restore(energy_, reader, "energy", rank);
   restore(sketch_, reader, "sketch", rank);
   restore(block_energy_, reader, "block_energy", rank);
@@ -153,11 +158,10 @@ int64_t VarianceLevel::size_bytes() const {
 }
 
 int64_t VarianceLevel::saved_bytes() const {
-  int64_t bytes = 0;
-  for (const Tensor* tensor : {&energy_, &sketch_, &block_energy_}) {
-    bytes += tensor->view().size_bytes();
-  }
-  return bytes;
+  if (alone()) return 0;
+  // The energies of the sub-blocks, sketch and energy of the block.
+  constexpr int64_t kNumbers = kernels::kSubBlocks + 2;
+  return comm::blocks_in(levels_.whole_elements()) * kNumbers * static_cast<int64_t>(sizeof(float));
 }
 
 }  // namespace onebit::optim

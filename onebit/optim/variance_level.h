@@ -9,9 +9,9 @@
 #include <cstdint>
 
 #include "onebit/base/json_fwd.h"
-#include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
 #include "onebit/ops/onebit_update.h"
+#include "onebit/optim/levels.h"
 #include "onebit/optim/noise_ratio.h"
 #include "onebit/params/table.h"
 #include "onebit/tensor/tensor.h"
@@ -20,15 +20,15 @@ namespace onebit::optim {
 
 class VarianceLevel {
  public:
-  // With one rank nothing is needed and nothing is reserved.
-  VarianceLevel(const params::Table& table, comm::Communicator& communicator);
+  // With one rank nothing is needed and nothing is reserved. `levels` outlives it.
+  VarianceLevel(const params::Table& table, const Levels& levels);
 
   // Fill in the arguments of the passes over a bucket: before it leaves (or does not, without
   // `exchanges`), and when it has arrived. `variance_memory`: the fraction of the variance that an
   // update keeps.
   void prepare(ops::OnebitNormalize& args, double variance_memory, bool exchanges = true) const;
   void prepare(ops::OnebitMomentum& args, double variance_memory) const;
-  // The extras of the blocks from element `begin` on, f32, averaged over ranks.
+  // The extras of the blocks from element `begin` of the share on, f32, averaged over sources.
   void receive(Context&, ConstView extra, int64_t begin) const;
   // Called when all buckets of an exchange have arrived. Collective.
   void end_exchange(Context&);
@@ -40,25 +40,25 @@ class VarianceLevel {
   double norm_ratio() const { return noise_.norm_ratio(); }
 
   void save(params::StateWriter&) const;
-  // Sums of an unfinished cycle are dropped if they come from another number of ranks; a new cycle
+  // Sums of an unfinished cycle are dropped if they come from other ranks or levels; a new cycle
   // begins.
   void load(const params::StateReader&);
   int64_t size_bytes() const;
-  // Bytes that save() of each rank writes.
+  // Bytes that save() writes for each source.
   int64_t saved_bytes() const;
 
  private:
   // The energies of the sub-blocks travel one after the other, then the sketch.
   static constexpr int64_t kSketchTurn = kernels::kSubBlocks, kTurns = kSketchTurn + 1;
 
-  bool alone() const { return communicator_.world_size() == 1; }
+  bool alone() const { return levels_.sources() == 1; }
   int64_t turn() const { return exchanges_ % kTurns; }
   // The number of updates whose energy is summed in the number that travels now.
   int64_t updates_in_turn() const { return updates_ + 1 - left_at_[static_cast<size_t>(turn())]; }
   void show_ratios();
   void load_turns(const Json& turns);
 
-  comm::Communicator& communicator_;
+  const Levels& levels_;
   NoiseRatio noise_;
   // Exchanges since the freeze, or since a resume on another number of ranks.
   int64_t exchanges_ = 0, updates_ = 0;

@@ -99,10 +99,10 @@ ZeroOneAdam::ZeroOneAdam(const ZeroOneAdamOptions& options, const params::Table&
       beta2_(options.onebit.adam.beta2),
       schedule_(ending_with(run, options.schedule)) {
   if (alone()) return;
-  sum_ = Tensor::zeros(table.device(), DType::kF32, {table.size_elements()});
+  sum_ = Tensor::zeros(table.device(), DType::kF32, {levels().elements()});
   common_ = Tensor::zeros(table.device(), DType::kF32, sum_.shape());
-  swapped_ = Tensor::zeros(table.device(), DType::kF32,
-                           {std::min(table.size_elements(), kSwappedElements)});
+  swapped_ =
+      Tensor::zeros(table.device(), DType::kF32, {std::min(levels().elements(), kSwappedElements)});
 }
 
 // One rank exchanges nothing and has no reason to wait with its variance.
@@ -181,7 +181,7 @@ void ZeroOneAdam::apply(Context& context, params::Table& table, const StepInput&
   if (current_plan().exchanges) {
     return synchronize(context, table, input, rate_sum_ + input.learning_rate);
   }
-  if (local_updates_ == 0) copy(common_.view(), table.values());
+  if (local_updates_ == 0) levels().take_share(common_.view(), table.values());
   OneBitAdam::apply(context, table, input);
   ++local_updates_;
   rate_sum_ += input.learning_rate;
@@ -197,7 +197,7 @@ void ZeroOneAdam::discard(Context& context, params::Table& table, const StepInpu
 
 void ZeroOneAdam::synchronize(Context& context, params::Table& table, const StepInput& input,
                               double rate_sum) {
-  if (local_updates_ > 0) copy(table.values(), common_.view());
+  if (local_updates_ > 0) levels().put_share(table.values(), common_.view());
   StepInput whole = input;
   whole.learning_rate = rate_sum;
   OneBitAdam::apply(context, table, whole);
@@ -206,15 +206,19 @@ void ZeroOneAdam::synchronize(Context& context, params::Table& table, const Step
 }
 
 void ZeroOneAdam::swap_values(Context& context, params::Table& table) {
-  const View values = table.values();
   const int64_t part = swapped_.shape().elements();
-  for (int64_t begin = 0; begin < values.elements(); begin += part) {
-    const int64_t end = std::min(begin + part, values.elements());
-    const View staged = swapped_.view().rows(0, end - begin);
-    copy(staged, values.rows(begin, end));
-    copy(values.rows(begin, end), common_.view().rows(begin, end));
-    copy(common_.view().rows(begin, end), staged);
+  for (const auto& [range, place] : levels().shares()) {
+    const View values = table.values().rows(range.begin, range.end);
+    const View common = common_.view().rows(place, place + range.elements());
+    for (int64_t begin = 0; begin < values.elements(); begin += part) {
+      const int64_t end = std::min(begin + part, values.elements());
+      const View staged = swapped_.view().rows(0, end - begin);
+      copy(staged, values.rows(begin, end));
+      copy(values.rows(begin, end), common.rows(begin, end));
+      copy(common.rows(begin, end), staged);
+    }
   }
+  levels().gather(context, table.values());
   refresh_compute_copy(context, table);
 }
 
@@ -239,7 +243,10 @@ void ZeroOneAdam::save(params::StateWriter& writer) const {
                                  {"rate_sum", rate_sum_},
                                  {"last_exchanged", last_exchanged_}});
   if (alone() || phase() != Phase::kCompressed) return;
-  if (local_updates_ == 0) return writer.replicated("arrived", normalized().momentum.view());
+  if (local_updates_ == 0) {
+    const std::vector<float> arrived = levels().gathered(normalized().momentum.view());
+    return writer.replicated("arrived", ConstView::of(arrived.data(), {levels().whole_elements()}));
+  }
   ONEBIT_INVARIANT(shows_common_);  // the table, saved beside this, holds the common values
   writer.own("arrived", normalized().momentum.view());
   writer.own("own_values", common_.view());
@@ -259,37 +266,46 @@ void ZeroOneAdam::load(Context& context, params::Table& table, const params::Sta
   if (phase() != Phase::kCompressed || reader.saved_world_size() == 1) return;
   const auto local_updates = state.at("local_updates").get<int64_t>();
   if (local_updates == 0) {
-    if (!alone()) reader.replicated("arrived", normalized().momentum.view());
+    if (alone()) return;
+    std::vector<float> arrived(static_cast<size_t>(levels().whole_elements()));
+    const View whole = View::of(arrived.data(), {levels().whole_elements()});
+    reader.replicated("arrived", whole);
+    levels().take_share(normalized().momentum.view(), whole);
     return;
   }
-  load_local_updates(table, reader);
+  load_local_updates(context, table, reader);
   local_updates_ = alone() ? 0 : local_updates;
   rate_sum_ = alone() ? 0 : state.at("rate_sum").get<double>();
   refresh_compute_copy(context, table);
 }
 
-// On another number of ranks all continue from the mean of the ranks' values.
-void ZeroOneAdam::load_local_updates(params::Table& table, const params::StateReader& reader) {
-  const int64_t elements = table.size_elements();
-  const bool same = reader.saved_world_size() == communicator().world_size();
-  const auto read = [&](const char* name, const View& to) {
-    const std::vector<float> values =
-        same ? own_buffer(reader, name, communicator().rank(), elements)
-             : mean_own_buffer(reader, communicator(), name, elements);
-    copy(to, ConstView::of(values.data(), {elements}));
+// On another number of sources all continue from the mean of their values.
+void ZeroOneAdam::load_local_updates(Context& context, params::Table& table,
+                                     const params::StateReader& reader) {
+  const compress::Ownership before = saved_ownership(reader, levels().whole_elements());
+  const int source = levels().ownership().source_of(communicator().rank());
+  const auto read = [&](const char* name) {
+    return before.sources() == levels().sources()
+               ? source_buffer(reader, before, name, source, levels().shares())
+               : mean_source_buffer(reader, levels().across(), before, name, levels().shares());
+  };
+  const auto view_of = [](const std::vector<float>& values) {
+    return ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
   };
   if (!alone()) {
-    copy(common_.view(), table.values());
-    read("arrived", normalized().momentum.view());
-    read("sum", sum_.view());
+    levels().take_share(common_.view(), table.values());
+    copy(normalized().momentum.view(), view_of(read("arrived")));
+    copy(sum_.view(), view_of(read("sum")));
   }
-  read("own_values", table.values());
+  levels().put_share(table.values(), view_of(read("own_values")));
+  levels().gather(context, table.values());
 }
 
 int64_t ZeroOneAdam::saved_bytes(Phase phase) const {
   const int64_t bytes = OneBitAdam::saved_bytes(phase);
   if (phase != Phase::kCompressed || alone()) return bytes;
-  return bytes + 3 * communicator().world_size() * sum_.view().size_bytes();
+  const int64_t whole = levels().whole_elements() * static_cast<int64_t>(sizeof(float));
+  return bytes + 3 * levels().sources() * whole;
 }
 
 int64_t ZeroOneAdam::state_bytes() const {

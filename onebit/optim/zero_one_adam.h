@@ -55,7 +55,7 @@ class ZeroOneAdam final : public OneBitAdam {
  private:
   void synchronize(Context&, params::Table&, const StepInput&, double rate_sum);
   void swap_values(Context&, params::Table&);
-  void load_local_updates(params::Table&, const params::StateReader&);
+  void load_local_updates(Context&, params::Table&, const params::StateReader&);
 
   double beta2_;
   ZeroOneSchedule schedule_;

@@ -148,6 +148,7 @@ class Charts {
                                                   "loss_scale",
                                                   "wire_bytes",
                                                   "wire_bytes_dense16",
+                                                  "wire_bytes_inside_node",
                                                   "sent_norm",
                                                   "residual_over_sent",
                                                   "still_elements",

@@ -9,6 +9,19 @@
 
 namespace onebit::training {
 
+namespace {
+
+// What goes to other nodes is told apart where there are both.
+std::string describe_sent(const TrainingTotals& totals) {
+  const auto text = [](int64_t bytes) { return metrics::human_bytes(static_cast<double>(bytes)); };
+  const int64_t between = totals.wire_bytes - totals.inside_bytes;
+  if (between == 0 || totals.inside_bytes == 0) return text(totals.wire_bytes);
+  return fmt::format("{} to other nodes, {} inside the node", text(between),
+                     text(totals.inside_bytes));
+}
+
+}  // namespace
+
 Rows step_rows(const TrainingTotals& totals, const StepForecast& expected) {
   Rows rows;
   const auto add = [&](const char* name, const metrics::Median& seconds, double forecast) {
@@ -75,16 +88,18 @@ Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& r
   for (auto& row : run.results()) rows.push_back(std::move(row));
   if (totals.wire_bytes_dense16 > 0) {
     rows.push_back({since("bytes sent a rank"),
-                    fmt::format("{}; a 16-bit all-reduce: {}",
-                                human_bytes(static_cast<double>(totals.wire_bytes)),
+                    fmt::format("{}; a 16-bit all-reduce: {}", describe_sent(totals),
                                 human_bytes(static_cast<double>(totals.wire_bytes_dense16)))});
   }
-  if (totals.compressed_steps > 0 && totals.compressed_wire_bytes > 0) {
-    rows.push_back(
-        {since("compressed phase"),
-         fmt::format("{} steps, 1/{:.2f} of a 16-bit all-reduce", totals.compressed_steps,
-                     static_cast<double>(totals.compressed_dense16) /
-                         static_cast<double>(totals.compressed_wire_bytes))});
+  const bool two = run.engine().levels().two;
+  const int64_t compressed_bytes =
+      totals.compressed_wire_bytes - (two ? totals.compressed_inside_bytes : 0);
+  if (totals.compressed_steps > 0 && compressed_bytes > 0) {
+    rows.push_back({since("compressed phase"),
+                    fmt::format("{} steps, {}1/{:.2f} of a 16-bit all-reduce",
+                                totals.compressed_steps, two ? "between nodes " : "",
+                                static_cast<double>(totals.compressed_dense16) /
+                                    static_cast<double>(compressed_bytes))});
   }
   return rows;
 }

@@ -87,8 +87,8 @@ std::string describe_buckets(const ExchangeBuckets& buckets, const engine::Engin
                   metrics::human_bytes(static_cast<double>(chunk * size_bytes_of(config.wire))));
   if (!config.optimizer->compresses()) return text;
   return text + fmt::format("; at one bit an element {}, of {}", buckets.compressed.count(),
-                            metrics::human_bytes(static_cast<double>(
-                                compress::message_bytes(buckets.compressed, world_size))));
+                            metrics::human_bytes(static_cast<double>(compress::message_bytes(
+                                buckets.ownership.share_buckets(0), buckets.ownership.sources()))));
 }
 
 }  // namespace onebit::training

@@ -37,7 +37,11 @@ void add_model(Rows& rows, Context& context, const StartFacts& facts, DType comp
 // Returns the bytes in all.
 int64_t add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) {
   int64_t total = engine.optimizer().state_bytes();
+  const int64_t later = engine.optimizer().compressed_state_bytes();
   std::string parts = fmt::format("optimizer {}", human_bytes(static_cast<double>(total)));
+  if (later < total) {
+    parts += fmt::format(" until the freeze, then {}", human_bytes(static_cast<double>(later)));
+  }
   for (const auto& row : facts.memory) {
     total += row.bytes;
     if (row.bytes > 0) {
@@ -118,6 +122,9 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
                                 : fmt::format("cuda {}", context.device().index)});
   rows.push_back(
       {"ranks", fmt::format("{} ({})", communicator.world_size(), communicator.transport())});
+  if (const auto& levels = run.engine().levels(); !levels.text.empty()) {
+    rows.push_back({"levels", levels.text});
+  }
   rows.push_back({"batch", fmt::format("{} {} = {} a rank x {} micro-steps x {} ranks", batch.train,
                                        facts.sequences, batch.micro, batch.accumulation,
                                        communicator.world_size())});
@@ -126,7 +133,8 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   rows.push_back({"a checkpoint", describe(plan_checkpoints(run.engine()))});
   const Rows optimizer = optimizer_rows(config, run.engine().schedule(), communicator.world_size());
   rows.insert(rows.end(), optimizer.begin(), optimizer.end());
-  const ExchangeBuckets buckets = exchange_buckets(facts.table, config, communicator.world_size());
+  const ExchangeBuckets buckets =
+      exchange_buckets(facts.table, config, communicator.nodes(), run.engine().levels().two);
   const StepCosts costs =
       measure_step_costs(context, facts.pass, facts.table, buckets, config.wire, communicator);
   table.expected = forecast(costs, buckets, config, batch.accumulation);

@@ -10,6 +10,7 @@
 #include "onebit/ops/adam_update.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/reduce.h"
+#include "onebit/optim/levels.h"
 #include "onebit/optim/onebit_adam_work.h"
 
 namespace onebit::training {
@@ -142,35 +143,54 @@ double measure_compressing(Context& context, const comm::Buckets& buckets, doubl
 namespace {
 
 void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType wire,
-                       comm::Communicator& communicator) {
+                       comm::Communicator& communicator, const optim::Levels& levels) {
   const int64_t dense_bytes = buckets.dense.max_elements() * size_bytes_of(wire);
-  const int64_t compressed_bytes = compress::chunk_bytes(buckets.compressed.max_elements());
+  const int64_t compressed_bytes = compress::chunk_bytes(levels.buckets().max_elements());
   Context context = exchange_context(communicator.device());
   costs.latency_seconds = comm::probe_latency(communicator);
   costs.dense_link = comm::probe_stream(context, communicator, dense_bytes);
-  costs.compressed_link = comm::probe_stream(context, communicator, compressed_bytes,
+  costs.compressed_link = comm::probe_stream(context, levels.across(), compressed_bytes,
                                              {.seconds = 0.3, .at_most_seconds = 2});
   costs.dense.wire_seconds = costs.dense_link.seconds_per_bucket;
-  costs.compressed.wire_seconds = costs.compressed_link.seconds_per_bucket;
+  costs.compressed.wire_seconds = slowest(communicator, costs.compressed_link.seconds_per_bucket);
   costs.dense.processor_seconds =
       measure_packing(context, buckets.dense, costs.dense.wire_seconds, wire, communicator);
   costs.compressed.processor_seconds =
-      measure_compressing(context, buckets.compressed, costs.compressed.wire_seconds, communicator);
+      slowest(communicator, measure_compressing(context, levels.buckets(),
+                                                costs.compressed.wire_seconds, levels.across()));
+}
+
+// Adds what two levels do inside a node: the mean of a bucket's gradients, and values gathered after
+// the exchange, for which gradients stand in.
+void measure_inside_node(StepCosts& costs, Context& context, const params::Table& table,
+                         comm::Communicator& communicator, optim::Levels& levels) {
+  if (!levels.two()) return;
+  Context exchanging = exchange_context(communicator.device());
+  const auto seconds_of = [&](const auto& work) {
+    work();  // touches the memory
+    const Stopwatch watch;
+    work();
+    return slowest(communicator, watch.seconds());
+  };
+  costs.compressed.processor_seconds += seconds_of([&] {
+    levels.average(exchanging, table.gradients(), 0);
+    exchanging.synchronize();
+  });
+  costs.compressed_update_seconds += seconds_of([&] { levels.gather(context, table.gradients()); });
 }
 
 // Adds the work of 1-bit Adam on a bucket to the bucket's, and its pass after the exchange to the
 // optimizer's.
 void measure_compressed_phase(StepCosts& costs, Context& context, const params::Table& table,
-                              const ExchangeBuckets& buckets, comm::Communicator& communicator) {
+                              const optim::Levels& levels, comm::Communicator& communicator) {
   Context exchanging = exchange_context(communicator.device());
-  const optim::OneBitAdamWork work =
-      optim::measure_onebit_adam(exchanging, context, table.compute_type(), sampled_elements(table),
-                                 communicator.world_size());
+  const optim::OneBitAdamWork work = optim::measure_onebit_adam(
+      exchanging, context, table.compute_type(), sampled_elements(table), levels.sources());
   costs.local.processor_seconds = slowest(communicator, work.bucket_seconds) *
-                                  static_cast<double>(buckets.compressed.max_elements());
+                                  static_cast<double>(levels.buckets().max_elements());
   costs.compressed.processor_seconds += costs.local.processor_seconds;
   costs.compressed_update_seconds =
-      slowest(communicator, work.step_seconds) * static_cast<double>(table.size_elements());
+      slowest(communicator, work.step_seconds) * static_cast<double>(levels.elements());
 }
 
 }  // namespace
@@ -221,10 +241,18 @@ PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicato
 }
 
 ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
-                                 int world_size) {
+                                 const comm::Nodes& nodes, bool two_levels) {
   const int64_t elements = table.size_elements(), bucket_bytes = config.run.bucket_bytes;
+  const compress::Ownership ownership = optim::divide_exchange(
+      elements, nodes, {.bucket_bytes = bucket_bytes, .two_levels = two_levels});
   return {.dense = comm::Buckets(elements, bucket_bytes),
-          .compressed = compress::sized_buckets(elements, world_size, bucket_bytes)};
+          .compressed = ownership.buckets,
+          .ownership = ownership};
+}
+
+ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
+                                 int world_size) {
+  return exchange_buckets(table, config, comm::Nodes::one(world_size), false);
 }
 
 StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>& pass,
@@ -234,8 +262,10 @@ StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>&
   const double update = measure_update(context, sampled_elements(table), table.compute_type());
   costs.update_seconds = slowest(communicator, update) * static_cast<double>(table.size_elements());
   if (communicator.world_size() == 1) return costs;
-  measure_exchanges(costs, buckets, wire, communicator);
-  measure_compressed_phase(costs, context, table, buckets, communicator);
+  optim::Levels levels(communicator, buckets.ownership, table.device());
+  measure_exchanges(costs, buckets, wire, communicator, levels);
+  measure_compressed_phase(costs, context, table, levels, communicator);
+  measure_inside_node(costs, context, table, communicator, levels);
   return costs;
 }
 

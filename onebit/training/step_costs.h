@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "onebit/comm/link_probe.h"
+#include "onebit/compress/owned_pieces.h"
 #include "onebit/engine/config.h"
 #include "onebit/model/training_pass.h"
 #include "onebit/training/step_prediction.h"
@@ -37,10 +38,14 @@ double measure_packing(Context& context, const comm::Buckets& buckets, double wi
 double measure_compressing(Context& context, const comm::Buckets& buckets, double wire_seconds,
                            comm::Communicator& communicator);
 
-// The buckets of either exchange of a run.
+// The buckets of either exchange of a run, and how the ranks divide the compressed one.
 struct ExchangeBuckets {
   comm::Buckets dense, compressed;
+  compress::Ownership ownership;
 };
+ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
+                                 const comm::Nodes& nodes, bool two_levels);
+// On one level.
 ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
                                  int world_size);
 

@@ -114,6 +114,7 @@ Json TrainingLog::json_of(const StepRecord& record) const {
                {"skipped_steps", outcome.skipped_steps},
                {"loss_scale", outcome.loss_scale},
                {"wire_bytes", outcome.wire_bytes},
+               {"wire_bytes_inside_node", outcome.wire_bytes_inside_node},
                {"wire_bytes_dense16", outcome.wire_bytes_dense16}});
   if (outcome.phase == optim::Phase::kCompressed) {
     json["sent_norm"] = outcome.sent_norm;
@@ -149,10 +150,12 @@ void TrainingLog::step(const StepRecord& record) {
   totals_.samples += record.step_samples;
   totals_.tokens += record.step_tokens;
   totals_.wire_bytes += outcome.wire_bytes;
+  totals_.inside_bytes += outcome.wire_bytes_inside_node;
   totals_.wire_bytes_dense16 += outcome.wire_bytes_dense16;
   if (compressed) {
     totals_.compressed_steps += 1;
     totals_.compressed_wire_bytes += outcome.wire_bytes;
+    totals_.compressed_inside_bytes += outcome.wire_bytes_inside_node;
     totals_.compressed_dense16 += outcome.wire_bytes_dense16;
   }
   (compressed ? totals_.compressed_step : totals_.dense_step).add(record.seconds);

@@ -149,11 +149,8 @@ TEST(Program, RankZeroReportsCommonErrorsAlone) {
   }
 }
 
-// Two processes, error feedback on: taken back to a tag they come to the same values, bit for bit.
-TEST(Program, TrainsAndResumesUnderMpirun) {
-  if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
-  const TemporaryFolder folder;
-  const auto at = [&](const char* name) { return (folder / name).string(); };
+// A few lines in corpus/, and recipe.json for eight updates on them, five of them compressed.
+Outcome prepare_small_text(const TemporaryFolder& folder) {
   std::string text;
   for (const char* word : {"king", "bird", "river", "child", "stone", "cloud"}) {
     for (int line = 0; line < 8; ++line) text += fmt::format("the {} was here {}\n", word, line);
@@ -167,8 +164,16 @@ TEST(Program, TrainsAndResumesUnderMpirun) {
                 "intermediate_size": 64, "max_position_embeddings": 32},
       "data": {"sequence_length": 32, "max_predictions_per_sequence": 4},
       "run": {"steps": 8, "checkpoint_every": 4}})");
-  Outcome outcome = run(fmt::format("prepare --input {} --output {} --vocab-size 80 --format lines",
-                                    at("text.txt"), at("corpus")));
+  return run(fmt::format("prepare --input {} --output {} --vocab-size 80 --format lines",
+                         (folder / "text.txt").string(), (folder / "corpus").string()));
+}
+
+// Two processes, error feedback on: taken back to a tag they come to the same values, bit for bit.
+TEST(Program, TrainsAndResumesUnderMpirun) {
+  if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
+  const TemporaryFolder folder;
+  const auto at = [&](const char* name) { return (folder / name).string(); };
+  Outcome outcome = prepare_small_text(folder);
   ASSERT_EQ(outcome.status, 0) << outcome.output;
   const auto train = [&](const char* more) {
     return run(mpirun(2),
@@ -184,6 +189,43 @@ TEST(Program, TrainsAndResumesUnderMpirun) {
   outcome = train("--resume global_step4");
   ASSERT_EQ(outcome.status, 0) << outcome.output;
   EXPECT_EQ(read_file(values), first);
+}
+
+// Four processes taken for two nodes: told in the tables, resumed bit for bit, and gone on with on one
+// level; a wrong grouping is one error.
+TEST(Program, TrainsAndResumesOnTwoLevels) {
+  if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
+  const TemporaryFolder folder;
+  const auto at = [&](const char* name) { return (folder / name).string(); };
+  const Outcome prepared = prepare_small_text(folder);
+  ASSERT_EQ(prepared.status, 0) << prepared.output;
+  const auto train = [&](int ranks_a_node, int ranks, const char* more) {
+    return run(fmt::format("ONEBIT_RANKS_A_NODE={} ", ranks_a_node) + mpirun(ranks),
+               fmt::format("pretrain --recipe {} --data {} --output {} --device cpu --threads 1 {}",
+                           at("recipe.json"), at("corpus"), at("run"), more));
+  };
+  const char* kTwo = "--set run.levels=two";
+  Outcome outcome = train(2, 4, kTwo);
+  ASSERT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "two: 2 nodes of 2 ranks")) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "inside the node")) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "between nodes 1/")) << outcome.output;
+  const Path values = folder / "run/global_step8/model/model.safetensors";
+  const std::string first = read_file(values);
+  std::filesystem::remove(values);
+  outcome = train(2, 4, "--set run.levels=two --resume global_step4");
+  ASSERT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_EQ(read_file(values), first);
+  for (const char* more :
+       {"--resume global_step4", "--set run.levels=auto --resume global_step4"}) {
+    outcome = train(1, 2, more);
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+  }
+  EXPECT_TRUE(contains(outcome.output, "each of the 2 nodes has one rank")) << outcome.output;
+  outcome = train(3, 4, kTwo);
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_TRUE(contains(outcome.output, "that of rank 0 has 3, that of rank 3 has 1"))
+      << outcome.output;
 }
 
 TEST(Program, PredictionsReplaceNeitherQuestionsNorModel) {

@@ -201,6 +201,30 @@ void check_duplicate(Communicator& world) {
   beside.join();
 }
 
+// Rows and columns of the ranks, at the same time: messages of one do not reach the other.
+void check_split(Communicator& world) {
+  constexpr int kColumns = 3;
+  const int row = world.rank() / kColumns, column = world.rank() % kColumns;
+  const std::unique_ptr<Communicator> by_row = world.split(row), by_column = world.split(column);
+  EXPECT_EQ(by_row->rank(), column);
+  EXPECT_EQ(by_column->rank(), row);
+  EXPECT_EQ(by_row->world_size(), std::min(kColumns, world.world_size() - row * kColumns));
+  EXPECT_EQ(by_row->transport(), world.transport());
+  const std::unique_ptr<Communicator> again = by_row->split(0);
+  EXPECT_EQ(again->world_size(), by_row->world_size());
+  for (Communicator* part : {by_row.get(), by_column.get(), again.get()}) {
+    Exchange exchange(*part, 1000);
+    part->all_to_all_v(exchange.chunks());
+    EXPECT_EQ(exchange.receive, exchange.expected);
+  }
+  std::vector<int64_t> ranks{world.rank()};
+  by_column->all_reduce(std::span<int64_t>(ranks), Reduction::kMin);
+  EXPECT_EQ(ranks[0], column);
+  by_row->all_reduce(std::span<int64_t>(ranks), Reduction::kMax);
+  EXPECT_EQ(ranks[0], by_row->world_size() - 1);
+  world.barrier();
+}
+
 void check_contract(Communicator& world) {
   EXPECT_GE(world.local_rank(), 0);
   EXPECT_LE(world.local_rank(), world.rank());
@@ -213,6 +237,7 @@ void check_contract(Communicator& world) {
   check_chunked(world);
   world.barrier();
   check_duplicate(world);
+  check_split(world);
 }
 
 class ThreadContract : public ::testing::TestWithParam<int> {};

@@ -62,6 +62,26 @@ TEST_P(FailingThreadRank, EndsTheOthersWhereverTheyWait) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, FailingThreadRank, ::testing::Values(2, 3, 8));
 
+// Also where they wait for ranks that have not failed.
+TEST(FailingRank, EndsOthersThatWaitInAPart) {
+  std::atomic<int> notified = 0;
+  const auto work = [&](Communicator& world) {
+    const auto part = world.split(world.rank() % 2);  // of 0 and 2, of 1 and 3
+    try {
+      if (world.rank() == 3) part->abort(kMessage);
+      if (world.rank() == 2) return world.barrier();
+      part->barrier();
+      ADD_FAILURE() << "rank " << world.rank() << " was not notified";
+    } catch (const PeerError& error) {
+      EXPECT_EQ(error.failed_rank(), 3) << "as the world numbers it";
+      ++notified;
+      throw;
+    }
+  };
+  EXPECT_THROW(run_thread_world(4, work), Error);
+  EXPECT_EQ(notified, 3);
+}
+
 TEST(FailingRank, KeepsTheTypeOfTheException) {
   const auto work = [](Communicator& world) {
     if (world.rank() == 1) throw std::out_of_range("row 9");

@@ -41,11 +41,17 @@ class Mirror final : public Communicator {
   explicit Mirror(const Link& link) : Communicator(0, 2, 0), link_(link) {}
 
   std::string_view transport() const override { return "mirror"; }
-  std::unique_ptr<Communicator> duplicate() override { return std::make_unique<Mirror>(link_); }
   [[noreturn]] void abort(const std::string& message) override { throw Error(message); }
   void interrupt() override {}
 
  protected:
+  std::unique_ptr<Communicator> make_duplicate() override {
+    return std::make_unique<Mirror>(link_);
+  }
+  std::unique_ptr<Communicator> make_split(int, const std::vector<int>&) override {
+    return std::make_unique<Mirror>(link_);
+  }
+
   class Transfer final : public Request::State {
    public:
     explicit Transfer(double seconds) : seconds_(seconds) {}

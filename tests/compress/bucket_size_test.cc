@@ -28,6 +28,20 @@ TEST(SizedBuckets, AreAsFewAsMessagesAreLarge) {
   EXPECT_EQ(sized_buckets(kBertLarge, 64, kDefaultBytes).count(), 11);
 }
 
+TEST(TwoLevelBuckets, HaveAPartForEveryRankOfANode) {
+  for (const int64_t elements : {kBertLarge, kBertMini, int64_t{20 * comm::kBlockElements + 16}}) {
+    for (const int ranks : {1, 2, 3, 4, 8}) {
+      const comm::Buckets buckets = two_level_buckets(elements, 2, ranks, kBlockBytes);
+      EXPECT_EQ(buckets.bucket_bytes() % (ranks * kBlockBytes), 0);
+      const comm::Range last = buckets.range(buckets.count() - 1);
+      EXPECT_GT(comm::chunk_of(last, ranks, ranks - 1).elements(), 0) << elements << " " << ranks;
+    }
+    EXPECT_EQ(two_level_buckets(elements, 2, 1, kDefaultBytes),
+              sized_buckets(elements, 2, kDefaultBytes));
+  }
+  EXPECT_THROW(two_level_buckets(3 * comm::kBlockElements, 2, 4, kBlockBytes), Error);
+}
+
 // Overlap with the backward pass and memory come before the size of messages.
 TEST(SizedBuckets, AreNotFewerThanEight) {
   for (const int64_t elements : {kBertBase, kBertMini, int64_t{200'000}}) {

@@ -39,7 +39,8 @@ void OnebitNormalizeTest::check_sub_block(const State& before, const State& afte
     const bool moves = before.variance[at(i)] > 0;
     const double g = moves ? scaled + decayed : 0;
     const double size = moves ? std::abs(scaled) + std::abs(decayed) : 0;
-    const uint32_t signs = noise_signs(args.sketch_key, static_cast<uint64_t>(i / 32));
+    const uint32_t signs =
+        noise_signs(args.sketch_key, static_cast<uint64_t>((i + args.sketch_shift) / 32));
     gradients.push_back(g);
     sizes.push_back(size);
     sums.square += g * g;
@@ -148,6 +149,7 @@ TEST_P(OnebitNormalizeTest, NormalizeAsOneOfSeveralRanks) {
       OnebitNormalize args = state.normalize_arguments();
       args.turn = turn;
       args.sketch_key = call;
+      args.sketch_shift = call % 2 == 0 ? 0 : 3 * kernels::kBlockElements;
       if (decays) args.ranges = kDecays;
       ASSERT_NO_FATAL_FAILURE(normalize_by_the_formula(state, args));
       // The last block has three sub-blocks.

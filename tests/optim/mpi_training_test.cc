@@ -68,5 +68,31 @@ TEST(MpiTraining, GivesTheBitsOfThreads) {
   }
 }
 
+TEST(MpiTraining, GivesTheBitsOfThreadsOnTwoLevels) {
+  ONEBIT_SKIP_WITHOUT_MPIRUN();
+  const auto world = testing::mpi_world()->duplicate();
+  std::vector<int> nodes;
+  for (int rank = 0; rank < world->world_size(); ++rank) nodes.push_back(rank % 2);
+  for (const bool overlap : {false, true}) {
+    const TrialOptions options = on_two_levels(
+        {.optimizer =
+             onebit_adam_recipe({.adam = {.weight_decay = 0.01}, .freeze = {.step = kFreeze}}),
+         .gradient = late_gradient,
+         .norm_limits = std::vector<double>(overlap ? 3 : 0, 2.0),
+         .overlap = overlap},
+        nodes);
+    const auto train = [](Trial& trial) {
+      trial.steps(kFreeze + 12);
+      return std::pair(trial.values(), trial.save());
+    };
+    Trial mine(*world, options);
+    const auto processes = train(mine);
+    const auto threads = on_ranks(world->world_size(), options, train);
+    const auto& same = threads[static_cast<size_t>(world->rank())];
+    EXPECT_EQ(processes.first, same.first);
+    EXPECT_EQ(processes.second, same.second);
+  }
+}
+
 }  // namespace
 }  // namespace onebit::optim

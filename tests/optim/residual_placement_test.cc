@@ -189,7 +189,9 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
       const Tensor momentum = Tensor::zeros(Device{}, DType::kF32, {table.size_elements()});
       const comm::Buckets buckets =
           compress::sized_buckets(table.size_elements(), ranks, kLeastBytes);
-      GradientSigns signs(communicator, buckets, ConstView(), momentum.view());
+      const Levels levels(communicator, {.buckets = buckets, .world_size = ranks}, Device{});
+      GradientSigns signs(levels, ConstView());
+      signs.receive_in(momentum.view());
       work(signs);
       signs.save(states[static_cast<size_t>(communicator.rank())]);
     });

@@ -32,22 +32,29 @@ TrialElements TrialElements::of(const TrialOptions& options, bool lamb) {
   return elements;
 }
 
-Restatement::Restatement(TrialElements elements, int64_t freeze)
+Restatement::Restatement(TrialElements elements, int64_t freeze, int sources)
     : elements_(std::move(elements)),
       count_(static_cast<int64_t>(elements_.values.size())),
       freeze_(freeze),
+      sources_(sources),
       values_(elements_.values.begin(), elements_.values.end()),
       m_(values_.size()),
       v_(values_.size()),
-      all_reduce_(kWorld, count_) {}
+      all_reduce_(sources, count_) {}
 
-double Restatement::gradient(int rank, int64_t number, int64_t i) const {
-  return elements_.exists[static_cast<size_t>(i)] ? double{noisy_gradient(rank, number, i)} : 0;
+double Restatement::gradient(int source, int64_t number, int64_t i) const {
+  if (!elements_.exists[static_cast<size_t>(i)]) return 0;
+  const int ranks = kWorld / sources_;
+  double mean = 0;
+  for (int rank = source * ranks; rank < (source + 1) * ranks; ++rank) {
+    mean += double{noisy_gradient(source, number, i)} / ranks;
+  }
+  return mean;
 }
 
 double Restatement::mean_gradient(int64_t number, int64_t i) const {
   double mean = 0;
-  for (int rank = 0; rank < kWorld; ++rank) mean += gradient(rank, number, i) / kWorld;
+  for (int source = 0; source < sources_; ++source) mean += gradient(source, number, i) / sources_;
   return mean;
 }
 
@@ -64,7 +71,7 @@ void Restatement::step(int64_t number) {
     return;
   }
   std::vector<std::vector<float>> sent;
-  for (int rank = 0; rank < kWorld; ++rank) sent.push_back(normalize(rank, number, memory()));
+  for (int from = 0; from < sources_; ++from) sent.push_back(normalize(from, number, memory()));
   const std::vector<float> arrived = all_reduce_.run(sent, still_, 0.9f);
   m_.assign(arrived.begin(), arrived.end());
   follow_level(memory());
@@ -120,20 +127,21 @@ void Restatement::freeze() {
     all_reduce_.momentum[i] = static_cast<float>(m_[i]);
     if (v_[i] == 0) still_[i / 8] = static_cast<uint8_t>(still_[i / 8] | 1u << (i % 8));
   }
-  own_.assign(kWorld, v_);
-  energy_.assign(kWorld, Doubles(static_cast<size_t>((count_ + kSubBlock - 1) / kSubBlock)));
+  const auto sources = static_cast<size_t>(sources_);
+  own_.assign(sources, v_);
+  energy_.assign(sources, Doubles(static_cast<size_t>((count_ + kSubBlock - 1) / kSubBlock)));
   const auto blocks = static_cast<size_t>((count_ + kBlock - 1) / kBlock);
-  sketch_.assign(kWorld, Doubles(blocks));
-  block_energy_.assign(kWorld, Doubles(blocks));
+  sketch_.assign(sources, Doubles(blocks));
+  block_energy_.assign(sources, Doubles(blocks));
   average_ = static_cast<double>(kTurns) * static_cast<double>(blocks);
-  local_ = kWorld * average_;
+  local_ = sources_ * average_;
 }
 
-std::vector<float> Restatement::normalize(int rank, int64_t number, double memory) {
-  const auto r = static_cast<size_t>(rank);
+std::vector<float> Restatement::normalize(int source, int64_t number, double memory) {
+  const auto r = static_cast<size_t>(source);
   Doubles& v = own_[r];
   std::vector<float> y(v.size());
-  const double ratio = std::clamp(local_ / average_, 1.0, double{kWorld});
+  const double ratio = std::clamp(local_ / average_, 1.0, static_cast<double>(sources_));
   for (int64_t block = 0; block * kBlock < count_; ++block) {
     double sum = 0, square = 0, signed_sum = 0;
     for (int64_t first = block * kBlock; first < std::min((block + 1) * kBlock, count_);
@@ -143,7 +151,7 @@ std::vector<float> Restatement::normalize(int rank, int64_t number, double memor
       bool looked_up = false;
       for (int64_t i = first; i < end; ++i) {
         const auto at = static_cast<size_t>(i);
-        const double g = v[at] == 0 ? 0 : gradient(rank, number, i);
+        const double g = v[at] == 0 ? 0 : gradient(source, number, i);
         const uint32_t signs = ops::noise_signs(static_cast<uint64_t>(level_updates_ + 1),
                                                 static_cast<uint64_t>(i / 32));
         s += v[at];
@@ -151,11 +159,11 @@ std::vector<float> Restatement::normalize(int rank, int64_t number, double memor
         signed_sum += (signs >> (i % 32) & 1) != 0 ? -g : g;
         looked_up = looked_up || elements_.looked_up[at];
       }
-      const double a = (1 - memory) * (looked_up ? 1.0 / kWorld : 1) / ratio;
+      const double a = (1 - memory) * (looked_up ? 1.0 / sources_ : 1) / ratio;
       for (int64_t i = first; i < end && s > 0; ++i) {
         const auto at = static_cast<size_t>(i);
         if (v[at] == 0) continue;
-        const double g = gradient(rank, number, i), grown = v[at] + a * g * g;
+        const double g = gradient(source, number, i), grown = v[at] + a * g * g;
         y[at] = static_cast<float>(g / (std::sqrt(grown) + kEpsilon));
         v[at] = grown * s / (s + a * q);
       }
@@ -188,7 +196,7 @@ void Restatement::grow(int64_t turn, double memory, int64_t updates) {
     double mean = 0;
     for (Doubles& energy : energy_) {
       double& one = energy[static_cast<size_t>(first / kSubBlock)];
-      mean += rounded(one / static_cast<double>(updates)) / kWorld;
+      mean += rounded(one / static_cast<double>(updates)) / sources_;
       one = 0;
     }
     for (Doubles& v : own_) {
@@ -203,10 +211,10 @@ void Restatement::follow_noise() {
   double local = 0, average = 0;
   for (size_t block = 0; block < sketch_[0].size(); ++block) {
     double mean = 0;
-    for (size_t rank = 0; rank < kWorld; ++rank) {
-      mean += rounded(sketch_[rank][block]) / kWorld;
-      local += block_energy_[rank][block] / kWorld;
-      sketch_[rank][block] = block_energy_[rank][block] = 0;
+    for (size_t source = 0; source < sketch_.size(); ++source) {
+      mean += rounded(sketch_[source][block]) / sources_;
+      local += block_energy_[source][block] / sources_;
+      sketch_[source][block] = block_energy_[source][block] = 0;
     }
     average += rounded(mean) * rounded(mean);
   }

@@ -1,4 +1,4 @@
-// 1-bit Adam, 1-bit LAMB and 0/1 Adam of four ranks, restated from docs/optimizers.md and
+// 1-bit Adam, 1-bit LAMB and 0/1 Adam of four ranks, on one level or two, restated from docs/optimizers.md and
 // docs/compression.md in double precision for the table and the gradients of Trial, with the
 // reference codec of the compress floor's tests.
 #pragma once
@@ -31,7 +31,8 @@ class Restatement {
   static constexpr int kWorld = 4;
   static constexpr double kRate = 1e-3, kEpsilon = 1e-8, kDecay = 0.01;
 
-  Restatement(TrialElements elements, int64_t freeze);
+  // Each of `sources` sends one gradient: the mean of as many ranks, one after the other.
+  Restatement(TrialElements elements, int64_t freeze, int sources = kWorld);
 
   void step(int64_t number);
   const Doubles& values() const { return values_; }
@@ -39,7 +40,7 @@ class Restatement {
  protected:
   static constexpr int64_t kBlock = 2048, kSubBlock = 256, kTurns = 9;
 
-  double gradient(int rank, int64_t number, int64_t i) const;
+  double gradient(int source, int64_t number, int64_t i) const;
   double mean_gradient(int64_t number, int64_t i) const;
   // Counts an update in the weights of the moments.
   void count_update();
@@ -51,17 +52,18 @@ class Restatement {
   void apply(const Doubles& arrived, const Doubles& exact, double rate);
   void warm_up(int64_t number);
   void freeze();
-  // y of one rank; moves its variance and what it adds up.
-  std::vector<float> normalize(int rank, int64_t number, double memory);
+  // y of one source; moves its variance and what it adds up.
+  std::vector<float> normalize(int source, int64_t number, double memory);
   // After an exchange: one number for each block travels.
   void follow_level(double memory);
 
   TrialElements elements_;
   int64_t count_, freeze_;
+  int sources_;
   Doubles values_;
   double c1_ = 0, c2_ = 0;
   Doubles m_, v_;             // of the warm-up; then m_ as it has arrived
-  std::vector<Doubles> own_;  // variances of the compressed phase [ranks]
+  std::vector<Doubles> own_;  // variances of the compressed phase [sources]
   compress::reference::AllReduce all_reduce_;
   std::vector<uint8_t> still_;
   int64_t level_updates_ = 0;
@@ -73,7 +75,7 @@ class Restatement {
 
   int64_t exchanges_ = 0;
   std::array<int64_t, kTurns> left_at_{};
-  std::vector<Doubles> energy_, sketch_, block_energy_;  // [ranks]
+  std::vector<Doubles> energy_, sketch_, block_energy_;  // [sources]
   int cycles_ = 0;
   double local_ = 0, average_ = 0;  // one group of blocks
 };

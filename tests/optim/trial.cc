@@ -15,8 +15,15 @@ float noisy_gradient(int rank, int64_t step, int64_t place) {
   return static_cast<float>(size * (0.3 * mean + noise));
 }
 
+TrialOptions on_two_levels(TrialOptions options, std::vector<int> nodes) {
+  options.nodes = std::move(nodes);
+  options.run.two_levels = true;
+  return options;
+}
+
 Trial::Trial(comm::Communicator& communicator, const TrialOptions& options)
     : options_(options), communicator_(communicator), context_(Context::cpu(1)) {
+  if (!options.nodes.empty()) communicator.set_nodes(comm::Nodes(options.nodes));
   table_.add({.name = "words",
               .shape = {40, 96},
               .init = params::Init::kNormal,

@@ -31,7 +31,11 @@ struct TrialOptions {
   double gradient_scale = 1;
   std::vector<double> norm_limits;  // of the compressed phase
   bool overlap = false;
+  std::vector<int> nodes;  // of each rank; none given: all on one
 };
+
+// The same with an exchange on two levels.
+TrialOptions on_two_levels(TrialOptions options, std::vector<int> nodes);
 
 class Trial {
  public:

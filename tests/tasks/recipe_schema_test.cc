@@ -29,6 +29,7 @@ const std::set<std::string> kJoined = {
     "/model/type_vocab_size",       // two where sequences are pairs
     "/optimizer/params/min_coeff",  // at most max_coeff
     "/run/clip",
+    "/run/levels",  // not two without a 1-bit phase
     "/run/watch_adam",
     "/scheduler/params/cycle_max_mom",
     "/scheduler/params/cycle_min_mom",

@@ -1,0 +1,53 @@
+#include "onebit/engine/levels_choice.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+#include "onebit/comm/bucket.h"
+
+namespace onebit::engine {
+namespace {
+
+// Why there cannot be two levels; empty: there can.
+std::string obstacle(const comm::Nodes& nodes, int64_t elements) {
+  if (nodes.count() == 1) {
+    return fmt::format("all ranks ({}) are on one node", nodes.ranks());
+  }
+  for (int node = 1; node < nodes.count(); ++node) {
+    const std::span<const int> ranks = nodes.ranks_of(node);
+    const auto first = static_cast<size_t>(nodes.ranks_a_node());
+    if (ranks.size() == first) continue;
+    return fmt::format(
+        "nodes have different numbers of ranks: that of rank 0 has {}, that of rank {} "
+        "has {}",
+        first, ranks.front(), ranks.size());
+  }
+  if (nodes.ranks_a_node() == 1) {
+    return fmt::format("each of the {} nodes has one rank", nodes.count());
+  }
+  const int64_t blocks = comm::blocks_in(elements);
+  if (blocks < nodes.ranks_a_node()) {
+    return fmt::format("{} parameters are too few to divide over {} ranks of a node", elements,
+                       nodes.ranks_a_node());
+  }
+  return {};
+}
+
+}  // namespace
+
+LevelsChoice choose_levels(const EngineConfig& config, const comm::Nodes& nodes, int64_t elements) {
+  if (config.run.levels == LevelsWanted::kOne || !config.optimizer->compresses()) return {};
+  const std::string why_not = obstacle(nodes, elements);
+  const bool wanted = config.run.levels == LevelsWanted::kTwo;
+  require(!wanted || why_not.empty(),
+          "{}: `run.levels` is \"two\", but {}: start as many ranks, two or more, on each of at "
+          "least two hosts, or ask for \"auto\" or \"one\"",
+          config.place, why_not);
+  if (!why_not.empty()) return {.text = fmt::format("one (run.levels \"auto\"): {}", why_not)};
+  return {.two = true,
+          .text = fmt::format("two: {} nodes of {} ranks; in the 1-bit phase exact means inside a "
+                              "node, one bit an element between nodes",
+                              nodes.count(), nodes.ranks_a_node())};
+}
+
+}  // namespace onebit::engine

@@ -1,0 +1,112 @@
+// What 1-bit Adam keeps in checkpoints, and the way back from its compressed phase.
+#include <cmath>
+
+#include "onebit/base/json.h"
+#include "onebit/base/log.h"
+#include "onebit/comm/chunked.h"
+#include "onebit/optim/onebit_adam.h"
+#include "onebit/optim/saved_state.h"
+
+namespace onebit::optim {
+
+void OneBitAdam::save(params::StateWriter& writer) const {
+  ONEBIT_INVARIANT(!begun_ && !prepared_);
+  save_state_name(writer, state_name());
+  writer.scalar("phase", std::string(name_of(phase())));
+  writer.scalar("updates", updates_);
+  writer.scalar("travels", "gradient");
+  writer.scalar("exp_avg_mask", Json(options_.exchange.moving_rows));
+  freeze_rule_.save(writer);
+  rule_.save(writer);
+  if (phase() == Phase::kWarmup) return std::get<Moments>(state_).save(writer);
+  normalized().save(writer);
+  exchange_.save(writer);
+  level_.save(writer);
+}
+
+void OneBitAdam::load(Context&, params::Table&, const params::StateReader& reader) {
+  check_state_name(reader, state_name());
+  const bool compressed = reader.scalar("phase") == std::string(name_of(Phase::kCompressed));
+  require(
+      !compressed || reader.scalar("exp_avg_mask") == Json(options_.exchange.moving_rows),
+      "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: which rows are "
+      "held cannot change after the freeze",
+      Json(options_.exchange.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
+  require(!compressed || !reader.scalar("travels").is_null(),
+          "the checkpoint was made in the compressed phase of an older onebit, whose 1-bit Adam "
+          "exchanged momentum: continue from a checkpoint of its warm-up (--resume TAG), or start a "
+          "new run from its model (--initialize-from)");
+  updates_ = reader.scalar("updates").get<int64_t>();
+  freeze_rule_.load(reader);
+  rule_.load(reader);
+  level_.restart();
+  begun_ = false;
+  if (compressed) {
+    load_compressed(reader);
+    if (freeze_rule_.is_before(updates_)) thaw();
+    return;
+  }
+  if (phase() == Phase::kCompressed) {
+    state_ = in_memory_of(std::get<NormalizedMoments>(std::move(state_)), levels_);
+  }
+  std::get<Moments>(state_).load(reader);
+}
+
+void OneBitAdam::load_compressed(const params::StateReader& reader) {
+  if (phase() == Phase::kWarmup) {
+    hold_normalized(in_memory_of(std::get<Moments>(std::move(state_)), levels_));
+  }
+  std::get<NormalizedMoments>(state_).load(reader, levels_);
+  const std::vector<float> variances = levels_.gathered(normalized().variance.view());
+  still_.restore(ConstView::of(variances.data(), {levels_.whole_elements()}));
+  exchange_.load(reader, options_.adam.beta1);
+  level_.load(reader);
+}
+
+void OneBitAdam::thaw() {
+  std::vector<float> momenta = exchange_.collect_momentum(options_.adam.beta1);
+  std::vector<float> variances(momenta.size());
+  const View variance = View::of(variances.data(), {static_cast<int64_t>(variances.size())});
+  copy(variance, normalized().variance.view());
+  comm::sum_in_chunks(levels_.across(), variances);
+  for (size_t i = 0; i < momenta.size(); ++i) {
+    const double mean = double{variances[i]} / levels_.sources();
+    momenta[i] = static_cast<float>(momenta[i] * (std::sqrt(mean) + options_.adam.epsilon));
+    variances[i] = static_cast<float>(mean * rule_.variance_weight());
+  }
+  const std::vector<float> momentum =
+      levels_.gathered(ConstView::of(momenta.data(), variance.shape()));
+  const std::vector<float> whole_variance = levels_.gathered(variance);
+  state_ = in_memory_of(std::get<NormalizedMoments>(std::move(state_)), levels_);
+  const Moments& moments = std::get<Moments>(state_);
+  const Shape whole{levels_.whole_elements()};
+  copy(moments.momentum.view(), ConstView::of(momentum.data(), whole));
+  copy(moments.variance.view(), ConstView::of(whole_variance.data(), whole));
+  level_.restart();
+  if (communicator_.rank() == 0) {
+    log_info("optimizer.params.freeze_step lies beyond update {}: the warm-up continues", updates_);
+  }
+}
+
+int64_t OneBitAdam::saved_bytes(Phase phase) const {
+  const int64_t buffer_bytes = levels_.whole_elements() * static_cast<int64_t>(sizeof(float));
+  if (phase != Phase::kCompressed) return 2 * buffer_bytes;  // both moments
+  const int64_t own_bytes = buffer_bytes + level_.saved_bytes();
+  return levels_.sources() * own_bytes + exchange_.saved_bytes();
+}
+
+int64_t OneBitAdam::moments_bytes() const {
+  return std::visit([](const auto& moments) { return moments.size_bytes(); }, state_);
+}
+
+int64_t OneBitAdam::compressed_state_bytes() const {
+  constexpr int64_t kMomentsBytes = 2 * sizeof(float);
+  return state_bytes() - moments_bytes() + kMomentsBytes * levels_.elements();
+}
+
+int64_t OneBitAdam::state_bytes() const {
+  return moments_bytes() + still_.bitmap().size_bytes() + level_.size_bytes() +
+         agreement_.size_bytes() + exchange_.size_bytes() + levels_.size_bytes();
+}
+
+}  // namespace onebit::optim

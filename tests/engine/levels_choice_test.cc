@@ -1,0 +1,144 @@
+#include "onebit/engine/levels_choice.h"
+
+#include <gtest/gtest.h>
+
+#include "onebit/comm/thread_communicator.h"
+#include "tests/base/message_of.h"
+#include "tests/engine/toy_model.h"
+
+namespace onebit::engine {
+namespace {
+
+using comm::Nodes;
+
+constexpr const char* kAdam = R"({"type": "AdamW", "params": {"lr": 1e-3}})";
+constexpr const char* kOneBit =
+    R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
+constexpr int64_t kElements = 100000;
+
+EngineConfig config_with(const std::string& levels, const char* optimizer = kOneBit,
+                         const std::string& more = "", const std::string& more_run = "") {
+  const std::string run = levels.empty() ? "" : R"(, "levels": ")" + levels + "\"";
+  return toy_config(optimizer, 12, 1, more, run + more_run);
+}
+
+TEST(ChooseLevels, IsOneUnlessAskedFor) {
+  const LevelsChoice choice = choose_levels(config_with(""), Nodes({0, 0, 1, 1}), kElements);
+  EXPECT_FALSE(choice.two);
+  EXPECT_EQ(choice.text, "");
+  // An optimizer that never compresses has nothing to choose.
+  EXPECT_FALSE(choose_levels(config_with("auto", kAdam), Nodes({0, 0, 1, 1}), kElements).two);
+}
+
+TEST(ChooseLevels, IsTwoOnEvenNodes) {
+  for (const char* levels : {"two", "auto"}) {
+    const LevelsChoice choice = choose_levels(config_with(levels), Nodes({0, 1, 0, 1}), kElements);
+    EXPECT_TRUE(choice.two);
+    EXPECT_NE(choice.text.find("2 nodes of 2 ranks"), std::string::npos) << choice.text;
+  }
+}
+
+TEST(ChooseLevels, SaysWhatIsInTheWay) {
+  struct Case {
+    Nodes nodes;
+    int64_t elements;
+    const char* why;
+  };
+  const Case cases[] = {
+      {Nodes::one(4), kElements, "all ranks (4) are on one node"},
+      {Nodes({0, 0, 0, 1}), kElements, "that of rank 0 has 3, that of rank 3 has 1"},
+      {Nodes({0, 1, 2}), kElements, "each of the 3 nodes has one rank"},
+      {Nodes({0, 0, 1, 1}), 2000, "too few to divide"}};
+  for (const auto& [nodes, elements, why] : cases) {
+    const LevelsChoice choice = choose_levels(config_with("auto"), nodes, elements);
+    EXPECT_FALSE(choice.two);
+    EXPECT_NE(choice.text.find(why), std::string::npos) << choice.text;
+    const std::string error =
+        message_of([&] { choose_levels(config_with("two"), nodes, elements); });
+    EXPECT_NE(error.find(why), std::string::npos) << error;
+    EXPECT_NE(error.find("`run.levels`"), std::string::npos) << error;
+    EXPECT_NE(error.find("\"auto\""), std::string::npos) << error;
+  }
+}
+
+TEST(ChooseLevels, NeedsA1BitPhaseAndNoShadow) {
+  EXPECT_NE(message_of([] { config_with("two", kAdam); }).find("no 1-bit phase"),
+            std::string::npos);
+  const std::string watched = R"(, "watch_every": 5, "watch_adam": true)";
+  EXPECT_NE(message_of([&] { config_with("auto", kOneBit, "", watched); }).find("watch_adam"),
+            std::string::npos);
+  EXPECT_NE(message_of([] { config_with("three"); }).find("levels"), std::string::npos);
+}
+
+struct Trace {
+  std::vector<double> losses;
+  std::vector<float> values;
+  std::vector<StepOutcome> outcomes;
+};
+
+Trace train(const EngineConfig& config, const Nodes& nodes, int steps) {
+  Trace trace;
+  comm::run_thread_world(nodes.ranks(), [&](comm::Communicator& communicator) {
+    communicator.set_nodes(nodes);
+    ToyRun run(config, communicator);
+    EXPECT_EQ(run.engine().levels().two, config.run.levels == LevelsWanted::kTwo);
+    for (int step = 0; step < steps; ++step) {
+      const double loss = run.step();
+      EXPECT_TRUE(run.engine().replicas_agree());
+      if (communicator.rank() != 0) continue;
+      trace.losses.push_back(loss);
+      trace.outcomes.push_back(run.outcome());
+    }
+    if (communicator.rank() == 0) trace.values = run.values();
+  });
+  return trace;
+}
+
+// Clipped before its buckets leave, after all are known, and not at all.
+TEST(TwoLevels, TrainAsOneLevelDoes) {
+  const Nodes nodes({0, 0, 1, 1});
+  const std::string clip = R"(, "gradient_clipping": 0.5)";
+  const std::pair<std::string, std::string> cases[] = {
+      {"", ""}, {clip, ""}, {clip, R"(, "clip": "exact")"}};
+  for (const auto& [more, more_run] : cases) {
+    const Trace one = train(config_with("one", kOneBit, more, more_run), nodes, 40);
+    const Trace two = train(config_with("two", kOneBit, more, more_run), nodes, 40);
+    EXPECT_EQ(std::vector(two.losses.begin(), two.losses.begin() + 11),
+              std::vector(one.losses.begin(), one.losses.begin() + 11))
+        << "the warm-up is the same";
+    EXPECT_LT(two.losses[39], 0.5 * two.losses[0]);
+    // What nodes send is less noisy than what ranks do.
+    EXPECT_LT(two.losses[39], 1.2 * one.losses[39]);
+    for (size_t step = 12; step < 40; ++step) {
+      const StepOutcome& outcome = two.outcomes[step];
+      EXPECT_EQ(outcome.phase, optim::Phase::kCompressed);
+      if (!more.empty()) {
+        EXPECT_LE(outcome.clip_coefficient * outcome.gradient_norm, 0.5 * 1.01);
+      }
+      EXPECT_GT(outcome.wire_bytes_inside_node, 0);
+      EXPECT_LT(outcome.wire_bytes - outcome.wire_bytes_inside_node,
+                one.outcomes[step].wire_bytes - one.outcomes[step].wire_bytes_inside_node);
+    }
+  }
+}
+
+// Every rank announces an infinity, and the state stays as it was.
+TEST(TwoLevels, SkipStepsThatAreNotFinite) {
+  comm::run_thread_world(4, [](comm::Communicator& communicator) {
+    communicator.set_nodes(Nodes({0, 0, 1, 1}));
+    for (const char* run_more : {"", R"(, "overlap": false)"}) {
+      ToyRun run(config_with("two", kOneBit, "", run_more), communicator);
+      for (int step = 0; step < 14; ++step) run.step();
+      const std::vector<float> before = run.values();
+      run.step(communicator.rank() == 3);
+      EXPECT_FALSE(run.outcome().applied);
+      EXPECT_EQ(run.values(), before);
+      for (int step = 0; step < 3; ++step) run.step();
+      EXPECT_TRUE(run.outcome().applied);
+      EXPECT_NE(run.values(), before);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace onebit::engine
