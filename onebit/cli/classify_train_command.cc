@@ -3,6 +3,7 @@
 #include "onebit/classify/glue.h"
 #include "onebit/cli/classify_command.h"
 #include "onebit/cli/recipe_options.h"
+#include "onebit/cli/usage.h"
 #include "onebit/tasks/classify_task.h"
 
 namespace onebit::cli {
@@ -83,6 +84,7 @@ void add_classify_train(CLI::App& classify, Action& chosen) {
       ->add_option("--model,-m", given->model,
                    "Pre-trained BERT: model folder, checkpoint or run (onebit convert makes a "
                    "folder of any other checkpoint)")
+      ->type_name(kInput)
       ->required();
   auto* train = command->add_option("--train", given->train,
                                     "Labelled texts: TSV, CSV or JSON lines (plain, .gz or .xz)");
@@ -91,7 +93,9 @@ void add_classify_train(CLI::App& classify, Action& chosen) {
       "The same, to evaluate on at the end of each epoch and every run.evaluate_every steps");
   auto* glue = add_glue_option(*command, given->glue,
                                "A task of GLUE: train.tsv and dev.tsv of --data, as published");
-  command->add_option("--data,-d", given->data, "The folder of --glue's files")->needs(glue);
+  auto* data = command->add_option("--data,-d", given->data, "The folder of --glue's files");
+  data->needs(glue);
+  for (CLI::Option* input : {train, dev, data}) input->type_name(kInput);
   glue->excludes(train)->excludes(dev);
   add_classify_file_options(*command, given->files, true);
   add_recipe_options(*command, given->recipe);

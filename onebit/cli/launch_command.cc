@@ -229,7 +229,7 @@ void add_launch(CLI::App& program, Action& chosen) {
   add_restarting(*command, *given);
   command
       ->add_option("command", given->command,
-                   "Behind --: pretrain, squad train or classify train, and their options")
+                   "Behind --: " + training_commands() + ", and their options")
       ->required();
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -72,13 +72,18 @@ void add_pretrain(CLI::App& program, Action& chosen) {
       ->add_option("--data,-d", given->data,
                    "Token store to train on; several may be given, folder=weight mixes them by "
                    "weight")
+      ->type_name(kInput)
       ->required();
-  command->add_option("--valid", given->valid,
-                      "Token store of held-out text; several may be given, name=folder: the first "
-                      "is what is learnt for, the others show what is forgotten");
-  command->add_option("--initialize-from", given->initialize_from,
-                      "Model, checkpoint or run whose values are the first ones; shape, vocabulary "
-                      "and casing come from it (phase 2 of a recipe: the run of phase 1)");
+  command
+      ->add_option("--valid", given->valid,
+                   "Token store of held-out text; several may be given, name=folder: the first "
+                   "is what is learnt for, the others show what is forgotten")
+      ->type_name(kInput);
+  command
+      ->add_option("--initialize-from", given->initialize_from,
+                   "Model, checkpoint or run whose values are the first ones; shape, vocabulary "
+                   "and casing come from it (phase 2 of a recipe: the run of phase 1)")
+      ->type_name(kInput);
   add_recipe_options(*command, given->recipe);
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -71,7 +71,9 @@ void add_profile_option(CLI::App& command, RecipeOptions& options) {
 }  // namespace
 
 void add_recipe_options(CLI::App& command, RecipeOptions& options) {
-  command.add_option("--recipe,-r", options.recipe, "Recipe (JSON; recipes/ has some)")->required();
+  command.add_option("--recipe,-r", options.recipe, "Recipe (JSON; recipes/ has some)")
+      ->type_name(kInput)
+      ->required();
   command.add_option("--output,-o", options.output, "Folder of the run")->required();
   const auto resume = [&options](const std::string& tag) {
     if (tag.empty()) throw UsageError("--resume: the tag is empty");

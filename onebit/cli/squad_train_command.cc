@@ -2,6 +2,7 @@
 
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/squad_command.h"
+#include "onebit/cli/usage.h"
 #include "onebit/tasks/squad_task.h"
 
 namespace onebit::cli {
@@ -41,9 +42,13 @@ void add_squad_train(CLI::App& squad, Action& chosen) {
       ->add_option("--model,-m", given->model,
                    "Pre-trained BERT: model folder, checkpoint or run (onebit convert makes a "
                    "folder of any other checkpoint)")
+      ->type_name(kInput)
       ->required();
-  command->add_option("--train", given->train, "SQuAD file (JSON, plain, .gz or .xz)")->required();
-  command->add_option("--dev", given->dev, "SQuAD file to evaluate on at the end of each epoch");
+  command->add_option("--train", given->train, "SQuAD file (JSON, plain, .gz or .xz)")
+      ->type_name(kInput)
+      ->required();
+  command->add_option("--dev", given->dev, "SQuAD file to evaluate on at the end of each epoch")
+      ->type_name(kInput);
   add_recipe_options(*command, given->recipe);
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

@@ -2,6 +2,7 @@
 
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/tag_command.h"
+#include "onebit/cli/usage.h"
 #include "onebit/tasks/tag_task.h"
 
 namespace onebit::cli {
@@ -60,14 +61,18 @@ void add_tag_train(CLI::App& tag, Action& chosen) {
       ->add_option("--model,-m", given->model,
                    "Pre-trained BERT: model folder, checkpoint or run (onebit convert makes a "
                    "folder of any other checkpoint)")
+      ->type_name(kInput)
       ->required();
   command
       ->add_option("--train", given->train,
                    "Tagged sentences: CoNLL, CoNLL-U or JSON lines (plain, .gz or .xz)")
+      ->type_name(kInput)
       ->required();
-  command->add_option(
-      "--dev", given->dev,
-      "The same, to evaluate on at the end of each epoch and every run.evaluate_every steps");
+  command
+      ->add_option(
+          "--dev", given->dev,
+          "The same, to evaluate on at the end of each epoch and every run.evaluate_every steps")
+      ->type_name(kInput);
   add_tag_file_options(*command, given->files, true);
   add_recipe_options(*command, given->recipe);
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });

@@ -26,27 +26,21 @@ Texts values_of(const CLI::App& command, const std::string& name) {
   return option == nullptr ? Texts{} : option->results();
 }
 
-// "folder=weight" without the weight.
-std::string folder_of(const std::string& store) {
-  const size_t equals = store.rfind('=');
-  const bool plain = equals == std::string::npos || std::filesystem::exists(store);
-  return plain ? store : store.substr(0, equals);
-}
-
-// "name=folder" without the name.
-std::string unnamed(const std::string& store) {
-  const size_t equals = store.find('=');
-  const bool plain = equals == std::string::npos || std::filesystem::exists(store);
-  return plain ? store : store.substr(equals + 1);
+// The path of "folder=weight" and of "name=folder".
+std::string path_of(const std::string& input) {
+  const size_t first = input.find('='), last = input.rfind('=');
+  if (first == std::string::npos || std::filesystem::exists(input)) return input;
+  const std::string before = input.substr(0, last), behind = input.substr(first + 1);
+  if (std::filesystem::exists(behind)) return behind;
+  return std::filesystem::exists(before) ? before : input;
 }
 
 Texts inputs_of(const CLI::App& command) {
   Texts inputs;
-  for (const char* name :
-       {"--recipe", "--data", "--initialize-from", "--model", "--train", "--dev"}) {
-    for (const std::string& value : values_of(command, name)) inputs.push_back(folder_of(value));
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_type_name().starts_with(kInput)) continue;
+    for (const std::string& value : option->results()) inputs.push_back(path_of(value));
   }
-  for (const std::string& value : values_of(command, "--valid")) inputs.push_back(unnamed(value));
   return inputs;
 }
 
@@ -104,9 +98,7 @@ int64_t least_bytes(const Json& facts) {
 
 const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
   program.require_subcommand(1);
-  add_pretrain(program, unused);
-  add_squad(program, unused);
-  add_classify(program, unused);
+  for (const auto add : kCommands) add(program, unused);
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     program.parse(std::move(words));
@@ -117,15 +109,30 @@ const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
     throw UsageError(std::string("behind --: ") + error.what());
   }
   const CLI::App* command = &program;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  if (command->get_option_no_throw("--recipe") == nullptr) {
-    throw UsageError(command->get_name() +
-                     " does not train: launch pretrain, squad train or classify train");
+  std::string name = program.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  const std::span<const tasks::TaskEntry> tasks = tasks::tasks();
+  const auto trains = [&](const tasks::TaskEntry& task) { return task.command == name; };
+  if (std::none_of(tasks.begin(), tasks.end(), trains)) {
+    throw UsageError(name + " does not train: launch " + training_commands());
   }
   return *command;
 }
 
 }  // namespace
+
+std::string training_commands() {
+  std::string text;
+  for (const tasks::TaskEntry& task : tasks::tasks()) {
+    const std::string command = task.command;
+    if (!text.empty()) text += &task == &tasks::tasks().back() ? " or " : ", ";
+    text += command.substr(command.find(' ') + 1);
+  }
+  return text;
+}
 
 cluster::TrainingCommand read_training(const std::vector<std::string>& words, int ranks) {
   CLI::App program("onebit", "onebit");

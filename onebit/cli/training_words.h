@@ -8,6 +8,9 @@
 
 namespace onebit::cli {
 
+// What may stand behind --: "pretrain, squad train or tag train".
+std::string training_commands();
+
 // Reads the words as the program itself would, and the recipe they name. Errors: a usage error of
 // the training command or a command that does not train; a recipe that is wrong, or whose batch
 // does not divide by `ranks`.

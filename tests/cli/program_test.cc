@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -42,6 +43,26 @@ TEST(Program, EveryCommandExplainsItself) {
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_GT(help.output.size(), 200u) << command;
   }
+}
+
+TEST(Program, LaunchStartsEveryTrainingCommand) {
+  const std::map<std::string, std::string> inputs = {{"pretrain", "--data store"},
+                                                     {"squad train", "--model m --train t"},
+                                                     {"classify train", "--model m --train t"},
+                                                     {"tag train", "--model m --train t"}};
+  for (const std::string& command : commands_below("")) {
+    if (command != "pretrain" && !command.ends_with(" train")) continue;
+    ASSERT_TRUE(inputs.contains(command)) << command;
+    // It was accepted where the next thing that is wrong is its recipe.
+    const Outcome outcome = run("launch --hosts localhost --dry-run -- " + command + " " +
+                                inputs.at(command) + " --output run --recipe missing.json");
+    EXPECT_TRUE(contains(outcome.output, "missing.json")) << outcome.output;
+  }
+  const Outcome other = run("launch --hosts localhost -- tokenize --vocab v text.txt");
+  EXPECT_EQ(other.status, 2) << other.output;
+  EXPECT_TRUE(contains(other.output, "tokenize does not train: launch pretrain, squad train, "
+                                     "classify train or tag train"))
+      << other.output;
 }
 
 TEST(Program, DoctorMeasuresThisMachine) {
