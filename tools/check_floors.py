@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks that every file includes only what is below it, by its full path.
 
-The table is that of onebit/README.md. Exit status 1 with file:line for every breach.
+Which floor may include which stands in the table of onebit/README.md; it names what is included, no
+more, and so does DEPENDS in each floor's CMakeLists.txt. Exit status 1 with file:line for every breach.
 Usage: check_floors.py [ROOT]
 """
 import re
@@ -10,39 +11,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from cpp_source import ROOT, Report, cpp_files, without_comments
-
-MAY_INCLUDE = {
-    "base": "",
-    "device": "base",
-    "tensor": "base device",
-    "kernels": "base device tensor",
-    "params": "base device tensor",
-    "ops": "base device tensor kernels",
-    "model": "base device tensor kernels params ops",
-    "text": "base",
-    "corpus": "base text",
-    "data": "base text corpus",
-    "squad": "base text corpus data",
-    "classify": "base text corpus data metrics",
-    "tag": "base text corpus data metrics",
-    "comm": "base device tensor kernels",
-    "compress": "base device tensor kernels comm",
-    "optim": "base device tensor kernels params ops comm compress",
-    "formats": "base tensor",
-    "metrics": "base",
-    "report": "base metrics",
-    "engine": "base device tensor kernels params ops comm compress optim formats metrics",
-    "cluster": "base metrics engine",
-    "training": "base device tensor kernels params ops model text data comm compress optim "
-                "formats metrics engine",
-    "tasks": "base device tensor kernels params ops model text corpus data squad classify tag comm "
-             "compress optim formats metrics engine training",
-    "plan": "base device tensor params ops model comm compress optim metrics report engine training "
-            "tasks",
-    "convert": "base device tensor params model text formats metrics training",
-    "cli": "base device tensor kernels params ops model text corpus data squad classify tag comm "
-           "compress optim formats metrics report engine cluster training tasks plan convert",
-}
 
 # (what is included, who may include it, why): vendor headers stay in the files that wrap them.
 VENDOR_HEADERS = [
@@ -72,6 +40,10 @@ VENDOR_HEADERS = [
 # Highway's sources include Highway's headers in quotes, as its documentation asks.
 QUOTED_LIBRARIES = ("hwy/",)
 
+TABLE = Path("onebit/README.md")
+TABLE_ROW = re.compile(r"^\| `(\w+)` \|.*\| ([a-z ]+) \|$", re.MULTILINE)
+DEPENDS = re.compile(r"\bDEPENDS\b([^)]*?)(?:LIBRARIES|\))")
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">]', re.MULTILINE)
 
 
@@ -86,17 +58,45 @@ def floor_of(name):
     return parts[1] if len(parts) > 2 and parts[0] == "onebit" else None
 
 
-def check_direction(report, path, line, target):
+def read_table(root):
+    """{floor: (line of README, the floors that it may include)}"""
+    text = (root / TABLE).read_text(encoding="utf-8")
+    return {row[1]: (text.count("\n", 0, row.start()) + 1,
+                     [] if row[2] == "nothing" else row[2].split())
+            for row in TABLE_ROW.finditer(text)}
+
+
+def check_direction(report, table, path, line, target):
     own, other = floor_of(path), floor_of(target)
-    if own is None or own not in MAY_INCLUDE:
+    if own is None or own not in table:
         return
+    below = table[own][1]
     if not target.startswith("onebit/"):
         report.add(path, line, f'floor {own} includes "{target}", which is outside onebit/')
-    elif other not in MAY_INCLUDE:
+    elif other not in table:
         report.add(path, line, f'"{target}": there is no floor {other}')
-    elif other != own and other not in MAY_INCLUDE[own].split():
-        below = MAY_INCLUDE[own].replace(" ", ", ") or "nothing"
-        report.add(path, line, f'floor {own} may include {below}; "{target}" is not below it')
+    elif other != own and other not in below:
+        report.add(path, line, f'floor {own} may include {", ".join(below) or "nothing"}; '
+                               f'"{target}" is none of these ({TABLE})')
+
+
+def check_table(report, root, table, graph):
+    """The table names no more than is included, and DEPENDS the same."""
+    included = {floor: set() for floor in table}
+    for source, edges in graph.items():
+        if floor_of(source) in included:
+            included[floor_of(source)].update(floor_of(target) for _, target in edges)
+    for floor, (line, below) in table.items():
+        for other in below:
+            if other not in included[floor]:
+                report.add(TABLE, line, f"no file of floor {floor} includes {other}: take it out")
+        lists = root / "onebit" / floor / "CMakeLists.txt"
+        text = lists.read_text(encoding="utf-8")
+        depends = DEPENDS.search(text)
+        linked = depends[1].split() if depends else []
+        if "onebit_floor(" in text and set(linked) != set(below):
+            report.add(lists.relative_to(root), 1,
+                       f"DEPENDS is {' '.join(linked)}; {TABLE} says {' '.join(below)}")
 
 
 def check_path(report, root, path, line, quote, target):
@@ -136,21 +136,22 @@ def check_cycles(report, graph):
 
 
 def main(root=ROOT):
-    report, graph = Report("floors"), {}
+    report, graph, table = Report("floors"), {}, read_table(root)
     files = cpp_files(root)
     for path in files:
         floor = floor_of(path)
-        if path.parts[0] == "onebit" and floor not in MAY_INCLUDE:
+        if path.parts[0] == "onebit" and floor not in table:
             report.add(path, 1, "is on no floor; see onebit/README.md")
         for line, quote, target in includes_of(root, path):
             check_path(report, root, path, line, quote, target)
             check_vendor_headers(report, path, line, target)
             if quote == '"' and not target.startswith(QUOTED_LIBRARIES):
-                check_direction(report, path, line, target)
+                check_direction(report, table, path, line, target)
                 graph.setdefault(str(path), []).append((line, target))
     # Highway compiles a source once a target by including it in itself: no cycle of ours.
     graph = {node: [edge for edge in edges if edge[1] != node] for node, edges in graph.items()}
     check_cycles(report, graph)
+    check_table(report, root, table, graph)
     return report.finish(len(files))
 
 

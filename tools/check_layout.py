@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import tests_by_name
-from check_floors import MAY_INCLUDE
 from cpp_source import (ROOT, Report, cpp_files, functions, tree_files,
                         without_comments_and_strings)
 
@@ -145,16 +144,15 @@ def check_op_families(report, names):
 
 
 def check_mirror(report, names):
-    for name in sorted(names):
-        parts = Path(name).parts
-        if parts[0] == "tests" and len(parts) > 2 and parts[1] not in MAY_INCLUDE and \
-                parts[1] not in TEST_FOLDERS:
-            report.add(name, 1, f"tests/{parts[1]} mirrors no floor")
-    floors = {Path(name).parts[1] for name in names
-              if name.startswith("onebit/") and name.endswith("/CMakeLists.txt")
-              and len(Path(name).parts) == 3}
+    paths = [Path(name) for name in sorted(names)]
+    floors = {path.parts[1] for path in paths if path.match("onebit/*/*")}
+    for path in paths:
+        parts = path.parts
+        if parts[0] == "tests" and len(parts) > 2 and parts[1] not in floors | TEST_FOLDERS:
+            report.add(path, 1, f"tests/{parts[1]} mirrors no floor")
     for floor in sorted(floors):
-        if f"tests/{floor}/CMakeLists.txt" not in names:
+        has_list = f"onebit/{floor}/CMakeLists.txt" in names
+        if has_list and f"tests/{floor}/CMakeLists.txt" not in names:
             report.add(f"onebit/{floor}/CMakeLists.txt", 1, f"there is no tests/{floor}")
 
 

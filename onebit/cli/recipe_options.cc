@@ -98,13 +98,13 @@ void add_recipe_options(CLI::App& command, RecipeOptions& options) {
 }
 
 int run_on_ranks(const DeviceOptions& device,
-                 const std::function<optim::TransportRequest()>& prepare,
+                 const std::function<engine::TransportRequest()>& prepare,
                  const std::function<void(Context&, comm::Communicator&)>& body) {
   comm::World world;
   comm::Communicator& communicator = world.communicator();
   set_log_rank(communicator.rank());
   comm::run_rank(communicator, [&] {
-    const optim::TransportRequest request = prepare();
+    const engine::TransportRequest request = prepare();
     int64_t local_ranks = communicator.local_rank() + 1;
     communicator.all_reduce(std::span(&local_ranks, 1), comm::Reduction::kMax);
     Context context =

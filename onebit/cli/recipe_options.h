@@ -9,7 +9,7 @@
 #include "onebit/base/json_fwd.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/comm/communicator.h"
-#include "onebit/optim/optimizer_recipe.h"
+#include "onebit/engine/config.h"
 #include "onebit/training/run_options.h"
 
 namespace onebit::cli {
@@ -35,7 +35,7 @@ void add_recipe_options(CLI::App& command, RecipeOptions& options);
 // device and `prepare` ask for. `prepare` reads the recipe, if there is one, and whatever else can be
 // wrong on all ranks alike, so that rank 0 alone reports its errors.
 int run_on_ranks(const DeviceOptions& device,
-                 const std::function<optim::TransportRequest()>& prepare,
+                 const std::function<engine::TransportRequest()>& prepare,
                  const std::function<void(Context&, comm::Communicator&)>& body);
 
 }  // namespace onebit::cli

@@ -88,7 +88,7 @@ void predict(const Arguments& given, Context& context, comm::Communicator& commu
 int run(const CLI::App& command, Arguments& given) {
   const auto prepare = [&] {
     take_from_run(command, given.model, given.prediction);
-    return optim::TransportRequest{};
+    return engine::TransportRequest{};
   };
   return run_on_ranks(given.device, prepare,
                       [&](Context& context, comm::Communicator& communicator) {

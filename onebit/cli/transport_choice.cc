@@ -9,7 +9,7 @@ namespace {
 
 using comm::DeviceTransport;
 
-DeviceTransport transport_of(const optim::TransportRequest& request, int local_ranks, int devices) {
+DeviceTransport transport_of(const engine::TransportRequest& request, int local_ranks, int devices) {
   const auto through_mpi = [&] {
     return comm::mpi_transport(request.cuda_aware, comm::mpi_takes_device_memory());
   };
@@ -30,7 +30,7 @@ DeviceTransport transport_of(const optim::TransportRequest& request, int local_r
 }  // namespace
 
 void choose_transport(comm::World& world, const Context& context,
-                      const optim::TransportRequest& request, int local_ranks) {
+                      const engine::TransportRequest& request, int local_ranks) {
   if (context.device().is_cpu()) return;
   const int index = context.device().index;
   if (world.communicator().rank() == 0) {

@@ -3,7 +3,7 @@
 
 #include "onebit/comm/launch.h"
 #include "onebit/device/context.h"
-#include "onebit/optim/optimizer_recipe.h"
+#include "onebit/engine/config.h"
 
 namespace onebit::cli {
 
@@ -12,6 +12,6 @@ namespace onebit::cli {
 // host memory unless cuda_aware. The choice is logged. Collective. Errors: NCCL where two ranks
 // share a device; cuda_aware with an MPI that does not take device pointers.
 void choose_transport(comm::World& world, const Context& context,
-                      const optim::TransportRequest& request, int local_ranks);
+                      const engine::TransportRequest& request, int local_ranks);
 
 }  // namespace onebit::cli

@@ -109,6 +109,15 @@ void read_watch(Keys& run, EngineConfig& engine) {
               "compares updates with Adam's, which this optimizer does not follow; remove it");
 }
 
+// DeepSpeed has these keys among those of its 1-bit optimizers; here every optimizer has them.
+void read_transport(Keys& params, TransportRequest& transport) {
+  params.boolean("cuda_aware", transport.cuda_aware,
+                 "hand device memory to MPI directly; no effect on CPUs");
+  params.word("comm_backend_name", transport.backend, {"nccl", "mpi"},
+              {"transport between CUDA devices; no effect on CPUs",
+               "NCCL where every rank has a device of its own, else MPI"});
+}
+
 void read_exchange(Keys& run, EngineConfig& engine) {
   double megabytes = 4;
   run.number("bucket_mb", megabytes, above(0).up_to(4096),
@@ -213,7 +222,8 @@ EngineConfig parse_engine_config(Keys& recipe) {
   read_precision(recipe, config);
   Keys optimizer = recipe.section("optimizer", "what makes an update of gradients");
   recipe.need("optimizer", R"(give {"type": "AdamW", "params": ...})");
-  config.optimizer = optim::read_optimizer(optimizer);
+  config.optimizer = optim::read_optimizer(
+      optimizer, [&](Keys& params) { read_transport(params, config.transport); });
   const Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
   read_tensorboard(recipe.section("tensorboard", "TensorBoard events"), config.tensorboard);
   Keys run = recipe.section("run", "when things happen, counted in updates");
@@ -237,10 +247,9 @@ EngineConfig parse_engine_config(Keys& recipe) {
   return config;
 }
 
-optim::TransportRequest requested_transport(const Json& recipe, const std::string& place) {
+TransportRequest requested_transport(const Json& recipe, const std::string& place) {
   Keys keys(recipe, place);
-  const EngineConfig config = parse_engine_config(keys);
-  return config.optimizer ? config.optimizer->transport_request() : optim::TransportRequest{};
+  return parse_engine_config(keys).transport;
 }
 
 }  // namespace onebit::engine

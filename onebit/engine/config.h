@@ -43,6 +43,12 @@ enum class LevelsWanted {
   kEither  // two where the hosts of the ranks allow it
 };
 
+// The transport between CUDA devices that is asked for.
+struct TransportRequest {
+  std::string backend;      // "nccl", "mpi"; empty: either
+  bool cuda_aware = false;  // MPI takes device memory
+};
+
 // When things happen, in optimizer steps.
 struct RunConfig {
   int64_t steps = 0;  // updates in the whole run
@@ -68,6 +74,7 @@ struct EngineConfig {
   double gradient_clipping = 0;
   LossScaleConfig loss_scale;  // used when compute is f16
   std::shared_ptr<const optim::OptimizerRecipe> optimizer;
+  TransportRequest transport;
   TensorBoardConfig tensorboard;
   RunConfig run;
   Keys recipe;                       // all of it, with what was read from it
@@ -87,6 +94,6 @@ EngineConfig parse_engine_config(Keys& recipe);
 
 // What the recipe asks of the transport between devices. What is wrong in it is left to the parser of
 // its task.
-optim::TransportRequest requested_transport(const Json& recipe, const std::string& place);
+TransportRequest requested_transport(const Json& recipe, const std::string& place);
 
 }  // namespace onebit::engine

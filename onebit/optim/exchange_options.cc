@@ -9,11 +9,6 @@ ExchangeOptions read_exchange_options(Keys& params) {
   params.counts("exp_avg_mask", options.moving_rows,
                 "{tensor name: rows that move}; later rows stay still in the compressed phase");
   params.fixed("eps_inside_sqrt", false, "eps stands outside the root");
-  params.boolean("cuda_aware", options.transport.cuda_aware,
-                 "hand device memory to MPI directly; no effect on CPUs");
-  params.word("comm_backend_name", options.transport.backend, {"nccl", "mpi"},
-              {"transport between CUDA devices; no effect on CPUs",
-               "NCCL where every rank has a device of its own, else MPI"});
   return options;
 }
 

@@ -17,7 +17,6 @@ struct ExchangeOptions {
   // exp_avg_mask: maps a tensor to the number of rows that move in the compressed phase; later rows
   // stay still.
   std::map<std::string, int64_t> moving_rows;
-  TransportRequest transport;
 };
 
 // Their keys of optimizer.params.

@@ -77,7 +77,6 @@ class OneBitAdamRecipe : public OptimizerRecipe {
     return last_warmup_update(options_.freeze, run);
   }
   const AdamOptions* followed_adam() const override { return &options_.adam; }
-  TransportRequest transport_request() const override { return options_.exchange.transport; }
 
  private:
   OneBitAdamOptions options_;

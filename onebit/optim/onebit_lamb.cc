@@ -31,7 +31,6 @@ class OneBitLambRecipe : public OptimizerRecipe {
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(options_.onebit.freeze, run);
   }
-  TransportRequest transport_request() const override { return options_.onebit.exchange.transport; }
 
  private:
   OneBitLambOptions options_;

@@ -27,7 +27,8 @@ constexpr OptimizerEntry kOptimizers[] = {
 
 }  // namespace
 
-std::shared_ptr<const OptimizerRecipe> read_optimizer(Keys section) {
+std::shared_ptr<const OptimizerRecipe> read_optimizer(
+    Keys section, const std::function<void(Keys& params)>& read_more) {
   // The other optimizers of DeepSpeed are asked for on purpose: no similar name is suggested.
   Kinds kinds = {.any_case = true,
                  .required = true,
@@ -38,7 +39,10 @@ std::shared_ptr<const OptimizerRecipe> read_optimizer(Keys section) {
   for (const OptimizerEntry& entry : kOptimizers) kinds.names.emplace_back(entry.name);
   std::shared_ptr<const OptimizerRecipe> recipe;
   section.kinds(kinds, "the optimizer, in any case of letters",
-                [&](size_t kind, Keys& params) { recipe = kOptimizers[kind].read(params); });
+                [&](size_t kind, Keys& params) {
+                  recipe = kOptimizers[kind].read(params);
+                  if (read_more) read_more(params);
+                });
   section.without_effect("legacy_fusion", "a choice of DeepSpeed's kernels");
   return recipe;
 }

@@ -1,6 +1,7 @@
 // Every optimizer that a recipe may name, one line each.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "onebit/base/keys.h"
@@ -8,7 +9,9 @@
 
 namespace onebit::optim {
 
-// Reads {"type": ..., "params": {...}}. Null where that is wrong, which `section` then knows.
-std::shared_ptr<const OptimizerRecipe> read_optimizer(Keys section);
+// Reads {"type": ..., "params": {...}}; `read_more` lists further keys of the params of every
+// optimizer. Null where something is wrong, which `section` then knows.
+std::shared_ptr<const OptimizerRecipe> read_optimizer(
+    Keys section, const std::function<void(Keys& params)>& read_more = {});
 
 }  // namespace onebit::optim

@@ -40,12 +40,6 @@ struct UpdateCounts {
   int64_t all() const { return dense + compressed + both + local; }
 };
 
-// What a recipe asks of the transport between CUDA devices.
-struct TransportRequest {
-  std::string backend;      // "nccl", "mpi"; empty: either
-  bool cuda_aware = false;  // MPI takes device memory
-};
-
 class OptimizerRecipe {
  public:
   virtual ~OptimizerRecipe() = default;
@@ -89,8 +83,6 @@ class OptimizerRecipe {
   // The Adam whose updates the optimizer's are meant to be, which run.watch_adam compares with.
   // Null: it is no relative of Adam.
   virtual const AdamOptions* followed_adam() const { return nullptr; }
-
-  virtual TransportRequest transport_request() const { return {}; }
 };
 
 }  // namespace onebit::optim

@@ -80,7 +80,6 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
   }
   // Local updates are Adam's too, each of a rank's own gradients.
   const AdamOptions* followed_adam() const override { return &options_.onebit.adam; }
-  TransportRequest transport_request() const override { return options_.onebit.exchange.transport; }
 
  private:
   ZeroOneAdamOptions options_;

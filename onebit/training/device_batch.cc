@@ -25,12 +25,12 @@ int64_t block_bytes(const data::BatchBounds& bounds) {
 }  // namespace
 
 DeviceBatchBuffer::DeviceBatchBuffer(Device device, const data::BatchBounds& bounds)
-    : device_(device) {
+    : device_(device), size_bytes_(block_bytes(bounds)) {
   if (device.is_cpu()) return;
   copies_ = Context::cuda(device.index);
   for (Slot& slot : slots_) {
-    slot.host = Staging(device, block_bytes(bounds));
-    slot.device = Buffer(device, block_bytes(bounds));
+    slot.host = Staging(device, size_bytes_);
+    slot.device = Buffer(device, size_bytes_);
   }
 }
 
@@ -43,11 +43,12 @@ void DeviceBatchBuffer::begin(Context& context) {
 }
 
 ConstView DeviceBatchBuffer::place(const ConstView& host) {
-  if (device_.is_cpu()) return host;
-  const Slot& slot = slots_[turn_];
   const int64_t at = used_bytes_;
   used_bytes_ += aligned(host.size_bytes());
-  ONEBIT_INVARIANT(used_bytes_ <= slot.host.size_bytes());
+  // On every device, so that a task whose labels need more is found without a GPU.
+  ONEBIT_INVARIANT(used_bytes_ <= size_bytes_);
+  if (device_.is_cpu()) return host;
+  const Slot& slot = slots_[turn_];
   std::memcpy(slot.host.data() + at, host.raw(), static_cast<size_t>(host.size_bytes()));
   return {slot.device.data() + at, host.dtype(), host.shape(), device_};
 }

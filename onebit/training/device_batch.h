@@ -57,6 +57,7 @@ class DeviceBatchBuffer {
   std::optional<Context> copies_;  // the stream of its own
   std::array<Slot, 2> slots_;
   size_t turn_ = 0;         // the slot of the next batch
+  int64_t size_bytes_ = 0;  // of a slot
   int64_t used_bytes_ = 0;  // of that slot
 };
 

@@ -241,13 +241,16 @@ TEST(EngineConfig, ReadsTheScheduleForItsErrors) {
       std::string::npos);
 }
 
-TEST(EngineConfig, TheTransportIsWhatTheOptimizersKeysAskFor) {
-  const auto request = [](const char* params) {
+TEST(EngineConfig, TheTransportIsWhatTheKeysOfAnyOptimizerAskFor) {
+  const auto request = [](const char* params, const char* type = "OneBitAdam") {
     return requested_transport(
-        parse_json(
-            fmt::format(R"({{"optimizer": {{"type": "OneBitAdam", "params": {}}}}})", params), "r"),
+        parse_json(fmt::format(R"({{"optimizer": {{"type": "{}", "params": {}}}}})", type, params),
+                   "r"),
         "r");
   };
+  for (const char* type : {"AdamW", "Lamb", "OneBitLamb", "ZeroOneAdam"}) {
+    EXPECT_EQ(request(R"({"comm_backend_name": "mpi"})", type).backend, "mpi") << type;
+  }
   EXPECT_EQ(request("{}").backend, "");
   EXPECT_FALSE(request("{}").cuda_aware);
   EXPECT_EQ(request(R"({"comm_backend_name": "mpi", "cuda_aware": true})").backend, "mpi");

@@ -144,7 +144,7 @@ TEST(DeepSpeedConfigs, ShippedOnesLoad) {
       ++loaded;
       EXPECT_EQ(config.compute, DType::kF16) << one.family;
       EXPECT_EQ(config.gradient_clipping, 1) << one.family;
-      EXPECT_EQ(config.optimizer->transport_request().cuda_aware, member == 2) << one.family;
+      EXPECT_EQ(config.transport.cuda_aware, member == 2) << one.family;
       std::set<std::string> expected{"steps_per_print"};
       if (std::string(one.family).find("SQuAD") == std::string::npos) {
         expected.insert({"prescale_gradients", "wall_clock_breakdown"});

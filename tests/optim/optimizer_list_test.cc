@@ -30,7 +30,7 @@ FreezeOptions freeze_options_of(const char* text) {
 TEST(OptimizerList, DeepSpeedRecipeLoads) {
   const auto recipe = parse(R"({"type": "OneBitAdam", "params": {
       "lr": 4e-4, "weight_decay": 0.01, "bias_correction": false, "freeze_step": 23000,
-      "betas": [0.8, 0.99], "eps": 1e-6, "comm_backend_name": "nccl", "cuda_aware": true}})");
+      "betas": [0.8, 0.99], "eps": 1e-6}})");
   EXPECT_EQ(recipe->learning_rate(), 4e-4);
   EXPECT_EQ(recipe->last_dense_update({}), 23000);
   const AdamOptions& adam = *recipe->followed_adam();
@@ -151,8 +151,7 @@ TEST(OptimizerList, NamesWhatThereIs) {
 TEST(OptimizerList, ZeroOneAdamAsDeepSpeedsUsersWriteIt) {
   EXPECT_NO_THROW(parse(R"({"type": "ZeroOneAdam", "params": {"lr": 4e-4, "weight_decay": 0.01,
       "bias_correction": false, "var_freeze_step": 12500, "var_update_scaler": 16,
-      "local_step_scaler": 32678, "local_step_clipper": 16, "cuda_aware": false,
-      "comm_backend_name": "nccl"}})"));
+      "local_step_scaler": 32678, "local_step_clipper": 16}})"));
   const std::pair<const char*, const char*> refused[] = {
       {R"("min_coeff": 0.01)", "min_coeff"},
       {R"("var_freeze_step": 0)", "var_freeze_step"},

@@ -25,17 +25,39 @@ def output_of(check, files):
         return status, printed.getvalue()
 
 
+def with_table(files, **floors):
+    """A tree with the table of floors and what each of them links; {floor: may include}."""
+    table = {"base": "nothing", "comm": "nothing", "engine": "nothing", "model": "nothing",
+             "ops": "nothing"} | floors
+    rows = "".join(f"| `{floor}` | what it is | {below} |\n" for floor, below in table.items())
+    tree = {"onebit/README.md": "| floor | | |\n|---|---|---|\n" + rows}
+    for floor, below in table.items():
+        linked = "" if below == "nothing" else f" DEPENDS {below}"
+        tree[f"onebit/{floor}/CMakeLists.txt"] = f"onebit_floor({floor} SOURCES a.cc{linked})\n"
+    return tree | files
+
+
 class Floors(unittest.TestCase):
-    def breach(self, files, expected):
-        status, printed = output_of(check_floors, files)
+    def breach(self, files, expected, **floors):
+        status, printed = output_of(check_floors, with_table(files, **floors))
         self.assertEqual(status, 1, printed)
         self.assertIn(expected, printed)
 
     def test_good_tree_passes(self):
-        status, printed = output_of(check_floors, {
+        status, printed = output_of(check_floors, with_table({
             "onebit/base/a.h": "#pragma once\n#include <vector>\n",
-            "onebit/ops/b.cc": '// #include "onebit/model/x.h"\n#include "onebit/base/a.h"\n'})
+            "onebit/ops/b.cc": '// #include "onebit/model/x.h"\n#include "onebit/base/a.h"\n'},
+            ops="base"))
         self.assertEqual(status, 0, printed)
+
+    def test_table_names_more_than_is_included(self):
+        self.breach({"onebit/ops/b.cc": ""}, "no file of floor ops includes base", ops="base")
+
+    def test_cmake_links_something_else(self):
+        self.breach({"onebit/base/a.h": "#pragma once\n",
+                     "onebit/ops/b.cc": '#include "onebit/base/a.h"\n',
+                     "onebit/ops/CMakeLists.txt": "onebit_floor(ops DEPENDS base comm)\n"},
+                    "onebit/ops/CMakeLists.txt:1: DEPENDS is base comm", ops="base")
 
     def test_upward_include(self):
         self.breach({"onebit/base/a.h": '#pragma once\n#include "onebit/ops/b.h"\n',
@@ -66,10 +88,10 @@ class Floors(unittest.TestCase):
                         f"onebit/engine/a.cc:1: includes {header}")
 
     def test_vendor_headers_where_they_belong(self):
-        status, printed = output_of(check_floors, {
+        status, printed = output_of(check_floors, with_table({
             "onebit/ops/matmul_cpu.cc": "#include <dnnl.hpp>\n",
             "onebit/comm/mpi_transport.cc": "#include <mpi.h>\n",
-            "onebit/ops/matmul_cuda.cu": "#include <cuda_runtime.h>\n"})
+            "onebit/ops/matmul_cuda.cu": "#include <cuda_runtime.h>\n"}))
         self.assertEqual(status, 0, printed)
 
     def test_cycle(self):
