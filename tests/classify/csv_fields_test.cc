@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 std::vector<std::vector<std::string>> records_of(std::string_view text) {
   const TextFiles files;
-  FileLines lines(files.write("a.csv", text));
+  corpus::FileLines lines(files.write("a.csv", text));
   std::vector<std::vector<std::string>> records;
   for (std::string line; lines.next(line);) csv_fields(lines, line, records.emplace_back());
   return records;

@@ -75,7 +75,7 @@ TEST(SentenceReaderHostile, DamagedFilesAreErrorsOrSound) {
       std::ofstream(path, std::ios::binary) << damaged(sound, random);
       FileLayout layout = {.format = format};
       if (round % 3 == 1) layout.scheme = Scheme::kIobes;
-      if (round % 3 == 2) layout.tags = "2";
+      if (round % 3 == 2) layout.tags = std::string("2");
       try {
         const Sentences sentences = read_sentences(path, layout);
         expect_sound(sentences);
