@@ -40,7 +40,7 @@ class OptimizersTest : public testing::TestWithParam<const char*> {
         options.recipe["optimizer"]["params"]["lr"];
     options.recipe_place = "recipe";
     options.data = {{corpus_.train(), 0.0}};
-    options.valid = corpus_.valid();
+    options.valid = {{"", corpus_.valid()}};
     options.output = corpus_.folder(name);
     options.quiet = true;
     return options;
