@@ -9,7 +9,8 @@ namespace {
 
 using comm::DeviceTransport;
 
-DeviceTransport transport_of(const engine::TransportRequest& request, int local_ranks, int devices) {
+DeviceTransport transport_of(const engine::TransportRequest& request, int local_ranks,
+                             int devices) {
   const auto through_mpi = [&] {
     return comm::mpi_transport(request.cuda_aware, comm::mpi_takes_device_memory());
   };

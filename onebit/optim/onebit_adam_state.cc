@@ -32,10 +32,11 @@ void OneBitAdam::load(Context&, params::Table&, const params::StateReader& reade
       "optimizer.params.exp_avg_mask is {}, but the checkpoint was frozen with {}: which rows are "
       "held cannot change after the freeze",
       Json(options_.exchange.moving_rows).dump(), reader.scalar("exp_avg_mask").dump());
-  require(!compressed || !reader.scalar("travels").is_null(),
-          "the checkpoint was made in the compressed phase of an older onebit, whose 1-bit Adam "
-          "exchanged momentum: continue from a checkpoint of its warm-up (--resume TAG), or start a "
-          "new run from its model (--initialize-from)");
+  require(
+      !compressed || !reader.scalar("travels").is_null(),
+      "the checkpoint was made in the compressed phase of an older onebit, whose 1-bit Adam "
+      "exchanged momentum: continue from a checkpoint of its warm-up (--resume TAG), or start a "
+      "new run from its model (--initialize-from)");
   updates_ = reader.scalar("updates").get<int64_t>();
   freeze_rule_.load(reader);
   rule_.load(reader);

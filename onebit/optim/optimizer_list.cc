@@ -38,11 +38,10 @@ std::shared_ptr<const OptimizerRecipe> read_optimizer(
                      "compressed exchange"};
   for (const OptimizerEntry& entry : kOptimizers) kinds.names.emplace_back(entry.name);
   std::shared_ptr<const OptimizerRecipe> recipe;
-  section.kinds(kinds, "the optimizer, in any case of letters",
-                [&](size_t kind, Keys& params) {
-                  recipe = kOptimizers[kind].read(params);
-                  if (read_more) read_more(params);
-                });
+  section.kinds(kinds, "the optimizer, in any case of letters", [&](size_t kind, Keys& params) {
+    recipe = kOptimizers[kind].read(params);
+    if (read_more) read_more(params);
+  });
   section.without_effect("legacy_fusion", "a choice of DeepSpeed's kernels");
   return recipe;
 }

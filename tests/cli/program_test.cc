@@ -60,8 +60,9 @@ TEST(Program, LaunchStartsEveryTrainingCommand) {
   }
   const Outcome other = run("launch --hosts localhost -- tokenize --vocab v text.txt");
   EXPECT_EQ(other.status, 2) << other.output;
-  EXPECT_TRUE(contains(other.output, "tokenize does not train: launch pretrain, squad train, "
-                                     "classify train or tag train"))
+  EXPECT_TRUE(contains(other.output,
+                       "tokenize does not train: launch pretrain, squad train, "
+                       "classify train or tag train"))
       << other.output;
 }
 
