@@ -5,6 +5,7 @@ an element, and PyTorch's DistributedDataParallel over Gloo, with and without it
     ./run bench network                                         # everything that is here, bert-base
     ./run bench network --install-torch                         # PyTorch too: 5 GB into .venv
     ./run bench network --model bert-mini --rates 1gbit none --ranks 2 --modes onebit dense16
+    ./run bench network --ranks 8 --ranks-a-host 4 --modes onebit onebit-two     # levels
 
 Ranks run in network namespaces on this machine (tools/network_lab.py; needs root), one core each.
 Writes results.json, table.md, curves.svg and what each program printed (logs/) to --output. What results.json has is not measured
@@ -35,7 +36,7 @@ from network_lab import (CANNOT, CannotRun, Link, NetworkLab, delay_of,  # noqa:
 RATES = ("100mbit", "200mbit", "1gbit", "4gbit", "10gbit", "none")
 MODES = tuple(COLOURS)
 TORCH_MODES = ("ddp", "ddp-fp16")
-ONEBIT_MODES = ("onebit", "onebit-clip")
+ONEBIT_MODES = ("onebit", "onebit-clip", "onebit-two")  # -two: two levels
 # Steps after the freeze in which the shares of the buckets in the norm are not known yet: they are
 # clipped after the backward pass (docs/optimizers.md).
 CLIPPED_LATE = 10
@@ -66,7 +67,7 @@ def recipe(options, mode, ranks):
         "model": {"preset": options.model},
         "data": {"sequence_length": options.tokens, "short_sequence_probability": 0,
                  "max_predictions_per_sequence": round(0.15 * options.tokens)},
-        "run": {"steps": steps, "keep_last": 1},
+        "run": {"steps": steps, "keep_last": 1, "levels": "two" if mode == "onebit-two" else "one"},
         "tensorboard": {"enabled": False},
     }
 
@@ -111,6 +112,7 @@ def run_onebit(options, store, mode, lab, rate):
     working = sum(parts[name] for name in ("data", "forward", "backward", "optimizer"))
     return {"step": middle, "waiting": max(0.0, middle - working), "expected":
             expected_step(said, mode), "wire_bytes": step["wire_bytes"],
+            "between_bytes": step["wire_bytes"] - step.get("wire_bytes_inside_node", 0),
             "steps": [line["seconds"]["step"] for line in steps]}
 
 
@@ -134,7 +136,7 @@ def run_pytorch(options, mode, lab):
 
 def measure(options, store, mode, ranks, rate):
     link = Link(rate_of(rate), options.delay)
-    with NetworkLab(ranks, link, pin=True) as lab:
+    with NetworkLab(ranks, link, pin=True, ranks_a_host=options.ranks_a_host) as lab:
         point = (run_pytorch(options, mode, lab) if mode in TORCH_MODES
                  else run_onebit(options, store, mode, lab, rate))
     point["samples"] = options.batch * ranks / point["step"]
@@ -159,7 +161,7 @@ def torch_python(options):
 def setting(options):
     """What the points of one file have in common."""
     return {"model": options.model, "batch": options.batch, "tokens": options.tokens,
-            "delay": options.delay}
+            "delay": options.delay, "ranks_a_host": options.ranks_a_host}
 
 
 def open_results(options):
@@ -167,7 +169,7 @@ def open_results(options):
     if not path.exists():
         return {"setting": setting(options), "points": {}}
     results = json.loads(path.read_text())
-    if results["setting"] != setting(options):
+    if {"ranks_a_host": 1, **results["setting"]} != setting(options):
         raise SystemExit(f"{path} was measured with {results['setting']}, not with "
                          f"{setting(options)}: choose another --output")
     return results
@@ -186,18 +188,20 @@ def ordered(results):
 
 
 def table(results):
-    rows = ["| ranks | link | mode | step | expected | waiting | samples/s | against dense16 |",
-            "|---|---|---|---|---|---|---|---|"]
+    rows = ["| ranks | link | mode | step | expected | waiting | MB to other hosts, a rank | "
+            "samples/s | against dense16 |", "|---|---|---|---|---|---|---|---|---|"]
     measured = {(mode, ranks, rate): point for mode, ranks, rate, point in ordered(results)
                 if "failed" not in point}
     for mode, ranks, rate, point in ordered(results):
         if "failed" in point:
-            rows.append(f"| {ranks} | {rate} | {mode} | failed: {point['failed'][:80]} | | | | |")
+            rows.append(f"| {ranks} | {rate} | {mode} | failed: {point['failed'][:80]} | | | | | |")
             continue
         rival = measured.get(("dense16", ranks, rate))
         ratio = f"{point['samples'] / rival['samples']:.2f}" if rival else "-"
+        sent = point.get("between_bytes")
         rows.append(f"| {ranks} | {rate} | {mode} | {duration(point['step'])} | "
                     f"{duration(point['expected'])} | {duration(point['waiting'])} | "
+                    f"{'-' if sent is None else f'{sent / 1e6:.3g}'} | "
                     f"{point['samples']:.3g} | {ratio} |")
     return "\n".join(rows) + "\n"
 
@@ -247,7 +251,10 @@ def arguments():
                         help="e.g. 100mbit 4gbit none")
     parser.add_argument("--delay", type=delay_of, default=0, help="from rank to rank, e.g. 1ms")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
-    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    parser.add_argument("--ranks-a-host", type=int, default=1,
+                        help="ranks that share a host's link and memory; onebit-two needs two")
+    parser.add_argument("--modes", nargs="+", choices=MODES,
+                        help="default: all, those on two levels with several ranks a host")
     parser.add_argument("--timeout", type=float, default=3600, help="of a point, in seconds")
     parser.add_argument("--again", action="store_true", help="measure what is there anew")
     parser.add_argument("--python", help="one that has torch and transformers")
@@ -260,7 +267,8 @@ def main():
     end_on_signals()
     options.output.mkdir(parents=True, exist_ok=True)
     results = open_results(options)
-    modes = list(options.modes)
+    modes = options.modes or [mode for mode in MODES
+                              if mode != "onebit-two" or options.ranks_a_host > 1]
     if set(modes) & set(TORCH_MODES):
         options.python = torch_python(options)
         if not options.python:

@@ -3,7 +3,7 @@
 import math
 
 COLOURS = {"dense16": "#000000", "onebit": "#d55e00",
-           "onebit-clip": "#e69f00", "ddp": "#0072b2", "ddp-fp16": "#56b4e9"}
+           "onebit-clip": "#e69f00", "onebit-two": "#009e73", "ddp": "#0072b2", "ddp-fp16": "#56b4e9"}
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 480, 70, 200, 30, 50
 
 

@@ -5,9 +5,9 @@
     tools/network_lab.py --ranks 4 --rate 1gbit --delay 2ms --loss 0.01% --pin -- PROGRAM ...
 
 Every rank gets a network namespace with one link, `eth0`, to a switch (a bridge in a namespace of
-its own). The link is shaped in both directions: what the rank sends and what it receives. The
-program is started by Open MPI, whose ranks then have nothing but TCP over these links; with
---plain every rank is started by itself, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+its own); with --ranks-a-host 4 each four ranks share one, as on a machine, and memory. The link is
+shaped in both directions: what the host sends and what it receives. The program is started by Open
+MPI, whose ranks then have nothing but TCP over these links between hosts; with --plain every rank is started by itself, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
 
 Needs root, iproute2 and Open MPI. Ends with the program's status; with 124 when --timeout has
 passed, and with 77 and one line that says why where such a network cannot be made here. Namespaces
@@ -173,8 +173,10 @@ class NetworkLab:
     """The network, as a context: `with NetworkLab(2, Link(rate_bits=1e8)) as lab: lab.run([...])`.
     Error: CannotRun."""
 
-    def __init__(self, ranks, link, pin=False):
+    def __init__(self, ranks, link, pin=False, ranks_a_host=1):
         self.ranks = ranks
+        self.ranks_a_host = ranks_a_host
+        self.hosts = ranks // max(1, ranks_a_host)
         self.link = link
         self.pin = pin
         self.name = f"{PREFIX}-{os.getpid()}-{start_time(os.getpid())}"
@@ -182,6 +184,8 @@ class NetworkLab:
         self.guard = None
         if not 1 <= ranks <= 200:
             raise CannotRun(f"{ranks} ranks: from 1 to 200 can be joined")
+        if ranks_a_host < 1 or ranks % ranks_a_host:
+            raise CannotRun(f"{ranks} ranks are no whole number of hosts with {ranks_a_host} each")
 
     def __enter__(self):
         check_machine()
@@ -207,15 +211,17 @@ class NetworkLab:
                 self.guard.wait()
                 self.guard = None
 
-    def namespace(self, rank):
-        return f"{self.name}-{rank}"
+    def namespace(self, host):
+        return f"{self.name}-{host}"
 
-    def address(self, rank):
-        return f"10.77.0.{rank + 1}"
+    def address(self, host):
+        return f"10.77.0.{host + 1}"
 
-    def core(self, rank):
+    def cores(self, host):
+        """One for each of its ranks, as far as there are so many."""
         cores = sorted(os.sched_getaffinity(0))
-        return cores[rank % len(cores)]
+        ranks = range(host * self.ranks_a_host, (host + 1) * self.ranks_a_host)
+        return ",".join(str(core) for core in sorted({cores[rank % len(cores)] for rank in ranks}))
 
     @property
     def switch(self):
@@ -229,41 +235,42 @@ class NetworkLab:
         call("ip", "-n", self.switch, "address", "add", "10.77.0.254/24", "dev", "switch")
         for device in ("lo", "switch"):
             call("ip", "-n", self.switch, "link", "set", device, "up")
-        for rank in range(self.ranks):
-            own, port = self.namespace(rank), f"port{rank}"
+        for host in range(self.hosts):
+            own, port = self.namespace(host), f"port{host}"
             call("ip", "netns", "add", own)
             call("ip", "link", "add", PORT, "netns", own, "type", "veth", "peer", "name", port,
                  "netns", self.switch)
             call("ip", "-n", self.switch, "link", "set", port, "master", "switch", "up")
-            call("ip", "-n", own, "address", "add", f"{self.address(rank)}/24", "dev", PORT)
+            call("ip", "-n", own, "address", "add", f"{self.address(host)}/24", "dev", PORT)
             for device in ("lo", PORT):
                 call("ip", "-n", own, "link", "set", device, "up")
             shape(own, PORT, self.link, far_end=False)
             shape(self.switch, port, self.link, far_end=True)
         self.write_agent()
 
-    def inside(self, rank):
-        """Words that put a command at a rank's place, under a host name of its own: Open MPI takes
+    def inside(self, host):
+        """Words that put a command at a host's place, under a host name of its own: Open MPI takes
         ranks of one name for neighbours that share memory."""
-        words = ["ip", "netns", "exec", self.namespace(rank), "unshare", "--uts", "sh", "-c",
-                 f"hostname rank{rank}; exec \"$@\"", "sh"]
-        return words + (["taskset", "-c", str(self.core(rank))] if self.pin else [])
+        words = ["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "sh", "-c",
+                 f"hostname host{host}; exec \"$@\"", "sh"]
+        return words + (["taskset", "-c", self.cores(host)] if self.pin else [])
 
     def write_agent(self):
         """What mpirun starts its daemons with, in place of ssh: HOST WORDS-FOR-A-SHELL..."""
-        cases = "".join(f"  {self.address(rank)}) set -- {shlex.join(self.inside(rank))} "
-                        "sh -c \"$*\" ;;\n" for rank in range(self.ranks))
+        cases = "".join(f"  {self.address(host)}) set -- {shlex.join(self.inside(host))} "
+                        "sh -c \"$*\" ;;\n" for host in range(self.hosts))
         agent = self.folder / "agent"
         agent.write_text("#!/bin/sh\nhost=\"$1\"\nshift\ncase \"$host\" in\n" + cases +
-                         "  *) echo \"agent: no rank has the address $host\" >&2; exit 1 ;;\n"
+                         "  *) echo \"agent: no host has the address $host\" >&2; exit 1 ;;\n"
                          "esac\nexec \"$@\"\n", encoding="utf-8")
         agent.chmod(0o700)
 
     def mpirun(self, command):
-        hosts = ",".join(f"{self.address(rank)}:1" for rank in range(self.ranks))
+        hosts = ",".join(f"{self.address(host)}:{self.ranks_a_host}" for host in range(self.hosts))
+        transports = "self,tcp" if self.ranks_a_host == 1 else "self,vader,tcp"
         settings = {"plm": "rsh", "plm_rsh_agent": self.folder / "agent",
                     "plm_rsh_no_tree_spawn": 1, "orte_tmpdir_base": self.folder, "pml": "ob1",
-                    "btl": "self,tcp", "btl_tcp_if_include": "10.77.0.0/24",
+                    "btl": transports, "btl_tcp_if_include": "10.77.0.0/24",
                     "oob_tcp_if_include": "10.77.0.0/24"}
         words = ["ip", "netns", "exec", self.switch, "mpirun", "--allow-run-as-root", "--bind-to",
                  "none", "--host", hosts, "-np", self.ranks]
@@ -281,11 +288,13 @@ class NetworkLab:
         """The command on every rank without MPI; the first status that is not 0."""
         started = []
         for rank in range(self.ranks):
-            own = {**(os.environ if env is None else env), "RANK": str(rank), "LOCAL_RANK": "0",
-                   "WORLD_SIZE": str(self.ranks), "MASTER_ADDR": self.address(0),
+            host, local = divmod(rank, self.ranks_a_host)
+            own = {**(os.environ if env is None else env), "RANK": str(rank),
+                   "LOCAL_RANK": str(local), "WORLD_SIZE": str(self.ranks),
+                   "MASTER_ADDR": self.address(0),
                    "MASTER_PORT": str(PROGRAM_PORT), "GLOO_SOCKET_IFNAME": PORT}
             started.append(subprocess.Popen(
-                self.inside(rank) + [str(word) for word in command], env=own,
+                self.inside(host) + [str(word) for word in command], env=own,
                 start_new_session=True, **{"stdin": subprocess.DEVNULL, **options}))
         return wait_for(started, timeout)
 
@@ -354,10 +363,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--ranks-a-host", type=int, default=1,
+                        help="ranks that share a host's link and memory")
     parser.add_argument("--rate", type=rate_of, default=0, help="e.g. 100mbit, 4gbit; none")
     parser.add_argument("--delay", type=delay_of, default=0, help="from rank to rank, e.g. 2ms")
     parser.add_argument("--loss", type=loss_of, default=0, help="from rank to rank, e.g. 0.1%%")
-    parser.add_argument("--pin", action="store_true", help="one core a rank")
+    parser.add_argument("--pin", action="store_true", help="one core a rank, those of a host together")
     parser.add_argument("--plain", action="store_true", help="without MPI")
     parser.add_argument("--timeout", type=float, help="in seconds")
     parser.add_argument("--clean", action="store_true", help="only remove what is left over")
@@ -377,7 +388,7 @@ def main():
         if not options.command:
             parser.error("there is no command to run")
         link = Link(options.rate, options.delay, options.loss)
-        with NetworkLab(options.ranks, link, options.pin) as lab:
+        with NetworkLab(options.ranks, link, options.pin, options.ranks_a_host) as lab:
             run = lab.run_plain if options.plain else lab.run
             return run(options.command, timeout=options.timeout)
     except CannotRun as error:

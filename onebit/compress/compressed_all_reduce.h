@@ -91,7 +91,6 @@ class CompressedAllReduce final : public comm::BucketExchange {
   // Only between finish() and the next submit().
   ResidualNorms norms();
 
-  const CompressionOptions& options() const { return options_; }
 
  protected:
   int64_t chunk_bytes(comm::Range chunk) const override;

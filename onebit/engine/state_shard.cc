@@ -87,10 +87,4 @@ void StateShards::own_of(const std::string& name, int rank, int64_t begin,
   shard.read_f32(shard.index_of(kOwn + name), begin, to);
 }
 
-bool StateShards::has(const std::string& name) const {
-  const auto& shard = *shards_.front();
-  return scalars_.contains(name) || shard.find(kReplicated + name).has_value() ||
-         shard.find(kOwn + name).has_value();
-}
-
 }  // namespace onebit::engine

@@ -51,7 +51,6 @@ class StateShards : public params::StateReader {
   int saved_world_size() const override { return static_cast<int>(shards_.size()); }
   int64_t own_elements(const std::string& name, int rank) const override;
   void own_of(const std::string& name, int rank, int64_t begin, std::span<float> to) const override;
-  bool has(const std::string& name) const override;
 
  private:
   std::vector<std::unique_ptr<formats::SafetensorsFile>> shards_;

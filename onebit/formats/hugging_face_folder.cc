@@ -6,6 +6,7 @@
 #include "onebit/base/error.h"
 #include "onebit/formats/safetensors.h"
 #include "onebit/formats/sharded_source.h"
+#include "onebit/text/vocabulary.h"
 
 namespace onebit::formats {
 namespace {
@@ -18,7 +19,7 @@ void write_text(const Path& path, std::string_view text) {
 
 void write_descriptions(const Path& folder, const HuggingFaceFolder& content) {
   ONEBIT_INVARIANT(content.tokenizer.has_value());
-  write_text(folder / "vocab.txt", vocabulary_text(content.vocabulary));
+  write_text(folder / "vocab.txt", text::vocabulary_text(content.vocabulary));
   write_text(folder / "tokenizer_config.json", tokenizer_config_text(*content.tokenizer));
   write_text(folder / "special_tokens_map.json", special_tokens_map_text(*content.tokenizer));
   write_text(folder / "tokenizer.json",

@@ -2,37 +2,16 @@
 
 #include <algorithm>
 #include <set>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "onebit/base/json.h"
 #include "onebit/formats/quote.h"
+#include "onebit/text/vocabulary.h"
 
 namespace onebit::formats {
 namespace {
 
 constexpr const char* kTokenizerClasses[] = {"BertTokenizer", "BertTokenizerFast"};
-
-std::vector<std::string> lines_of(const Path& path) {
-  const std::string text = read_file(path);
-  std::vector<std::string> lines;
-  std::unordered_map<std::string, size_t> line_of;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string token = text.substr(begin, end - begin);
-    if (!token.empty() && token.back() == '\r') token.pop_back();
-    begin = end + 1;
-    const size_t line = lines.size() + 1;
-    require(!token.empty(), "{}:{}: an empty line where a token is expected", path.string(), line);
-    const auto [first, is_new] = line_of.emplace(token, line);
-    require(is_new, "{}:{}: the token {} is in line {} already", path.string(), line, quote(token),
-            first->second);
-    lines.push_back(std::move(token));
-  }
-  require(!lines.empty(), "{}: the vocabulary is empty", path.string());
-  return lines;
-}
 
 // A special token is a string, or an object with its text as "content".
 std::string special_token(JsonReader& reader, const std::string& key, const std::string& fallback) {
@@ -159,7 +138,7 @@ std::optional<TokenizerConfigFile> parse_tokenizer_json(const Json& json,
 
 std::vector<std::string> read_vocabulary(const Path& folder) {
   const Path plain = folder / "vocab.txt", combined = folder / "tokenizer.json";
-  if (std::filesystem::exists(plain)) return lines_of(plain);
+  if (std::filesystem::exists(plain)) return text::read_vocabulary_lines(plain);
   require(std::filesystem::exists(combined),
           "{}: holds no vocabulary: neither vocab.txt nor "
           "tokenizer.json is there",
@@ -169,7 +148,7 @@ std::vector<std::string> read_vocabulary(const Path& folder) {
 
 std::vector<std::string> read_vocabulary_file(const Path& path) {
   return path.extension() == ".json" ? parse_word_piece_vocabulary(read_json(path), path.string())
-                                     : lines_of(path);
+                                     : text::read_vocabulary_lines(path);
 }
 
 std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder) {
@@ -184,12 +163,6 @@ std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder) {
       "one of them",
       folder.string(), config ? config->lower_case : false, other ? other->lower_case : false);
   return config ? config : other;
-}
-
-std::string vocabulary_text(const std::vector<std::string>& vocabulary) {
-  std::string text;
-  for (const std::string& token : vocabulary) text += token + "\n";
-  return text;
 }
 
 std::string tokenizer_config_text(const TokenizerConfigFile& config) {

@@ -25,8 +25,8 @@ struct TokenizerConfigFile {
   bool operator==(const TokenizerConfigFile&) const = default;
 };
 
-// vocab.txt (one token a line, the line's number its id), or the vocabulary of tokenizer.json.
-// Errors: neither is there; a token twice or empty; ids with a gap.
+// vocab.txt (text/vocabulary.h), or the vocabulary of tokenizer.json. Errors: neither is there; a
+// token twice or empty; ids with a gap.
 std::vector<std::string> read_vocabulary(const Path& folder);
 
 // tokenizer.json's WordPiece vocabulary. Error: another kind of tokenizer; ids with a gap.
@@ -43,7 +43,6 @@ std::vector<std::string> read_vocabulary_file(const Path& path);
 // says whether text is lower-cased. Errors: they disagree; another kind of tokenizer.
 std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder);
 
-std::string vocabulary_text(const std::vector<std::string>& vocabulary);
 std::string tokenizer_config_text(const TokenizerConfigFile& config);
 std::string special_tokens_map_text(const TokenizerConfigFile& config);
 // Byte for byte what transformers makes of the same vocabulary and config (BertTokenizerFast).

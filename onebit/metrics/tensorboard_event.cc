@@ -1,11 +1,6 @@
 #include "onebit/metrics/tensorboard_event.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "onebit/base/crc32c.h"
-#include "onebit/base/error.h"
 
 namespace onebit::metrics {
 namespace {
@@ -31,9 +26,6 @@ class Message {
     bytes_ += value;
   }
   void add_message(int field, const Message& message) { add_bytes(field, message.bytes_); }
-  void add_packed(int field, std::span<const double> values) {
-    add_bytes(field, {reinterpret_cast<const char*>(values.data()), values.size_bytes()});
-  }
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -56,21 +48,13 @@ constexpr int kEventWallTime = 1, kEventStep = 2, kEventFileVersion = 3, kEventS
               kEventSessionLog = 7;
 constexpr int kSessionStatus = 1, kSessionStart = 1;
 constexpr int kSummaryValue = 1;
-constexpr int kValueTag = 1, kValueScalar = 2, kValueHistogram = 5, kValueTensor = 8,
-              kValueMetadata = 9;
+constexpr int kValueTag = 1, kValueScalar = 2;
 
 Message event_at(EventTime time) {
   Message event;
   event.add_double(kEventWallTime, time.wall_seconds);
   event.add_varint(kEventStep, static_cast<uint64_t>(time.step));
   return event;
-}
-
-std::string summary_event(EventTime time, const Message& value) {
-  Message summary, event = event_at(time);
-  summary.add_message(kSummaryValue, value);
-  event.add_message(kEventSummary, summary);
-  return event.bytes();
 }
 
 }  // namespace
@@ -99,68 +83,6 @@ std::string scalars_event(EventTime time, std::span<const Scalar> scalars) {
   }
   event.add_message(kEventSummary, summary);
   return event.bytes();
-}
-
-std::string text_event(EventTime time, std::string_view tag, std::string_view markdown) {
-  constexpr int kTensorType = 1, kTensorShape = 2, kTensorStrings = 8, kTypeString = 7;
-  constexpr int kShapeDimension = 2, kDimensionSize = 1;
-  constexpr int kMetadataPlugin = 1, kPluginName = 1;
-  Message dimension, shape, tensor, plugin, metadata, value;
-  dimension.add_varint(kDimensionSize, 1);
-  shape.add_message(kShapeDimension, dimension);
-  tensor.add_varint(kTensorType, kTypeString);
-  tensor.add_message(kTensorShape, shape);
-  tensor.add_bytes(kTensorStrings, markdown);
-  plugin.add_bytes(kPluginName, "text");
-  metadata.add_message(kMetadataPlugin, plugin);
-  value.add_bytes(kValueTag, tag);
-  value.add_message(kValueTensor, tensor);
-  value.add_message(kValueMetadata, metadata);
-  return summary_event(time, value);
-}
-
-std::string histogram_event(EventTime time, std::string_view tag, const Histogram& histogram) {
-  Message proto, value;
-  proto.add_double(1, histogram.minimum);
-  proto.add_double(2, histogram.maximum);
-  proto.add_double(3, histogram.count);
-  proto.add_double(4, histogram.sum);
-  proto.add_double(5, histogram.sum_of_squares);
-  proto.add_packed(6, histogram.limits);
-  proto.add_packed(7, histogram.counts);
-  value.add_bytes(kValueTag, tag);
-  value.add_message(kValueHistogram, proto);
-  return summary_event(time, value);
-}
-
-Histogram histogram_of(std::span<const float> values, int buckets) {
-  ONEBIT_INVARIANT(buckets > 0);
-  Histogram result;
-  result.minimum = std::numeric_limits<double>::max();
-  result.maximum = std::numeric_limits<double>::lowest();
-  for (const float value : values) {
-    if (!std::isfinite(value)) continue;
-    const double wide = value;
-    result.minimum = std::min(result.minimum, wide);
-    result.maximum = std::max(result.maximum, wide);
-    result.count += 1;
-    result.sum += wide;
-    result.sum_of_squares += wide * wide;
-  }
-  if (result.count == 0) result.minimum = result.maximum = 0;
-  const double width = (result.maximum - result.minimum) / buckets;
-  // The first bucket is empty, since TensorBoard lets the first one begin at minus infinity.
-  result.limits.push_back(result.minimum);
-  for (int i = 1; i < buckets; ++i) result.limits.push_back(result.minimum + width * i);
-  result.limits.push_back(result.maximum);
-  result.counts.assign(result.limits.size(), 0);
-  for (const float value : values) {
-    if (!std::isfinite(value)) continue;
-    const double at = width > 0 ? (value - result.minimum) / width : 0;
-    const int bucket = std::clamp(static_cast<int>(at), 0, buckets - 1);
-    result.counts[static_cast<size_t>(bucket) + 1] += 1;
-  }
-  return result;
 }
 
 std::string record_of(std::string_view event) {

@@ -51,12 +51,4 @@ void TensorBoardWriter::scalars(int64_t step, std::span<const Scalar> scalars) {
   file_->append(record_of(scalars_event({seconds_since_1970(), step}, scalars)));
 }
 
-void TensorBoardWriter::text(int64_t step, std::string_view tag, std::string_view markdown) {
-  file_->append(record_of(text_event({seconds_since_1970(), step}, tag, markdown)));
-}
-
-void TensorBoardWriter::histogram(int64_t step, std::string_view tag, const Histogram& histogram) {
-  file_->append(record_of(histogram_event({seconds_since_1970(), step}, tag, histogram)));
-}
-
 }  // namespace onebit::metrics

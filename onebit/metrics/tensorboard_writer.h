@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "onebit/metrics/append_file.h"
 #include "onebit/metrics/jsonl_writer.h"
@@ -19,10 +18,8 @@ class TensorBoardWriter {
   // earlier files of the folder hold beyond it.
   TensorBoardWriter(const Path& folder, int64_t last_step);
 
-  // Each call has reached the operating system on return.
+  // Has reached the operating system on return.
   void scalars(int64_t step, std::span<const Scalar> scalars);
-  void text(int64_t step, std::string_view tag, std::string_view markdown);
-  void histogram(int64_t step, std::string_view tag, const Histogram& histogram);
 
   const Path& path() const { return file_->path(); }
 

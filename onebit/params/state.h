@@ -37,7 +37,6 @@ class StateReader {
   virtual int64_t own_elements(const std::string& name, int rank) const = 0;
   virtual void own_of(const std::string& name, int rank, int64_t begin,
                       std::span<float> to) const = 0;
-  virtual bool has(const std::string& name) const = 0;
 };
 
 }  // namespace onebit::params

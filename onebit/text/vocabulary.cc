@@ -37,24 +37,42 @@ uint32_t checksum_of(const std::vector<std::string>& tokens) {
 
 }  // namespace
 
+TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& source) {
+  require(!tokens.empty(), "{}: holds no tokens; a vocabulary has one token a line", source);
+  TokenIds ids;
+  ids.reserve(tokens.size());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const std::string& token = tokens[i];
+    require(!token.empty(), "{}:{}: empty line; every line of a vocabulary is a token", source,
+            i + 1);
+    require(!first_invalid_utf8(token), "{}:{}: not UTF-8; convert the vocabulary", source, i + 1);
+    const auto [place, inserted] = ids.emplace(token, static_cast<int32_t>(i));
+    require(inserted, "{}:{}: token '{}' is already in line {}; remove one of them", source, i + 1,
+            token, place->second + 1);
+  }
+  return ids;
+}
+
+std::vector<std::string> read_vocabulary_lines(const Path& vocab_txt) {
+  std::vector<std::string> tokens = split_lines(read_file(vocab_txt));
+  token_ids(tokens, vocab_txt.string());
+  return tokens;
+}
+
+std::string vocabulary_text(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& token : tokens) text.append(token).push_back('\n');
+  return text;
+}
+
 Vocabulary Vocabulary::load(const Path& vocab_txt) {
   return from_tokens(split_lines(read_file(vocab_txt)), vocab_txt.string());
 }
 
 Vocabulary Vocabulary::from_tokens(std::vector<std::string> tokens, const std::string& source) {
-  require(!tokens.empty(), "{}: holds no tokens; a vocabulary has one token a line", source);
   Vocabulary vocabulary;
+  vocabulary.ids_ = token_ids(tokens, source);
   vocabulary.tokens_ = std::move(tokens);
-  vocabulary.ids_.reserve(vocabulary.tokens_.size());
-  for (size_t i = 0; i < vocabulary.tokens_.size(); ++i) {
-    const std::string& token = vocabulary.tokens_[i];
-    require(!token.empty(), "{}:{}: empty line; every line of a vocabulary is a token", source,
-            i + 1);
-    require(!first_invalid_utf8(token), "{}:{}: not UTF-8; convert the vocabulary", source, i + 1);
-    const auto [place, inserted] = vocabulary.ids_.emplace(token, static_cast<int32_t>(i));
-    require(inserted, "{}:{}: token '{}' is already in line {}; remove one of them", source, i + 1,
-            token, place->second + 1);
-  }
   const auto special = [&](std::string_view token) {
     const auto id = vocabulary.find(token);
     require(id.has_value(), "{}: no {} among {} tokens; BERT needs it, add it as a line of its own",
@@ -77,9 +95,7 @@ std::optional<int32_t> Vocabulary::find(std::string_view token) const {
 }
 
 void Vocabulary::save(const Path& vocab_txt) const {
-  std::string text;
-  for (const std::string& token : tokens_) text.append(token).push_back('\n');
-  write_file_atomically(vocab_txt, text);
+  write_file_atomically(vocab_txt, vocabulary_text(tokens_));
 }
 
 }  // namespace onebit::text

@@ -13,11 +13,26 @@
 
 namespace onebit::text {
 
+struct TokenHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+using TokenIds = std::unordered_map<std::string, int32_t, TokenHash, std::equal_to<>>;
+
+// The place of each token. Errors, with the line in `source`: no tokens, an empty one, a duplicate,
+// bytes that are not UTF-8.
+TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& source);
+
+// The tokens of a vocab.txt in order; carriage returns, blanks and tabs at the end of a line are no
+// part of one. Errors: no file; those of token_ids().
+std::vector<std::string> read_vocabulary_lines(const Path& vocab_txt);
+// Such a file.
+std::string vocabulary_text(const std::vector<std::string>& tokens);
+
 class Vocabulary {
  public:
-  // One token a line, line number = id. Errors, each with the path and the line or the token: no
-  // file, no tokens, an empty line, a duplicate, bytes that are not UTF-8, and a missing special
-  // token ([UNK], [CLS], [SEP], [MASK], [PAD]).
+  // One token a line, line number = id. Errors, each with the path and the line or the token: those
+  // of read_vocabulary_lines(), and a missing special token ([UNK], [CLS], [SEP], [MASK], [PAD]).
   static Vocabulary load(const Path& vocab_txt);
   // The same checks; `source` names the list in errors.
   static Vocabulary from_tokens(std::vector<std::string> tokens, const std::string& source);
@@ -42,13 +57,8 @@ class Vocabulary {
   void save(const Path& vocab_txt) const;
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
-
   std::vector<std::string> tokens_;
-  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
+  TokenIds ids_;
   int32_t unknown_id_ = 0, cls_id_ = 0, sep_id_ = 0, mask_id_ = 0, pad_id_ = 0;
   uint32_t checksum_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "onebit/text/vocabulary.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/formats/memory_source.h"
@@ -70,9 +71,20 @@ TEST(TokenizerFiles, Vocabulary) {
     put(folder / "vocab.txt", text);
     return message_of([&] { read_vocabulary(folder.path()); });
   };
-  EXPECT_THAT(error(""), HasSubstr("is empty"));
-  EXPECT_THAT(error("a\n\nb\n"), HasSubstr("vocab.txt:2: an empty line"));
-  EXPECT_THAT(error("a\nb\na\n"), HasSubstr("vocab.txt:3: the token \"a\" is in line 1"));
+  EXPECT_THAT(error(""), HasSubstr("holds no tokens"));
+  EXPECT_THAT(error("a\n\nb\n"), HasSubstr("vocab.txt:2: empty line"));
+  EXPECT_THAT(error("a\nb\na\n"), HasSubstr("vocab.txt:3: token 'a' is already in line 1"));
+}
+
+// As for a store of tokens: else the two would be taken for different vocabularies.
+TEST(TokenizerFiles, VocabularyIsWhatTextTakesItFor) {
+  TemporaryFolder folder;
+  const char* text = "[PAD]\r\n[UNK] \n[CLS]\t\n[SEP]\n[MASK]\na\n";
+  put(folder / "vocab.txt", text);
+  const std::vector<std::string> tokens = read_vocabulary(folder.path());
+  EXPECT_THAT(tokens, ElementsAre("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"));
+  EXPECT_EQ(text::Vocabulary::load(folder / "vocab.txt").checksum(),
+            text::Vocabulary::from_tokens(tokens, "folder").checksum());
 }
 
 TEST(TokenizerFiles, CombinedFile) {

@@ -72,10 +72,6 @@ class MemoryReader : public params::StateReader {
   }
   // Of own() buffers, so far.
   int64_t own_elements_read() const { return own_elements_read_; }
-  bool has(const std::string& name) const override {
-    return ranks_[0].scalars.contains(name) || ranks_[0].replicated_buffers.contains(name) ||
-           ranks_[0].own_buffers.contains(name);
-  }
 
  private:
   const std::vector<float>& own_buffer(const std::string& name, int rank) const {
