@@ -117,7 +117,7 @@ const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
   const std::span<const tasks::TaskEntry> tasks = tasks::tasks();
   const auto trains = [&](const tasks::TaskEntry& task) { return task.command == name; };
   if (std::none_of(tasks.begin(), tasks.end(), trains)) {
-    throw UsageError(name + " does not train: launch " + training_commands());
+    throw UsageError("behind --: " + name + " does not train: launch " + training_commands());
   }
   return *command;
 }

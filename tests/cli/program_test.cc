@@ -46,6 +46,7 @@ TEST(Program, EveryCommandExplainsItself) {
 }
 
 TEST(Program, LaunchStartsEveryTrainingCommand) {
+  const TemporaryFolder folder;
   const std::map<std::string, std::string> inputs = {{"pretrain", "--data store"},
                                                      {"squad train", "--model m --train t"},
                                                      {"classify train", "--model m --train t"},
@@ -54,8 +55,9 @@ TEST(Program, LaunchStartsEveryTrainingCommand) {
     if (command != "pretrain" && !command.ends_with(" train")) continue;
     ASSERT_TRUE(inputs.contains(command)) << command;
     // It was accepted where the next thing that is wrong is its recipe.
-    const Outcome outcome = run("launch --hosts localhost --dry-run -- " + command + " " +
-                                inputs.at(command) + " --output run --recipe missing.json");
+    const Outcome outcome =
+        run("launch --hosts localhost --dry-run -- " + command + " " + inputs.at(command) +
+            " --recipe missing.json --output " + (folder / "run").string());
     EXPECT_TRUE(contains(outcome.output, "missing.json")) << outcome.output;
   }
   const Outcome other = run("launch --hosts localhost -- tokenize --vocab v text.txt");
@@ -244,7 +246,7 @@ TEST(Program, TrainsAndResumesOnTwoLevels) {
     EXPECT_EQ(outcome.status, 0) << outcome.output;
   }
   EXPECT_TRUE(contains(outcome.output, "each of the 2 nodes has one rank")) << outcome.output;
-  outcome = train(3, 4, kTwo);
+  outcome = train(3, 4, "--set run.levels=two --resume global_step4");
   EXPECT_NE(outcome.status, 0);
   EXPECT_TRUE(contains(outcome.output, "that of rank 0 has 3, that of rank 3 has 1"))
       << outcome.output;

@@ -47,7 +47,7 @@ double Restatement::gradient(int source, int64_t number, int64_t i) const {
   const int ranks = kWorld / sources_;
   double mean = 0;
   for (int rank = source * ranks; rank < (source + 1) * ranks; ++rank) {
-    mean += double{noisy_gradient(source, number, i)} / ranks;
+    mean += double{noisy_gradient(rank, number, i)} / ranks;
   }
   return mean;
 }
