@@ -1,5 +1,6 @@
-// The memory of an optimizer in bytes a parameter and rank, by ranks: what it says that it reserves, and
-// what the process has grown by after some steps, messages of the ranks' transport included.
+// The memory of an optimizer in bytes a parameter and rank, by ranks: what it says that it
+// reserves, and what the process has grown by after some steps, messages of the ranks' transport
+// included.
 //   optimizer_memory_bench [--elements 4194304]
 #include <sys/wait.h>
 #include <unistd.h>

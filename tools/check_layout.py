@@ -16,6 +16,7 @@ from cpp_source import (ROOT, Report, cpp_files, functions, tree_files,
 MAX_LINES = {".h": 200, ".cc": 400, ".cu": 400, ".py": 400, ".sh": 400}
 MAX_FUNCTION_LINES = 60
 MAX_MACROS = 10
+MAX_COMMENT_COLUMNS = 100  # the formatter leaves comments as they are
 # One member of an argument struct in a call: the formatter gives each a line, and they are read as
 # one list, so they do not make a function long.
 ARGUMENT = re.compile(r"\s*\.\w+ = [^;]*,\s*")
@@ -52,6 +53,13 @@ def check_sizes(report, path, text):
             if length > MAX_FUNCTION_LINES:
                 report.add(path, first, f"{name} has {length} lines; at most "
                                         f"{MAX_FUNCTION_LINES}")
+
+
+def check_comments(report, path, text):
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > MAX_COMMENT_COLUMNS and line.lstrip().startswith("//"):
+            report.add(path, number, f"a comment of {len(line)} columns; at most "
+                                     f"{MAX_COMMENT_COLUMNS}")
 
 
 def check_name(report, path):
@@ -188,6 +196,7 @@ def main(root=ROOT):
         check_words(report, path, text)
         if path in sources:
             check_preprocessor(report, path, text, macros)
+            check_comments(report, path, text)
         if path.suffix == ".h":
             check_header(report, path, text)
     names = {str(path) for path in files}

@@ -1,12 +1,13 @@
 // The keys of a recipe. The reader of a section lists them, one call a key: its name, where its
-// value goes, what the value may be, what it means. What stands at that place before is the default.
+// value goes, what the value may be, what it means. What stands at that place before is the
+// default.
 //
 //   keys.number("lr", options.learning_rate, at_least(0), "base learning rate");
 //
-// Read from a recipe, the calls check values and store them, and every mistake is collected, so that
-// a user sees all of them at once. Read from no recipe (Keys::listing), the same calls make the table
-// of all keys. Suggestions for mistyped keys, the resolved recipe, docs/recipe.md and the JSON Schema
-// are written from that table (key_rows.h); nothing else knows a key.
+// Read from a recipe, the calls check values and store them, and every mistake is collected, so
+// that a user sees all of them at once. Read from no recipe (Keys::listing), the same calls make
+// the table of all keys. Suggestions for mistyped keys, the resolved recipe, docs/recipe.md and the
+// JSON Schema are written from that table (key_rows.h); nothing else knows a key.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +53,8 @@ class Keys {
   // Of no recipe: values stay as they are, nothing is an error, and every kind is listed.
   static Keys listing();
 
-  // A value that is absent or null stays as it is. An absent optional one, or an empty word, is left
-  // out of the resolved recipe.
+  // A value that is absent or null stays as it is. An absent optional one, or an empty word, is
+  // left out of the resolved recipe.
   void integer(const char* name, int64_t& value, Limits limits, About about);
   void integer(const char* name, std::optional<int64_t>& value, Limits limits, About about);
   void number(const char* name, double& value, Limits limits, About about);
@@ -91,7 +92,8 @@ class Keys {
 
   // The keys inside `name`; asked for again, the same section.
   Keys section(const char* name, const char* meaning);
-  // Reads "type", and has `read` list the keys of "params" of that kind; a listing reads every kind.
+  // Reads "type", and has `read` list the keys of "params" of that kind; a listing reads every
+  // kind.
   void kinds(const Kinds& kinds, const char* meaning,
              const std::function<void(size_t kind, Keys& params)>& read);
 

@@ -34,8 +34,8 @@ std::string line_of(const RunEvent& event);
 // The reverse; nothing for another line.
 std::optional<RunEvent> parse_run_event(std::string_view line);
 
-// Writes the event where the environment asks for it; does nothing elsewhere. A reader that has gone
-// is no error of the run.
+// Writes the event where the environment asks for it; does nothing elsewhere. A reader that has
+// gone is no error of the run.
 void report_run_event(const RunEvent& event);
 
 }  // namespace onebit

@@ -20,9 +20,9 @@ struct EncodeOptions {
   int threads = 1;
 };
 
-// Lengths after cutting two parts to `most` tokens together, the longer one first, as Hugging Face's
-// `tokenizers` does with longest_first: of two that are both too long each keeps half, and the second
-// one the odd token, unless the first was longer.
+// Lengths after cutting two parts to `most` tokens together, the longer one first, as Hugging
+// Face's `tokenizers` does with longest_first: of two that are both too long each keeps half, and
+// the second one the odd token, unless the first was longer.
 struct PartLengths {
   int64_t first, second;
 

@@ -47,7 +47,8 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
 
 uint32_t checksum(const Examples& examples) {
   uint32_t crc = 0;
-  // The size precedes the text, so that moving text from one field to the next changes the checksum.
+  // The size precedes the text, so that moving text from one field to the next changes the
+  // checksum.
   const auto add = [&](const std::string& text) {
     const uint64_t size = text.size();
     crc = corpus::crc32_of(&size, sizeof(size), crc);

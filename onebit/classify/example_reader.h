@@ -29,8 +29,8 @@ class ExampleReader {
   // Errors: those of RecordReader and choose_columns().
   ExampleReader(const Path& path, const FileLayout& layout, bool with_labels);
 
-  // Overwrites `example`; false after the last. Errors, with file:line: those of RecordReader; a text
-  // that is no string.
+  // Overwrites `example`; false after the last. Errors, with file:line: those of RecordReader; a
+  // text that is no string.
   bool next(Example& example);
 
   const std::string& name() const { return records_.name(); }

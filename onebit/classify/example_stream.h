@@ -23,7 +23,8 @@ struct ExampleBatch : data::PackedRows {
 // Training: every example once an epoch, in another order each. Usable from any number of threads.
 class ExampleStream {
  public:
-  // Examples and targets must outlive it. Error: fewer examples than ranks; `source` names the file.
+  // Examples and targets must outlive it. Error: fewer examples than ranks; `source` names the
+  // file.
   ExampleStream(const EncodedExamples& examples, const Targets& targets,
                 const data::DealOptions& options, const std::string& source);
 

@@ -43,23 +43,23 @@ struct Targets {
   int64_t examples() const;
 };
 
-// Errors, with file:line: a label that is not one of `labels`, which are listed; no number where one
-// is to be predicted; not finite.
+// Errors, with file:line: a label that is not one of `labels`, which are listed; no number where
+// one is to be predicted; not finite.
 Targets targets_of(const Examples& examples, const LabelFormat& format,
                    const std::vector<std::string>& labels);
 
 // How many examples have each label.
 std::vector<int64_t> label_counts(const Targets& targets);
 
-// Weights that give every class the same total weight (kSingleLabel), or a label's presence that of its
-// absence (kMultiLabel). Error: a label that no example has, or that all have (kMultiLabel).
+// Weights that give every class the same total weight (kSingleLabel), or a label's presence that of
+// its absence (kMultiLabel). Error: a label that no example has, or that all have (kMultiLabel).
 std::vector<double> balanced_weights(const Targets& targets, const std::vector<std::string>& labels,
                                      const std::string& source);
 // By name; labels that are not named weigh 1. Error: a name that is no label.
 std::vector<double> named_weights(const std::map<std::string, double>& weights,
                                   const std::vector<std::string>& labels);
-// kSingleLabel: scaled so that the mean weight of the examples is 1, and the loss is of the size that
-// it has without weights.
+// kSingleLabel: scaled so that the mean weight of the examples is 1, and the loss is of the size
+// that it has without weights.
 std::vector<float> scaled_weights(std::vector<double> weights, const Targets& targets);
 
 // The index of a label; Error: it is none, with those that are.

@@ -15,8 +15,8 @@ std::vector<double> probabilities(Problem problem, std::span<const float> output
 // Labels whose probability is above the threshold.
 std::vector<int32_t> present_labels(std::span<const float> outputs, double threshold);
 
-// Of one example, as PyTorch computes it: cross-entropy, the mean of the sigmoid cross-entropies, the
-// mean squared error; without weights.
+// Of one example, as PyTorch computes it: cross-entropy, the mean of the sigmoid cross-entropies,
+// the mean squared error; without weights.
 double loss_of(const Targets& targets, int64_t example, std::span<const float> outputs);
 
 }  // namespace onebit::classify

@@ -44,9 +44,9 @@ class RecordReader {
   // that is not there, with those that are; a name that two columns have.
   void select(const std::vector<std::string>& columns);
 
-  // The next record's selected fields; false after the last. Lines without a character at the end of
-  // the file are no records. Errors, with file:line: another number of fields than the header (or the
-  // first record) has; not JSON; a key that is missing; a value of another kind.
+  // The next record's selected fields; false after the last. Lines without a character at the end
+  // of the file are no records. Errors, with file:line: another number of fields than the header
+  // (or the first record) has; not JSON; a key that is missing; a value of another kind.
   bool next(std::vector<Field>& fields);
   // Of the record that next() has given: "train.tsv:12".
   std::string place() const;

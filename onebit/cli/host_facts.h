@@ -9,8 +9,8 @@
 namespace onebit::cli {
 
 // `inputs` are paths: token stores, recipes, models, other files. Of each its kind, a checksum
-// (stores: of the checksums in the manifest; files up to 64 MiB: of the content; others: of names and
-// sizes), a store's vocabulary; or the key "error". Keys: docs/doctor.md.
+// (stores: of the checksums in the manifest; files up to 64 MiB: of the content; others: of names
+// and sizes), a store's vocabulary; or the key "error". Keys: docs/doctor.md.
 Json host_facts(const std::vector<std::string>& inputs);
 
 }  // namespace onebit::cli

@@ -26,8 +26,8 @@ struct ChosenHosts {
   bool in_slurm = false;
 };
 
-// The hosts that are named; else those of the batch system's job; else this machine, with a rank for
-// every memory node. Errors: everything that is wrong with the list, as one table.
+// The hosts that are named; else those of the batch system's job; else this machine, with a rank
+// for every memory node. Errors: everything that is wrong with the list, as one table.
 ChosenHosts choose_hosts(const HostOptions& options);
 
 cluster::Agent agent_of(const HostOptions& options, bool in_slurm);

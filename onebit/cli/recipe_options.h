@@ -32,8 +32,8 @@ struct RecipeOptions {
 void add_recipe_options(CLI::App& command, RecipeOptions& options);
 
 // Calls `body` on this process's rank of the world it was started in, with the transport that the
-// device and `prepare` ask for. `prepare` reads the recipe, if there is one, and whatever else can be
-// wrong on all ranks alike, so that rank 0 alone reports its errors.
+// device and `prepare` ask for. `prepare` reads the recipe, if there is one, and whatever else can
+// be wrong on all ranks alike, so that rank 0 alone reports its errors.
 int run_on_ranks(const DeviceOptions& device,
                  const std::function<engine::TransportRequest()>& prepare,
                  const std::function<void(Context&, comm::Communicator&)>& body);

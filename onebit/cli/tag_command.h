@@ -26,7 +26,8 @@ struct TagFileOptions {
 // --format, --tokens, --text, --scheme, and --tags, --entities where there are tags.
 void add_tag_file_options(CLI::App& command, TagFileOptions& options, bool with_tags);
 
-// A model, and how its sentences are read: as the run says that made the model, and the command line.
+// A model, and how its sentences are read: as the run says that made the model, and the command
+// line.
 struct TagModelOptions {
   std::string model;
   tasks::TagPredictionOptions prediction;

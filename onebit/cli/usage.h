@@ -17,8 +17,8 @@ class UsageError : public CLI::ValidationError {
   explicit UsageError(const std::string& message) : CLI::ValidationError(message) {}
 };
 
-// The type name of an option whose value is read by every rank: a file or a folder, with a name or a
-// weight beside it where the command says so. `onebit launch` compares these over the hosts.
+// The type name of an option whose value is read by every rank: a file or a folder, with a name or
+// a weight beside it where the command says so. `onebit launch` compares these over the hosts.
 inline constexpr const char* kInput = "INPUT";
 
 // Whole numbers from `least` on.

@@ -42,8 +42,8 @@ struct AttemptOutcome {
   int ended_ranks = 0;        // that did not end by themselves
 };
 
-// `requests` end the attempt: the first lets the run make a checkpoint, the second does not wait for
-// it.
+// `requests` end the attempt: the first lets the run make a checkpoint, the second does not wait
+// for it.
 AttemptOutcome run_attempt(const AttemptRequest& request, AttemptLog& log, EndRequests& requests);
 
 }  // namespace onebit::cluster

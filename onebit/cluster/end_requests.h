@@ -1,5 +1,5 @@
-// Signals that ask the launcher to end: SIGTERM, SIGINT (Ctrl-C), SIGUSR1 (a batch system's warning)
-// and SIGHUP.
+// Signals that ask the launcher to end: SIGTERM, SIGINT (Ctrl-C), SIGUSR1 (a batch system's
+// warning) and SIGHUP.
 #pragma once
 
 #include <signal.h>

@@ -24,13 +24,14 @@ inline constexpr std::string_view kSecretParts[] = {"TOKEN",  "SECRET", "PASSWOR
 bool is_secret(std::string_view name);
 
 // The names to export, in order and once each: those of `environment` ("NAME=value") with a prefix
-// of the list, and those of `asked`. Secret names in `asked` are problems, as are names that are not
-// set.
+// of the list, and those of `asked`. Secret names in `asked` are problems, as are names that are
+// not set.
 std::vector<std::string> exported_names(const std::vector<std::string>& environment,
                                         const std::vector<std::string>& asked, Problems& problems);
 
-// The variables of a file: lines NAME=VALUE as "NAME=value", with `export ` before and quotes around
-// the value allowed; blank lines and lines that begin with # are skipped. Other lines are problems.
+// The variables of a file: lines NAME=VALUE as "NAME=value", with `export ` before and quotes
+// around the value allowed; blank lines and lines that begin with # are skipped. Other lines are
+// problems.
 std::vector<std::string> parse_variables(std::string_view text, const std::string& path,
                                          Problems& problems);
 

@@ -36,8 +36,8 @@ class FaultNotes {
 
   // Whether something has failed.
   bool any() const;
-  // A rank that was killed comes before errors that ranks report, which may follow from it, and those
-  // before a bad status; `starter` is how mpirun ended.
+  // A rank that was killed comes before errors that ranks report, which may follow from it, and
+  // those before a bad status; `starter` is how mpirun ended.
   Cause cause(const std::string& starter) const;
 
  private:

@@ -38,8 +38,8 @@ struct Needs {
   int threads = 0;           // of a rank; 0: what the host has
 };
 
-// Compares every host with the first that answered: versions, inputs, clocks, processors; and what it
-// has with what its ranks need. `hosts` gives the ranks.
+// Compares every host with the first that answered: versions, inputs, clocks, processors; and what
+// it has with what its ranks need. `hosts` gives the ranks.
 CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts& hosts,
                             const Needs& needs);
 

@@ -17,8 +17,8 @@ struct HostWatchOptions {
   double lease_seconds = 0;  // without a line from the launcher for so long, it is taken for gone
 };
 
-// Reads standard input and writes standard output until "end", the end of the input or of the lease.
-// Returns the exit status. Error: the folder cannot be made.
+// Reads standard input and writes standard output until "end", the end of the input or of the
+// lease. Returns the exit status. Error: the folder cannot be made.
 int watch_host(const HostWatchOptions& options);
 
 }  // namespace onebit::cluster

@@ -42,7 +42,8 @@ std::optional<Parsed> parsed(std::string_view line) {
 
 std::string marked(RankLine line) {
   std::ranges::replace(line.text, kBegin, ' ');
-  // The reader takes a carriage return at the end for the starter's, and would miss it in the length.
+  // The reader takes a carriage return at the end for the starter's, and would miss it in the
+  // length.
   line.text.erase(line.text.find_last_not_of('\r') + 1);
   return fmt::format("{}{}{} {}{}{}\n", kBegin, static_cast<char>(line.kind), line.rank,
                      line.text.size(), kMiddle, line.text);
@@ -107,8 +108,8 @@ bool RankLineReader::complete_with(std::string_view part, Lines& lines) {
   return false;
 }
 
-// `part` is cut and yet a line ends after it: its end belongs to a line that was cut before. Returns
-// the bytes that did.
+// `part` is cut and yet a line ends after it: its end belongs to a line that was cut before.
+// Returns the bytes that did.
 size_t RankLineReader::complete_from_end(std::string_view part, Lines& lines) {
   for (const std::string& line : cut_) {
     const std::optional<Parsed> found = parsed(line);

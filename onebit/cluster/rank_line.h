@@ -22,8 +22,9 @@ struct RankLine {
   std::string text;  // without the end of the line
 };
 
-// The line as the guard writes it: its mark carries the length, by which the parts of a line that
-// a launcher cut are recognized. The separator of records in the text becomes a space, and carriage returns at its end are left out.
+// The line as the guard writes it: its mark carries the length, by which the parts of a line that a
+// launcher cut are recognized. The separator of records in the text becomes a space, and carriage
+// returns at its end are left out.
 std::string marked(RankLine line);
 
 // Collects what a launcher's stream brings, in pieces of any size. A launcher reads each rank's

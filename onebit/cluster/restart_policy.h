@@ -6,8 +6,8 @@
 
 namespace onebit::cluster {
 
-// Where the fault of an attempt lies: the program said so itself (a wrong recipe, gradients that are
-// not finite: it will say so again), or something happened to it.
+// Where the fault of an attempt lies: the program said so itself (a wrong recipe, gradients that
+// are not finite: it will say so again), or something happened to it.
 enum class FaultKind { kReported, kOutside };
 
 struct Failure {

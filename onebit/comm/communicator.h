@@ -36,8 +36,8 @@ class PeerError : public Error {
   int failed_rank_;
 };
 
-// Thrown where a transfer between ranks broke for a reason outside of the program: it may work another
-// time.
+// Thrown where a transfer between ranks broke for a reason outside of the program: it may work
+// another time.
 class NetworkError : public Error {
  public:
   using Error::Error;
@@ -136,8 +136,8 @@ class Communicator {
 
   // The same ranks on an independent communicator, for another thread. Collective.
   std::unique_ptr<Communicator> duplicate();
-  // The ranks that give the same `color` (0 or more), in the order of their ranks, on an independent
-  // communicator. Collective over all of this one's.
+  // The ranks that give the same `color` (0 or more), in the order of their ranks, on an
+  // independent communicator. Collective over all of this one's.
   std::unique_ptr<Communicator> split(int color);
 
   // Ends all ranks with this message. Threads: marks the world as failed, wakes all ranks and

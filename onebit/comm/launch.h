@@ -21,9 +21,9 @@ struct Launch {
 Launch detect_launch();
 
 // The ranks this process belongs to: MPI when a launcher started several, one rank otherwise. Ranks
-// share a node as MPI says, or as ONEBIT_RANKS_A_NODE does: so many ranks, one after the other, each.
-// Errors: several were launched and MPI is not built in, or MPI sees another number of ranks than
-// the launcher started (a launcher of another MPI).
+// share a node as MPI says, or as ONEBIT_RANKS_A_NODE does: so many ranks, one after the other,
+// each. Errors: several were launched and MPI is not built in, or MPI sees another number of ranks
+// than the launcher started (a launcher of another MPI).
 class World {
  public:
   World();

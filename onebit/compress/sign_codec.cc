@@ -54,8 +54,8 @@ void check_blocks(BlockRange part, int64_t elements) {
 
 MomentumStep momentum_step(double beta1, int64_t updates) {
   if (updates == 1) return {.beta = beta1, .weight = 1 - beta1, .lead = kMomentumLead};
-  // With a = average / updates, the momentum after update j is beta^j before + (1 - beta^j) a, their
-  // mean kept before + (1 - kept) a, and after - before is (1 - beta^updates) (a - before).
+  // With a = average / updates, the momentum after update j is beta^j before + (1 - beta^j) a,
+  // their mean kept before + (1 - kept) a, and after - before is (1 - beta^updates) (a - before).
   const auto count = static_cast<double>(updates);
   const double beta = std::pow(beta1, count);
   const double kept = beta1 * (1 - beta) / (count * (1 - beta1));

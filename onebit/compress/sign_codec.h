@@ -47,9 +47,9 @@ struct MomentumStep {
   double lead = 0;  // of what is sent, see Average
 };
 
-// Of an average that is a sum over `updates` of Adam's with `beta1`, as if each had had its mean: the
-// momentum is that after the last of them, what is sent the mean of the momenta after each, with
-// kMomentumLead.
+// Of an average that is a sum over `updates` of Adam's with `beta1`, as if each had had its mean:
+// the momentum is that after the last of them, what is sent the mean of the momenta after each,
+// with kMomentumLead.
 MomentumStep momentum_step(double beta1, int64_t updates = 1);
 
 // The owner's step: a = (sum over ranks in rank order of what was decoded) / ranks, in f32. With a

@@ -15,7 +15,8 @@ class FileLines {
   explicit FileLines(const Path& path);
 
   // Overwrites `line` with the next one, without its "\n"; false after the last. A byte order mark
-  // at the beginning of the file is left out. Errors, with file:line: not UTF-8; longer than 64 MiB.
+  // at the beginning of the file is left out. Errors, with file:line: not UTF-8; longer than 64
+  // MiB.
   bool next(std::string& line);
   // Number of the line that next() has given, from 1.
   uint64_t number() const { return number_; }

@@ -25,8 +25,8 @@ struct DealtSample {
 // Every item once an epoch, in another order each. Usable from any number of threads.
 class StepDealer {
  public:
-  // `lengths` are the items' tokens; `source` ("train.tsv: 3 windows") names them in errors. Errors:
-  // fewer items than ranks, an option out of range.
+  // `lengths` are the items' tokens; `source` ("train.tsv: 3 windows") names them in errors.
+  // Errors: fewer items than ranks, an option out of range.
   StepDealer(std::vector<int32_t> lengths, const DealOptions& options, const std::string& source);
 
   uint64_t samples_per_epoch() const { return lengths_.size(); }

@@ -1,5 +1,5 @@
-// The implementation behind DeviceStream: a stream, cuBLASLt, scratch memory. Only for files that are
-// built with CUDA.
+// The implementation behind DeviceStream: a stream, cuBLASLt, scratch memory. Only for files that
+// are built with CUDA.
 //
 // The stream is one that the legacy default stream waits for and that waits for it, so that
 // memory::copy and memory::fill_zero, which run there, come after the work given before them and

@@ -1,5 +1,5 @@
-// What the interfaces of oneDNN 2 (2.6 and later) and of oneDNN 3 have each of their own. CMake picks
-// onednn_version_2.cc or onednn_version_3.cc by what it finds.
+// What the interfaces of oneDNN 2 (2.6 and later) and of oneDNN 3 have each of their own. CMake
+// picks onednn_version_2.cc or onednn_version_3.cc by what it finds.
 #pragma once
 
 #include <dnnl.hpp>

@@ -1,5 +1,5 @@
-// Named ranges in the timeline of the vendor's profiler: NVTX, which Nsight Systems shows. Nothing in
-// a build without CUDA (no_profiler_range.cc).
+// Named ranges in the timeline of the vendor's profiler: NVTX, which Nsight Systems shows. Nothing
+// in a build without CUDA (no_profiler_range.cc).
 #pragma once
 
 namespace onebit {

@@ -59,7 +59,8 @@ void read_precision(Keys& recipe, EngineConfig& config) {
   }
   recipe.require(!(half && brain), "fp16", "and bf16 are both enabled; enable one");
   config.compute = half ? DType::kF16 : brain ? DType::kBF16 : DType::kF32;
-  // As in DeepSpeed gradients travel as what they were computed in, where nothing else is asked for.
+  // As in DeepSpeed gradients travel as what they were computed in, where nothing else is asked
+  // for.
   config.wire = config.compute;
   recipe.choice(
       "communication_data_type", config.wire,

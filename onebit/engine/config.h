@@ -92,8 +92,8 @@ struct EngineConfig {
 // `recipe` for what is wrong. Until that is nothing, the optimizer may be null.
 EngineConfig parse_engine_config(Keys& recipe);
 
-// What the recipe asks of the transport between devices. What is wrong in it is left to the parser of
-// its task.
+// What the recipe asks of the transport between devices. What is wrong in it is left to the parser
+// of its task.
 TransportRequest requested_transport(const Json& recipe, const std::string& place);
 
 }  // namespace onebit::engine

@@ -1,4 +1,5 @@
-// Whether the compressed exchange of a run has one level or two, decided from the hosts of its ranks.
+// Whether the compressed exchange of a run has one level or two, decided from the hosts of its
+// ranks.
 #pragma once
 
 #include <string>

@@ -5,7 +5,8 @@
 namespace onebit::kernels::cuda {
 
 // The object of type T that the threads of a block share, uninitialised. There is one for each type
-// in a kernel, so every use has a type of its own; the sizes of a kernel's add up to at most 48 KiB.
+// in a kernel, so every use has a type of its own; the sizes of a kernel's add up to at most 48
+// KiB.
 template <typename T>
 __device__ T& block_shared() {
   __shared__ T memory;

@@ -6,8 +6,8 @@
 // choose among algorithms that add in the order of the first one that cuBLASLt's heuristic names,
 // which follows from the shape, the library and the device. The sample shows it: its sums are
 // exactly zero, so that all there is in the result is the rounding errors of the order
-// (product_sample_cuda.h). Where tokens are added over, it is asked for numbers of tokens with every
-// remainder by the tiles that there are.
+// (product_sample_cuda.h). Where tokens are added over, it is asked for numbers of tokens with
+// every remainder by the tiles that there are.
 //
 // Algorithms that cut k into parts may cut it differently for another k: they are used if the
 // heuristic names them first, and never chosen by measurement. A measured algorithm must also

@@ -19,8 +19,8 @@ class LabelCounter {
   // Host memory for up to `items` items of a model on `device`.
   void reserve(Device device, int64_t items);
   // Losses f32, correct u8, targets i32, all [items] on that device, as the work given so far
-  // leaves them. Without `correct` and `targets` every item is counted, and none is a hit. Waits for
-  // nothing.
+  // leaves them. Without `correct` and `targets` every item is counted, and none is a hit. Waits
+  // for nothing.
   void start(const Context&, ConstView losses, ConstView correct = {}, ConstView targets = {});
   // The totals of the last start(). Waits for the work before it, not for any after it.
   LabelSums sums();

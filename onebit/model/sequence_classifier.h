@@ -37,7 +37,8 @@ class SequenceClassifier {
     float gradient_scale;      // of every sequence's loss
     View grad_pooled;          // [sequences, hidden]  overwritten; empty in evaluation
     LabelKind kind = LabelKind::kClass;
-    // f32 [outputs]: multiplies the loss of a class, or that of a label where it is present; empty: 1
+    // f32 [outputs]: multiplies the loss of a class, or that of a label where it is present; empty:
+    // 1
     ConstView weights = {};
   };
   // Leaves losses(), and correct() of kClass; adds to the table's gradients unless in evaluation.

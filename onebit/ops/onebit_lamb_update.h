@@ -1,6 +1,6 @@
-// LAMB's step from the momentum of 1-bit Adam (onebit_update.h), which is divided by the root of the
-// variance already. What has arrived of a momentum are signs, whose norm is not the momentum's; the
-// exact momentum is known to the ranks that own it. So each rank adds up the squares of what it
+// LAMB's step from the momentum of 1-bit Adam (onebit_update.h), which is divided by the root of
+// the variance already. What has arrived of a momentum are signs, whose norm is not the momentum's;
+// the exact momentum is known to the ranks that own it. So each rank adds up the squares of what it
 // owns, the sums of all ranks give the trust ratios, and then every rank makes the same step.
 #pragma once
 
@@ -23,8 +23,8 @@ struct LambPart {
   int64_t owned = 0;
 };
 
-// Sums the squares of values and of u = momentum_factor momentum + weight_decay value over the parts
-// of each tensor, in f64, in an order that depends on the parts alone.
+// Sums the squares of values and of u = momentum_factor momentum + weight_decay value over the
+// parts of each tensor, in f64, in an order that depends on the parts alone.
 struct OnebitLambSquares {
   ConstView value;     // f32 [elements]
   ConstView momentum;  // f32 [owned elements]

@@ -1,10 +1,10 @@
 // When the warm-up of a 1-bit optimizer ends.
 //
 // A number: after that many updates. "auto": when the warm-up of the learning rate has ended and
-// the variance, which is still updated after the freeze, has settled enough: its L1 norm (bias-corrected)
-// has neither halved nor doubled within a tenth of Adam's memory, 0.1 / (1 - beta2) updates. Either
-// way the last kObservedUpdates updates of the warm-up are for observing local gradients, so "auto"
-// freezes that long after its decision.
+// the variance, which is still updated after the freeze, has settled enough: its L1 norm
+// (bias-corrected) has neither halved nor doubled within a tenth of Adam's memory, 0.1 / (1 -
+// beta2) updates. Either way the last kObservedUpdates updates of the warm-up are for observing
+// local gradients, so "auto" freezes that long after its decision.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@ class GradientAgreement {
   // What the ranks agreed on, the same on every rank.
   struct Result {
     bool finite = true, touched = false;
-    // Means over sources of squared norms, before and after the limits of buckets, and of each bucket
-    // with limits.
+    // Means over sources of squared norms, before and after the limits of buckets, and of each
+    // bucket with limits.
     double square = 0, limited_square = 0;
     std::vector<double> bucket_squares;
   };

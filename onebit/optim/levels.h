@@ -1,8 +1,8 @@
 // The levels of the compressed exchange. On one level every rank sends its own gradient to all
-// others. On two, the ranks of a node first average their gradients exactly; each takes its share of
-// the average and exchanges it at one bit with the ranks of the same place on other nodes, so a node
-// sends one gradient instead of one for each rank; the values that follow are gathered inside the
-// node. What belongs to the exchange and to the update (variance, momentum, residuals, work) is
+// others. On two, the ranks of a node first average their gradients exactly; each takes its share
+// of the average and exchanges it at one bit with the ranks of the same place on other nodes, so a
+// node sends one gradient instead of one for each rank; the values that follow are gathered inside
+// the node. What belongs to the exchange and to the update (variance, momentum, residuals, work) is
 // divided over the ranks of a node: it lies in buffers of the share (compress/owned_pieces.h).
 //
 // On one level the share is everything, and the functions that are about a node do nothing.
@@ -50,9 +50,9 @@ class Levels {
   // Where a bucket of the share lies in the flat buffer.
   params::Range in_buffer(int64_t bucket) const;
 
-  // Makes this rank's part of a bucket of `flat` f32 [whole elements] the mean over the ranks of its
-  // node, added in f32 in their order. Every rank of the node calls it for the same buckets in the
-  // same order.
+  // Makes this rank's part of a bucket of `flat` f32 [whole elements] the mean over the ranks of
+  // its node, added in f32 in their order. Every rank of the node calls it for the same buckets in
+  // the same order.
   void average(Context& context, View flat, int64_t bucket);
   // Completes `flat` by the shares of the node's other ranks. Collective.
   void gather(Context& context, View flat) const;
@@ -65,8 +65,8 @@ class Levels {
   // All elements of the buffer whose share is given, here. Collective.
   std::vector<float> gathered(ConstView share) const;
 
-  // Of buffers with `per_block` numbers for each block of 2048 elements: this rank's share; what the
-  // ranks of the node have together (collective, one number a block); and 0 beyond the share.
+  // Of buffers with `per_block` numbers for each block of 2048 elements: this rank's share; what
+  // the ranks of the node have together (collective, one number a block); and 0 beyond the share.
   std::vector<float> share_of_blocks(const std::vector<float>& whole, int64_t per_block) const;
   std::vector<float> gathered_blocks(std::vector<float> share) const;
   std::vector<uint8_t> spread_blocks(std::span<const uint8_t> share) const;

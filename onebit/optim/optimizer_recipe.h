@@ -52,8 +52,8 @@ class OptimizerRecipe {
   virtual std::unique_ptr<Optimizer> make(const params::Table&, comm::Communicator&,
                                           const RunFacts&) const = 0;
 
-  // Optimizer::state_bytes() of rank 0 on one level, before there is an optimizer: for plans of worlds that are not
-  // there. `table` need not be allocated.
+  // Optimizer::state_bytes() of rank 0 on one level, before there is an optimizer: for plans of
+  // worlds that are not there. `table` need not be allocated.
   virtual int64_t state_bytes(const params::Table& table, int world_size,
                               const RunFacts&) const = 0;
 

@@ -16,18 +16,20 @@ void save_state_name(params::StateWriter&, const std::string& name);
 // Error: the state is another optimizer's, with both names.
 void check_state_name(const params::StateReader&, const std::string& name);
 
-// How the ranks that saved had divided their exchange of `elements`, as GradientSigns has written it.
+// How the ranks that saved had divided their exchange of `elements`, as GradientSigns has written
+// it.
 compress::Ownership saved_ownership(const params::StateReader&, int64_t elements);
 
-// If as many sources load as have saved, each of these functions reads and sends about as much as the
-// buffer of one rank. Error: a saved buffer does not have the number of elements this model needs.
+// If as many sources load as have saved, each of these functions reads and sends about as much as
+// the buffer of one rank. Error: a saved buffer does not have the number of elements this model
+// needs.
 
 // The buffer `name` f32 [elements] that `rank` saved.
 std::vector<float> own_buffer(const params::StateReader& reader, const std::string& name, int rank,
                               int64_t elements);
 
-// Of the buffers `name` that sources saved under `before`, each rank its share: the elements `wanted`
-// of one source's.
+// Of the buffers `name` that sources saved under `before`, each rank its share: the elements
+// `wanted` of one source's.
 std::vector<float> source_buffer(const params::StateReader& reader,
                                  const compress::Ownership& before, const std::string& name,
                                  int source, std::span<const compress::OwnedRange> wanted);

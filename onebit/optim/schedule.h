@@ -31,9 +31,9 @@ class Schedule {
 };
 
 // Reads {"type": ..., "params": {...}}; an empty section is a constant rate. `base_rate` is the
-// optimizer's lr. `total_updates` (the run's, 0: it has no length; empty: the length is not known yet
-// and the schedule not to be used) stands in for an absent total_num_steps. What is wrong, `section`
-// then knows.
+// optimizer's lr. `total_updates` (the run's, 0: it has no length; empty: the length is not known
+// yet and the schedule not to be used) stands in for an absent total_num_steps. What is wrong,
+// `section` then knows.
 std::unique_ptr<Schedule> make_schedule(Keys section, double base_rate,
                                         std::optional<int64_t> total_updates);
 

@@ -1,11 +1,12 @@
-// 0/1 Adam (Lu et al., arXiv 2202.06009): Adam whose ranks exchange gradients densely in few updates,
-// at one bit an element in others, and nothing in the rest (zero_one_schedule.h), on the arithmetic
-// of 1-bit Adam (onebit_adam.h).
+// 0/1 Adam (Lu et al., arXiv 2202.06009): Adam whose ranks exchange gradients densely in few
+// updates, at one bit an element in others, and nothing in the rest (zero_one_schedule.h), on the
+// arithmetic of 1-bit Adam (onebit_adam.h).
 //
 // The first updates are Adam's. Then the gradients of every update are exchanged at one bit, while
-// the variance, common to all ranks, moves only in the updates that average gradients: each takes the
-// place of all since the one before. When the variance is frozen (for the published algorithm; here it
-// continues as in 1-bit Adam) the local updates begin. With y = g / d of this rank's own gradient:
+// the variance, common to all ranks, moves only in the updates that average gradients: each takes
+// the place of all since the one before. When the variance is frozen (for the published algorithm;
+// here it continues as in 1-bit Adam) the local updates begin. With y = g / d of this rank's own
+// gradient:
 //   local        m = beta1 m + (1 - beta1) y,  value -= lr m / cm + ...,  sum += y
 //   synchronize  after k updates the sum of y over them goes to the owners at one bit. They move
 //                their momentum as if each update had had its mean over ranks and updates, and send
@@ -67,7 +68,8 @@ class ZeroOneAdam final : public OneBitAdam {
   double rate_sum_ = 0;         // their learning rates
   int64_t last_exchanged_ = 1;  // updates that the last exchange sent
   // With several ranks, f32 [elements]: what the local updates have summed up; the values after the
-  // last exchange, valid while there are local updates (this rank's own while common ones are shown).
+  // last exchange, valid while there are local updates (this rank's own while common ones are
+  // shown).
   Tensor sum_, common_;
   Tensor swapped_;  // f32, a part of the values
   bool shows_common_ = false;

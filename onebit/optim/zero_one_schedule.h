@@ -5,8 +5,8 @@
 // those do whose number is a multiple of the variance interval; it begins at 1 and doubles after
 // every `variance_scaler` of them; the others exchange one bit an element. After `variance_freeze`
 // an update exchanges one bit if its number is a multiple of the local interval, else none: that
-// interval begins at 1 and doubles after every `local_scaler` updates, up to `local_limit`. The last
-// update of the run exchanges in any case, since the run's model is that of the last exchange.
+// interval begins at 1 and doubles after every `local_scaler` updates, up to `local_limit`. The
+// last update of the run exchanges in any case, since the run's model is that of the last exchange.
 #pragma once
 
 #include <cstdint>

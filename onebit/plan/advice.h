@@ -12,7 +12,8 @@ inline constexpr double kWorthwhile = 0.05;
 inline constexpr double kOutOfReachSeconds = kYear, kInReachSeconds = 30 * kDay;
 
 // Of the ways whose memory fits, the simplest that is nearly as fast as the fastest. Says plainly
-// when the run takes more than a year, and with how many ranks of this kind it would end in a month.
+// when the run takes more than a year, and with how many ranks of this kind it would end in a
+// month.
 Advice advise(const RunPlan& plan);
 
 }  // namespace onebit::plan

@@ -25,10 +25,10 @@ inline constexpr double kMessageSeconds = 5e-6;
 // The largest part of a message (comm/mpi_communicator.cc).
 inline constexpr double kPieceBytes = 60 << 10;
 
-// Seconds of one bucket of `bucket_bytes`, all ranks' chunks together, in a steady stream of buckets:
-// two collectives in which every rank sends a chunk to every other one, those of a host over one
-// link. The collectives of neighbouring buckets are on their way at once, so a message's latency
-// counts only where it is longer than all that a bucket sends. 0 for a single rank.
+// Seconds of one bucket of `bucket_bytes`, all ranks' chunks together, in a steady stream of
+// buckets: two collectives in which every rank sends a chunk to every other one, those of a host
+// over one link. The collectives of neighbouring buckets are on their way at once, so a message's
+// latency counts only where it is longer than all that a bucket sends. 0 for a single rank.
 double bucket_wire_seconds(const PaperCluster& cluster, double bucket_bytes);
 
 // Seconds of a small collective: as many messages one after the other as ranks can be halved.

@@ -15,8 +15,8 @@ inline constexpr const char* kBandwidthForm =
     "as "
     "in 10Gb/s";
 
-// Seconds of "50us", "0.2 ms", "1s", "800ns"; empty for anything else, a negative one and more than a
-// minute.
+// Seconds of "50us", "0.2 ms", "1s", "800ns"; empty for anything else, a negative one and more than
+// a minute.
 std::optional<double> parse_latency(std::string_view text);
 inline constexpr const char* kLatencyForm =
     "a number from 0 with ns, us, ms or s, at most a minute, as in 50us";

@@ -1,6 +1,6 @@
-// A plan of a pre-training run: memory, steps, time and energy of a recipe on a cluster on paper, for
-// every way in which ranks can exchange gradients, and for other numbers of ranks. docs/plan.md has
-// the rules and what they assume.
+// A plan of a pre-training run: memory, steps, time and energy of a recipe on a cluster on paper,
+// for every way in which ranks can exchange gradients, and for other numbers of ranks. docs/plan.md
+// has the rules and what they assume.
 #pragma once
 
 #include <memory>
@@ -69,8 +69,8 @@ struct RunPlan {
   Advice advice;
 };
 
-// `context` counts what the recipe's passes do. Error: the batch does not divide among the ranks, or
-// a host has fewer threads than ranks.
+// `context` counts what the recipe's passes do. Error: the batch does not divide among the ranks,
+// or a host has fewer threads than ranks.
 RunPlan make_plan(Context& context, const tasks::PretrainingConfig& config,
                   const training::MachineCosts& machine, const PlanRequest& request);
 

@@ -1,5 +1,5 @@
-// A line chart as SVG, to stand inside an HTML page: readable on a phone, in light and dark, without
-// scripts or outside files.
+// A line chart as SVG, to stand inside an HTML page: readable on a phone, in light and dark,
+// without scripts or outside files.
 #pragma once
 
 #include <string>
@@ -38,7 +38,8 @@ std::vector<double> ticks(double low, double high);
 // <figure> with title, <svg> and legend; empty where no line has a finite point.
 std::string draw(const Chart& chart);
 
-// The same as a file of its own, with legend and colours in it: an <svg> element with its namespace.
+// The same as a file of its own, with legend and colours in it: an <svg> element with its
+// namespace.
 std::string draw_file(const Chart& chart);
 
 std::string escape_html(std::string_view text);

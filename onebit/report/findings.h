@@ -19,8 +19,8 @@ struct Finding {
 // Warnings first.
 std::vector<Finding> find_problems(const RunHistory& run);
 
-// Median seconds of a step, over the steps of the compressed phase or, with `compressed` false, over
-// all others; 0 if there is none.
+// Median seconds of a step, over the steps of the compressed phase or, with `compressed` false,
+// over all others; 0 if there is none.
 double median_step_seconds(const RunHistory& run, bool compressed);
 
 }  // namespace onebit::report

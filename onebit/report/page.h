@@ -8,8 +8,8 @@
 
 namespace onebit::report {
 
-// Curves with phases marked, findings, start and end tables, expected against measured steps and the
-// recipe; of several runs the curves lie in the same charts, beside a table that compares them.
+// Curves with phases marked, findings, start and end tables, expected against measured steps and
+// the recipe; of several runs the curves lie in the same charts, beside a table that compares them.
 // Errors: no run.
 std::string html_page(const std::vector<RunHistory>& runs);
 

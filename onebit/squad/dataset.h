@@ -59,8 +59,8 @@ struct Dataset {
 Dataset read_dataset(const Path& path, Use use);
 Dataset dataset_from_json(const Json& json, const std::string& source, Use use);
 
-// Whether the paragraphs of some questions hold no answer (SQuAD 2.0): the file's version says so, or a
-// question is marked impossible or, in a file that holds answers at all, has none.
+// Whether the paragraphs of some questions hold no answer (SQuAD 2.0): the file's version says so,
+// or a question is marked impossible or, in a file that holds answers at all, has none.
 bool has_unanswerable(const Dataset& dataset);
 
 // A checksum of the training data: questions, passages and answers.

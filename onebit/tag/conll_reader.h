@@ -2,10 +2,12 @@
 // and De Meulder 2003; universaldependencies.org/format.html).
 //
 // - Columns are separated by tabs if the first word's line has one, else by spaces.
-// - Without names the words are in the first column and the tags in the last. A name is looked for in
+// - Without names the words are in the first column and the tags in the last. A name is looked for
+// in
 //   "# global.columns = ..." (CoNLL-U Plus), among the columns of CoNLL-U, or in the file's first
 //   line, which is a header then. Of named columns FORM has the words, and UPOS the tags if there.
-// - Lines of -DOCSTART- end a sentence and are none. Where columns have those names, lines that begin
+// - Lines of -DOCSTART- end a sentence and are none. Where columns have those names, lines that
+// begin
 //   with # before a sentence are comments, and words of several tokens and empty nodes, whose ID is
 //   "3-4" or "3.1", are left out.
 #pragma once
@@ -31,8 +33,8 @@ class ConllReader : public SentenceReader {
   // Error: unreadable.
   ConllReader(const Path& path, Options options);
 
-  // Errors, with file:line: those of FileLines; another number of columns than the first word has; no
-  // such column; a word or a tag that is empty.
+  // Errors, with file:line: those of FileLines; another number of columns than the first word has;
+  // no such column; a word or a tag that is empty.
   bool next(Sentence& sentence) override;
   const std::string& name() const override { return lines_.name(); }
 

@@ -1,5 +1,5 @@
-// Sentences as sequences for the model: [CLS] pieces of the words [SEP]. The first piece of a word is
-// the one that is labelled, as in Devlin et al. 2019, section 5.3.
+// Sentences as sequences for the model: [CLS] pieces of the words [SEP]. The first piece of a word
+// is the one that is labelled, as in Devlin et al. 2019, section 5.3.
 #pragma once
 
 #include <cstdint>

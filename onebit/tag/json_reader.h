@@ -32,9 +32,9 @@ class JsonReader : public SentenceReader {
   // Error: unreadable.
   JsonReader(const Path& path, Options options);
 
-  // The form is that of the first line. Errors, with file:line: those of FileLines; no object; a key
-  // that is missing; not as many tags as words; a place outside the text; entities that overlap or
-  // share a word.
+  // The form is that of the first line. Errors, with file:line: those of FileLines; no object; a
+  // key that is missing; not as many tags as words; a place outside the text; entities that overlap
+  // or share a word.
   bool next(Sentence& sentence) override;
   const std::string& name() const override { return lines_.name(); }
   int64_t widened() const override { return widened_; }

@@ -20,8 +20,8 @@ enum class PredictionFormat {
 // By the ending: .conll, .tsv or .txt; .jsonl. Error: another one.
 PredictionFormat prediction_format_of(const Path& path);
 
-// Places count characters (Unicode code points) of the sentence's text from 0, the end exclusive. An
-// entity's probability is the mean of its words'.
+// Places count characters (Unicode code points) of the sentence's text from 0, the end exclusive.
+// An entity's probability is the mean of its words'.
 class PredictionFile {
  public:
   struct Options {

@@ -19,8 +19,8 @@ enum class Scheme {
 // "none", "iob1", "iob2", "iobes".
 const char* name_of(Scheme scheme);
 
-// A tag of a word inside an entity, or outside: "B-LOC" is {'B', "LOC"}. A prefix alone has the type
-// "_", as in seqeval.
+// A tag of a word inside an entity, or outside: "B-LOC" is {'B', "LOC"}. A prefix alone has the
+// type "_", as in seqeval.
 struct EntityTag {
   char prefix;  // O, B, I, E, S
   std::string_view type;

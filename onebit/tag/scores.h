@@ -15,9 +15,9 @@
 
 namespace onebit::tag {
 
-// The metrics of tags in a scheme, the one that decides by default first: f1, precision and recall of
-// entities together, forgiving ill-formed tags; "..._strict" without those; or the accuracy of plain
-// tags. "loss" is the mean over the words.
+// The metrics of tags in a scheme, the one that decides by default first: f1, precision and recall
+// of entities together, forgiving ill-formed tags; "..._strict" without those; or the accuracy of
+// plain tags. "loss" is the mean over the words.
 std::span<const metrics::MetricName> metric_names(Scheme scheme);
 
 struct CountedLabel {

@@ -23,8 +23,8 @@ FileFormat format_of(const Path& path);
 
 struct FileLayout {
   std::optional<FileFormat> format;  // absent: by the file's ending
-  // A column by name or by number from 1, or a key of JSON lines, where a number says nothing. Empty:
-  // found as conll_reader.h and json_reader.h say.
+  // A column by name or by number from 1, or a key of JSON lines, where a number says nothing.
+  // Empty: found as conll_reader.h and json_reader.h say.
   std::string tokens, tags;
   std::string text = "text", entities = "entities";  // keys of JSON lines
   // Tags are rewritten in this scheme. Absent: they stay as they are, and entities given by their
@@ -44,7 +44,8 @@ class SentenceReader {
   virtual int64_t widened() const { return 0; }
 };
 
-// Tags are as the file has them, whatever layout.scheme is. Errors: unreadable; those of the formats.
+// Tags are as the file has them, whatever layout.scheme is. Errors: unreadable; those of the
+// formats.
 std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayout& layout,
                                                bool with_tags);
 

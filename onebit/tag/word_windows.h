@@ -1,5 +1,5 @@
-// Overlapping windows over the words of a sentence that is too long for the model, so that every word
-// is predicted, in the window where it has most context.
+// Overlapping windows over the words of a sentence that is too long for the model, so that every
+// word is predicted, in the window where it has most context.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct WordWindow {
 };
 
 // `starts` are the pieces before each word, and all of them, [words + 1]. A window has at most
-// `longest` pieces, but always one word; the next begins about `stride` pieces further, at least one
-// word. Of the windows that read a word the first owns it of those in which the smaller of its
+// `longest` pieces, but always one word; the next begins about `stride` pieces further, at least
+// one word. Of the windows that read a word the first owns it of those in which the smaller of its
 // distances to the ends, in pieces, is largest; windows that own none are left out. No windows if
 // there are no words.
 std::vector<WordWindow> word_windows(std::span<const uint32_t> starts, int64_t longest,

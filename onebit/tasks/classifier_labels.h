@@ -8,7 +8,8 @@
 
 namespace onebit::tasks {
 
-// Error: the recipe's key `key` gives a label twice, or fewer than `least`; `place` names the recipe.
+// Error: the recipe's key `key` gives a label twice, or fewer than `least`; `place` names the
+// recipe.
 void check_given_labels(const std::vector<std::string>& labels, size_t least,
                         const std::string& place, const std::string& key);
 
@@ -19,7 +20,8 @@ struct LabelChoice {
 };
 
 // A classifier of the same labels is trained on, in the order of its outputs unless `labels` are in
-// an order that was asked for. `has_classifier`: the checkpoint has one of the kind that is trained.
+// an order that was asked for. `has_classifier`: the checkpoint has one of the kind that is
+// trained.
 LabelChoice choose_labels(std::vector<std::string> labels, bool order_is_given,
                           const training::ClassifierDescription& checkpoint, bool has_classifier);
 

@@ -1,5 +1,5 @@
-// A recipe for classification: the engine's keys (engine/config.h) and the sections `model`, `data`,
-// `classify`.
+// A recipe for classification: the engine's keys (engine/config.h) and the sections `model`,
+// `data`, `classify`.
 #pragma once
 
 #include <map>

@@ -41,8 +41,8 @@ class ClassifyPredictor {
   std::vector<float> outputs(std::span<const classify::Example> examples, bool has_pairs);
   // How many of the examples so far were cut.
   int64_t cut() const { return cut_; }
-  // Reads the examples of a file in pieces that do not depend on its size, and calls add(outputs) for
-  // each, in order. Returns their number.
+  // Reads the examples of a file in pieces that do not depend on its size, and calls add(outputs)
+  // for each, in order. Returns their number.
   int64_t for_each_output(classify::ExampleReader& reader,
                           const std::function<void(std::span<const float>)>& add);
 

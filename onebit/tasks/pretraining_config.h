@@ -39,9 +39,9 @@ struct PretrainingConfig {
 // rounded up.
 PretrainingData parse_pretraining_data(Keys section);
 
-// Lists the keys of a recipe. `vocabulary_size` is that of the token store, if it is known; a recipe
-// that names another is wrong, as is a sequence length beyond the model's positions. `start` is the
-// model that the run starts from or resumes with (model::read_config).
+// Lists the keys of a recipe. `vocabulary_size` is that of the token store, if it is known; a
+// recipe that names another is wrong, as is a sequence length beyond the model's positions. `start`
+// is the model that the run starts from or resumes with (model::read_config).
 PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,
                                           const model::StartingModel* start = nullptr);
 

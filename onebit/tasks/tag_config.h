@@ -1,4 +1,5 @@
-// A recipe for tagging: the engine's keys (engine/config.h) and the sections `model`, `data`, `tag`.
+// A recipe for tagging: the engine's keys (engine/config.h) and the sections `model`, `data`,
+// `tag`.
 #pragma once
 
 #include <optional>

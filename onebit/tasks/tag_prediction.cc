@@ -12,7 +12,8 @@
 namespace onebit::tasks {
 namespace {
 
-// Batches of a part of a file, which is sorted by length, and the words at which a part ends even so.
+// Batches of a part of a file, which is sorted by length, and the words at which a part ends even
+// so.
 constexpr int64_t kBatchesOfPart = 32;
 constexpr size_t kWordsOfPart = 100'000;
 

@@ -19,8 +19,8 @@ struct TagTrainingOptions : training::RunOptions {
 
 class TagTask : public training::Task {
  public:
-  // Reads the recipe, the model's description and the sentences, and encodes them with the context's
-  // threads.
+  // Reads the recipe, the model's description and the sentences, and encodes them with the
+  // context's threads.
   TagTask(Context& context, const TagTrainingOptions& options, comm::Communicator& communicator);
 
   std::string_view name() const override { return kTagTask; }

@@ -1,6 +1,6 @@
 // The way of a word, from the text to its ids:
 //
-//   word_scanner     finds where it begins and ends and hands it to a visitor: one of the three here
+//   word_scanner     finds where it begins and ends and hands it to a visitor, one of these three
 //   special_tokens   "[MASK]" and its like, looked for at every '['
 //   word_splitter    asks word_cache for its ids, and splits it where the cache does not know it
 //   word_cache       word_table (short words by their packed bytes, others by word_hash) to

@@ -16,7 +16,8 @@ namespace onebit::training {
 
 // With matrix products of one type, all threads together.
 struct ComputingCosts {
-  // Reached in a pass: operations a second of products and of attention, bytes a second of the rest.
+  // Reached in a pass: operations a second of products and of attention, bytes a second of the
+  // rest.
   ByKind forward, backward;
   // Seconds for each element of the passes over all parameters: Adam's (measure_update()), and
   // 1-bit Adam's in the compressed phase, once all buckets have arrived.
@@ -40,8 +41,8 @@ struct MachineCosts {
   ExchangingCosts exchanging;
 };
 
-// Takes about six seconds a type. The pass is one of two layers of bert-base over 8 sequences of 128
-// tokens; exchanges are between two ranks that are threads. CPU contexts only.
+// Takes about six seconds a type. The pass is one of two layers of bert-base over 8 sequences of
+// 128 tokens; exchanges are between two ranks that are threads. CPU contexts only.
 MachineCosts measure_machine_costs(Context& context);
 
 Json to_json(const MachineCosts& costs);

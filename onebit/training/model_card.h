@@ -1,4 +1,5 @@
-// README.md of a model folder: what the model is, what it was made of and how, as model hubs show it.
+// README.md of a model folder: what the model is, what it was made of and how, as model hubs show
+// it.
 #pragma once
 
 #include <cstdint>

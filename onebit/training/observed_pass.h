@@ -26,8 +26,8 @@ ByKind operator*(double factor, const ByKind& a);
 // Kind by kind; 0 where there is no work.
 ByKind operator/(const ByKind& a, const ByKind& b);
 
-// The parts of a pass in their order. The heads make their gradients in the forward part but for the
-// last ones; these are ready when `heads` has ended, those of the embeddings at the very end.
+// The parts of a pass in their order. The heads make their gradients in the forward part but for
+// the last ones; these are ready when `heads` has ended, those of the embeddings at the very end.
 struct PassParts {
   ByKind forward, heads, encoder, embeddings;  // the last three: backward
 
@@ -48,8 +48,8 @@ struct PassShape {
 };
 
 // The fastest of the passes that fit into `seconds`, at least one, after one that prepares kernels
-// and touches memory; with 0 seconds that first one. CPU contexts only, since a GPU's operations are
-// only launched by the host's clock.
+// and touches memory; with 0 seconds that first one. CPU contexts only, since a GPU's operations
+// are only launched by the host's clock.
 ObservedPass observe_pass(Context& context, const PassShape& shape, DType compute, double seconds);
 
 }  // namespace onebit::training

@@ -48,8 +48,8 @@ const ProfileTrack* main_track(const Profile& profile) {
   return nullptr;
 }
 
-// A step's, of those sums of a track that are `wanted`: one row for an operation in a phase, whatever
-// lies around the phase. The most time first.
+// A step's, of those sums of a track that are `wanted`: one row for an operation in a phase,
+// whatever lies around the phase. The most time first.
 template <typename Wanted>
 std::vector<ProfileRow> rows_of(const ProfileTrack& track, int64_t step_count,
                                 const Wanted& wanted) {

@@ -19,8 +19,8 @@ void check_run_folder(const Path& output, bool resume);
 // Makes the folder and writes recipe.json, and recipe.resolved.json: the same with every default.
 void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved);
 
-// Saves engine and values; `client_state` gets the card's recipe and the vocabulary's checksum added.
-// The files are written beside the training.
+// Saves engine and values; `client_state` gets the card's recipe and the vocabulary's checksum
+// added. The files are written beside the training.
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
               const params::Table& table, const ModelDescription& description,
               const ModelCard& card, Json client_state);

@@ -10,8 +10,8 @@
 
 namespace onebit::training {
 
-// Seconds of all of them. An update that averages gradients and then sends one bit an element takes a
-// dense step and what the exchange adds to a step without one.
+// Seconds of all of them. An update that averages gradients and then sends one bit an element takes
+// a dense step and what the exchange adds to a step without one.
 double seconds_of(const optim::UpdateCounts& updates, const StepForecast& step);
 
 struct RunForecast {

@@ -1,5 +1,5 @@
-// The profile of one run, `--profile`: where the time of its steps went, as a table, and a few steps
-// as a trace. docs/profile.md explains both.
+// The profile of one run, `--profile`: where the time of its steps went, as a table, and a few
+// steps as a trace. docs/profile.md explains both.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ class RunProfile {
   void start(int64_t completed_steps, int64_t last_step);
   void stop() { profile_.stop(); }
 
-  // After stop(): measures the ceilings, writes the rank's trace into output/profile and, on rank 0,
-  // the table, which it returns for a terminal (empty on other ranks). Collective.
+  // After stop(): measures the ceilings, writes the rank's trace into output/profile and, on rank
+  // 0, the table, which it returns for a terminal (empty on other ranks). Collective.
   std::string write(const Path& output, comm::Communicator& communicator);
 
  private:

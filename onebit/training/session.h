@@ -45,8 +45,9 @@ struct RunSummary {
 // All calls are collective.
 class Session {
  public:
-  // Opens the task's batches, reserves all memory, and sets the first values or resumes. `task` must
-  // outlive the session. Errors: those of the task; a checkpoint of another model or vocabulary.
+  // Opens the task's batches, reserves all memory, and sets the first values or resumes. `task`
+  // must outlive the session. Errors: those of the task; a checkpoint of another model or
+  // vocabulary.
   Session(Context& context, Task& task, const RunOptions& options,
           comm::Communicator& communicator);
 

@@ -18,7 +18,8 @@ struct StartTable {
 
 // Model, parameters, memory, first values, data, ranks, optimizer and rate, what was chosen
 // automatically, and the expected time of a step with and without compression and of the whole run,
-// from short measurements of link and compute (step_costs.h), which affect nothing else. Collective.
+// from short measurements of link and compute (step_costs.h), which affect nothing else.
+// Collective.
 StartTable start_table(Context& context, Session& run, comm::Communicator& communicator);
 
 }  // namespace onebit::training

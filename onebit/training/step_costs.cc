@@ -160,8 +160,8 @@ void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType w
                                                 costs.compressed.wire_seconds, levels.across()));
 }
 
-// Adds what two levels do inside a node: the mean of a bucket's gradients, and values gathered after
-// the exchange, for which gradients stand in.
+// Adds what two levels do inside a node: the mean of a bucket's gradients, and values gathered
+// after the exchange, for which gradients stand in.
 void measure_inside_node(StepCosts& costs, Context& context, const params::Table& table,
                          comm::Communicator& communicator, optim::Levels& levels) {
   if (!levels.two()) return;

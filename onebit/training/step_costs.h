@@ -31,8 +31,8 @@ double measure_update(Context& context, int64_t elements, DType compute);
 Context exchange_context(Device device);
 
 // Seconds that a whole bucket takes on the processor of the slowest rank: packing or compressing,
-// averaging, unpacking. Measured in a real exchange of a few buckets, small ones where `wire_seconds`,
-// those of a whole bucket on the wire, are long. Collective.
+// averaging, unpacking. Measured in a real exchange of a few buckets, small ones where
+// `wire_seconds`, those of a whole bucket on the wire, are long. Collective.
 double measure_packing(Context& context, const comm::Buckets& buckets, double wire_seconds,
                        DType wire, comm::Communicator& communicator);
 double measure_compressing(Context& context, const comm::Buckets& buckets, double wire_seconds,

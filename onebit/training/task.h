@@ -95,8 +95,8 @@ class Task {
                                       const std::vector<metrics::Metric>& /*after*/) const {
     return "";
   }
-  // By which the best model is kept in the run's folder. Without evaluations the last model is kept.
-  // Without a metric models are in checkpoints only.
+  // By which the best model is kept in the run's folder. Without evaluations the last model is
+  // kept. Without a metric models are in checkpoints only.
   virtual KeptBy kept_by() const { return {}; }
   // Writes the files of the last evaluation beside a kept model. Called on rank 0 only.
   virtual void write_beside_model(const Path& /*folder*/) const {}

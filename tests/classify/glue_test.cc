@@ -1,4 +1,5 @@
-// The files of each task with the headers, columns and quotation marks that they are published with.
+// The files of each task with the headers, columns and quotation marks that they are published
+// with.
 #include "onebit/classify/glue.h"
 
 #include <gmock/gmock.h>

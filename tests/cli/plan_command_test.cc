@@ -144,8 +144,8 @@ TEST_F(PlanCommand, TakesWhatDoctorHasWritten) {
   expect_usage_error({"doctor --quick --output x", "onebit doctor", "--output"});
 }
 
-// The tables of a run have its own plan, measured, and what came of it; a resumed run that of the steps
-// that are left.
+// The tables of a run have its own plan, measured, and what came of it; a resumed run that of the
+// steps that are left.
 TEST_F(PlanCommand, ARunShowsItsPlanAndWhatCameOfIt) {
   std::string text;
   for (int line = 0; line < 60; ++line) {

@@ -215,8 +215,8 @@ TEST(Program, TrainsAndResumesUnderMpirun) {
   EXPECT_EQ(read_file(values), first);
 }
 
-// Four processes taken for two nodes: told in the tables, resumed bit for bit, and gone on with on one
-// level; a wrong grouping is one error.
+// Four processes taken for two nodes: told in the tables, resumed bit for bit, and gone on with on
+// one level; a wrong grouping is one error.
 TEST(Program, TrainsAndResumesOnTwoLevels) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
   const TemporaryFolder folder;

@@ -1,5 +1,5 @@
-// DeepSpeed's compressed all-reduce of a flat buffer of parameters: one exchange for each tensor (its
-// f32 way) or for each decay group (its fp16 way).
+// DeepSpeed's compressed all-reduce of a flat buffer of parameters: one exchange for each tensor
+// (its f32 way) or for each decay group (its fp16 way).
 #pragma once
 
 #include <memory>

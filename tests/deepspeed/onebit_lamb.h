@@ -1,10 +1,10 @@
 // DeepSpeed's 1-bit LAMB as it computes (its fp16 wrapper's counting, no batch lost), to compare
 // with: no bias correction; freeze_step - 1 updates of warm-up, in which a running mean of each
 // tensor's trust ratio grows from zero; then the variance and that mean are frozen, the momenta of
-// all tensors travel in one buffer with one scale, each multiplied by a factor of its own that makes
-// them alike in size, and the frozen ratio is corrected by the largest change of sqrt(variance) that
-// the gradients restored from the momentum show. The padding of the buffer is fed back. CPU only, not
-// fast.
+// all tensors travel in one buffer with one scale, each multiplied by a factor of its own that
+// makes them alike in size, and the frozen ratio is corrected by the largest change of
+// sqrt(variance) that the gradients restored from the momentum show. The padding of the buffer is
+// fed back. CPU only, not fast.
 //
 // Its defects that are mended: as of 1-bit Adam (onebit_adam.h).
 #pragma once

@@ -1,14 +1,14 @@
-// DeepSpeed's 0/1 Adam as it computes (its fp16 wrapper's counting, no batch lost), to compare with:
-// no bias correction, and numbers of updates that begin at 2. Until the variance is frozen, gradients
-// are averaged in updates whose number is a multiple of an interval, and travel at one bit in the
-// others; then ranks make updates of their own, and what they have moved by travels, in units of the
-// momentum, when it is time. Ranks go back to the values of the last synchronization by subtraction,
-// and make the momentum anew from the movement that arrived, weight decay included. CPU only, not
-// fast.
+// DeepSpeed's 0/1 Adam as it computes (its fp16 wrapper's counting, no batch lost), to compare
+// with: no bias correction, and numbers of updates that begin at 2. Until the variance is frozen,
+// gradients are averaged in updates whose number is a multiple of an interval, and travel at one
+// bit in the others; then ranks make updates of their own, and what they have moved by travels, in
+// units of the momentum, when it is time. Ranks go back to the values of the last synchronization
+// by subtraction, and make the momentum anew from the movement that arrived, weight decay included.
+// CPU only, not fast.
 //
 // Its defects that are mended: as of 1-bit Adam (onebit_adam.h); the counters survive a checkpoint;
-// one rank moves its momentum in every update; where all rates since the last synchronization were 0
-// the momentum stays.
+// one rank moves its momentum in every update; where all rates since the last synchronization were
+// 0 the momentum stays.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// The golden trace of DeepSpeed's 0/1 Adam: two ranks, one tensor of 4 elements, made with a model of
-// the algorithm in double precision.
+// The golden trace of DeepSpeed's 0/1 Adam: two ranks, one tensor of 4 elements, made with a model
+// of the algorithm in double precision.
 #include "tests/deepspeed/zero_one_adam.h"
 
 #include <gtest/gtest.h>

@@ -63,8 +63,9 @@ TEST(DeepSpeedConfigs, FineTuningWithAdam) {
             (std::set<std::string>{"steps_per_print", "optimizer.params.torch_adam"}));
 }
 
-// The 22 configs of DeepSpeed's BERT examples (DeepSpeedExamples, bing_bert and BingBertSquad), with all
-// their keys, in families whose members differ by the transport: NCCL, MPI, MPI with device memory.
+// The 22 configs of DeepSpeed's BERT examples (DeepSpeedExamples, bing_bert and BingBertSquad),
+// with all their keys, in families whose members differ by the transport: NCCL, MPI, MPI with
+// device memory.
 struct Shipped {
   const char* family;
   std::string optimizer;  // type and params, without those of the transport

@@ -20,7 +20,8 @@ uint32_t hash_of(std::string_view name);
 double hashed(uint32_t seed, uint32_t element);
 
 // Allocates `table` on the CPU and gives every parameter a value that depends on its name and
-// element alone (tools/make_model_goldens.py draws the same): uniform in [-1/8, 1/8), norm gains around 1.
+// element alone (tools/make_model_goldens.py draws the same): uniform in [-1/8, 1/8), norm gains
+// around 1.
 void fill_by_name(params::Table& table, DType compute);
 
 using Gradients = std::map<std::string, std::vector<double>>;

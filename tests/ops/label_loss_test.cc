@@ -44,8 +44,8 @@ class LabelLossTest : public BackendTest {
       return sum;
     });
     for (double& value : gradient.data) value *= scale;
-    // The differences of f64 losses of together at most 600 by steps of 1e-5, the steps' square, and
-    // half the last place of f16's smallest numbers.
+    // The differences of f64 losses of together at most 600 by steps of 1e-5, the steps' square,
+    // and half the last place of f16's smallest numbers.
     const double absolute = 600 * 0x1p-52 / 1e-5 + 1e-10 + 0x1p-25;
     expect_near(on_logits, gradient, epsilon(), absolute, "gradient");
   }

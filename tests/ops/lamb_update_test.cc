@@ -164,7 +164,8 @@ TEST(LambUpdate, ThreadsChangeNothing) {
   }
 }
 
-// A block never holds two tensors: what stands before a tensor, and how much of it, is nothing to it.
+// A block never holds two tensors: what stands before a tensor, and how much of it, is nothing to
+// it.
 TEST_P(LambUpdateTest, WhereATensorBeginsChangesNothing) {
   State alone({4, 10'001});
   run(alone.arguments());
@@ -244,8 +245,8 @@ TEST_P(LambUpdateTest, WritesTheComputeCopy) {
   for (size_t i = 0; i < halves.size(); ++i) EXPECT_EQ(halves[i], f16(state.value[i])) << i;
 }
 
-// What the CUDA kernels do to an element and to norms, on the host: the bits of the vector loops but
-// for what instruction sets without fused multiply-adds round twice.
+// What the CUDA kernels do to an element and to norms, on the host: the bits of the vector loops
+// but for what instruction sets without fused multiply-adds round twice.
 TEST(LambUpdate, TheFormulaForCudaAgrees) {
   for (const bool inside : {false, true}) {
     State state({4100});

@@ -66,7 +66,8 @@ TEST(UpdateCounts, OfZeroOneAdamAreThoseOfItsSchedule) {
   const auto recipe = zero_one_adam_recipe(
       {.schedule = {
            .variance_freeze = 12, .variance_scaler = 2, .local_scaler = 4, .local_limit = 4}});
-  // 1, 2 dense; interval 2: 4, 6; interval 4: 8, 12; the others until 12 at one bit. Then interval 1:
+  // 1, 2 dense; interval 2: 4, 6; interval 4: 8, 12; the others until 12 at one bit. Then interval
+  // 1:
   // 13 to 16; interval 2: 18, 20 of 17 to 20; interval 4: 24 of 21 to 24.
   const UpdateCounts counts = recipe->count_updates({}, 24);
   EXPECT_EQ(counts.dense, 2);

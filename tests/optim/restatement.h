@@ -1,6 +1,6 @@
-// 1-bit Adam, 1-bit LAMB and 0/1 Adam of four ranks, on one level or two, restated from docs/optimizers.md and
-// docs/compression.md in double precision for the table and the gradients of Trial, with the
-// reference codec of the compress floor's tests.
+// 1-bit Adam, 1-bit LAMB and 0/1 Adam of four ranks, on one level or two, restated from
+// docs/optimizers.md and docs/compression.md in double precision for the table and the gradients of
+// Trial, with the reference codec of the compress floor's tests.
 #pragma once
 
 #include <array>
@@ -82,8 +82,8 @@ class Restatement {
 
 // Fails unless what `found` has is what is expected, but for a few elements: a sign whose argument
 // is within rounding of zero may fall the other way, and error feedback then takes another course
-// there; so may the code of a scale, which a whole block of elements is sent with, so that one block
-// may be apart. `most`: how far these elements may be apart.
+// there; so may the code of a scale, which a whole block of elements is sent with, so that one
+// block may be apart. `most`: how far these elements may be apart.
 void expect_close(const TrialElements& elements, const Doubles& expected,
                   const std::vector<float>& found, double most);
 

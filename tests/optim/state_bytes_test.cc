@@ -1,5 +1,5 @@
-// The table of bytes a parameter in docs/optimizers.md: what an optimizer reserves, by ranks, and that
-// it reserves it at the start.
+// The table of bytes a parameter in docs/optimizers.md: what an optimizer reserves, by ranks, and
+// that it reserves it at the start.
 #include <gtest/gtest.h>
 
 #include "onebit/compress/bucket_size.h"

@@ -12,8 +12,8 @@ namespace {
 
 constexpr ZeroOneOptions kSchedule{
     .variance_freeze = 25, .variance_scaler = 6, .local_scaler = 8, .local_limit = 4};
-// As docs/optimizers.md has it. Averages: 6 dense ones, in even updates for 6 more, in multiples of 4.
-// Then exchanges: in each of 8 updates, in even ones of 8, in multiples of 4.
+// As docs/optimizers.md has it. Averages: 6 dense ones, in even updates for 6 more, in multiples of
+// 4. Then exchanges: in each of 8 updates, in even ones of 8, in multiples of 4.
 const std::string kUpdates =
     "DDDDDD"
     "1R1R1R1R1R1R"

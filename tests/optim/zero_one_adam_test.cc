@@ -11,8 +11,8 @@
 namespace onebit::optim {
 namespace {
 
-// Updates 1 to 4 are dense, 6, 8, 10 and 12 refresh, 5, 7, 9 and 11 one bit; from 13 on the interval
-// is 1 for six updates, then 2 for six, then 4.
+// Updates 1 to 4 are dense, 6, 8, 10 and 12 refresh, 5, 7, 9 and 11 one bit; from 13 on the
+// interval is 1 for six updates, then 2 for six, then 4.
 constexpr ZeroOneOptions kSchedule{
     .variance_freeze = 12, .variance_scaler = 4, .local_scaler = 6, .local_limit = 4};
 constexpr int kSteps = 34;
@@ -159,8 +159,8 @@ TEST(ZeroOneAdam, WritesTheComputeCopy) {
   });
 }
 
-// The mean over ranks and updates of noise around a mean is found by local updates as by Adam's: the
-// values go where Adam's go.
+// The mean over ranks and updates of noise around a mean is found by local updates as by Adam's:
+// the values go where Adam's go.
 TEST(ZeroOneAdam, LocalUpdatesFollowAdam) {
   constexpr int kLong = 400;
   const ZeroOneOptions schedule{
@@ -192,8 +192,8 @@ TEST(ZeroOneAdam, LocalUpdatesFollowAdam) {
   EXPECT_NEAR(std::sqrt(local_square / square), 1, 0.05);
 }
 
-// A gradient that is not finite in a local update moves nothing; in an exchange it does not keep the
-// local updates before it from taking effect on all ranks.
+// A gradient that is not finite in a local update moves nothing; in an exchange it does not keep
+// the local updates before it from taking effect on all ranks.
 TEST(ZeroOneAdam, NotFiniteKeepsRanksTogether) {
   for (const int64_t bad : {27, 28, 30}) {
     TrialOptions options{.optimizer = recipe()};

@@ -25,8 +25,8 @@ std::string kinds(const ZeroOneOptions& options, int64_t updates) {
   return kinds(schedule, updates);
 }
 
-// DeepSpeed's trace of these options is V V V 1 V 1 S S S L S L: its numbers begin at 2, so that the
-// multiples of an interval come one update sooner.
+// DeepSpeed's trace of these options is V V V 1 V 1 S S S L S L: its numbers begin at 2, so that
+// the multiples of an interval come one update sooner.
 TEST(ZeroOneSchedule, IntervalsDouble) {
   const ZeroOneOptions options{
       .variance_freeze = 7, .variance_scaler = 2, .local_scaler = 2, .local_limit = 4};

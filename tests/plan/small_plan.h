@@ -11,8 +11,8 @@ namespace onebit::plan {
 // 16 GB.
 training::MachineCosts round_machine();
 
-// bert-tiny, batches of 64 in micro-batches of 8, sequences of 32, 100 steps; `more` is put before the
-// closing brace: keys with a comma before them, the optimizer among them.
+// bert-tiny, batches of 64 in micro-batches of 8, sequences of 32, 100 steps; `more` is put before
+// the closing brace: keys with a comma before them, the optimizer among them.
 tasks::PretrainingConfig small_config(
     const std::string& more = R"(, "optimizer": {"type": "AdamW"})");
 

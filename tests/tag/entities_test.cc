@@ -44,8 +44,8 @@ TEST(Entities, StrictOnesAreWellFormed) {
               ElementsAre(Entity{"LOC", 0, 1}, Entity{"LOC", 2, 2}));
 }
 
-// What is written is read again: forgiving in every scheme, strictly where the tables of IOB1 do not
-// lose entities of two types that touch.
+// What is written is read again: forgiving in every scheme, strictly where the tables of IOB1 do
+// not lose entities of two types that touch.
 TEST(Entities, AreReadAsTheyWereWritten) {
   std::mt19937 random(1);
   const auto below = [&](size_t bound) { return random() % bound; };

@@ -1,5 +1,5 @@
-// Pre-training with 1-bit LAMB and 0/1 Adam, from the recipe to the model: it learns, resumes bit for
-// bit from every phase, and its model is the one that all ranks have in common.
+// Pre-training with 1-bit LAMB and 0/1 Adam, from the recipe to the model: it learns, resumes bit
+// for bit from every phase, and its model is the one that all ranks have in common.
 #include <gtest/gtest.h>
 
 #include "onebit/base/json.h"
@@ -24,7 +24,8 @@ constexpr const char* kRecipe = R"({
 
 constexpr const char* kOneBitLamb =
     R"({"type": "OneBitLamb", "params": {"lr": 2e-2, "weight_decay": 0.01, "freeze_step": 6}})";
-// Updates 1 to 4 are dense, 6, 8 and 10 average as well, 5, 7, 9 and 11 do not; 12 to 17 exchange, then
+// Updates 1 to 4 are dense, 6, 8 and 10 average as well, 5, 7, 9 and 11 do not; 12 to 17 exchange,
+// then
 // 18, 20, 22, then 24; the last one, 26, in any case.
 constexpr const char* kZeroOneAdam = R"({"type": "ZeroOneAdam", "params": {"lr": 3e-3,
     "weight_decay": 0.01, "var_freeze_step": 11, "var_update_scaler": 4, "local_step_scaler": 6,

@@ -18,8 +18,8 @@ PassShape small_shape() {
           .masked = 5};
 }
 
-// Counted by the shapes of the layers: the last one computes what heads read, its five masked rows and
-// the first.
+// Counted by the shapes of the layers: the last one computes what heads read, its five masked rows
+// and the first.
 TEST(ObservedPass, CountsTheProductsOfEachPart) {
   Context context = Context::cpu(1);
   const PassShape shape = small_shape();

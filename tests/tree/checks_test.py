@@ -128,6 +128,9 @@ class Layout(unittest.TestCase):
         self.breach("onebit/base/LayerNorm.cc", "", "snake_case")
         self.breach("onebit/base/deep/a.cc", "", "is deeper")
 
+    def test_long_comment(self):
+        self.breach("onebit/base/a.cc", "  // " + "a " * 48 + "\n", "a comment of 101 columns")
+
     def test_pragma_once(self):
         self.breach("onebit/base/a.h", "#ifndef A\n#define A\n#endif\n", "#pragma once")
 
