@@ -46,6 +46,11 @@ def rival_of(name):
     return dense + "-clip" if "-clip" in name else dense
 
 
+def ranks_a_node(name, ranks):
+    """On two levels the ranks are taken for two nodes."""
+    return max(1, ranks // 2) if name.endswith("-two") else ranks
+
+
 def clipping(name, norm):
     """Keys of a recipe: nothing, "-clip" (1-bit Adam clips by bucket then) or "-clip-exact"."""
     keys = {}
@@ -77,6 +82,8 @@ def recipe(options, name, ranks, seed):
                        evaluate_every=max(1, steps // 6))
     clip = clipping(name, options.clip)
     base["run"].update(clip.pop("run", {}))
+    if name.endswith("-two"):
+        base["run"]["levels"] = "two"
     base.update(clip)
     return base
 
@@ -96,7 +103,8 @@ def train(options, name, ranks, seed):
     command += ["-np", ranks, options.program, "pretrain", "--recipe", path, "--data", options.data,
                 "--valid", options.valid, "--output", folder / "run", "--threads", threads]
     # Ranks that wait beside others on one core must not spin.
-    environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+    environment = {**os.environ, "OMP_WAIT_POLICY": "passive",
+                   "ONEBIT_RANKS_A_NODE": str(ranks_a_node(name, ranks))}
     with open(folder / "log.txt", "w", encoding="utf-8") as log:
         ended = subprocess.run([str(part) for part in command], stdout=log, stderr=log,
                                env=environment, check=False)
@@ -237,7 +245,8 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--runs", nargs="+", default=["adam", "10%", "auto"],
                         help="of adam, 10%%, auto, 01, lamb, lamb10%%, lambauto; each also with -clip (in "
-                             "the compressed phase by bucket) or -clip-exact behind it")
+                             "the compressed phase by bucket), -clip-exact or -two (two levels: two "
+                             "nodes of half of the ranks) behind it")
     parser.add_argument("--lamb-rate", type=float, default=0.01, help="learning rate of LAMB")
     parser.add_argument("--seeds", type=int, nargs="+", default=[42, 2, 3, 4, 5])
     parser.add_argument("--steps", type=int, help="default: the recipe's")

@@ -18,7 +18,6 @@ namespace {
 using Texts = std::vector<std::string>;
 
 constexpr const char* kResume = "--resume";
-constexpr int64_t kMomentBytes = 8;  // of a parameter, in every optimizer
 
 // The values of an option, empty where the command has no such one.
 Texts values_of(const CLI::App& command, const std::string& name) {
@@ -84,18 +83,6 @@ void take_resume(cluster::TrainingCommand& training) {
   training.words = left;
 }
 
-// Of values, gradients, activations of the thriftiest choice of memory options, and moments: what a
-// rank needs at the least. 0 where the recipe does not show it.
-int64_t least_bytes(const Json& facts) {
-  if (!facts.contains("memory_without_optimizer") || !facts.contains("model")) return 0;
-  int64_t least = 0;
-  for (const Json& choice : facts["memory_without_optimizer"]) {
-    const int64_t bytes = choice.value("total_bytes", int64_t{0});
-    least = least == 0 ? bytes : std::min(least, bytes);
-  }
-  return least + kMomentBytes * facts["model"].value("parameters", int64_t{0});
-}
-
 const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
   program.require_subcommand(1);
   for (const auto add : kCommands) add(program, unused);
@@ -151,7 +138,7 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
       with_sizes_of_model(engine::load_recipe(place, values_of(command, "--set")), command);
   const tasks::RecipeFacts facts = tasks::task_of(recipe, place).inspect(recipe, place);
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
-  training.bytes_a_rank = least_bytes(facts.of_task(training.batch));
+  if (facts.least_bytes) training.bytes_a_rank = facts.least_bytes(training.batch, ranks);
   return training;
 }
 

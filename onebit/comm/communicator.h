@@ -93,8 +93,7 @@ class Communicator {
   int local_rank() const { return local_rank_; }
   // The machines of the ranks, as the transport knows them: one, for threads.
   const Nodes& nodes() const { return nodes_; }
-  // Takes the ranks for grouped otherwise, here and in what is made of this communicator from now
-  // on. The same on every rank.
+  // Groups the ranks otherwise, here and in what is made of it later. The same on every rank.
   void set_nodes(Nodes nodes);
   // The device where the buffers given to it live.
   virtual Device device() const { return {}; }
@@ -151,9 +150,11 @@ class Communicator {
   // Bytes this rank has handed to the transport for other ranks through this communicator
   // (duplicates count for themselves). May be read from any thread.
   int64_t wire_bytes_sent() const { return wire_bytes_sent_.load(std::memory_order_relaxed); }
-  // Those of them that went to ranks of this rank's own node, and here duplicates and parts of a
-  // split count too.
+  // Those of them that went to this rank's own node; duplicates and parts of a split count here
+  // too.
   int64_t bytes_sent_inside_node() const { return inside_node_->load(std::memory_order_relaxed); }
+  // Counts them here from now on, not where this communicator came from.
+  void count_inside_node_apart() { inside_node_ = std::make_shared<std::atomic<int64_t>>(0); }
 
  protected:
   Communicator(int rank, int world_size, int local_rank)

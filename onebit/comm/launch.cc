@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "onebit/comm/thread_communicator.h"
@@ -10,20 +11,40 @@
 namespace onebit::comm {
 namespace {
 
-int environment_number(const char* name) {
+int environment_number(const char* name,
+                       const char* mend = "start onebit under mpirun or srun, or unset it") {
   const char* text = std::getenv(name);
   int value = 0;
   const char* end = text + std::strlen(text);
   const auto [stop, error] = std::from_chars(text, end, value);
   require(error == std::errc() && stop == end && value >= 0,
-          "environment variable {}=\"{}\" is not a number; start onebit under mpirun or srun, or "
-          "unset it",
-          name, text);
+          "environment variable {}=\"{}\" is not a number; {}", name, text, mend);
   return value;
 }
 
 // Takes this many ranks, one after the other, for those of one node each.
 constexpr const char* kRanksANode = "ONEBIT_RANKS_A_NODE";
+
+void group_by_environment(Communicator& communicator) {
+  const bool given = std::getenv(kRanksANode) != nullptr;
+  const int64_t own =
+      given ? environment_number(kRanksANode, "give the number of ranks of a node, or unset it")
+            : 0;
+  require(!given || own >= 1, "environment variable {}=0: a node has at least one rank; unset it",
+          kRanksANode);
+  // Ranks that disagree on the nodes would wait for each other in different groups.
+  int64_t least = own, most = own;
+  communicator.all_reduce(std::span(&least, 1), Reduction::kMin);
+  communicator.all_reduce(std::span(&most, 1), Reduction::kMax);
+  require(
+      least == most,
+      "environment variable {} is {} on some ranks and {} on others (0: not set): give it to all "
+      "(mpirun -x {}; onebit launch does), or unset it",
+      kRanksANode, least, most, kRanksANode);
+  if (given) {
+    communicator.set_nodes(Nodes::groups(communicator.world_size(), static_cast<int>(own)));
+  }
+}
 
 struct LauncherVariables {
   const char* launcher;
@@ -68,11 +89,7 @@ World::World() {
             "{} started {} ranks, but MPI sees {}: the launcher belongs to another MPI than the "
             "one onebit is built with; use its mpirun, or srun --mpi=pmix",
             launch.launcher, launch.world_size, communicator_->world_size());
-    if (std::getenv(kRanksANode) == nullptr) return;
-    const int ranks_a_node = environment_number(kRanksANode);
-    require(ranks_a_node >= 1, "environment variable {}=0: a node has at least one rank; unset it",
-            kRanksANode);
-    communicator_->set_nodes(Nodes::groups(launch.world_size, ranks_a_node));
+    group_by_environment(*communicator_);
   });
 }
 

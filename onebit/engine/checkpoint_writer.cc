@@ -37,7 +37,9 @@ void run_on_all(comm::Communicator& communicator, const std::function<void()>& w
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(comm::Communicator& communicator, Path folder)
-    : communicator_(communicator.duplicate()), folder_(std::move(folder)) {}
+    : communicator_(communicator.duplicate()), folder_(std::move(folder)) {
+  communicator_->count_inside_node_apart();  // what it sends beside a step is none of the step's
+}
 
 CheckpointWriter::~CheckpointWriter() {
   if (running_.valid()) running_.wait();

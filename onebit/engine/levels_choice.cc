@@ -41,7 +41,8 @@ LevelsChoice choose_levels(const EngineConfig& config, const comm::Nodes& nodes,
   const bool wanted = config.run.levels == LevelsWanted::kTwo;
   require(!wanted || why_not.empty(),
           "{}: `run.levels` is \"two\", but {}: start as many ranks, two or more, on each of at "
-          "least two hosts, or ask for \"auto\" or \"one\"",
+          "least two hosts and no more than the model can be divided over, or ask for \"one\" or "
+          "\"auto\" (which a run needs that may continue with fewer hosts)",
           config.place, why_not);
   if (!why_not.empty()) return {.text = fmt::format("one (run.levels \"auto\"): {}", why_not)};
   return {.two = true,

@@ -88,11 +88,12 @@ std::vector<float> GradientSigns::collect_momentum(double beta1) {
   for (float& one : momentum) one = static_cast<float>((1 - beta1) / sources * one);
   const std::vector<float> owned = host(all_reduce_->owner_momentum());
   const std::vector<float> owed = host(all_reduce_->server_residual());
+  const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
   for (const compress::OwnedRange& piece : owned_in_share()) {
     for (int64_t i = piece.range.begin; i < piece.range.end; ++i) {
       const auto at = static_cast<size_t>(piece.place + i - piece.range.begin);
       momentum[static_cast<size_t>(i)] +=
-          owned[at] + static_cast<float>((1 - beta1) * double{owed[at]});
+          owned[at] + static_cast<float>((1 - beta1) * owed_updates * double{owed[at]});
     }
   }
   comm::sum_in_chunks(levels_.across(), momentum);
@@ -115,9 +116,11 @@ void GradientSigns::visit(Context& context, const Work& work) {
   }
 }
 
-void GradientSigns::scale_server_residual(double factor) {
+void GradientSigns::owe_for(int64_t updates) {
+  const double factor = static_cast<double>(owed_updates_) / static_cast<double>(updates);
+  owed_updates_ = updates;
   const View residual = all_reduce_->server_residual();
-  if (residual.elements() == 0) return;
+  if (factor == 1 || residual.elements() == 0) return;
   std::vector<float> values(static_cast<size_t>(residual.elements()));
   copy(view_of(values), residual);
   for (float& one : values) one = static_cast<float>(one * factor);
@@ -208,8 +211,10 @@ void GradientSigns::load(const params::StateReader& reader, double beta1) {
   std::vector<float> server = owned_buffer(reader, "server_residual", before, now, self);
   std::vector<float> momentum = owned_buffer(reader, "owner_momentum", before, now, self);
   if (alone()) {
+    const auto owed_updates = static_cast<double>(std::exchange(owed_updates_, 1));
     for (size_t i = 0; i < momentum.size(); ++i) {
-      momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + server[i]));
+      const double owed = owed_updates * double{server[i]};
+      momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + owed));
     }
     return copy(momentum_, view_of(momentum));
   }

@@ -57,8 +57,12 @@ class GradientSigns {
   void finish(Context& context) { overlapped_.finish(context); }
   // Without an exchange: calls `work` for every bucket, on this thread.
   void visit(Context& context, const Work& work);
-  // Multiplies what the owners have not sent yet.
-  void scale_server_residual(double factor);
+  // What the owners have not sent yet was to move values for as many updates as were exchanged
+  // then: scales it to `updates`, those of the next exchange. set_owed_updates() says for how many
+  // it is in a state that load() reads next.
+  void owe_for(int64_t updates);
+  void set_owed_updates(int64_t updates) { owed_updates_ = updates; }
+  int64_t owed_updates() const { return owed_updates_; }
 
   // The exact momentum of what this rank owns, f32 [owned elements]; with one rank all of it.
   ConstView owned_momentum() const;
@@ -104,6 +108,7 @@ class GradientSigns {
   Work normalize_, receive_;
   compress::MomentumStep momentum_step_;
   double normalize_seconds_ = 0;
+  int64_t owed_updates_ = 1;
   compress::CompressedAllReduce* all_reduce_ = nullptr;  // overlapped_ keeps it
   comm::OverlappedExchange overlapped_;                  // last: its thread uses the members above
 };

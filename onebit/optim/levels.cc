@@ -11,6 +11,7 @@ namespace onebit::optim {
 namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
+constexpr size_t kBucketsUnderWay = 4;
 
 std::span<std::byte> bytes_of(const View& view) {
   return {static_cast<std::byte*>(view.raw()), static_cast<size_t>(view.size_bytes())};
@@ -41,6 +42,8 @@ Levels::Levels(comm::Communicator& world, const compress::Ownership& ownership, 
   const int rank = world.rank();
   node_ = world.split(ownership.source_of(rank));
   across_ = world.split(ownership.local_of(rank));
+  ONEBIT_INVARIANT(node_->world_size() == ownership.ranks_a_source() &&
+                   across_->world_size() == ownership.sources());
   received_ = Buffer(device, ownership.ranks_a_source() * buckets_.max_elements() * kFloatBytes);
 }
 
@@ -88,6 +91,8 @@ void Levels::gather(Context& context, View flat) const {
     requests.push_back(node_->start_all_gather_v(bytes_of(flat.rows(own.begin, own.end)),
                                                  bytes_of(flat.rows(range.begin, range.end)),
                                                  sizes.back()));
+    // Transports that stage in page-locked memory hold what is under way.
+    if (requests.size() > kBucketsUnderWay) requests[requests.size() - 1 - kBucketsUnderWay].wait();
   }
   for (comm::Request& request : requests) request.wait();
 }

@@ -315,8 +315,11 @@ Stopwatch OneBitAdam::finish_exchange(Context& context, StepReport& report) {
   exchange_.finish(context);
   const Stopwatch watch;
   const compress::ResidualNorms norms = exchange_.norms();
-  report.sent_norm = norms.values;
-  report.residual_norm = norms.worker_residual;
+  const auto of_source = [&](double norm) {
+    return levels_.two() ? std::sqrt(levels_.sum(norm * norm)) : norm;
+  };
+  report.sent_norm = of_source(norms.values);
+  report.residual_norm = of_source(norms.worker_residual);
   report.compress_seconds = exchange_.compress_seconds();
   report.wait_seconds = exchange_.wait_seconds();
   return watch;

@@ -112,6 +112,7 @@ class OneBitAdam : public Optimizer {
   const StillEntries& still() const { return still_; }
   const Levels& levels() const { return levels_; }
   GradientSigns& exchange() { return exchange_; }
+  const GradientSigns& exchange() const { return exchange_; }
 
  private:
   StepReport warmup_step(Context&, params::Table&, const StepInput&);

@@ -68,8 +68,8 @@ struct StepReport {
   Phase phase = Phase::kDense;
   bool applied = true;     // false: the gradient of some rank was not finite; no value has moved
   bool froze_now = false;  // this step was the last of the warm-up
-  // Norms over the whole flat buffer on this rank, in the units that travel, only in the compressed
-  // phase: what the rank had to send, and what is left for later steps.
+  // Norms over the whole flat buffer, in the units that travel, only in the compressed phase: what
+  // this rank (on two levels, its node) had to send, and what is left for later steps.
   double sent_norm = 0;
   double residual_norm = 0;
   // Mean over ranks of the squared norm of the local gradients, scaled, before they are limited;

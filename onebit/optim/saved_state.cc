@@ -37,6 +37,21 @@ std::vector<compress::OwnedRange> placed_in(std::span<const compress::OwnedRange
   return part;
 }
 
+// Whether the parts of the ranks of a node are buckets as many as the whole ones.
+bool divides(const compress::Ownership& saved) {
+  const int64_t count = saved.buckets.count(), node = saved.ranks_a_source();
+  for (int64_t bucket = 0; bucket < count; ++bucket) {
+    const comm::Range whole = saved.buckets.range(bucket);
+    if (comm::chunk_of(whole, static_cast<int>(node), static_cast<int>(node) - 1).elements() == 0) {
+      return false;
+    }
+  }
+  for (int local = 0; local < node; ++local) {
+    if (saved.share_buckets(saved.rank_of(0, local)).count() != count) return false;
+  }
+  return saved.sources() > 1;
+}
+
 void read_source(const params::StateReader& reader, const compress::Ownership& before,
                  const std::string& name, int source, std::span<const compress::OwnedRange> wanted,
                  std::span<float> to) {
@@ -57,8 +72,10 @@ compress::Ownership saved_ownership(const params::StateReader& reader, int64_t e
   const Json nodes = reader.scalar("nodes");
   if (nodes.is_null()) return saved;
   saved.nodes = comm::Nodes(nodes.get<std::vector<int>>());
-  require(saved.nodes->ranks() == saved.world_size && saved.nodes->even(),
-          "the checkpoint's `nodes` do not name the nodes of its {} ranks", saved.world_size);
+  require(saved.nodes->ranks() == saved.world_size && saved.nodes->even() && divides(saved),
+          "the checkpoint's state.json is damaged: `nodes` and `bucket_bytes` do not divide the "
+          "buffer over its {} ranks; resume from another checkpoint with --resume TAG",
+          saved.world_size);
   return saved;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "onebit/base/json.h"
+#include "onebit/base/log.h"
 #include "onebit/comm/bucket.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/optim/saved_state.h"
@@ -126,7 +127,15 @@ void VarianceLevel::load(const params::StateReader& reader) {
   const compress::Ownership before = saved_ownership(reader, levels_.whole_elements());
   const compress::Ownership& now = levels_.ownership();
   const bool same_shares = before.nodes == now.nodes && (!now.nodes || before == now);
-  if (before.world_size != now.world_size || !same_shares) return;
+  if (before.world_size != now.world_size || !same_shares) {
+    if (levels_.world().rank() == 0 && before.world_size == now.world_size &&
+        before.nodes == now.nodes) {
+      log_info(
+          "run.bucket_mb has changed: the sums of nine updates begin anew, so the run "
+          "continues, but not bit for bit");
+    }
+    return;
+  }
   exchanges_ = reader.scalar("exchanges").get<int64_t>();
   load_turns(reader.scalar("turns"));
   const int rank = levels_.world().rank();

@@ -44,8 +44,8 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
     return bytes + static_cast<int64_t>(sizeof(float)) *
                        (2 * elements + std::min(elements, kSwappedElements));
   }
-  UpdateCounts count_updates(const RunFacts&, int64_t updates) const override {
-    const ZeroOneCounts counts = count_exchanges(options_.schedule, updates);
+  UpdateCounts count_updates(const RunFacts& run, int64_t updates) const override {
+    const ZeroOneCounts counts = count_exchanges(ending_with(run, options_.schedule), updates);
     const int64_t dense = updates - counts.one_bit - counts.nothing;
     const int64_t both = counts.dense - dense;
     return {
@@ -134,12 +134,7 @@ OneBitAdam::UpdatePlan ZeroOneAdam::plan() const {
 
 void ZeroOneAdam::begin_step(Context& computing, params::Table& table, const StepInput& input) {
   const UpdatePlan next = plan();
-  // What the owners still owe was to move values for as many updates as they sent then.
-  if (!alone() && next.exchanges && next.updates != last_exchanged_) {
-    exchange().scale_server_residual(static_cast<double>(last_exchanged_) /
-                                     static_cast<double>(next.updates));
-    last_exchanged_ = next.updates;
-  }
+  if (!alone() && next.exchanges) exchange().owe_for(next.updates);
   OneBitAdam::begin_step(computing, table, input);
 }
 
@@ -240,7 +235,7 @@ void ZeroOneAdam::save(params::StateWriter& writer) const {
                                  {"updates_since_average", updates_since_average_},
                                  {"local_updates", local_updates_},
                                  {"rate_sum", rate_sum_},
-                                 {"last_exchanged", last_exchanged_}});
+                                 {"last_exchanged", exchange().owed_updates()}});
   if (alone() || phase() != Phase::kCompressed) return;
   if (local_updates_ == 0) {
     const std::vector<float> arrived = levels().gathered(normalized().momentum.view());
@@ -253,12 +248,12 @@ void ZeroOneAdam::save(params::StateWriter& writer) const {
 }
 
 void ZeroOneAdam::load(Context& context, params::Table& table, const params::StateReader& reader) {
-  OneBitAdam::load(context, table, reader);
   const Json state = reader.scalar("zero_one");
+  exchange().set_owed_updates(state.at("last_exchanged").get<int64_t>());
+  OneBitAdam::load(context, table, reader);
   schedule_.load(state.at("schedule"));
   variance_weight_ = state.at("variance_weight").get<double>();
   updates_since_average_ = state.at("updates_since_average").get<int64_t>();
-  last_exchanged_ = state.at("last_exchanged").get<int64_t>();
   local_updates_ = 0;
   rate_sum_ = 0;
   if (!alone()) ops::fill(context, sum_.view(), 0.0f);

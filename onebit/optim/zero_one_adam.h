@@ -65,8 +65,7 @@ class ZeroOneAdam final : public OneBitAdam {
   double variance_weight_ = 0;
   int64_t updates_since_average_ = 0;
   int64_t local_updates_ = 0;
-  double rate_sum_ = 0;         // their learning rates
-  int64_t last_exchanged_ = 1;  // updates that the last exchange sent
+  double rate_sum_ = 0;  // their learning rates
   // With several ranks, f32 [elements]: what the local updates have summed up; the values after the
   // last exchange, valid while there are local updates (this rank's own while common ones are
   // shown).

@@ -1,6 +1,7 @@
 #include "onebit/tasks/pretraining_inspection.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "onebit/base/json.h"
 #include "onebit/model/memory_report.h"
@@ -10,22 +11,29 @@
 namespace onebit::tasks {
 namespace {
 
-// The memory with each memory option, at the recipe's micro-batch, without the optimizer.
-Json inspect_memory(const PretrainingConfig& config, int64_t micro_batch) {
+const std::pair<const char*, model::MemoryOptions> kMemoryChoices[] = {
+    {"no option", {}},
+    {"gelu_checkpoint", {.gelu_checkpoint = true}},
+    {"normalize_invertible", {.normalize_invertible = true}},
+    {"both", {.gelu_checkpoint = true, .normalize_invertible = true}},
+    {"full_recomputation", {.full_recomputation = true}},
+};
+
+// Without the optimizer.
+auto memory_of(const PretrainingConfig& config, const model::MemoryOptions& options,
+               int64_t micro_batch) {
   const model::BatchLimits limits = {.rows = micro_batch * config.data.pairs.sequence_length,
                                      .sequences = micro_batch,
                                      .masked = micro_batch * config.data.masks.max_predictions};
-  const std::pair<const char*, model::MemoryOptions> choices[] = {
-      {"no option", {}},
-      {"gelu_checkpoint", {.gelu_checkpoint = true}},
-      {"normalize_invertible", {.normalize_invertible = true}},
-      {"both", {.gelu_checkpoint = true, .normalize_invertible = true}},
-      {"full_recomputation", {.full_recomputation = true}},
-  };
+  return model::memory_report(config.model, limits, options, config.engine.compute,
+                              config.data.heads());
+}
+
+// The memory with each memory option, at the recipe's micro-batch, without the optimizer.
+Json inspect_memory(const PretrainingConfig& config, int64_t micro_batch) {
   Json list = Json::array();
-  for (const auto& [name, options] : choices) {
-    const auto rows = model::memory_report(config.model, limits, options, config.engine.compute,
-                                           config.data.heads());
+  for (const auto& [name, options] : kMemoryChoices) {
+    const auto rows = memory_of(config, options, micro_batch);
     Json one = {{"name", name}, {"total_bytes", model::total_bytes(rows)}};
     for (const auto& row : rows) {
       std::string key = row.name + "_bytes";
@@ -35,6 +43,17 @@ Json inspect_memory(const PretrainingConfig& config, int64_t micro_batch) {
     list.push_back(std::move(one));
   }
   return list;
+}
+
+int64_t least_memory(const PretrainingConfig& config, int64_t micro_batch, int ranks) {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const auto& [name, options] : kMemoryChoices) {
+    least = std::min(least, model::total_bytes(memory_of(config, options, micro_batch)));
+  }
+  params::Table table;
+  const model::PreTrainingModel model(config.model, table, config.data.heads());
+  const optim::RunFacts run{.bucket_bytes = config.engine.run.bucket_bytes};
+  return least + config.engine.optimizer->state_bytes(table, ranks, run);
 }
 
 }  // namespace
@@ -62,7 +81,10 @@ RecipeFacts inspect_pretraining_recipe(const Json& recipe, const std::string& pl
             {"model", model_sizes(config.model, config.data.heads())},
             {"memory_without_optimizer", inspect_memory(config, batch.micro)}};
   };
-  return {.engine = config.engine, .of_task = of_task};
+  const auto least_bytes = [config](const engine::BatchSizes& batch, int ranks) {
+    return least_memory(config, batch.micro, ranks);
+  };
+  return {.engine = config.engine, .of_task = of_task, .least_bytes = least_bytes};
 }
 
 }  // namespace onebit::tasks

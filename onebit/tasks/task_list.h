@@ -9,10 +9,15 @@
 
 namespace onebit::tasks {
 
-// The part of `onebit inspect` about a recipe.
+// What is known of a recipe before it runs.
 struct RecipeFacts {
   engine::EngineConfig engine;
-  std::function<Json(const engine::BatchSizes& batch)> of_task;  // keys that only this task has
+  // The keys of `onebit inspect` that only this task has.
+  std::function<Json(const engine::BatchSizes& batch)> of_task;
+  // Memory of a rank of `ranks` at the least: values, gradients, the optimizer's state, activations
+  // with the thriftiest memory options. Empty: the recipe does not show it, as its model's shape is
+  // that of a checkpoint.
+  std::function<int64_t(const engine::BatchSizes& batch, int ranks)> least_bytes = {};
 };
 
 struct TaskEntry {

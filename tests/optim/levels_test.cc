@@ -69,6 +69,25 @@ TEST(TwoLevels, KeepReplicasEqual) {
   }
 }
 
+// The shares of the node's other ranks included.
+TEST(TwoLevels, WriteTheComputeCopy) {
+  for (const Recipe& recipe : variants()) {
+    const TrialOptions options =
+        on_two_levels({.optimizer = recipe, .compute = DType::kBF16}, {0, 0, 1, 1});
+    on_ranks(4, options, [](Trial& trial) {
+      for (int step = 0; step < 24; ++step) {
+        trial.step();
+        const Tensor copied = to_cpu_f32(trial.table().compute_values());
+        const std::vector<float> values = trial.values();
+        for (size_t i = 0; i < values.size(); ++i) {
+          EXPECT_EQ(copied.data<float>()[i], static_cast<float>(bf16(values[i]))) << i;
+        }
+      }
+      return 0;
+    });
+  }
+}
+
 TEST(TwoLevels, ChangeNothingByOverlapping) {
   for (const Recipe& recipe : variants()) {
     TrialOptions options = on_two_levels({.optimizer = recipe}, {0, 0, 1, 1});

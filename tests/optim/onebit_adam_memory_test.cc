@@ -75,6 +75,8 @@ TEST(UpdateCounts, OfZeroOneAdamAreThoseOfItsSchedule) {
   EXPECT_EQ(counts.compressed, 6 + 4 + 2 + 1);
   EXPECT_EQ(counts.local, 2 + 3);
   EXPECT_EQ(counts.all(), 24);
+  // The last update of a run exchanges whatever the interval.
+  EXPECT_EQ(recipe->count_updates({.total_steps = 23}, 23).local, 2 + 2);
 }
 
 }  // namespace

@@ -50,6 +50,20 @@ void expect_rows(const model::DeviceBatch& placed, const data::PackedRows& batch
   EXPECT_EQ(on_host<int32_t>(placed.sequence_starts.device), batch.sequence_starts);
 }
 
+// On a CPU too, whose views show the batch's own memory: a task is tested there.
+TEST(DeviceBatchBounds, AreCheckedOnTheCpu) {
+  Context there = Context::cpu(1);
+  DeviceBatchBuffer buffer(there.device(), {.sequences = 2, .rows = 64, .tagged_rows = 64});
+  RandomSequence random(1, 3, 0);
+  data::PackedRows batch;
+  fill_rows(batch, random, 2, 64);
+  const std::vector<int32_t> rows = numbers(random, 64), tags = numbers(random, 64);
+  buffer.upload(there, batch,
+                {{&model::DeviceBatch::tagged_rows, rows}, {&model::DeviceBatch::tags, tags}});
+  const std::vector<int32_t> many = numbers(random, 4096);
+  EXPECT_DEATH(buffer.upload(there, batch, {{&model::DeviceBatch::tags, many}}), "does not hold");
+}
+
 TEST_P(DeviceBatchTest, OfPretraining) {
   Context there = context();
   DeviceBatchBuffer buffer(there.device(), kBounds);
