@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/base/json_builder.h"
 #include "onebit/base/json_flaws.h"
 
 namespace onebit {
@@ -64,7 +65,9 @@ Json parse_json(std::string_view text, const std::string& source) {
   }
   Json result;
   try {
-    result = Json::parse(text, nullptr, true, true);
+    JsonBuilder builder;
+    Json::sax_parse(text, &builder, Json::input_format_t::json, true, true);
+    result = builder.take();
   } catch (const Json::parse_error& error) {
     const auto [line, column] = place_of(text, error.byte == 0 ? 0 : error.byte - 1);
     fail("{}:{}:{}: not valid JSON: {}", source, line, column, reason_of(error.what()));

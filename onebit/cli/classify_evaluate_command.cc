@@ -100,7 +100,8 @@ void add_classify_evaluate(CLI::App& classify, Action& chosen) {
   add_classify_model_options(*command, given->model);
   command
       ->add_option("--data,-d", given->data,
-                   "Labelled texts: TSV, CSV or JSON lines (plain, .gz or .xz); with --glue the "
+                   "Labelled texts: TSV, CSV or JSON lines (plain or packed: .gz, .xz, .zst, .bz2, "
+                   ".lz4); with --glue the "
                    "folder of the task's files")
       ->required();
   add_glue_option(*command, given->glue, "A task of GLUE: its development sets in --data");

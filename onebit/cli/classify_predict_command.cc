@@ -99,9 +99,9 @@ void add_classify_predict(CLI::App& classify, Action& chosen) {
   CLI::App* command = classify.add_subcommand(
       "predict", "Label the texts of a file of any size, in its order, with probabilities");
   add_classify_model_options(*command, given->model);
-  auto* input = command->add_option(
-      "--input,-i", given->input,
-      "Texts: TSV, CSV or JSON lines (plain, .gz or .xz); - for standard input, with --format");
+  auto* input = command->add_option("--input,-i", given->input,
+                                    "Texts: TSV, CSV or JSON lines (plain or packed: .gz, .xz, "
+                                    ".zst, .bz2, .lz4); - for standard input, with --format");
   command
       ->add_option("--output,-o", given->output,
                    "predictions.tsv or .jsonl to write; with --glue a folder")

@@ -86,8 +86,9 @@ void add_classify_train(CLI::App& classify, Action& chosen) {
                    "folder of any other checkpoint)")
       ->type_name(kInput)
       ->required();
-  auto* train = command->add_option("--train", given->train,
-                                    "Labelled texts: TSV, CSV or JSON lines (plain, .gz or .xz)");
+  auto* train = command->add_option(
+      "--train", given->train,
+      "Labelled texts: TSV, CSV or JSON lines (plain or packed: .gz, .xz, .zst, .bz2, .lz4)");
   auto* dev = command->add_option(
       "--dev", given->dev,
       "The same, to evaluate on at the end of each epoch and every run.evaluate_every steps");

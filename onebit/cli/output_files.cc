@@ -13,19 +13,13 @@ namespace {
 
 // Whether a name is one of the folders' own files, not a prediction that was written there.
 bool is_of_model_or_run(const Path& path) {
-  static constexpr std::string_view kNames[] = {"config.json",
-                                                "vocab.txt",
-                                                "tokenizer.json",
-                                                "tokenizer_config.json",
-                                                "recipe.json",
-                                                "special_tokens_map.json",
-                                                "latest",
-                                                "recipe.resolved.json",
-                                                "metrics.jsonl",
-                                                "evaluation.json",
-                                                "state.json",
-                                                "README.md",
-                                                "lock"};
+  static constexpr std::string_view kNames[] = {"config.json",    "vocab.txt",
+                                                "tokenizer.json", "tokenizer_config.json",
+                                                "recipe.json",    "special_tokens_map.json",
+                                                "latest",         "recipe.resolved.json",
+                                                "metrics.jsonl",  "evaluation.json",
+                                                "scores.json",    "state.json",
+                                                "README.md",      "lock"};
   const std::string name = path.filename().string();
   return name.ends_with(".safetensors") || name.ends_with(".bin") ||
          std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);

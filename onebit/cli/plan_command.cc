@@ -34,13 +34,13 @@ struct Arguments {
 plan::PaperCluster cluster_of(const Arguments& given) {
   const auto bandwidth = plan::parse_bandwidth(given.bandwidth);
   if (!bandwidth) {
-    throw UsageError(
-        fmt::format("--bandwidth: \"{}\" is none: give {}", given.bandwidth, plan::kBandwidthForm));
+    throw UsageError(fmt::format("--bandwidth: \"{}\" is not a bandwidth: give {}", given.bandwidth,
+                                 plan::kBandwidthForm));
   }
   const auto latency = plan::parse_latency(given.latency);
   if (!latency) {
-    throw UsageError(
-        fmt::format("--latency: \"{}\" is none: give {}", given.latency, plan::kLatencyForm));
+    throw UsageError(fmt::format("--latency: \"{}\" is not a latency: give {}", given.latency,
+                                 plan::kLatencyForm));
   }
   if (int64_t{given.hosts} * given.ranks_a_host > kMostHosts) {
     throw UsageError(fmt::format("--hosts {} with --ranks-per-host {}: a plan has at most {} ranks",
@@ -97,7 +97,7 @@ void add_plan(CLI::App& program, Action& chosen) {
       "Say what a pre-training recipe takes on a cluster on paper: memory, a step by its parts, "
       "time "
       "and energy to the end, for every way to exchange gradients and 1 to 1,024 ranks");
-  command->add_option("--recipe", given->recipe, "Recipe (JSON)")->required();
+  command->add_option("--recipe,-r", given->recipe, "Recipe (JSON)")->required();
   command
       ->add_option("--set", given->overrides, "Change the recipe: section.key=value (repeatable)")
       ->allow_extra_args(false);

@@ -77,7 +77,10 @@ void add_squad_evaluate(CLI::App& squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   CLI::App* command = squad.add_subcommand(
       "evaluate", "Score predictions: EM and F1, equal to the official scripts in every digit");
-  command->add_option("data", given->data, "SQuAD file (JSON, plain, .gz or .xz)")->required();
+  command
+      ->add_option("data", given->data,
+                   "SQuAD file (JSON, plain or packed: .gz, .xz, .zst, .bz2, .lz4)")
+      ->required();
   command->add_option("predictions", given->predictions, "predictions.json: {\"id\": \"answer\"}")
       ->required();
   auto* null_odds = command->add_option(

@@ -104,7 +104,9 @@ void add_squad_predict(CLI::App& squad, Action& chosen) {
       squad.add_subcommand("predict", "Answer the questions of a file; under mpirun, on all ranks");
   command->add_option("--model,-m", given->model, "Fine-tuned model: a run or a model folder")
       ->required();
-  command->add_option("--input,-i", given->input, "SQuAD file (JSON, plain, .gz or .xz)")
+  command
+      ->add_option("--input,-i", given->input,
+                   "SQuAD file (JSON, plain or packed: .gz, .xz, .zst, .bz2, .lz4)")
       ->required();
   command->add_option("--output,-o", given->output, "predictions.json to write")->required();
   command->add_option("--n-best-output", given->n_best,

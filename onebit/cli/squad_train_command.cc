@@ -44,7 +44,9 @@ void add_squad_train(CLI::App& squad, Action& chosen) {
                    "folder of any other checkpoint)")
       ->type_name(kInput)
       ->required();
-  command->add_option("--train", given->train, "SQuAD file (JSON, plain, .gz or .xz)")
+  command
+      ->add_option("--train", given->train,
+                   "SQuAD file (JSON, plain or packed: .gz, .xz, .zst, .bz2, .lz4)")
       ->type_name(kInput)
       ->required();
   command->add_option("--dev", given->dev, "SQuAD file to evaluate on at the end of each epoch")

@@ -21,8 +21,10 @@ std::optional<tag::Scheme> scheme_named(const std::string& name) {
   return std::nullopt;
 }
 
-void replace(std::string& value, const std::string& given) {
+// Returns whether the value is still the one from before.
+bool keep(std::string& value, const std::string& given) {
   if (!given.empty()) value = given;
+  return given.empty();
 }
 
 }  // namespace
@@ -64,11 +66,14 @@ void add_tag_file_options(CLI::App& command, TagFileOptions& options, bool with_
 }
 
 void TagFileOptions::apply(tag::FileLayout& layout) const {
-  replace(layout.tokens, tokens);
-  replace(layout.tags, tags);
-  replace(layout.text, text);
-  replace(layout.entities, entities);
-  if (const auto chosen = format_named(format)) layout.format = chosen;
+  layout.remembered.tokens = keep(layout.tokens, tokens) && layout.remembered.tokens;
+  layout.remembered.tags = keep(layout.tags, tags) && layout.remembered.tags;
+  keep(layout.text, text);
+  keep(layout.entities, entities);
+  if (const auto chosen = format_named(format)) {
+    layout.format = chosen;
+    layout.remembered.format = false;
+  }
   if (const auto chosen = scheme_named(scheme)) layout.scheme = chosen;
 }
 
@@ -96,6 +101,8 @@ void add_tag_model_options(CLI::App& command, TagModelOptions& options) {
 void TagModelOptions::settle(const TagFileOptions& files) {
   if (const auto run = tasks::tag_config_of_run(model)) {
     layout = run->layout;
+    layout.remembered = {
+        .format = true, .tokens = !layout.tokens.empty(), .tags = !layout.tags.empty()};
     prediction.max_sequence_length = run->max_sequence_length;
     if (!stride) stride = run->stride;
   }
@@ -111,7 +118,16 @@ tag::Scheme TagModelOptions::scheme(const std::vector<std::string>& labels) cons
   return *layout.scheme;
 }
 
-void warn_of_cut_words(const tasks::TagPredictor& predictor, const std::string& source) {
+void report_reading(const tasks::TagPredictor& predictor, const std::string& source,
+                    int64_t widened) {
+  if (widened > 0) {
+    log_info("{}: {} entities begin or end inside a word and were given all of it", source,
+             widened);
+  }
+  if (predictor.split() > 0) {
+    log_info("{}: {} sentences have more tokens than a sequence and are several", source,
+             predictor.split());
+  }
   if (predictor.cut_words() == 0) return;
   log_warning("{}: {} words have more pieces than a sequence, and the last were left out", source,
               predictor.cut_words());

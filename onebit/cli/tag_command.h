@@ -45,7 +45,8 @@ struct TagModelOptions {
 // --model, --max-sequence-length, --stride, --batch.
 void add_tag_model_options(CLI::App& command, TagModelOptions& options);
 
-// Warns of words whose last pieces were left out.
-void warn_of_cut_words(const tasks::TagPredictor& predictor, const std::string& source);
+// Says what reading and cutting into sequences did to the sentences of `source`.
+void report_reading(const tasks::TagPredictor& predictor, const std::string& source,
+                    int64_t widened);
 
 }  // namespace onebit::cli

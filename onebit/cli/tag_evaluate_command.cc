@@ -19,6 +19,17 @@ struct Arguments {
   DeviceOptions device;
 };
 
+// Labels alone do not always tell IOB1 from IOB2: the file does.
+tag::Scheme scheme_of(const TagModelOptions& model, const tasks::TagPredictor& predictor,
+                      const tag::Sentences& sentences) {
+  using tag::Scheme;
+  const Scheme scheme = model.scheme(predictor.labels());
+  const auto is_iob = [](Scheme one) { return one == Scheme::kIob1 || one == Scheme::kIob2; };
+  if (model.layout.scheme || !is_iob(scheme)) return scheme;
+  const Scheme found = tag::find_scheme(sentences);
+  return is_iob(found) ? found : scheme;
+}
+
 int run(Arguments& given) {
   given.model.settle(given.files);
   if (!given.output.empty()) {
@@ -26,14 +37,14 @@ int run(Arguments& given) {
   }
   Context context = make_context(given.device, 0, 1);
   tasks::TagPredictor predictor(context, given.model.model, given.model.prediction);
-  const tag::Scheme scheme = given.model.scheme(predictor.labels());
   const tag::Sentences sentences = tag::read_sentences(given.data, given.model.layout);
+  const tag::Scheme scheme = scheme_of(given.model, predictor, sentences);
   const std::vector<int32_t> targets = tag::TagSet(predictor.labels())
                                            .targets_of(sentences,
                                                        "tags of entities in another scheme are "
                                                        "rewritten by --scheme");
   const std::vector<float> outputs = predictor.outputs(sentences.all);
-  warn_of_cut_words(predictor, sentences.source);
+  report_reading(predictor, sentences.source, sentences.widened);
   const tag::Scores scores = tag::score({.sentences = sentences,
                                          .targets = targets,
                                          .labels = predictor.labels(),
@@ -56,7 +67,8 @@ void add_tag_evaluate(CLI::App& tag, Action& chosen) {
   add_tag_model_options(*command, given->model);
   command
       ->add_option("--data,-d", given->data,
-                   "Tagged sentences: CoNLL, CoNLL-U or JSON lines (plain, .gz or .xz)")
+                   "Tagged sentences: CoNLL, CoNLL-U or JSON lines (plain or packed: .gz, .xz, "
+                   ".zst, .bz2, .lz4)")
       ->required();
   command->add_option("--output,-o", given->output, "Also write the figures as JSON");
   command->add_flag("--json", given->json, "Print one line of JSON instead of tables");

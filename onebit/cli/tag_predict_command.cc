@@ -33,7 +33,7 @@ int run(Arguments& given) {
                                 file.add(sentence, outputs);
                               });
   file.finish();
-  warn_of_cut_words(predictor, reader->name());
+  report_reading(predictor, reader->name(), reader->widened());
   fmt::print("{}: {} sentences, {} words\n", given.output, file.sentences(), file.words());
   return kSuccess;
 }
@@ -47,10 +47,10 @@ void add_tag_predict(CLI::App& tag, Action& chosen) {
       "Tag the words of a file of any size, in its order, with probabilities and places");
   add_tag_model_options(*command, given->model);
   command
-      ->add_option(
-          "--input,-i", given->input,
-          "Sentences: CoNLL, CoNLL-U or JSON lines (plain, .gz or .xz), tags are not read; "
-          "- for standard input, with --format")
+      ->add_option("--input,-i", given->input,
+                   "Sentences: CoNLL, CoNLL-U or JSON lines (plain or packed: .gz, .xz, .zst, "
+                   ".bz2, .lz4), tags are not read; "
+                   "- for standard input, with --format")
       ->required();
   command->add_option("--output,-o", given->output, "predictions.conll or .jsonl to write")
       ->required();

@@ -65,7 +65,8 @@ void add_tag_train(CLI::App& tag, Action& chosen) {
       ->required();
   command
       ->add_option("--train", given->train,
-                   "Tagged sentences: CoNLL, CoNLL-U or JSON lines (plain, .gz or .xz)")
+                   "Tagged sentences: CoNLL, CoNLL-U or JSON lines (plain or packed: .gz, .xz, "
+                   ".zst, .bz2, .lz4)")
       ->type_name(kInput)
       ->required();
   command

@@ -117,18 +117,29 @@ void ConllReader::split() {
 
 // The first line gives the names if one that is asked for is there and nowhere else.
 bool ConllReader::is_header() {
-  if (!names_.empty() || (!is_name(options_.tokens) && !is_name(options_.tags))) return false;
+  if (!names_.empty()) return false;
   const auto names_column = [&](const std::string& column) {
     return is_name(column) && std::find(fields_.begin(), fields_.end(), column) != fields_.end();
   };
-  names_.assign(fields_.begin(), fields_.end());
-  for (const std::string& column : {options_.tokens, options_.tags}) {
-    require(!is_name(column) || names_column(column),
+  const bool needs_tokens = is_name(options_.tokens) && !options_.remembered.tokens;
+  const bool needs_tags = options_.with_tags && is_name(options_.tags) && !options_.remembered.tags;
+  const auto check = [&](const std::string& column) {
+    require(names_column(column),
             "{}: there is no column \"{}\" in the first line, which would name the columns: it has "
             "{}; {}",
             lines_.place(), column, fmt::join(fields_, ", "), options_.fix);
-  }
+  };
+  if (needs_tokens) check(options_.tokens);
+  if (needs_tags) check(options_.tags);
+  if (!names_column(options_.tokens) && !names_column(options_.tags)) return false;
+  names_.assign(fields_.begin(), fields_.end());
   return true;
+}
+
+bool ConllReader::has_column(const std::string& column) const {
+  if (is_name(column)) return std::find(names_.begin(), names_.end(), column) != names_.end();
+  const auto number = number_in(column);
+  return names_.empty() && number && *number >= 1 && *number <= columns_;
 }
 
 size_t ConllReader::column_of(const std::string& column, const char* role) const {
@@ -141,6 +152,9 @@ size_t ConllReader::column_of(const std::string& column, const char* role) const
   const auto found = std::find(names_.begin(), names_.end(), column);
   require(found != names_.end(), "{}: there is no column \"{}\" for the {}: {}; {}", lines_.place(),
           column, role, named_columns(names_), options_.fix);
+  require(std::find(found + 1, names_.end(), column) == names_.end(),
+          "{}: two columns are called \"{}\"; give the number of the one for the {}",
+          lines_.place(), column, role);
   return static_cast<size_t>(found - names_.begin());
 }
 
@@ -153,6 +167,8 @@ void ConllReader::learn_columns() {
   require(names_.empty() || names_.size() == columns_, "{}: has {} columns, and {} are named: {}{}",
           lines_.place(), columns_, names_.size(), fmt::join(names_, ", "),
           has_tabs_ ? "" : "; columns that are named stand between tabs, as in CoNLL-U");
+  if (options_.remembered.tokens && !has_column(options_.tokens)) options_.tokens.clear();
+  if (options_.remembered.tags && !has_column(options_.tags)) options_.tags.clear();
   const std::string tokens = !options_.tokens.empty() ? options_.tokens
                              : has_name("FORM")       ? "FORM"
                                                       : "1";

@@ -3,13 +3,11 @@
 //
 // - Columns are separated by tabs if the first word's line has one, else by spaces.
 // - Without names the words are in the first column and the tags in the last. A name is looked for
-// in
-//   "# global.columns = ..." (CoNLL-U Plus), among the columns of CoNLL-U, or in the file's first
-//   line, which is a header then. Of named columns FORM has the words, and UPOS the tags if there.
+//   in "# global.columns = ..." (CoNLL-U Plus), among the columns of CoNLL-U, or in the first line,
+//   which is a header then. Of named columns FORM has the words, and UPOS the tags if there.
 // - Lines of -DOCSTART- end a sentence and are none. Where columns have those names, lines that
-// begin
-//   with # before a sentence are comments, and words of several tokens and empty nodes, whose ID is
-//   "3-4" or "3.1", are left out.
+//   begin with # before a sentence are comments, and words of several tokens and empty nodes, whose
+//   ID is "3-4" or "3.1", are left out.
 #pragma once
 
 #include <string>
@@ -27,6 +25,7 @@ class ConllReader : public SentenceReader {
     std::string tokens, tags;  // a column by name or by number from 1
     bool is_conllu = false;
     bool with_tags = true;
+    RememberedLayout remembered;
     std::string fix;  // ends errors about columns
   };
 
@@ -45,6 +44,8 @@ class ConllReader : public SentenceReader {
   void learn_columns();
   size_t column_of(const std::string& column, const char* role) const;
   bool is_header();
+  // Whether a column that is only remembered is one of this file's.
+  bool has_column(const std::string& column) const;
   bool is_no_word() const;
   void check_count() const;
 

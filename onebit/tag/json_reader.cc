@@ -61,6 +61,8 @@ bool JsonReader::next(Sentence& sentence) {
 
 void JsonReader::choose_form(const Json& object) {
   has_form_ = true;
+  if (options_.remembered.tokens && !object.contains(options_.tokens)) options_.tokens.clear();
+  if (options_.remembered.tags && !object.contains(options_.tags)) options_.tags.clear();
   if (options_.tokens.empty()) options_.tokens = first_there(object, {"tokens", "words"});
   has_words_ = !options_.tokens.empty();
   require(has_words_ || object.contains(options_.text),
@@ -118,7 +120,9 @@ JsonReader::Span JsonReader::span_of(const Json& one, const std::vector<uint32_t
           lines_.place(), one.dump());
   const auto characters = static_cast<int64_t>(places.size()) - 1;
   const auto from = start.get<int64_t>(), to = end.get<int64_t>();
-  require(from >= 0 && from < to && to <= characters,
+  require(from < to, "{}: the entity {} is empty: its end must be above its start", lines_.place(),
+          one.dump());
+  require(from >= 0 && to <= characters,
           "{}: the entity {} is not inside the text, which has {} characters (code points; the end "
           "is exclusive)",
           lines_.place(), one.dump(), characters);

@@ -26,6 +26,7 @@ class JsonReader : public SentenceReader {
     std::string text = "text", entities = "entities";
     Scheme scheme = Scheme::kIob2;  // of the tags that entities give; kPlain: IOB2
     bool with_tags = true;
+    RememberedLayout remembered;
     std::string fix;  // ends errors about keys
   };
 

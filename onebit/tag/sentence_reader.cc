@@ -1,6 +1,7 @@
 #include "onebit/tag/sentence_reader.h"
 
 #include "onebit/base/error.h"
+#include "onebit/corpus/byte_stream.h"
 #include "onebit/tag/conll_reader.h"
 #include "onebit/tag/entities.h"
 #include "onebit/tag/json_reader.h"
@@ -8,9 +9,18 @@
 namespace onebit::tag {
 namespace {
 
+bool has_no_entity(const Sentences& sentences) {
+  for (const Sentence& sentence : sentences.all) {
+    for (const std::string& tag : sentence.tags) {
+      if (tag != "O") return false;
+    }
+  }
+  return true;
+}
+
 // Tags of entities only: others have no scheme to be written in.
 void rewrite(Sentences& sentences, Scheme scheme) {
-  if (scheme == Scheme::kPlain) return;
+  if (scheme == Scheme::kPlain || has_no_entity(sentences)) return;
   require(
       find_scheme(sentences) != Scheme::kPlain,
       "{}: its tags are not those of entities (O, B-, I-, E-, S- with a type), and the scheme is "
@@ -33,25 +43,28 @@ std::string key_of(const std::string& column) {
 
 }  // namespace
 
-FileFormat format_of(const Path& path) {
-  std::string name = path.filename().string();
-  for (const char* packed : {".gz", ".xz"}) {
-    if (name.ends_with(packed)) name.resize(name.size() - 3);
-  }
+std::optional<FileFormat> format_of(const Path& path) {
+  Path plain = path;
+  if (corpus::packing_of_ending(path) != corpus::Packing::kNone) plain.replace_extension();
+  const std::string name = plain.filename().string();
   for (const char* ending : {".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2"}) {
     if (name.ends_with(ending)) return FileFormat::kConll;
   }
   if (name.ends_with(".conllu")) return FileFormat::kConllu;
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return FileFormat::kJsonLines;
-  fail(
-      "{}: its ending names no format: call it .conll, .conllu or .jsonl (.gz or .xz behind), or "
-      "give the format (--format, data.format)",
-      path.string());
+  return std::nullopt;
 }
 
 std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayout& layout,
                                                bool with_tags) {
-  const FileFormat format = layout.format ? *layout.format : format_of(path);
+  std::optional<FileFormat> format = layout.format;
+  if (!format || layout.remembered.format) {
+    if (const auto shown = format_of(path)) format = shown;
+  }
+  require(format.has_value(),
+          "{}: its ending names no format: call it .conll, .conllu or .jsonl (.gz, .xz, .zst, .bz2 "
+          "or .lz4 behind), or give the format (--format, data.format)",
+          path.string());
   if (format == FileFormat::kJsonLines) {
     return std::make_unique<JsonReader>(
         path, JsonReader::Options{.tokens = key_of(layout.tokens),
@@ -60,6 +73,7 @@ std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayou
                                   .entities = layout.entities,
                                   .scheme = layout.scheme.value_or(Scheme::kIob2),
                                   .with_tags = with_tags,
+                                  .remembered = layout.remembered,
                                   .fix = layout.column_fix});
   }
   return std::make_unique<ConllReader>(
@@ -67,6 +81,7 @@ std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayou
                                  .tags = layout.tags,
                                  .is_conllu = format == FileFormat::kConllu,
                                  .with_tags = with_tags,
+                                 .remembered = layout.remembered,
                                  .fix = layout.column_fix});
 }
 

@@ -17,9 +17,15 @@ enum class FileFormat {
   kJsonLines,  // an object a line: words and tags, or a text and the entities in it
 };
 
-// By the ending, also with .gz or .xz behind: .conll, .txt, .tsv, .bio, .iob, .iob2; .conllu;
-// .jsonl, .ndjson. Error: another one.
-FileFormat format_of(const Path& path);
+// By the ending, also with that of a compressed file behind: .conll, .txt, .tsv, .bio, .iob, .iob2;
+// .conllu; .jsonl, .ndjson. Empty: another one.
+std::optional<FileFormat> format_of(const Path& path);
+
+// What was not asked for but is remembered from the file that a model was trained on: it counts
+// where a file does not show it otherwise.
+struct RememberedLayout {
+  bool format = false, tokens = false, tags = false;
+};
 
 struct FileLayout {
   std::optional<FileFormat> format;  // absent: by the file's ending
@@ -30,6 +36,7 @@ struct FileLayout {
   // Tags are rewritten in this scheme. Absent: they stay as they are, and entities given by their
   // places are written in IOB2.
   std::optional<Scheme> scheme;
+  RememberedLayout remembered;
   std::string column_fix = "give the columns with --tokens and --tags";  // for errors
 };
 

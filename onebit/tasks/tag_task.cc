@@ -139,6 +139,12 @@ void TagTask::choose_metric() {
 void TagTask::open_dev_data(const Path& dev, int threads) {
   dev_ = std::make_unique<TagDev>(dev, config_, description_, threads);
   const tag::Sentences& sentences = dev_->sentences();
+  const tag::Scheme found = tag::find_scheme(sentences);
+  const bool one_is_plain = found == tag::Scheme::kPlain || scheme_ == tag::Scheme::kPlain;
+  require(one_is_plain || found == scheme_,
+          "{}: its tags are written in {}, those of the training file in {}: set tag.scheme "
+          "(--scheme {}), which rewrites both",
+          sentences.source, tag::name_of(found), tag::name_of(scheme_), tag::name_of(scheme_));
   data_rows_.push_back({"judged on", fmt::format("{}: {}", sentences.source, counted(sentences))});
   report(sentences, dev_->encoded());
 }

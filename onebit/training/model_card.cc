@@ -14,7 +14,8 @@ constexpr Use kUses[] = {
     {"BertForPreTraining", "fill-mask", "AutoModelForMaskedLM"},
     {"BertForMaskedLM", "fill-mask", "AutoModelForMaskedLM"},
     {"BertForQuestionAnswering", "question-answering", "AutoModelForQuestionAnswering"},
-    {"BertForSequenceClassification", "text-classification", "AutoModelForSequenceClassification"}};
+    {"BertForSequenceClassification", "text-classification", "AutoModelForSequenceClassification"},
+    {"BertForTokenClassification", "token-classification", "AutoModelForTokenClassification"}};
 
 const Use* use_of(const std::string& architecture) {
   for (const Use& use : kUses) {

@@ -88,9 +88,9 @@ TEST_F(PlanCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
   const std::string start = "plan --recipe " + at("tiny.json") + " ";
   const std::pair<const char*, const char*> cases[] = {
       {"", "--bandwidth is required"},
-      {"--bandwidth 10parsecs", "--bandwidth: \"10parsecs\" is none"},
+      {"--bandwidth 10parsecs", "--bandwidth: \"10parsecs\" is not a bandwidth"},
       {"--bandwidth 0Gb/s", "as in 10Gb/s"},
-      {"--bandwidth 1Gb/s --latency 5", "--latency: \"5\" is none"},
+      {"--bandwidth 1Gb/s --latency 5", "--latency: \"5\" is not a latency"},
       {"--bandwidth 1Gb/s --hosts 0", "--hosts"},
       {"--bandwidth 1Gb/s --hosts -3", "--hosts"},
       {"--bandwidth 1Gb/s --hosts 1.5", "--hosts"},

@@ -94,7 +94,7 @@ TEST(JsonReader, WhatIsWrongIsNamed) {
   };
   EXPECT_THAT(spans("[[0, 12, \"X\"]]"),
               HasSubstr("is not inside the text, which has 11 characters"));
-  EXPECT_THAT(spans("[[3, 3, \"X\"]]"), HasSubstr("is not inside the text"));
+  EXPECT_THAT(spans("[[3, 3, \"X\"]]"), HasSubstr("is empty"));
   EXPECT_THAT(spans("[[-1, 3, \"X\"]]"), HasSubstr("is not inside the text"));
   EXPECT_THAT(spans("[[3, 4, \"X\"]]"), HasSubstr("holds no word"));
   EXPECT_THAT(spans("[{\"start\": 0, \"end\": 3}]"), HasSubstr("\"label\""));

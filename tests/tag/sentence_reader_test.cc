@@ -17,7 +17,11 @@ TEST(SentenceReader, FormatsByTheirEndings) {
   EXPECT_EQ(format_of("train.conll.gz"), FileFormat::kConll);
   EXPECT_EQ(format_of("en-ud-dev.conllu"), FileFormat::kConllu);
   EXPECT_EQ(format_of("x.jsonl.xz"), FileFormat::kJsonLines);
-  EXPECT_THAT(message_of([] { format_of("eng.testa"); }), HasSubstr("give the format"));
+  EXPECT_EQ(format_of("x.jsonl.zst"), FileFormat::kJsonLines);
+  EXPECT_EQ(format_of("eng.testa"), std::nullopt);
+  const TextFiles files;
+  const Path path = files.write("eng.testa", "a O\n");
+  EXPECT_THAT(message_of([&] { read_sentences(path, {}); }), HasSubstr("give the format"));
 }
 
 TEST(SentenceReader, EveryFormatIsRead) {
@@ -38,6 +42,39 @@ TEST(SentenceReader, EveryFormatIsRead) {
   EXPECT_EQ(named.words(), 2);
   // The number of a column says nothing about keys.
   EXPECT_EQ(read_sentences(files.path("b.jsonl"), {.tokens = "1", .tags = "2"}).words(), 2);
+}
+
+// A model trained on columns of these names reads files that show something else by what they show.
+TEST(SentenceReader, WhatIsRememberedGivesWayToTheFile) {
+  const TextFiles files;
+  const FileLayout layout{.format = FileFormat::kConll,
+                          .tokens = "word",
+                          .tags = "ner",
+                          .remembered = {.format = true, .tokens = true, .tags = true}};
+  const auto words_of = [&](const Path& path) {
+    const auto reader = open_sentences(path, layout, false);
+    Sentence sentence;
+    reader->next(sentence);
+    return std::pair(sentence.words.size(), std::string(sentence.word(0)));
+  };
+  const std::pair expected(size_t{2}, std::string("Anna"));
+  EXPECT_EQ(words_of(files.write("a.tsv", "pos\tword\nN\tAnna\nV\tflew\n")), expected);
+  EXPECT_EQ(words_of(files.write("b.dat", "word\tner\nAnna\tO\nflew\tO\n")), expected);
+  EXPECT_EQ(words_of(files.write("c.txt", "Anna x\nflew y\n")), expected);
+  EXPECT_EQ(words_of(files.write("d.jsonl", R"({"text": "Anna flew"})")), expected);
+  EXPECT_EQ(words_of(files.write("e.jsonl", R"({"tokens": ["Anna", "flew"]})")), expected);
+  const Path plus = files.write("f.conll", "# global.columns = ID FORM TAG\n1\tAnna\tB\n2\tx\tO\n");
+  FileLayout numbered = layout;
+  numbered.tokens = numbered.tags = "2";
+  const Sentences read = read_sentences(plus, numbered);
+  EXPECT_EQ(read.all[0].word(0), "Anna");
+  EXPECT_THAT(read.all[0].tags, ElementsAre("B", "O"));
+}
+
+TEST(SentenceReader, NoEntityFitsEveryScheme) {
+  const TextFiles files;
+  const Path path = files.write("a.conll", "a O\nb O\n");
+  EXPECT_THAT(read_sentences(path, {.scheme = Scheme::kIob2}).all[0].tags, ElementsAre("O", "O"));
 }
 
 TEST(SentenceReader, TagsAreRewrittenInAScheme) {
