@@ -1,5 +1,4 @@
-// Saving and restoring a run (docs/checkpoint-format.md). A checkpoint is the folder <run>/<tag>/
-// with
+// Saving and restoring a run (docs/checkpoint-format.md). A checkpoint is a folder <run>/<tag>/:
 //   model/                            a Hugging Face folder, written by the caller
 //   state.json                        counters, scalars of the state, the caller's client state
 //   optimizer-RRRRR-of-WWWWW.safetensors   moments (a part a rank) and residuals of rank R

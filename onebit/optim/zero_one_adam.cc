@@ -248,6 +248,7 @@ void ZeroOneAdam::save(params::StateWriter& writer) const {
 }
 
 void ZeroOneAdam::load(Context& context, params::Table& table, const params::StateReader& reader) {
+  check_state_name(reader, state_name());
   const Json state = reader.scalar("zero_one");
   exchange().set_owed_updates(state.at("last_exchanged").get<int64_t>());
   OneBitAdam::load(context, table, reader);
