@@ -128,12 +128,13 @@ def evaluate(options, folder):
 def read(options, folder):
     with open(folder / "run" / "metrics.jsonl", encoding="utf-8") as text:
         lines = [json.loads(line) for line in text]
-    steps = [line for line in lines if "phase" in line]
+    steps = [line for line in lines if line["kind"] == "step"]
     compressed = [line for line in steps if line["phase"] == "compressed"]
     held_out = {line["step"]: line["held_out"]["mlm_loss"] for line in lines if "held_out" in line}
     mean, left = None, None
     for line in steps:
-        mean = line["mlm_loss"] if mean is None else 0.98 * mean + 0.02 * line["mlm_loss"]
+        loss = line["metrics"]["mlm_loss"]
+        mean = loss if mean is None else 0.98 * mean + 0.02 * loss
         if left is None and mean < options.left:
             left = line["step"]
     return {

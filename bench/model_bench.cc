@@ -260,7 +260,7 @@ class TrainingStep {
     size_t ranges = 0;
     const size_t last = static_cast<size_t>(2 * model_.config().layers + 1);
     const model::TrainingPass pass{
-        .dropout_seed = 1, .loss_scale = 1, .gradients_ready = [&](params::Range) {
+        .dropout_seed = 1, .loss_scale = 1, .gradients_ready = [&](Range) {
           const size_t range = ranges++;
           const size_t part = range == 0 ? 0 : range < last ? 1 : 2;
           parts[part] += watch.restart();

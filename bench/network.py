@@ -105,7 +105,8 @@ def run_onebit(options, store, mode, lab, rate):
         lines = [json.loads(line) for line in open(folder / "run/metrics.jsonl", encoding="utf-8")]
     wanted = "compressed" if mode in ONEBIT_MODES else "dense"
     # The first one of a phase makes what the others use.
-    steps = [line for line in lines if line.get("phase") == wanted][-options.steps:]
+    steps = [line for line in lines if line["kind"] == "step" and line["phase"] == wanted]
+    steps = steps[-options.steps:]
     middle = statistics.median_low(line["seconds"]["step"] for line in steps)
     step = next(line for line in steps if line["seconds"]["step"] == middle)
     parts = step["seconds"]

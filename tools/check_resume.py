@@ -20,8 +20,8 @@ import subprocess
 import sys
 import time
 
-COMPARED = ["samples", "loss", "mlm_loss", "nsp_loss", "mlm_accuracy", "nsp_accuracy",
-            "learning_rate", "gradient_norm", "clip_coefficient", "skipped_steps", "phase"]
+COMPARED = ["samples", "loss", "metrics", "learning_rate", "gradient_norm",
+            "clip_coefficient", "skipped_steps", "phase"]
 
 
 def command(args, output, resume):
@@ -52,7 +52,7 @@ def read_metrics(folder):
     steps = {}
     for line in (folder / "metrics.jsonl").read_text().splitlines():
         record = json.loads(line)
-        if "loss" in record:
+        if record["kind"] == "step":
             if record["step"] in steps:
                 sys.exit(f"{folder}: step {record['step']} is in metrics.jsonl twice")
             steps[record["step"]] = {key: record[key] for key in COMPARED}

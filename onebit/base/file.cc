@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "onebit/base/error.h"
+#include "onebit/base/partial_file.h"
 
 namespace onebit {
 namespace {
@@ -170,22 +171,9 @@ void write_file_atomically(const Path& given, std::string_view content) {
           "\"{}\": is not the name of a file to write{}", given.string(),
           files::is_directory(status) ? ": it is a folder" : "");
   if (is_written_into(given, status)) return write_into(given, content);
-  Path path = given;
-  if (files::is_symlink(given, ignored)) {
-    path = files::exists(status) ? files::canonical(given)
-                                 : given.parent_path() / files::read_symlink(given);
-  }
-  Path temporary = path;
-  temporary += ".partial";
-  FileWriter writer(temporary);
-  writer.write(content);
-  writer.finish();
-  try {
-    rename_durably(temporary, path);
-  } catch (const Error&) {
-    ::unlink(temporary.c_str());  // nothing to remove if the rename itself was done
-    throw;
-  }
+  PartialFile file(given);
+  file.write(content);
+  file.finish();
 }
 
 void sync_folder(const Path& folder) {

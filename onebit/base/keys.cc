@@ -104,7 +104,8 @@ KeyRow& Keys::add(const char* name, KeyForm form, const About& about) {
   return row_->rows.emplace_back(KeyRow{.name = name,
                                         .meaning = about.meaning,
                                         .form = std::move(form),
-                                        .otherwise = about.otherwise});
+                                        .otherwise = about.otherwise,
+                                        .has_influence = about.has_influence});
 }
 
 const Json* Keys::take(KeyRow& row) {

@@ -31,8 +31,15 @@ struct KeyRow;
 // One line on a key, and what an absent one means where that is computed.
 struct About {
   About(const char* means, const char* if_absent = "") : meaning(means), otherwise(if_absent) {}
+  // Of a key that changes no value that the run computes: it may differ when the run is resumed.
+  About without_influence() const {
+    About about = *this;
+    about.has_influence = false;
+    return about;
+  }
   const char* meaning;
   const char* otherwise;
+  bool has_influence = true;
 };
 
 // The values of the key "type" of a section, each with keys of its own under "params".

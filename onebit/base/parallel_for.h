@@ -12,7 +12,8 @@ namespace onebit {
 void parallel_for(int threads, int64_t count, int64_t grain,
                   const std::function<void(int64_t begin, int64_t end)>& body);
 
-// Processors this process may run on (its affinity mask), at least 1.
+// Processors this process may run on (its affinity mask), at least 1. How many of them a rank
+// takes is decided where its context is made (cli/device_option.h).
 int available_threads();
 
 // Sets how many threads library calls (oneDNN) made from the calling thread use.

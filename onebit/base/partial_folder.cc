@@ -5,6 +5,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
+#include "onebit/base/partial_file.h"
 
 namespace onebit {
 namespace {
@@ -19,7 +20,9 @@ Path without_last_slash(Path path) {
 }  // namespace
 
 PartialFolder::PartialFolder(Path folder, Existing existing)
-    : folder_(without_last_slash(std::move(folder))), partial_(folder_), existing_(existing) {
+    : folder_(without_last_slash(std::move(folder))),
+      partial_(partial_path(folder_)),
+      existing_(existing) {
   require(!folder_.empty() && folder_ != "." && folder_ != "..",
           "an output folder must have a name of its own");
   std::error_code error;
@@ -28,7 +31,6 @@ PartialFolder::PartialFolder(Path folder, Existing existing)
   require((is_free || existing == Existing::kReplace) && !error,
           "{}: exists already; give another name or remove it (nothing was written)",
           folder_.string());
-  partial_ += ".partial";
   take_over();
 }
 

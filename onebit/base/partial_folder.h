@@ -13,7 +13,7 @@ enum class Existing { kRefuse, kReplace };
 
 class PartialFolder {
  public:
-  // Files are written into path(), which is `folder` with ".partial" appended; what an earlier,
+  // Files are written into path(), which is `folder` with kPartialSuffix appended; what an earlier,
   // killed writer left there is removed. Errors, after which nothing was changed: `folder` exists
   // and is not empty (unless it is to be replaced); another process writes it; something else has
   // the name of path().

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
+
+#include "onebit/base/number.h"
 
 namespace onebit {
 namespace {
@@ -25,13 +26,6 @@ constexpr Form kForms[] = {
     {RunEvent::Kind::kFailedNetwork, "failed-network", false},
     {RunEvent::Kind::kFailedUsage, "failed-usage", false},
 };
-
-template <typename Number>
-bool whole_number(std::string_view text, Number& value) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end;
-}
 
 }  // namespace
 
@@ -54,7 +48,9 @@ std::optional<RunEvent> parse_run_event(std::string_view line) {
     const std::string_view rest = line.substr(blank + 1);
     if (!form.has_step) {
       event.text = rest;
-    } else if (!whole_number(rest, event.step)) {
+    } else if (const auto step = whole_number<int64_t>(rest)) {
+      event.step = *step;
+    } else {
       return std::nullopt;
     }
     return event;
@@ -64,11 +60,11 @@ std::optional<RunEvent> parse_run_event(std::string_view line) {
 
 void report_run_event(const RunEvent& event) {
   const char* text = std::getenv(kEventsVariable);
-  int descriptor = -1;
-  if (text == nullptr || !whole_number(text, descriptor)) return;
+  const auto descriptor = whole_number<int>(text == nullptr ? "" : text);
+  if (!descriptor) return;
   const std::string line = line_of(event) + "\n";
   // The guard that reads kills the run when it ends itself, so no write meets a closed pipe.
-  [[maybe_unused]] const ssize_t written = ::write(descriptor, line.data(), line.size());
+  [[maybe_unused]] const ssize_t written = ::write(*descriptor, line.data(), line.size());
 }
 
 }  // namespace onebit

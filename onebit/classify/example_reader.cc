@@ -41,7 +41,11 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
   Examples examples = {.source = reader.name(), .all = {}, .has_pairs = reader.has_pairs()};
   for (Example example; reader.next(example);) examples.all.push_back(std::move(example));
   examples.skipped = reader.skipped();
-  require(!examples.all.empty(), "{}: holds a header and no example", examples.source);
+  require(
+      !examples.all.empty(), "{}: has no example: {}", examples.source,
+      examples.skipped > 0
+          ? fmt::format("{} lines were left out, as they have too few columns", examples.skipped)
+          : "there is nothing after the header (of a file without one say --no-header)");
   return examples;
 }
 

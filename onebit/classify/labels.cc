@@ -6,6 +6,7 @@
 #include <set>
 
 #include "onebit/base/error.h"
+#include "onebit/base/number.h"
 #include "onebit/corpus/text_lines.h"
 
 namespace onebit::classify {
@@ -33,13 +34,6 @@ std::string listed(const std::vector<std::string>& labels) {
     text += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", labels[i]);
   }
   return text + (labels.size() > kMostLabelsListed ? ", ..." : "");
-}
-
-std::optional<int64_t> whole_number(const std::string& text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 void check_name(const std::string& label, const std::string& place) {
@@ -122,11 +116,11 @@ std::vector<std::string> find_labels(const Examples& examples, const LabelFormat
                             *found.begin()));
   std::vector<std::string> labels(found.begin(), found.end());
   const bool are_numbers = std::all_of(labels.begin(), labels.end(), [](const std::string& label) {
-    return whole_number(label).has_value();
+    return whole_number<int64_t>(label).has_value();
   });
   if (are_numbers) {
     std::stable_sort(labels.begin(), labels.end(), [](const std::string& a, const std::string& b) {
-      return *whole_number(a) < *whole_number(b);
+      return *whole_number<int64_t>(a) < *whole_number<int64_t>(b);
     });
   }
   return labels;

@@ -38,16 +38,12 @@ PredictionFormat prediction_format_of(const Path& path) {
 }
 
 PredictionFile::PredictionFile(const Path& path, Options options)
-    : options_(std::move(options)),
-      path_(path),
-      partial_(path.string() + ".partial"),
-      writer_(partial_) {
-  writer_.write(header_of(options_));
+    : options_(std::move(options)), file_(path) {
+  file_.write(header_of(options_));
 }
 
 void PredictionFile::finish() {
-  writer_.finish();
-  rename_durably(partial_, path_);
+  file_.finish();
 }
 
 std::string PredictionFile::prediction(std::span<const float> outputs) const {
@@ -111,7 +107,7 @@ void PredictionFile::add(std::span<const float> outputs) {
                      : options_.format == PredictionFormat::kJsonLines ? json_line(outputs)
                                                                        : glue_line(outputs);
   line += '\n';
-  writer_.write(line);
+  file_.write(line);
   ++count_;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/file.h"
+#include "onebit/base/partial_file.h"
 #include "onebit/classify/labels.h"
 
 namespace onebit::classify {
@@ -45,8 +45,7 @@ class PredictionFile {
   std::string prediction(std::span<const float> outputs) const;
 
   Options options_;
-  Path path_, partial_;
-  FileWriter writer_;
+  PartialFile file_;
   int64_t count_ = 0;
 };
 

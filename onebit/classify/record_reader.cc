@@ -1,10 +1,11 @@
 #include "onebit/classify/record_reader.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
+#include "onebit/base/listed.h"
+#include "onebit/base/number.h"
 #include "onebit/classify/csv_fields.h"
 #include "onebit/corpus/byte_stream.h"
 
@@ -28,18 +29,9 @@ void split_at_tabs(std::string& line, std::vector<std::string>& fields) {
   }
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMostNamesListed);
-  return fmt::format("{}{}",
-                     fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", "),
-                     shown < names.size() ? ", ..." : "");
-}
-
 // A number from 1 on; 0 for anything else.
 size_t number_of(const std::string& text) {
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+  return whole_number<size_t>(text).value_or(0);
 }
 
 std::string scalar_text(const Json& value) {
@@ -105,7 +97,8 @@ void RecordReader::select(const std::vector<std::string>& columns) {
     }
     const std::string near = nearest_word(column, names_);
     require(has_column(column), "{}:{}: has no key `{}`{}; it has {}", name(), record_line_, column,
-            near.empty() ? "" : fmt::format(" (did you mean `{}`?)", near), listed(names_));
+            near.empty() ? "" : fmt::format(" (did you mean `{}`?)", near),
+            listed(names_, kMostNamesListed));
     keys_.push_back(column);
   }
 }
@@ -122,7 +115,7 @@ size_t RecordReader::column_index(const std::string& column) const {
   require(number > 0, "{}:1: there is no column \"{}\"{}; {}", name(), column,
           near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near),
           names_.empty() ? "the file is read without a header: give columns by number, from 1"
-                         : "the header has " + listed(names_));
+                         : "the header has " + listed(names_, kMostNamesListed));
   require(fields_expected_ == 0 || number <= fields_expected_,
           "{}:1: there is no column {}: the header has {} columns", name(), number,
           fields_expected_);

@@ -1,6 +1,7 @@
 #include "onebit/cli/classify_command.h"
 
 #include "onebit/classify/glue.h"
+#include "onebit/cli/model_options.h"
 
 namespace onebit::cli {
 namespace {
@@ -64,19 +65,13 @@ CLI::Option* add_glue_option(CLI::App& command, std::string& name, const std::st
 }
 
 void add_classify_model_options(CLI::App& command, ClassifyModelOptions& options) {
-  command
-      .add_option("--model,-m", options.model,
-                  "Fine-tuned model: a run or a model folder; of a run, what is not given here is "
-                  "taken from its recipe")
-      ->required();
+  add_fine_tuned_model_option(command, options.model);
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
                   "Tokens of a sequence, special ones included; longer texts are cut; default: the "
                   "run's, else 128")
       ->check(at_least(4));
-  command.add_option("--batch", options.prediction.batch, "Sequences of a batch")
-      ->check(at_least(1))
-      ->capture_default_str();
+  add_batch_option(command, options.prediction.batch);
   command
       .add_option("--threshold", options.threshold,
                   "The probability above which a label is present, where there may be several; "

@@ -9,6 +9,7 @@
 #include "onebit/cli/classify_command.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/output_files.h"
+#include "onebit/cli/packed_files.h"
 
 namespace onebit::cli {
 namespace {
@@ -99,10 +100,11 @@ void add_classify_evaluate(CLI::App& classify, Action& chosen) {
                                               "Matthews, Pearson, Spearman, confusion matrix");
   add_classify_model_options(*command, given->model);
   command
-      ->add_option("--data,-d", given->data,
-                   "Labelled texts: TSV, CSV or JSON lines (plain or packed: .gz, .xz, .zst, .bz2, "
-                   ".lz4); with --glue the "
-                   "folder of the task's files")
+      ->add_option(
+          "--data,-d", given->data,
+          fmt::format("Labelled texts: TSV, CSV or JSON lines ({}); with --glue the folder "
+                      "of the task's files",
+                      kPlainOrPacked))
       ->required();
   add_glue_option(*command, given->glue, "A task of GLUE: its development sets in --data");
   command->add_option(

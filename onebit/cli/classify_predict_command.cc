@@ -11,6 +11,7 @@
 #include "onebit/cli/classify_command.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/output_files.h"
+#include "onebit/cli/packed_files.h"
 
 namespace onebit::cli {
 namespace {
@@ -100,8 +101,9 @@ void add_classify_predict(CLI::App& classify, Action& chosen) {
       "predict", "Label the texts of a file of any size, in its order, with probabilities");
   add_classify_model_options(*command, given->model);
   auto* input = command->add_option("--input,-i", given->input,
-                                    "Texts: TSV, CSV or JSON lines (plain or packed: .gz, .xz, "
-                                    ".zst, .bz2, .lz4); - for standard input, with --format");
+                                    fmt::format("Texts: TSV, CSV or JSON lines ({}); - for "
+                                                "standard input, with --format",
+                                                kPlainOrPacked));
   command
       ->add_option("--output,-o", given->output,
                    "predictions.tsv or .jsonl to write; with --glue a folder")

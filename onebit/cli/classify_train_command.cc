@@ -1,7 +1,11 @@
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "onebit/classify/glue.h"
 #include "onebit/cli/classify_command.h"
+#include "onebit/cli/model_options.h"
+#include "onebit/cli/packed_files.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/tasks/classify_task.h"
@@ -15,20 +19,17 @@ struct Arguments {
   ClassifyFileOptions files;
 };
 
-void set_text(Json& section, const char* key, const std::string& value) {
-  if (!value.empty()) section[key] = value;
-}
-
 // What the command line says of the files becomes part of the recipe, which the run stores.
 void write_files_into(Json& recipe, const Arguments& given) {
-  Json& data = recipe["data"];
-  if (data.is_null()) data = Json::object();
-  set_text(data, "text", given.files.text);
-  set_text(data, "text_pair", given.files.text_pair);
-  set_text(data, "label", given.files.label);
-  if (given.files.format != "auto") data["format"] = given.files.format;
-  if (given.files.header) data["header"] = *given.files.header ? "yes" : "no";
-  if (!given.glue.empty()) data["glue"] = classify::glue_task(given.glue).name;
+  const ClassifyFileOptions& files = given.files;
+  set_text(recipe, "data", "text", files.text);
+  set_text(recipe, "data", "text_pair", files.text_pair);
+  set_text(recipe, "data", "label", files.label);
+  if (files.format != "auto") set_text(recipe, "data", "format", files.format);
+  if (files.header) set_text(recipe, "data", "header", *files.header ? "yes" : "no");
+  if (!given.glue.empty()) {
+    set_text(recipe, "data", "glue", classify::glue_task(given.glue).name);
+  }
 }
 
 void name_files(tasks::ClassifyTrainingOptions& options, const Arguments& given) {
@@ -56,19 +57,14 @@ void check(const Arguments& given) {
 int run(const Arguments& given) {
   check(given);
   tasks::ClassifyTrainingOptions options;
-  given.recipe.apply_to(options);
   options.model = given.model;
   name_files(options, given);
-  return run_on_ranks(
-      given.recipe.device,
-      [&] {
-        options.recipe = given.recipe.load();
-        write_files_into(options.recipe, given);
-        return engine::requested_transport(options.recipe, options.recipe_place);
-      },
+  return train_on_ranks(
+      given.recipe, options,
       [&](Context& context, comm::Communicator& communicator) {
         tasks::run_classify_training(context, options, communicator);
-      });
+      },
+      [&](Json& recipe) { write_files_into(recipe, given); });
 }
 
 }  // namespace
@@ -80,15 +76,10 @@ void add_classify_train(CLI::App& classify, Action& chosen) {
       "Fine-tune a BERT on labelled texts; under mpirun, data parallel on all ranks. Leaves in "
       "--output the best model by the recipe's metric as a Hugging Face folder, and its scores on "
       "--dev");
-  command
-      ->add_option("--model,-m", given->model,
-                   "Pre-trained BERT: model folder, checkpoint or run (onebit convert makes a "
-                   "folder of any other checkpoint)")
-      ->type_name(kInput)
-      ->required();
+  add_pretrained_model_option(*command, given->model);
   auto* train = command->add_option(
       "--train", given->train,
-      "Labelled texts: TSV, CSV or JSON lines (plain or packed: .gz, .xz, .zst, .bz2, .lz4)");
+      fmt::format("Labelled texts: TSV, CSV or JSON lines ({})", kPlainOrPacked));
   auto* dev = command->add_option(
       "--dev", given->dev,
       "The same, to evaluate on at the end of each epoch and every run.evaluate_every steps");

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <sstream>
 
+#include "onebit/base/json.h"
 #include "onebit/base/machine.h"
+#include "onebit/base/number.h"
 #include "onebit/base/parallel_for.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
@@ -61,9 +62,7 @@ std::string in_path(const std::string& program) {
 
 std::optional<int> openmp_threads() {
   const std::string text = environment("OMP_NUM_THREADS");
-  int threads = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), threads).ec != std::errc{}) return {};
-  return threads;
+  return whole_number<int>(text.substr(0, text.find(',')));  // the first level of nested loops
 }
 
 training::Surroundings look_around(Context& context) {
@@ -171,7 +170,7 @@ int run(const Arguments& given) {
   check(given);
   if (given.hosts.any()) return run_on_hosts(given);
   if (given.json) {
-    fmt::print("{}\n", host_facts(given.inputs).dump(2));
+    fmt::print("{}\n", to_json(find_host_facts(given.inputs)).dump(2));
     return kSuccess;
   }
   const Machine machine = read_machine();

@@ -6,6 +6,7 @@
 #include "onebit/base/json.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
+#include "onebit/cli/model_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/tasks/pretraining_evaluation.h"
@@ -76,9 +77,7 @@ void add_evaluate(CLI::App& program, Action& chosen) {
                    "Masked words of a sequence at most; default: as the run, else the share that a "
                    "recipe masks of a full sequence")
       ->check(at_least(1));
-  command->add_option("--batch", given->batch, "Sequences of a batch")
-      ->check(at_least(1))
-      ->capture_default_str();
+  add_batch_option(*command, given->batch);
   command->add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
       ->check(at_least(0))
       ->capture_default_str();

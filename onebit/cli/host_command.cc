@@ -7,6 +7,7 @@
 #include "onebit/cli/command.h"
 #include "onebit/cli/usage.h"
 #include "onebit/cluster/host_watch.h"
+#include "onebit/cluster/host_words.h"
 #include "onebit/cluster/rank_guard.h"
 #include "onebit/comm/launch.h"
 
@@ -49,18 +50,21 @@ int run_watch(const Arguments& given) {
 
 void add_host(CLI::App& program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* host = program.add_subcommand("host", "What onebit launch runs on every host");
+  CLI::App* host =
+      program.add_subcommand(cluster::kHostCommand, "What onebit launch runs on every host");
   host->group("");
   host->require_subcommand(1);
-  CLI::App* rank = host->add_subcommand("rank", "Run one rank and report about it");
+  CLI::App* rank = host->add_subcommand(cluster::kRankCommand, "Run one rank and report about it");
   rank->add_option("command", given->command, "The rank's program and its arguments, behind --")
       ->required();
   rank->callback([given, &chosen] { chosen = [given] { return run_rank(given->command); }; });
-  CLI::App* watch = host->add_subcommand("watch", "Watch over the ranks of a launch on this host");
-  watch->add_option("--launch", given->watch.launch_id, "Id of the launch")->required();
-  watch->add_option("--folder", given->folder, "Folder for its temporary files")->required();
+  CLI::App* watch =
+      host->add_subcommand(cluster::kWatchCommand, "Watch over the ranks of a launch on this host");
+  watch->add_option(cluster::kLaunchOption, given->watch.launch_id, "Id of the launch")->required();
+  watch->add_option(cluster::kFolderOption, given->folder, "Folder for its temporary files")
+      ->required();
   watch
-      ->add_option("--lease", given->watch.lease_seconds,
+      ->add_option(cluster::kLeaseOption, given->watch.lease_seconds,
                    "Seconds without the launcher, after which its ranks are ended")
       ->required();
   watch->callback([given, &chosen] { chosen = [given] { return run_watch(*given); }; });

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "onebit/base/crc32c.h"
+#include "onebit/base/json.h"
 #include "onebit/base/machine.h"
 #include "onebit/comm/mpi_communicator.h"
 #include "onebit/corpus/store_manifest.h"
@@ -34,7 +35,7 @@ std::string content_checksum(const Path& path) {
   return hexadecimal(crc32c(file.bytes().data(), file.bytes().size()));
 }
 
-void describe_store(const Path& folder, Json& input) {
+void describe_store(const Path& folder, cluster::InputFacts& input) {
   const Path path = folder / corpus::kManifestName;
   const auto manifest = corpus::manifest_from_json(read_json(path), path.string());
   for (const corpus::StoreFile& file : manifest.files) {
@@ -42,10 +43,10 @@ void describe_store(const Path& folder, Json& input) {
     require(files::exists(place) && files::file_size(place) == file.size_bytes,
             "{}: is not what its manifest says: copy the data again", place.string());
   }
-  input["kind"] = "token store";
-  input["checksum"] = checksum_of(manifest_to_json(manifest)["files"].dump());
-  input["vocabulary"] = hexadecimal(manifest.vocabulary_checksum);
-  input["tokens"] = manifest.tokens;
+  input.kind = "token store";
+  input.checksum = checksum_of(manifest_to_json(manifest)["files"].dump());
+  input.vocabulary = hexadecimal(manifest.vocabulary_checksum);
+  input.tokens = static_cast<int64_t>(manifest.tokens);
 }
 
 // Names and sizes: reading a model takes longer than a check may.
@@ -59,24 +60,24 @@ std::string folder_checksum(const Path& folder) {
   return checksum_of(fmt::format("{}", fmt::join(lines, "")));
 }
 
-Json describe_input(const std::string& given) {
-  Json input = {{"path", given}};
+cluster::InputFacts describe_input(const std::string& given) {
+  cluster::InputFacts input = {.path = given};
   try {
     const Path path = given;
     require(files::exists(path), "{}: is not there", given);
     if (files::is_directory(path) && files::exists(path / corpus::kManifestName)) {
       describe_store(path, input);
     } else if (files::is_directory(path)) {
-      input["kind"] = "folder";
-      input["checksum"] = folder_checksum(path);
+      input.kind = "folder";
+      input.checksum = folder_checksum(path);
     } else {
       const uint64_t size = files::file_size(path);
-      input["kind"] = "file";
-      input["checksum"] =
+      input.kind = "file";
+      input.checksum =
           size <= kWholeFileBytes ? content_checksum(path) : checksum_of(fmt::format("{}", size));
     }
   } catch (const std::exception& error) {
-    input["error"] = error.what();
+    input.error = error.what();
   }
   return input;
 }
@@ -100,33 +101,32 @@ double now() {
 
 }  // namespace
 
-Json host_facts(const std::vector<std::string>& inputs) {
+cluster::HostFacts find_host_facts(const std::vector<std::string>& inputs) {
   const Machine machine = read_machine();
-  Json devices = Json::array();
+  cluster::HostFacts facts = {.onebit = ONEBIT_VERSION,
+                              .program_checksum = program_checksum(),
+                              .host = host_name(),
+                              .mpi = comm::mpi_is_built() ? comm::mpi_version() : "",
+                              .instruction_set = onednn_instruction_set(),
+                              .processor = machine.processor,
+                              .processors = machine.processors,
+                              .cores = machine.cores,
+                              .allowed_cores = machine.allowed_cores,
+                              .quota_processors = machine.quota_processors,
+                              .numa_nodes = machine.numa_nodes,
+                              .memory_bytes = machine.memory_bytes,
+                              .available_bytes = machine.available_bytes,
+                              .limit_bytes = machine.limit_bytes,
+                              .shared_memory_bytes = machine.shared_memory_bytes,
+                              .load = machine.load,
+                              .cuda_devices = {},
+                              .inputs = {}};
   for (int index = 0; index < memory::cuda_device_count(); ++index) {
-    devices.push_back(memory::describe_cuda_device(index));
+    facts.cuda_devices.push_back(memory::describe_cuda_device(index));
   }
-  Json described = Json::array();
-  for (const std::string& path : inputs) described.push_back(describe_input(path));
-  return {{"onebit", ONEBIT_VERSION},
-          {"program_checksum", program_checksum()},
-          {"host", host_name()},
-          {"mpi", comm::mpi_is_built() ? comm::mpi_version() : ""},
-          {"instruction_set", onednn_instruction_set()},
-          {"processor", machine.processor},
-          {"processors", machine.processors},
-          {"cores", machine.cores},
-          {"allowed_cores", machine.allowed_cores},
-          {"quota_processors", machine.quota_processors},
-          {"numa_nodes", machine.numa_nodes},
-          {"memory_bytes", machine.memory_bytes},
-          {"available_bytes", machine.available_bytes},
-          {"limit_bytes", machine.limit_bytes},
-          {"shared_memory_bytes", machine.shared_memory_bytes},
-          {"load", machine.load},
-          {"cuda_devices", devices},
-          {"inputs", described},
-          {"time", now()}};
+  for (const std::string& path : inputs) facts.inputs.push_back(describe_input(path));
+  facts.time = now();
+  return facts;
 }
 
 }  // namespace onebit::cli

@@ -21,7 +21,7 @@ cluster::Hosts this_machine(int ranks_per_host) {
   if (ranks == 0) {
     ranks = comm::mpi_is_built() ? std::max(1, static_cast<int>(read_machine().numa_nodes)) : 1;
   }
-  return {cluster::make_host("localhost", ranks, "this machine")};
+  return {cluster::make_host(cluster::kThisMachine, ranks, "this machine")};
 }
 
 cluster::Hosts named_hosts(const HostOptions& options, ChosenHosts& chosen,

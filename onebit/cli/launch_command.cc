@@ -61,12 +61,13 @@ bool is_in_path(const std::string& program) {
   return false;
 }
 
-Starter starter_of(const std::string& name, const ChosenHosts& chosen) {
+Starter starter_of(const std::string& name, const ChosenHosts& chosen,
+                   const cluster::Agent& agent) {
   if (name == "openmpi") return Starter::kOpenMpi;
   if (name == "mpich") return Starter::kMpich;
   if (name == "srun") return Starter::kSrun;
   const bool alone = cluster::count_ranks(chosen.hosts) == 1 &&
-                     cluster::is_this_machine(chosen.hosts.front().name);
+                     cluster::runs_here(agent, chosen.hosts.front().name);
   if (alone) return Starter::kAlone;
   require(comm::mpi_is_built(),
           "{} ranks need MPI, and this onebit is built without: install libopenmpi-dev and "
@@ -107,9 +108,10 @@ void set_variables(const Arguments& given, cluster::LaunchOptions& options) {
 }
 
 cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts& chosen) {
+  const cluster::Agent agent = agent_of(given.hosts, chosen.in_slurm);
   cluster::LaunchOptions options = {.hosts = chosen.hosts,
-                                    .agent = agent_of(given.hosts, chosen.in_slurm),
-                                    .starter = starter_of(given.starter, chosen),
+                                    .agent = agent,
+                                    .starter = starter_of(given.starter, chosen, agent),
                                     .program = program_of(given.hosts),
                                     .folder = std::filesystem::current_path().string(),
                                     .threads = given.threads > 0 ? given.threads : chosen.threads,

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "onebit/base/error.h"
+#include "onebit/base/run_files.h"
 #include "onebit/training/model_folder.h"
 
 namespace onebit::cli {
@@ -13,16 +14,15 @@ namespace {
 
 // Whether a name is one of the folders' own files, not a prediction that was written there.
 bool is_of_model_or_run(const Path& path) {
-  static constexpr std::string_view kNames[] = {"config.json",    "vocab.txt",
-                                                "tokenizer.json", "tokenizer_config.json",
-                                                "recipe.json",    "special_tokens_map.json",
-                                                "latest",         "recipe.resolved.json",
-                                                "metrics.jsonl",  "evaluation.json",
-                                                "scores.json",    "state.json",
-                                                "README.md",      "lock"};
+  static constexpr std::string_view kOfModel[] = {"config.json",
+                                                  "vocab.txt",
+                                                  "tokenizer.json",
+                                                  "tokenizer_config.json",
+                                                  "special_tokens_map.json",
+                                                  "README.md"};
   const std::string name = path.filename().string();
-  return name.ends_with(".safetensors") || name.ends_with(".bin") ||
-         std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  return name.ends_with(".safetensors") || name.ends_with(".bin") || run_files::is_of_run(name) ||
+         std::find(std::begin(kOfModel), std::end(kOfModel), name) != std::end(kOfModel);
 }
 
 bool is_device(const Path& path) {

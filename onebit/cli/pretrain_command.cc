@@ -45,21 +45,15 @@ tasks::HeldOutData parse_held_out(const std::string& text, bool alone) {
 
 int run(const Arguments& given) {
   tasks::PretrainingOptions options;
-  given.recipe.apply_to(options);
   for (const auto& store : given.data) options.data.push_back(parse_store(store));
   for (const auto& store : given.valid) {
     options.valid.push_back(parse_held_out(store, given.valid.size() == 1));
   }
   if (!given.initialize_from.empty()) options.initialize_from = given.initialize_from;
-  return run_on_ranks(
-      given.recipe.device,
-      [&] {
-        options.recipe = given.recipe.load();
-        return engine::requested_transport(options.recipe, options.recipe_place);
-      },
-      [&](Context& context, comm::Communicator& communicator) {
-        tasks::run_pretraining(context, options, communicator);
-      });
+  return train_on_ranks(given.recipe, options,
+                        [&](Context& context, comm::Communicator& communicator) {
+                          tasks::run_pretraining(context, options, communicator);
+                        });
 }
 
 }  // namespace

@@ -36,22 +36,6 @@ void warn_of_crowding(comm::Communicator& communicator, int64_t threads) {
       surplus);
 }
 
-}  // namespace
-
-Json RecipeOptions::load() const {
-  return engine::load_recipe(recipe, overrides);
-}
-
-void RecipeOptions::apply_to(training::RunOptions& run) const {
-  run.recipe_place = recipe;
-  run.output = output;
-  run.resume = resume;
-  run.tag = tag;
-  run.profile = profile;
-}
-
-namespace {
-
 void add_profile_option(CLI::App& command, RecipeOptions& options) {
   const auto profile = [&options](const int64_t& step) {
     options.profile = training::ProfileRequest{.first_traced_step = step};
@@ -114,6 +98,31 @@ int run_on_ranks(const DeviceOptions& device,
     body(context, world.communicator());
   });
   return kSuccess;
+}
+
+int train_on_ranks(const RecipeOptions& given, training::RunOptions& run,
+                   const std::function<void(Context&, comm::Communicator&)>& train,
+                   const std::function<void(Json& recipe)>& complete) {
+  run.recipe_place = given.recipe;
+  run.output = given.output;
+  run.resume = given.resume;
+  run.tag = given.tag;
+  run.profile = given.profile;
+  return run_on_ranks(
+      given.device,
+      [&] {
+        run.recipe = engine::load_recipe(given.recipe, given.overrides);
+        complete(run.recipe);
+        return engine::requested_transport(run.recipe, run.recipe_place);
+      },
+      train);
+}
+
+void set_text(Json& recipe, const char* section, const char* key, const std::string& value) {
+  if (value.empty()) return;
+  Json& keys = recipe[section];
+  if (keys.is_null()) keys = Json::object();
+  if (keys.is_object()) keys[key] = value;
 }
 
 }  // namespace onebit::cli

@@ -21,11 +21,6 @@ struct RecipeOptions {
   std::string tag;  // to resume from; empty: the latest
   std::optional<training::ProfileRequest> profile;
   DeviceOptions device;
-
-  // The recipe with its overrides.
-  Json load() const;
-  // Sets what these say of a run, but for the recipe itself.
-  void apply_to(training::RunOptions& run) const;
 };
 
 // --recipe, --output, --resume, --set, --profile, --device, --threads.
@@ -37,5 +32,16 @@ void add_recipe_options(CLI::App& command, RecipeOptions& options);
 int run_on_ranks(const DeviceOptions& device,
                  const std::function<engine::TransportRequest()>& prepare,
                  const std::function<void(Context&, comm::Communicator&)>& body);
+
+// Sets in `run` what `given` says of it, has `complete` add to the recipe what else the command
+// line says, and calls `train`, which finds all of it in `run`, on all ranks (run_on_ranks()).
+int train_on_ranks(
+    const RecipeOptions& given, training::RunOptions& run,
+    const std::function<void(Context&, comm::Communicator&)>& train,
+    const std::function<void(Json& recipe)>& complete = [](Json& /*recipe*/) {});
+
+// Sets a key in a section of the recipe, unless `value` is empty: then nothing was given. A section
+// that is no object is left to the recipe's reader, which reports it.
+void set_text(Json& recipe, const char* section, const char* key, const std::string& value);
 
 }  // namespace onebit::cli

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "onebit/base/file.h"
+#include "onebit/base/run_files.h"
 #include "onebit/cli/command.h"
 #include "onebit/report/page.h"
 
@@ -18,8 +19,8 @@ int run(const Arguments& given) {
   std::vector<report::RunHistory> runs;
   for (const std::string& folder : given.runs) runs.push_back(report::read_run(folder));
   const Path output = !given.output.empty()    ? Path(given.output)
-                      : given.runs.size() == 1 ? Path(given.runs.front()) / "report.html"
-                                               : Path("report.html");
+                      : given.runs.size() == 1 ? Path(given.runs.front()) / run_files::kReport
+                                               : Path(run_files::kReport);
   write_file_atomically(output, report::html_page(runs));
   fmt::print("{}\n", output.string());
   return 0;
@@ -33,8 +34,9 @@ void add_report(CLI::App& program, Action& chosen) {
       "report", "Curves, tables and what looks wrong of one or several runs, as one HTML file");
   command->add_option("runs", given->runs, "Folders of runs; several are compared")->required();
   command->add_option("-o,--output", given->output,
-                      "File to write; default: report.html in the folder of the run, or here where "
-                      "several are compared");
+                      fmt::format("File to write; default: {} in the folder of the run, or here "
+                                  "where several are compared",
+                                  run_files::kReport));
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "onebit/cli/device_option.h"
+#include "onebit/cli/model_options.h"
 #include "onebit/cli/squad_command.h"
 
 namespace onebit::cli {
@@ -54,8 +55,7 @@ void add_squad_ask(CLI::App& squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   CLI::App* command = squad.add_subcommand("ask", "Answer one question on a text");
   command->add_option("question", given->question, "The question")->required();
-  command->add_option("--model,-m", given->model, "Fine-tuned model: a run or a model folder")
-      ->required();
+  add_fine_tuned_model_option(*command, given->model);
   command->add_option("--context,-c", given->context, "File of the text; - for standard input")
       ->required();
   command->add_option("--top", given->top, "Answers to show")

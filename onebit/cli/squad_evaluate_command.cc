@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
+#include "onebit/base/listed.h"
 #include "onebit/base/log.h"
+#include "onebit/cli/packed_files.h"
 #include "onebit/cli/squad_command.h"
 #include "onebit/squad/answer_files.h"
 #include "onebit/squad/python_json.h"
@@ -27,14 +28,11 @@ squad::ScoreRules chosen_rules(const Arguments& given, const squad::Dataset& dat
 
 void warn_of_missing(const squad::Score& score) {
   if (score.missing.empty()) return;
-  const auto listed_end = score.missing.begin() + static_cast<std::ptrdiff_t>(std::min(
-                                                      score.missing.size(), kMissingListed));
-  log_warning("{} questions have no prediction and {}: {}{}", score.missing.size(),
+  log_warning("{} questions have no prediction and {}: {}", score.missing.size(),
               score.rules == squad::ScoreRules::kVersion1
                   ? "count 0"
                   : "are left out, as the official script of version 2.0 does",
-              fmt::join(score.missing.begin(), listed_end, ", "),
-              score.missing.size() > kMissingListed ? ", ..." : "");
+              listed(score.missing, kMissingListed));
 }
 
 void print_part(const char* name, const squad::Score::Part& part) {
@@ -77,9 +75,7 @@ void add_squad_evaluate(CLI::App& squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   CLI::App* command = squad.add_subcommand(
       "evaluate", "Score predictions: EM and F1, equal to the official scripts in every digit");
-  command
-      ->add_option("data", given->data,
-                   "SQuAD file (JSON, plain or packed: .gz, .xz, .zst, .bz2, .lz4)")
+  command->add_option("data", given->data, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
       ->required();
   command->add_option("predictions", given->predictions, "predictions.json: {\"id\": \"answer\"}")
       ->required();

@@ -4,7 +4,9 @@
 
 #include "onebit/base/error.h"
 #include "onebit/base/log.h"
+#include "onebit/cli/model_options.h"
 #include "onebit/cli/output_files.h"
+#include "onebit/cli/packed_files.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/squad_command.h"
 #include "onebit/squad/answer_files.h"
@@ -102,11 +104,9 @@ void add_squad_predict(CLI::App& squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   CLI::App* command =
       squad.add_subcommand("predict", "Answer the questions of a file; under mpirun, on all ranks");
-  command->add_option("--model,-m", given->model, "Fine-tuned model: a run or a model folder")
-      ->required();
+  add_fine_tuned_model_option(*command, given->model);
   command
-      ->add_option("--input,-i", given->input,
-                   "SQuAD file (JSON, plain or packed: .gz, .xz, .zst, .bz2, .lz4)")
+      ->add_option("--input,-i", given->input, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
       ->required();
   command->add_option("--output,-o", given->output, "predictions.json to write")->required();
   command->add_option("--n-best-output", given->n_best,
@@ -121,9 +121,7 @@ void add_squad_predict(CLI::App& squad, Action& chosen) {
                    "Of version 1.1 or 2.0 (a question may have no answer); auto looks at the file")
       ->check(CLI::IsMember({"auto", "1.1", "2.0"}))
       ->capture_default_str();
-  command->add_option("--batch", given->prediction.batch, "Windows of a batch")
-      ->check(at_least(1))
-      ->capture_default_str();
+  add_batch_option(*command, given->prediction.batch, "Windows");
   add_window_options(*command, given->prediction.features);
   add_answer_options(*command, given->prediction.decode);
   add_device_options(*command, given->device);

@@ -1,5 +1,9 @@
+#include <fmt/format.h>
+
 #include <memory>
 
+#include "onebit/cli/model_options.h"
+#include "onebit/cli/packed_files.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/squad_command.h"
 #include "onebit/cli/usage.h"
@@ -15,19 +19,13 @@ struct Arguments {
 
 int run(const Arguments& given) {
   tasks::SquadTrainingOptions options;
-  given.recipe.apply_to(options);
   options.model = given.model;
   options.train = given.train;
   if (!given.dev.empty()) options.dev = given.dev;
-  return run_on_ranks(
-      given.recipe.device,
-      [&] {
-        options.recipe = given.recipe.load();
-        return engine::requested_transport(options.recipe, options.recipe_place);
-      },
-      [&](Context& context, comm::Communicator& communicator) {
-        tasks::run_squad_training(context, options, communicator);
-      });
+  return train_on_ranks(given.recipe, options,
+                        [&](Context& context, comm::Communicator& communicator) {
+                          tasks::run_squad_training(context, options, communicator);
+                        });
 }
 
 }  // namespace
@@ -38,15 +36,8 @@ void add_squad_train(CLI::App& squad, Action& chosen) {
       "train",
       "Fine-tune a BERT on questions; under mpirun, data parallel on all ranks. Leaves in --output "
       "the best model by F1 as a Hugging Face folder, and its answers to --dev");
-  command
-      ->add_option("--model,-m", given->model,
-                   "Pre-trained BERT: model folder, checkpoint or run (onebit convert makes a "
-                   "folder of any other checkpoint)")
-      ->type_name(kInput)
-      ->required();
-  command
-      ->add_option("--train", given->train,
-                   "SQuAD file (JSON, plain or packed: .gz, .xz, .zst, .bz2, .lz4)")
+  add_pretrained_model_option(*command, given->model);
+  command->add_option("--train", given->train, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
       ->type_name(kInput)
       ->required();
   command->add_option("--dev", given->dev, "SQuAD file to evaluate on at the end of each epoch")

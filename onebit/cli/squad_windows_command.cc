@@ -4,6 +4,7 @@
 
 #include "onebit/base/log.h"
 #include "onebit/base/parallel_for.h"
+#include "onebit/cli/packed_files.h"
 #include "onebit/cli/squad_command.h"
 
 namespace onebit::cli {
@@ -58,7 +59,8 @@ void add_squad_windows(CLI::App& squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   CLI::App* command = squad.add_subcommand(
       "windows", "Print what a model reads: a line of JSON for each window of each question");
-  command->add_option("input", given->input, "SQuAD file (JSON, plain or packed)")->required();
+  command->add_option("input", given->input, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
+      ->required();
   command->add_option("--model,-m", given->model, "Model folder: its vocabulary and casing")
       ->required();
   command->add_flag("--training", given->training,

@@ -1,6 +1,7 @@
 #include "onebit/cli/tag_command.h"
 
 #include "onebit/base/log.h"
+#include "onebit/cli/model_options.h"
 #include "onebit/tasks/tag_config.h"
 
 namespace onebit::cli {
@@ -78,11 +79,7 @@ void TagFileOptions::apply(tag::FileLayout& layout) const {
 }
 
 void add_tag_model_options(CLI::App& command, TagModelOptions& options) {
-  command
-      .add_option("--model,-m", options.model,
-                  "Fine-tuned model: a run or a model folder; of a run, what is not given here is "
-                  "taken from its recipe")
-      ->required();
+  add_fine_tuned_model_option(command, options.model);
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
                   "Tokens of a sequence, special ones included; a longer sentence is several; "
@@ -93,9 +90,7 @@ void add_tag_model_options(CLI::App& command, TagModelOptions& options) {
                   "Tokens from a sequence of a long sentence to the next; default: the run's, else "
                   "half of a sequence")
       ->check(at_least(1));
-  command.add_option("--batch", options.prediction.batch, "Sequences of a batch")
-      ->check(at_least(1))
-      ->capture_default_str();
+  add_batch_option(command, options.prediction.batch);
 }
 
 void TagModelOptions::settle(const TagFileOptions& files) {
@@ -116,6 +111,11 @@ tag::Scheme TagModelOptions::scheme(const std::vector<std::string>& labels) cons
   if (!layout.scheme) return tag::scheme_of_labels(labels);
   tag::check_labels(labels, *layout.scheme, model);
   return *layout.scheme;
+}
+
+tag::Scheme TagModelOptions::scheme(const std::vector<std::string>& labels,
+                                    const tag::Sentences& sentences) const {
+  return layout.scheme ? scheme(labels) : tag::scheme_of_labels(labels, sentences);
 }
 
 void report_reading(const tasks::TagPredictor& predictor, const std::string& source,

@@ -38,8 +38,10 @@ struct TagModelOptions {
 
   // Takes what was not given from the run; `files` goes before it.
   void settle(const TagFileOptions& files);
-  // The scheme of the labels: the one that was given, else the one that they show.
+  // The scheme of the labels: the one that was given, else the one that they show, and the
+  // sentences.
   tag::Scheme scheme(const std::vector<std::string>& labels) const;
+  tag::Scheme scheme(const std::vector<std::string>& labels, const tag::Sentences& sentences) const;
 };
 
 // --model, --max-sequence-length, --stride, --batch.

@@ -2,8 +2,10 @@
 
 #include <memory>
 
+#include "onebit/base/log.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/output_files.h"
+#include "onebit/cli/packed_files.h"
 #include "onebit/cli/tag_command.h"
 #include "onebit/tag/scores.h"
 #include "onebit/tag/tag_set.h"
@@ -19,17 +21,6 @@ struct Arguments {
   DeviceOptions device;
 };
 
-// Labels alone do not always tell IOB1 from IOB2: the file does.
-tag::Scheme scheme_of(const TagModelOptions& model, const tasks::TagPredictor& predictor,
-                      const tag::Sentences& sentences) {
-  using tag::Scheme;
-  const Scheme scheme = model.scheme(predictor.labels());
-  const auto is_iob = [](Scheme one) { return one == Scheme::kIob1 || one == Scheme::kIob2; };
-  if (model.layout.scheme || !is_iob(scheme)) return scheme;
-  const Scheme found = tag::find_scheme(sentences);
-  return is_iob(found) ? found : scheme;
-}
-
 int run(Arguments& given) {
   given.model.settle(given.files);
   if (!given.output.empty()) {
@@ -38,15 +29,17 @@ int run(Arguments& given) {
   Context context = make_context(given.device, 0, 1);
   tasks::TagPredictor predictor(context, given.model.model, given.model.prediction);
   const tag::Sentences sentences = tag::read_sentences(given.data, given.model.layout);
-  const tag::Scheme scheme = scheme_of(given.model, predictor, sentences);
-  const std::vector<int32_t> targets = tag::TagSet(predictor.labels())
-                                           .targets_of(sentences,
-                                                       "tags of entities in another scheme are "
-                                                       "rewritten by --scheme");
+  const tag::Scheme scheme = given.model.scheme(predictor.labels(), sentences);
+  const tag::EvaluationTargets targets =
+      tag::TagSet(predictor.labels())
+          .evaluation_targets(sentences, scheme,
+                              "tags of entities in another scheme are rewritten by --scheme");
+  const std::string unknown_tags = targets.warning(sentences.source);
+  if (!unknown_tags.empty()) log_warning("{}", unknown_tags);
   const std::vector<float> outputs = predictor.outputs(sentences.all);
   report_reading(predictor, sentences.source, sentences.widened);
   const tag::Scores scores = tag::score({.sentences = sentences,
-                                         .targets = targets,
+                                         .targets = targets.targets,
                                          .labels = predictor.labels(),
                                          .outputs = outputs},
                                         scheme);
@@ -66,9 +59,9 @@ void add_tag_evaluate(CLI::App& tag, Action& chosen) {
       "Judge a model on tagged sentences: precision, recall and F1 of entities, accuracy");
   add_tag_model_options(*command, given->model);
   command
-      ->add_option("--data,-d", given->data,
-                   "Tagged sentences: CoNLL, CoNLL-U or JSON lines (plain or packed: .gz, .xz, "
-                   ".zst, .bz2, .lz4)")
+      ->add_option(
+          "--data,-d", given->data,
+          fmt::format("Tagged sentences: CoNLL, CoNLL-U or JSON lines ({})", kPlainOrPacked))
       ->required();
   command->add_option("--output,-o", given->output, "Also write the figures as JSON");
   command->add_flag("--json", given->json, "Print one line of JSON instead of tables");

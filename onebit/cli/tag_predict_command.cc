@@ -4,6 +4,7 @@
 
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/output_files.h"
+#include "onebit/cli/packed_files.h"
 #include "onebit/cli/tag_command.h"
 #include "onebit/tag/prediction_file.h"
 
@@ -48,9 +49,9 @@ void add_tag_predict(CLI::App& tag, Action& chosen) {
   add_tag_model_options(*command, given->model);
   command
       ->add_option("--input,-i", given->input,
-                   "Sentences: CoNLL, CoNLL-U or JSON lines (plain or packed: .gz, .xz, .zst, "
-                   ".bz2, .lz4), tags are not read; "
-                   "- for standard input, with --format")
+                   fmt::format("Sentences: CoNLL, CoNLL-U or JSON lines ({}), tags are not read; "
+                               "- for standard input, with --format",
+                               kPlainOrPacked))
       ->required();
   command->add_option("--output,-o", given->output, "predictions.conll or .jsonl to write")
       ->required();

@@ -1,5 +1,9 @@
+#include <fmt/format.h>
+
 #include <memory>
 
+#include "onebit/cli/model_options.h"
+#include "onebit/cli/packed_files.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/tag_command.h"
 #include "onebit/cli/usage.h"
@@ -14,15 +18,9 @@ struct Arguments {
   TagFileOptions files;
 };
 
-void set_text(Json& recipe, const char* section, const char* key, const std::string& value) {
-  if (value.empty() || value == "auto") return;
-  if (recipe[section].is_null()) recipe[section] = Json::object();
-  recipe[section][key] = value;
-}
-
 // What the command line says of the files becomes part of the recipe, which the run stores.
 void write_files_into(Json& recipe, const TagFileOptions& files) {
-  set_text(recipe, "data", "format", files.format);
+  if (files.format != "auto") set_text(recipe, "data", "format", files.format);
   set_text(recipe, "data", "tokens", files.tokens);
   set_text(recipe, "data", "tags", files.tags);
   set_text(recipe, "data", "text", files.text);
@@ -32,20 +30,15 @@ void write_files_into(Json& recipe, const TagFileOptions& files) {
 
 int run(const Arguments& given) {
   tasks::TagTrainingOptions options;
-  given.recipe.apply_to(options);
   options.model = given.model;
   options.train = given.train;
   options.dev = given.dev;
-  return run_on_ranks(
-      given.recipe.device,
-      [&] {
-        options.recipe = given.recipe.load();
-        write_files_into(options.recipe, given.files);
-        return engine::requested_transport(options.recipe, options.recipe_place);
-      },
+  return train_on_ranks(
+      given.recipe, options,
       [&](Context& context, comm::Communicator& communicator) {
         tasks::run_tag_training(context, options, communicator);
-      });
+      },
+      [&](Json& recipe) { write_files_into(recipe, given.files); });
 }
 
 }  // namespace
@@ -57,16 +50,11 @@ void add_tag_train(CLI::App& tag, Action& chosen) {
       "Fine-tune a BERT on tagged sentences; under mpirun, data parallel on all ranks. Leaves in "
       "--output the best model by the recipe's metric as a Hugging Face folder, and its scores on "
       "--dev");
+  add_pretrained_model_option(*command, given->model);
   command
-      ->add_option("--model,-m", given->model,
-                   "Pre-trained BERT: model folder, checkpoint or run (onebit convert makes a "
-                   "folder of any other checkpoint)")
-      ->type_name(kInput)
-      ->required();
-  command
-      ->add_option("--train", given->train,
-                   "Tagged sentences: CoNLL, CoNLL-U or JSON lines (plain or packed: .gz, .xz, "
-                   ".zst, .bz2, .lz4)")
+      ->add_option(
+          "--train", given->train,
+          fmt::format("Tagged sentences: CoNLL, CoNLL-U or JSON lines ({})", kPlainOrPacked))
       ->type_name(kInput)
       ->required();
   command

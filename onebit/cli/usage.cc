@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <thread>
 
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
+#include "onebit/base/number.h"
 #include "onebit/base/run_event.h"
 #include "onebit/comm/launch.h"
 
@@ -77,10 +77,8 @@ bool launched_above_rank_zero() {
 
 CLI::Validator at_least(int64_t least) {
   return {[least](const std::string& text) -> std::string {
-            int64_t value = 0;
-            const char* end = text.data() + text.size();
-            const auto [stop, failure] = std::from_chars(text.data(), end, value);
-            if (failure == std::errc() && stop == end && value >= least) return "";
+            const auto value = whole_number<int64_t>(text);
+            if (value && *value >= least) return "";
             return fmt::format("must be a whole number of at least {}, got {}", least, text);
           },
           fmt::format(">={}", least)};

@@ -29,7 +29,14 @@ std::string short_name(const std::string& name) {
 }
 
 bool is_loopback(const std::string& name) {
-  return name == "localhost" || name == "127.0.0.1";
+  return name == kThisMachine || name == "127.0.0.1";
+}
+
+bool is_this_machine(const std::string& name) {
+  const std::string own = own_name();
+  return is_loopback(name) || (!own.empty() && short_name(name) == short_name(own) &&
+                               (name.find('.') == std::string::npos || name == own ||
+                                own.find('.') == std::string::npos));
 }
 
 // The last line that is not empty: what a program says when it gives up.
@@ -85,13 +92,6 @@ Agent default_agent(bool in_slurm) {
   return {.words = {"ssh", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"},
           .shell = {},
           .is_default = true};
-}
-
-bool is_this_machine(const std::string& name) {
-  const std::string own = own_name();
-  return is_loopback(name) || (!own.empty() && short_name(name) == short_name(own) &&
-                               (name.find('.') == std::string::npos || name == own ||
-                                own.find('.') == std::string::npos));
 }
 
 bool runs_here(const Agent& agent, const std::string& host) {

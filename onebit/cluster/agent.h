@@ -23,11 +23,12 @@ struct Agent {
 // step of the job.
 Agent default_agent(bool in_slurm);
 
-// Whether the name means this machine.
-bool is_this_machine(const std::string& name);
+// The name of this machine that every agent leaves alone.
+inline constexpr const char* kThisMachine = "localhost";
 
-// Whether commands for the host run here, without the agent. An agent of the user's reaches every
-// host but "localhost" and 127.0.0.1, this machine by its other names included.
+// Whether commands for the host run here, without the agent: the one answer to whether a host is
+// this machine. An agent of the user's reaches every host but kThisMachine and 127.0.0.1, this
+// machine by its other names included.
 bool runs_here(const Agent& agent, const std::string& host);
 
 // The words that run `command` on the host.

@@ -1,11 +1,11 @@
 #include "onebit/cluster/allocation.h"
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 
 #include "onebit/base/error.h"
 #include "onebit/base/file.h"
+#include "onebit/base/number.h"
 
 namespace onebit::cluster {
 namespace {
@@ -14,13 +14,11 @@ constexpr const char* kNodeList = "SLURM_JOB_NODELIST";
 constexpr int64_t kMostNodes = 100000;
 
 int64_t number_in(std::string_view text, const std::string& whole, const std::string& name) {
-  int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  require(error == std::errc() && stop == end && value >= 0,
+  const auto value = whole_number<int64_t>(text);
+  require(value && *value >= 0,
           "{}=\"{}\": \"{}\" is no number; unset it, or give the hosts with --hosts", name, whole,
           text);
-  return value;
+  return *value;
 }
 
 // The members of "01-03,07", with their leading zeros.

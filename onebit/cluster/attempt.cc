@@ -23,7 +23,6 @@ constexpr double kFallSeconds = 4;    // for a starter to end by itself after a 
 constexpr double kLookSeconds = 3;    // for hosts to show the states of ranks that hang
 constexpr double kTermSeconds = 3;    // between SIGTERM and SIGKILL
 constexpr double kSweepSeconds = 10;
-constexpr const char* kHere = "localhost";
 
 class Attempt {
  public:
@@ -56,7 +55,7 @@ class Attempt {
       has_here = has_here || runs_here(request_.agent, host.name);
     }
     // The starter itself runs here.
-    if (!has_here) names.emplace_back(kHere);
+    if (!has_here) names.emplace_back(kThisMachine);
     for (const std::string& name : names) {
       links_.push_back(
           std::make_unique<HostLink>(request_.agent, name, request_.watch, request_.folder, now()));
@@ -211,9 +210,21 @@ class Attempt {
 
   void take_event(const RankLine& line) {
     const std::optional<RunEvent> event = parse_run_event(line.text);
-    if (!event) return;
+    if (!event) return note_unknown(line);
     progress_.event(*event, now());
     faults_.add(line.rank, *event);
+  }
+
+  // Nothing follows from it, but a program that knows other events than the launcher is not the
+  // launcher's.
+  void note_unknown(const RankLine& line) {
+    const std::string text = fmt::format(
+        "{} reports \"{}\", which this launcher does not know: install the same onebit "
+        "on all hosts",
+        log_.name_of(line.rank), line.text);
+    log_.note(text);
+    if (!warned_of_unknown_) log_warning("{}", text);
+    warned_of_unknown_ = true;
   }
 
   bool starter_ended() {
@@ -278,6 +289,7 @@ class Attempt {
   ProgressWatch progress_;
   std::optional<double> failing_since_, asked_at_;
   int ended_ranks_ = 0;
+  bool warned_of_unknown_ = false;
 };
 
 }  // namespace

@@ -5,16 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/log.h"
+#include "onebit/base/number.h"
+#include "onebit/base/run_files.h"
 
 namespace onebit::cluster {
 namespace {
 
-constexpr std::string_view kAttempt = "attempt-";
 constexpr int kTerminalMilliseconds = 1000;
 
 }  // namespace
@@ -78,10 +78,10 @@ int next_attempt(const Path& logs) {
   for (std::filesystem::directory_iterator item(logs, error), end; !error && item != end;
        item.increment(error)) {
     const std::string name = item->path().filename().string();
-    int number = 0;
-    if (!name.starts_with(kAttempt)) continue;
-    std::from_chars(name.data() + kAttempt.size(), name.data() + name.size(), number);
-    last = std::max(last, number);
+    if (!name.starts_with(run_files::kAttempt)) continue;
+    const auto number =
+        whole_number<int>(std::string_view(name).substr(run_files::kAttempt.size()));
+    last = std::max(last, number.value_or(0));
   }
   return last + 1;
 }

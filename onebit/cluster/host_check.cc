@@ -1,5 +1,8 @@
 #include "onebit/cluster/host_check.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -16,19 +19,10 @@ std::string bytes(int64_t count) {
   return metrics::human_bytes(static_cast<double>(count));
 }
 
-std::string text(const Json& facts, const char* key) {
-  return facts.contains(key) && facts[key].is_string() ? facts[key].get<std::string>() : "";
-}
-
-int64_t number(const Json& facts, const char* key) {
-  return facts.contains(key) && facts[key].is_number() ? facts[key].get<int64_t>() : 0;
-}
-
 // What can be used: free memory, or what a control group leaves.
-int64_t usable_bytes(const Json& facts) {
-  const int64_t free_bytes = number(facts, "available_bytes");
-  const int64_t limit = number(facts, "limit_bytes");
-  return limit > 0 ? std::min(limit, free_bytes) : free_bytes;
+int64_t usable_bytes(const HostFacts& facts) {
+  return facts.limit_bytes > 0 ? std::min(facts.limit_bytes, facts.available_bytes)
+                               : facts.available_bytes;
 }
 
 class Comparison {
@@ -48,46 +42,44 @@ class Comparison {
  private:
   void wrong(std::string what) { findings_.wrong.push_back({host_->name, std::move(what)}); }
   void note(std::string what) { findings_.notes.push_back({host_->name, std::move(what)}); }
-  const Json& facts() const { return *host_->facts; }
-  const Json& firsts() const { return *first_.facts; }
+  const HostFacts& facts() const { return *host_->facts; }
+  const HostFacts& firsts() const { return *first_.facts; }
 
   void compare_program() {
-    const auto differs = [&](const char* key) { return text(facts(), key) != text(firsts(), key); };
-    if (differs("onebit")) {
+    const HostFacts &own = facts(), &other = firsts();
+    if (own.onebit != other.onebit) {
       wrong(fmt::format("onebit {}, and {} has {}: install the same version on all hosts",
-                        text(facts(), "onebit"), first_.name, text(firsts(), "onebit")));
-    } else if (differs("program_checksum")) {
-      note(fmt::format("another build of onebit {} than on {}", text(facts(), "onebit"),
-                       first_.name));
+                        own.onebit, first_.name, other.onebit));
+    } else if (own.program_checksum != other.program_checksum) {
+      note(fmt::format("another build of onebit {} than on {}", own.onebit, first_.name));
     }
-    if (differs("mpi")) {
-      wrong(fmt::format("{}, and {} has {}: MPI must be the same on all hosts",
-                        text(facts(), "mpi"), first_.name, text(firsts(), "mpi")));
+    if (own.mpi != other.mpi) {
+      wrong(fmt::format("{}, and {} has {}: MPI must be the same on all hosts", own.mpi,
+                        first_.name, other.mpi));
     }
-    if (differs("instruction_set")) {
-      note(fmt::format(
-          "computes with {}, {} with {}: the run is as fast as the slower, and rounds "
-          "differently on the two",
-          text(facts(), "instruction_set"), first_.name, text(firsts(), "instruction_set")));
+    if (own.instruction_set != other.instruction_set) {
+      note(
+          fmt::format("computes with {}, {} with {}: the run is as fast as the slower, and rounds "
+                      "differently on the two",
+                      own.instruction_set, first_.name, other.instruction_set));
     }
   }
 
   void compare_inputs() {
-    const Json none = Json::array();
-    const Json& own = facts().contains("inputs") ? facts()["inputs"] : none;
-    const Json& other = firsts().contains("inputs") ? firsts()["inputs"] : none;
-    for (size_t i = 0; i < own.size(); ++i) {
-      const std::string path = text(own[i], "path"), error = text(own[i], "error");
-      if (!error.empty()) {
-        wrong(error);
+    for (size_t i = 0; i < facts().inputs.size(); ++i) {
+      const InputFacts& own = facts().inputs[i];
+      if (!own.error.empty()) {
+        wrong(own.error);
         continue;
       }
-      if (i >= other.size() || !text(other[i], "error").empty()) continue;
-      if (text(own[i], "vocabulary") != text(other[i], "vocabulary")) {
-        wrong(fmt::format("{}: another vocabulary than on {}: copy the data from there", path,
+      if (i >= firsts().inputs.size() || !firsts().inputs[i].error.empty()) continue;
+      const InputFacts& other = firsts().inputs[i];
+      if (own.vocabulary != other.vocabulary) {
+        wrong(fmt::format("{}: another vocabulary than on {}: copy the data from there", own.path,
                           first_.name));
-      } else if (text(own[i], "checksum") != text(other[i], "checksum")) {
-        wrong(fmt::format("{}: other content than on {}: copy it from there", path, first_.name));
+      } else if (own.checksum != other.checksum) {
+        wrong(
+            fmt::format("{}: other content than on {}: copy it from there", own.path, first_.name));
       }
     }
   }
@@ -122,29 +114,22 @@ class Comparison {
 };
 
 // Facts stand behind what a shell's start-up files may print.
-std::optional<Json> parse_facts(const std::string& output) {
+std::optional<HostFacts> parse_facts(const std::string& output) {
   const size_t begin = output.find('{');
   if (begin == std::string::npos) return std::nullopt;
-  Json facts = Json::parse(output.substr(begin), nullptr, false);
-  if (facts.is_discarded() || !facts.is_object() || !facts.contains("onebit")) return std::nullopt;
-  return facts;
+  return host_facts_from(Json::parse(output.substr(begin), nullptr, false));
 }
 
-std::string data_cell(const Json& facts) {
-  std::string cell;
-  if (!facts.contains("inputs")) return cell;
-  for (const Json& input : facts["inputs"]) {
-    const std::string error = text(input, "error");
-    if (!cell.empty()) cell += ", ";
-    cell += error.empty() ? text(input, "checksum") : "missing";
+std::string data_cell(const HostFacts& facts) {
+  std::vector<std::string> cells;
+  for (const InputFacts& input : facts.inputs) {
+    cells.push_back(input.error.empty() ? input.checksum : "missing");
   }
-  return cell;
+  return fmt::format("{}", fmt::join(cells, ", "));
 }
 
-std::string gpu_cell(const Json& facts) {
-  if (!facts.contains("cuda_devices")) return "-";
-  const Json& devices = facts["cuda_devices"];
-  return devices.empty() ? "-" : fmt::format("{}", devices.size());
+std::string gpu_cell(const HostFacts& facts) {
+  return facts.cuda_devices.empty() ? "-" : fmt::format("{}", facts.cuda_devices.size());
 }
 
 }  // namespace
@@ -163,9 +148,9 @@ std::vector<CheckedHost> check_hosts(const Agent& agent, const std::vector<std::
       host.failure = failure_of(reply, limit_seconds);
     } else if (!host.facts) {
       host.failure = "its answer is not that of onebit doctor --json: is another program there?";
-    } else if (host.facts->contains("time") && (*host.facts)["time"].is_number()) {
+    } else if (host.facts->time > 0) {
       host.clock_error = (reply.answered_at - reply.asked_at) / 2;
-      host.clock_seconds = (*host.facts)["time"].get<double>() - reply.asked_at - host.clock_error;
+      host.clock_seconds = host.facts->time - reply.asked_at - host.clock_error;
     }
     checked.push_back(std::move(host));
   }
@@ -201,13 +186,10 @@ std::string host_table(const std::vector<CheckedHost>& checked) {
       table.add_row({host.name, "-", "-", "-", "-", "-", "-", "-", "-", "-"});
       continue;
     }
-    const Json& facts = *host.facts;
-    const double load =
-        facts.contains("load") && facts["load"].is_number() ? facts["load"].get<double>() : 0;
-    table.add_row({host.name, text(facts, "onebit"), text(facts, "instruction_set"),
-                   fmt::format("{}", number(facts, "cores")),
-                   fmt::format("{}", number(facts, "numa_nodes")), bytes(usable_bytes(facts)),
-                   fmt::format("{:.2f}", load), gpu_cell(facts),
+    const HostFacts& facts = *host.facts;
+    table.add_row({host.name, facts.onebit, facts.instruction_set, fmt::format("{}", facts.cores),
+                   fmt::format("{}", facts.numa_nodes), bytes(usable_bytes(facts)),
+                   fmt::format("{:.2f}", facts.load), gpu_cell(facts),
                    fmt::format("{:+.1f} s", host.clock_seconds), data_cell(facts)});
   }
   return table.text();
@@ -215,12 +197,9 @@ std::string host_table(const std::vector<CheckedHost>& checked) {
 
 int usable_cores(const CheckedHost& host) {
   if (!host.facts) return 0;
-  int64_t cores = number(*host.facts, "allowed_cores");
-  if (cores == 0) cores = number(*host.facts, "cores");
-  const Json& facts = *host.facts;
-  const double quota = facts.contains("quota_processors") && facts["quota_processors"].is_number()
-                           ? facts["quota_processors"].get<double>()
-                           : 0;
+  const HostFacts& facts = *host.facts;
+  int64_t cores = facts.allowed_cores > 0 ? facts.allowed_cores : facts.cores;
+  const double quota = facts.quota_processors;
   if (quota > 0) cores = std::min(cores, std::max<int64_t>(1, static_cast<int64_t>(quota)));
   return static_cast<int>(cores);
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
 #include "onebit/cluster/agent.h"
+#include "onebit/cluster/host_facts.h"
 #include "onebit/cluster/host_list.h"
 #include "onebit/cluster/problems.h"
 
@@ -15,7 +15,7 @@ namespace onebit::cluster {
 
 struct CheckedHost {
   std::string name;
-  std::optional<Json> facts;
+  std::optional<HostFacts> facts;
   std::string failure;       // why there are none
   double clock_seconds = 0;  // ahead of this machine's clock
   double clock_error = 0;    // half of the time that the answer took: what is not known of it

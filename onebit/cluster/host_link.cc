@@ -1,12 +1,10 @@
 #include "onebit/cluster/host_link.h"
 
-#include <charconv>
-#include <sstream>
+#include <optional>
 
 namespace onebit::cluster {
 namespace {
 
-constexpr double kBeatSeconds = 1;
 constexpr size_t kMostSaid = 4096;
 
 }  // namespace
@@ -27,25 +25,33 @@ void HostLink::advance(double now) {
   }
   if (now - spoken_ < kBeatSeconds || ending_) return;
   spoken_ = now;
-  process_->write("beat\n");
+  put(WatchRequest::kBeat);
 }
 
 void HostLink::take(const std::string& line) {
-  std::istringstream words(line);
-  std::string name;
-  words >> name;
-  if (name == "ready") {
-    ready_ = true;
-  } else if (name == "looked") {
-    looked_ = true;
-  } else if (name == "rank") {
-    int rank = 0;
-    char state = 0;
-    if (words >> rank >> state) states_[rank] = state;
-  } else if (name == "ended") {
-    words >> ended_ranks_;
-    ended_ = true;
+  const std::optional<WatchReply> reply = parse_watch_reply(line);
+  if (!reply) return;
+  switch (reply->kind) {
+    case WatchReply::Kind::kBeat:
+      break;
+    case WatchReply::Kind::kReady:
+      ready_ = true;
+      break;
+    case WatchReply::Kind::kRank:
+      states_[reply->rank] = reply->state;
+      break;
+    case WatchReply::Kind::kLooked:
+      looked_ = true;
+      break;
+    case WatchReply::Kind::kEnded:
+      ended_ranks_ = reply->ended_ranks;
+      ended_ = true;
+      break;
   }
+}
+
+void HostLink::put(WatchRequest request) const {
+  process_->write(line_of(request) + "\n");
 }
 
 std::string HostLink::complaint() const {
@@ -59,13 +65,13 @@ std::string HostLink::complaint() const {
 void HostLink::look() {
   looked_ = false;
   states_.clear();
-  process_->write("look\n");
+  put(WatchRequest::kLook);
 }
 
 void HostLink::end() {
   if (ending_) return;
   ending_ = true;
-  process_->write("end\n");
+  put(WatchRequest::kEnd);
 }
 
 }  // namespace onebit::cluster

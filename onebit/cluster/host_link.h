@@ -1,4 +1,4 @@
-// The launcher's end of the connection to the watch on one host (host_watch.h).
+// The launcher's end of the connection to the watch on one host (watch_lines.h).
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 
 #include "onebit/cluster/agent.h"
 #include "onebit/cluster/subprocess.h"
+#include "onebit/cluster/watch_lines.h"
 
 namespace onebit::cluster {
 
@@ -19,8 +20,8 @@ class HostLink {
   const std::string& host() const { return host_; }
   // The ends of pipes to poll; -1 once closed.
   int output() const { return open_ ? process_->output() : -1; }
-  // Reads what has come, and shows the watch that the launcher is there. Call it every second at
-  // least.
+  // Reads what has come, and shows the watch that the launcher is there. Call it every kBeatSeconds
+  // at least.
   void advance(double now);
 
   bool ready() const { return ready_; }
@@ -44,6 +45,7 @@ class HostLink {
 
  private:
   void take(const std::string& line);
+  void put(WatchRequest request) const;
 
   std::string host_;
   std::unique_ptr<Subprocess> process_;

@@ -4,27 +4,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
 
 #include "onebit/base/json.h"
+#include "onebit/base/number.h"
 
 namespace onebit::cluster {
 namespace {
 
 constexpr int kMostSlots = 4096;
 constexpr std::string_view kBlanks = " \t\r";
-
-std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || text.empty()) return std::nullopt;
-  return value;
-}
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -73,7 +65,7 @@ std::string wrong_in(const std::vector<std::string_view>& words, int& slots) {
   if (words.size() != 2 || !words[1].starts_with(kKey)) {
     return fmt::format("\"{}\": expected HOST slots=N", fmt::join(words, " "));
   }
-  const std::optional<int> given = number(words[1].substr(kKey.size()));
+  const std::optional<int> given = whole_number<int>(words[1].substr(kKey.size()));
   if (!given || *given < 1 || *given > kMostSlots) {
     return fmt::format("\"{}\": slots must be a number from 1 to {}", words[1], kMostSlots);
   }
@@ -109,7 +101,7 @@ void choose(const Hosts& hosts, std::string_view part, const std::string& option
     return;
   }
   for (const std::string_view text : split(part.substr(colon + 1), ',')) {
-    const std::optional<int> slot = number(text);
+    const std::optional<int> slot = whole_number<int>(text);
     const bool there = slot && std::count(host->slots.begin(), host->slots.end(), *slot) > 0;
     if (there) {
       slots.insert(*slot);
@@ -197,7 +189,7 @@ Hosts parse_host_option(std::string_view text, Problems& problems) {
     const size_t colon = part.find(':');
     const std::string_view name = part.substr(0, colon);
     std::optional<int> slots = 0;
-    if (colon != std::string_view::npos) slots = number(part.substr(colon + 1));
+    if (colon != std::string_view::npos) slots = whole_number<int>(part.substr(colon + 1));
     if (!is_host_name(name)) {
       problems.push_back({kOption, fmt::format("\"{}\" is no host name", name)});
     } else if (!slots || (colon != std::string_view::npos && (*slots < 1 || *slots > kMostSlots))) {

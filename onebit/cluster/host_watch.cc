@@ -1,35 +1,38 @@
 #include "onebit/cluster/host_watch.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <string_view>
+#include <string>
 #include <system_error>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/folder.h"
 #include "onebit/cluster/launched_processes.h"
 #include "onebit/cluster/subprocess.h"
+#include "onebit/cluster/watch_lines.h"
 
 namespace onebit::cluster {
 namespace {
 
-constexpr double kBeatSeconds = 1;
+using Kind = WatchReply::Kind;
+
 constexpr double kPatienceSeconds = 8;
 
 // A launcher that does not read must not hold the watch up.
-void put(std::string_view text) {
-  [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+void put(const WatchReply& reply) {
+  const std::string line = line_of(reply) + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, line.data(), line.size());
 }
 
 void put_ranks(const std::string& launch_id) {
   for (const LaunchedProcess& process : find_launched(launch_id)) {
-    if (process.rank >= 0) put(fmt::format("rank {} {}\n", process.rank, process.state));
+    if (process.rank < 0) continue;
+    put({.kind = Kind::kRank, .rank = process.rank, .state = process.state});
   }
-  put("looked\n");
+  put({.kind = Kind::kLooked});
 }
 
 // Until the launcher asks for the end, or is gone.
@@ -43,13 +46,14 @@ void stand_by(const HostWatchOptions& options) {
     const bool open = read_available(STDIN_FILENO, text);
     for (const std::string& line : take_lines(text)) {
       heard = running.seconds();
-      if (line == "look") put_ranks(options.launch_id);
-      if (line == "end") return;
+      const auto request = parse_watch_request(line);
+      if (request == WatchRequest::kLook) put_ranks(options.launch_id);
+      if (request == WatchRequest::kEnd) return;
     }
     if (!open) return;
     if (running.seconds() - spoken < kBeatSeconds) continue;
     spoken = running.seconds();
-    put("beat\n");
+    put({.kind = Kind::kBeat});
   }
 }
 
@@ -63,12 +67,12 @@ int watch_host(const HostWatchOptions& options) {
     ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
   }
   make_folder(options.folder);
-  put("ready\n");
+  put({.kind = Kind::kReady});
   stand_by(options);
   const int ended = end_launched(options.launch_id, kPatienceSeconds);
   std::error_code ignored;
   std::filesystem::remove_all(options.folder, ignored);
-  put(fmt::format("ended {}\n", ended));
+  put({.kind = Kind::kEnded, .ended_ranks = ended});
   return 0;
 }
 

@@ -1,8 +1,6 @@
 // What the launcher leaves running on every host during an attempt: it shows that the host answers,
 // and it ends the attempt's processes there when the launcher asks for it or is no longer heard.
-//
-// Both sides write a line a second. The launcher: "beat", "look" (asks for the ranks), "end". The
-// watch: "ready", "beat", "rank R STATE" and "looked", "ended N".
+// What the two write to each other: watch_lines.h.
 #pragma once
 
 #include <string>
@@ -17,8 +15,8 @@ struct HostWatchOptions {
   double lease_seconds = 0;  // without a line from the launcher for so long, it is taken for gone
 };
 
-// Reads standard input and writes standard output until "end", the end of the input or of the
-// lease. Returns the exit status. Error: the folder cannot be made.
+// Reads standard input and writes standard output until a WatchRequest::kEnd, the end of the input
+// or of the lease. Returns the exit status. Error: the folder cannot be made.
 int watch_host(const HostWatchOptions& options);
 
 }  // namespace onebit::cluster

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/number.h"
 #include "onebit/cluster/rank_guard.h"
 
 namespace onebit::cluster {
@@ -41,12 +41,6 @@ std::string variable(const std::string& environment, const std::string& name) {
   return "";
 }
 
-int number(const std::string& text, int otherwise) {
-  int value = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
 }  // namespace
 
 std::vector<LaunchedProcess> find_launched(const std::string& launch_id) {
@@ -54,7 +48,7 @@ std::vector<LaunchedProcess> find_launched(const std::string& launch_id) {
   std::error_code error;
   for (files::directory_iterator item("/proc", error), end; !error && item != end;
        item.increment(error)) {
-    const int pid = number(item->path().filename().string(), 0);
+    const int pid = whole_number<int>(item->path().filename().string()).value_or(0);
     if (pid <= 0 || pid == ::getpid()) continue;
     const std::string environment = text_of(item->path() / "environ");
     if (variable(environment, kLaunchVariable) != launch_id) continue;
@@ -62,7 +56,7 @@ std::vector<LaunchedProcess> find_launched(const std::string& launch_id) {
     const size_t name_end = stat.rfind(')');
     if (name_end == std::string::npos || name_end + 2 >= stat.size()) continue;
     found.push_back({.pid = pid,
-                     .rank = number(variable(environment, kRankVariable), -1),
+                     .rank = whole_number<int>(variable(environment, kRankVariable)).value_or(-1),
                      .state = stat[name_end + 2]});
   }
   return found;

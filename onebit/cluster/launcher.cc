@@ -11,9 +11,11 @@
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/log.h"
+#include "onebit/base/run_files.h"
 #include "onebit/cluster/attempt.h"
 #include "onebit/cluster/batch_fit.h"
 #include "onebit/cluster/host_check.h"
+#include "onebit/cluster/host_words.h"
 #include "onebit/cluster/rank_guard.h"
 #include "onebit/cluster/restart_policy.h"
 #include "onebit/engine/checkpoint_folder.h"
@@ -25,7 +27,6 @@ namespace {
 constexpr double kCheckSeconds = 30;
 constexpr double kLeastLease = 30;
 constexpr double kLongestLook = 30;  // between two looks for hosts
-constexpr const char* kLogs = "logs";
 
 std::string random_id() {
   std::random_device source;
@@ -88,18 +89,19 @@ class Launcher {
   }
 
   StartCommand command(const Choice& choice, const std::string& id, bool again) const {
-    return start_command(options_.starter, {.hosts = choice.hosts,
-                                            .agent = options_.agent,
-                                            .threads = choice.threads,
-                                            .bind = choice.bind,
-                                            .interface = options_.interface,
-                                            .exports = exports(choice.hosts),
-                                            .folder = options_.folder,
-                                            .launch_id = id,
-                                            .scratch = scratch(id),
-                                            .as_root = options_.as_root,
-                                            .in_slurm = options_.in_slurm,
-                                            .command = rank_words(choice, again)});
+    return start_command(options_.starter,
+                         {.hosts = choice.hosts,
+                          .agent = options_.agent,
+                          .threads = choice.threads,
+                          .bind = choice.bind,
+                          .interface = options_.interface,
+                          .exports = exports(choice.hosts),
+                          .folder = options_.folder,
+                          .launch_id = id,
+                          .scratch = scratch(id),
+                          .as_root = options_.as_root,
+                          .in_slurm = options_.in_slurm,
+                          .command = rank_words(options_.program, training_words(choice, again))});
   }
 
  private:
@@ -146,9 +148,8 @@ class Launcher {
     return choice;
   }
 
-  Words rank_words(const Choice& choice, bool again) const {
-    Words words = {options_.program, "host", "rank", "--", options_.program};
-    words.insert(words.end(), training_.words.begin(), training_.words.end());
+  Words training_words(const Choice& choice, bool again) const {
+    Words words = training_.words;
     if (choice.threads > 0 && !training_.sets_threads) {
       words.insert(words.end(), {"--threads", fmt::format("{}", choice.threads)});
     }
@@ -178,9 +179,10 @@ class Launcher {
   }
 
   AttemptOutcome attempt(const Choice& choice, bool again) {
-    const int number = next_attempt(output_ / kLogs);
+    const Path logs = output_ / run_files::kLogs;
+    const int number = next_attempt(logs);
     const std::string id = fmt::format("{}-{}", run_id_, number);
-    AttemptLog log(output_ / kLogs / fmt::format("attempt-{}", number),
+    AttemptLog log(logs / fmt::format("{}{}", run_files::kAttempt, number),
                    hosts_of_ranks(choice.hosts));
     const Words start = words_of(command(choice, id, again));
     log.note(fmt::format("launch {}", id));
@@ -189,18 +191,18 @@ class Launcher {
              count_ranks(choice.hosts), count_ranks(choice.hosts) == 1 ? "" : "s",
              fmt::join(names_of(choice.hosts), ", "), log.folder().string());
     const double lease = std::max(kLeastLease, 3 * options_.host_seconds);
-    AttemptOutcome outcome =
-        run_attempt({.hosts = choice.hosts,
-                     .agent = options_.agent,
-                     .start = start,
-                     .variables = variables(choice, id),
-                     .watch = {options_.program, "host", "watch", "--launch", id, "--folder",
-                               scratch(id), "--lease", fmt::format("{:g}", lease)},
-                     .folder = options_.folder,
-                     .limits = options_.limits,
-                     .host_seconds = options_.host_seconds,
-                     .end_seconds = options_.end_seconds},
-                    log, requests_);
+    AttemptOutcome outcome = run_attempt(
+        {.hosts = choice.hosts,
+         .agent = options_.agent,
+         .start = start,
+         .variables = variables(choice, id),
+         .watch = watch_words(options_.program,
+                              {.launch_id = id, .folder = scratch(id), .lease_seconds = lease}),
+         .folder = options_.folder,
+         .limits = options_.limits,
+         .host_seconds = options_.host_seconds,
+         .end_seconds = options_.end_seconds},
+        log, requests_);
     if (outcome.end == AttemptEnd::kFailed) {
       const std::string line =
           fmt::format("attempt {} failed{}: {} (ended everywhere in {:.1f} s)", number,

@@ -151,8 +151,7 @@ class Guard {
   }
 
   int report() const {
-    put(LineKind::kEnd, ended_->signal != 0 ? fmt::format("signal {}", ended_->signal)
-                                            : fmt::format("status {}", ended_->status));
+    put(LineKind::kEnd, end_text(*ended_));
     return ended_->signal != 0 ? 128 + ended_->signal : ended_->status;
   }
 

@@ -6,12 +6,13 @@
 #include <charconv>
 #include <utility>
 
-#include "onebit/cluster/subprocess.h"
+#include "onebit/base/number.h"
 
 namespace onebit::cluster {
 namespace {
 
 constexpr char kBegin = '\x1e', kMiddle = '\x1f';  // ASCII's separators of records and units
+constexpr std::string_view kStatus = "status ", kSignal = "signal ";
 
 struct Parsed {
   RankLine line;          // as much of its text as came
@@ -47,6 +48,19 @@ std::string marked(RankLine line) {
   line.text.erase(line.text.find_last_not_of('\r') + 1);
   return fmt::format("{}{}{} {}{}{}\n", kBegin, static_cast<char>(line.kind), line.rank,
                      line.text.size(), kMiddle, line.text);
+}
+
+std::string end_text(const Ended& ended) {
+  return ended.signal != 0 ? fmt::format("{}{}", kSignal, ended.signal)
+                           : fmt::format("{}{}", kStatus, ended.status);
+}
+
+std::optional<Ended> parse_end(std::string_view text) {
+  const bool by_signal = text.starts_with(kSignal);
+  if (!by_signal && !text.starts_with(kStatus)) return std::nullopt;
+  const auto number = whole_number<int>(text.substr(by_signal ? kSignal.size() : kStatus.size()));
+  if (!number) return std::nullopt;
+  return by_signal ? Ended{.status = 0, .signal = *number} : Ended{.status = *number, .signal = 0};
 }
 
 RankLineReader::Lines RankLineReader::add(std::string_view bytes) {

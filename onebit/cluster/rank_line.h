@@ -7,13 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "onebit/cluster/subprocess.h"
+
 namespace onebit::cluster {
 
 enum class LineKind : char {
   kOutput = 'o',  // of the rank's standard output
   kError = 'e',   // of its standard error
   kEvent = 'v',   // progress (base/run_event.h)
-  kEnd = 'x',     // how the rank's process ended: "status 1", "signal 9"
+  kEnd = 'x',     // how the rank's process ended (end_text())
 };
 
 struct RankLine {
@@ -26,6 +28,11 @@ struct RankLine {
 // launcher cut are recognized. The separator of records in the text becomes a space, and carriage
 // returns at its end are left out.
 std::string marked(RankLine line);
+
+// The text of a line of kind kEnd: "status 1", "signal 9". The reverse gives nothing for another
+// text.
+std::string end_text(const Ended& ended);
+std::optional<Ended> parse_end(std::string_view text);
 
 // Collects what a launcher's stream brings, in pieces of any size. A launcher reads each rank's
 // stream in blocks, so that what another rank or the launcher itself wrote may come between two

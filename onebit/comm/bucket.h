@@ -6,19 +6,13 @@
 #include <vector>
 
 #include "onebit/kernels/blocks.h"
+#include "onebit/tensor/range.h"
 
 namespace onebit::comm {
 
 // Cuts fall on multiples of this, but for the end of the buffer. A block has one header.
 using kernels::blocks_in;
 using kernels::kBlockElements;
-
-struct Range {
-  int64_t begin = 0, end = 0;  // elements [begin, end)
-
-  int64_t elements() const { return end - begin; }
-  bool operator==(const Range&) const = default;
-};
 
 // The part of a bucket that `rank` of `world_size` owns: whole blocks, shared as evenly as they go,
 // low ranks first. Empty for the ranks beyond the last block.

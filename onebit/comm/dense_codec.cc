@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/device_switch.h"
 #include "onebit/kernels/float_type.h"
 
 namespace onebit::comm {

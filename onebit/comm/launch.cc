@@ -1,11 +1,10 @@
 #include "onebit/comm/launch.h"
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <span>
 #include <utility>
 
+#include "onebit/base/number.h"
 #include "onebit/comm/thread_communicator.h"
 
 namespace onebit::comm {
@@ -14,12 +13,10 @@ namespace {
 int environment_number(const char* name,
                        const char* mend = "start onebit under mpirun or srun, or unset it") {
   const char* text = std::getenv(name);
-  int value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, value);
-  require(error == std::errc() && stop == end && value >= 0,
-          "environment variable {}=\"{}\" is not a number; {}", name, text, mend);
-  return value;
+  const auto value = whole_number<int>(text);
+  require(value && *value >= 0, "environment variable {}=\"{}\" is not a number; {}", name, text,
+          mend);
+  return *value;
 }
 
 // Takes this many ranks, one after the other, for those of one node each.

@@ -1,4 +1,5 @@
-// Device buffers through NCCL. nccl_communicator.cc, or no_nccl.cc where NCCL is not built in.
+// Device buffers through NCCL, which is linked, not opened at run time (cmake/OnebitCuda.cmake).
+// nccl_communicator.cc, or no_nccl.cc where NCCL is not built in.
 #pragma once
 
 #include <memory>

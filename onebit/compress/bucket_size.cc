@@ -37,7 +37,7 @@ comm::Buckets two_level_buckets(int64_t elements, int nodes, int ranks_a_node,
 }
 
 int64_t message_bytes(const comm::Buckets& buckets, int world_size) {
-  const comm::Range whole{0, buckets.max_elements()};
+  const Range whole{0, buckets.max_elements()};
   return chunk_bytes(comm::chunk_of(whole, world_size, 0).elements());
 }
 

@@ -76,7 +76,7 @@ bool CompressedAllReduce::bypassed() const {
   return options_.bypass_single_rank && communicator().world_size() == 1;
 }
 
-int64_t CompressedAllReduce::chunk_bytes(comm::Range chunk) const {
+int64_t CompressedAllReduce::chunk_bytes(Range chunk) const {
   return compress::chunk_bytes(chunk.elements());
 }
 
@@ -94,10 +94,10 @@ void CompressedAllReduce::submit(Context& context, int64_t bucket, const Compres
 
 void CompressedAllReduce::pack(Context& context, InFlightBucket& in_flight) {
   const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
-  const comm::Range range = buckets().range(in_flight.bucket);
+  const Range range = buckets().range(in_flight.bucket);
   size_t offset = 0;
   for (int rank = 0; rank < communicator().world_size(); ++rank) {
-    const comm::Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
+    const Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
     const auto size_bytes = static_cast<size_t>(in_flight.chunk_bytes[static_cast<size_t>(rank)]);
     const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
     const int64_t blocks = blocks_in(elements);
@@ -147,10 +147,10 @@ void CompressedAllReduce::reduce(Context& context, InFlightBucket& in_flight) {
 
 void CompressedAllReduce::unpack(Context& context, InFlightBucket& in_flight) {
   const CompressedBucket& data = data_[static_cast<size_t>(in_flight.slot)];
-  const comm::Range range = buckets().range(in_flight.bucket);
+  const Range range = buckets().range(in_flight.bucket);
   size_t offset = 0;
   for (int rank = 0; rank < communicator().world_size(); ++rank) {
-    const comm::Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
+    const Range chunk = comm::chunk_of(range, communicator().world_size(), rank);
     const auto size_bytes = static_cast<size_t>(in_flight.chunk_bytes[static_cast<size_t>(rank)]);
     const int64_t place = chunk.begin - range.begin, elements = chunk.elements();
     if (elements == 0) continue;

@@ -7,6 +7,7 @@
 //   worker  c = x + e_worker; every chunk of sign(c) * scale goes to its owner; e_worker = c - sent
 //   owner   a = average over ranks + e_server; sign(a) * scale goes to all;     e_server = a - sent
 //   x = what the owners sent, the same bits on every rank
+// The sums and signs themselves are those of sign_codec.h (sign_block_inl.h on CPUs).
 #pragma once
 
 #include <array>
@@ -91,9 +92,8 @@ class CompressedAllReduce final : public comm::BucketExchange {
   // Only between finish() and the next submit().
   ResidualNorms norms();
 
-
  protected:
-  int64_t chunk_bytes(comm::Range chunk) const override;
+  int64_t chunk_bytes(Range chunk) const override;
   void pack(Context& context, InFlightBucket& in_flight) override;
   void reduce(Context& context, InFlightBucket& in_flight) override;
   void unpack(Context& context, InFlightBucket& in_flight) override;

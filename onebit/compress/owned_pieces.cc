@@ -75,7 +75,7 @@ comm::Buckets Ownership::share_buckets(int rank) const {
   return {buckets.owned_elements(ranks, local_of(rank)), buckets.bucket_bytes() / ranks};
 }
 
-comm::Range Ownership::share_of(int64_t bucket, int rank) const {
+Range Ownership::share_of(int64_t bucket, int rank) const {
   return comm::chunk_of(buckets.range(bucket), ranks_a_source(), local_of(rank));
 }
 
@@ -83,7 +83,7 @@ std::vector<OwnedRange> Ownership::shares(int rank) const {
   std::vector<OwnedRange> shares;
   int64_t place = 0;
   for (int64_t bucket = buckets.count() - 1; bucket >= 0; --bucket) {
-    const comm::Range part = share_of(bucket, rank);
+    const Range part = share_of(bucket, rank);
     if (!shares.empty() && shares.back().range.end == part.begin) {
       shares.back().range.end = part.end;
     } else {
@@ -101,8 +101,8 @@ std::vector<OwnedRange> Ownership::owned(int rank) const {
   std::vector<OwnedRange> owned;
   int64_t place = 0;
   for (int64_t bucket = 0; bucket < parts.count(); ++bucket) {
-    const comm::Range part = parts.range(bucket);
-    const comm::Range chunk = comm::chunk_of(part, sources(), self);
+    const Range part = parts.range(bucket);
+    const Range chunk = comm::chunk_of(part, sources(), self);
     if (chunk.elements() == 0) continue;
     const int64_t shift = share_of(bucket, rank).begin - part.begin;
     owned.push_back({.range = {chunk.begin + shift, chunk.end + shift}, .place = place});
@@ -121,12 +121,11 @@ Ownership owned_by_one(int64_t elements) {
           .world_size = 1};
 }
 
-std::vector<OwnedRange> within(std::span<const OwnedRange> kept, comm::Range range) {
+std::vector<OwnedRange> within(std::span<const OwnedRange> kept, Range range) {
   std::vector<OwnedRange> found;
   for (auto one = std::lower_bound(kept.begin(), kept.end(), range.begin, ends_before);
        one != kept.end() && one->range.begin < range.end; ++one) {
-    const comm::Range part{std::max(one->range.begin, range.begin),
-                           std::min(one->range.end, range.end)};
+    const Range part{std::max(one->range.begin, range.begin), std::min(one->range.end, range.end)};
     found.push_back({.range = part, .place = one->place + part.begin - one->range.begin});
   }
   return found;

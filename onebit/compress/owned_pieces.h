@@ -15,7 +15,7 @@ namespace onebit::compress {
 
 // Elements of the flat buffer, which a rank keeps from element `place` of a buffer of its own on.
 struct OwnedRange {
-  comm::Range range;
+  Range range;
   int64_t place = 0;
 
   bool operator==(const OwnedRange&) const = default;
@@ -44,7 +44,7 @@ struct Ownership {
   // The buckets of a rank's share: of each bucket of the flat buffer, its part.
   comm::Buckets share_buckets(int rank) const;
   // The part of a bucket that belongs to a rank's share.
-  comm::Range share_of(int64_t bucket, int rank) const;
+  Range share_of(int64_t bucket, int rank) const;
   // A rank's share, in rising order and as few ranges as there can be.
   std::vector<OwnedRange> shares(int rank) const;
   // The chunks that a rank owns, in the order of buckets, and their elements.
@@ -58,7 +58,7 @@ struct Ownership {
 Ownership owned_by_one(int64_t elements);
 
 // What of `kept`, in rising order, lies in `range`.
-std::vector<OwnedRange> within(std::span<const OwnedRange> kept, comm::Range range);
+std::vector<OwnedRange> within(std::span<const OwnedRange> kept, Range range);
 
 // Elements [from, from + elements) of the buffer of `from_rank` are elements [to, to + elements) of
 // the buffer of a rank now.

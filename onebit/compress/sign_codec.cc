@@ -4,7 +4,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/compress/sub_block_scale.h"
-#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/device_switch.h"
 
 namespace onebit::compress {
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "onebit/base/error.h"
+#include "onebit/base/partial_file.h"
 #include "onebit/corpus/crc32.h"
 
 namespace onebit::corpus {
@@ -17,7 +18,7 @@ StoreManifest read_manifest(const Path& folder) {
   require(std::filesystem::exists(folder, ignored),
           "{}: there is no such token store; `onebit prepare` makes one", folder.string());
   const Path path = folder / kManifestName;
-  require(folder.extension() != ".partial",
+  require(folder.extension() != kPartialSuffix,
           "{}: is a token store that was not finished; run `onebit prepare` again",
           folder.string());
   require(std::filesystem::exists(path, ignored),

@@ -1,6 +1,8 @@
 // The sentence pairs of one store for one sequence length, made on the fly: example `index` of
 // epoch `epoch` is a pure function of (seed, epoch, index), found without building the ones before
 // it. Every epoch cuts the documents anew, visits each of its examples once and in another order.
+// pair_walk.h decides where the two texts of a pair lie and whether the second is a random one;
+// example_builder.h draws that and writes [CLS] and [SEP]; masking.h masks.
 #pragma once
 
 #include <atomic>

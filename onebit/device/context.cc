@@ -5,6 +5,7 @@
 #include "onebit/device/device_stream.h"
 #include "onebit/device/onednn_stream.h"
 #include "onebit/device/profile.h"
+#include "onebit/device/scratch.h"
 
 namespace onebit {
 
@@ -19,6 +20,7 @@ Context Context::cpu(int threads) {
   context.threads_ = threads;
   set_library_threads(threads);
   context.onednn_ = std::make_unique<OnednnStream>();
+  context.scratch_ = std::make_unique<Scratch>();
   return context;
 }
 
@@ -39,6 +41,11 @@ OnednnStream& Context::onednn() const {
 DeviceStream& Context::cuda() const {
   ONEBIT_INVARIANT(cuda_ != nullptr);
   return *cuda_;
+}
+
+Scratch& Context::scratch() const {
+  ONEBIT_INVARIANT(scratch_ != nullptr);
+  return *scratch_;
 }
 
 void Context::parallel_for(int64_t count, int64_t grain,

@@ -14,6 +14,7 @@ namespace onebit {
 class OnednnStream;  // onebit/device/onednn_stream.h
 class DeviceStream;  // onebit/device/device_stream.h
 class ProfileTrack;  // onebit/device/profile.h
+class Scratch;       // onebit/device/scratch.h
 
 // A point in the work given to a context; the default one is reached already.
 class Milestone {
@@ -42,6 +43,9 @@ class Context {
   int threads() const { return threads_; }
   OnednnStream& onednn() const;
   DeviceStream& cuda() const;
+  // Of a CPU context. On CUDA devices scratch memory belongs to the stream, whose order keeps it
+  // safe (cuda_stream.h).
+  Scratch& scratch() const;
 
   // parallel_for over this context's threads.
   void parallel_for(int64_t count, int64_t grain,
@@ -68,6 +72,7 @@ class Context {
   int threads_ = 1;
   ProfileTrack* profile_track_ = nullptr;
   std::unique_ptr<OnednnStream> onednn_;
+  std::unique_ptr<Scratch> scratch_;
   std::unique_ptr<DeviceStream> cuda_;
 };
 

@@ -20,6 +20,10 @@ void copy(Device to_device, void* to, Device from_device, const void* from, int6
 // transports, whose callers have synchronised.
 void copy_beside(void* to, const void* from, int64_t size_bytes);
 
+// What a user of the program can do when memory is short.
+inline constexpr const char* kOutOfMemoryAdvice =
+    "use a smaller micro-batch (train_micro_batch_size_per_gpu) or a recomputation option";
+
 // The CUDA halves of the above.
 std::byte* cuda_allocate(int device_index, int64_t size_bytes);
 void cuda_release(std::byte* data) noexcept;

@@ -19,10 +19,7 @@ std::byte* allocate(Device device, int64_t size_bytes) {
   const int64_t rounded =
       (size_bytes + kCpuAlignmentBytes - 1) / kCpuAlignmentBytes * kCpuAlignmentBytes;
   void* data = std::aligned_alloc(kCpuAlignmentBytes, static_cast<size_t>(rounded));
-  require(data != nullptr,
-          "out of memory: {} bytes asked for; use a smaller micro-batch "
-          "(train_micro_batch_size_per_gpu) or a recomputation option",
-          size_bytes);
+  require(data != nullptr, "out of memory: {} bytes asked for; {}", size_bytes, kOutOfMemoryAdvice);
   return static_cast<std::byte*>(data);
 }
 

@@ -1,6 +1,5 @@
-// The only place that owns oneDNN's objects: an engine, a stream, the primitives made so far and
-// the scratch memory of one thread of control. onebit/ops/linear_cpu.cc describes products to
-// oneDNN.
+// The only place that owns oneDNN's objects: an engine, a stream and the primitives made so far.
+// onebit/ops/linear_cpu.cc describes products to oneDNN.
 #pragma once
 
 #include <array>
@@ -8,8 +7,6 @@
 #include <dnnl.hpp>
 #include <map>
 #include <unordered_map>
-
-#include "onebit/device/scratch.h"
 
 namespace onebit {
 
@@ -33,7 +30,6 @@ class OnednnStream {
 
   const dnnl::engine& engine() const { return engine_; }
   dnnl::stream& stream() { return stream_; }
-  Scratch& scratch() { return scratch_; }
 
   // The primitive under `key`, or null.
   PreparedPrimitive* find_primitive(const PrimitiveKey& key);
@@ -47,7 +43,6 @@ class OnednnStream {
  private:
   dnnl::engine engine_;
   dnnl::stream stream_;
-  Scratch scratch_;
   std::map<PrimitiveKey, PreparedPrimitive> primitives_;
   uint64_t uses_ = 0;
   bool has_native_bf16_;

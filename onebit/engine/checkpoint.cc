@@ -4,7 +4,9 @@
 #include <array>
 #include <span>
 
+#include "onebit/base/run_files.h"
 #include "onebit/device/profile.h"
+#include "onebit/engine/checkpoint_state.h"
 
 namespace onebit::engine {
 namespace {
@@ -21,7 +23,7 @@ std::optional<std::string> agreed_tag(comm::Communicator& communicator,
     if (!wanted.empty()) folder.require_present(wanted);
     const std::string tag = wanted.empty() ? folder.latest().value_or("") : wanted;
     require(tag.size() <= kLongestTag, "{}: names a checkpoint of {} characters",
-            (folder.root() / "latest").string(), tag.size());
+            (folder.root() / run_files::kLatest).string(), tag.size());
     std::copy(tag.begin(), tag.end(), text.begin());
   }
   communicator.broadcast(std::as_writable_bytes(std::span(text)), 0);
@@ -35,8 +37,8 @@ ProfileTrack* writer_track(const Context& context) {
 }
 
 SavedCheckpoint read_checkpoint(const Path& folder, const std::string& tag, int rank, int ranks) {
-  const std::string place = (folder / "state.json").string();
-  const Json state = read_json(place);
+  const std::string place = (folder / run_files::kState).string();
+  const Json state = read_checkpoint_state(folder);
   JsonReader reader(state, place, "");
   const int64_t version = reader.integer("format", 0);
   require(version == kFormatVersion, "{}: checkpoint format {}, this onebit reads format {}", place,
@@ -45,7 +47,7 @@ SavedCheckpoint read_checkpoint(const Path& folder, const std::string& tag, int 
   require(world_size >= 1 && world_size <= kLargestWorld,
           "{}: `world_size` is {}: it must lie between 1 and {}", place, world_size, kLargestWorld);
   return SavedCheckpoint{.tag = tag,
-                         .model_folder = folder / "model",
+                         .model_folder = folder / run_files::kModel,
                          .step = reader.integer("step", 0),
                          .world_size = static_cast<int>(world_size),
                          .client_state = reader.raw("client_state"),
@@ -59,13 +61,14 @@ void Checkpoints::save(const Engine& engine, const Json& client_state,
                        std::function<void(const Path&)> write_model) {
   auto shard = std::make_shared<StateShard>(rank_, world_size_);
   engine.save(*shard);
-  const Json state = {{"format", kFormatVersion},
-                      {"step", engine.completed_steps()},
-                      {"world_size", world_size_},
-                      {"client_state", client_state},
-                      {"state", shard->scalars()}};
+  Json state = {{"format", kFormatVersion},
+                {"step", engine.completed_steps()},
+                {"world_size", world_size_},
+                {"client_state", client_state},
+                {"state", shard->scalars()}};
+  add_checksum(state);
   writer_.start({.tag = tag_of_step(engine.completed_steps()),
-                 .state = state,
+                 .state = std::move(state),
                  .shard = std::move(shard),
                  .write_model = std::move(write_model),
                  .keep_last = keep_last_,

@@ -2,6 +2,9 @@
 //   model/                            a Hugging Face folder, written by the caller
 //   state.json                        counters, scalars of the state, the caller's client state
 //   optimizer-RRRRR-of-WWWWW.safetensors   moments (a part a rank) and residuals of rank R
+// Any number of ranks resumes from it: what all have in common was cut into equal parts, which
+// each rank reads again whole (state_shard.h); what was a rank's own is re-distributed by its
+// optimizer (optim/saved_state.h).
 #pragma once
 
 #include <functional>

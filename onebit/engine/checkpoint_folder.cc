@@ -1,28 +1,25 @@
 #include "onebit/engine/checkpoint_folder.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
+#include "onebit/base/number.h"
+#include "onebit/base/run_files.h"
 
 namespace onebit::engine {
 namespace {
 
 constexpr std::string_view kTagPrefix = "global_step";
-constexpr std::string_view kPartial = ".partial";
 
 // The step in "global_step<N>"; -1 for other names.
 int64_t step_of_tag(const std::string& tag) {
   if (!tag.starts_with(kTagPrefix)) return -1;
-  int64_t step = -1;
-  const char* end = tag.data() + tag.size();
-  const auto [at, error] = std::from_chars(tag.data() + kTagPrefix.size(), end, step);
-  return error == std::errc() && at == end ? step : -1;
+  return whole_number<int64_t>(std::string_view(tag).substr(kTagPrefix.size())).value_or(-1);
 }
 
 bool is_left_over(const std::string& name) {
-  return name.ends_with(kPartial) || name.ends_with(kReplacedSuffix);
+  return name.ends_with(kPartialSuffix) || name.ends_with(kReplacedSuffix);
 }
 
 }  // namespace
@@ -32,7 +29,7 @@ std::string tag_of_step(int64_t step) {
 }
 
 std::optional<std::string> CheckpointFolder::latest() const {
-  const Path file = root_ / "latest";
+  const Path file = root_ / run_files::kLatest;
   if (!std::filesystem::exists(file)) {
     // A folder under its own name is whole: the process may have ended before `latest` was written.
     const std::vector<std::string> whole = tags();
@@ -65,7 +62,7 @@ std::vector<std::string> CheckpointFolder::tags() const {
 
 void CheckpointFolder::require_present(const std::string& tag) const {
   const bool plain = Path(tag).filename() == Path(tag) && !is_left_over(tag);
-  if (plain && std::filesystem::is_regular_file(folder(tag) / "state.json")) return;
+  if (plain && std::filesystem::is_regular_file(folder(tag) / run_files::kState)) return;
   const std::vector<std::string> known = tags();
   fail("{}: holds no checkpoint \"{}\"; {}", root_.string(), tag,
        known.empty() ? "it holds none at all" : fmt::format("it holds {}", fmt::join(known, ", ")));
@@ -88,7 +85,7 @@ void CheckpointFolder::publish(const std::string& tag) const {
 }
 
 void CheckpointFolder::point_latest_at(const std::string& tag) const {
-  write_file_atomically(root_ / "latest", tag);
+  write_file_atomically(root_ / run_files::kLatest, tag);
 }
 
 void CheckpointFolder::prune(int64_t keep_last) const {

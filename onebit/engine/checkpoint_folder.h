@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onebit/base/file.h"
+#include "onebit/base/partial_file.h"
 
 namespace onebit::engine {
 
@@ -17,7 +18,7 @@ class CheckpointFolder {
 
   const Path& root() const { return root_; }
   Path folder(const std::string& tag) const { return root_ / tag; }
-  Path partial_folder(const std::string& tag) const { return root_ / (tag + ".partial"); }
+  Path partial_folder(const std::string& tag) const { return partial_path(folder(tag)); }
 
   // The tag in `latest`; without that file the newest tag, empty if there is none. Error: `latest`
   // names a folder that does not exist.

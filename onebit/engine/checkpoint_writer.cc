@@ -8,6 +8,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/log.h"
+#include "onebit/base/run_files.h"
 #include "onebit/device/profile.h"
 
 namespace onebit::engine {
@@ -75,9 +76,9 @@ void CheckpointWriter::write(const CheckpointJob& job) {
     run_on_all(*communicator_, [&] {
       job.shard->write(partial);
       if (!first) return;
-      make_folder(partial / "model");
-      job.write_model(partial / "model");
-      write_file_atomically(partial / "state.json", job.state.dump(2) + "\n");
+      make_folder(partial / run_files::kModel);
+      job.write_model(partial / run_files::kModel);
+      write_file_atomically(partial / run_files::kState, job.state.dump(2) + "\n");
     });
     run_on_all(*communicator_, [&] {
       if (!first) return;

@@ -1,10 +1,12 @@
 #include "onebit/engine/config.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "onebit/base/json.h"
+#include "onebit/comm/bucket.h"
 #include "onebit/optim/optimizer_list.h"
 
 namespace onebit::engine {
@@ -20,28 +22,28 @@ void read_batch(Keys& recipe, BatchSizes& batch) {
                  {"passes of a rank in a step", others});
 }
 
-void read_loss_scale(Keys& fp16, LossScaleConfig& config) {
+void read_loss_scale(Keys& fp16, optim::LossScalerOptions& options) {
   // Gradients are multiplied by it in f32. Powers that overflow f16 are common in configs and mean
   // a few skipped steps.
   constexpr int kLargestPower = std::numeric_limits<float>::max_exponent - 1;
   constexpr double kLargest = std::numeric_limits<float>::max();
-  int64_t power = config.initial_scale_power, hysteresis = config.hysteresis;
-  fp16.number("loss_scale", config.static_scale, at_least(0).up_to(kLargest),
+  int64_t power = std::lround(std::log2(options.initial_scale)), hysteresis = options.hysteresis;
+  fp16.number("loss_scale", options.static_scale, at_least(0).up_to(kLargest),
               "constant loss scale; 0: dynamic");
   fp16.integer("initial_scale_power", power, at_least(0).up_to(kLargestPower),
                "a dynamic scale begins at 2 to this power");
-  fp16.integer("loss_scale_window", config.window, at_least(1),
+  fp16.integer("loss_scale_window", options.window, at_least(1),
                "clean steps before the scale doubles");
   fp16.integer("hysteresis", hysteresis, at_least(1).up_to(1e6),
                "overflows before the scale is halved");
-  fp16.boolean("consecutive_hysteresis", config.consecutive_hysteresis,
+  fp16.boolean("consecutive_hysteresis", options.consecutive_hysteresis,
                "a clean step refills the hysteresis");
-  fp16.number("min_loss_scale", config.min_scale, above(0).up_to(kLargest),
+  fp16.number("min_loss_scale", options.min_scale, above(0).up_to(kLargest),
               "the scale is never halved below it");
   fp16.fixed("auto_cast", false, "inputs are tokens, which have no type to cast");
   fp16.fixed("fp16_master_weights_and_grads", false, "weights and gradients are kept in f32");
-  config.initial_scale_power = static_cast<int>(power);
-  config.hysteresis = static_cast<int>(hysteresis);
+  options.initial_scale = std::ldexp(1.0, static_cast<int>(power));
+  options.hysteresis = static_cast<int>(hysteresis);
 }
 
 // fp16 and bf16 sections decide the compute type of weights and activations.
@@ -49,7 +51,8 @@ void read_precision(Keys& recipe, EngineConfig& config) {
   Keys fp16 = recipe.section("fp16", "16-bit floats with a loss scale");
   bool half = false, brain = false;
   fp16.boolean("enabled", half, "compute in f16");
-  read_loss_scale(fp16, config.loss_scale);
+  optim::LossScalerOptions loss_scale;
+  read_loss_scale(fp16, loss_scale);
   for (const char* name : {"bf16", "bfloat16"}) {
     Keys bf16 = recipe.section(name, "16-bit floats with the range of f32, without a loss scale");
     bool enabled = false;
@@ -59,6 +62,7 @@ void read_precision(Keys& recipe, EngineConfig& config) {
   }
   recipe.require(!(half && brain), "fp16", "and bf16 are both enabled; enable one");
   config.compute = half ? DType::kF16 : brain ? DType::kBF16 : DType::kF32;
+  if (half) config.loss_scale = loss_scale;
   // As in DeepSpeed gradients travel as what they were computed in, where nothing else is asked
   // for.
   config.wire = config.compute;
@@ -70,9 +74,10 @@ void read_precision(Keys& recipe, EngineConfig& config) {
 
 void read_tensorboard(Keys section, TensorBoardConfig& config) {
   std::string folder, job;
-  section.boolean("enabled", config.enabled, "write TensorBoard events");
-  section.text("output_path", folder, "folder of the events; \"\": tensorboard/ in the run's");
-  section.text("job_name", job, "folder inside output_path");
+  section.boolean("enabled", config.enabled, About("write TensorBoard events").without_influence());
+  section.text("output_path", folder,
+               About("folder of the events; \"\": tensorboard/ in the run's").without_influence());
+  section.text("job_name", job, About("folder inside output_path").without_influence());
   if (!folder.empty()) config.folder = job.empty() ? folder : folder + "/" + job;
 }
 
@@ -81,16 +86,20 @@ void read_times(Keys& run, RunConfig& config) {
   auto seed = static_cast<int64_t>(config.seed);
   run.integer("steps", steps, at_least(1), "updates of the whole run");
   run.integer("checkpoint_every", config.checkpoint_every, at_least(0),
-              "updates between checkpoints; 0: after the last alone");
+              About("updates between checkpoints; 0: after the last alone").without_influence());
   run.integer(
       "evaluate_every", config.evaluate_every, at_least(0),
-      "updates between evaluations on held-out data; 0: before the first and after the last");
-  run.integer("keep_last", config.keep_last, at_least(1), "checkpoints that are kept");
+      About("updates between evaluations on held-out data; 0: before the first and after the last")
+          .without_influence());
+  run.integer("keep_last", config.keep_last, at_least(1),
+              About("checkpoints that are kept").without_influence());
   run.integer("seed", seed, {}, "of initial values, data order, masks and dropout");
-  run.integer("max_skipped_steps", config.max_skipped_steps, at_least(1),
-              "steps in a row without finite gradients that end the run");
+  run.integer(
+      "max_skipped_steps", config.max_skipped_steps, at_least(1),
+      About("steps in a row without finite gradients that end the run").without_influence());
   run.integer("check_replicas_every", config.check_replicas_every, at_least(0),
-              "updates between comparisons of the values of all ranks, bit for bit; 0: never");
+              About("updates between comparisons of the values of all ranks, bit for bit; 0: never")
+                  .without_influence());
   config.steps = steps.value_or(0);
   config.seed = static_cast<uint64_t>(seed);
 }
@@ -98,11 +107,14 @@ void read_times(Keys& run, RunConfig& config) {
 void read_watch(Keys& run, EngineConfig& engine) {
   RunConfig& config = engine.run;
   run.integer("watch_every", config.watch_every, at_least(0),
-              "updates between logs of the largest update over the rate; 0: never");
-  run.text("watch_tensors", config.watch_tensors,
-           "also log the largest value in tensors whose name contains this");
-  run.boolean("watch_adam", config.watch_adam,
-              "compare with Adam's updates over the same steps (a study: slow)");
+              About("updates between logs of the largest update over the rate; 0: never")
+                  .without_influence());
+  run.text(
+      "watch_tensors", config.watch_tensors,
+      About("also log the largest value in tensors whose name contains this").without_influence());
+  run.boolean(
+      "watch_adam", config.watch_adam,
+      About("compare with Adam's updates over the same steps (a study: slow)").without_influence());
   run.require(!config.watch_adam || config.watch_every > 0, "watch_adam",
               "compares over the steps between two looks: say how many with watch_every");
   const bool follows_adam = engine.optimizer && engine.optimizer->followed_adam() != nullptr;
@@ -121,7 +133,9 @@ void read_transport(Keys& params, TransportRequest& transport) {
 
 void read_exchange(Keys& run, EngineConfig& engine) {
   double megabytes = 4;
-  run.number("bucket_mb", megabytes, above(0).up_to(4096),
+  // A bucket holds a block at least.
+  constexpr double kLeast = comm::kBlockElements * sizeof(float) / double{1 << 20};
+  run.number("bucket_mb", megabytes, at_least(kLeast).up_to(4096),
              "MiB of f32 values in a bucket of gradients; at least, in the compressed phase");
   engine.run.bucket_bytes = static_cast<int64_t>(megabytes * (1 << 20));
   run.boolean("overlap", engine.run.overlap, "buckets leave while the backward pass still runs");

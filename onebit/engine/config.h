@@ -10,20 +10,12 @@
 
 #include "onebit/base/keys.h"
 #include "onebit/engine/batch_sizes.h"
+#include "onebit/optim/loss_scaler.h"
 #include "onebit/optim/optimizer_recipe.h"
 #include "onebit/optim/schedule.h"
 #include "onebit/tensor/dtype.h"
 
 namespace onebit::engine {
-
-struct LossScaleConfig {
-  double static_scale = 0;  // 0: dynamic
-  int initial_scale_power = 16;
-  int64_t window = 1000;
-  int hysteresis = 2;
-  bool consecutive_hysteresis = false;
-  double min_scale = 1;
-};
 
 struct TensorBoardConfig {
   bool enabled = true;
@@ -72,7 +64,7 @@ struct EngineConfig {
   DType compute = DType::kF32;
   DType wire = DType::kF32;  // communication_data_type: of dense exchanges; default: as compute
   double gradient_clipping = 0;
-  LossScaleConfig loss_scale;  // used when compute is f16
+  optim::LossScalerOptions loss_scale{.static_scale = 1};
   std::shared_ptr<const optim::OptimizerRecipe> optimizer;
   TransportRequest transport;
   TensorBoardConfig tensorboard;

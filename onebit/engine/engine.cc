@@ -14,21 +14,6 @@ namespace {
 
 constexpr const char* kOptimizerPhase = "optimizer";
 
-optim::LossScalerOptions scaler_options(const EngineConfig& config) {
-  optim::LossScalerOptions options;
-  if (config.compute != DType::kF16) {
-    options.static_scale = 1;
-    return options;
-  }
-  options.static_scale = config.loss_scale.static_scale;
-  options.initial_scale = std::ldexp(1.0, config.loss_scale.initial_scale_power);
-  options.window = config.loss_scale.window;
-  options.hysteresis = config.loss_scale.hysteresis;
-  options.consecutive_hysteresis = config.loss_scale.consecutive_hysteresis;
-  options.min_scale = config.loss_scale.min_scale;
-  return options;
-}
-
 }  // namespace
 
 Engine::Engine(Context& context, params::Table& table, const EngineConfig& config,
@@ -40,7 +25,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
       batch_(solve_batch_sizes(config.batch, communicator.world_size(), config.place)),
       levels_(choose_levels(config, communicator.nodes(), table.size_elements())),
       clipper_(config.gradient_clipping),
-      scaler_(scaler_options(config)) {
+      scaler_(config.loss_scale) {
   ONEBIT_INVARIANT(config.optimizer != nullptr);
   const Keys scheduler = config.recipe.again("scheduler");
   schedule_ = optim::make_schedule(scheduler, config.optimizer->learning_rate(), config.run.steps);
@@ -104,18 +89,17 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
     route_ = GradientRoute::kAveraged;
     norm_limits_ = {};
     if (!exchange_) return;
-    exchange_->begin(context_, [this](Context& context, params::Range range) {
-      show_local_gradients(context, range);
-    });
+    exchange_->begin(
+        context_, [this](Context& context, Range range) { show_local_gradients(context, range); });
     if (config_.run.overlap) {
-      input.gradients_ready = [this](params::Range range) { exchange_->ready(range); };
+      input.gradients_ready = [this](Range range) { exchange_->ready(range); };
     }
     return;
   }
   find_local_route();
   if (route_ == GradientRoute::kLocalEarly) {
     optimizer_->begin_step(context_, table_, step_input(1));
-    input.gradients_ready = [this](params::Range range) { optimizer_->gradients_ready(range); };
+    input.gradients_ready = [this](Range range) { optimizer_->gradients_ready(range); };
   }
 }
 
@@ -139,7 +123,7 @@ void Engine::find_local_route() {
   reported_waiting_ = true;
 }
 
-void Engine::show_local_gradients(Context& context, params::Range range) {
+void Engine::show_local_gradients(Context& context, Range range) {
   if (!optimizer_->observes_local_gradients()) return;
   clipper_.observe_local_gradients(context, table_.gradients(), range);
 }
@@ -196,7 +180,7 @@ std::optional<StepOutcome> Engine::step() {
 optim::GradientNorm Engine::decide() {
   if (route_ == GradientRoute::kLocalEarly) return {};
   const optim::GradientNeed need = optimizer_->gradient_need();
-  std::vector<params::Range> ranges;
+  std::vector<Range> ranges;
   if (need == optim::GradientNeed::kLocalOnly) {
     ranges = optimizer_->prepare_local_gradients(context_, table_);
   }

@@ -1,5 +1,6 @@
 // The training engine, in DeepSpeed's shape: any model with a params::Table, a forward and a
-// backward trains with it. A loop is
+// backward trains with it. The step with data and a loss is `train_step` of training/session.cc. A
+// loop is
 //
 //   Engine engine(context, table, config, communicator);
 //   while (engine.completed_steps() < steps) {
@@ -34,7 +35,7 @@ struct BackwardInput {
   double loss_scale = 1;  // every gradient must be multiplied by it
   // The model calls it with each range of the flat gradient buffer once it is complete, from the
   // end to the beginning, until all is covered; empty if nothing waits for it.
-  std::function<void(params::Range)> gradients_ready;
+  std::function<void(Range)> gradients_ready;
 };
 
 struct StepOutcome {
@@ -113,7 +114,7 @@ class Engine {
   void begin_update();
   void prepare_last_micro_step(BackwardInput& input);
   void find_local_route();
-  void show_local_gradients(Context& context, params::Range range);
+  void show_local_gradients(Context& context, Range range);
   optim::StepInput step_input(double gradient_scale) const;
   optim::GradientNorm decide();
   void update(const optim::GradientNorm& norm, StepOutcome& outcome);

@@ -22,13 +22,13 @@ void GradientExchange::begin(const Context& computing, BeforeSend before_send) {
 }
 
 void GradientExchange::send(Context& context, int64_t bucket) {
-  const comm::Range range = overlapped_.buckets().range(bucket);
+  const Range range = overlapped_.buckets().range(bucket);
   inspect(context, range);
-  if (before_send_) before_send_(context, {range.begin, range.end});
+  if (before_send_) before_send_(context, range);
   exchange_->submit(context, bucket, table_.gradients().rows(range.begin, range.end));
 }
 
-void GradientExchange::inspect(Context& context, comm::Range range) {
+void GradientExchange::inspect(Context& context, Range range) {
   const View gradients = table_.gradients().rows(range.begin, range.end);
   if (!local_.finite || ops::all_finite(context, gradients)) return;
   local_.finite = false;

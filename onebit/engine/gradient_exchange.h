@@ -20,7 +20,7 @@ struct LocalGradients {
 class GradientExchange {
  public:
   // Called with every range of this rank's gradients before it leaves, on the exchange thread.
-  using BeforeSend = std::function<void(Context&, params::Range)>;
+  using BeforeSend = std::function<void(Context&, Range)>;
 
   // `wire` is the type that travels. Collective.
   GradientExchange(comm::Communicator& communicator, const params::Table& table,
@@ -30,7 +30,7 @@ class GradientExchange {
   // once), finish. After finish() the table's gradients are the averages on every rank.
   // `computing` is the context that makes them; it outlives the update. Error: a range is missing.
   void begin(const Context& computing, BeforeSend before_send);
-  void ready(params::Range range) { overlapped_.ready({range.begin, range.end}); }
+  void ready(Range range) { overlapped_.ready(range); }
   void finish(Context& context);
 
   const LocalGradients& local() const { return local_; }
@@ -40,7 +40,7 @@ class GradientExchange {
 
  private:
   void send(Context& context, int64_t bucket);
-  void inspect(Context& context, comm::Range range);
+  void inspect(Context& context, Range range);
 
   const params::Table& table_;
   BeforeSend before_send_;

@@ -1,7 +1,8 @@
 #include "onebit/formats/bert_config_file.h"
 
-#include <charconv>
 #include <string_view>
+
+#include "onebit/base/number.h"
 
 namespace onebit::formats {
 namespace {
@@ -55,14 +56,12 @@ std::vector<std::string> label_names(JsonReader& reader) {
   std::vector<std::string> labels(object.size());
   std::vector<bool> seen(object.size());
   for (const auto& [key, value] : object.items()) {
-    size_t id = 0;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-    require(error == std::errc() && end == key.data() + key.size() && id < labels.size() &&
-                !seen[id] && value.is_string(),
+    const auto id = whole_number<size_t>(key);
+    require(id && *id < labels.size() && !seen[*id] && value.is_string(),
             "{} must give one name to each of the ids 0 to {}, \"{}\" does not fit", place,
             labels.size() - 1, key);
-    seen[id] = true;
-    labels[id] = value.get<std::string>();
+    seen[*id] = true;
+    labels[*id] = value.get<std::string>();
   }
   return labels;
 }

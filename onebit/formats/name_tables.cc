@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "onebit/base/number.h"
 
 namespace onebit::formats {
 namespace {
@@ -203,12 +203,13 @@ bool matches_pattern(std::string_view pattern, std::string_view name, int& index
       !name.ends_with(after)) {
     return false;
   }
-  const char* first = name.data() + before.size();
-  const char* last = name.data() + name.size() - after.size();
+  name.remove_prefix(before.size());
+  name.remove_suffix(after.size());
   // "07" would be written back as "7".
-  if (last - first > 1 && *first == '0') return false;
-  const auto [end, error] = std::from_chars(first, last, index);
-  return error == std::errc() && end == last && index >= 0;
+  if (name.size() > 1 && name[0] == '0') return false;
+  const auto number = whole_number<int>(name);
+  index = number.value_or(0);
+  return number && index >= 0;
 }
 
 std::string fill_pattern(std::string_view pattern, int index) {

@@ -67,13 +67,12 @@ OpenedCheckpoint open_deepspeed_tag(const Path& folder) {
 
 // `latest` contains the name of the tag's folder and nothing else.
 OpenedCheckpoint open_deepspeed(const Path& folder) {
-  std::string tag = read_file(folder / "latest");
+  std::string tag = read_file(folder / kLatest);
   while (!tag.empty() && (tag.back() == '\n' || tag.back() == '\r')) tag.pop_back();
   const bool plain = !tag.empty() && tag != "." && tag != ".." &&
                      tag.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
   require(plain && files::is_directory(folder / tag),
-          "{}: names the tag {}, which is no folder here", (folder / "latest").string(),
-          quote(tag));
+          "{}: names the tag {}, which is no folder here", (folder / kLatest).string(), quote(tag));
   require(files::exists(folder / tag / kFirstPart), "{}: lacks {}", (folder / tag).string(),
           kFirstPart);
   return open_deepspeed_tag(folder / tag);

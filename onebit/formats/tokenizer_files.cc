@@ -165,6 +165,17 @@ std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder) {
   return config ? config : other;
 }
 
+text::Casing casing_of(const TokenizerConfigFile& config, const std::string& place) {
+  const bool usual = config.strip_accents.value_or(config.lower_case) == config.lower_case &&
+                     config.tokenize_chinese_chars;
+  require(usual,
+          "{}: its tokenizer keeps accents while it lower-cases, strips them without lower-casing, "
+          "or does not split Chinese characters (strip_accents, tokenize_chinese_chars): onebit's "
+          "does not do that",
+          place);
+  return config.lower_case ? text::Casing::kUncased : text::Casing::kCased;
+}
+
 std::string tokenizer_config_text(const TokenizerConfigFile& config) {
   nlohmann::json json = {
       {"cls_token", config.cls_token},

@@ -10,6 +10,7 @@
 
 #include "onebit/base/file.h"
 #include "onebit/base/json.h"
+#include "onebit/text/casing.h"
 
 namespace onebit::formats {
 
@@ -42,6 +43,10 @@ std::vector<std::string> read_vocabulary_file(const Path& path);
 // Reads tokenizer_config.json, or the same from tokenizer.json; empty if neither exists or neither
 // says whether text is lower-cased. Errors: they disagree; another kind of tokenizer.
 std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder);
+
+// How onebit's tokenizer must treat text to treat it as `config` says; `place` names the folder or
+// file. Error: its tokenizer cannot.
+text::Casing casing_of(const TokenizerConfigFile& config, const std::string& place);
 
 std::string tokenizer_config_text(const TokenizerConfigFile& config);
 std::string special_tokens_map_text(const TokenizerConfigFile& config);

@@ -19,7 +19,7 @@ ColumnPartials::ColumnPartials(Context& context, const RowBlocks& blocks, int64_
     : blocks_(blocks.count()),
       columns_(columns),
       sums_(sums),
-      memory_(context.onednn().scratch().take(blocks_ * columns * sums *
+      memory_(context.scratch().take(blocks_ * columns * sums *
                                               static_cast<int64_t>(sizeof(float)))) {}
 
 float* ColumnPartials::of(int sum, int64_t block) const {

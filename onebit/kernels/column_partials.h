@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "onebit/device/context.h"
-#include "onebit/device/onednn_stream.h"
+#include "onebit/device/scratch.h"
 
 namespace onebit::kernels {
 

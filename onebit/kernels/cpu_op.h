@@ -1,5 +1,5 @@
-// The end of a Highway source: the CPU half of an operation from its loops, which were compiled
-// once for every instruction set.
+// Where the instruction set (AVX2, AVX-512, NEON) is chosen. The end of a Highway source: the CPU
+// half of an operation from its loops, which were compiled once for every instruction set.
 #pragma once
 
 #include "hwy/highway.h"

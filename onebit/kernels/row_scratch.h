@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "onebit/device/context.h"
-#include "onebit/device/onednn_stream.h"
+#include "onebit/device/scratch.h"
 #include "onebit/kernels/dropout_plan.h"
 
 namespace onebit::kernels {
@@ -14,7 +14,7 @@ class RowScratch {
   RowScratch(Context& context, int64_t parts, int64_t columns)
       : columns_(columns),
         stride_bytes_((columns * 8 + dropout_bits_elements(columns) * 2 + 63) / 64 * 64),
-        memory_(context.onednn().scratch().take(parts * stride_bytes_)) {}
+        memory_(context.scratch().take(parts * stride_bytes_)) {}
 
   float* first(int64_t part) const {
     return reinterpret_cast<float*>(memory_.data() + part * stride_bytes_);

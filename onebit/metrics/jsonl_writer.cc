@@ -4,6 +4,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "onebit/base/partial_file.h"
+#include "onebit/metrics/log_line.h"
+
 namespace onebit::metrics {
 namespace {
 
@@ -12,9 +15,7 @@ void drop_later_lines(const Path& path, int64_t last_step) {
   const MappedFile file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
                               file.bytes().size());
-  Path kept_path = path;
-  kept_path += ".partial";
-  FileWriter kept(kept_path);
+  PartialFile kept(path);
   size_t number = 1;
   for (size_t begin = 0; begin < text.size(); ++number) {
     const size_t end = text.find('\n', begin);
@@ -22,15 +23,16 @@ void drop_later_lines(const Path& path, int64_t last_step) {
     const std::string_view line = text.substr(begin, end - begin);
     const std::string place = fmt::format("{}, line {}", path.string(), number);
     const Json object = parse_json(line, place);
-    require(object.is_object() && object.contains("step") && object["step"].is_number_integer(),
-            "{}: not an object with an integer \"step\"; move the file away to start a new one",
-            place);
-    if (object["step"].get<int64_t>() <= last_step) kept.write(text.substr(begin, end + 1 - begin));
+    require(object.is_object() && object.contains(log_line::kStep) &&
+                object[log_line::kStep].is_number_integer(),
+            "{}: not an object with an integer \"{}\"; move the file away to start a new one",
+            place, log_line::kStep);
+    if (object[log_line::kStep].get<int64_t>() <= last_step)
+      kept.write(text.substr(begin, end + 1 - begin));
     begin = end + 1;
   }
   if (kept.size_bytes() == text.size()) return;
   kept.finish();
-  rename_durably(kept_path, path);
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ JsonLinesWriter::JsonLinesWriter(const Path& path, int64_t last_step) {
 }
 
 void JsonLinesWriter::write(const Json& object) {
-  ONEBIT_INVARIANT(object.is_object() && object.contains("step"));
+  ONEBIT_INVARIANT(object.is_object() && object.contains(log_line::kStep));
   file_->append(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

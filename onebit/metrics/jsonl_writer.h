@@ -1,4 +1,4 @@
-// metrics.jsonl: one JSON object a line, each with the integer key "step".
+// metrics.jsonl: one JSON object a line, each with the integer key "step" (log_line.h).
 #pragma once
 
 #include <cstdint>

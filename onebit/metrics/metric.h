@@ -2,6 +2,8 @@
 // and checkpoints.
 #pragma once
 
+#include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,5 +24,11 @@ struct MetricName {
 
 // The value of the metric `name`; NaN without one.
 double value_of(const std::vector<Metric>& metrics, std::string_view name);
+
+// "f1 0.9000, accuracy 0.8000, words 144": the metric `first`, then the others in their order.
+std::string text_of(const std::vector<Metric>& metrics, std::string_view first);
+
+// The names in these lists, each once, in the order in which they come.
+std::vector<std::string> distinct_names(std::initializer_list<std::span<const MetricName>> lists);
 
 }  // namespace onebit::metrics

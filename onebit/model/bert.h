@@ -72,7 +72,7 @@ class Bert {
   params::Table* table_;
   Embeddings embeddings_;
   NormParameters first_norm_;  // pre-LN only
-  params::Range embedding_range_;
+  Range embedding_range_;
   std::vector<EncoderLayer> layers_;
 
   EncoderPlan plan_;

@@ -4,13 +4,6 @@
 
 namespace onebit::model {
 
-ClassificationModel::Result& ClassificationModel::Result::operator+=(const Result& other) {
-  loss_sum += other.loss_sum;
-  sequences += other.sequences;
-  correct += other.correct;
-  return *this;
-}
-
 ClassificationModel::ClassificationModel(const BertConfig& config, ClassifierHead head,
                                          params::Table& table)
     : bert_(config, table),

@@ -35,8 +35,6 @@ class ClassificationModel {
   struct Result {
     double loss_sum = 0;
     int64_t sequences = 0, correct = 0;  // correct: of kClass
-
-    Result& operator+=(const Result& other);
   };
   // loss = weight * sum over sequences of the loss of batch.classes (kClass) or batch.label_values;
   // gradients are added.
@@ -50,7 +48,7 @@ class ClassificationModel {
   Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
 
   Bert bert_;
-  params::Range head_range_;
+  Range head_range_;
   Pooler pooler_;
   ClassifierHead head_;
   SequenceClassifier classifier_;

@@ -42,7 +42,7 @@ void validate(const BertConfig& config, const std::string& source) {
   probability(config.attention_dropout, "attention_probs_dropout_prob");
   require(config.activation == ops::ActivationKind::kGeluErf ||
               config.activation == ops::ActivationKind::kGeluTanh,
-          "{}: hidden_act must be gelu or gelu_new", source);
+          "{}: hidden_act must be a form of GELU: gelu, or gelu_new (its tanh form)", source);
   require(config.initializer_range > 0, "{}: initializer_range is {}; it must be above 0", source,
           config.initializer_range);
   require(config.layer_norm_eps > 0, "{}: layer_norm_eps is {}; it must be above 0", source,

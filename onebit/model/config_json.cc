@@ -24,8 +24,11 @@ void read_arithmetic(Keys& section, BertConfig& config) {
                  {{"gelu", ActivationKind::kGeluErf},
                   {"gelu_new", ActivationKind::kGeluTanh},
                   {"gelu_tanh", ActivationKind::kGeluTanh},
-                  {"gelu_pytorch_tanh", ActivationKind::kGeluTanh}},
-                 "activation of the feed-forward part; all but gelu are its tanh form");
+                  {"gelu_pytorch_tanh", ActivationKind::kGeluTanh},
+                  {"gelu_fast", ActivationKind::kGeluTanh},
+                  {"gelu_python", ActivationKind::kGeluErf}},
+                 "activation of the feed-forward part; gelu and gelu_python are exact, the others "
+                 "its tanh form");
   section.number("hidden_dropout_prob", config.hidden_dropout, at_least(0).below(1),
                  "dropout after embeddings and sublayers");
   section.number("attention_probs_dropout_prob", config.attention_dropout, at_least(0).below(1),

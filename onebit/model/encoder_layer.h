@@ -104,7 +104,7 @@ class EncoderLayer {
   NormParameters attention_norm_;
   LinearParameters intermediate_, output_;
   NormParameters output_norm_;
-  params::Range attention_range_, feed_forward_range_;
+  Range attention_range_, feed_forward_range_;
 };
 
 }  // namespace onebit::model

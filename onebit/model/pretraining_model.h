@@ -71,7 +71,7 @@ class PreTrainingModel {
 
   BatchLimits limits_;
   Bert bert_;
-  params::Range head_range_;
+  Range head_range_;
   std::optional<Pooler> pooler_;
   MaskedLmHead masked_lm_;
   std::optional<SequenceClassifier> next_sentence_;  // with the pooler, or neither

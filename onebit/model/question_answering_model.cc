@@ -7,12 +7,6 @@
 
 namespace onebit::model {
 
-QuestionAnsweringModel::Result& QuestionAnsweringModel::Result::operator+=(const Result& other) {
-  loss_sum += other.loss_sum;
-  sequences += other.sequences;
-  return *this;
-}
-
 QuestionAnsweringModel::QuestionAnsweringModel(const BertConfig& config, params::Table& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},

@@ -22,8 +22,6 @@ class QuestionAnsweringModel {
   struct Result {
     double loss_sum = 0;    // over sequences: (start loss + end loss) / 2
     int64_t sequences = 0;  // with a start or an end
-
-    Result& operator+=(const Result& other);
   };
   // loss = weight * sum over sequences, for batch.spans; gradients are added.
   Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
@@ -44,7 +42,7 @@ class QuestionAnsweringModel {
   Result sums(int64_t sequences);
 
   Bert bert_;
-  params::Range head_range_;
+  Range head_range_;
   LinearParameters outputs_;
   Tensor logits_;  // [rows, 2]
   Tensor losses_;  // f32 [2 * sequences]

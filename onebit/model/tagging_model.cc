@@ -4,13 +4,6 @@
 
 namespace onebit::model {
 
-TaggingModel::Result& TaggingModel::Result::operator+=(const Result& other) {
-  loss_sum += other.loss_sum;
-  words += other.words;
-  correct += other.correct;
-  return *this;
-}
-
 TaggingModel::TaggingModel(const BertConfig& config, const TaggerHead& head, params::Table& table)
     : bert_(config, table),
       head_range_{table.size_elements(), 0},

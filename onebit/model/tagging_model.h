@@ -33,8 +33,6 @@ class TaggingModel {
   struct Result {
     double loss_sum = 0;
     int64_t words = 0, correct = 0;  // words: tagged rows with a label
-
-    Result& operator+=(const Result& other);
   };
   // loss = weight * sum over batch.tagged_rows of the cross-entropy with batch.tags; gradients are
   // added.
@@ -48,7 +46,7 @@ class TaggingModel {
   Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
 
   Bert bert_;
-  params::Range head_range_;
+  Range head_range_;
   TaggerHead head_;
   SequenceClassifier classifier_;
   ClassifierDropout dropout_;

@@ -10,7 +10,7 @@ namespace onebit::model {
 
 // Called with a range of the flat gradient buffer as soon as it is complete. The ranges of one pass
 // come from the end of the buffer to its beginning, touch each other and cover the model.
-using GradientsReady = std::function<void(params::Range)>;
+using GradientsReady = std::function<void(Range)>;
 
 // One forward and backward pass over one micro-batch. Gradients are added to those in the table.
 // The loss of a pass is a weighted sum over its items (masked tokens, sequences), and the caller

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "onebit/device/onednn_stream.h"
+#include "onebit/device/scratch.h"
 #include "onebit/kernels/cpu_op.h"
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"
@@ -128,7 +128,7 @@ void attention(Context& context, const Attention& a) {
   const AttentionLayout layout(plan.longest, plan.head_size);
   const int64_t parts = part_count(context, plan.item_count(), 1);
   const int64_t part_bytes = ForwardTiles::size_bytes(layout);
-  const auto memory = context.onednn().scratch().take(parts * part_bytes);
+  const auto memory = context.scratch().take(parts * part_bytes);
   with_float_type(a.qkv.dtype(), [&](auto tag) HWY_ATTR {
     for_parts(context, parts, 1, [&](int64_t part, int64_t, int64_t) HWY_ATTR {
       const ForwardTiles tiles(layout, memory.data() + part * part_bytes);
@@ -315,7 +315,7 @@ void attention_backward(Context& context, const AttentionBackward& a) {
   const AttentionLayout layout(plan.longest, plan.head_size);
   const int64_t parts = part_count(context, plan.item_count(), 1);
   const int64_t part_bytes = BackwardTiles::size_bytes(layout);
-  const auto memory = context.onednn().scratch().take(parts * part_bytes);
+  const auto memory = context.scratch().take(parts * part_bytes);
   with_float_type(a.qkv.dtype(), [&](auto tag) HWY_ATTR {
     for_parts(context, parts, 1, [&](int64_t part, int64_t, int64_t) HWY_ATTR {
       const BackwardTiles tiles(layout, memory.data() + part * part_bytes);

@@ -1,3 +1,5 @@
+// Attention on CUDA devices: the tiled forward pass. The tiled backward pass is in
+// attention_backward_cuda.cu; heads that tiles do not take go to attention_plain_cuda.cu.
 #include <cmath>
 
 #include "onebit/kernels/block_shared_cuda.h"

@@ -156,7 +156,7 @@ void scatter(Context& context, const EmbeddingBackward& a, const float* grad_sum
 void embedding_backward(Context& context, const EmbeddingBackward& a) {
   const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);
   const int segment_types = static_cast<int>(a.segment.extent(0));
-  const auto grad_sum = context.onednn().scratch().take(rows * hidden * 4);
+  const auto grad_sum = context.scratch().take(rows * hidden * 4);
   const RowBlocks blocks(rows);
   ColumnPartials sums(context, blocks, hidden, kSegments + segment_types);
   backward_to_sum(context, a, sums, blocks, grad_sum.as<float>());

@@ -4,7 +4,7 @@
 // foreach_target.h comes first
 #include <algorithm>
 
-#include "onebit/device/onednn_stream.h"
+#include "onebit/device/scratch.h"
 #include "onebit/kernels/cpu_op.h"
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"
@@ -120,8 +120,7 @@ void find_ratios(const LambUpdate& args, const Squares* squares) {
 void lamb_update(Context& context, const LambUpdate& args) {
   if (args.tensors.empty()) return;
   const int64_t blocks = args.tensors.back().end_block();
-  const auto memory =
-      context.onednn().scratch().take(blocks * static_cast<int64_t>(sizeof(Squares)));
+  const auto memory = context.scratch().take(blocks * static_cast<int64_t>(sizeof(Squares)));
   auto* squares = memory.as<Squares>();
   const int64_t grain = grain_for(kBlockElements);
   for_parts(context, blocks, grain, [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {

@@ -84,7 +84,7 @@ void backward_rows(Context& context, const LayerNormBackward& a, const Source& s
 
 void layer_norm_backward(Context& context, const LayerNormBackward& a) {
   const int64_t hidden = a.grad_y.extent(1);
-  const auto inverse_gamma = context.onednn().scratch().take(hidden * 4);
+  const auto inverse_gamma = context.scratch().take(hidden * 4);
   with_float_type(a.grad_y.dtype(), [&](auto tag) HWY_ATTR {
     using T = decltype(tag);
     if (!a.x.empty()) {

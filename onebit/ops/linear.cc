@@ -1,7 +1,7 @@
 #include "onebit/ops/linear.h"
 
 #include "onebit/kernels/argument_check.h"
-#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/device_switch.h"
 #include "onebit/kernels/matrix_product.h"
 #include "onebit/ops/reduce.h"
 

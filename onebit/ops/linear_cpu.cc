@@ -3,6 +3,7 @@
 #include "onebit/base/error.h"
 #include "onebit/device/onednn_stream.h"
 #include "onebit/device/onednn_version.h"
+#include "onebit/device/scratch.h"
 #include "onebit/kernels/matrix_product.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/linear.h"
@@ -63,12 +64,13 @@ PreparedPrimitive prepare(const dnnl::engine& engine, const MatrixProduct& p) {
   return prepared;
 }
 
-void run(OnednnStream& onednn, const MatrixProduct& p) {
+void run(Context& context, const MatrixProduct& p) {
+  OnednnStream& onednn = context.onednn();
   PreparedPrimitive* prepared = onednn.find_primitive(key_of(p));
   if (prepared == nullptr) {
     prepared = &onednn.keep_primitive(key_of(p), prepare(onednn.engine(), p));
   }
-  const auto scratchpad = onednn.scratch().take(prepared->scratchpad_bytes);
+  const auto scratchpad = context.scratch().take(prepared->scratchpad_bytes);
   const auto give = [&](int argument, const void* data) {
     prepared->arguments.at(argument).set_data_handle(const_cast<void*>(data));
   };
@@ -84,7 +86,7 @@ void run(OnednnStream& onednn, const MatrixProduct& p) {
 // Operands this processor cannot multiply (see bf16_is_native) are widened into f32 scratch, the
 // result is rounded after.
 void widen_and_run(Context& context, const MatrixProduct& p) {
-  Scratch& scratch = context.onednn().scratch();
+  Scratch& scratch = context.scratch();
   const bool rounds = p.c.dtype() != DType::kF32;
   const auto wide_a = scratch.take(p.a.elements() * 4);
   const auto wide_b = scratch.take(p.b.elements() * 4);
@@ -101,7 +103,7 @@ void widen_and_run(Context& context, const MatrixProduct& p) {
   wide.a = widen(wide_a, p.a);
   wide.b = widen(wide_b, p.b);
   if (rounds) wide.c = p.accumulate ? widen(wide_c, p.c) : widened(wide_c, p.c);
-  run(context.onednn(), wide);
+  run(context, wide);
   if (rounds) cast(context, {.from = wide.c, .to = p.c});
 }
 
@@ -115,7 +117,7 @@ bool matrix_product(Context& context, const MatrixProduct& p) {
       operands == DType::kF32 || (operands == DType::kBF16 && context.onednn().has_native_bf16());
   try {
     if (native) {
-      run(context.onednn(), p);
+      run(context, p);
     } else {
       widen_and_run(context, p);
     }

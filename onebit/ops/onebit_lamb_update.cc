@@ -1,7 +1,7 @@
 #include "onebit/ops/onebit_lamb_update.h"
 
 #include "onebit/kernels/argument_check.h"
-#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/device_switch.h"
 
 namespace onebit::ops {
 

@@ -4,7 +4,7 @@
 // foreach_target.h comes first
 #include <algorithm>
 
-#include "onebit/device/onednn_stream.h"
+#include "onebit/device/scratch.h"
 #include "onebit/kernels/cpu_op.h"
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"
@@ -47,8 +47,7 @@ Squares squares_of(const OnebitLambSquares& args, const LambPart& part) {
 
 void onebit_lamb_squares(Context& context, const OnebitLambSquares& args) {
   const auto parts = static_cast<int64_t>(args.parts.size());
-  const auto memory =
-      context.onednn().scratch().take(parts * static_cast<int64_t>(sizeof(Squares)));
+  const auto memory = context.scratch().take(parts * static_cast<int64_t>(sizeof(Squares)));
   auto* squares = memory.as<Squares>();
   for_parts(context, parts, grain_for(kBlockElements),
             [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {

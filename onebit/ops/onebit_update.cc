@@ -1,7 +1,7 @@
 #include "onebit/ops/onebit_update.h"
 
 #include "onebit/kernels/argument_check.h"
-#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/device_switch.h"
 #include "onebit/ops/adam_update.h"
 
 namespace onebit::ops {

@@ -51,7 +51,7 @@ HWY_INLINE double block_sum(int64_t begin, int64_t end, const Term& term, const 
 template <class Term, class Single>
 double blocked_sum(Context& context, int64_t count, const Term& term, const Single& single) {
   const int64_t blocks = (count + kSumBlockElements - 1) / kSumBlockElements;
-  const auto memory = context.onednn().scratch().take(blocks * 8);
+  const auto memory = context.scratch().take(blocks * 8);
   double* partial = memory.as<double>();
   for_parts(context, blocks, 1, [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t block = begin; block < end; ++block) {

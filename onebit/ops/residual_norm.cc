@@ -1,7 +1,7 @@
 #include "onebit/ops/residual_norm.h"
 
 #include "onebit/kernels/argument_check.h"
-#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/device_switch.h"
 
 namespace onebit::ops {
 

@@ -120,7 +120,7 @@ void backward_rows(Context& context, const ResidualNormBackward& a, const Source
 void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
   const int64_t hidden = a.grad_y.extent(1);
   const DropoutPlan plan(a.dropout);
-  const auto inverse_gamma = context.onednn().scratch().take(hidden * 4);
+  const auto inverse_gamma = context.scratch().take(hidden * 4);
   with_float_type(a.grad_y.dtype(), [&](auto tag) HWY_ATTR {
     using T = decltype(tag);
 

@@ -4,7 +4,7 @@
 //
 #include <string_view>
 
-#include "onebit/device/onednn_stream.h"
+#include "onebit/device/scratch.h"
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"
 #include "onebit/kernels/simd_inl.h"
@@ -73,7 +73,7 @@ void check_indices(std::string_view operation, ConstView indices, int64_t rows) 
 }
 
 void check_distinct(Context& context, ConstView indices, int64_t rows) {
-  const auto seen = context.onednn().scratch().take(rows);
+  const auto seen = context.scratch().take(rows);
   std::memset(seen.data(), 0, static_cast<size_t>(rows));
   const int32_t* index = indices.data<int32_t>();
   for (int64_t i = 0; i < indices.elements(); ++i) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "onebit/kernels/argument_check.h"
-#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/device_switch.h"
 
 namespace onebit::ops {
 

@@ -32,7 +32,7 @@ void AdamRule::step(Context& context, params::Table& table, const Moments& momen
                              .decoupled = options_.decoupled_decay});
 }
 
-std::vector<ops::UpdateRange> AdamRule::ranges_in(params::Range part) const {
+std::vector<ops::UpdateRange> AdamRule::ranges_in(Range part) const {
   std::vector<ops::UpdateRange> inside;
   for (const ops::UpdateRange& range : ranges_) {
     const int64_t begin = std::max(range.begin, part.begin), end = std::min(range.end, part.end);

@@ -24,7 +24,7 @@ class AdamRule {
   // The ranges of the whole table, each with its weight decay; and those of a part of it, counted
   // from its beginning.
   std::span<const ops::UpdateRange> ranges() const { return ranges_; }
-  std::vector<ops::UpdateRange> ranges_in(params::Range part) const;
+  std::vector<ops::UpdateRange> ranges_in(Range part) const;
 
   // The divisors that remove the bias of the moments: 1 - product of the betas so far, which is
   // right for a cycled momentum too; 1 without bias correction.

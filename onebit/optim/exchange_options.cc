@@ -13,9 +13,10 @@ ExchangeOptions read_exchange_options(Keys& params) {
 }
 
 std::vector<std::pair<std::string, std::string>> compressed_phase_rows(const FreezeOptions& options,
+                                                                       double beta2,
                                                                        const RunFacts& run,
                                                                        int world_size) {
-  const std::string when = describe(options, run);
+  const std::string when = describe(options, beta2, run);
   return {{"1-bit phase",
            world_size == 1
                ? fmt::format("nothing to send on one rank; freeze {}", when)

@@ -23,6 +23,7 @@ struct ExchangeOptions {
 ExchangeOptions read_exchange_options(Keys& params);
 // The compressed phase in the table at the start, of an optimizer with a freeze.
 std::vector<std::pair<std::string, std::string>> compressed_phase_rows(const FreezeOptions& options,
+                                                                       double beta2,
                                                                        const RunFacts& run,
                                                                        int world_size);
 

@@ -13,57 +13,76 @@ namespace {
 
 constexpr int64_t kSamplesInWindow = 16;
 
+// Over which updates "auto" compares the variance, and how many lie between two samples of it.
+struct Window {
+  int64_t updates, stride;
+};
+
+Window window_of(const FreezeOptions& options, double beta2) {
+  const double tenth = std::max(1.0, std::max(1.0, std::round(1 / (1 - beta2))) / 10);
+  const int64_t updates = options.window > 0 ? options.window : static_cast<int64_t>(tenth);
+  return {.updates = updates, .stride = std::max<int64_t>(1, updates / kSamplesInWindow)};
+}
+
 }  // namespace
 
 FreezeOptions read_freeze_options(Keys& params) {
   FreezeOptions options;
   params.integer_or_word("freeze_step", options.step, "auto", at_least(1),
-                         "updates of warm-up before compression; auto: until the variance settles");
-  params.integer("freeze_window", options.window, at_least(0),
-                 "updates over which auto compares the variance; 0: 0.1 / (1 - beta2)");
+                         "updates of warm-up before compression; auto: 50 more than it takes the "
+                         "variance to settle, once the learning rate has stopped rising");
+  params.integer(
+      "freeze_window", options.window, at_least(0),
+      "updates over which auto compares the variance; 0: 0.1 / (1 - beta2); no effect with a "
+      "number");
   return options;
 }
 
-int64_t last_warmup_update(const FreezeOptions& options, const RunFacts& run) {
-  return options.step.value_or(run.schedule_warmup);
+int64_t last_warmup_update(const FreezeOptions& options, double beta2, const RunFacts& run) {
+  if (options.step) return *options.step;
+  const Window window = window_of(options, beta2);
+  // The first sample that a whole window precedes, after the learning rate has stopped rising.
+  constexpr int64_t kNever = INT64_MAX;
+  const int64_t compared = window.stride + window.updates;
+  if (run.schedule_warmup > kNever - compared - FreezeRule::kObservedUpdates) return kNever;
+  const int64_t first = std::max(compared, run.schedule_warmup + 1);
+  const int64_t decided = (first + window.stride - 1) / window.stride * window.stride;
+  return decided + FreezeRule::kObservedUpdates;
 }
 
-std::string describe(const FreezeOptions& options, const RunFacts& run) {
-  if (options.step) {
-    return fmt::format("after update {} of {}{}", *options.step, run.total_steps,
-                       *options.step >= run.total_steps ? ": not in this run" : "");
-  }
-  if (run.schedule_warmup >= run.total_steps) {
+std::string describe(const FreezeOptions& options, double beta2, const RunFacts& run) {
+  if (!options.step && run.schedule_warmup >= run.total_steps) {
     return "not in this run: its learning rate never stops rising";
   }
-  return fmt::format("auto: not before update {}", run.schedule_warmup + 1);
+  const int64_t last = last_warmup_update(options, beta2, run);
+  return fmt::format("{} update {} of {}{}", options.step ? "after" : "auto: not before", last,
+                     run.total_steps, last >= run.total_steps ? ": not in this run" : "");
 }
 
 FreezeRule::FreezeRule(const FreezeOptions& options, double beta2, const RunFacts& run)
     : automatic_(!options.step.has_value()),
       last_(options.step),
+      total_steps_(run.total_steps),
       schedule_warmup_(run.schedule_warmup) {
-  const double tenth = std::max(1.0, std::max(1.0, std::round(1 / (1 - beta2))) / 10);
-  window_ = options.window > 0 ? options.window : static_cast<int64_t>(tenth);
-  stride_ = std::max<int64_t>(1, window_ / kSamplesInWindow);
-  if (last_ && run.total_steps > 0 && *last_ >= run.total_steps) {
+  const Window window = window_of(options, beta2);
+  window_ = window.updates;
+  stride_ = window.stride;
+  const int64_t earliest = last_warmup_update(options, beta2, run);
+  if (run.total_steps == 0 || earliest < run.total_steps) return;
+  if (last_) {
     log_warning(
         "optimizer.params.freeze_step = {} is not before the end of the run ({} steps): nothing "
         "will be compressed; lower it, or use \"auto\"",
         *last_, run.total_steps);
+    return;
   }
-  // A rate that never stops to rise has the longest warm-up there is: nothing may be added to it.
-  const int64_t undecided = std::max(schedule_warmup_, window_);
-  if (automatic_ && run.total_steps > 0 && undecided >= run.total_steps - kObservedUpdates) {
-    const bool never = undecided > INT64_MAX - kObservedUpdates;
-    log_warning(
-        "optimizer.params.freeze_step \"auto\" cannot decide {}, and the run ends after {}: "
-        "nothing "
-        "will be compressed; give a number, or a smaller freeze_window",
-        never ? "while the learning rate rises, and it never stops rising"
-              : fmt::format("before update {}", undecided + kObservedUpdates),
-        run.total_steps);
-  }
+  log_warning(
+      "optimizer.params.freeze_step \"auto\" cannot freeze {}, and the run ends after {}: nothing "
+      "will be compressed; give a number, or a smaller freeze_window",
+      earliest == INT64_MAX ? "while the learning rate rises, and it never stops rising"
+                            : fmt::format("before update {} ({} updates after its decision)",
+                                          earliest, kObservedUpdates),
+      run.total_steps);
 }
 
 bool FreezeRule::observes(int64_t update) const {
@@ -72,7 +91,8 @@ bool FreezeRule::observes(int64_t update) const {
 
 bool FreezeRule::freezes_after(Context& context, comm::Communicator& communicator, int64_t update,
                                ConstView variance, double factor) {
-  if (last_) return update >= *last_;
+  // A freeze with the last update would compress nothing, and save the state of another phase.
+  if (last_) return update >= *last_ && (total_steps_ == 0 || *last_ < total_steps_);
   if (update % stride_ != 0) return false;
   // Summation may differ in its last bits between kinds of processors: rank 0's sum decides.
   double norm = factor * ops::absolute_sum(context, variance);

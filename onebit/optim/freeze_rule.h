@@ -4,7 +4,8 @@
 // the variance, which is still updated after the freeze, has settled enough: its L1 norm
 // (bias-corrected) has neither halved nor doubled within a tenth of Adam's memory, 0.1 / (1 -
 // beta2) updates. Either way the last kObservedUpdates updates of the warm-up are for observing
-// local gradients, so "auto" freezes that long after its decision.
+// local gradients, so "auto" freezes that long after its decision. With the last update of a run
+// there is no freeze: nothing would be compressed.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,9 @@ struct FreezeOptions {
 // The keys freeze_step and freeze_window.
 FreezeOptions read_freeze_options(Keys& params);
 // The last update of the warm-up, at the earliest.
-int64_t last_warmup_update(const FreezeOptions& options, const RunFacts& run);
+int64_t last_warmup_update(const FreezeOptions& options, double beta2, const RunFacts& run);
 // "after update 20 of 100", for the table at the start.
-std::string describe(const FreezeOptions& options, const RunFacts& run);
+std::string describe(const FreezeOptions& options, double beta2, const RunFacts& run);
 
 class FreezeRule {
  public:
@@ -61,7 +62,8 @@ class FreezeRule {
 
   bool automatic_;
   std::optional<int64_t> last_;  // update of the warm-up; empty while "auto" has not decided
-  int64_t schedule_warmup_, window_, stride_;
+  int64_t total_steps_;          // of the run; 0: not known
+  int64_t schedule_warmup_, window_ = 0, stride_ = 1;
   std::deque<Sample> samples_;  // one every stride_ updates, over one window
 };
 

@@ -34,11 +34,11 @@ GradientAgreement::GradientAgreement(const Levels& levels, Device device) : leve
 double GradientAgreement::scale(Context& context, ConstView gradients, const StepInput& input,
                                 int64_t bucket) {
   const auto index = static_cast<size_t>(bucket);
-  const comm::Range range = levels_.buckets().range(bucket);
+  const Range range = levels_.buckets().range(bucket);
   double scale = input.gradient_scale;
   if (!input.norm_limits.empty()) {
     ONEBIT_INVARIANT(input.norm_limits.size() == bucket_square_.size());
-    const params::Range in_buffer = levels_.in_buffer(bucket);
+    const Range in_buffer = levels_.in_buffer(bucket);
     const double own =
         scale * scale * ops::squared_norm(context, gradients.rows(in_buffer.begin, in_buffer.end));
     const double square = levels_.sum(own);

@@ -34,7 +34,7 @@ GradientClipper::GradientClipper(double threshold) : threshold_(threshold) {
           "gradient_clipping is {}; it is the largest norm, or 0 for none", threshold);
 }
 
-double GradientClipper::add_squares(Context& context, ConstView gradients, params::Range range,
+double GradientClipper::add_squares(Context& context, ConstView gradients, Range range,
                                     std::vector<double>& by_bucket) const {
   if (!shares_) return ops::squared_norm(context, gradients.rows(range.begin, range.end));
   const comm::Buckets& buckets = shares_->buckets();
@@ -51,17 +51,16 @@ double GradientClipper::add_squares(Context& context, ConstView gradients, param
   return sum;
 }
 
-void GradientClipper::observe_local_gradients(Context& context, ConstView gradients,
-                                              params::Range range) {
+void GradientClipper::observe_local_gradients(Context& context, ConstView gradients, Range range) {
   observed_square_ += add_squares(context, gradients, range, observed_buckets_);
   observed_ = true;
 }
 
 GradientNorm GradientClipper::agree(Context& context, comm::Communicator& communicator,
                                     ConstView gradients, GradientNeed need, double unscale,
-                                    std::span<const params::Range> ranges) {
+                                    std::span<const Range> ranges) {
   const int world = communicator.world_size();
-  const params::Range all{0, gradients.elements()};
+  const Range all{0, gradients.elements()};
   if (ranges.empty()) ranges = std::span(&all, 1);
   const bool local = need == GradientNeed::kLocalOnly;
   std::vector<double> squares = std::exchange(observed_buckets_, {});

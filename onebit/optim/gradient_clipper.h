@@ -44,7 +44,7 @@ class GradientClipper {
 
   // During the warm-up of an optimizer that will need local gradients: `range` of the flat buffer
   // of this rank's gradients, before they are averaged; the whole buffer once a step.
-  void observe_local_gradients(Context&, ConstView gradients, params::Range range);
+  void observe_local_gradients(Context&, ConstView gradients, Range range);
 
   // Local gradients are those of `sources`, nodes and not ranks, in the compressed phase.
   void set_sources(int sources) { sources_ = sources; }
@@ -52,7 +52,7 @@ class GradientClipper {
   // One collective of a few numbers. `gradients`: the whole flat buffer, multiplied by `unscale`
   // (1 / loss scale) when read; of local ones, the ranges that this rank counts (none given: all).
   GradientNorm agree(Context&, comm::Communicator&, ConstView gradients, GradientNeed,
-                     double unscale = 1, std::span<const params::Range> ranges = {});
+                     double unscale = 1, std::span<const Range> ranges = {});
 
   // Compressed phase: takes the ratio that the optimizer measured (0: none yet), and the squares of
   // the buckets in a step with limits (empty: no limits).
@@ -70,7 +70,7 @@ class GradientClipper {
 
  private:
   // Adds the squares of a range to `by_bucket`, where buckets are followed; returns their sum.
-  double add_squares(Context&, ConstView gradients, params::Range range,
+  double add_squares(Context&, ConstView gradients, Range range,
                      std::vector<double>& by_bucket) const;
   void measure_ratio(double norm_of_average, double rms_of_norms, int ranks);
 

@@ -47,16 +47,14 @@ Levels::Levels(comm::Communicator& world, const compress::Ownership& ownership, 
   received_ = Buffer(device, ownership.ranks_a_source() * buckets_.max_elements() * kFloatBytes);
 }
 
-params::Range Levels::in_buffer(int64_t bucket) const {
-  const comm::Range part = ownership_.share_of(bucket, world_.rank());
-  return {part.begin, part.end};
+Range Levels::in_buffer(int64_t bucket) const {
+  return ownership_.share_of(bucket, world_.rank());
 }
 
 std::vector<int64_t> Levels::sizes_bytes(int64_t bucket, int64_t unit) const {
   std::vector<int64_t> sizes;
   for (int local = 0; local < node_->world_size(); ++local) {
-    const comm::Range part =
-        comm::chunk_of(ownership_.buckets.range(bucket), node_->world_size(), local);
+    const Range part = comm::chunk_of(ownership_.buckets.range(bucket), node_->world_size(), local);
     sizes.push_back((part.elements() + unit - 1) / unit * kFloatBytes);
   }
   return sizes;
@@ -65,7 +63,7 @@ std::vector<int64_t> Levels::sizes_bytes(int64_t bucket, int64_t unit) const {
 void Levels::average(Context& context, View flat, int64_t bucket) {
   if (!two()) return;
   const PhaseSpan phase(context, "average inside the node", bucket);
-  const comm::Range range = ownership_.buckets.range(bucket);
+  const Range range = ownership_.buckets.range(bucket);
   const View own = flat.rows(in_buffer(bucket).begin, in_buffer(bucket).end);
   const int64_t ranks = node_->world_size();
   const View received(received_.data(), DType::kF32, {ranks, own.elements()}, flat.device());
@@ -85,8 +83,8 @@ void Levels::gather(Context& context, View flat) const {
   std::vector<std::vector<int64_t>> sizes;  // outlive their requests
   std::vector<comm::Request> requests;
   for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
-    const comm::Range range = ownership_.buckets.range(bucket);
-    const params::Range own = in_buffer(bucket);
+    const Range range = ownership_.buckets.range(bucket);
+    const Range own = in_buffer(bucket);
     sizes.push_back(sizes_bytes(bucket, 1));
     requests.push_back(node_->start_all_gather_v(bytes_of(flat.rows(own.begin, own.end)),
                                                  bytes_of(flat.rows(range.begin, range.end)),
@@ -121,8 +119,8 @@ void Levels::gather_on_host(std::vector<float>& whole, int64_t unit) const {
     return std::span(whole).subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
   };
   for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
-    const comm::Range range = ownership_.buckets.range(bucket);
-    const params::Range own = in_buffer(bucket);
+    const Range range = ownership_.buckets.range(bucket);
+    const Range own = in_buffer(bucket);
     node_->all_gather_v(std::as_bytes(part_of(own.begin, own.end)),
                         std::as_writable_bytes(part_of(range.begin, range.end)),
                         sizes_bytes(bucket, unit));

@@ -48,7 +48,7 @@ class Levels {
   const comm::Buckets& buckets() const { return buckets_; }
   std::span<const compress::OwnedRange> shares() const { return shares_; }
   // Where a bucket of the share lies in the flat buffer.
-  params::Range in_buffer(int64_t bucket) const;
+  Range in_buffer(int64_t bucket) const;
 
   // Makes this rank's part of a bucket of `flat` f32 [whole elements] the mean over the ranks of
   // its node, added in f32 in their order. Every rank of the node calls it for the same buckets in

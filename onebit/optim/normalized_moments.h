@@ -13,7 +13,7 @@ struct NormalizedMoments {
   Tensor momentum;
   Tensor variance;  // this source's own, without bias; 0: the entry stays still
 
-  // Saves the variance alone; the owners save the momentum (GradientSigns). For another number of
+  // Saves the variance alone; the owners save the momentum (SignExchange). For another number of
   // sources than saved, each loads the mean over the saved ones: collective.
   void save(params::StateWriter&) const;
   void load(const params::StateReader&, const Levels&);

@@ -7,7 +7,6 @@
 #include "onebit/base/log.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/onebit_update.h"
-#include "onebit/optim/onebit_adam_memory.h"
 
 namespace onebit::optim {
 namespace {
@@ -22,7 +21,7 @@ ConstView part_of(const ConstView& buffer, int64_t begin, int64_t end) {
 
 // The same pass over a bucket of the share, with all buffers cut to it: those of the flat buffer at
 // `in_buffer`.
-void cut_to_bucket(ops::OnebitNormalize& args, params::Range in_buffer) {
+void cut_to_bucket(ops::OnebitNormalize& args, Range in_buffer) {
   const int64_t begin = args.begin, end = args.end;
   const int64_t first = begin / kernels::kBlockElements;
   const int64_t last = first + kernels::blocks_in(end - begin);
@@ -42,60 +41,7 @@ void cut_to_bucket(ops::OnebitNormalize& args, params::Range in_buffer) {
   args.sketch_shift = in_buffer.begin;
 }
 
-// Keys of other arithmetics than the one that there is.
-void refuse_arithmetics(Keys& params) {
-  for (const char* key : {"coordinates", "variance", "scale"}) {
-    params.refused(key,
-                   "1-bit Adam has one arithmetic since what travels is the gradient "
-                   "(docs/compression.md)");
-  }
-  // Recipes that earlier runs have written hold "none".
-  std::string parity;
-  params.word("parity", parity, {"none"},
-              "DeepSpeed's arithmetic is only there to compare with, in tests/deepspeed");
-}
-
-class OneBitAdamRecipe : public OptimizerRecipe {
- public:
-  explicit OneBitAdamRecipe(const OneBitAdamOptions& options) : options_(options) {}
-
-  double learning_rate() const override { return options_.adam.learning_rate; }
-  std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
-                                  const RunFacts& run) const override {
-    return std::make_unique<OneBitAdam>(options_, table, communicator, run);
-  }
-  int64_t state_bytes(const params::Table& table, int world_size,
-                      const RunFacts& run) const override {
-    return onebit_adam_state_bytes(table, world_size, run);
-  }
-  std::string describe() const override { return optim::describe(options_.adam); }
-  std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
-                                                        int world_size) const override {
-    return compressed_phase_rows(options_.freeze, run, world_size);
-  }
-  std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
-    return last_warmup_update(options_.freeze, run);
-  }
-  const AdamOptions* followed_adam() const override { return &options_.adam; }
-
- private:
-  OneBitAdamOptions options_;
-};
-
 }  // namespace
-
-std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options) {
-  return std::make_shared<OneBitAdamRecipe>(options);
-}
-
-std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params) {
-  OneBitAdamOptions options;
-  options.adam = read_adam_options(params);
-  refuse_arithmetics(params);
-  options.freeze = read_freeze_options(params);
-  options.exchange = read_exchange_options(params);
-  return onebit_adam_recipe(options);
-}
 
 OneBitAdam::OneBitAdam(const OneBitAdamOptions& options, const params::Table& table,
                        comm::Communicator& communicator, const RunFacts& run)
@@ -134,15 +80,14 @@ void OneBitAdam::skip_step() {
   prepared_ = false;
 }
 
-std::vector<params::Range> OneBitAdam::prepare_local_gradients(Context& context,
-                                                               params::Table& table) {
-  std::vector<params::Range> ranges;
+std::vector<Range> OneBitAdam::prepare_local_gradients(Context& context, params::Table& table) {
+  std::vector<Range> ranges;
   for (int64_t bucket = 0; levels_.two() && bucket < levels_.buckets().count(); ++bucket) {
     levels_.average(context, table.gradients(), bucket);
   }
   prepared_ = levels_.two();
   for (const auto& share : levels_.shares()) {
-    ranges.push_back({share.range.begin, share.range.end});
+    ranges.push_back(share.range);
   }
   return ranges;
 }
@@ -218,7 +163,7 @@ void OneBitAdam::begin_step(Context& computing, params::Table& table, const Step
       [this, input](Context& context, const Bucket& bucket) { receive(context, input, bucket); });
 }
 
-void OneBitAdam::gradients_ready(params::Range range) {
+void OneBitAdam::gradients_ready(Range range) {
   ONEBIT_INVARIANT(begun_);
   if (plan_.exchanges) exchange_.ready(range);
 }
@@ -336,23 +281,23 @@ void OneBitAdam::end_update(Context& context) {
 
 void OneBitAdam::wake(const params::Table& table, const StepInput& input,
                       std::vector<uint8_t> touched) {
-  const std::vector<params::Range> rows = still_.wake(communicator_, std::move(touched),
-                                                      {.momentum = normalized().momentum.view(),
-                                                       .variance = normalized().variance.view(),
-                                                       .gradients = table.gradients(),
-                                                       .block_scales = agreement_.block_scales(),
-                                                       .beta1 = rule_.beta1(input),
-                                                       .epsilon = options_.adam.epsilon,
-                                                       .shares = levels_.shares(),
-                                                       .sources = levels_.sources()});
-  for (const params::Range& entries : rows) exchange_.adopt_momentum(entries);
+  const std::vector<Range> rows = still_.wake(communicator_, std::move(touched),
+                                              {.momentum = normalized().momentum.view(),
+                                               .variance = normalized().variance.view(),
+                                               .gradients = table.gradients(),
+                                               .block_scales = agreement_.block_scales(),
+                                               .beta1 = rule_.beta1(input),
+                                               .epsilon = options_.adam.epsilon,
+                                               .shares = levels_.shares(),
+                                               .sources = levels_.sources()});
+  for (const Range& entries : rows) exchange_.adopt_momentum(entries);
 }
 
 void OneBitAdam::apply(Context& context, params::Table& table, const StepInput& input) {
   for (const auto& [range, place] : levels_.shares()) {
     const int64_t end = place + range.elements();
     std::vector<ops::UpdateRange> decays{{0, range.elements(), 0}};
-    if (options_.adam.decoupled_decay) decays = rule_.ranges_in({range.begin, range.end});
+    if (options_.adam.decoupled_decay) decays = rule_.ranges_in(range);
     ops::onebit_step(context, {.value = table.values().rows(range.begin, range.end),
                                .compute_value = compute_part(table, range),
                                .momentum = normalized().momentum.view().rows(place, end),
@@ -364,7 +309,7 @@ void OneBitAdam::apply(Context& context, params::Table& table, const StepInput& 
   gather_values(context, table);
 }
 
-View OneBitAdam::compute_part(const params::Table& table, comm::Range range) {
+View OneBitAdam::compute_part(const params::Table& table, Range range) {
   if (table.compute_type() == DType::kF32) return {};
   return table.compute_values().rows(range.begin, range.end);
 }

@@ -33,10 +33,10 @@
 #include "onebit/optim/exchange_options.h"
 #include "onebit/optim/freeze_rule.h"
 #include "onebit/optim/gradient_agreement.h"
-#include "onebit/optim/gradient_signs.h"
 #include "onebit/optim/levels.h"
 #include "onebit/optim/normalized_moments.h"
 #include "onebit/optim/optimizer_recipe.h"
+#include "onebit/optim/sign_exchange.h"
 #include "onebit/optim/still_entries.h"
 #include "onebit/optim/variance_level.h"
 
@@ -59,8 +59,8 @@ class OneBitAdam : public Optimizer {
   // With one rank nothing is sent, so nothing has to leave early.
   std::optional<comm::Buckets> limited_buckets() const override;
   void begin_step(Context&, params::Table&, const StepInput&) override;
-  void gradients_ready(params::Range) override;
-  std::vector<params::Range> prepare_local_gradients(Context&, params::Table&) override;
+  void gradients_ready(Range) override;
+  std::vector<Range> prepare_local_gradients(Context&, params::Table&) override;
   StepReport step(Context&, params::Table&, const StepInput&) override;
   void skip_step() override;
   void save(params::StateWriter&) const override;
@@ -74,7 +74,7 @@ class OneBitAdam : public Optimizer {
   const NormalizedMoments& normalized() const { return std::get<NormalizedMoments>(state_); }
 
  protected:
-  using Bucket = GradientSigns::Bucket;
+  using Bucket = SignExchange::Bucket;
 
   // How an update of the compressed phase is made.
   struct UpdatePlan {
@@ -99,7 +99,7 @@ class OneBitAdam : public Optimizer {
 
   bool alone() const { return communicator_.world_size() == 1; }
   // A part of the compute copy; empty where there is none.
-  static View compute_part(const params::Table&, comm::Range);
+  static View compute_part(const params::Table&, Range);
   // After this rank's share of the values has moved: gets those of the node's others.
   void gather_values(Context&, params::Table&) const;
   // Before a bucket's gradients are read: on two levels they become the mean over the node.
@@ -111,8 +111,8 @@ class OneBitAdam : public Optimizer {
   const AdamRule& rule() const { return rule_; }
   const StillEntries& still() const { return still_; }
   const Levels& levels() const { return levels_; }
-  GradientSigns& exchange() { return exchange_; }
-  const GradientSigns& exchange() const { return exchange_; }
+  SignExchange& exchange() { return exchange_; }
+  const SignExchange& exchange() const { return exchange_; }
 
  private:
   StepReport warmup_step(Context&, params::Table&, const StepInput&);
@@ -142,9 +142,9 @@ class OneBitAdam : public Optimizer {
   VarianceLevel level_;
   GradientAgreement agreement_;
   bool begun_ = false;
-  bool prepared_ = false;   // the gradients of this step are averaged inside the node already
-  UpdatePlan plan_;         // of the update that has begun
-  GradientSigns exchange_;  // last: its thread uses the members above
+  bool prepared_ = false;  // the gradients of this step are averaged inside the node already
+  UpdatePlan plan_;        // of the update that has begun
+  SignExchange exchange_;  // last: its thread uses the members above
 };
 
 std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options);

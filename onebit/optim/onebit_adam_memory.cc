@@ -15,7 +15,7 @@ int64_t level_bytes(int64_t blocks, int world_size) {
   return world_size == 1 ? 0 : kFloat * blocks * (2 * kernels::kSubBlocks + 5);
 }
 
-// GradientSigns: the bucket on its way and its extras; the residuals and the momentum of owners.
+// SignExchange: the bucket on its way and its extras; the residuals and the momentum of owners.
 int64_t exchange_bytes(const comm::Buckets& buckets, int world_size) {
   const int64_t largest = buckets.max_elements();
   const int64_t on_the_way =

@@ -26,10 +26,10 @@ class OneBitLambRecipe : public OptimizerRecipe {
   std::string describe() const override { return optim::describe(options_.lamb); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
                                                         int world_size) const override {
-    return compressed_phase_rows(options_.onebit.freeze, run, world_size);
+    return compressed_phase_rows(options_.freeze, options_.lamb.adam.beta2, run, world_size);
   }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
-    return last_warmup_update(options_.onebit.freeze, run);
+    return last_warmup_update(options_.freeze, options_.lamb.adam.beta2, run);
   }
 
  private:
@@ -59,8 +59,7 @@ std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
 }
 
 // The tensors of a part of the flat buffer, counted from its beginning.
-std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors,
-                                        comm::Range part) {
+std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors, Range part) {
   std::vector<ops::LambTensor> inside;
   for (const ops::LambTensor& tensor : tensors) {
     const int64_t begin = std::max(tensor.begin, part.begin);
@@ -74,17 +73,15 @@ std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors
   return inside;
 }
 
-OneBitAdamOptions with_moments_of(const OneBitLambOptions& options) {
-  OneBitAdamOptions result = options.onebit;
-  result.adam = options.lamb.adam;
-  return result;
+OneBitAdamOptions without_ratios(const OneBitLambOptions& options) {
+  return {.adam = options.lamb.adam, .freeze = options.freeze, .exchange = options.exchange};
 }
 
 }  // namespace
 
 OneBitLamb::OneBitLamb(const OneBitLambOptions& options, const params::Table& table,
                        comm::Communicator& communicator, const RunFacts& run)
-    : OneBitAdam(with_moments_of(options), table, communicator, run),
+    : OneBitAdam(without_ratios(options), table, communicator, run),
       lamb_(options.lamb, table),
       parts_(parts_of(lamb_.tensors(), exchange().owned_ranges())),
       squares_(Tensor::zeros(table.device(), DType::kF64,
@@ -154,8 +151,8 @@ std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOption
 std::shared_ptr<const OptimizerRecipe> read_onebit_lamb(Keys& params) {
   OneBitLambOptions options;
   options.lamb = read_lamb_options(params);
-  options.onebit.freeze = read_freeze_options(params);
-  options.onebit.exchange = read_exchange_options(params);
+  options.freeze = read_freeze_options(params);
+  options.exchange = read_exchange_options(params);
   for (const char* key : {"coeff_beta", "factor_max", "factor_min", "factor_threshold"}) {
     params.without_effect(key, "corrects DeepSpeed's frozen trust ratios; here they are exact");
   }

@@ -16,7 +16,8 @@ namespace onebit::optim {
 
 struct OneBitLambOptions {
   LambOptions lamb;
-  OneBitAdamOptions onebit;  // its `adam` is that of `lamb`
+  FreezeOptions freeze;
+  ExchangeOptions exchange;
 };
 
 class OneBitLamb final : public OneBitAdam {

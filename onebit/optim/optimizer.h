@@ -109,13 +109,13 @@ class Optimizer {
   // every parameter element once, the same order on every rank); step() closes it with the same
   // input. A gradient that is not finite is taken as zero and reported: applied is then false.
   virtual void begin_step(Context&, params::Table&, const StepInput&) {}
-  virtual void gradients_ready(params::Range) {}
+  virtual void gradients_ready(Range) {}
 
   // Before the norm of local gradients is taken for a step that does not begin early: what they are
   // when they leave. Returns the ranges of the table's gradients that are this rank's then; on two
   // levels the ranks of a node divide the mean of theirs. The next call is step() or skip_step().
   // Collective.
-  virtual std::vector<params::Range> prepare_local_gradients(Context&, params::Table& table) {
+  virtual std::vector<Range> prepare_local_gradients(Context&, params::Table& table) {
     return {{0, table.size_elements()}};
   }
 

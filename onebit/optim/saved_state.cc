@@ -25,7 +25,7 @@ int64_t elements_of(std::span<const compress::OwnedRange> wanted) {
 
 // Of the elements wanted those whose places lie in `places`, counted from its beginning.
 std::vector<compress::OwnedRange> placed_in(std::span<const compress::OwnedRange> wanted,
-                                            comm::Range places) {
+                                            Range places) {
   std::vector<compress::OwnedRange> part;
   for (const auto& [range, place] : wanted) {
     const int64_t begin = std::max(place, places.begin);
@@ -41,7 +41,7 @@ std::vector<compress::OwnedRange> placed_in(std::span<const compress::OwnedRange
 bool divides(const compress::Ownership& saved) {
   const int64_t count = saved.buckets.count(), node = saved.ranks_a_source();
   for (int64_t bucket = 0; bucket < count; ++bucket) {
-    const comm::Range whole = saved.buckets.range(bucket);
+    const Range whole = saved.buckets.range(bucket);
     if (comm::chunk_of(whole, static_cast<int>(node), static_cast<int>(node) - 1).elements() == 0) {
       return false;
     }
@@ -85,7 +85,10 @@ void save_state_name(params::StateWriter& writer, const std::string& name) {
 
 void check_state_name(const params::StateReader& reader, const std::string& name) {
   const Json saved = reader.scalar("optimizer");
-  require(saved.is_string(), "the checkpoint holds no optimizer state");
+  require(
+      saved.is_string(),
+      "the checkpoint's state.json names no optimizer: it is damaged, or another program's; resume "
+      "from another one with --resume TAG");
   require(saved.get<std::string>() == name,
           "the checkpoint holds the state of the optimizer {}, the recipe asks for {}: resume with "
           "the same optimizer.type, or start a new run from its model (--initialize-from)",
@@ -113,8 +116,7 @@ std::vector<float> mean_source_buffer(const params::StateReader& reader,
                                       const compress::Ownership& before, const std::string& name,
                                       std::span<const compress::OwnedRange> wanted) {
   const int64_t elements = elements_of(wanted);
-  const comm::Range chunk =
-      comm::equal_chunk(elements, communicator.world_size(), communicator.rank());
+  const Range chunk = comm::equal_chunk(elements, communicator.world_size(), communicator.rank());
   const std::vector<compress::OwnedRange> part = placed_in(wanted, chunk);
   std::vector<float> one(static_cast<size_t>(chunk.elements()));
   std::vector<double> sum(one.size(), 0.0);

@@ -16,7 +16,7 @@ void save_state_name(params::StateWriter&, const std::string& name);
 // Error: the state is another optimizer's, with both names.
 void check_state_name(const params::StateReader&, const std::string& name);
 
-// How the ranks that saved had divided their exchange of `elements`, as GradientSigns has written
+// How the ranks that saved had divided their exchange of `elements`, as SignExchange has written
 // it.
 compress::Ownership saved_ownership(const params::StateReader&, int64_t elements);
 

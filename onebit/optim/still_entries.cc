@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "onebit/base/error.h"
 #include "onebit/comm/chunked.h"
 #include "onebit/ops/onebit_update.h"
 
@@ -25,11 +26,19 @@ void write(View flat, int64_t begin, const std::vector<float>& values) {
 
 }  // namespace
 
-params::Range held_range(const params::Table& table, const std::string& name, int64_t rows) {
-  const params::Entry& entry = table.entry(name);
-  require(rows <= entry.shape[0],
-          "optimizer.params.exp_avg_mask: {} has {} rows, {} of them cannot move", name,
-          entry.shape[0], rows);
+Range held_range(const params::Table& table, const std::string& name, int64_t rows) {
+  const auto entry_of_key = [&]() -> const params::Entry& {
+    try {
+      return table.entry(name);
+    } catch (const Error& error) {
+      fail("optimizer.params.exp_avg_mask: {}", error.what());
+    }
+  };
+  const params::Entry& entry = entry_of_key();
+  require(
+      rows <= entry.shape[0],
+      "optimizer.params.exp_avg_mask says that {} rows of {} move, which has {}: give at most {}",
+      rows, name, entry.shape[0], entry.shape[0]);
   const int64_t columns = entry.shape.elements() / entry.shape[0];
   return {entry.offset_elements + rows * columns, entry.offset_elements + entry.shape.elements()};
 }
@@ -78,7 +87,7 @@ void StillEntries::add_rows(const params::Parameter& parameter) {
     const int64_t begin = parameter.range.begin + row * columns, end = begin + columns;
     const int64_t still = still_between(begin, end);
     count_ += still;
-    const bool held = std::any_of(held_.begin(), held_.end(), [&](const params::Range& range) {
+    const bool held = std::any_of(held_.begin(), held_.end(), [&](const Range& range) {
       return begin < range.end && range.begin < end;
     });
     if (still > 0 && !held) rows_.push_back({begin, end});
@@ -151,8 +160,8 @@ std::vector<float> StillEntries::row_gradients(const Row& row, const Wake& args)
   return gradients;
 }
 
-std::vector<params::Range> StillEntries::wake(comm::Communicator& communicator,
-                                              std::vector<uint8_t> touched, const Wake& given) {
+std::vector<Range> StillEntries::wake(comm::Communicator& communicator,
+                                      std::vector<uint8_t> touched, const Wake& given) {
   const compress::OwnedRange all{.range = {0, table_.size_elements()}};
   Wake args = given;
   if (args.shares.empty()) args.shares = std::span(&all, 1);
@@ -165,7 +174,7 @@ std::vector<params::Range> StillEntries::wake(comm::Communicator& communicator,
   }
   comm::sum_in_chunks(communicator, gradient);
 
-  std::vector<params::Range> woken;
+  std::vector<Range> woken;
   std::vector<size_t> awake;
   size_t at = 0;
   for (const size_t index : rows) {
@@ -192,7 +201,7 @@ void StillEntries::forget_rows(const std::vector<size_t>& awake) {
 }
 
 int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const Wake& args,
-                               std::vector<params::Range>& woken) {
+                               std::vector<Range>& woken) {
   double square = 0;
   int64_t still = 0;
   for (int64_t element = row.begin; element < row.end; ++element) {

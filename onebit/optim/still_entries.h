@@ -26,8 +26,7 @@
 namespace onebit::optim {
 
 // The elements of `tensor` beyond its first `moving_rows` rows. Errors: no such tensor, fewer rows.
-params::Range held_range(const params::Table& table, const std::string& tensor,
-                         int64_t moving_rows);
+Range held_range(const params::Table& table, const std::string& tensor, int64_t moving_rows);
 
 class StillEntries {
  public:
@@ -63,7 +62,7 @@ class StillEntries {
   };
   // Wakes the rows that any rank marked and returns their elements, the same on every rank.
   // Collective: every rank calls it, with its marks or none.
-  std::vector<params::Range> wake(comm::Communicator&, std::vector<uint8_t> touched, const Wake&);
+  std::vector<Range> wake(comm::Communicator&, std::vector<uint8_t> touched, const Wake&);
 
  private:
   struct Row {
@@ -81,13 +80,13 @@ class StillEntries {
   static std::vector<float> row_gradients(const Row& row, const Wake&);
   // Returns how many entries woke: all that were still, or none. Appends them to `woken`.
   int64_t wake_row(Row row, std::span<const float> gradient, const Wake&,
-                   std::vector<params::Range>& woken);
+                   std::vector<Range>& woken);
   void write_woken(const Row& row, std::span<const float> gradient, double mean_square,
                    const Wake&) const;
   void forget_rows(const std::vector<size_t>& awake);
 
   const params::Table& table_;
-  std::vector<params::Range> held_;
+  std::vector<Range> held_;
   Tensor bitmap_;              // on the table's device
   std::vector<uint8_t> bits_;  // the same, here
   std::vector<Row> rows_;      // that may wake

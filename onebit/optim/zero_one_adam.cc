@@ -15,11 +15,14 @@ using Kind = ZeroOneSchedule::Kind;
 
 constexpr int64_t kSwappedElements = int64_t{1} << 18;
 
-OneBitAdamOptions with_freeze(const ZeroOneAdamOptions& options) {
-  OneBitAdamOptions result = options.onebit;
-  result.freeze = {
-      .step = std::min(options.schedule.variance_scaler, options.schedule.variance_freeze)};
-  return result;
+// The dense updates at the beginning of the schedule are the warm-up of 1-bit Adam.
+FreezeOptions freeze_of(const ZeroOneOptions& schedule) {
+  return {.step = std::min(schedule.variance_scaler, schedule.variance_freeze)};
+}
+
+OneBitAdamOptions without_schedule(const ZeroOneAdamOptions& options) {
+  return {
+      .adam = options.adam, .freeze = freeze_of(options.schedule), .exchange = options.exchange};
 }
 
 ZeroOneOptions ending_with(const RunFacts& run, ZeroOneOptions schedule) {
@@ -31,7 +34,7 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
  public:
   explicit ZeroOneAdamRecipe(const ZeroOneAdamOptions& options) : options_(options) {}
 
-  double learning_rate() const override { return options_.onebit.adam.learning_rate; }
+  double learning_rate() const override { return options_.adam.learning_rate; }
   std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
                                   const RunFacts& run) const override {
     return std::make_unique<ZeroOneAdam>(options_, table, communicator, run);
@@ -51,7 +54,7 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
     return {
         .dense = dense, .compressed = counts.one_bit - both, .both = both, .local = counts.nothing};
   }
-  std::string describe() const override { return optim::describe(options_.onebit.adam); }
+  std::string describe() const override { return optim::describe(options_.adam); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
                                                         int world_size) const override {
     if (world_size == 1) return {{"updates", "nothing to send on one rank"}};
@@ -76,10 +79,10 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
         schedule.local_scaler);
   }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
-    return last_warmup_update(with_freeze(options_).freeze, run);
+    return last_warmup_update(freeze_of(options_.schedule), options_.adam.beta2, run);
   }
   // Local updates are Adam's too, each of a rank's own gradients.
-  const AdamOptions* followed_adam() const override { return &options_.onebit.adam; }
+  const AdamOptions* followed_adam() const override { return &options_.adam; }
 
  private:
   ZeroOneAdamOptions options_;
@@ -94,8 +97,8 @@ void refresh_compute_copy(Context& context, const params::Table& table) {
 
 ZeroOneAdam::ZeroOneAdam(const ZeroOneAdamOptions& options, const params::Table& table,
                          comm::Communicator& communicator, const RunFacts& run)
-    : OneBitAdam(with_freeze(options), table, communicator, run),
-      beta2_(options.onebit.adam.beta2),
+    : OneBitAdam(without_schedule(options), table, communicator, run),
+      beta2_(options.adam.beta2),
       schedule_(ending_with(run, options.schedule)) {
   if (alone()) return;
   sum_ = Tensor::zeros(table.device(), DType::kF32, {levels().elements()});
@@ -315,7 +318,7 @@ std::shared_ptr<const OptimizerRecipe> zero_one_adam_recipe(const ZeroOneAdamOpt
 std::shared_ptr<const OptimizerRecipe> read_zero_one_adam(Keys& params) {
   ZeroOneAdamOptions options;
   ZeroOneOptions& schedule = options.schedule;
-  options.onebit.adam = read_moment_options(params);
+  options.adam = read_moment_options(params);
   params.integer("var_freeze_step", schedule.variance_freeze, at_least(1),
                  "updates after which gradients are no longer averaged, and local updates begin");
   params.integer("var_update_scaler", schedule.variance_scaler, at_least(1),
@@ -324,7 +327,7 @@ std::shared_ptr<const OptimizerRecipe> read_zero_one_adam(Keys& params) {
                  "updates after which the interval between synchronizations doubles");
   params.integer("local_step_clipper", schedule.local_limit, at_least(1),
                  "longest interval between synchronizations, in updates");
-  options.onebit.exchange = read_exchange_options(params);
+  options.exchange = read_exchange_options(params);
   return zero_one_adam_recipe(options);
 }
 

@@ -24,8 +24,9 @@
 namespace onebit::optim {
 
 struct ZeroOneAdamOptions {
-  OneBitAdamOptions onebit;  // `freeze` is set from the schedule
+  AdamOptions adam;
   ZeroOneOptions schedule;
+  ExchangeOptions exchange;
 };
 
 class ZeroOneAdam final : public OneBitAdam {

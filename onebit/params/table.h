@@ -9,18 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "onebit/tensor/range.h"
 #include "onebit/tensor/tensor.h"
 
 namespace onebit::params {
 
 enum class Init { kZeros, kOnes, kNormal };
-
-// A range [begin, end) of the flat buffer, in elements.
-struct Range {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t elements() const { return end - begin; }
-};
 
 // A layer's declaration of a parameter, which may be one matrix for the layer and several tensors
 // for files: the fused query-key-value weight is [3 * hidden, hidden] with three `parts` of equal
@@ -29,7 +23,7 @@ struct Declaration {
   std::string name;  // the file name when `parts` is empty, else a label for errors
   Shape shape;       // [rows] or [rows, columns]
   Init init = Init::kZeros;
-  double init_stddev = 0;
+  double init_stddev = 0;          // BERT's is `initializer_range` (model/config.h)
   bool decay = false;              // whether weight decay applies
   bool lookup = false;             // rows are looked up: rows may go without any gradient for long
   int64_t storage_rows = 0;        // 0: as shape; more: rows of zeros that no file sees
@@ -73,8 +67,9 @@ class Table {
   Device device() const { return device_; }
   DType compute_type() const { return compute_type_; }
 
-  View values() const { return values_.view(); }        // f32 [size_elements]
-  View gradients() const { return gradients_.view(); }  // f32 [size_elements]
+  // f32 [size_elements] each. The values are the "master weights" of training in 16 bits.
+  View values() const { return values_.view(); }
+  View gradients() const { return gradients_.view(); }
   // The copy of the values in the compute type, written by optimizers and by cast(); the values
   // themselves when the compute type is f32.
   View compute_values() const;

@@ -7,9 +7,13 @@
 #include <functional>
 
 #include "onebit/metrics/human.h"
+#include "onebit/metrics/log_line.h"
 #include "onebit/metrics/meters.h"
 
 namespace onebit::report {
+
+namespace log_line = metrics::log_line;
+
 namespace {
 
 using Findings = std::vector<Finding>;
@@ -26,10 +30,15 @@ bool is_in(const std::vector<PhaseSpan>& phases, double step, bool compressed) {
   for (const PhaseSpan& phase : phases) {
     if (step >= static_cast<double>(phase.first_step) &&
         step <= static_cast<double>(phase.last_step)) {
-      return (phase.name == "compressed") == compressed;
+      return (phase.name == log_line::kCompressedPhase) == compressed;
     }
   }
   return false;
+}
+
+// Of a part of every step, or null.
+const Series* seconds_of(const RunHistory& run, const char* part) {
+  return find(run.training, nested(log_line::kSeconds, part));
 }
 
 double sum(const Series& series) {
@@ -74,7 +83,7 @@ void check_end(Findings& findings, const RunHistory& run) {
 }
 
 void check_loss(Findings& findings, const RunHistory& run) {
-  const Series* loss = find(run.training, "loss");
+  const Series* loss = find(run.training, log_line::kLoss);
   if (loss == nullptr) return;
   const auto broken = std::find_if(loss->begin(), loss->end(),
                                    [](const Point& point) { return !std::isfinite(point.value); });
@@ -138,7 +147,7 @@ void check_forgotten(Findings& findings, const RunHistory& run) {
 }
 
 void check_skipped(Findings& findings, const RunHistory& run) {
-  const Series* skipped = find(run.training, "skipped_steps");
+  const Series* skipped = find(run.training, log_line::kSkippedSteps);
   if (skipped == nullptr || skipped->empty() || run.last_step == 0) return;
   const double count = skipped->back().value;
   if (count > 0.01 * static_cast<double>(run.last_step)) {
@@ -149,11 +158,11 @@ void check_skipped(Findings& findings, const RunHistory& run) {
 }
 
 void check_waits(Findings& findings, const RunHistory& run) {
-  const Series* step = find(run.training, "seconds.step");
+  const Series* step = seconds_of(run, log_line::seconds::kStep);
   if (step == nullptr) return;
   const double total = sum(*step);
   if (total <= 0) return;
-  if (const Series* data = find(run.training, "seconds.data"); data != nullptr) {
+  if (const Series* data = seconds_of(run, log_line::seconds::kData); data != nullptr) {
     const double share = 100 * sum(*data) / total;
     if (share > 5) {
       warn(findings, fmt::format("{:.0f} % of the time was spent waiting for batches: the disk, or "
@@ -161,7 +170,7 @@ void check_waits(Findings& findings, const RunHistory& run) {
                                  share));
     }
   }
-  if (const Series* wait = find(run.training, "seconds.wait"); wait != nullptr) {
+  if (const Series* wait = seconds_of(run, log_line::seconds::kWait); wait != nullptr) {
     const double share = 100 * sum(*wait) / total;
     if (share > 10) {
       warn(findings, fmt::format("{:.0f} % of the time was spent waiting for the network: an "
@@ -189,7 +198,7 @@ void check_expected(Findings& findings, const RunHistory& run) {
 
 // Against the steps of the same phase only: a freeze changes the throughput at once.
 void check_throughput(Findings& findings, const RunHistory& run) {
-  const Series* rate = find(run.training, "samples_per_second");
+  const Series* rate = find(run.training, log_line::kSamplesPerSecond);
   if (rate == nullptr || run.phases.empty()) return;
   const PhaseSpan& last = run.phases.back();
   Series here;
@@ -207,7 +216,7 @@ void check_throughput(Findings& findings, const RunHistory& run) {
 }
 
 void check_compression(Findings& findings, const RunHistory& run) {
-  const Series* residual = find(run.training, "residual_over_sent");
+  const Series* residual = find(run.training, log_line::kResidualOverSent);
   if (residual == nullptr || residual->size() < 200) return;
   const size_t tenth = residual->size() / 10;
   const double early = mean(*residual, tenth, 2 * tenth);
@@ -221,7 +230,7 @@ void check_compression(Findings& findings, const RunHistory& run) {
 }
 
 void check_clipping(Findings& findings, const RunHistory& run) {
-  const Series* clip = find(run.training, "clip_coefficient");
+  const Series* clip = find(run.training, log_line::kClipCoefficient);
   if (clip == nullptr || clip->size() < 100) return;
   const auto clipped =
       std::count_if(clip->begin(), clip->end(), [](const Point& point) { return point.value < 1; });
@@ -236,7 +245,7 @@ void check_clipping(Findings& findings, const RunHistory& run) {
 }  // namespace
 
 double median_step_seconds(const RunHistory& run, bool compressed) {
-  const Series* seconds = find(run.training, "seconds.step");
+  const Series* seconds = seconds_of(run, log_line::seconds::kStep);
   if (seconds == nullptr) return 0;
   metrics::Median median;
   for (const Point& point : *seconds) {

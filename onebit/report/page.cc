@@ -8,10 +8,14 @@
 
 #include "onebit/base/error.h"
 #include "onebit/metrics/human.h"
+#include "onebit/metrics/log_line.h"
 #include "onebit/report/chart.h"
 #include "onebit/report/findings.h"
 
 namespace onebit::report {
+
+namespace log_line = metrics::log_line;
+
 namespace {
 
 using metrics::human_bytes;
@@ -96,16 +100,18 @@ class Charts {
   explicit Charts(const std::vector<RunHistory>& runs) : runs_(runs) {}
 
   std::string text() const {
-    std::string all = measured("Loss", "loss");
-    for (const std::string& name : task_metrics()) all += measured(title_of(name), name);
-    all += of_training("Learning rate", "learning_rate", "", false);
-    all += of_training("Gradient norm", "gradient_norm", "", true);
-    all += of_training("Loss scale", "loss_scale", "", true, true);
-    all += of_training("Samples a second", "samples_per_second", "", false);
-    all += of_training("Bytes a rank sends in a step", "wire_bytes", "B", true);
+    std::string all = measured("Loss", log_line::kLoss, log_line::kLoss);
+    for (const std::string& metric : task_metrics()) {
+      all += measured(title_of(metric), nested(log_line::kMetrics, metric), metric);
+    }
+    all += of_training("Learning rate", log_line::kLearningRate, "", false);
+    all += of_training("Gradient norm", log_line::kGradientNorm, "", true);
+    all += of_training("Loss scale", log_line::kLossScale, "", true, true);
+    all += of_training("Samples a second", log_line::kSamplesPerSecond, "", false);
+    all += of_training("Bytes a rank sends in a step", log_line::kWireBytes, "B", true);
     all += parts();
-    all +=
-        of_training("Residual over what is sent (error feedback)", "residual_over_sent", "", false);
+    all += of_training("Residual over what is sent (error feedback)", log_line::kResidualOverSent,
+                       "", false);
     return all;
   }
 
@@ -136,44 +142,28 @@ class Charts {
 
   // Losses and scores that the task measures, in training or on held-out data.
   std::set<std::string> task_metrics() const {
-    static const std::set<std::string> kOthers = {"step",
-                                                  "samples",
-                                                  "loss",
-                                                  "learning_rate",
-                                                  "gradient_norm",
-                                                  "clip_coefficient",
-                                                  "samples_per_second",
-                                                  "tokens_per_second",
-                                                  "skipped_steps",
-                                                  "loss_scale",
-                                                  "wire_bytes",
-                                                  "wire_bytes_dense16",
-                                                  "wire_bytes_inside_node",
-                                                  "sent_norm",
-                                                  "residual_over_sent",
-                                                  "still_elements",
-                                                  "woken_elements",
-                                                  "masked",
-                                                  "seconds"};
-    std::set<std::string> names;
+    const std::string prefix = nested(log_line::kMetrics, "");
+    std::set<std::string> found;
     for (const RunHistory& run : runs_) {
       for (const auto& [key, series] : run.training) {
-        if (key.find('.') == std::string::npos && !kOthers.contains(key)) names.insert(key);
+        if (key.starts_with(prefix)) found.insert(key.substr(prefix.size()));
       }
       for (const auto& [key, series] : run.evaluations) {
-        if (!kOthers.contains(bare(key))) names.insert(bare(key));
+        const std::string metric = bare(key);
+        if (metric != log_line::kLoss && metric != log_line::kSeconds) found.insert(metric);
       }
     }
-    return names;
+    return found;
   }
 
-  // Training and held-out values of one metric.
-  std::string measured(const std::string& title, const std::string& metric) const {
+  // Values of one metric in training, under `in_training`, and of all held-out data.
+  std::string measured(const std::string& title, const std::string& in_training,
+                       const std::string& metric) const {
     Chart chart = {.title = title, .unit = "", .lines = {}, .phases = phases()};
     int next = 1;  // colour of held-out values, of one run
     for (size_t i = 0; i < runs_.size(); ++i) {
       const RunHistory& run = runs_[i];
-      if (const Series* series = find(run.training, metric); series != nullptr) {
+      if (const Series* series = find(run.training, in_training); series != nullptr) {
         chart.lines.push_back(
             {.name = name(run, "training"), .points = smoothed(*series), .colour = colour(i)});
       }
@@ -206,7 +196,7 @@ class Charts {
                 });
       // A mean would blur the jump of bytes at the freeze.
       chart.lines.push_back({.name = name(runs_[i], "training"),
-                             .points = key == "wire_bytes" ? *series : smoothed(*series),
+                             .points = key == log_line::kWireBytes ? *series : smoothed(*series),
                              .colour = colour(i)});
     }
     return only_if_it_changes && !changes ? "" : draw(chart);
@@ -214,7 +204,10 @@ class Charts {
 
   // Where the time of a step goes, of one run.
   std::string parts() const {
-    if (runs_.size() != 1) return of_training("Seconds a step", "seconds.step", "s", false);
+    if (runs_.size() != 1) {
+      return of_training("Seconds a step", nested(log_line::kSeconds, log_line::seconds::kStep),
+                         "s", false);
+    }
     Chart chart = {.title = "Where the time of a step goes",
                    .unit = "s",
                    .lines = {},
@@ -222,8 +215,10 @@ class Charts {
                    .from_zero = true};
     int next = 0;
     for (const char* part :
-         {"step", "forward", "backward", "compress", "wait", "data", "optimizer"}) {
-      const Series* series = find(runs_[0].training, std::string("seconds.") + part);
+         {log_line::seconds::kStep, log_line::seconds::kForward, log_line::seconds::kBackward,
+          log_line::seconds::kCompress, log_line::seconds::kWait, log_line::seconds::kData,
+          log_line::seconds::kOptimizer}) {
+      const Series* series = find(runs_[0].training, nested(log_line::kSeconds, part));
       const int drawn = next++;
       if (series == nullptr) continue;
       chart.lines.push_back({.name = part, .points = smoothed(*series), .colour = drawn});
@@ -281,16 +276,15 @@ std::vector<std::pair<std::string, std::string>> figures(const RunHistory& run) 
   std::vector<std::pair<std::string, std::string>> rows = {
       {"steps", run.wanted_steps ? fmt::format("{} of {}", run.last_step, *run.wanted_steps)
                                  : fmt::format("{}", run.last_step)},
-      {"time in training steps", human_duration(total(run, "seconds.step"))},
+      {"time in training steps",
+       human_duration(total(run, nested(log_line::kSeconds, log_line::seconds::kStep)))},
       {"dense step",
        step_against_expectation(median_step_seconds(run, false), run.expected_dense_seconds)},
       {"compressed step",
        step_against_expectation(median_step_seconds(run, true), run.expected_compressed_seconds)},
-      {"bytes sent a rank", human_bytes(total(run, "wire_bytes"))},
-      {"a 16-bit all-reduce would send", human_bytes(total(run, "wire_bytes_dense16"))}};
+      {"bytes sent a rank", human_bytes(total(run, log_line::kWireBytes))},
+      {"a 16-bit all-reduce would send", human_bytes(total(run, log_line::kWireBytesDense16))}};
   for (const auto& [key, series] : run.evaluations) {
-    const std::string metric = bare(key);
-    if (metric == "samples" || metric == "masked") continue;
     rows.emplace_back(key, fmt::format("{:.4f}", last_finite(series)));
   }
   return rows;

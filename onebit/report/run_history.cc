@@ -6,21 +6,28 @@
 
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
+#include "onebit/base/run_files.h"
+#include "onebit/metrics/log_line.h"
+#include "onebit/metrics/metric_json.h"
 
 namespace onebit::report {
+
+namespace log_line = metrics::log_line;
+
 namespace {
 
-// Adds the numbers of `object` under "prefix.key"; null, which stands for NaN, as NaN.
+// Adds the numbers of `object` under "prefix.key"; null, which stands for NaN, as NaN. Counts are
+// taken only if they are wanted.
 void add_numbers(std::map<std::string, Series>& to, const Json& object, const std::string& prefix,
-                 double step) {
+                 double step, bool counts) {
   for (const auto& [key, value] : object.items()) {
-    const std::string name = prefix.empty() ? key : prefix + "." + key;
+    const std::string name = prefix.empty() ? key : nested(prefix, key);
     if (value.is_object()) {
-      add_numbers(to, value, name, step);
-    } else if (value.is_number()) {
-      to[name].push_back({step, value.get<double>()});
+      add_numbers(to, value, name, step, counts);
     } else if (value.is_null()) {
       to[name].push_back({step, std::nan("")});
+    } else if (value.is_number() && (counts || !metrics::is_count(value))) {
+      to[name].push_back({step, value.get<double>()});
     }
   }
 }
@@ -30,58 +37,87 @@ void add_phase(std::vector<PhaseSpan>& phases, const std::string& name, int64_t 
   phases.back().last_step = step;
 }
 
-RunTable table_of(const Json& table, int64_t step) {
-  RunTable read = {.step = step, .time = table.value("time", ""), .rows = {}};
-  for (const Json& row : table.at("rows")) {
+RunTable table_of(const Json& line, int64_t step) {
+  RunTable read = {.step = step, .time = line.value(log_line::kTime, ""), .rows = {}};
+  for (const Json& row : line.at(log_line::kRows)) {
     read.rows.emplace_back(row.at(0).get<std::string>(), row.at(1).get<std::string>());
   }
   return read;
 }
 
-void add_start(RunHistory& run, const Json& start, int64_t step) {
-  run.starts.push_back(table_of(start, step));
-  const Json expected = start.value("expected_seconds", Json::object());
-  run.expected_dense_seconds = expected.value("dense", 0.0);
-  run.expected_compressed_seconds = expected.value("compressed", 0.0);
+void add_start(RunHistory& run, const Json& line, int64_t step) {
+  run.starts.push_back(table_of(line, step));
+  const Json expected = line.value(log_line::kExpectedSeconds, Json::object());
+  run.expected_dense_seconds = expected.value(log_line::expected::kDense, 0.0);
+  run.expected_compressed_seconds = expected.value(log_line::expected::kCompressed, 0.0);
 }
 
-void add_line(RunHistory& run, const Json& line) {
-  const auto step = line.at("step").get<int64_t>();
-  if (line.contains("start")) return add_start(run, line.at("start"), step);
-  if (line.contains("end")) return run.ends.push_back(table_of(line.at("end"), step));
-  if (line.contains("phase")) {
-    add_phase(run.phases, line.at("phase").get<std::string>(), step);
-    add_numbers(run.training, line, "", static_cast<double>(step));
-    run.last_step = std::max(run.last_step, step);
-    return;
-  }
+void add_step(RunHistory& run, const Json& line, int64_t step) {
+  add_phase(run.phases, line.at(log_line::kPhase).get<std::string>(), step);
+  add_numbers(run.training, line, "", static_cast<double>(step), true);
+  run.last_step = std::max(run.last_step, step);
+}
+
+void add_evaluation(RunHistory& run, const Json& line, int64_t step) {
   for (const auto& [key, value] : line.items()) {
-    if (value.is_object()) add_numbers(run.evaluations, value, key, static_cast<double>(step));
+    if (value.is_object()) {
+      add_numbers(run.evaluations, value, key, static_cast<double>(step), false);
+    }
   }
 }
+
+// Returns what is wrong with the line, or nothing.
+const char* add_line(RunHistory& run, std::string_view text) {
+  try {
+    const Json line = Json::parse(text);
+    const auto step = line.at(log_line::kStep).get<int64_t>();
+    const auto kind = log_line::kind_of(line);
+    if (!kind) return "of no \"kind\" that this onebit knows";
+    if (*kind == log_line::Kind::kStep) add_step(run, line, step);
+    if (*kind == log_line::Kind::kEvaluation) add_evaluation(run, line, step);
+    if (*kind == log_line::Kind::kStart) add_start(run, line, step);
+    if (*kind == log_line::Kind::kEnd) run.ends.push_back(table_of(line, step));
+    return nullptr;
+  } catch (const Json::exception&) {
+    return "not a metrics object";
+  }
+}
+
+// Lines in a row that are damaged alike.
+struct Damage {
+  size_t first = 0, last = 0;
+  std::string reason;
+
+  std::string text() const {
+    const std::string lines =
+        first == last ? fmt::format("line {}", first) : fmt::format("lines {} to {}", first, last);
+    return fmt::format("{}, {}: {}", run_files::kMetrics, lines, reason);
+  }
+};
 
 void read_lines(RunHistory& run, const Path& path) {
   const std::string text = read_file(path);
+  std::vector<Damage> damage;
   size_t number = 1;
   for (size_t begin = 0; begin < text.size(); ++number) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
     if (line.empty()) continue;
-    try {
-      add_line(run, Json::parse(line));
-    } catch (const Json::exception&) {
-      const char* reason = begin > text.size() ? "cut short, as by a kill" : "not a metrics object";
-      run.damage.push_back(fmt::format("metrics.jsonl, line {}: {}", number, reason));
+    const char* wrong = add_line(run, line);
+    if (wrong == nullptr) continue;
+    if (begin > text.size()) wrong = "cut short, as by a kill";
+    if (damage.empty() || damage.back().last + 1 != number || damage.back().reason != wrong) {
+      damage.push_back({.first = number, .last = number, .reason = wrong});
     }
+    damage.back().last = number;
   }
+  for (const Damage& one : damage) run.damage.push_back(one.text());
 }
 
 void read_recipe(RunHistory& run, const Path& folder) {
-  if (std::filesystem::exists(folder / "recipe.json")) {
-    run.recipe = read_file(folder / "recipe.json");
-  }
-  const Path resolved = folder / "recipe.resolved.json";
+  const Path given = folder / run_files::kRecipe, resolved = folder / run_files::kResolvedRecipe;
+  if (std::filesystem::exists(given)) run.recipe = read_file(given);
   if (!std::filesystem::exists(resolved)) return;
   const Json recipe = Json::parse(read_file(resolved), nullptr, false);
   const Json::json_pointer steps("/run/steps");
@@ -96,16 +132,16 @@ RunHistory read_run(const Path& folder) {
   require(std::filesystem::is_directory(folder),
           "{}: not a folder; give the folder of a run (--output of the command that trained)",
           folder.string());
-  const Path metrics = folder / "metrics.jsonl";
-  require(std::filesystem::exists(metrics),
-          "{}: no metrics.jsonl here; give the folder of a run (--output of the command that "
-          "trained), not of a checkpoint or a model",
-          folder.string());
+  const Path log = folder / run_files::kMetrics;
+  require(std::filesystem::exists(log),
+          "{}: no {} here; give the folder of a run (--output of the command that trained), not of "
+          "a checkpoint or a model",
+          folder.string(), run_files::kMetrics);
   RunHistory run;
   const Path whole = std::filesystem::absolute(folder).lexically_normal();
   run.name = (whole.filename().empty() ? whole.parent_path() : whole).filename().string();
   run.folder = folder.string();
-  read_lines(run, metrics);
+  read_lines(run, log);
   read_recipe(run, folder);
   return run;
 }
@@ -113,6 +149,10 @@ RunHistory read_run(const Path& folder) {
 std::string data_of(const std::string& key) {
   const size_t first = key.find('.'), last = key.rfind('.');
   return first == last ? "" : key.substr(first + 1, last - first - 1);
+}
+
+std::string nested(const std::string& object, const std::string& name) {
+  return object + "." + name;
 }
 
 const Series* find(const std::map<std::string, Series>& among, const std::string& key) {

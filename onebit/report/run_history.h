@@ -33,9 +33,10 @@ struct RunTable {
 struct RunHistory {
   std::string name;  // the last part of the folder's path
   std::string folder;
-  // Of training steps, by key: "loss", "learning_rate", "seconds.step", ...
+  // Of training steps, by their names in metrics/log_line.h: "loss", "learning_rate",
+  // "seconds.step", and the task's own: "metrics.mlm_loss", ...
   std::map<std::string, Series> training;
-  // Of evaluations: "held_out.mlm_loss", ...
+  // Of evaluations, without counts: "held_out.mlm_loss", ...
   std::map<std::string, Series> evaluations;
   std::vector<PhaseSpan> phases;
   // One of each a process that trained: more than one start means that the run was resumed.
@@ -45,7 +46,7 @@ struct RunHistory {
   int64_t last_step = 0;
   std::optional<int64_t> wanted_steps;  // run.steps of the recipe
   std::string recipe;                   // as it was given, or empty
-  // Lines of metrics.jsonl that could not be read, with line number and reason.
+  // Lines of metrics.jsonl that could not be read, with their numbers and the reason.
   std::vector<std::string> damage;
 };
 
@@ -56,6 +57,9 @@ RunHistory read_run(const Path& folder);
 // Which of several held-out sets the key of an evaluation is of: "books" of
 // "held_out.books.mlm_loss", empty of "held_out.mlm_loss", the first.
 std::string data_of(const std::string& key);
+
+// "seconds.step" of a name in an object.
+std::string nested(const std::string& object, const std::string& name);
 
 // Of the series under `key`, or null.
 const Series* find(const std::map<std::string, Series>& among, const std::string& key);

@@ -99,7 +99,11 @@ void apply_threshold(std::vector<Scored>& scores, const NullOdds& null_odds, dou
   for (Scored& score : scores) {
     if (!score.predicted) continue;
     const auto found = odds.find(*score.id);
-    require(found != odds.end(), "the null odds lack question {}", *score.id);
+    require(found != odds.end(),
+            "the file of null odds has no entry for the question {}, which the predictions answer: "
+            "give "
+            "the null_odds.json that was written with them",
+            *score.id);
     if (found->second > threshold) {
       score.final.exact = score.final.f1 = score.answerable ? 0 : 1;
     }

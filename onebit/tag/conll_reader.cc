@@ -1,10 +1,10 @@
 #include "onebit/tag/conll_reader.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "onebit/base/error.h"
+#include "onebit/base/number.h"
 #include "onebit/corpus/text_lines.h"
 
 namespace onebit::tag {
@@ -39,15 +39,8 @@ std::vector<std::string_view> split_at_tabs(std::string_view line) {
   }
 }
 
-std::optional<size_t> number_in(const std::string& text) {
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 bool is_name(const std::string& column) {
-  return !column.empty() && !number_in(column);
+  return !column.empty() && !whole_number<size_t>(column);
 }
 
 std::string named_columns(const std::vector<std::string>& names) {
@@ -138,12 +131,12 @@ bool ConllReader::is_header() {
 
 bool ConllReader::has_column(const std::string& column) const {
   if (is_name(column)) return std::find(names_.begin(), names_.end(), column) != names_.end();
-  const auto number = number_in(column);
+  const auto number = whole_number<size_t>(column);
   return names_.empty() && number && *number >= 1 && *number <= columns_;
 }
 
 size_t ConllReader::column_of(const std::string& column, const char* role) const {
-  if (const auto number = number_in(column)) {
+  if (const auto number = whole_number<size_t>(column)) {
     require(*number >= 1 && *number <= columns_,
             "{}: there is no column {} for the {}: there are {}; {}", lines_.place(), column, role,
             columns_, options_.fix);

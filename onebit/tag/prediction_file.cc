@@ -105,26 +105,22 @@ PredictionFormat prediction_format_of(const Path& path) {
 }
 
 PredictionFile::PredictionFile(const Path& path, Options options)
-    : options_(std::move(options)),
-      path_(path),
-      partial_(path.string() + ".partial"),
-      writer_(partial_) {
-  if (options_.format == PredictionFormat::kConll) writer_.write(std::string_view(kHeader));
+    : options_(std::move(options)), file_(path) {
+  if (options_.format == PredictionFormat::kConll) file_.write(std::string_view(kHeader));
 }
 
 void PredictionFile::add(const Sentence& sentence, std::span<const float> outputs) {
   ONEBIT_INVARIANT(outputs.size() == sentence.words.size() * options_.labels.size());
   const Predicted predicted = predict(outputs, options_.labels);
-  writer_.write(options_.format == PredictionFormat::kConll
-                    ? conll_text(sentence, predicted)
-                    : json_text(sentence, predicted, options_.has_entities));
+  file_.write(options_.format == PredictionFormat::kConll
+                  ? conll_text(sentence, predicted)
+                  : json_text(sentence, predicted, options_.has_entities));
   ++sentences_;
   words_ += static_cast<int64_t>(sentence.words.size());
 }
 
 void PredictionFile::finish() {
-  writer_.finish();
-  rename_durably(partial_, path_);
+  file_.finish();
 }
 
 }  // namespace onebit::tag

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/file.h"
+#include "onebit/base/partial_file.h"
 #include "onebit/tag/scheme.h"
 #include "onebit/tag/sentence.h"
 
@@ -41,8 +41,7 @@ class PredictionFile {
 
  private:
   Options options_;
-  Path path_, partial_;
-  FileWriter writer_;
+  PartialFile file_;
   int64_t sentences_ = 0, words_ = 0;
 };
 

@@ -112,14 +112,26 @@ Scheme scheme_of_labels(const std::vector<std::string>& labels) {
   return types == begun ? Scheme::kIob2 : Scheme::kIob1;
 }
 
+Scheme scheme_of_labels(const std::vector<std::string>& labels, const Sentences& sentences) {
+  const auto is_iob = [](Scheme one) { return one == Scheme::kIob1 || one == Scheme::kIob2; };
+  const Scheme scheme = scheme_of_labels(labels);
+  if (!is_iob(scheme)) return scheme;
+  const Scheme found = find_scheme(sentences);
+  return is_iob(found) ? found : scheme;
+}
+
+bool is_tag_of(const std::string& tag, Scheme scheme) {
+  if (scheme == Scheme::kPlain) return true;
+  const std::string_view prefixes = prefixes_of(scheme);
+  return typed_tag(tag, prefixes) ||
+         (is_bare(tag) && prefixes.find(tag[0]) != std::string_view::npos);
+}
+
 void check_labels(const std::vector<std::string>& labels, Scheme scheme, const std::string& place) {
-  if (scheme == Scheme::kPlain) return;
   for (const std::string& label : labels) {
-    const bool fits = label == "O" || typed_tag(label, prefixes_of(scheme)) || is_bare(label);
-    const bool has_prefix = fits && prefixes_of(scheme).find(label[0]) != std::string_view::npos;
     require(
-        has_prefix, "{}: the label \"{}\" is none of {}, whose tags are {}", place, label,
-        name_of(scheme),
+        is_tag_of(label, scheme), "{}: the label \"{}\" is none of {}, whose tags are {}", place,
+        label, name_of(scheme),
         scheme == Scheme::kIobes ? "O, B-, I-, E- and S- with a type" : "O, B- and I- with a type");
   }
 }

@@ -34,6 +34,13 @@ Scheme find_scheme(const Sentences& sentences);
 
 // What a model's labels are, without the text they stood in.
 Scheme scheme_of_labels(const std::vector<std::string>& labels);
+// The same where there are sentences that the model is compared with: labels alone do not always
+// tell IOB1 from IOB2, and sentences do.
+Scheme scheme_of_labels(const std::vector<std::string>& labels, const Sentences& sentences);
+
+// Whether the scheme has such a tag: every one in kPlain; O and its prefixes, with a type or alone,
+// in the others.
+bool is_tag_of(const std::string& tag, Scheme scheme);
 
 // Error: a label that the scheme does not have; `place` names the labels.
 void check_labels(const std::vector<std::string>& labels, Scheme scheme, const std::string& place);

@@ -8,6 +8,7 @@
 #include "onebit/metrics/class_outputs.h"
 #include "onebit/metrics/text_table.h"
 #include "onebit/tag/entities.h"
+#include "onebit/tag/tag_set.h"
 
 namespace onebit::tag {
 namespace {
@@ -170,17 +171,20 @@ Scores score(const Judged& judged, Scheme scheme) {
   ONEBIT_INVARIANT(judged.outputs.size() == judged.targets.size() * labels);
   std::vector<Tags> predicted;
   double loss = 0;
-  size_t word = 0;
+  size_t word = 0, with_target = 0;
   for (const Sentence& sentence : judged.sentences.all) {
     Tags& tags = predicted.emplace_back();
     for (size_t i = 0; i < sentence.words.size(); ++i, ++word) {
       const auto outputs = judged.outputs.subspan(word * labels, labels);
       tags.push_back(judged.labels[static_cast<size_t>(metrics::best_class(outputs))]);
+      if (judged.targets[word] == kNoTarget) continue;
       loss += metrics::cross_entropy(outputs, judged.targets[word]);
+      ++with_target;
     }
   }
   Scores scores = score_tags(judged.sentences, predicted, scheme);
-  scores.metrics.push_back({"loss", word == 0 ? 0 : loss / static_cast<double>(word)});
+  scores.metrics.push_back(
+      {"loss", with_target == 0 ? 0 : loss / static_cast<double>(with_target)});
   return scores;
 }
 

@@ -17,7 +17,7 @@ namespace onebit::tag {
 
 // The metrics of tags in a scheme, the one that decides by default first: f1, precision and recall
 // of entities together, forgiving ill-formed tags; "..._strict" without those; or the accuracy of
-// plain tags. "loss" is the mean over the words.
+// plain tags. "loss" is the mean over the words that have a target.
 std::span<const metrics::MetricName> metric_names(Scheme scheme);
 
 struct CountedLabel {
@@ -36,7 +36,7 @@ struct Scores {
 // `outputs` are a model's for every word, [words, labels].
 struct Judged {
   const Sentences& sentences;
-  std::span<const int32_t> targets;  // [words], of TagSet
+  std::span<const int32_t> targets;  // [words], of TagSet; kNoTarget: has no loss
   const std::vector<std::string>& labels;
   std::span<const float> outputs;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "onebit/classify/scores.h"
-#include "onebit/training/run_folder.h"
 
 namespace onebit::tasks {
 namespace {
@@ -51,27 +50,13 @@ void read_data(Keys section, ClassifyConfig& config) {
       "max_sequence_length", config.max_sequence_length, at_least(4),
       "tokens of a sequence, special ones included; longer texts are cut, the longer of "
       "a pair first");
-  section.number("epochs", config.epochs, above(0),
-                 "passes over the training file; instead of run.steps");
-  const bool has_steps = config.engine.run.steps > 0;
-  section.require(!has_steps || !section.has("epochs"), "epochs",
-                  "and run.steps are both given; keep one (--set data.epochs=null leaves it out)");
-  if (has_steps) section.leave_out("epochs");
-  section.integer("prediction_batch", config.prediction_batch, at_least(1),
-                  "sequences of one pass in evaluation");
+  read_training_length(section, "sequences of one pass in evaluation", config);
 }
 
 std::vector<std::string> every_metric() {
-  std::vector<std::string> names;
-  for (const Problem problem :
-       {Problem::kSingleLabel, Problem::kMultiLabel, Problem::kRegression}) {
-    for (const metrics::MetricName& metric : classify::metric_names(problem, 2)) {
-      if (std::find(names.begin(), names.end(), metric.name) == names.end()) {
-        names.emplace_back(metric.name);
-      }
-    }
-  }
-  return names;
+  return metrics::distinct_names({classify::metric_names(Problem::kSingleLabel, 2),
+                                  classify::metric_names(Problem::kMultiLabel, 2),
+                                  classify::metric_names(Problem::kRegression, 2)});
 }
 
 void read_problem(Keys& section, ClassifyConfig& config) {
@@ -127,11 +112,9 @@ void read_classify(Keys section, ClassifyConfig& config) {
 }  // namespace
 
 ClassifyConfig read_classify_recipe(Keys& recipe) {
-  require_task(recipe, kClassifyTask);
   ClassifyConfig config;
-  config.engine = engine::parse_engine_config(recipe);
-  config.model = read_classifier_model(
-      recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice"));
+  read_fine_tuning(recipe, kClassifyTask, config);
+  read_classifier_dropout(recipe, config);
   read_data(recipe.section("data", "which columns are read, and how long texts may be"), config);
   read_classify(recipe.section("classify", "the labels, and what decides which model is best"),
                 config);
@@ -149,24 +132,21 @@ RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place
   const ClassifyConfig config = parse_classify_recipe(recipe, place);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
     return {{"problem_type", classify::name_of(config.label_format.problem)},
-            {"epochs", config.engine.run.steps > 0 ? Json() : Json(config.epochs)},
+            {"epochs", epochs_shown(config)},
             {"max_sequence_length", config.max_sequence_length}};
   };
   return {.engine = config.engine, .of_task = of_task};
 }
 
 std::optional<ClassifyConfig> classify_config_of_run(const Path& model) {
-  const std::optional<training::StoredRecipe> stored = training::stored_recipe(model);
-  const bool is_ours =
-      stored && stored->recipe.is_object() && stored->recipe.value("task", Json()) == kClassifyTask;
-  if (!is_ours) return std::nullopt;
+  const std::optional<training::StoredRecipe> stored = recipe_of_run(model, kClassifyTask);
+  if (!stored) return std::nullopt;
   return parse_classify_recipe(stored->recipe, stored->place);
 }
 
 training::ModelDescription classifier_description(const ClassifyConfig& config,
                                                   training::ModelDescription checkpoint) {
-  checkpoint = with_recipe(config.model, config.max_sequence_length, config.engine.place,
-                           std::move(checkpoint));
+  checkpoint = with_recipe(config, config.max_sequence_length, std::move(checkpoint));
   checkpoint.architecture = training::kClassifierArchitecture;
   checkpoint.classifier.problem_type = classify::name_of(config.label_format.problem);
   return checkpoint;

@@ -1,5 +1,5 @@
-// A recipe for classification: the engine's keys (engine/config.h) and the sections `model`,
-// `data`, `classify`.
+// A recipe for classification: what fine-tuning recipes share (fine_tuning_config.h), and the
+// sections `data` and `classify`.
 #pragma once
 
 #include <map>
@@ -10,8 +10,7 @@
 #include "onebit/classify/example_reader.h"
 #include "onebit/classify/glue.h"
 #include "onebit/classify/labels.h"
-#include "onebit/engine/config.h"
-#include "onebit/tasks/classifier_model.h"
+#include "onebit/tasks/fine_tuning_config.h"
 #include "onebit/tasks/task_list.h"
 #include "onebit/training/model_folder.h"
 
@@ -20,18 +19,10 @@ namespace onebit::tasks {
 // The recipe's key "task".
 inline constexpr const char* kClassifyTask = "classify";
 
-// Prefixes of what classification leaves of a checkpoint: heads of other tasks.
-inline const std::vector<std::string> kNotForClassification = {"cls.", "qa_outputs."};
-
-struct ClassifyConfig {
-  engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
-  ClassifierModel model;
-
+struct ClassifyConfig : FineTuningConfig {
   std::string glue;  // a task of GLUE, which decides layout, labels and problem; empty: none
   classify::FileLayout layout;
   int64_t max_sequence_length = 128;
-  double epochs = 3;  // unless run.steps is given
-  int64_t prediction_batch = 32;
 
   classify::LabelFormat label_format;
   std::vector<std::string> labels;              // empty: those of the training file

@@ -1,11 +1,10 @@
 #include "onebit/tasks/classify_prediction.h"
 
-#include <algorithm>
-
 #include "onebit/classify/example_stream.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/data/length_sweep.h"
-#include "onebit/tasks/classify_config.h"
+#include "onebit/tasks/checkpoint_heads.h"
+#include "onebit/tasks/fine_tuned_classifier.h"
 #include "onebit/tasks/gathered_items.h"
 
 namespace onebit::tasks {
@@ -16,24 +15,9 @@ using classify::Problem;
 // Batches of a piece of a file, which is sorted by length.
 constexpr int64_t kBatchesOfPiece = 32;
 
-training::ModelDescription describe(const Path& path, int64_t max_sequence_length) {
-  const Path folder = training::find_model_folder(path);
-  training::ModelDescription description = training::read_model_description(folder);
-  require(
-      description.architecture == training::kClassifierArchitecture,
-      "{}: is a {}, which has no classifier for texts; `onebit classify train --model {}` makes "
-      "one of it",
-      folder.string(), description.architecture, path.string());
-  require(max_sequence_length <= description.config.max_positions,
-          "a sequence length of {} was asked for, {} has {} positions", max_sequence_length,
-          folder.string(), description.config.max_positions);
-  return description;
-}
-
-std::vector<std::string> labels_of(const training::ClassifierDescription& classifier) {
-  if (!classifier.labels.empty()) return classifier.labels;
-  return {"LABEL_0", "LABEL_1"};
-}
+constexpr ClassifierKind kKind = {.architecture = training::kClassifierArchitecture,
+                                  .items = "texts",
+                                  .command = "onebit classify train"};
 
 // As transformers takes a folder that names no problem.
 Problem problem_of(const training::ModelDescription& description) {
@@ -63,16 +47,10 @@ std::vector<float> predict_outputs(Context& context, model::ClassificationModel&
   const data::LengthSweep sweep(examples.lengths(), batch, communicator.world_size(),
                                 communicator.rank());
   data::PackedRows rows;
-  for (int64_t index = 0; index < sweep.batches(); ++index) {
+  predict_items(sweep, communicator, values_of, [&](int64_t index) {
     classify::build_batch(examples, sweep.items(index), rows);
-    const Tensor logits = model.predict(context, buffer.upload(context, rows));
-    const float* from = logits.data<float>();
-    for (const uint32_t example : sweep.items(index)) {
-      std::copy_n(from, outputs, values_of(example).begin());
-      from += outputs;
-    }
-  }
-  gather_items(sweep, communicator, values_of);
+    return model.predict(context, buffer.upload(context, rows));
+  });
   return all;
 }
 
@@ -80,14 +58,13 @@ ClassifyPredictor::ClassifyPredictor(Context& context, const Path& path,
                                      const ClassifyPredictionOptions& options)
     : context_(context),
       options_(options),
-      description_(describe(path, options.max_sequence_length)),
+      description_(describe_classifier(path, kKind, options.max_sequence_length)),
       labels_(labels_of(description_.classifier)),
       problem_(problem_of(description_)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_of(options)) {
   table_.allocate(context.device(), DType::kF32);
-  training::load_values(table_, training::find_model_folder(path),
-                        {.may_lack = {}, .may_ignore = kNotForClassification});
+  load_fine_tuned(table_, path, {kPooler, kClassifier});
   model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
 }
 

@@ -3,9 +3,13 @@
 #include <algorithm>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/listed.h"
 #include "onebit/base/log.h"
+#include "onebit/base/run_files.h"
+#include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/classifier_labels.h"
 #include "onebit/tasks/classify_batch.h"
+#include "onebit/tasks/stream_source.h"
 #include "onebit/training/epochs.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/training_loop.h"
@@ -15,7 +19,6 @@ namespace {
 
 using classify::Problem;
 
-constexpr const char* kScoresFile = "scores.json";
 constexpr size_t kMostLabelsShown = 10;
 
 model::LabelKind kind_of(Problem problem) {
@@ -24,35 +27,7 @@ model::LabelKind kind_of(Problem problem) {
                                            : model::LabelKind::kValues;
 }
 
-class ClassifySource : public training::BatchSource {
- public:
-  // `state` shows in checkpoints whether the data are the same.
-  ClassifySource(classify::ExampleStream stream, Json state)
-      : stream_(std::move(stream)), state_(std::move(state)) {}
-
-  std::unique_ptr<training::HostBatch> make_batch() const override {
-    auto batch = std::make_unique<ClassifyBatch>();
-    batch->batch.reserve(stream_.bounds());
-    return batch;
-  }
-  void build(uint64_t first_sample, int64_t micro_step, training::HostBatch& batch) override {
-    stream_.build(first_sample, micro_step, static_cast<ClassifyBatch&>(batch).batch);
-  }
-  data::BatchBounds bounds() const override { return stream_.bounds(); }
-  uint64_t samples_per_epoch() const override { return stream_.samples_per_epoch(); }
-  Json position(uint64_t /*samples*/) override { return state_; }
-
- private:
-  classify::ExampleStream stream_;
-  Json state_;
-};
-
-std::string listed(const std::vector<std::string>& labels) {
-  const auto end =
-      labels.begin() + static_cast<ptrdiff_t>(std::min(labels.size(), kMostLabelsShown));
-  return fmt::format("{}{}", fmt::join(labels.begin(), end, ", "),
-                     labels.size() > kMostLabelsShown ? ", ..." : "");
-}
+using ClassifySource = ItemSource<classify::ExampleStream, ClassifyBatch>;
 
 std::string counted(const classify::Examples& examples) {
   return fmt::format("{} {}", examples.all.size(), examples.has_pairs ? "pairs of texts" : "texts");
@@ -110,10 +85,10 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
                               .threads = threads});
   const bool has_labels = targets_.problem != Problem::kRegression;
   data_rows_.push_back(
-      {"training data",
-       fmt::format("{}: {}{}", options.train.string(), counted(examples_),
-                   has_labels ? fmt::format(", {} labels ({})", labels.size(), listed(labels))
-                              : ", a number each")});
+      {"training data", fmt::format("{}: {}{}", options.train.string(), counted(examples_),
+                                    has_labels ? fmt::format(", {} labels ({})", labels.size(),
+                                                             listed(labels, kMostLabelsShown))
+                                               : ", a number each")});
   if (encoded_->cut() > 0) {
     decisions_.push_back(fmt::format(
         "{} of {} sequences are longer than {} tokens and were cut{} (data.max_sequence_length)",
@@ -133,14 +108,12 @@ void ClassifyTask::choose_metrics() {
         labels, config_.positive_label, config_.engine.place + ": key `classify.positive_label`");
   }
   score_options_.threshold = config_.threshold;
-  const auto names = classify::metric_names(targets_.problem, targets_.outputs);
-  const std::string wanted = config_.best_by.empty() ? names.front().name : config_.best_by;
-  const auto found =
-      std::find_if(names.begin(), names.end(), [&](const auto& one) { return wanted == one.name; });
-  require(found != names.end(),
+  const auto found = training::find_kept_by(
+      classify::metric_names(targets_.problem, targets_.outputs), config_.best_by);
+  require(found.has_value(),
           "{}: key `classify.best_by` is {}, which is of two labels; there are {}: take f1_macro",
-          config_.engine.place, wanted, labels.size());
-  kept_by_ = {.metric = wanted, .smaller_is_better = found->smaller_is_better};
+          config_.engine.place, config_.best_by, labels.size());
+  kept_by_ = *found;
 }
 
 void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads) {
@@ -175,21 +148,20 @@ void ClassifyTask::declare(params::Table& table) {
       table);
 }
 
+DataIdentity ClassifyTask::identity() const {
+  return {{{"labels", description_.classifier.labels},
+           {"examples", examples_.all.size()},
+           {"data", classify::checksum(examples_)}},
+          examples_.source};
+}
+
 std::unique_ptr<training::BatchSource> ClassifyTask::open(const training::StreamShare& share,
                                                           const Json* saved) {
-  const Json state = {{"examples", examples_.all.size()},
-                      {"labels", description_.classifier.labels},
-                      {"data", classify::checksum(examples_)}};
-  if (saved != nullptr) {
-    for (const char* key : {"labels", "examples"}) {
-      require(saved->at(key) == state.at(key),
-              "{}: the run was started on other training data: it had the {} {}, {} has {}",
-              config_.engine.place, key, saved->at(key).dump(), examples_.source,
-              state.at(key).dump());
-    }
-  }
+  const DataIdentity here = identity();
+  if (saved != nullptr) here.require_continues(*saved, config_.engine.place);
   return std::make_unique<ClassifySource>(
-      classify::ExampleStream(*encoded_, targets_, share.dealt(), examples_.source), state);
+      classify::ExampleStream(*encoded_, targets_, share.dealt(), examples_.source),
+      here.members());
 }
 
 data::BatchBounds ClassifyTask::evaluation_bounds() const {
@@ -202,23 +174,19 @@ data::BatchBounds ClassifyTask::evaluation_bounds() const {
 }
 
 model::MemoryPlan ClassifyTask::plan(Context& context, const model::BatchLimits& limits) {
-  return model_->plan(context, limits, config_.model.memory, true);
+  return model_->plan(context, limits, config_.memory, true);
 }
 
 std::string ClassifyTask::fill(params::Table& table) {
-  const uint64_t seed = config_.engine.run.seed;
-  table.initialize(seed);
-  const Path folder = training::find_model_folder(model_folder_);
-  formats::MatchRules rules = {.may_lack = {"classifier.", "bert.pooler."},
-                               .may_ignore = kNotForClassification};
-  if (!keeps_head_) rules.replaced = {"classifier."};
-  training::load_values(table, folder, rules);
-  return fmt::format("{}; tensors it lacks are drawn with seed {}", folder.string(), seed);
+  FirstValues first = {
+      .model = model_folder_, .heads = {kPooler, kClassifier}, .seed = config_.engine.run.seed};
+  if (!keeps_head_) first.replaced = {kClassifier};
+  return fill_from_model(table, first);
 }
 
 std::vector<std::string> ClassifyTask::resume(const Json& client_state,
                                               const std::string& /*place*/) {
-  if (client_state.at("data") == classify::checksum(examples_)) return {};
+  if (identity().has_contents_of(client_state)) return {};
   return {"changed: --train contains other texts or labels"};
 }
 
@@ -265,19 +233,13 @@ training::Evaluation ClassifyTask::evaluate(Context& context, training::DeviceBa
 }
 
 std::string ClassifyTask::describe(const std::vector<metrics::Metric>& record) const {
-  std::string text =
-      fmt::format("{} {:.4f}", kept_by_.metric, metrics::value_of(record, kept_by_.metric));
-  for (const metrics::Metric& metric : record) {
-    if (metric.name == kept_by_.metric) continue;
-    // The micro F1 of single labels is their accuracy.
-    const bool repeats =
-        targets_.problem == Problem::kSingleLabel && metric.name.ends_with("f1_micro");
-    if (repeats) continue;
-    text += metric.is_count
-                ? fmt::format(", {} {}", metric.name, static_cast<int64_t>(metric.value))
-                : fmt::format(", {} {:.4f}", metric.name, metric.value);
-  }
-  return text;
+  std::vector<metrics::Metric> shown = record;
+  // The micro F1 of single labels is their accuracy.
+  std::erase_if(shown, [&](const metrics::Metric& metric) {
+    return targets_.problem == Problem::kSingleLabel && metric.name.ends_with("f1_micro") &&
+           metric.name != kept_by_.metric;
+  });
+  return metrics::text_of(shown, kept_by_.metric);
 }
 
 void ClassifyTask::write_beside_model(const Path& folder) const {
@@ -287,7 +249,7 @@ void ClassifyTask::write_beside_model(const Path& folder) const {
     scores.update(classify::json_of(scores_[i]));
     files.push_back(std::move(scores));
   }
-  write_file_atomically(folder / kScoresFile, files.dump(2) + "\n");
+  write_file_atomically(folder / run_files::kScores, files.dump(2) + "\n");
 }
 
 std::string ClassifyTask::sequences() const {

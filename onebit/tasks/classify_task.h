@@ -7,6 +7,7 @@
 
 #include "onebit/tasks/classify_config.h"
 #include "onebit/tasks/classify_dev.h"
+#include "onebit/tasks/data_identity.h"
 #include "onebit/training/session.h"
 
 namespace onebit::tasks {
@@ -59,6 +60,7 @@ class ClassifyTask : public training::Task {
   void choose_metrics();
   void open_dev_data(const std::vector<DevFile>& files, int threads);
   std::vector<float> class_weights() const;
+  DataIdentity identity() const;
 
   Path model_folder_;
   ClassifyConfig config_;

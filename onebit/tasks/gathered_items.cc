@@ -6,7 +6,7 @@
 namespace onebit::tasks {
 
 void gather_items(const data::LengthSweep& sweep, comm::Communicator& communicator,
-                  const std::function<std::span<float>(uint32_t item)>& values_of) {
+                  const ValuesOf& values_of) {
   if (communicator.world_size() == 1) return;
   std::vector<std::vector<uint32_t>> items;
   std::vector<int64_t> sizes_bytes;
@@ -35,6 +35,20 @@ void gather_items(const data::LengthSweep& sweep, comm::Communicator& communicat
       from += static_cast<ptrdiff_t>(to.size());
     }
   }
+}
+
+void predict_items(const data::LengthSweep& sweep, comm::Communicator& communicator,
+                   const ValuesOf& values_of, const std::function<Tensor(int64_t index)>& predict) {
+  for (int64_t index = 0; index < sweep.batches(); ++index) {
+    const Tensor values = predict(index);
+    const float* from = values.data<float>();
+    for (const uint32_t item : sweep.items(index)) {
+      const std::span<float> to = values_of(item);
+      std::copy_n(from, to.size(), to.begin());
+      from += to.size();
+    }
+  }
+  gather_items(sweep, communicator, values_of);
 }
 
 }  // namespace onebit::tasks

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "onebit/base/run_files.h"
 #include "onebit/corpus/store_statistics.h"
 #include "onebit/corpus/token_store.h"
 #include "onebit/engine/checkpoint_folder.h"
+#include "onebit/engine/checkpoint_state.h"
 #include "onebit/engine/recipe.h"
 #include "onebit/formats/safetensors.h"
 #include "onebit/tasks/pretraining_heads.h"
@@ -115,7 +117,7 @@ Json inspect_model(const Path& folder, bool verify) {
 }
 
 Json inspect_checkpoint(const Path& folder, bool verify) {
-  const Json state = read_json(folder / "state.json");
+  const Json state = engine::read_checkpoint_state(folder);
   const Json client = state.value("client_state", Json::object());
   Json json = {{"kind", "checkpoint"},
                {"path", folder.string()},
@@ -136,7 +138,7 @@ Json inspect_checkpoint(const Path& folder, bool verify) {
       json["state"].push_back(std::move(tensor));
     }
   }
-  json["model"] = inspect_model(folder / "model", verify);
+  json["model"] = inspect_model(folder / run_files::kModel, verify);
   return json;
 }
 
@@ -202,7 +204,7 @@ Json inspect(const Path& path, const InspectOptions& options) {
         path.string());
     return inspect_recipe(path);
   }
-  if (std::filesystem::exists(path / "state.json")) return inspect_checkpoint(path, verify);
+  if (std::filesystem::exists(path / run_files::kState)) return inspect_checkpoint(path, verify);
   if (engine::CheckpointFolder(path).latest()) return inspect_run(path, verify);
   return inspect_model(training::find_model_folder(path), verify);
 }

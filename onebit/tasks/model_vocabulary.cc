@@ -20,25 +20,13 @@ const char* reads(text::Casing casing) {
   return casing == text::Casing::kUncased ? "lower-cased" : "as it is written";
 }
 
-// How onebit's tokenizer must treat text to treat it as `config` says.
-text::Casing casing_of(const formats::TokenizerConfigFile& config, const Path& path) {
-  const bool usual = config.strip_accents.value_or(config.lower_case) == config.lower_case &&
-                     config.tokenize_chinese_chars;
-  require(usual,
-          "{}: its tokenizer keeps accents while it lower-cases, strips them without lower-casing, "
-          "or does not split Chinese characters (strip_accents, tokenize_chinese_chars): onebit's "
-          "does not do that",
-          path.string());
-  return config.lower_case ? text::Casing::kUncased : text::Casing::kCased;
-}
-
 corpus::ModelVocabulary read_tokenizer_json(const Path& path) {
   const Json json = read_json(path);
   const auto config = formats::parse_tokenizer_json(json, path.string());
   corpus::ModelVocabulary found;
   found.tokens = std::make_shared<const text::Vocabulary>(text::Vocabulary::from_tokens(
       formats::parse_word_piece_vocabulary(json, path.string()), path.string()));
-  if (config) found.casing = casing_of(*config, path);
+  if (config) found.casing = formats::casing_of(*config, path.string());
   found.place = path.string();
   return found;
 }
@@ -75,10 +63,7 @@ corpus::ModelVocabulary read_model_vocabulary(const Path& path) {
   }
   const Path folder = training::find_model_folder(path);
   const training::ModelDescription description = training::read_model_description(folder);
-  const auto tokenizer = formats::read_tokenizer_config(folder);
-  return {.tokens = description.vocabulary,
-          .casing = casing_of(*tokenizer, folder),
-          .place = folder.string()};
+  return {.tokens = description.vocabulary, .casing = description.casing, .place = folder.string()};
 }
 
 }  // namespace onebit::tasks

@@ -38,9 +38,9 @@ PretrainingData parse_pretraining_data(Keys section) {
                    "masked_lm_probability x sequence_length, rounded up"});
   section.boolean("whole_word_masking", masks.whole_words, "mask all pieces of a word or none");
   section.integer("evaluation_batch", config.evaluation_batch, at_least(1),
-                  "held-out sequences of one pass");
+                  About("held-out sequences of one pass").without_influence());
   section.integer("evaluation_samples", config.evaluation_samples, at_least(0),
-                  "held-out sequences of an evaluation; 0: all");
+                  About("held-out sequences of an evaluation; 0: all").without_influence());
   return config;
 }
 

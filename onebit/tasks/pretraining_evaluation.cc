@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onebit/base/run_files.h"
 #include "onebit/tasks/pretraining_data.h"
 #include "onebit/tasks/pretraining_heads.h"
 #include "onebit/training/model_folder.h"
@@ -14,7 +15,7 @@ namespace {
 // that were asked for.
 PretrainingData data_of(const EvaluationTask& task, const Path& model_folder,
                         const FoundHeads& heads, int64_t max_positions) {
-  const Path state = model_folder.parent_path() / "state.json";
+  const Path state = model_folder.parent_path() / run_files::kState;
   Json section = Json::object();
   if (std::filesystem::exists(state)) {
     JsonReader saved(read_json(state), state.string(), "");

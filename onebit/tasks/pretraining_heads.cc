@@ -6,19 +6,19 @@
 #include "onebit/base/error.h"
 #include "onebit/formats/open_checkpoint.h"
 #include "onebit/formats/renamed_source.h"
+#include "onebit/tasks/checkpoint_heads.h"
 
 namespace onebit::tasks {
 namespace {
 
 constexpr const char* kMaskedWords = "cls.predictions.";
 constexpr const char* kNextSentence = "cls.seq_relationship.";
-constexpr const char* kPooler = "bert.pooler.";
 
 std::vector<std::string> not_read(model::PreTrainingHeads heads) {
-  std::vector<std::string> prefixes = {"qa_outputs.", "classifier."};
-  if (heads == model::PreTrainingHeads::kMaskedWords) {
-    prefixes.insert(prefixes.end(), {kNextSentence, kPooler});
-  }
+  if (heads == model::PreTrainingHeads::kBoth)
+    return heads_other_than({kPretrainingHeads, kPooler});
+  std::vector<std::string> prefixes = heads_other_than({kPretrainingHeads});
+  prefixes.emplace_back(kNextSentence);
   return prefixes;
 }
 
@@ -43,7 +43,7 @@ formats::MatchRules all_present(model::PreTrainingHeads heads) {
 }
 
 formats::MatchRules fresh_where_lacking(model::PreTrainingHeads heads) {
-  return {.may_lack = {"cls.", kPooler, kTokenTypes}, .may_ignore = not_read(heads)};
+  return {.may_lack = {kPretrainingHeads, kPooler, kTokenTypes}, .may_ignore = not_read(heads)};
 }
 
 std::string parts_of(const std::vector<std::string>& names) {

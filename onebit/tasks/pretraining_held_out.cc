@@ -83,7 +83,8 @@ HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model
                                   static_cast<double>(sums.sequences),
                                   static_cast<double>(samples)};
   communicator.all_reduce(std::span<double>(totals), comm::Reduction::kSum);
-  require(totals[2] > 0, "the held-out data gave no sample to evaluate");
+  require(totals[2] > 0,
+          "the held-out data have no masked word to evaluate: prepare more text for --valid");
   const double pairs = std::max(totals[5], 1.0);
   return {.mlm_loss = totals[0] / totals[2],
           .mlm_accuracy = totals[1] / totals[2],

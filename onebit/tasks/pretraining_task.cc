@@ -7,35 +7,26 @@
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/tasks/pretraining_batch.h"
 #include "onebit/tasks/pretraining_heads.h"
+#include "onebit/tasks/stream_source.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/training_loop.h"
 
 namespace onebit::tasks {
 namespace {
 
-class PretrainingSource : public training::BatchSource {
+class PretrainingSource : public StreamSource<data::BatchStream, PretrainingBatch> {
  public:
   PretrainingSource(const Stores& stores, const data::BatchStreamOptions& options,
                     const std::vector<data::EpochMark>& marks)
-      : stores_(stores), stream_(stores, options, marks) {}
+      : StreamSource(data::BatchStream(stores, options, marks)), stores_(stores) {}
 
-  std::unique_ptr<training::HostBatch> make_batch() const override {
-    auto batch = std::make_unique<PretrainingBatch>();
-    batch->batch.reserve(stream_.bounds());
-    return batch;
-  }
-  void build(uint64_t first_sample, int64_t micro_step, training::HostBatch& batch) override {
-    stream_.build(first_sample, micro_step, static_cast<PretrainingBatch&>(batch).batch);
-  }
-  data::BatchBounds bounds() const override { return stream_.bounds(); }
   Json position(uint64_t samples) override {
     return {{"stores", stores_to_json(stores_)},
-            {"epochs", marks_to_json(stream_.marks(samples), stores_, stream_.options())}};
+            {"epochs", marks_to_json(stream().marks(samples), stores_, stream().options())}};
   }
 
  private:
   const Stores& stores_;
-  data::BatchStream stream_;
 };
 
 void check_held_out_names(const std::vector<HeldOutData>& stores) {

@@ -1,8 +1,6 @@
 #include "onebit/tasks/squad_config.h"
 
 #include "onebit/formats/bert_config_file.h"
-#include "onebit/training/model_folder.h"
-#include "onebit/training/run_folder.h"
 
 namespace onebit::tasks {
 namespace {
@@ -22,14 +20,7 @@ void read_data(Keys section, SquadConfig& config) {
                   {"drop", Windows(squad::WindowsWithoutAnswer::kDrop)},
                   {"cls", Windows(squad::WindowsWithoutAnswer::kToCls)}},
                  "left out, or point to [CLS]; auto: cls where some question has no answer");
-  section.number("epochs", config.epochs, above(0),
-                 "passes over the training file; instead of run.steps");
-  const bool has_steps = config.engine.run.steps > 0;
-  section.require(!has_steps || !section.has("epochs"), "epochs",
-                  "and run.steps are both given; keep one (--set data.epochs=null leaves it out)");
-  if (has_steps) section.leave_out("epochs");
-  section.integer("prediction_batch", config.prediction_batch, at_least(1),
-                  "windows of one pass in evaluation");
+  read_training_length(section, "windows of one pass in evaluation", config);
 }
 
 void read_answers(Keys section, squad::DecodeOptions& decode) {
@@ -45,14 +36,6 @@ void read_answers(Keys section, squad::DecodeOptions& decode) {
       "by the places of its tokens, or by aligning words as the published programs");
 }
 
-void read_model(Keys section, SquadConfig& config) {
-  config.memory = model::read_memory_options(section);
-  section.number("hidden_dropout_prob", config.hidden_dropout, at_least(0).below(1),
-                 {"dropout after embeddings and sublayers", "the checkpoint's"});
-  section.number("attention_probs_dropout_prob", config.attention_dropout, at_least(0).below(1),
-                 {"dropout of attention probabilities", "the checkpoint's"});
-}
-
 // Recipes of older runs may not name their task; then the model does.
 bool was_squad_run(const Path& model, const Json& recipe) {
   if (!recipe.is_object()) return false;
@@ -65,11 +48,8 @@ bool was_squad_run(const Path& model, const Json& recipe) {
 }  // namespace
 
 SquadConfig read_squad_recipe(Keys& recipe) {
-  require_task(recipe, kSquadTask);
   SquadConfig config;
-  config.engine = engine::parse_engine_config(recipe);
-  read_model(recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice"),
-             config);
+  read_fine_tuning(recipe, kSquadTask, config);
   read_data(recipe.section("data", "how questions and contexts are cut into windows"), config);
   read_answers(recipe.section("answers", "how answers are found"), config.decode);
   return config;
@@ -85,7 +65,7 @@ SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
 RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {
   const SquadConfig config = parse_squad_recipe(recipe, place);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
-    return {{"epochs", config.engine.run.steps > 0 ? Json() : Json(config.epochs)},
+    return {{"epochs", epochs_shown(config)},
             {"max_sequence_length", config.features.max_sequence_length},
             {"doc_stride", config.features.doc_stride}};
   };
@@ -97,16 +77,6 @@ std::optional<SquadConfig> squad_config_of_run(const Path& model) {
   // Another task's model fails when it is opened: it has no answers.
   if (!stored || !was_squad_run(model, stored->recipe)) return std::nullopt;
   return parse_squad_recipe(stored->recipe, stored->place);
-}
-
-model::BertConfig squad_model(const SquadConfig& config, model::BertConfig checkpoint) {
-  if (config.hidden_dropout) checkpoint.hidden_dropout = *config.hidden_dropout;
-  if (config.attention_dropout) checkpoint.attention_dropout = *config.attention_dropout;
-  model::validate(checkpoint, config.engine.place + ": model");
-  require(config.features.max_sequence_length <= checkpoint.max_positions,
-          "{}: `data.max_sequence_length` is {}, the model has {} positions", config.engine.place,
-          config.features.max_sequence_length, checkpoint.max_positions);
-  return checkpoint;
 }
 
 }  // namespace onebit::tasks

@@ -1,10 +1,8 @@
 #include "onebit/tasks/squad_prediction.h"
 
-#include <algorithm>
-
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/gathered_items.h"
-#include "onebit/tasks/squad_config.h"
 #include "onebit/text/utf8.h"
 
 namespace onebit::tasks {
@@ -16,15 +14,12 @@ squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel
   squad::SpanLogits logits(features);
   const squad::SpanSweep sweep(features, batch, communicator.world_size(), communicator.rank());
   squad::SpanBatch rows;
-  for (int64_t index = 0; index < sweep.batches(); ++index) {
-    sweep.build(index, rows);
-    const Tensor scores = model.predict(context, buffer.upload(context, rows));
-    for (size_t i = 0; i < rows.windows.size(); ++i) {
-      const std::span<float> to = logits.of(rows.windows[i]);
-      std::copy_n(scores.data<float>() + 2 * rows.sequence_starts[i], to.size(), to.begin());
-    }
-  }
-  gather_items(sweep.sweep(), communicator, [&](uint32_t window) { return logits.of(window); });
+  predict_items(
+      sweep.sweep(), communicator, [&](uint32_t window) { return logits.of(window); },
+      [&](int64_t index) {
+        sweep.build(index, rows);
+        return model.predict(context, buffer.upload(context, rows));
+      });
   return logits;
 }
 
@@ -33,8 +28,7 @@ SquadPredictor::SquadPredictor(Context& context, const Path& path)
       description_(training::read_model_description(training::find_model_folder(path))),
       model_(description_.config, table_) {
   table_.allocate(context.device(), DType::kF32);
-  training::load_values(table_, training::find_model_folder(path),
-                        {.may_lack = {}, .may_ignore = kNotForSquad});
+  load_fine_tuned(table_, path, {kAnswerHead});
 }
 
 SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,

@@ -2,7 +2,9 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
+#include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/squad_batch.h"
+#include "onebit/tasks/stream_source.h"
 #include "onebit/training/epochs.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/training_loop.h"
@@ -10,34 +12,12 @@
 namespace onebit::tasks {
 namespace {
 
-class SquadSource : public training::BatchSource {
- public:
-  SquadSource(const squad::Features& features, uint32_t checksum, const data::DealOptions& options)
-      : checksum_(checksum), stream_(features, options) {}
-
-  std::unique_ptr<training::HostBatch> make_batch() const override {
-    auto batch = std::make_unique<SquadBatch>();
-    batch->batch.reserve(stream_.bounds());
-    return batch;
-  }
-  void build(uint64_t first_sample, int64_t micro_step, training::HostBatch& batch) override {
-    stream_.build(first_sample, micro_step, static_cast<SquadBatch&>(batch).batch);
-  }
-  data::BatchBounds bounds() const override { return stream_.bounds(); }
-  uint64_t samples_per_epoch() const override { return stream_.samples_per_epoch(); }
-  Json position(uint64_t /*samples*/) override {
-    return {{"windows", stream_.samples_per_epoch()}, {"data", checksum_}};
-  }
-
- private:
-  uint32_t checksum_;
-  squad::SpanStream stream_;
-};
+using SquadSource = ItemSource<squad::SpanStream, SquadBatch>;
 
 training::ModelDescription describe_model(const Path& model, const SquadConfig& config) {
   training::ModelDescription description =
-      training::read_model_description(training::find_model_folder(model));
-  description.config = squad_model(config, description.config);
+      with_recipe(config, config.features.max_sequence_length,
+                  training::read_model_description(training::find_model_folder(model)));
   description.architecture = "BertForQuestionAnswering";
   return description;
 }
@@ -101,10 +81,17 @@ void SquadTask::declare(params::Table& table) {
   model_ = std::make_unique<model::QuestionAnsweringModel>(description_.config, table);
 }
 
+DataIdentity SquadTask::identity() const {
+  return {{{"windows", train_features_->windows().size()}, {"data", squad::checksum(train_data_)}},
+          train_data_.source};
+}
+
 std::unique_ptr<training::BatchSource> SquadTask::open(const training::StreamShare& share,
-                                                       const Json* /*saved*/) {
-  return std::make_unique<SquadSource>(*train_features_, squad::checksum(train_data_),
-                                       share.dealt());
+                                                       const Json* saved) {
+  const DataIdentity here = identity();
+  if (saved != nullptr) here.require_continues(*saved, config_.engine.place);
+  return std::make_unique<SquadSource>(squad::SpanStream(*train_features_, share.dealt()),
+                                       here.members());
 }
 
 data::BatchBounds SquadTask::evaluation_bounds() const {
@@ -116,20 +103,12 @@ model::MemoryPlan SquadTask::plan(Context& context, const model::BatchLimits& li
 }
 
 std::string SquadTask::fill(params::Table& table) {
-  const uint64_t seed = config_.engine.run.seed;
-  table.initialize(seed);
-  const Path folder = training::find_model_folder(model_folder_);
-  training::load_values(table, folder, {.may_lack = {"qa_outputs."}, .may_ignore = kNotForSquad});
-  return fmt::format("{}; tensors it lacks are drawn with seed {}", folder.string(), seed);
+  return fill_from_model(
+      table, {.model = model_folder_, .heads = {kAnswerHead}, .seed = config_.engine.run.seed});
 }
 
-std::vector<std::string> SquadTask::resume(const Json& client_state, const std::string& place) {
-  const size_t windows = train_features_->windows().size();
-  require(client_state.value("windows", uint64_t{0}) == windows,
-          "{}: the run was started on other training data or with other windows ({} of them, now "
-          "{})",
-          place, client_state.value("windows", uint64_t{0}), windows);
-  if (client_state.value("data", uint32_t{0}) == squad::checksum(train_data_)) return {};
+std::vector<std::string> SquadTask::resume(const Json& client_state, const std::string& /*place*/) {
+  if (identity().has_contents_of(client_state)) return {};
   return {"changed: --train contains other questions or passages"};
 }
 

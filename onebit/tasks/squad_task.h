@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "onebit/tasks/data_identity.h"
 #include "onebit/tasks/squad_config.h"
 #include "onebit/tasks/squad_dev.h"
 #include "onebit/training/session.h"
@@ -59,6 +60,7 @@ class SquadTask : public training::Task {
   void open_train_data(const Path& path, int threads, bool is_first);
   void open_dev_data(const Path& path, int threads, bool is_first);
   void choose_steps(int world_size);
+  DataIdentity identity() const;
 
   Path model_folder_;
   SquadConfig config_;

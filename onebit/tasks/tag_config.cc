@@ -1,9 +1,6 @@
 #include "onebit/tasks/tag_config.h"
 
-#include <algorithm>
-
 #include "onebit/tag/scores.h"
-#include "onebit/training/run_folder.h"
 
 namespace onebit::tasks {
 namespace {
@@ -36,26 +33,12 @@ void read_data(Keys section, TagConfig& config) {
   section.integer("stride", config.stride, at_least(1),
                   {"tokens from a sequence of a long sentence to the next; they overlap",
                    "half of max_sequence_length"});
-  section.number("epochs", config.epochs, above(0),
-                 "passes over the training file; instead of run.steps");
-  const bool has_steps = config.engine.run.steps > 0;
-  section.require(!has_steps || !section.has("epochs"), "epochs",
-                  "and run.steps are both given; keep one (--set data.epochs=null leaves it out)");
-  if (has_steps) section.leave_out("epochs");
-  section.integer("prediction_batch", config.prediction_batch, at_least(1),
-                  "sequences of one pass in evaluation");
+  read_training_length(section, "sequences of one pass in evaluation", config);
 }
 
 std::vector<std::string> every_metric() {
-  std::vector<std::string> names;
-  for (const Scheme scheme : {Scheme::kIob2, Scheme::kPlain}) {
-    for (const metrics::MetricName& metric : tag::metric_names(scheme)) {
-      if (std::find(names.begin(), names.end(), metric.name) == names.end()) {
-        names.emplace_back(metric.name);
-      }
-    }
-  }
-  return names;
+  return metrics::distinct_names(
+      {tag::metric_names(Scheme::kIob2), tag::metric_names(Scheme::kPlain)});
 }
 
 void read_tags(Keys section, TagConfig& config) {
@@ -81,11 +64,9 @@ int64_t stride_of(std::optional<int64_t> stride, int64_t max_sequence_length) {
 }
 
 TagConfig read_tag_recipe(Keys& recipe) {
-  require_task(recipe, kTagTask);
   TagConfig config;
-  config.engine = engine::parse_engine_config(recipe);
-  config.model = read_classifier_model(
-      recipe.section("model", "the BERT encoder, where the checkpoint leaves a choice"));
+  read_fine_tuning(recipe, kTagTask, config);
+  read_classifier_dropout(recipe, config);
   read_data(recipe.section("data", "which columns are read, and how long sequences may be"),
             config);
   read_tags(recipe.section("tag", "the tags, and what decides which model is best"), config);
@@ -103,7 +84,7 @@ RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place) {
   const TagConfig config = parse_tag_recipe(recipe, place);
   const auto of_task = [config](const engine::BatchSizes&) -> Json {
     return {{"scheme", config.layout.scheme ? tag::name_of(*config.layout.scheme) : "auto"},
-            {"epochs", config.engine.run.steps > 0 ? Json() : Json(config.epochs)},
+            {"epochs", epochs_shown(config)},
             {"max_sequence_length", config.max_sequence_length},
             {"stride", stride_of(config.stride, config.max_sequence_length)}};
   };
@@ -111,10 +92,8 @@ RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place) {
 }
 
 std::optional<TagConfig> tag_config_of_run(const Path& model) {
-  const std::optional<training::StoredRecipe> stored = training::stored_recipe(model);
-  const bool is_ours =
-      stored && stored->recipe.is_object() && stored->recipe.value("task", Json()) == kTagTask;
-  if (!is_ours) return std::nullopt;
+  const std::optional<training::StoredRecipe> stored = recipe_of_run(model, kTagTask);
+  if (!stored) return std::nullopt;
   return parse_tag_recipe(stored->recipe, stored->place);
 }
 

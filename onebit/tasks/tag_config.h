@@ -1,14 +1,13 @@
-// A recipe for tagging: the engine's keys (engine/config.h) and the sections `model`, `data`,
-// `tag`.
+// A recipe for tagging: what fine-tuning recipes share (fine_tuning_config.h), and the sections
+// `data` and `tag`.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "onebit/engine/config.h"
 #include "onebit/tag/sentence_reader.h"
-#include "onebit/tasks/classifier_model.h"
+#include "onebit/tasks/fine_tuning_config.h"
 #include "onebit/tasks/task_list.h"
 #include "onebit/training/model_folder.h"
 
@@ -17,18 +16,10 @@ namespace onebit::tasks {
 // The recipe's key "task".
 inline constexpr const char* kTagTask = "tag";
 
-// Prefixes of what tagging leaves of a checkpoint: the pooler, and heads of other tasks.
-inline const std::vector<std::string> kNotForTagging = {"bert.pooler.", "cls.", "qa_outputs."};
-
-struct TagConfig {
-  engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
-  ClassifierModel model;
-
+struct TagConfig : FineTuningConfig {
   tag::FileLayout layout;  // its scheme is the key tag.scheme
   int64_t max_sequence_length = 128;
   std::optional<int64_t> stride;  // absent: half of max_sequence_length
-  double epochs = 3;              // unless run.steps is given
-  int64_t prediction_batch = 32;
 
   std::vector<std::string> labels;  // empty: those of the training file
   std::string best_by;              // empty: the first of tag::metric_names()

@@ -1,18 +1,19 @@
 #include "onebit/tasks/tag_dev.h"
 
-#include "onebit/tag/tag_set.h"
 #include "onebit/tag/window_stream.h"
 #include "onebit/tasks/tag_prediction.h"
 
 namespace onebit::tasks {
 
 TagDev::TagDev(const Path& path, const TagConfig& config,
-               const training::ModelDescription& description, int threads)
+               const training::ModelDescription& description, tag::Scheme scheme, int threads)
     : labels_(description.classifier.labels),
+      scheme_(scheme),
       batch_(config.prediction_batch),
       sentences_(tag::read_sentences(path, config.layout)),
-      targets_(tag::TagSet(labels_).targets_of(
-          sentences_, "tags of entities in another scheme are rewritten where tag.scheme is set")),
+      targets_(tag::TagSet(labels_).evaluation_targets(
+          sentences_, scheme,
+          "tags of entities in another scheme are rewritten where tag.scheme is set")),
       encoded_(sentences_.all, description.vocabulary, description.casing,
                {.max_sequence_length = config.max_sequence_length,
                 .stride = stride_of(config.stride, config.max_sequence_length),
@@ -22,14 +23,14 @@ data::BatchBounds TagDev::bounds() const {
   return tag::bounds_of(encoded_, batch_);
 }
 
-tag::Scores TagDev::evaluate(Context& context, model::TaggingModel& model, tag::Scheme scheme,
+tag::Scores TagDev::evaluate(Context& context, model::TaggingModel& model,
                              training::DeviceBatchBuffer& buffer,
                              comm::Communicator& communicator) const {
   const std::vector<float> outputs =
       predict_words(context, model, encoded_, batch_, buffer, communicator);
   return tag::score(
-      {.sentences = sentences_, .targets = targets_, .labels = labels_, .outputs = outputs},
-      scheme);
+      {.sentences = sentences_, .targets = targets_.targets, .labels = labels_, .outputs = outputs},
+      scheme_);
 }
 
 }  // namespace onebit::tasks

@@ -7,6 +7,7 @@
 #include "onebit/model/tagging_model.h"
 #include "onebit/tag/encoded_sentences.h"
 #include "onebit/tag/scores.h"
+#include "onebit/tag/tag_set.h"
 #include "onebit/tasks/tag_config.h"
 #include "onebit/training/device_batch.h"
 
@@ -14,22 +15,25 @@ namespace onebit::tasks {
 
 class TagDev {
  public:
-  // `description` names the labels. Errors: those of tag::read_sentences() and TagSet.
+  // `description` names the labels, which are tags of `scheme`. Errors: those of
+  // tag::read_sentences() and TagSet::evaluation_targets().
   TagDev(const Path& path, const TagConfig& config, const training::ModelDescription& description,
-         int threads);
+         tag::Scheme scheme, int threads);
 
   const tag::Sentences& sentences() const { return sentences_; }
   const tag::EncodedSentences& encoded() const { return encoded_; }
+  const tag::EvaluationTargets& targets() const { return targets_; }
   data::BatchBounds bounds() const;
   // Equal on all ranks. Collective.
-  tag::Scores evaluate(Context& context, model::TaggingModel& model, tag::Scheme scheme,
+  tag::Scores evaluate(Context& context, model::TaggingModel& model,
                        training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) const;
 
  private:
   std::vector<std::string> labels_;
+  tag::Scheme scheme_;
   int64_t batch_;
   tag::Sentences sentences_;
-  std::vector<int32_t> targets_;
+  tag::EvaluationTargets targets_;
   tag::EncodedSentences encoded_;
 };
 

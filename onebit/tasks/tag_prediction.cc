@@ -1,13 +1,11 @@
 #include "onebit/tasks/tag_prediction.h"
 
-#include <algorithm>
-
-#include "onebit/base/error.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/data/length_sweep.h"
 #include "onebit/tag/window_stream.h"
+#include "onebit/tasks/checkpoint_heads.h"
+#include "onebit/tasks/fine_tuned_classifier.h"
 #include "onebit/tasks/gathered_items.h"
-#include "onebit/tasks/tag_config.h"
 
 namespace onebit::tasks {
 namespace {
@@ -17,23 +15,8 @@ namespace {
 constexpr int64_t kBatchesOfPart = 32;
 constexpr size_t kWordsOfPart = 100'000;
 
-training::ModelDescription describe(const Path& path, int64_t max_sequence_length) {
-  const Path folder = training::find_model_folder(path);
-  training::ModelDescription description = training::read_model_description(folder);
-  require(description.architecture == training::kTaggerArchitecture,
-          "{}: is a {}, which has no classifier for words; `onebit tag train --model {}` makes one "
-          "of it",
-          folder.string(), description.architecture, path.string());
-  require(max_sequence_length <= description.config.max_positions,
-          "a sequence length of {} was asked for, {} has {} positions", max_sequence_length,
-          folder.string(), description.config.max_positions);
-  return description;
-}
-
-std::vector<std::string> labels_of(const training::ClassifierDescription& classifier) {
-  if (!classifier.labels.empty()) return classifier.labels;
-  return {"LABEL_0", "LABEL_1"};
-}
+constexpr ClassifierKind kKind = {
+    .architecture = training::kTaggerArchitecture, .items = "words", .command = "onebit tag train"};
 
 // Every word has a piece, so that a sequence has no more words than pieces.
 data::BatchBounds bounds_of(const TagPredictionOptions& options) {
@@ -57,32 +40,24 @@ std::vector<float> predict_words(Context& context, model::TaggingModel& model,
   const data::LengthSweep sweep(sentences.lengths(), batch, communicator.world_size(),
                                 communicator.rank());
   tag::TagBatch rows;
-  for (int64_t index = 0; index < sweep.batches(); ++index) {
+  predict_items(sweep, communicator, values_of, [&](int64_t index) {
     tag::build_batch(sentences, sweep.items(index), rows);
-    const Tensor logits = model.predict(
+    return model.predict(
         context,
         buffer.upload(context, rows, {{&model::DeviceBatch::tagged_rows, rows.tagged_rows}}));
-    const float* from = logits.data<float>();
-    for (const uint32_t item : sweep.items(index)) {
-      const std::span<float> to = values_of(item);
-      std::copy_n(from, to.size(), to.begin());
-      from += to.size();
-    }
-  }
-  gather_items(sweep, communicator, values_of);
+  });
   return all;
 }
 
 TagPredictor::TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options)
     : context_(context),
       options_(options),
-      description_(describe(path, options.max_sequence_length)),
+      description_(describe_classifier(path, kKind, options.max_sequence_length)),
       labels_(labels_of(description_.classifier)),
       model_(description_.config, {.outputs = static_cast<int64_t>(labels_.size())}, table_),
       buffer_(context.device(), bounds_of(options)) {
   table_.allocate(context.device(), DType::kF32);
-  training::load_values(table_, training::find_model_folder(path),
-                        {.may_lack = {}, .may_ignore = kNotForTagging});
+  load_fine_tuned(table_, path, {kClassifier});
   model_.plan(context_, training::limits_of(bounds_of(options)), {}, false);
 }
 

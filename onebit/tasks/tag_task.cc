@@ -1,11 +1,13 @@
 #include "onebit/tasks/tag_task.h"
 
-#include <algorithm>
-
 #include "onebit/base/clock.h"
+#include "onebit/base/listed.h"
 #include "onebit/base/log.h"
+#include "onebit/base/run_files.h"
 #include "onebit/tag/tag_set.h"
+#include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/classifier_labels.h"
+#include "onebit/tasks/stream_source.h"
 #include "onebit/tasks/tag_batch.h"
 #include "onebit/training/epochs.h"
 #include "onebit/training/run_folder.h"
@@ -16,38 +18,9 @@ namespace {
 
 using tag::Scheme;
 
-constexpr const char* kScoresFile = "scores.json";
 constexpr size_t kMostLabelsShown = 10;
 
-class TagSource : public training::BatchSource {
- public:
-  // `state` shows in checkpoints whether the data are the same.
-  TagSource(tag::WindowStream stream, Json state)
-      : stream_(std::move(stream)), state_(std::move(state)) {}
-
-  std::unique_ptr<training::HostBatch> make_batch() const override {
-    auto batch = std::make_unique<TaggedBatch>();
-    batch->batch.reserve(stream_.bounds());
-    return batch;
-  }
-  void build(uint64_t first_sample, int64_t micro_step, training::HostBatch& batch) override {
-    stream_.build(first_sample, micro_step, static_cast<TaggedBatch&>(batch).batch);
-  }
-  data::BatchBounds bounds() const override { return stream_.bounds(); }
-  uint64_t samples_per_epoch() const override { return stream_.samples_per_epoch(); }
-  Json position(uint64_t /*samples*/) override { return state_; }
-
- private:
-  tag::WindowStream stream_;
-  Json state_;
-};
-
-std::string listed(const std::vector<std::string>& labels) {
-  const auto end =
-      labels.begin() + static_cast<ptrdiff_t>(std::min(labels.size(), kMostLabelsShown));
-  return fmt::format("{}{}", fmt::join(labels.begin(), end, ", "),
-                     labels.size() > kMostLabelsShown ? ", ..." : "");
-}
+using TagSource = ItemSource<tag::WindowStream, TaggedBatch>;
 
 std::string counted(const tag::Sentences& sentences) {
   return fmt::format("{} sentences, {} words", sentences.all.size(), sentences.words());
@@ -61,8 +34,7 @@ TagTask::TagTask(Context& context, const TagTrainingOptions& options,
       config_(parse_tag_recipe(options.recipe, options.recipe_place)) {
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
-  description_ =
-      with_recipe(config_.model, config_.max_sequence_length, config_.engine.place, checkpoint);
+  description_ = with_recipe(config_, config_.max_sequence_length, checkpoint);
   description_.architecture = training::kTaggerArchitecture;
   description_.classifier.problem_type.clear();
   sentences_ = tag::read_sentences(options.train, config_.layout);
@@ -100,7 +72,7 @@ void TagTask::open_train_data(int threads) {
                          .threads = threads});
   data_rows_.push_back(
       {"training data", fmt::format("{}: {}, {} tags ({})", sentences_.source, counted(sentences_),
-                                    labels.size(), listed(labels))});
+                                    labels.size(), listed(labels, kMostLabelsShown))});
   if (!config_.layout.scheme) {
     decisions_.push_back(scheme_ == Scheme::kPlain
                              ? "the tags are scored by accuracy: they are not those of entities"
@@ -126,18 +98,16 @@ void TagTask::report(const tag::Sentences& sentences, const tag::EncodedSentence
 
 void TagTask::choose_metric() {
   const auto names = tag::metric_names(scheme_);
-  const std::string wanted = config_.best_by.empty() ? names.front().name : config_.best_by;
-  const auto found =
-      std::find_if(names.begin(), names.end(), [&](const auto& one) { return wanted == one.name; });
-  require(found != names.end(), "{}: key `tag.best_by` is {}, which {} does not have: take {}",
-          config_.engine.place, wanted,
+  const auto found = training::find_kept_by(names, config_.best_by);
+  require(found.has_value(), "{}: key `tag.best_by` is {}, which {} does not have: take {}",
+          config_.engine.place, config_.best_by,
           scheme_ == Scheme::kPlain ? "a file of plain tags" : "a file of entities",
           names.front().name);
-  kept_by_ = {.metric = wanted, .smaller_is_better = found->smaller_is_better};
+  kept_by_ = *found;
 }
 
 void TagTask::open_dev_data(const Path& dev, int threads) {
-  dev_ = std::make_unique<TagDev>(dev, config_, description_, threads);
+  dev_ = std::make_unique<TagDev>(dev, config_, description_, scheme_, threads);
   const tag::Sentences& sentences = dev_->sentences();
   const tag::Scheme found = tag::find_scheme(sentences);
   const bool one_is_plain = found == tag::Scheme::kPlain || scheme_ == tag::Scheme::kPlain;
@@ -147,6 +117,8 @@ void TagTask::open_dev_data(const Path& dev, int threads) {
           sentences.source, tag::name_of(found), tag::name_of(scheme_), tag::name_of(scheme_));
   data_rows_.push_back({"judged on", fmt::format("{}: {}", sentences.source, counted(sentences))});
   report(sentences, dev_->encoded());
+  const std::string unknown_tags = dev_->targets().warning(sentences.source);
+  if (!unknown_tags.empty()) decisions_.push_back(unknown_tags);
 }
 
 void TagTask::declare(params::Table& table) {
@@ -157,21 +129,19 @@ void TagTask::declare(params::Table& table) {
       table);
 }
 
+DataIdentity TagTask::identity() const {
+  return {{{"labels", description_.classifier.labels},
+           {"sequences", encoded_->windows().size()},
+           {"data", tag::checksum(sentences_)}},
+          sentences_.source};
+}
+
 std::unique_ptr<training::BatchSource> TagTask::open(const training::StreamShare& share,
                                                      const Json* saved) {
-  const Json state = {{"sequences", encoded_->windows().size()},
-                      {"labels", description_.classifier.labels},
-                      {"data", tag::checksum(sentences_)}};
-  if (saved != nullptr) {
-    for (const char* key : {"labels", "sequences"}) {
-      require(saved->at(key) == state.at(key),
-              "{}: the run was started on other training data: it had the {} {}, {} has {}",
-              config_.engine.place, key, saved->at(key).dump(), sentences_.source,
-              state.at(key).dump());
-    }
-  }
+  const DataIdentity here = identity();
+  if (saved != nullptr) here.require_continues(*saved, config_.engine.place);
   return std::make_unique<TagSource>(
-      tag::WindowStream(*encoded_, targets_, share.dealt(), sentences_.source), state);
+      tag::WindowStream(*encoded_, targets_, share.dealt(), sentences_.source), here.members());
 }
 
 data::BatchBounds TagTask::evaluation_bounds() const {
@@ -179,21 +149,18 @@ data::BatchBounds TagTask::evaluation_bounds() const {
 }
 
 model::MemoryPlan TagTask::plan(Context& context, const model::BatchLimits& limits) {
-  return model_->plan(context, limits, config_.model.memory, true);
+  return model_->plan(context, limits, config_.memory, true);
 }
 
 std::string TagTask::fill(params::Table& table) {
-  const uint64_t seed = config_.engine.run.seed;
-  table.initialize(seed);
-  const Path folder = training::find_model_folder(model_folder_);
-  formats::MatchRules rules = {.may_lack = {"classifier."}, .may_ignore = kNotForTagging};
-  if (!keeps_head_) rules.replaced = {"classifier."};
-  training::load_values(table, folder, rules);
-  return fmt::format("{}; tensors it lacks are drawn with seed {}", folder.string(), seed);
+  FirstValues first = {
+      .model = model_folder_, .heads = {kClassifier}, .seed = config_.engine.run.seed};
+  if (!keeps_head_) first.replaced = {kClassifier};
+  return fill_from_model(table, first);
 }
 
 std::vector<std::string> TagTask::resume(const Json& client_state, const std::string& /*place*/) {
-  if (client_state.at("data") == tag::checksum(sentences_)) return {};
+  if (identity().has_contents_of(client_state)) return {};
   return {"changed: --train contains other words or tags"};
 }
 
@@ -220,7 +187,7 @@ training::Evaluation TagTask::evaluate(Context& context, training::DeviceBatchBu
                                        comm::Communicator& communicator) {
   const Stopwatch watch;
   training::Evaluation evaluation = {.key = "dev"};
-  scores_ = dev_->evaluate(context, *model_, scheme_, buffer, communicator);
+  scores_ = dev_->evaluate(context, *model_, buffer, communicator);
   evaluation.record = scores_.metrics;
   evaluation.record.push_back({"words", static_cast<double>(scores_.words), true});
   evaluation.metrics = evaluation.record;
@@ -230,21 +197,13 @@ training::Evaluation TagTask::evaluate(Context& context, training::DeviceBatchBu
 }
 
 std::string TagTask::describe(const std::vector<metrics::Metric>& record) const {
-  std::string text =
-      fmt::format("{} {:.4f}", kept_by_.metric, metrics::value_of(record, kept_by_.metric));
-  for (const metrics::Metric& metric : record) {
-    if (metric.name == kept_by_.metric) continue;
-    text += metric.is_count
-                ? fmt::format(", {} {}", metric.name, static_cast<int64_t>(metric.value))
-                : fmt::format(", {} {:.4f}", metric.name, metric.value);
-  }
-  return text;
+  return metrics::text_of(record, kept_by_.metric);
 }
 
 void TagTask::write_beside_model(const Path& folder) const {
   Json scores = {{"file", dev_->sentences().source}};
   scores.update(tag::json_of(scores_));
-  write_file_atomically(folder / kScoresFile, scores.dump(2) + "\n");
+  write_file_atomically(folder / run_files::kScores, scores.dump(2) + "\n");
 }
 
 std::string TagTask::sequences() const {

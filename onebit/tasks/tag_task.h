@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "onebit/tasks/data_identity.h"
 #include "onebit/tasks/tag_config.h"
 #include "onebit/tasks/tag_dev.h"
 #include "onebit/training/session.h"
@@ -58,6 +59,7 @@ class TagTask : public training::Task {
   void choose_metric();
   void open_dev_data(const Path& dev, int threads);
   void report(const tag::Sentences& sentences, const tag::EncodedSentences& encoded);
+  DataIdentity identity() const;
 
   Path model_folder_;
   TagConfig config_;

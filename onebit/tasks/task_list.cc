@@ -38,7 +38,8 @@ constexpr TaskEntry kTasks[] = {
 const TaskEntry& read_task(Keys& recipe, std::string name) {
   std::vector<std::string> names;
   for (const TaskEntry& task : kTasks) names.emplace_back(task.name);
-  recipe.word("task", name, names, {"what the recipe trains", "the task of the command"});
+  const About about("what the recipe trains", "the task of the command");
+  recipe.word("task", name, names, about.without_influence());  // a command trains one task only
   return *std::find_if(std::begin(kTasks), std::end(kTasks),
                        [&](const TaskEntry& task) { return name == task.name; });
 }

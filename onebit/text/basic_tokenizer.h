@@ -4,7 +4,7 @@
 // - White space ends a word.
 // - A punctuation character and a CJK ideograph are words of their own.
 // - Uncased text is decomposed, put into canonical order, stripped of accents and lower-cased;
-//   cased text stays as it is written.
+//   cased text stays as it is written (normalized_word.cc).
 //
 // The classes of characters are those of unicode_classes.h, the normal forms those of
 // unicode_mapping.h, both taken from Hugging Face's `tokenizers` where references differ.

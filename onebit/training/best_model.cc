@@ -4,23 +4,24 @@
 #include <limits>
 
 #include "onebit/base/folder.h"
+#include "onebit/base/run_files.h"
+#include "onebit/metrics/metric_json.h"
 
 namespace onebit::training {
-namespace {
 
-// The evaluation of the model that is kept in the run's folder.
-constexpr const char* kEvaluationFile = "evaluation.json";
-
-}  // namespace
+std::optional<KeptBy> find_kept_by(std::span<const metrics::MetricName> names,
+                                   const std::string& wanted) {
+  for (const metrics::MetricName& metric : names) {
+    if (!wanted.empty() && wanted != metric.name) continue;
+    return KeptBy{.metric = metric.name, .smaller_is_better = metric.smaller_is_better};
+  }
+  return std::nullopt;
+}
 
 Json to_json(const KeptModel& kept) {
   Json json = {{"step", kept.step}};
   for (const metrics::Metric& metric : kept.record) {
-    if (metric.is_count) {
-      json[metric.name] = static_cast<int64_t>(metric.value);
-    } else {
-      json[metric.name] = metric.value;
-    }
+    json[metric.name] = metrics::value_in_json(metric);
   }
   return json;
 }
@@ -32,7 +33,7 @@ KeptModel kept_model_from(JsonReader json) {
     kept.record.push_back(
         {.name = name,
          .value = json.number(name, std::numeric_limits<double>::quiet_NaN()),  // written as null
-         .is_count = value.is_number_integer()});
+         .is_count = metrics::is_count(value)});
   }
   return kept;
 }
@@ -47,9 +48,9 @@ bool BestModel::is_better(const std::vector<metrics::Metric>& record) const {
 std::optional<std::string> BestModel::resume(const Json& client_state, bool taken_back) {
   best_.reset();
   if (client_state.contains("best")) {
-    best_ = kept_model_from(JsonReader(client_state, "state.json", "").object("best"));
+    best_ = kept_model_from(JsonReader(client_state, run_files::kState, "").object("best"));
   }
-  const Path path = output_ / kEvaluationFile;
+  const Path path = output_ / run_files::kEvaluation;
   std::optional<KeptModel> kept;
   if (std::filesystem::exists(path))
     kept = kept_model_from(JsonReader(read_json(path), path.string(), ""));
@@ -73,10 +74,11 @@ void BestModel::write(const params::Table& table, const ModelDescription& descri
   write_model_card(beside, card, description);
   const std::filesystem::directory_iterator files(beside);
   const std::vector<std::filesystem::directory_entry> written(begin(files), end(files));
-  std::filesystem::remove(output_ / kEvaluationFile);
+  std::filesystem::remove(output_ / run_files::kEvaluation);
   for (const auto& file : written) rename_durably(file.path(), output_ / file.path().filename());
   std::filesystem::remove(beside);
-  if (best_) write_file_atomically(output_ / kEvaluationFile, to_json(*best_).dump(2) + "\n");
+  if (best_)
+    write_file_atomically(output_ / run_files::kEvaluation, to_json(*best_).dump(2) + "\n");
 }
 
 }  // namespace onebit::training

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ struct KeptModel {
   int64_t step = 0;
   std::vector<metrics::Metric> record;  // of its evaluation
 };
+
+// The metric `wanted` among those of an evaluation, or the first of them where it is empty. Empty:
+// there is none of the name.
+std::optional<KeptBy> find_kept_by(std::span<const metrics::MetricName> names,
+                                   const std::string& wanted);
 
 Json to_json(const KeptModel& kept);
 // Error: a member that is no number.

@@ -1,5 +1,5 @@
 // Requests to end: SIGTERM and SIGUSR1 (a batch system's warnings; mpirun passes SIGUSR1 on and
-// goes on) and SIGINT (Ctrl-C).
+// does not end) and SIGINT (Ctrl-C).
 #pragma once
 
 #include <csignal>

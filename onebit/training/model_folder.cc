@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/base/log.h"
+#include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/formats/open_checkpoint.h"
 #include "onebit/formats/renamed_source.h"
@@ -66,10 +67,11 @@ std::optional<Path> model_folder_in(const Path& path) {
     return std::filesystem::exists(folder / "config.json");
   };
   if (holds_model(path)) return path;
-  if (holds_model(path / "model")) return path / "model";
+  if (holds_model(path / run_files::kModel)) return path / run_files::kModel;
   const engine::CheckpointFolder run(path);
   const auto tag = run.latest();
-  if (tag && holds_model(run.folder(*tag) / "model")) return run.folder(*tag) / "model";
+  if (tag && holds_model(run.folder(*tag) / run_files::kModel))
+    return run.folder(*tag) / run_files::kModel;
   return std::nullopt;
 }
 
@@ -92,7 +94,7 @@ ModelDescription read_model_description(const Path& model_folder) {
           .architecture = folder.config.architecture,
           .vocabulary = std::make_shared<text::Vocabulary>(text::Vocabulary::from_tokens(
               folder.vocabulary, (model_folder / "vocab.txt").string())),
-          .casing = folder.tokenizer->lower_case ? text::Casing::kUncased : text::Casing::kCased,
+          .casing = formats::casing_of(*folder.tokenizer, model_folder.string()),
           .classifier = {.labels = folder.config.labels,
                          .problem_type = folder.config.problem_type,
                          .dropout = folder.config.classifier_dropout}};

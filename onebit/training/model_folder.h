@@ -43,7 +43,9 @@ std::optional<Path> model_folder_in(const Path& path);
 // The same. Error: `path` is none of these.
 Path find_model_folder(const Path& path);
 
-// Errors: see formats::read_hugging_face_folder; a vocabulary without special tokens.
+// Every task opens a model's vocabulary and casing here. Errors: see
+// formats::read_hugging_face_folder; a vocabulary without special tokens; a tokenizer that treats
+// text as onebit's does not.
 ModelDescription read_model_description(const Path& model_folder);
 
 // Reads the values of every entry of `table`. Errors: tensors missing, unexpected or of another

@@ -80,7 +80,7 @@ bool reaches_compressed_phase(const engine::EngineConfig& config, const optim::S
 
 std::string describe_buckets(const ExchangeBuckets& buckets, const engine::EngineConfig& config,
                              int world_size) {
-  const comm::Range whole{0, buckets.dense.max_elements()};
+  const Range whole{0, buckets.dense.max_elements()};
   const int64_t chunk = comm::chunk_of(whole, world_size, 0).elements();
   std::string text =
       fmt::format("{} a step, each two messages of {} to every other rank", buckets.dense.count(),

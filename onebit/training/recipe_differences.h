@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "onebit/base/json.h"
+#include "onebit/base/key_rows.h"
 
 namespace onebit::training {
 
-// A line for each key that differs between two recipes, except keys that affect no value (how often
-// to save, evaluate, print).
-std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& new_recipe);
+// A line for each key that differs between two recipes, except keys that by the table of the
+// new one have no influence on the values (how often to save, evaluate, print).
+std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& new_recipe,
+                                            const KeyRow& table);
 
 }  // namespace onebit::training

@@ -3,22 +3,20 @@
 #include <tuple>
 
 #include "onebit/base/folder.h"
+#include "onebit/base/run_files.h"
+#include "onebit/engine/checkpoint_state.h"
 #include "onebit/training/recipe_differences.h"
 
 namespace onebit::training {
 
 namespace {
 
-constexpr const char* kResolved = "recipe.resolved.json";
-
 // Files that a run which ended before its first step may have left.
 void refuse_other_files(const Path& output) {
   if (!std::filesystem::exists(output)) return;
   for (const auto& file : std::filesystem::directory_iterator(output)) {
     const std::string name = file.path().filename().string();
-    const bool ours = name == "recipe.json" || name == kResolved || name == "tensorboard" ||
-                      name == "lock" || name == "logs" || name.ends_with(".partial");
-    require(ours || name == "lost+found",
+    require(run_files::is_of_start(name) || name == "lost+found",
             "{}: holds other files ({}): choose a new or empty folder as --output", output.string(),
             name);
   }
@@ -29,7 +27,7 @@ void refuse_other_files(const Path& output) {
 void check_run_folder(const Path& output, bool resume) {
   require(!std::filesystem::exists(output) || std::filesystem::is_directory(output),
           "{}: --output must be a folder, a file of this name is there", output.string());
-  const bool holds_run = std::filesystem::exists(output / "metrics.jsonl") ||
+  const bool holds_run = std::filesystem::exists(output / run_files::kMetrics) ||
                          engine::CheckpointFolder(output).latest().has_value();
   require(resume || !holds_run,
           "{}: contains a run already; add --resume to continue it, or choose another --output",
@@ -39,8 +37,8 @@ void check_run_folder(const Path& output, bool resume) {
 
 void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved) {
   make_folder(output);
-  write_file_atomically(output / "recipe.json", recipe.dump(2) + "\n");
-  write_file_atomically(output / kResolved, resolved.dump(2) + "\n");
+  write_file_atomically(output / run_files::kRecipe, recipe.dump(2) + "\n");
+  write_file_atomically(output / run_files::kResolvedRecipe, resolved.dump(2) + "\n");
 }
 
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
@@ -76,8 +74,8 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
   engine.load(saved.shards);
   std::vector<std::string> report = {
       fmt::format("resumed from {} at step {}", saved.tag, saved.step)};
-  for (auto& line :
-       recipe_differences(saved.client_state.value("recipe", Json::object()), recipe)) {
+  for (auto& line : recipe_differences(saved.client_state.value("recipe", Json::object()), recipe,
+                                       engine.config().recipe.rows())) {
     report.push_back(std::move(line));
   }
   if (saved.world_size != world_size) {
@@ -90,21 +88,21 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
 }
 
 std::optional<StoredRecipe> stored_recipe(const Path& path) {
-  const Path of_run = path / "recipe.json", of_checkpoint = path / "state.json";
+  const Path of_run = path / run_files::kRecipe, of_checkpoint = path / run_files::kState;
   if (std::filesystem::exists(of_run)) return StoredRecipe{read_json(of_run), of_run.string()};
   if (!std::filesystem::exists(of_checkpoint)) return std::nullopt;
-  return StoredRecipe{read_json(of_checkpoint).value("/client_state/recipe"_json_pointer, Json()),
+  const Json state = engine::read_checkpoint_state(path);
+  return StoredRecipe{state.value("/client_state/recipe"_json_pointer, Json()),
                       of_checkpoint.string()};
 }
 
-void read_client_state(const Path& output, const std::function<void()>& read) {
+void read_client_state(const engine::SavedCheckpoint& saved, const std::function<void()>& read) {
   try {
     read();
   } catch (const Json::exception& error) {
-    fail(
-        "{}: the checkpoint's state.json is damaged ({}); resume from another one with --resume "
-        "TAG",
-        output.string(), error.what());
+    const Path folder = saved.model_folder.parent_path();
+    fail("{}: damaged ({}); resume from another checkpoint with --resume TAG",
+         (folder / run_files::kState).string(), error.what());
   }
 }
 

@@ -40,7 +40,7 @@ std::optional<StoredRecipe> stored_recipe(const Path& path);
 
 // Calls `read`, which takes what it needs from a checkpoint's client state. Error: a member is
 // missing.
-void read_client_state(const Path& output, const std::function<void()>& read);
+void read_client_state(const engine::SavedCheckpoint& saved, const std::function<void()>& read);
 
 // Error: the models differ in a size; `place` names where `found` is from.
 void require_same_shape(const model::BertConfig& wanted, const model::BertConfig& found,

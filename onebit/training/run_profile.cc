@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/base/folder.h"
+#include "onebit/base/run_files.h"
 #include "onebit/ops/linear.h"
 #include "onebit/training/machine_speed.h"
 #include "onebit/training/profile_table.h"
@@ -46,7 +47,7 @@ void RunProfile::start(int64_t completed_steps, int64_t last_step) {
 
 std::string RunProfile::write(const Path& output, comm::Communicator& communicator) {
   const int rank = communicator.rank();
-  const Path folder = output / "profile";
+  const Path folder = output / run_files::kProfile;
   if (rank == 0) make_folder(folder);
   communicator.barrier();  // the folder is there, and all ranks of a machine measure together
   const ProfileCeilings ceilings = measure_ceilings(context_, compute_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/run_files.h"
 #include "onebit/device/profile.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/step_costs.h"
@@ -61,7 +62,7 @@ void Session::open(const RunOptions& options, const engine::SavedCheckpoint* sav
                              .accumulation = engine_->batch().accumulation,
                              .threads = context_.threads()};
   if (saved != nullptr) {
-    read_client_state(options.output, [&] { source_ = task_.open(share, &saved->client_state); });
+    read_client_state(*saved, [&] { source_ = task_.open(share, &saved->client_state); });
   } else {
     source_ = task_.open(share, nullptr);
   }
@@ -80,7 +81,7 @@ void Session::plan_memory() {
 
 void Session::restore(const RunOptions& options, const engine::SavedCheckpoint* saved) {
   if (saved != nullptr) {
-    read_client_state(options.output, [&] { resume(*saved, options); });
+    read_client_state(*saved, [&] { resume(*saved, options); });
     return;
   }
   if (options.resume) decisions_.emplace_back("no checkpoint yet, starting from the beginning");
@@ -97,6 +98,8 @@ void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& opt
   const Json& state = saved.client_state;
   report(task_.resume(state, saved.model_folder.string()));
   samples_ = state.at("samples").get<int64_t>();
+  require(samples_ >= 0, "{}: damaged: `samples` is {}; resume from another checkpoint",
+          (saved.model_folder.parent_path() / run_files::kState).string(), samples_);
   resumed_ = true;
   initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
   if (!task_.evaluation_times().any()) return;

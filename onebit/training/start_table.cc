@@ -2,7 +2,7 @@
 
 #include "onebit/metrics/human.h"
 #include "onebit/ops/linear.h"
-#include "onebit/training/checkpoint_plan.h"
+#include "onebit/training/checkpoint_space.h"
 #include "onebit/training/optimizer_rows.h"
 
 namespace onebit::training {
@@ -130,7 +130,7 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
                                        communicator.world_size())});
   rows.push_back(
       {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.run.steps)});
-  rows.push_back({"a checkpoint", describe(plan_checkpoints(run.engine()))});
+  rows.push_back({"a checkpoint", describe(space_of_checkpoints(run.engine()))});
   const Rows optimizer = optimizer_rows(config, run.engine().schedule(), communicator.world_size());
   rows.insert(rows.end(), optimizer.begin(), optimizer.end());
   const ExchangeBuckets buckets =

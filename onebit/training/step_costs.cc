@@ -44,7 +44,7 @@ class ExchangeWork {
 
   const comm::Buckets& buckets() const { return buckets_; }
   View values(int64_t bucket) const {
-    const comm::Range range = buckets_.range(bucket);
+    const Range range = buckets_.range(bucket);
     return values_.view().rows(range.begin, range.end);
   }
 
@@ -203,7 +203,7 @@ PassTimes time_pass(Context& context, uint64_t dropout_seed,
   Stopwatch watch;
   run({.dropout_seed = dropout_seed,
        .gradients_ready =
-           [&](params::Range range) {
+           [&](Range range) {
              context.synchronize();
              times.ready.push_back({range, watch.seconds()});
            },

@@ -8,7 +8,7 @@ std::vector<double> ready_seconds(const comm::Buckets& buckets, const PassTimes&
   std::vector<double> seconds(static_cast<size_t>(buckets.count()), pass.backward_seconds);
   comm::ReadyBuckets waiting(buckets);
   for (const PassTimes::Ready& ready : pass.ready) {
-    for (const int64_t bucket : waiting.ready({ready.range.begin, ready.range.end})) {
+    for (const int64_t bucket : waiting.ready(ready.range)) {
       seconds[static_cast<size_t>(bucket)] = std::min(ready.seconds, pass.backward_seconds);
     }
   }

@@ -26,7 +26,7 @@ namespace onebit::training {
 // A forward and backward pass over one micro-batch.
 struct PassTimes {
   struct Ready {
-    params::Range range;
+    Range range;
     double seconds = 0;  // after the backward pass has begun
   };
   double forward_seconds = 0, backward_seconds = 0;

@@ -7,13 +7,18 @@
 #include <ctime>
 #include <map>
 
+#include "onebit/base/run_files.h"
 #include "onebit/metrics/curve_plot.h"
 #include "onebit/metrics/jsonl_writer.h"
 #include "onebit/metrics/meters.h"
+#include "onebit/metrics/metric_json.h"
 #include "onebit/metrics/progress_line.h"
 #include "onebit/metrics/tensorboard_writer.h"
 
 namespace onebit::training {
+
+namespace log_line = metrics::log_line;
+
 namespace {
 
 constexpr double kSecondsBetweenLines = 10;
@@ -84,41 +89,46 @@ TrainingLog::TrainingLog(const Path& output, const engine::EngineConfig& config,
                          int rank, int world_size, int64_t resumed_step)
     : total_steps_(config.run.steps), alone_(world_size == 1), drawn_(std::move(drawn)) {
   if (rank != 0) return;
-  files_.reset(new Files{.lines = {output / "metrics.jsonl", resumed_step}, .events = nullptr});
+  files_.reset(new Files{.lines = {output / run_files::kMetrics, resumed_step}, .events = nullptr});
   files_->training.name = "training " + drawn_.title;
   files_->validation.name = "held-out " + drawn_.title;
   if (!config.tensorboard.enabled) return;
-  const Path folder =
-      config.tensorboard.folder.empty() ? output / "tensorboard" : Path(config.tensorboard.folder);
+  const Path folder = config.tensorboard.folder.empty() ? output / run_files::kTensorBoard
+                                                        : Path(config.tensorboard.folder);
   files_->events = std::make_unique<metrics::TensorBoardWriter>(folder, resumed_step);
 }
 
 TrainingLog::~TrainingLog() = default;
 
 std::string_view TrainingLog::name_of(optim::Phase phase) const {
-  const bool sends_nothing = alone_ && phase == optim::Phase::kCompressed;
-  return sends_nothing ? "uncompressed" : optim::name_of(phase);
+  if (phase != optim::Phase::kCompressed) return optim::name_of(phase);
+  return alone_ ? "uncompressed" : log_line::kCompressedPhase;
 }
 
 Json TrainingLog::json_of(const StepRecord& record) const {
   const engine::StepOutcome& outcome = record.outcome;
   const double seconds = std::max(record.seconds, 1e-9);
-  Json json = {{"step", outcome.step}, {"samples", record.samples}, {"loss", record.loss}};
-  for (const metrics::Metric& metric : record.metrics) json[metric.name] = metric.value;
-  json.update({{"learning_rate", outcome.learning_rate},
-               {"gradient_norm", outcome.gradient_norm},
-               {"clip_coefficient", outcome.clip_coefficient},
-               {"samples_per_second", static_cast<double>(record.step_samples) / seconds},
+  Json json = log_line::begun(log_line::Kind::kStep, outcome.step);
+  json[log_line::kSamples] = record.samples;
+  json[log_line::kLoss] = record.loss;
+  json[log_line::kMetrics] = Json::object();
+  for (const metrics::Metric& metric : record.metrics) {
+    json[log_line::kMetrics][metric.name] = metrics::value_in_json(metric);
+  }
+  json.update({{log_line::kLearningRate, outcome.learning_rate},
+               {log_line::kGradientNorm, outcome.gradient_norm},
+               {log_line::kClipCoefficient, outcome.clip_coefficient},
+               {log_line::kSamplesPerSecond, static_cast<double>(record.step_samples) / seconds},
                {"tokens_per_second", static_cast<double>(record.step_tokens) / seconds},
-               {"phase", name_of(outcome.phase)},
-               {"skipped_steps", outcome.skipped_steps},
-               {"loss_scale", outcome.loss_scale},
-               {"wire_bytes", outcome.wire_bytes},
+               {log_line::kPhase, name_of(outcome.phase)},
+               {log_line::kSkippedSteps, outcome.skipped_steps},
+               {log_line::kLossScale, outcome.loss_scale},
+               {log_line::kWireBytes, outcome.wire_bytes},
                {"wire_bytes_inside_node", outcome.wire_bytes_inside_node},
-               {"wire_bytes_dense16", outcome.wire_bytes_dense16}});
+               {log_line::kWireBytesDense16, outcome.wire_bytes_dense16}});
   if (outcome.phase == optim::Phase::kCompressed) {
     json["sent_norm"] = outcome.sent_norm;
-    json["residual_over_sent"] =
+    json[log_line::kResidualOverSent] =
         outcome.sent_norm > 0 ? outcome.residual_norm / outcome.sent_norm : 0.0;
     json["still_elements"] = outcome.still_elements;
     json["woken_elements"] = outcome.woken_elements;
@@ -133,13 +143,13 @@ Json TrainingLog::json_of(const StepRecord& record) const {
       json["watch"]["cosine_with_adam"] = outcome.adam->cosine;
     }
   }
-  json["seconds"] = {{"step", record.seconds},
-                     {"data", record.data_seconds},
-                     {"forward", record.forward_seconds},
-                     {"backward", record.backward_seconds},
-                     {"compress", outcome.compress_seconds},
-                     {"wait", outcome.wait_seconds},
-                     {"optimizer", outcome.optimizer_seconds}};
+  json[log_line::kSeconds] = {{log_line::seconds::kStep, record.seconds},
+                              {log_line::seconds::kData, record.data_seconds},
+                              {log_line::seconds::kForward, record.forward_seconds},
+                              {log_line::seconds::kBackward, record.backward_seconds},
+                              {log_line::seconds::kCompress, outcome.compress_seconds},
+                              {log_line::seconds::kWait, outcome.wait_seconds},
+                              {log_line::seconds::kOptimizer, outcome.optimizer_seconds}};
   return json;
 }
 
@@ -221,23 +231,24 @@ void TrainingLog::evaluated(int64_t step, int64_t samples, const Evaluation& eva
     Json& place = under == std::string::npos
                       ? json[metric.name]
                       : json[metric.name.substr(0, under)][metric.name.substr(under + 1)];
-    if (metric.is_count) {
-      place = static_cast<int64_t>(metric.value);
-    } else {
-      place = metric.value;
-      scalars.push_back({"Validation/" + metric.name, metric.value});
-    }
+    place = metrics::value_in_json(metric);
+    if (!metric.is_count) scalars.push_back({"Validation/" + metric.name, metric.value});
   }
-  files_->lines.write({{"step", step}, {"samples", samples}, {evaluation.key, json}});
+  Json line = log_line::begun(log_line::Kind::kEvaluation, step);
+  line[log_line::kSamples] = samples;
+  line[evaluation.key] = std::move(json);
+  files_->lines.write(line);
   if (files_->events) files_->events->scalars(step, scalars);
   files_->progress.note(fmt::format("step {}: {}", step, evaluation.line));
 }
 
-void TrainingLog::table(const std::string& name, int64_t step, const Rows& rows, Json more) {
+void TrainingLog::table(log_line::Kind kind, int64_t step, const Rows& rows, const Json& more) {
   if (!files_) return;
-  more["time"] = utc_now();
-  more["rows"] = rows;
-  files_->lines.write({{"step", step}, {name, std::move(more)}});
+  Json line = log_line::begun(kind, step);
+  line[log_line::kTime] = utc_now();
+  line[log_line::kRows] = rows;
+  line.update(more);
+  files_->lines.write(line);
 }
 
 void TrainingLog::note(const std::string& line) {

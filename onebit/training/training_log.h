@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "onebit/engine/engine.h"
+#include "onebit/metrics/log_line.h"
 #include "onebit/metrics/meters.h"
 #include "onebit/metrics/metric.h"
 #include "onebit/training/evaluation.h"
@@ -48,9 +49,9 @@ class TrainingLog {
 
   void step(const StepRecord& record);
   void evaluated(int64_t step, int64_t samples, const Evaluation& evaluation);
-  // A table of the run, as the line {"step": ..., name: {"time": ..., "rows": [...]}} with what
-  // `more` has besides.
-  void table(const std::string& name, int64_t step, const Rows& rows, Json more = Json::object());
+  // A table of the run, of kind kStart or kEnd, with what `more` has besides.
+  void table(metrics::log_line::Kind kind, int64_t step, const Rows& rows,
+             const Json& more = Json::object());
   // Prints a line above the progress line.
   void note(const std::string& line);
   const TrainingTotals& totals() const { return totals_; }

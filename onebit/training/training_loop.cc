@@ -8,7 +8,8 @@
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/log.h"
 #include "onebit/device/profile.h"
-#include "onebit/training/checkpoint_plan.h"
+#include "onebit/metrics/log_line.h"
+#include "onebit/training/checkpoint_space.h"
 #include "onebit/training/end_table.h"
 #include "onebit/training/interruption.h"
 #include "onebit/training/run_events.h"
@@ -17,6 +18,9 @@
 #include "onebit/training/start_table.h"
 
 namespace onebit::training {
+
+namespace log_line = metrics::log_line;
+
 namespace {
 
 bool is_due(int64_t step, int64_t every) {
@@ -98,9 +102,9 @@ void train(Context& context, Session& run, TrainingLog& log, const RunEvents& ev
 void require_space(Session& run, const Path& output) {
   const std::optional<int64_t> free_bytes = free_bytes_at(output);
   if (!free_bytes) return;
-  const CheckpointPlan plan = plan_checkpoints(run.engine());
+  const CheckpointSpace space = space_of_checkpoints(run.engine());
   const auto kept = static_cast<int64_t>(engine::CheckpointFolder(output).tags().size());
-  const std::string warning = check_space(plan, kept, *free_bytes, output.string());
+  const std::string warning = check_space(space, kept, *free_bytes, output.string());
   if (!warning.empty()) log_warning("{}", warning);
 }
 
@@ -134,16 +138,16 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
   TrainingLog log(options.output, run.engine().config(), run.task().drawn(), communicator.rank(),
                   communicator.world_size(), run.resumed() ? run.engine().completed_steps() : -1);
   const bool has_steps = !run.finished();
-  const auto record = [&](const char* name, const Rows& rows, Json more) {
+  const auto record = [&](log_line::Kind kind, const Rows& rows, const Json& more) {
     // A finished run that is started once more leaves its files as they are.
-    if (has_steps) log.table(name, run.engine().completed_steps(), rows, std::move(more));
+    if (has_steps) log.table(kind, run.engine().completed_steps(), rows, more);
   };
   if (!options.quiet) {
-    record("start", start.rows,
-           {{"expected_seconds",
-             {{"dense", start.expected.dense.step_seconds},
-              {"compressed", start.expected.compressed.step_seconds},
-              {"run", start.run.seconds}}}});
+    record(log_line::Kind::kStart, start.rows,
+           {{log_line::kExpectedSeconds,
+             {{log_line::expected::kDense, start.expected.dense.step_seconds},
+              {log_line::expected::kCompressed, start.expected.compressed.step_seconds},
+              {log_line::expected::kRun, start.run.seconds}}}});
   }
   events.begin(run.engine().completed_steps());
   run.before_training(log);
@@ -161,7 +165,7 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
   if (const std::string curves = log.curves(); !curves.empty())
     fmt::print(stderr, "\n{}\n", curves);
   const Rows end = end_table(log.totals(), start, run);
-  record("end", end, Json::object());
+  record(log_line::Kind::kEnd, end, Json::object());
   print_rows(end);
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onebit/base/clock.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 
@@ -116,6 +117,22 @@ TEST(JsonReader, AnotherTypeIsAnErrorThatNamesThePath) {
   EXPECT_THAT(message_of([&] { params.text("steps", ""); }), HasSubstr("must be a string"));
   EXPECT_THAT(message_of([&] { params.boolean("lr", true); }), HasSubstr("true or false"));
   EXPECT_THAT(message_of([&] { params.object("lr"); }), HasSubstr("must be an object"));
+}
+
+// Objects are built without a search for each key: tokenizer.json has one of 30,522 words.
+TEST(ParseJson, TakesTimeInProportionToTheKeys) {
+  const auto seconds_of = [](int keys) {
+    std::string text = "{\"vocab\": {";
+    for (int i = 0; i < keys; ++i) text += fmt::format("{}\"word{}\": {}", i ? "," : "", i, i);
+    text += "}}";
+    const Stopwatch watch;
+    const Json json = parse_json(text, "tokenizer.json");
+    EXPECT_EQ(json.at("vocab").size(), static_cast<size_t>(keys));
+    return watch.seconds();
+  };
+  const double few = seconds_of(5000);
+  // Forty times the keys: 1,600 times as long if every key searched those before it.
+  EXPECT_LT(seconds_of(200000), 400 * few + 0.1);
 }
 
 TEST(JsonReader, IntegersBeyond64BitsAreErrors) {

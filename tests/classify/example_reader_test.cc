@@ -49,7 +49,7 @@ TEST(ExampleReader, FormatAndFixAreTheLayouts) {
 TEST(ExampleReader, Errors) {
   const TextFiles files;
   EXPECT_THAT(message_of([&] { read_examples(files.write("a.tsv", "text\tlabel\n"), {}); }),
-              HasSubstr("a.tsv: holds a header and no example"));
+              HasSubstr("a.tsv: has no example: there is nothing after the header"));
   EXPECT_THAT(message_of([&] {
                 read_examples(files.write("b.jsonl", "{\"text\": 3, \"label\": 1}\n"), {});
               }),

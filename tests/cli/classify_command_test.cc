@@ -1,14 +1,7 @@
 // `onebit classify` as its user meets it: training, ranks, resuming, predicting, judging, GLUE.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <string>
 
-#include "onebit/base/file.h"
-#include "tests/base/temporary_folder.h"
-#include "tests/cli/program.h"
+#include "tests/cli/small_bert.h"
 
 namespace onebit {
 namespace {
@@ -30,54 +23,33 @@ TEST(ClassifyCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
 }
 
 // A small BERT that has seen a little text, and labelled texts for it.
-class ClassifyProgram : public testing::Test {
+class ClassifyProgram : public TrainingProgram {
  protected:
   ClassifyProgram() {
-    std::string text, labelled = "text\ttopic\n";
-    for (const char* word : {"king", "bird", "river", "child", "stone", "cloud"}) {
+    const std::vector<std::string> words = {"king", "bird", "river", "child", "stone", "cloud"};
+    write_documents("text.txt", words);
+    pretrain_bert("text.txt", 80, 2);
+    std::string labelled = "text\ttopic\n";
+    for (const std::string& word : words) {
       for (int line = 0; line < 8; ++line) {
-        text += fmt::format("the {} was here {}\n", word, line);
         labelled += fmt::format("the {} was here {}\t{}\n", word, line,
                                 word[0] == 'k' || word[0] == 'c' ? "yes" : "no");
       }
-      text += "\n";
     }
-    write_file_atomically(folder_ / "text.txt", text);
-    write_file_atomically(folder_ / "train.tsv", labelled);
-    write_file_atomically(folder_ / "pretrain.json", R"({
-        "train_batch_size": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}},
-        "model": {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
-                  "intermediate_size": 64, "max_position_embeddings": 32},
-        "data": {"sequence_length": 32}, "run": {"steps": 2}})");
-    write_file_atomically(folder_ / "classify.json", R"({
+    write("train.tsv", labelled);
+    write("classify.json", R"({
         "task": "classify", "train_batch_size": 8,
         "optimizer": {"type": "OneBitAdam", "params": {"lr": 3e-3, "freeze_step": 6}},
         "data": {"label": "topic", "max_sequence_length": 16},
         "run": {"steps": 60, "checkpoint_every": 4}})");
-    expect_runs(fmt::format("prepare --input {} --output {} --vocab-size 80 --format lines",
-                            at("text.txt"), at("corpus")));
-    expect_runs(fmt::format("pretrain --recipe {} --data {} --output {} --device cpu",
-                            at("pretrain.json"), at("corpus"), at("bert")));
   }
 
-  std::string at(const std::string& name) const { return (folder_ / name).string(); }
-  std::string train(const std::string& output, const std::string& more = "") const {
+  std::string train(const std::string& output, const std::string& more = "") const override {
     return fmt::format(
         "classify train --model {} --train {} --dev {} --recipe {} --output {} --device cpu "
         "--threads 1 {}",
         at("bert"), at("train.tsv"), at("train.tsv"), at("classify.json"), at(output), more);
   }
-  static Outcome expect_runs(const std::string& arguments, const std::string& launcher = "") {
-    Outcome outcome = run(launcher, arguments);
-    EXPECT_EQ(outcome.status, 0) << outcome.output;
-    return outcome;
-  }
-  // The values after the last step.
-  std::string values(const std::string& output) const {
-    return read_file(folder_ / output / "global_step60/model/model.safetensors");
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(ClassifyProgram, TrainsPredictsAndEvaluates) {
@@ -106,40 +78,21 @@ TEST_F(ClassifyProgram, TrainsPredictsAndEvaluates) {
 
 TEST_F(ClassifyProgram, ReadsStandardInputAndJsonLines) {
   expect_runs(train("run", "--set run.steps=4"));
-  write_file_atomically(folder_ / "in.jsonl", "{\"t\": \"the king\"}\n{\"t\": \"a bird\"}\n");
-  const std::string shared =
-      fmt::format("classify predict --model {} --device cpu --text t", at("run"));
-  expect_runs(fmt::format("{} --input {} --output {}", shared, at("in.jsonl"), at("a.jsonl")));
-  // The run closes standard input; a launcher that is a pipe opens another.
-  const std::string command =
-      fmt::format("cat {} | {} {} --input - --format jsonl --output {} 2>&1", at("in.jsonl"),
-                  ONEBIT_PROGRAM, shared, at("b.jsonl"));
-  EXPECT_EQ(std::system(command.c_str()), 0);
+  write("in.jsonl", "{\"t\": \"the king\"}\n{\"t\": \"a bird\"}\n");
+  expect_reads_standard_input(
+      fmt::format("classify predict --model {} --device cpu --text t", at("run")), "in.jsonl",
+      "jsonl");
   const std::string lines = read_file(folder_ / "a.jsonl");
   EXPECT_TRUE(lines.starts_with("{\"label\":\"")) << lines;
-  EXPECT_EQ(lines, read_file(folder_ / "b.jsonl"));
 }
 
-// Killed without warning behind a checkpoint, and continued.
 TEST_F(ClassifyProgram, ResumesAfterAKill) {
-  expect_runs(train("whole"));
-  const std::string command = fmt::format(
-      "{} {} >/dev/null 2>&1 & pid=$!; while [ ! -e {}/latest ]; do sleep 0.02; done; "
-      "kill -9 $pid; wait $pid; true",
-      ONEBIT_PROGRAM, train("broken"), at("broken"));
-  EXPECT_EQ(std::system(command.c_str()), 0);
-  expect_runs(train("broken", "--resume"));
-  EXPECT_TRUE(values("broken") == values("whole"));
+  expect_resumes_after_a_kill();
 }
 
 TEST_F(ClassifyProgram, TrainsAndResumesUnderMpirun) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
-  const Outcome trained = expect_runs(train("run"), mpirun(2));
-  EXPECT_TRUE(contains(trained.output, "2 (mpi)")) << trained.output;
-  const std::string first = values("run");
-  std::filesystem::remove(folder_ / "run/global_step60/model/model.safetensors");
-  expect_runs(train("run", "--resume global_step56"), mpirun(2));
-  EXPECT_TRUE(values("run") == first);
+  expect_trains_and_resumes_under_mpirun();
 }
 
 TEST_F(ClassifyProgram, WritesGluesSubmissions) {
@@ -150,9 +103,9 @@ TEST_F(ClassifyProgram, WritesGluesSubmissions) {
     train_text += fmt::format("{}{}\t{}\n", i, pair, i % 2 == 0 ? "entailment" : "not_entailment");
     test_text += fmt::format("{}{}\n", i, pair);
   }
-  write_file_atomically(folder_ / "RTE/train.tsv", train_text);
-  write_file_atomically(folder_ / "RTE/dev.tsv", train_text);
-  write_file_atomically(folder_ / "RTE/test.tsv", test_text);
+  write("RTE/train.tsv", train_text);
+  write("RTE/dev.tsv", train_text);
+  write("RTE/test.tsv", test_text);
   expect_runs(
       fmt::format("classify train --model {} --glue rte --data {} --recipe {} --output {} "
                   "--device cpu --set run.steps=4 --set data.label=null",

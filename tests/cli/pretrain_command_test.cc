@@ -1,14 +1,6 @@
 // Continued pre-training as its user meets it: from a model and one's own text to a model.
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <string>
-
-#include "onebit/base/file.h"
 #include "onebit/base/json.h"
-#include "tests/base/temporary_folder.h"
-#include "tests/cli/program.h"
+#include "tests/cli/small_bert.h"
 
 namespace onebit {
 namespace {
@@ -26,62 +18,34 @@ TEST(PretrainCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
 }
 
 // A small BERT that has seen old text, and new text for it.
-class ContinuedProgram : public testing::Test {
+class ContinuedProgram : public TrainingProgram {
  protected:
   ContinuedProgram() {
-    write_text("old.txt", {"king", "bird", "river", "child"});
-    write_text("new.txt", {"river", "stone", "king", "cloud"});
-    write_file_atomically(folder_ / "first.json", R"({
-        "train_batch_size": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-3}},
-        "model": {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
-                  "intermediate_size": 64, "max_position_embeddings": 32,
-                  "hidden_act": "gelu_new"},
-        "data": {"sequence_length": 32}, "run": {"steps": 4}})");
-    expect_runs(fmt::format("prepare --input {} --output {} --vocab-size 90 --format lines",
-                            at("old.txt"), at("old")));
-    expect_runs(fmt::format("pretrain --recipe {} --data {} --output {} --device cpu",
-                            at("first.json"), at("old"), at("bert")));
+    write_documents("old.txt", {"king", "bird", "river", "child"});
+    write_documents("new.txt", {"river", "stone", "king", "cloud"});
+    pretrain_bert("old.txt", 90, 4, "--set model.hidden_act=gelu_new");
     expect_runs(prepare("new.txt", "new"));
   }
 
-  void write_text(const std::string& name, const std::vector<std::string>& words) const {
-    std::string text;
-    for (const std::string& word : words) {
-      for (int line = 0; line < 8; ++line) text += fmt::format("the {} was here {}\n", word, line);
-      text += "\n";
-    }
-    write_file_atomically(folder_ / name, text);
-  }
-  std::string at(const std::string& name) const { return (folder_ / name).string(); }
   std::string prepare(const std::string& input, const std::string& output,
                       const std::string& more = "") const {
     return fmt::format("prepare --input {} --output {} --vocab {} --format lines {}", at(input),
                        at(output), at("bert"), more);
   }
   // The recipe of the tree, made small and short.
-  std::string adapt(const std::string& output, const std::string& more = "") const {
+  std::string train(const std::string& output, const std::string& more = "") const override {
     return fmt::format(
         "pretrain --initialize-from {} --data {} --valid new={} --valid old={} --recipe {} "
         "--output {} --device cpu --threads 1 --set train_batch_size=8 --set run.steps=60 "
         "--set run.checkpoint_every=4 --set run.evaluate_every=30 --set data.sequence_length=32 "
         "--set optimizer.params.lr=3e-3 {}",
-        at("bert"), at("new"), at("new"), at("old"), ONEBIT_SOURCE_DIR "/recipes/adapt.json",
+        at("bert"), at("new"), at("new"), at("corpus"), ONEBIT_SOURCE_DIR "/recipes/adapt.json",
         at(output), more);
   }
-  static Outcome expect_runs(const std::string& arguments, const std::string& launcher = "") {
-    Outcome outcome = run(launcher, arguments);
-    EXPECT_EQ(outcome.status, 0) << outcome.output;
-    return outcome;
-  }
-  std::string values(const std::string& output) const {
-    return read_file(folder_ / output / "global_step60/model/model.safetensors");
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(ContinuedProgram, AdaptsEvaluatesAndReports) {
-  const Outcome trained = expect_runs(adapt("run"));
+  const Outcome trained = expect_runs(train("run"));
   for (const char* part : {"first values", "masked words alone", "new, ", "old, ",
                            "held out, change", "MLM loss new: ", "; old: "}) {
     EXPECT_TRUE(contains(trained.output, part)) << part << " in " << trained.output;
@@ -102,7 +66,7 @@ TEST_F(ContinuedProgram, AdaptsEvaluatesAndReports) {
     return parse_json(object, "evaluate").at("mlm_loss").get<double>();
   };
   EXPECT_LT(loss_of("run", "new", ""), loss_of("bert", "new", "--no-next-sentence"));
-  EXPECT_GT(loss_of("run", "old", ""), 0);
+  EXPECT_GT(loss_of("run", "corpus", ""), 0);
 
   expect_runs(fmt::format("report {} --output {}", at("run"), at("report.html")));
   EXPECT_TRUE(contains(read_file(folder_ / "report.html"), "held out, old"));
@@ -127,15 +91,14 @@ TEST_F(ContinuedProgram, RefusesOtherVocabulariesAndCasings) {
   refused = run(fmt::format("evaluate {} --data {} --device cpu", at("bert"), at("own")));
   EXPECT_EQ(refused.status, 1);
   EXPECT_TRUE(contains(refused.output, "another vocabulary")) << refused.output;
-  refused = run(adapt("bad", "--set model.hidden_act=gelu"));
+  refused = run(train("bad", "--set model.hidden_act=gelu"));
   EXPECT_EQ(refused.status, 1);
   EXPECT_TRUE(contains(refused.output, "key `model.hidden_act` is gelu, the model "))
       << refused.output;
 }
 
 TEST_F(ContinuedProgram, PreparesWithoutDuplicatesAndTellsOfAStore) {
-  write_file_atomically(folder_ / "twice.txt",
-                        read_file(folder_ / "old.txt") + read_file(folder_ / "old.txt"));
+  write("twice.txt", read_file(folder_ / "old.txt") + read_file(folder_ / "old.txt"));
   const Outcome made = expect_runs(prepare("twice.txt", "twice", "--drop-duplicates"));
   EXPECT_TRUE(contains(made.output, "4 documents were duplicates and dropped")) << made.output;
   const Outcome told = expect_runs(fmt::format("inspect {} --statistics", at("twice")));
@@ -145,28 +108,14 @@ TEST_F(ContinuedProgram, PreparesWithoutDuplicatesAndTellsOfAStore) {
   EXPECT_EQ(run(fmt::format("inspect {} --statistics", at("bert"))).status, 1);
 }
 
-// Killed without warning behind a checkpoint, and continued.
 TEST_F(ContinuedProgram, ResumesAfterAKill) {
-  expect_runs(adapt("whole"));
-  const std::string command = fmt::format(
-      "{} {} >/dev/null 2>&1 & pid=$!; while [ ! -e {}/latest ]; do sleep 0.02; done; "
-      "kill -9 $pid; wait $pid; true",
-      ONEBIT_PROGRAM, adapt("broken"), at("broken"));
-  EXPECT_EQ(std::system(command.c_str()), 0);
-  expect_runs(adapt("broken", "--resume"));
-  EXPECT_TRUE(values("broken") == values("whole"));
+  expect_resumes_after_a_kill();
 }
 
 TEST_F(ContinuedProgram, TrainsAndResumesUnderMpirun) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
-  const std::string onebit =
-      "--set optimizer.type=OneBitAdam --set optimizer.params.freeze_step=20";
-  const Outcome trained = expect_runs(adapt("run", onebit), mpirun(2));
-  EXPECT_TRUE(contains(trained.output, "2 (mpi)")) << trained.output;
-  const std::string first = values("run");
-  std::filesystem::remove(folder_ / "run/global_step60/model/model.safetensors");
-  expect_runs(adapt("run", onebit + " --resume global_step56"), mpirun(2));
-  EXPECT_TRUE(values("run") == first);
+  expect_trains_and_resumes_under_mpirun(
+      "--set optimizer.type=OneBitAdam --set optimizer.params.freeze_step=20");
 }
 
 }  // namespace

@@ -215,7 +215,7 @@ TEST(Program, TrainsAndResumesUnderMpirun) {
   EXPECT_EQ(read_file(values), first);
 }
 
-// Four processes taken for two nodes: told in the tables, resumed bit for bit, and gone on with on
+// Four processes taken for two nodes: told in the tables, resumed bit for bit, and continued on
 // one level; a wrong grouping is one error.
 TEST(Program, TrainsAndResumesOnTwoLevels) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
@@ -250,6 +250,13 @@ TEST(Program, TrainsAndResumesOnTwoLevels) {
   EXPECT_NE(outcome.status, 0);
   EXPECT_TRUE(contains(outcome.output, "that of rank 0 has 3, that of rank 3 has 1"))
       << outcome.output;
+  outcome = run(mpirun(2) +
+                    " sh -c 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then export "
+                    "ONEBIT_RANKS_A_NODE=2; fi; exec \"$0\" \"$@\"' ",
+                fmt::format("pretrain --recipe {} --data {} --output {} --device cpu --threads 1",
+                            at("recipe.json"), at("corpus"), at("other")));
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_TRUE(contains(outcome.output, "ONEBIT_RANKS_A_NODE")) << outcome.output;
 }
 
 TEST(Program, PredictionsReplaceNeitherQuestionsNorModel) {

@@ -50,6 +50,14 @@ TEST_F(FaultNotesTest, ARankThatReportsNothingIsNamedWithItsLastError) {
   EXPECT_EQ(cause(), "rank 0 on a ended with status 1: base/json.cc:12: broken invariant");
 }
 
+TEST_F(FaultNotesTest, AnEndThatIsNotUnderstoodIsAFault) {
+  end(1, "status 0");
+  EXPECT_FALSE(notes_.any());
+  end(2, "frozen 4");
+  EXPECT_TRUE(notes_.any());
+  EXPECT_TRUE(cause().starts_with("the guard of rank 2 on b says \"frozen 4\"")) << cause();
+}
+
 TEST_F(FaultNotesTest, ABrokenConnectionMayComeAgainOrNot) {
   failed(1, "MPI_Isend: connection reset", RunEvent::Kind::kFailedNetwork);
   EXPECT_EQ(notes_.cause("x").kind, FaultKind::kOutside);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "onebit/base/file.h"
+#include "onebit/base/json.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::cluster {
@@ -13,33 +14,29 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Json facts() {
+HostFacts facts() {
   return {
-      {"onebit", "0.1.0"},
-      {"program_checksum", "aa"},
-      {"mpi", "Open MPI v4.1.4"},
-      {"instruction_set", "AVX2"},
-      {"cores", 8},
-      {"allowed_cores", 8},
-      {"quota_processors", 0.0},
-      {"numa_nodes", 1},
-      {"available_bytes", 8'000'000'000},
-      {"limit_bytes", 0},
-      {"load", 0.5},
-      {"cuda_devices", Json::array()},
-      {"inputs",
-       {{{"path", "r.json"}, {"kind", "file"}, {"checksum", "01"}},
-        {{"path", "corpus"}, {"kind", "token store"}, {"checksum", "02"}, {"vocabulary", "03"}}}},
-      {"time", 1e9}};
+      .onebit = "0.1.0",
+      .program_checksum = "aa",
+      .mpi = "Open MPI v4.1.4",
+      .instruction_set = "AVX2",
+      .cores = 8,
+      .allowed_cores = 8,
+      .numa_nodes = 1,
+      .available_bytes = 8'000'000'000,
+      .load = 0.5,
+      .inputs = {{.path = "r.json", .kind = "file", .checksum = "01"},
+                 {.path = "corpus", .kind = "token store", .checksum = "02", .vocabulary = "03"}},
+      .time = 1e9};
 }
 
-CheckedHost host(const char* name, Json own = facts()) {
+CheckedHost host(const char* name, HostFacts own = facts()) {
   return {.name = name, .facts = std::move(own), .failure = {}};
 }
 
 const Hosts kTwo = {make_host("a", 2, ""), make_host("b", 2, "")};
 
-CheckFindings compared(const Json& second, const Needs& needs = {}) {
+CheckFindings compared(const HostFacts& second, const Needs& needs = {}) {
   return compare_hosts({host("a"), host("b", second)}, kTwo, needs);
 }
 
@@ -50,11 +47,11 @@ TEST(HostCheck, FindsNothingWhereHostsAreAlike) {
 }
 
 TEST(HostCheck, FindsEverythingThatDiffers) {
-  Json other = facts();
-  other["onebit"] = "0.2.0";
-  other["mpi"] = "Open MPI v5";
-  other["inputs"][0]["checksum"] = "ff";
-  other["inputs"][1]["vocabulary"] = "ff";
+  HostFacts other = facts();
+  other.onebit = "0.2.0";
+  other.mpi = "Open MPI v5";
+  other.inputs[0].checksum = "ff";
+  other.inputs[1].vocabulary = "ff";
   const CheckFindings found = compared(other);
   ASSERT_EQ(found.wrong.size(), 4u);
   EXPECT_EQ(found.wrong[0].place, "b");
@@ -65,8 +62,8 @@ TEST(HostCheck, FindsEverythingThatDiffers) {
 }
 
 TEST(HostCheck, FindsInputsThatAreMissing) {
-  Json other = facts();
-  other["inputs"][1] = {{"path", "corpus"}, {"error", "corpus: is not there"}};
+  HostFacts other = facts();
+  other.inputs[1] = {.path = "corpus", .error = "corpus: is not there"};
   EXPECT_THAT(compared(other).wrong, ElementsAre(Problem{"b", "corpus: is not there"}));
   // The first host's own do not make the others differ.
   const CheckFindings first = compare_hosts({host("a", other), host("b")}, kTwo, {});
@@ -74,22 +71,22 @@ TEST(HostCheck, FindsInputsThatAreMissing) {
 }
 
 TEST(HostCheck, ComparesMemoryWithTheRanksOfAHost) {
-  Json small = facts();
-  small["available_bytes"] = 3'000'000'000;
+  HostFacts small = facts();
+  small.available_bytes = 3'000'000'000;
   EXPECT_THAT(compared(small, {.bytes_a_rank = 1'400'000'000}).wrong, IsEmpty());
   const auto found = compared(small, {.bytes_a_rank = 1'600'000'000}).wrong;
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].what, HasSubstr("2 ranks need 3.20 GB of memory, 3.00 GB are free"));
-  Json limited = facts();
-  limited["limit_bytes"] = 1'000'000'000;
+  HostFacts limited = facts();
+  limited.limit_bytes = 1'000'000'000;
   EXPECT_EQ(compared(limited, {.bytes_a_rank = 600'000'000}).wrong.size(), 1u);
 }
 
 TEST(HostCheck, NotesWhatIsOnlySlowOrStrange) {
-  Json other = facts();
-  other["program_checksum"] = "bb";
-  other["instruction_set"] = "AVX512";
-  other["allowed_cores"] = 4;
+  HostFacts other = facts();
+  other.program_checksum = "bb";
+  other.instruction_set = "AVX512";
+  other.allowed_cores = 4;
   std::vector<CheckedHost> hosts = {host("a"), host("b", other)};
   hosts[1].clock_seconds = -30;
   hosts[1].clock_error = 0.2;
@@ -106,8 +103,8 @@ TEST(HostCheck, NotesWhatIsOnlySlowOrStrange) {
 }
 
 TEST(HostCheck, ListsHostsThatDoNotAnswerBesideWhatIsWrongOnOthers) {
-  Json other = facts();
-  other["onebit"] = "0.2.0";
+  HostFacts other = facts();
+  other.onebit = "0.2.0";
   const CheckedHost silent = {.name = "b", .facts = std::nullopt, .failure = "does not answer"};
   const auto found = compare_hosts({silent, host("a"), host("c", other)}, kTwo, {}).wrong;
   ASSERT_EQ(found.size(), 2u);
@@ -116,9 +113,9 @@ TEST(HostCheck, ListsHostsThatDoNotAnswerBesideWhatIsWrongOnOthers) {
 }
 
 TEST(HostCheck, CountsCoresThatAControlGroupLeaves) {
-  Json own = facts();
+  HostFacts own = facts();
   EXPECT_EQ(usable_cores(host("a", own)), 8);
-  own["quota_processors"] = 2.5;
+  own.quota_processors = 2.5;
   EXPECT_EQ(usable_cores(host("a", own)), 2);
   EXPECT_EQ(usable_cores({.name = "a", .facts = std::nullopt, .failure = "x"}), 0);
 }
@@ -126,9 +123,9 @@ TEST(HostCheck, CountsCoresThatAControlGroupLeaves) {
 // Through a stub of ssh: facts behind a greeting, a foreign program, a clock that is ahead.
 TEST(HostCheck, ReadsAnswersOfHosts) {
   const TemporaryFolder folder;
-  Json ahead = facts();
-  ahead["time"] = 4e9;
-  write_file_atomically(folder / "a.json", "Welcome to a\n" + ahead.dump(2) + "\n");
+  HostFacts ahead = facts();
+  ahead.time = 4e9;
+  write_file_atomically(folder / "a.json", "Welcome to a\n" + to_json(ahead).dump(2) + "\n");
   write_file_atomically(folder / "b.json", "{\"version\": 1}\n");
   write_file_atomically(folder / "agent",
                         "cat " + (folder / "").string() + "$1.json || exit 255\n");

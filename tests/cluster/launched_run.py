@@ -78,8 +78,8 @@ class LaunchedRun:
 
     def step(self):
         """Of the last update in metrics.jsonl; 0 before the first."""
-        with_phase = self.steps()
-        return with_phase[-1]["step"] if with_phase else 0
+        steps = self.steps()
+        return steps[-1]["step"] if steps else 0
 
     def steps(self):
         try:
@@ -92,7 +92,7 @@ class LaunchedRun:
                 record = json.loads(line)
             except json.JSONDecodeError:
                 continue  # it is being written
-            if "phase" in record:
+            if record["kind"] == "step":
                 found.append(record)
         return found
 
@@ -128,6 +128,11 @@ class LaunchedRun:
                 return own[0]
             time.sleep(0.02)
         raise AssertionError(f"no process of rank {rank}:\n{self.text()}")
+
+    def guard_pid(self, rank):
+        """Of the process that has started the rank's."""
+        status = pathlib.Path(f"/proc/{self.rank_pid(rank)}/status").read_text()
+        return int(re.search(r"^PPid:\t(\d+)$", status, re.MULTILINE)[1])
 
     def starter_pid(self):
         """Of mpirun."""

@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,32 @@ class Launcher(unittest.TestCase):
         self.assertEqual(run.wait(), 0, run.text())
         self.assertIn("mpirun was killed by signal 9", run.text())
         self.same_as_unbroken(run)
+
+    def test_what_mpirun_says_of_a_killed_guard(self):
+        run = LaunchedRun(PROGRAM, self.folder, "unguarded",
+                          ["--hosts", "localhost:1", "--with", "openmpi", "--bind", "none",
+                           "--threads", "1", "--max-restarts", "0"])
+        self.addCleanup(run.close)
+        run.reach(5)
+        os.kill(run.guard_pid(0), signal.SIGKILL)
+        self.assertEqual(run.wait(), 1, run.text())
+        self.assertRegex(run.text(), r"attempt 1 failed at step \d+: mpirun ended with status \d+: "
+                                     r"mpirun noticed that process rank 0 .*signal 9")
+        self.assertEqual(run.left_over(), [])
+
+    def test_an_event_that_the_launcher_does_not_know(self):
+        program = self.folder / "other-events"
+        program.write_text("#!/bin/bash\n[ -n \"$ONEBIT_EVENTS_FD\" ] && "
+                           "echo jump 3 > /proc/self/fd/$ONEBIT_EVENTS_FD\n"
+                           f"exec {PROGRAM} \"$@\"\n")
+        program.chmod(0o755)
+        run = self.launch("other-events-run", "--program", program,
+                          more=["--set", "run.steps=64"])
+        self.assertEqual(run.wait(), 0, run.text())
+        self.assertEqual(run.text().count("\"jump 3\", which this launcher does not know"), 1)
+        log = (run.folder / "logs/attempt-1/launcher.log").read_text()
+        for rank in range(2):
+            self.assertIn(f"rank {rank} on localhost reports \"jump 3\"", log)
 
     def test_a_killed_launcher_leaves_nothing(self):
         run = self.launch("orphan")
@@ -230,6 +257,17 @@ class Refusals(unittest.TestCase):
             self.assertIn(part, output)
         # Comments apart, a shell takes it.
         subprocess.run(["sh", "-n", "-c", output], check=True)
+
+    @unittest.skipIf(socket.gethostname() == "localhost", "this machine has no other name")
+    def test_an_agent_of_the_users_reaches_this_machine_by_its_name(self):
+        own = ["--hosts", socket.gethostname(), "--dry-run"]
+        status, output, error = self.launch(*own)
+        self.assertEqual(status, 0, error)
+        self.assertIn("started by alone", error)
+        status, output, error = self.launch(*own, "--agent", self.folder / "agent")
+        self.assertEqual(status, 0, error)
+        self.assertIn("started by openmpi", error)
+        self.assertIn("plm_rsh_agent", output)
 
     def test_slurm(self):
         job = {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "n[1-2]",

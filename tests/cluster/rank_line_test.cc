@@ -92,6 +92,18 @@ TEST(RankLines, MayHoldTheMarkItself) {
   EXPECT_EQ(text_of(reader.add(marked({LineKind::kOutput, 0, "a\x1eo1 1\x1f"}))), "o0(a o1 1\x1f)");
 }
 
+TEST(RankLines, SayHowTheRankEnded) {
+  for (const Ended& ended : {Ended{}, Ended{.status = 3}, Ended{.signal = 9}}) {
+    const auto read = parse_end(end_text(ended));
+    ASSERT_TRUE(read) << end_text(ended);
+    EXPECT_EQ(read->status, ended.status);
+    EXPECT_EQ(read->signal, ended.signal);
+  }
+  for (const char* text : {"", "status", "status ", "status 1 ", "signal x", "stopped 9"}) {
+    EXPECT_FALSE(parse_end(text)) << text;
+  }
+}
+
 TEST(RankLines, WithoutAProperMarkAreTheStarters) {
   RankLineReader reader;
   EXPECT_EQ(text_of(reader.add("\x1eq0 1\x1fx\n\x1eo\x1fy\nplain\r\n")),

@@ -33,7 +33,7 @@ TEST(TwoLevelBuckets, HaveAPartForEveryRankOfANode) {
     for (const int ranks : {1, 2, 3, 4, 8}) {
       const comm::Buckets buckets = two_level_buckets(elements, 2, ranks, kBlockBytes);
       EXPECT_EQ(buckets.bucket_bytes() % (ranks * kBlockBytes), 0);
-      const comm::Range last = buckets.range(buckets.count() - 1);
+      const Range last = buckets.range(buckets.count() - 1);
       EXPECT_GT(comm::chunk_of(last, ranks, ranks - 1).elements(), 0) << elements << " " << ranks;
     }
     EXPECT_EQ(two_level_buckets(elements, 2, 1, kDefaultBytes),

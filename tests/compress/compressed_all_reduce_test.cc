@@ -117,7 +117,7 @@ TEST_P(CompressedRanks, ReportEachReceivedBucket) {
       std::vector<int64_t> received, in_order;
       CompressedAllReduce all_reduce(world, buckets, plan.options, [&](Context&, int64_t bucket) {
         const auto& slot = slots[static_cast<size_t>(slot_of[static_cast<size_t>(bucket)])];
-        const comm::Range range = buckets.range(bucket);
+        const Range range = buckets.range(bucket);
         std::copy_n(slot.begin(), range.elements(), result.begin() + range.begin);
         received.push_back(bucket);
       });
@@ -128,7 +128,7 @@ TEST_P(CompressedRanks, ReportEachReceivedBucket) {
         result.assign(static_cast<size_t>(elements), 0.0f);
         received.clear();
         for (const int64_t bucket : in_order) {
-          const comm::Range range = buckets.range(bucket);
+          const Range range = buckets.range(bucket);
           const int at = all_reduce.next_slot();
           slot_of[static_cast<size_t>(bucket)] = at;
           auto& slot = slots[static_cast<size_t>(at)];
@@ -244,7 +244,7 @@ TEST(CompressedAllReduce, RunsOnAnExchangeThread) {
                                    comm::Buckets(plan.elements, plan.bucket_bytes), plan.options);
     std::vector<float> values = values_of(world.rank(), 0, plan.elements);
     for (int64_t i = 0; i < all_reduce.buckets().count(); ++i) {
-      const comm::Range range = all_reduce.buckets().range(i);
+      const Range range = all_reduce.buckets().range(i);
       thread.submit([&, i, range](Context& context, Communicator&) {
         const View part = View::of(values.data() + range.begin, {range.elements()});
         all_reduce.submit(context, i, {.values = part, .still = {}, .extras = {}});

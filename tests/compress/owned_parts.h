@@ -9,11 +9,11 @@
 namespace onebit::compress::testing {
 
 // On two levels the chunk of a rank's part of the bucket.
-inline comm::Range owned_chunk(const Ownership& cut, int64_t bucket, int rank) {
-  const comm::Range whole = cut.buckets.range(bucket);
+inline Range owned_chunk(const Ownership& cut, int64_t bucket, int rank) {
+  const Range whole = cut.buckets.range(bucket);
   if (!cut.nodes) return comm::chunk_of(whole, cut.world_size, rank);
   const comm::Nodes& nodes = *cut.nodes;
-  const comm::Range part = comm::chunk_of(whole, nodes.ranks_a_node(), nodes.local_of(rank));
+  const Range part = comm::chunk_of(whole, nodes.ranks_a_node(), nodes.local_of(rank));
   int before = 0;  // of those that have this part
   for (int other = 0; other < rank; ++other) {
     before += nodes.local_of(other) == nodes.local_of(rank) ? 1 : 0;
@@ -28,7 +28,7 @@ inline std::vector<std::vector<float>> owned_parts(const Ownership& cut,
   for (int rank = 0; rank < cut.world_size; ++rank) {
     auto& part = parts[static_cast<size_t>(rank)];
     for (int64_t bucket = 0; bucket < cut.buckets.count(); ++bucket) {
-      const comm::Range chunk = owned_chunk(cut, bucket, rank);
+      const Range chunk = owned_chunk(cut, bucket, rank);
       part.insert(part.end(), flat.begin() + chunk.begin, flat.begin() + chunk.end);
     }
   }
@@ -40,7 +40,7 @@ inline void put_owned_part(const Ownership& cut, int rank, std::span<const float
                            std::span<float> flat) {
   auto next = part.begin();
   for (int64_t bucket = 0; bucket < cut.buckets.count(); ++bucket) {
-    const comm::Range chunk = owned_chunk(cut, bucket, rank);
+    const Range chunk = owned_chunk(cut, bucket, rank);
     std::copy_n(next, chunk.elements(), flat.begin() + chunk.begin);
     next += chunk.elements();
   }

@@ -82,7 +82,7 @@ TEST(Ownership, SharesOfASourceMakeTheBuffer) {
           EXPECT_EQ(place, parts.elements());
           // The parts of buckets are the buckets of the share.
           for (int64_t bucket = 0; bucket < parts.count(); ++bucket) {
-            const comm::Range part = two.share_of(bucket, rank);
+            const Range part = two.share_of(bucket, rank);
             EXPECT_EQ(part.elements(), parts.range(bucket).elements());
             EXPECT_GT(part.elements(), 0);
             const auto inside = within(two.shares(rank), part);

@@ -47,7 +47,7 @@ double mean_bytes_sent(int64_t elements, int world_size) {
   int64_t all_bytes = 0;
   for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
     for (int rank = 0; rank < world_size; ++rank) {
-      const comm::Range chunk = comm::chunk_of(buckets.range(bucket), world_size, rank);
+      const Range chunk = comm::chunk_of(buckets.range(bucket), world_size, rank);
       // From every other rank to the owner, and from the owner to every other rank.
       all_bytes += 2 * (world_size - 1) * chunk_bytes(chunk.elements());
     }

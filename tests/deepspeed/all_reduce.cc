@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "onebit/base/error.h"
+#include "onebit/optim/saved_state.h"
 
 namespace onebit::deepspeed {
 namespace {
@@ -32,6 +33,10 @@ float signed_scale(const uint8_t* signs, size_t element, float scale) {
 void put_message(std::byte* to, float scale, const uint8_t* signs, size_t sign_bytes) {
   std::memcpy(to, &scale, sizeof scale);
   std::memcpy(to + sizeof scale, signs, sign_bytes);
+}
+
+ConstView view_of(std::span<const float> values) {
+  return ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
 }
 
 }  // namespace
@@ -92,6 +97,24 @@ void AllReduce::run(std::span<float> values) {
       if (place < values.size()) values[place] = value;
     });
   }
+}
+
+void AllReduce::save(params::StateWriter& writer, const std::string& suffix) const {
+  writer.own("worker_residual" + suffix, view_of(worker_residual_));
+  writer.own("server_residual" + suffix, view_of(server_residual_));
+}
+
+void AllReduce::load(const params::StateReader& reader, const std::string& suffix) {
+  const auto restore = [&](const std::string& name, std::vector<float>& residual) {
+    residual = optim::own_buffer(reader, name + suffix, communicator_.rank(),
+                                 static_cast<int64_t>(residual.size()));
+  };
+  restore("worker_residual", worker_residual_);
+  restore("server_residual", server_residual_);
+}
+
+int64_t AllReduce::size_bytes() const {
+  return static_cast<int64_t>((worker_residual_.size() + server_residual_.size()) * sizeof(float));
 }
 
 }  // namespace onebit::deepspeed

@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "onebit/comm/communicator.h"
+#include "onebit/params/state.h"
 
 namespace onebit::deepspeed {
 
@@ -27,6 +29,10 @@ class AllReduce {
   std::span<float> server_residual() { return server_residual_; }  // [padded elements / W]
   std::span<const float> worker_residual() const { return worker_residual_; }
   std::span<const float> server_residual() const { return server_residual_; }
+  // The residuals, under names that end in `suffix`. Loaded by as many ranks as have saved.
+  void save(params::StateWriter&, const std::string& suffix = "") const;
+  void load(const params::StateReader&, const std::string& suffix = "");
+  int64_t size_bytes() const;  // of them
   // Of the last run: scale and sign bytes of this rank as worker and as server.
   float worker_scale() const { return worker_scale_; }
   float server_scale() const { return server_scale_; }

@@ -4,25 +4,19 @@
 #include <cmath>
 #include <string>
 
-#include "onebit/base/json.h"
-#include "onebit/optim/saved_state.h"
+#include "onebit/base/error.h"
 
 namespace onebit::deepspeed {
 namespace {
 
-View view_of(std::span<float> values) {
-  return View::of(values.data(), {static_cast<int64_t>(values.size())});
-}
-
-std::string residual_name(const char* side, size_t group) {
-  return fmt::format("{}_residual.{}", side, group);
+std::string suffix_of(size_t group) {
+  return fmt::format(".{}", group);
 }
 
 }  // namespace
 
 GroupedAllReduce::GroupedAllReduce(const params::Table& table, comm::Communicator& communicator,
-                                   bool scale_per_tensor)
-    : communicator_(communicator) {
+                                   bool scale_per_tensor) {
   if (communicator.world_size() == 1) return;
   if (!scale_per_tensor) groups_.resize(2);
   for (const params::Parameter& parameter : table.parameters()) {
@@ -69,33 +63,19 @@ double GroupedAllReduce::worker_residual_norm() {
 
 void GroupedAllReduce::save(params::StateWriter& writer) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
-    AllReduce& all_reduce = *groups_[group].all_reduce;
-    writer.own(residual_name("worker", group), view_of(all_reduce.worker_residual()));
-    writer.own(residual_name("server", group), view_of(all_reduce.server_residual()));
+    groups_[group].all_reduce->save(writer, suffix_of(group));
   }
 }
 
 void GroupedAllReduce::load(const params::StateReader& reader) {
   for (size_t group = 0; group < groups_.size(); ++group) {
-    const auto restore = [&](const char* side, std::span<float> to) {
-      const std::vector<float> saved =
-          optim::own_buffer(reader, residual_name(side, group), communicator_.rank(),
-                            static_cast<int64_t>(to.size()));
-      std::copy(saved.begin(), saved.end(), to.begin());
-    };
-    restore("worker", groups_[group].all_reduce->worker_residual());
-    restore("server", groups_[group].all_reduce->server_residual());
+    groups_[group].all_reduce->load(reader, suffix_of(group));
   }
 }
 
 int64_t GroupedAllReduce::size_bytes() const {
   int64_t bytes = 0;
-  for (const Group& group : groups_) {
-    AllReduce& all_reduce = *group.all_reduce;
-    bytes += static_cast<int64_t>(
-        (all_reduce.worker_residual().size() + all_reduce.server_residual().size()) *
-        sizeof(float));
-  }
+  for (const Group& group : groups_) bytes += group.all_reduce->size_bytes();
   return bytes;
 }
 

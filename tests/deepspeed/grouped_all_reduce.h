@@ -30,12 +30,11 @@ class GroupedAllReduce {
  private:
   // Compressed together: pieces of the flat buffer in order.
   struct Group {
-    std::vector<params::Range> pieces;
+    std::vector<Range> pieces;
     int64_t elements = 0;
     std::unique_ptr<AllReduce> all_reduce;
   };
 
-  comm::Communicator& communicator_;
   std::vector<Group> groups_;
   std::vector<float> staged_;
 };

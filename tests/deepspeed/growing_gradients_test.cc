@@ -1,7 +1,7 @@
 // A small training whose gradients grow after an early freeze: linear regression on noisy
 // mini-batches of four ranks, whose inputs grow fiftyfold after the freeze. A frozen variance, as
 // DeepSpeed has it, lets the updates grow with the gradients and diverges, as 1-bit Adam, as 1-bit
-// LAMB and as 0/1 Adam; one that goes on brakes them as Adam does.
+// LAMB and as 0/1 Adam; one that is still updated brakes them as Adam does.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -153,9 +153,8 @@ TEST(GrowingGradients, DivergeInDeepSpeedsLocalUpdates) {
 // ratio takes their length out.
 TEST(GrowingGradients, SurviveWhereTrustRatiosAreComputed) {
   EXPECT_LT(final_distance(of_recipe(optim::lamb_recipe({}))), 1e-3 * kStart);
-  EXPECT_LT(
-      final_distance(of_recipe(optim::onebit_lamb_recipe({.onebit = {.freeze = {.step = 50}}}))),
-      1e-2 * kStart);
+  EXPECT_LT(final_distance(of_recipe(optim::onebit_lamb_recipe({.freeze = {.step = 50}}))),
+            1e-2 * kStart);
 }
 
 TEST(GrowingGradients, DivergeWhereTrustRatiosAreFrozen) {

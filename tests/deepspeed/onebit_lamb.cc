@@ -203,8 +203,7 @@ void OneBitLamb::save(params::StateWriter& writer) const {
         std::pair("fresh_variance", &fresh_variance_)}) {
     writer.replicated(name, view_of(std::span<const float>(*values)));
   }
-  writer.own("worker_residual", view_of(all_reduce_.worker_residual()));
-  writer.own("server_residual", view_of(all_reduce_.server_residual()));
+  all_reduce_.save(writer);
 }
 
 void OneBitLamb::load(Context&, params::Table&, const params::StateReader& reader) {
@@ -223,19 +222,11 @@ void OneBitLamb::load(Context&, params::Table&, const params::StateReader& reade
         std::pair("fresh_variance", &fresh_variance_)}) {
     reader.replicated(name, view_of(std::span<float>(*values)));
   }
-  const auto restore = [&](const char* name, std::span<float> to) {
-    const std::vector<float> saved =
-        optim::own_buffer(reader, name, communicator_.rank(), static_cast<int64_t>(to.size()));
-    std::ranges::copy(saved, to.begin());
-  };
-  restore("worker_residual", all_reduce_.worker_residual());
-  restore("server_residual", all_reduce_.server_residual());
+  all_reduce_.load(reader);
 }
 
 int64_t OneBitLamb::state_bytes() const {
-  const size_t elements = 3 * momentum_.size() + all_reduce_.worker_residual().size() +
-                          all_reduce_.server_residual().size();
-  return static_cast<int64_t>(elements * sizeof(float));
+  return static_cast<int64_t>(3 * momentum_.size() * sizeof(float)) + all_reduce_.size_bytes();
 }
 
 }  // namespace onebit::deepspeed

@@ -51,8 +51,8 @@ class OneBitLamb : public optim::Optimizer {
 
  private:
   struct TensorState {
-    params::Range range;  // in the table
-    int64_t place = 0;    // in the buffers here
+    Range range;        // in the table
+    int64_t place = 0;  // in the buffers here
     double weight_decay = 0;
     double frozen_ratio = 0, last_factor = 1, scaling = 0, coefficient = 0;
 

@@ -339,6 +339,16 @@ TEST_F(CheckpointTest, DamageIsNamed) {
   save_once(root_, 10);
   const Path folder = root_ / "global_step10";
   const Path shard = folder / "optimizer-00001-of-00002.safetensors";
+  const std::string state = read_file(folder / "state.json");
+  const size_t digit = state.find("\"completed_steps\": 10") + 20;
+  for (const size_t at : {digit, state.find("client_state") + 2}) {
+    std::string changed = state;
+    changed[at] = changed[at] == '0' ? '1' : '0';
+    write_file_atomically(folder / "state.json", changed);
+    EXPECT_NE(error_of_opening(root_).find("state.json: damaged"), std::string::npos) << at;
+  }
+  write_file_atomically(folder / "state.json", state);
+  EXPECT_EQ(error_of_opening(root_), "(no error)");
   change_last_byte(shard);
   EXPECT_NE(error_of_opening(root_).find("optimizer-00001-of-00002.safetensors: damaged"),
             std::string::npos);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "onebit/base/json.h"
 #include "onebit/engine/recipe.h"
 
@@ -163,7 +165,7 @@ TEST(EngineConfig, TakesEveryInitialScaleThatIsFinite) {
         fmt::format(R"("fp16": {{"enabled": true, "initial_scale_power": {}}})", power));
   };
   for (const int power : {0, 16, 32, 127}) {
-    EXPECT_EQ(parse(with_power(power)).loss_scale.initial_scale_power, power);
+    EXPECT_EQ(parse(with_power(power)).loss_scale.initial_scale, std::ldexp(1.0, power));
   }
   for (const int64_t power : {int64_t{-1}, int64_t{128}, int64_t{1} << 32}) {
     EXPECT_NE(error_of(with_power(power)).find("must be a whole number from 0 to 127"),

@@ -45,7 +45,7 @@ TEST(DeepSpeedConfigs, PreTrainingWithOneBitAdam) {
   EXPECT_FALSE(config.optimizer->followed_adam()->bias_correction);
   EXPECT_EQ(config.compute, DType::kF16);
   EXPECT_EQ(config.wire, DType::kF16);
-  EXPECT_EQ(config.loss_scale.initial_scale_power, 32);
+  EXPECT_EQ(config.loss_scale.initial_scale, 0x1p32);
   EXPECT_EQ(noticed(config), (std::set<std::string>{"steps_per_print", "prescale_gradients",
                                                     "wall_clock_breakdown"}));
 }

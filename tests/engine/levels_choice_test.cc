@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "onebit/comm/thread_communicator.h"
 #include "tests/base/message_of.h"
 #include "tests/engine/toy_model.h"
@@ -126,8 +128,11 @@ TEST(TwoLevels, TrainAsOneLevelDoes) {
 TEST(TwoLevels, SkipStepsThatAreNotFinite) {
   comm::run_thread_world(4, [](comm::Communicator& communicator) {
     communicator.set_nodes(Nodes({0, 0, 1, 1}));
-    for (const char* run_more : {"", R"(, "overlap": false)"}) {
-      ToyRun run(config_with("two", kOneBit, "", run_more), communicator);
+    const char* half = R"(, "fp16": {"enabled": true, "initial_scale_power": 10, "hysteresis": 1})";
+    for (const auto& [more, run_more, next_scale] :
+         {std::tuple("", "", 1.0), std::tuple("", R"(, "overlap": false)", 1.0),
+          std::tuple(half, "", 512.0)}) {
+      ToyRun run(config_with("two", kOneBit, more, run_more), communicator);
       for (int step = 0; step < 14; ++step) run.step();
       const std::vector<float> before = run.values();
       run.step(communicator.rank() == 3);
@@ -135,7 +140,9 @@ TEST(TwoLevels, SkipStepsThatAreNotFinite) {
       EXPECT_EQ(run.values(), before);
       for (int step = 0; step < 3; ++step) run.step();
       EXPECT_TRUE(run.outcome().applied);
+      EXPECT_EQ(run.outcome().loss_scale, next_scale);
       EXPECT_NE(run.values(), before);
+      EXPECT_TRUE(run.engine().replicas_agree());
     }
   });
 }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/device_switch.h"
 
 namespace onebit {
 

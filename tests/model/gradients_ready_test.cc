@@ -21,7 +21,7 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
 
   // Keeps a copy of each range as it is announced.
   TrainingPass watching_pass() {
-    return {.dropout_seed = 0, .loss_scale = 1, .gradients_ready = [this](params::Range range) {
+    return {.dropout_seed = 0, .loss_scale = 1, .gradients_ready = [this](Range range) {
               const float* all = table_.gradients().data<float>();
               ranges_.push_back(range);
               seen_.emplace_back(all + range.begin, all + range.end);
@@ -47,7 +47,7 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
   TinyBatch batch_;
   params::Table table_;
   Context context_ = Context::cpu(2);
-  std::vector<params::Range> ranges_;
+  std::vector<Range> ranges_;
   std::vector<std::vector<float>> seen_;
 };
 

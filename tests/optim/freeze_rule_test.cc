@@ -102,6 +102,16 @@ TEST(FreezeRule, SettledIsNeitherHalvedNorDoubled) {
   }
 }
 
+TEST(FreezeRule, NotWithTheLastUpdateOfTheRun) {
+  const auto norm = [](int64_t) { return 1; };
+  for (const int64_t total_steps : {20, 15}) {
+    FreezeRule rule({.step = 20}, kBeta2, {.total_steps = total_steps});
+    EXPECT_EQ(frozen_after(rule, 1, total_steps, norm), 0) << total_steps;
+  }
+  FreezeRule in_time({.step = 20}, kBeta2, {.total_steps = 21});
+  EXPECT_EQ(frozen_after(in_time, 1, 21, norm), 20);
+}
+
 // LRRangeTest's warm-up is as long as can be: no number of updates may be added to it.
 TEST(FreezeRule, WarnsWhereTheRateNeverStopsToRise) {
   const auto warning_of = [](const FreezeOptions& options, int64_t warmup) {
@@ -111,7 +121,10 @@ TEST(FreezeRule, WarnsWhereTheRateNeverStopsToRise) {
   };
   EXPECT_NE(warning_of(automatic(0), INT64_MAX).find("nothing will be compressed"),
             std::string::npos);
-  EXPECT_NE(warning_of(automatic(0), 170).find("before update 220"), std::string::npos);
+  EXPECT_NE(warning_of(automatic(0), 170).find("before update 221"), std::string::npos);
+  // Compares 11 with 1, and freezes 50 updates later.
+  EXPECT_NE(warning_of(automatic(0), 149).find("before update 200"), std::string::npos);
+  EXPECT_EQ(warning_of(automatic(0), 148), "");
   EXPECT_EQ(warning_of(automatic(0), 10), "");
   EXPECT_EQ(warning_of({.step = 20}, INT64_MAX), "");
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/base/message_of.h"
 #include "tests/optim/two_levels.h"
 
 namespace onebit::optim {
@@ -151,6 +152,30 @@ TEST(TwoLevels, GoBackToTheWarmupAsOneLevelDoes) {
   for (size_t i = 0; i < thawed[0].size(); ++i) {
     ASSERT_NEAR(thawed[0][i], thawed[1][i], 1e-6 * std::abs(thawed[0][i]) + 1e-9) << i;
     ASSERT_NEAR(ended[0][i], ended[1][i], 1e-3) << i;
+  }
+}
+
+TEST(TwoLevels, RefuseStateThatDoesNotDivideTheBuffer) {
+  const TrialOptions options = on_two_levels({.optimizer = onebit_adam()}, {0, 0, 1, 1});
+  const Saved saved = saved_after(kFreeze + 2, 4, options);
+  const auto error_with = [&](const char* key, const Json& value) {
+    std::vector<MemoryState> states = saved.states;
+    for (MemoryState& state : states) state.scalars[key] = value;
+    return message_of([&] {
+      on_ranks(4, options, [&](Trial& trial) {
+        trial.load(states, saved.values, kFreeze + 3);
+        return 0;
+      });
+    });
+  };
+  EXPECT_EQ(error_with("bucket_bytes", 16384), "(no error)");
+  // A bucket of one block leaves nothing for the second rank of a node.
+  for (const auto& [key, value] :
+       {std::pair("bucket_bytes", Json(8192)), std::pair("nodes", Json{0, 0, 1}),
+        std::pair("nodes", Json{0, 0, 0, 1})}) {
+    EXPECT_EQ(error_with(key, value).rfind("the checkpoint's state.json is damaged: `nodes`", 0),
+              0u)
+        << key << " " << value << ": " << error_with(key, value);
   }
 }
 

@@ -30,10 +30,9 @@ std::vector<Case> cases() {
   const FreezeOptions freeze{.step = kFreeze};
   const ZeroOneOptions schedule{
       .variance_freeze = 15, .variance_scaler = kFreeze, .local_scaler = 4, .local_limit = 4};
-  return {
-      {onebit_adam_recipe({.adam = adam, .freeze = freeze}), kFreeze + 10},
-      {onebit_lamb_recipe({.lamb = {.adam = adam}, .onebit = {.freeze = freeze}}), kFreeze + 10},
-      {zero_one_adam_recipe({.onebit = {.adam = adam}, .schedule = schedule}), 30}};
+  return {{onebit_adam_recipe({.adam = adam, .freeze = freeze}), kFreeze + 10},
+          {onebit_lamb_recipe({.lamb = {.adam = adam}, .freeze = freeze}), kFreeze + 10},
+          {zero_one_adam_recipe({.adam = adam, .schedule = schedule}), 30}};
 }
 
 struct End {

@@ -20,7 +20,8 @@ void expect_restatement(Rule rule, const std::vector<int>& nodes = {}) {
   const bool lamb = rule == Rule::kLamb;
   TrialOptions options{.optimizer = onebit_adam_recipe(onebit)};
   if (lamb) {
-    options.optimizer = onebit_lamb_recipe({.lamb = {.adam = onebit.adam}, .onebit = onebit});
+    options.optimizer =
+        onebit_lamb_recipe({.lamb = {.adam = onebit.adam}, .freeze = onebit.freeze});
   }
   const TrialElements elements = TrialElements::of(options, lamb);
   if (!nodes.empty()) options = on_two_levels(options, nodes);

@@ -22,10 +22,10 @@ std::vector<std::shared_ptr<const OptimizerRecipe>> variants() {
   OneBitAdamOptions added_decay = onebit_options(), biased = onebit_options();
   added_decay.adam.decoupled_decay = false;
   biased.adam.bias_correction = false;
-  return {
-      onebit_adam_recipe(onebit_options()), onebit_adam_recipe(added_decay),
-      onebit_adam_recipe(biased),
-      onebit_lamb_recipe({.lamb = {.adam = onebit_options().adam}, .onebit = onebit_options()})};
+  return {onebit_adam_recipe(onebit_options()), onebit_adam_recipe(added_decay),
+          onebit_adam_recipe(biased),
+          onebit_lamb_recipe(
+              {.lamb = {.adam = onebit_options().adam}, .freeze = onebit_options().freeze})};
 }
 
 // With one rank nothing is compressed: Adam in double precision, whose momentum after the freeze is

@@ -20,9 +20,8 @@ std::vector<float> ratios_of(Trial& trial) {
 TEST(OneBitLamb, WarmsUpAsLamb) {
   const auto world = comm::make_single_rank();
   Trial plain(*world, {.optimizer = lamb_recipe(kLamb)});
-  Trial onebit(
-      *world,
-      {.optimizer = onebit_lamb_recipe({.lamb = kLamb, .onebit = {.freeze = {.step = kFreeze}}})});
+  Trial onebit(*world,
+               {.optimizer = onebit_lamb_recipe({.lamb = kLamb, .freeze = {.step = kFreeze}})});
   plain.steps(kFreeze);
   onebit.steps(kFreeze);
   EXPECT_EQ(onebit.values(), plain.values());
@@ -38,8 +37,8 @@ TEST(OneBitLamb, RatiosAreThoseOfLamb) {
     trial.steps(kFreeze + kSteps);
     return dynamic_cast<Lamb&>(trial.optimizer()).trust_ratios();
   });
-  const TrialOptions options{
-      .optimizer = onebit_lamb_recipe({.lamb = kLamb, .onebit = {.freeze = {.step = kFreeze}}})};
+  const TrialOptions options{.optimizer =
+                                 onebit_lamb_recipe({.lamb = kLamb, .freeze = {.step = kFreeze}})};
   const auto onebit = on_ranks(kWorld, options, [](Trial& trial) {
     trial.steps(kFreeze + kSteps);
     return ratios_of(trial);
@@ -53,8 +52,8 @@ TEST(OneBitLamb, RatiosAreThoseOfLamb) {
 TEST(OneBitLamb, HoldsTheRatiosWithinTheirLimits) {
   LambOptions held = kLamb;
   held.min_ratio = held.max_ratio = 0.25;
-  const TrialOptions options{
-      .optimizer = onebit_lamb_recipe({.lamb = held, .onebit = {.freeze = {.step = 3}}})};
+  const TrialOptions options{.optimizer =
+                                 onebit_lamb_recipe({.lamb = held, .freeze = {.step = 3}})};
   const auto ratios = on_ranks(2, options, [](Trial& trial) {
     trial.steps(6);
     return ratios_of(trial);
@@ -69,7 +68,7 @@ TEST(OneBitLamb, IsNotOneBitAdamInACheckpoint) {
     trial.steps(5);
     return trial.save();
   });
-  const TrialOptions options{.optimizer = onebit_lamb_recipe({.onebit = adam})};
+  const TrialOptions options{.optimizer = onebit_lamb_recipe({.freeze = adam.freeze})};
   on_ranks(2, options, [&](Trial& trial) {
     EXPECT_THROW(trial.load({saved[0], saved[1]}, trial.values(), 6), Error);
     return 0;

@@ -5,8 +5,9 @@
 
 #include "onebit/comm/bucket.h"
 #include "onebit/compress/bucket_size.h"
-#include "onebit/optim/gradient_signs.h"
 #include "onebit/optim/onebit_adam.h"
+#include "onebit/optim/sign_exchange.h"
+#include "onebit/optim/zero_one_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
@@ -16,12 +17,13 @@ using Flat = std::vector<double>;
 
 // What all ranks together owe each element and its momentum, from the layout of the files alone:
 // the mean of the worker residuals, and of what owners keep the chunks in the order of their
-// buckets.
+// buckets. What owners owe is owed `owed_updates` times.
 struct Kept {
   Flat owed, momentum;
 };
 
-Kept kept_by(const std::vector<MemoryState>& states, int64_t elements, int64_t bucket_bytes) {
+Kept kept_by(const std::vector<MemoryState>& states, int64_t elements, int64_t bucket_bytes,
+             int64_t owed_updates = 1) {
   const auto ranks = static_cast<int>(states.size());
   Kept kept{Flat(static_cast<size_t>(elements)), Flat(static_cast<size_t>(elements))};
   if (ranks == 1) {
@@ -43,9 +45,9 @@ Kept kept_by(const std::vector<MemoryState>& states, int64_t elements, int64_t b
     const std::vector<float> momentum = of_owner("owner_momentum");
     size_t next = 0;
     for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
-      const comm::Range chunk = comm::chunk_of(buckets.range(bucket), ranks, rank);
+      const Range chunk = comm::chunk_of(buckets.range(bucket), ranks, rank);
       for (int64_t i = chunk.begin; i < chunk.end; ++i, ++next) {
-        kept.owed[static_cast<size_t>(i)] += double{server.at(next)};
+        kept.owed[static_cast<size_t>(i)] += static_cast<double>(owed_updates) * server.at(next);
         kept.momentum[static_cast<size_t>(i)] = double{momentum.at(next)};
       }
     }
@@ -83,6 +85,38 @@ TEST(ResidualPlacement, IsKeptOnAnotherNumberOfRanks) {
     }
     EXPECT_GT(largest, 1e-2);
   }
+}
+
+// Between two synchronizations of 0/1 Adam, what owners owe is owed in each of the updates that the
+// last one was made of.
+TEST(ResidualPlacement, OneRankPaysWhatOwnersOfZeroOneAdamOwe) {
+  constexpr int kLast = 24, kAt = kLast + 2;
+  const ZeroOneOptions schedule{
+      .variance_freeze = 12, .variance_scaler = 4, .local_scaler = 6, .local_limit = 4};
+  const TrialOptions options{.optimizer = zero_one_adam_recipe({.schedule = schedule})};
+  const auto saved = on_ranks(3, options, [](Trial& trial) {
+    trial.steps(kAt);
+    return std::pair(trial.save(), trial.common_values());
+  });
+  const std::vector<MemoryState> states{saved[0].first, saved[1].first, saved[2].first};
+  const auto owed_updates = states[0].scalars.at("zero_one").at("last_exchanged").get<int64_t>();
+  EXPECT_EQ(owed_updates, 2);
+  const auto elements = static_cast<int64_t>(saved[0].second.size());
+  const Kept before = kept_by(states, elements, options.run.bucket_bytes, owed_updates);
+  const Kept once = kept_by(states, elements, options.run.bucket_bytes);
+  const auto alone = on_ranks(1, options, [&](Trial& trial) {
+    trial.load(states, saved[0].second, kAt + 1);
+    return trial.save();
+  });
+  const std::vector<float>& momentum = alone[0].replicated_buffers.at("momentum");
+  double twice = 0;
+  for (size_t i = 0; i < before.owed.size(); ++i) {
+    ASSERT_NEAR(momentum[i], before.momentum[i] + 0.1 * before.owed[i],
+                1e-6 * (std::abs(before.momentum[i]) + 0.1 * std::abs(before.owed[i]) + 0.1))
+        << i;
+    twice = std::max(twice, std::abs(before.owed[i] - once.owed[i]));
+  }
+  EXPECT_GT(twice, 1e-2);
 }
 
 // Ranks share the reading: each takes its part of every saved buffer, none all of them.
@@ -180,7 +214,7 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
     return static_cast<float>(place % 997 + 1000 * rank + 10000 * kind);
   };
   // Runs `work` with the exchange of every rank, and returns what it has saved.
-  const auto saved_by = [&](int ranks, const std::function<void(GradientSigns&)>& work) {
+  const auto saved_by = [&](int ranks, const std::function<void(SignExchange&)>& work) {
     std::vector<MemoryState> states(static_cast<size_t>(ranks));
     comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {
       params::Table table;
@@ -190,14 +224,14 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
       const comm::Buckets buckets =
           compress::sized_buckets(table.size_elements(), ranks, kLeastBytes);
       const Levels levels(communicator, {.buckets = buckets, .world_size = ranks}, Device{});
-      GradientSigns signs(levels, ConstView());
+      SignExchange signs(levels, ConstView());
       signs.receive_in(momentum.view());
       work(signs);
       signs.save(states[static_cast<size_t>(communicator.rank())]);
     });
     return states;
   };
-  std::vector<MemoryState> states = saved_by(4, [](GradientSigns&) {});
+  std::vector<MemoryState> states = saved_by(4, [](SignExchange&) {});
   const int64_t bucket_bytes = states[0].scalars.at("bucket_bytes").get<int64_t>();
   EXPECT_EQ(bucket_bytes, 10 * kLeastBytes);  // eight buckets of ten blocks, and one block
   for (int rank = 0; rank < 4; ++rank) {
@@ -211,7 +245,7 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
   const Kept before = kept_by(states, elements, bucket_bytes);
   for (const int ranks : {2, 4, 7, 64}) {
     const auto loaded =
-        saved_by(ranks, [&](GradientSigns& signs) { signs.load(MemoryReader(states), 0.9); });
+        saved_by(ranks, [&](SignExchange& signs) { signs.load(MemoryReader(states), 0.9); });
     const Kept now = kept_by(loaded, elements, loaded[0].scalars.at("bucket_bytes").get<int64_t>());
     EXPECT_EQ(now.momentum, before.momentum) << ranks;
     for (size_t i = 0; i < before.owed.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "onebit/optim/onebit_adam.h"
+#include "tests/base/message_of.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {
@@ -209,6 +210,20 @@ TEST(StillEntries, ResumeKeepsThemStill) {
     EXPECT_EQ(second[0], first[0].second) << "at " << at;
     EXPECT_EQ(second[1], first[1].second) << "at " << at;
   }
+}
+
+TEST(StillEntries, AnUnknownTensorIsAnErrorThatNamesTheKey) {
+  const auto error_of = [](const std::string& name, int64_t rows) {
+    const TrialOptions options{
+        .optimizer = onebit_adam_recipe({.exchange = {.moving_rows = {{name, rows}}}})};
+    return message_of([&] { on_ranks(1, options, [](Trial&) { return 0; }); });
+  };
+  EXPECT_EQ(error_of("word", 3),
+            "optimizer.params.exp_avg_mask: no parameter is named word; the nearest is words");
+  EXPECT_EQ(error_of("words", 41),
+            "optimizer.params.exp_avg_mask says that 41 rows of words move, which has 40: give at "
+            "most 40");
+  EXPECT_EQ(error_of("words", 40), "(no error)");
 }
 
 }  // namespace

@@ -29,12 +29,13 @@ inline Recipe onebit_adam() {
 }
 
 inline Recipe onebit_lamb() {
-  return onebit_lamb_recipe({.lamb = {.adam = onebit_options().adam}, .onebit = onebit_options()});
+  return onebit_lamb_recipe(
+      {.lamb = {.adam = onebit_options().adam}, .freeze = onebit_options().freeze});
 }
 
 inline Recipe zero_one_adam() {
   return zero_one_adam_recipe(
-      {.onebit = {.adam = {.weight_decay = 0.01}},
+      {.adam = {.weight_decay = 0.01},
        .schedule = {
            .variance_freeze = 12, .variance_scaler = 4, .local_scaler = 6, .local_limit = 4}});
 }

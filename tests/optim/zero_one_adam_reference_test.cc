@@ -131,7 +131,7 @@ struct RankValues {
 void expect_restatement(int64_t steps) {
   const TrialOptions options{
       .optimizer = zero_one_adam_recipe(
-          {.onebit = {.adam = {.weight_decay = Restatement::kDecay}}, .schedule = kSchedule})};
+          {.adam = {.weight_decay = Restatement::kDecay}, .schedule = kSchedule})};
   const auto found = on_ranks(Restatement::kWorld, options, [&](Trial& trial) {
     trial.steps(static_cast<int>(steps));
     return RankValues{.common = trial.common_values(), .own = trial.values()};

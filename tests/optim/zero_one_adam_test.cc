@@ -18,7 +18,7 @@ constexpr ZeroOneOptions kSchedule{
 constexpr int kSteps = 34;
 
 std::shared_ptr<const OptimizerRecipe> recipe(ZeroOneOptions schedule = kSchedule) {
-  return zero_one_adam_recipe({.onebit = {.adam = {.weight_decay = 0.01}}, .schedule = schedule});
+  return zero_one_adam_recipe({.adam = {.weight_decay = 0.01}, .schedule = schedule});
 }
 
 int64_t local_updates(Trial& trial) {
@@ -195,21 +195,29 @@ TEST(ZeroOneAdam, LocalUpdatesFollowAdam) {
 // A gradient that is not finite in a local update moves nothing; in an exchange it does not keep
 // the local updates before it from taking effect on all ranks.
 TEST(ZeroOneAdam, NotFiniteKeepsRanksTogether) {
-  for (const int64_t bad : {27, 28, 30}) {
-    TrialOptions options{.optimizer = recipe()};
-    options.gradient = [bad](int rank, int64_t step, int64_t place) {
-      if (step == bad && rank == 1 && place == 5) return std::numeric_limits<float>::quiet_NaN();
-      return noisy_gradient(rank, step, place);
-    };
-    const auto ends = on_ranks(2, options, [&](Trial& trial) {
-      for (int step = 1; step < bad; ++step) EXPECT_TRUE(trial.step().applied);
-      EXPECT_FALSE(trial.step().applied);
-      trial.pass_over();
-      trial.steps(12);
-      return trial.common_values();
-    });
-    EXPECT_EQ(ends[0], ends[1]);
-    for (const float value : ends[0]) ASSERT_TRUE(std::isfinite(value));
+  for (const bool two_levels : {false, true}) {
+    for (const int64_t bad : {27, 28, 30}) {
+      TrialOptions options{.optimizer = recipe()};
+      if (two_levels) options = on_two_levels(std::move(options), {0, 0, 1, 1});
+      options.gradient = [bad](int rank, int64_t step, int64_t place) {
+        if (step == bad && rank == 1 && place == 5) return std::numeric_limits<float>::quiet_NaN();
+        return noisy_gradient(rank, step, place);
+      };
+      const auto ends = on_ranks(two_levels ? 4 : 2, options, [&](Trial& trial) {
+        for (int step = 1; step < bad; ++step) EXPECT_TRUE(trial.step().applied);
+        const std::vector<float> before = trial.values();
+        const bool local = local_updates(trial) > 0 && bad != 28;
+        EXPECT_FALSE(trial.step().applied);
+        if (local) {
+          EXPECT_EQ(trial.values(), before) << bad;
+        }
+        trial.pass_over();
+        trial.steps(12);
+        return trial.common_values();
+      });
+      for (const auto& one : ends) EXPECT_EQ(one, ends[0]);
+      for (const float value : ends[0]) ASSERT_TRUE(std::isfinite(value));
+    }
   }
 }
 

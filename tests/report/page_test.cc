@@ -19,7 +19,8 @@ RunHistory small_run(const std::string& name) {
   run.last_step = 3;
   run.wanted_steps = 3;
   run.phases = {{"dense", 1, 3}};
-  for (const char* key : {"loss", "mlm_loss", "learning_rate", "seconds.step", "wire_bytes"}) {
+  for (const char* key :
+       {"loss", "metrics.mlm_loss", "learning_rate", "seconds.step", "wire_bytes"}) {
     run.training[key] = {{1, 3}, {2, 2}, {3, 1}};
   }
   run.evaluations["held_out.mlm_loss"] = {{3, 2.5}};
@@ -61,6 +62,20 @@ TEST(HtmlPage, TellsHeldOutSetsApart) {
   const std::string page = html_page({run});
   EXPECT_THAT(page, HasSubstr("held out, books"));
   EXPECT_THAT(page, HasSubstr("<th>held_out.books.mlm_loss</th><td>1.2500</td>"));
+}
+
+TEST(HtmlPage, DrawsWhatATaskMeasuresUnderAnyName) {
+  RunHistory run = small_run("run");
+  run.training["clip_coefficient"] = run.training["sent_norm"] = {{1, 1}, {2, 1}, {3, 1}};
+  run.training["metrics.phase_error"] = run.training["metrics.loss_scale"] = {{1, 3}, {2, 2}};
+  run.evaluations["dev.seconds"] = {{3, 12}};
+  const std::string page = html_page({run});
+  for (const char* title : {"MLM loss", "Phase error", "Loss scale"}) {
+    EXPECT_THAT(page, HasSubstr(fmt::format("<h3>{}</h3>", title)));
+  }
+  for (const char* title : {"Clip coefficient", "Sent norm", "Seconds"}) {
+    EXPECT_THAT(page, Not(HasSubstr(fmt::format("<h3>{}</h3>", title))));
+  }
 }
 
 TEST(HtmlPage, SaysThatAnEmptyRunIsEmpty) {

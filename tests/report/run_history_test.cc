@@ -22,11 +22,11 @@ void put(const Path& path, const std::string& content) {
 TEST(ReadRun, TakesEveryNumberPhaseAndTable) {
   TemporaryFolder folder;
   put(folder / "metrics.jsonl",
-      R"({"step":0,"start":{"expected_seconds":{"dense":2.5,"compressed":1.5},"time":"2026-01-02T03:04:05Z","rows":[["model","2 layers"]]}}
-{"step":0,"samples":0,"held_out":{"mlm_loss":9.5,"samples":500,"books":{"mlm_loss":2.5}}}
-{"step":1,"loss":7.5,"phase":"warmup","seconds":{"step":2.25}}
-{"step":2,"loss":null,"phase":"compressed","seconds":{"step":1.25}}
-{"step":2,"end":{"time":"2026-01-02T03:05:05Z","rows":[["steps","2"],["samples","64"]]}}
+      R"({"kind":"start","step":0,"expected_seconds":{"dense":2.5,"compressed":1.5},"time":"2026-01-02T03:04:05Z","rows":[["model","2 layers"]]}
+{"kind":"evaluation","step":0,"samples":0,"held_out":{"mlm_loss":9.5,"samples":500,"books":{"mlm_loss":2.5}}}
+{"kind":"step","step":1,"loss":7.5,"metrics":{"loss":5.5},"phase":"warmup","seconds":{"step":2.25}}
+{"kind":"step","step":2,"loss":null,"metrics":{},"phase":"compressed","seconds":{"step":1.25}}
+{"kind":"end","step":2,"time":"2026-01-02T03:05:05Z","rows":[["steps","2"],["samples","64"]]}
 )");
   put(folder / "recipe.json", "{\"run\": {}}\n");
   put(folder / "recipe.resolved.json", R"({"run":{"steps":3}})");
@@ -41,9 +41,11 @@ TEST(ReadRun, TakesEveryNumberPhaseAndTable) {
   const Series& loss = run.training.at("loss");
   EXPECT_EQ(loss[0].value, 7.5);
   EXPECT_TRUE(std::isnan(loss[1].value));
+  EXPECT_EQ(run.training.at("metrics.loss").at(0).value, 5.5);
   EXPECT_EQ(run.training.at("seconds.step")[1].value, 1.25);
   EXPECT_EQ(run.evaluations.at("held_out.mlm_loss")[0].value, 9.5);
   EXPECT_EQ(run.evaluations.at("held_out.books.mlm_loss")[0].value, 2.5);
+  EXPECT_FALSE(run.evaluations.contains("held_out.samples"));
   EXPECT_EQ(data_of("held_out.books.mlm_loss"), "books");
   EXPECT_EQ(data_of("held_out.mlm_loss"), "");
   ASSERT_EQ(run.starts.size(), 1u);
@@ -57,15 +59,22 @@ TEST(ReadRun, TakesEveryNumberPhaseAndTable) {
 TEST(ReadRun, LeavesDamagedLinesOutAndNamesThem) {
   TemporaryFolder folder;
   put(folder / "metrics.jsonl",
-      "{\"step\":1,\"loss\":7,\"phase\":\"dense\"}\nnot json\n[1]\n{\"phase\":\"dense\"}\n"
-      "{\"step\":5,\"start\":{}}\n{\"step\":2,\"loss\":6,\"phase\":\"dense\"}\n{\"step\":3,\"lo");
+      R"({"kind":"step","step":1,"loss":7,"phase":"dense"}
+not json
+[1]
+{"kind":"step","phase":"dense"}
+{"kind":"start","step":5}
+{"step":2,"loss":6.5,"phase":"dense"}
+{"kind":"step","step":2,"loss":6,"phase":"dense"}
+{"kind":"jump","step":3}
+{"kind":"step","step":3,"lo)");
   const RunHistory run = read_run(folder.path());
   EXPECT_EQ(run.training.at("loss").size(), 2u);
-  EXPECT_THAT(run.damage, ElementsAre("metrics.jsonl, line 2: not a metrics object",
-                                      "metrics.jsonl, line 3: not a metrics object",
-                                      "metrics.jsonl, line 4: not a metrics object",
-                                      "metrics.jsonl, line 5: not a metrics object",
-                                      "metrics.jsonl, line 7: cut short, as by a kill"));
+  EXPECT_THAT(run.damage,
+              ElementsAre("metrics.jsonl, lines 2 to 5: not a metrics object",
+                          "metrics.jsonl, line 6: of no \"kind\" that this onebit knows",
+                          "metrics.jsonl, line 8: of no \"kind\" that this onebit knows",
+                          "metrics.jsonl, line 9: cut short, as by a kill"));
 }
 
 TEST(ReadRun, AnEmptyRunHasNoSteps) {

@@ -77,7 +77,7 @@ TEST(Score, RefusesWhatHasNoScore) {
   const NullOdds odds = {{"b", 1.0}};
   EXPECT_NE(message_of([&] {
               score_predictions(dataset, {{"a", "x"}}, ScoreRules::kVersion2, &odds);
-            }).find("lack question a"),
+            }).find("no entry for the question a,"),
             std::string::npos);
 }
 

@@ -11,10 +11,14 @@ namespace {
 using ::testing::HasSubstr;
 using Tags = std::vector<std::string>;
 
+Sentences sentences_of(const std::vector<Tags>& all) {
+  Sentences sentences = {.source = "train.conll", .all = {}};
+  for (const Tags& tags : all) sentences.all.push_back({.text = "", .tags = tags});
+  return sentences;
+}
+
 Scheme found(const std::vector<Tags>& sentences) {
-  Sentences all = {.source = "train.conll", .all = {}};
-  for (const Tags& tags : sentences) all.all.push_back({.text = "", .tags = tags});
-  return find_scheme(all);
+  return find_scheme(sentences_of(sentences));
 }
 
 TEST(Scheme, PrefixAndType) {
@@ -58,6 +62,33 @@ TEST(Scheme, OfAModelsLabels) {
   EXPECT_EQ(scheme_of_labels({"O", "B-LOC", "I-LOC", "I-PER"}), Scheme::kIob1);
   EXPECT_EQ(scheme_of_labels({"O", "I-LOC", "E-LOC", "B-LOC"}), Scheme::kIobes);
   EXPECT_EQ(scheme_of_labels({"NOUN", "VERB"}), Scheme::kPlain);
+}
+
+// Where entities of every type touch one of their own, IOB1 has the labels of IOB2.
+TEST(Scheme, SentencesTellIob1FromIob2) {
+  const Tags both = {"O", "B-LOC", "I-LOC"}, of_iob1 = {"O", "B-LOC", "I-LOC", "I-PER"};
+  const Sentences iob1 = sentences_of({{"I-LOC", "B-LOC"}, {"O", "I-LOC"}});
+  const Sentences iob2 = sentences_of({{"B-LOC", "I-LOC"}, {"O", "B-LOC"}});
+  EXPECT_EQ(scheme_of_labels(both), Scheme::kIob2);
+  EXPECT_EQ(scheme_of_labels(both, iob1), Scheme::kIob1);
+  EXPECT_EQ(scheme_of_labels(both, iob2), Scheme::kIob2);
+  EXPECT_EQ(scheme_of_labels(of_iob1, iob2), Scheme::kIob2);
+}
+
+TEST(Scheme, SentencesOfOtherTagsTellNothing) {
+  const Sentences plain = sentences_of({{"NN", "VB"}}), iob2 = sentences_of({{"B-LOC"}});
+  EXPECT_EQ(scheme_of_labels({"O", "B-LOC", "I-LOC", "I-PER"}, plain), Scheme::kIob1);
+  EXPECT_EQ(scheme_of_labels({"O", "S-LOC"}, iob2), Scheme::kIobes);
+  EXPECT_EQ(scheme_of_labels({"NOUN", "VERB"}, iob2), Scheme::kPlain);
+}
+
+TEST(Scheme, ATagBelongsToSchemesWithItsPrefix) {
+  for (const Scheme scheme : {Scheme::kIob1, Scheme::kIob2, Scheme::kIobes}) {
+    for (const char* tag : {"O", "B-LOC", "I-new", "B"}) EXPECT_TRUE(is_tag_of(tag, scheme)) << tag;
+    for (const char* tag : {"NN", "L-LOC", "B-", ""}) EXPECT_FALSE(is_tag_of(tag, scheme)) << tag;
+    EXPECT_EQ(is_tag_of("S-LOC", scheme), scheme == Scheme::kIobes);
+  }
+  EXPECT_TRUE(is_tag_of("NN", Scheme::kPlain));
 }
 
 TEST(Scheme, LabelsMustBelongToTheirs) {

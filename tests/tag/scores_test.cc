@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "onebit/base/file.h"
+#include "onebit/tag/tag_set.h"
 
 namespace onebit::tag {
 namespace {
@@ -87,6 +88,41 @@ TEST(Scores, OfAModelsOutputs) {
   const auto names = metric_names(Scheme::kIob2);
   ASSERT_EQ(names.size(), scores.metrics.size());
   for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i].name, scores.metrics[i].name);
+}
+
+// By hand, as seqeval counts. There are two entities GPE and two LOC; the model, which knows LOC
+// alone, takes the first word of a GPE for a LOC, finds one LOC and misses the other.
+TEST(Scores, AnEntityOfATypeThatTheModelLacksIsMissed) {
+  const Sentences sentences =
+      sentences_of({{"B-GPE", "I-GPE", "O", "B-LOC"}, {"O", "B-GPE", "B-LOC"}});
+  const std::vector<std::string> labels = {"O", "B-LOC"};
+  const std::vector<int32_t> targets = {kNoTarget, kNoTarget, 0, 1, 0, kNoTarget, 1};
+  // LOC O O LOC, O O O
+  const std::vector<float> outputs = {0, 2, 3, 0, 1, 0, 0, 1, 1, 0, 5, 0, 1, 0};
+  const Scores scores =
+      score({.sentences = sentences, .targets = targets, .labels = labels, .outputs = outputs},
+            Scheme::kIob2);
+  const auto value = [&](const char* name) { return metrics::value_of(scores.metrics, name); };
+  // 1 hit; 1 false alarm (LOC); 3 misses (LOC, and GPE twice).
+  EXPECT_DOUBLE_EQ(value("precision"), 1.0 / 2);
+  EXPECT_DOUBLE_EQ(value("recall"), 1.0 / 4);
+  EXPECT_DOUBLE_EQ(value("f1"), 2.0 / 6);
+  // LOC: precision 1/2, recall 1/2. GPE: nothing.
+  EXPECT_DOUBLE_EQ(value("f1_macro"), (0.5 + 0) / 2);
+  EXPECT_DOUBLE_EQ(value("f1_weighted"), (2 * 0.5 + 2 * 0) / 4);
+  EXPECT_DOUBLE_EQ(value("precision_strict"), 1.0 / 2);
+  EXPECT_DOUBLE_EQ(value("recall_strict"), 1.0 / 4);
+  EXPECT_DOUBLE_EQ(value("accuracy"), 3.0 / 7);
+  // Of the four words that have a target three are right by a difference of 1, one is wrong by it.
+  const double right = std::log1p(std::exp(-1.0)), wrong = std::log1p(std::exp(1.0));
+  EXPECT_NEAR(value("loss"), (3 * right + wrong) / 4, 1e-12);
+  ASSERT_EQ(scores.by_label.size(), 2u);
+  EXPECT_EQ(scores.by_label[0].label, "GPE");
+  EXPECT_EQ(scores.by_label[0].counts.support(), 2);
+  EXPECT_EQ(scores.by_label[0].counts.precision(), 0);
+  EXPECT_EQ(scores.by_label[0].counts.recall(), 0);
+  EXPECT_EQ(scores.by_label[1].counts.support(), 2);
+  EXPECT_EQ(scores.by_label[1].counts.f1(), 0.5);
 }
 
 TEST(Scores, TablesAndJsonHaveBothModes) {

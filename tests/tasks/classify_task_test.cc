@@ -1,17 +1,9 @@
 #include "onebit/tasks/classify_task.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/metrics/class_outputs.h"
-#include "onebit/model/pretraining_model.h"
 #include "onebit/tasks/classify_prediction.h"
-#include "tests/base/message_of.h"
-#include "tests/base/temporary_folder.h"
-#include "tests/tasks/metrics_lines.h"
+#include "tests/tasks/fine_tuning_test.h"
 
 namespace onebit::tasks {
 namespace {
@@ -40,31 +32,8 @@ const std::vector<Topic>& topics() {
   return all;
 }
 
-class ClassifyTest : public testing::Test {
+class ClassifyTest : public FineTuningTest<ClassifyTrainingOptions, run_classify_training> {
  protected:
-  ClassifyTest() { write_model(folder_ / "bert"); }
-
-  // A pre-trained BERT that has learned nothing: with a pooler and pre-training heads.
-  static void write_model(const Path& path, const char* architecture = "BertForPreTraining") {
-    training::ModelDescription description;
-    description.architecture = architecture;
-    description.vocabulary = std::make_shared<text::Vocabulary>(
-        text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
-    description.config = {.vocab_size = description.vocabulary->size(),
-                          .hidden_size = 32,
-                          .layers = 2,
-                          .heads = 2,
-                          .intermediate_size = 64,
-                          .max_positions = 128,
-                          .initializer_range = 0.1};
-    params::Table table;
-    const model::PreTrainingModel model(description.config, table);
-    table.allocate(Device{}, DType::kF32);
-    table.initialize(1);
-    std::filesystem::create_directories(path);
-    training::ValueSnapshot(table).write(path, description);
-  }
-
   // `count` texts, a line each: label(index of the topic, text).
   template <typename Label>
   Path write_texts(const std::string& name, int count, const std::string& header,
@@ -76,55 +45,23 @@ class ClassifyTest : public testing::Test {
       text += fmt::format("{}\t{} {} and so on\n", label(topic, i), filler,
                           topics()[topic].words[static_cast<size_t>(i / 3) % 3]);
     }
-    write_file_atomically(folder_ / name, text);
-    return folder_ / name;
+    return write(name, text);
   }
   Path topics_file(const std::string& name = "topics.tsv", int count = 27) const {
     return write_texts(name, count, "label\ttext\n",
                        [](size_t topic, int) { return std::string(topics()[topic].label); });
   }
 
-  ClassifyTrainingOptions options(const std::string& name) const {
-    ClassifyTrainingOptions options;
-    options.recipe = parse_json(kRecipe, "recipe");
-    options.recipe_place = "recipe";
-    options.model = folder_ / "bert";
-    options.train = topics_file();
+  ClassifyTrainingOptions options(const std::string& name) const override {
+    ClassifyTrainingOptions options = options_of(kRecipe, topics_file(), name);
     options.dev = {{options.train, ""}};
-    options.output = folder_ / name;
-    options.quiet = true;
     return options;
   }
-  static void learn_by_heart(ClassifyTrainingOptions& options, int64_t steps = 120) {
-    options.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
-    options.recipe["run"] = {{"steps", steps}, {"seed", 3}};
-    options.recipe["model"] = {{"hidden_dropout_prob", 0}, {"attention_probs_dropout_prob", 0}};
-  }
-
-  static training::RunSummary train(const ClassifyTrainingOptions& options, int world = 1) {
-    training::RunSummary summary;
-    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      Context context = Context::cpu(1);
-      const training::RunSummary mine = run_classify_training(context, options, communicator);
-      if (communicator.rank() == 0) summary = mine;
-    });
-    return summary;
-  }
-  static double best(const training::RunSummary& summary, const char* metric) {
-    return summary.best ? metrics::value_of(summary.best->record, metric) : -1;
-  }
-  std::string error_of(const std::function<void(ClassifyTrainingOptions&)>& change) const {
-    ClassifyTrainingOptions bad = options("bad");
-    change(bad);
-    return message_of([&] { train(bad); });
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
   ClassifyTrainingOptions given = options("run");
-  learn_by_heart(given);
+  learn_by_heart(given, 120);
   const training::RunSummary summary = train(given);
   EXPECT_EQ(best(summary, "accuracy"), 1);
   EXPECT_EQ(best(summary, "f1_macro"), 1);
@@ -157,7 +94,7 @@ TEST_F(ClassifyTest, LearnsClassesAndLeavesAModelBehind) {
 
 TEST_F(ClassifyTest, LearnsSeveralLabels) {
   ClassifyTrainingOptions given = options("run");
-  learn_by_heart(given);
+  learn_by_heart(given, 120);
   given.recipe["classify"] = {{"problem_type", "multi_label_classification"},
                               {"class_weights", "balanced"}};
   given.train = write_texts("many.tsv", 27, "label\ttext\n", [](size_t topic, int i) {
@@ -211,22 +148,7 @@ TEST_F(ClassifyTest, LearnsPairs) {
 }
 
 TEST_F(ClassifyTest, ResumesBitForBit) {
-  for (const int world : {1, 2}) {
-    const std::string whole = "whole" + std::to_string(world);
-    const std::string broken = "broken" + std::to_string(world);
-    const training::RunSummary unbroken = train(options(whole), world);
-    ClassifyTrainingOptions first = options(broken);
-    first.recipe["scheduler"]["params"]["total_num_steps"] = 12;
-    first.recipe["run"]["steps"] = 9;  // checkpoints at 5 and 9, in the compressed phase
-    train(first, world);
-    ClassifyTrainingOptions rest = options(broken);
-    rest.resume = true;
-    const training::RunSummary resumed = train(rest, world);
-    EXPECT_EQ(losses_in(folder_ / broken), losses_in(folder_ / whole)) << world << " ranks";
-    EXPECT_EQ(resumed.samples, unbroken.samples);
-    const char* values = "global_step12/model/model.safetensors";
-    EXPECT_TRUE(read_file(folder_ / broken / values) == read_file(folder_ / whole / values));
-  }
+  expect_resumes_bit_for_bit();
 }
 
 TEST_F(ClassifyTest, TwoRanksSeeWhatOneRankSees) {
@@ -234,12 +156,7 @@ TEST_F(ClassifyTest, TwoRanksSeeWhatOneRankSees) {
   for (ClassifyTrainingOptions* given : {&one, &two}) learn_by_heart(*given, 12);
   train(one, 1);
   train(two, 2);
-  const auto first = losses_in(folder_ / "one"), second = losses_in(folder_ / "two");
-  ASSERT_EQ(first.size(), 12u);
-  ASSERT_EQ(second.size(), 12u);
-  for (size_t step = 0; step < first.size(); ++step) {
-    EXPECT_NEAR(first[step], second[step], 1e-4) << step;
-  }
+  expect_same_losses("one", "two");
   const Json dev = read_json(folder_ / "one/scores.json")[0].at("metrics");
   const Json other = read_json(folder_ / "two/scores.json")[0].at("metrics");
   EXPECT_NEAR(dev.at("loss").get<double>(), other.at("loss").get<double>(), 1e-4);
@@ -281,13 +198,13 @@ TEST_F(ClassifyTest, EpochsDecideTheSteps) {
 TEST_F(ClassifyTest, TheResolvedRecipeIsTheSameRun) {
   ClassifyTrainingOptions given = options("run");
   given.recipe["classify"] = {{"class_weights", {{"court", 2.0}}}, {"best_by", "f1_macro"}};
-  train(given);
-  ClassifyTrainingOptions again = given;
-  again.output = folder_ / "again";
-  again.recipe = read_json(given.output / "recipe.resolved.json");
-  train(again);
-  EXPECT_EQ(losses_in(again.output), losses_in(given.output));
-  EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe);
+  expect_resolved_recipe_is_the_same_run(given);
+}
+
+TEST_F(ClassifyTest, ATokenizerThatKeepsAccentsIsRefused) {
+  Context context = Context::cpu(1);
+  expect_refuses_other_tokenizers(
+      [&](const Path& model) { ClassifyPredictor(context, model, {}); });
 }
 
 // The loss of a class that weighs more counts more.
@@ -331,7 +248,7 @@ TEST_F(ClassifyTest, AGlueTaskIsReadByItsOwnColumns) {
   write_texts("train.tsv", 18, "",
               [](size_t topic, int) { return fmt::format("src\t{}\t", topic == 0 ? 1 : 0); });
   ClassifyTrainingOptions given = options("run");
-  learn_by_heart(given);
+  learn_by_heart(given, 120);
   given.recipe["data"]["glue"] = "CoLA";
   given.train = folder_ / "train.tsv";
   given.dev = {{given.train, ""}, {given.train, "other"}};

@@ -1,14 +1,11 @@
-// Training on CUDA devices: the CPU's losses, the same bits twice, checkpoints that go on on the
+// Training on CUDA devices: the CPU's losses, the same bits twice, checkpoints that resume on the
 // other kind of device, ranks with a device each.
 #include <gtest/gtest.h>
 
 #include "onebit/comm/device_communicator.h"
 #include "onebit/comm/nccl_communicator.h"
-#include "onebit/comm/thread_communicator.h"
 #include "onebit/device/memory.h"
-#include "onebit/tasks/pretraining_task.h"
-#include "tests/tasks/metrics_lines.h"
-#include "tests/tasks/small_corpus.h"
+#include "tests/tasks/pretraining_runs.h"
 
 namespace onebit::tasks {
 namespace {
@@ -23,41 +20,39 @@ constexpr const char* kRecipe = R"({
 
 enum class Where { kCpu, kCuda };
 
-class CudaTraining : public testing::Test {
+class CudaTraining : public PretrainingRuns {
  protected:
   void SetUp() override {
     if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
   }
 
   PretrainingOptions options(const std::string& name, int64_t steps) const {
-    PretrainingOptions options;
-    options.recipe = parse_json(kRecipe, "recipe");
+    PretrainingOptions options = options_of(kRecipe, name);
     options.recipe["run"]["steps"] = steps;
-    options.recipe_place = "recipe";
-    options.data = {{corpus_.train(), 0.0}};
-    options.output = corpus_.folder(name);
-    options.quiet = true;
+    options.valid.clear();
     return options;
   }
 
-  // One rank, or ranks that are threads; on CUDA each has a device, and NCCL between them.
-  static void train(const PretrainingOptions& options, Where where, int ranks = 1) {
+  // One rank, or ranks that are threads. On CUDA each has a device, and NCCL between them, where
+  // there are as many devices; else they share them. `nodes`: that of each rank; none given: one
+  // node.
+  static void train(const PretrainingOptions& options, Where where, int ranks = 1,
+                    const std::vector<int>& nodes = {}) {
     comm::run_thread_world(ranks, [&](comm::Communicator& world) {
+      if (!nodes.empty()) world.set_nodes(comm::Nodes(nodes));
       if (where == Where::kCpu) {
         Context context = Context::cpu(1);
         run_pretraining(context, options, world);
         return;
       }
-      Context context = Context::cuda(world.rank());
+      const int devices = memory::cuda_device_count();
+      Context context = Context::cuda(world.rank() % devices);
+      const bool nccl = ranks > 1 && devices >= ranks && comm::nccl_is_built();
       const auto between = comm::make_device_communicator(
           world.duplicate(), context.device(),
-          ranks > 1 ? comm::DeviceTransport::kNccl : comm::DeviceTransport::kStaged);
+          nccl ? comm::DeviceTransport::kNccl : comm::DeviceTransport::kStaged);
       run_pretraining(context, options, *between);
     });
-  }
-
-  std::vector<double> losses(const std::string& name) const {
-    return losses_in(corpus_.folder(name));
   }
 
   void expect_near(const std::string& name, const std::string& expected, size_t steps) const {
@@ -73,8 +68,6 @@ class CudaTraining : public testing::Test {
     const std::string tag = "global_step" + std::to_string(step);
     return read_file(corpus_.folder(name) / tag / "model" / "model.safetensors");
   }
-
-  SmallCorpus corpus_;
 };
 
 TEST_F(CudaTraining, LossesOfFiftyStepsAreTheCpus) {
@@ -121,7 +114,8 @@ TEST_F(CudaTraining, ResumesBitForBit) {
 TEST_F(CudaTraining, OptimizersGiveTheCpusLosses) {
   for (const char* optimizer :
        {R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 4}})",
-        R"({"type": "Lamb", "params": {"lr": 1e-3, "weight_decay": 0.01}})"}) {
+        R"({"type": "Lamb", "params": {"lr": 1e-3, "weight_decay": 0.01}})",
+        R"({"type": "OneBitLamb", "params": {"lr": 1e-3, "freeze_step": 4}})"}) {
     const Json chosen = parse_json(optimizer, "optimizer");
     const std::string name = chosen.at("type").get<std::string>();
     for (const Where where : {Where::kCpu, Where::kCuda}) {
@@ -144,6 +138,27 @@ TEST_F(CudaTraining, RanksOnDevicesOfTheirOwnExchangeThroughNccl) {
     train(given, where, 2);
   }
   expect_near("cuda", "cpu", 8);
+}
+
+// Two nodes of two ranks: means inside a node, signs between nodes, shares of the update, and local
+// updates of 0/1 Adam.
+TEST_F(CudaTraining, TwoLevelsGiveTheCpusLosses) {
+  for (const char* optimizer :
+       {R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 3}})",
+        R"({"type": "OneBitLamb", "params": {"lr": 1e-3, "freeze_step": 3}})",
+        R"({"type": "ZeroOneAdam", "params": {"lr": 1e-3, "var_freeze_step": 3,
+            "var_update_scaler": 2, "local_step_scaler": 2, "local_step_clipper": 2}})"}) {
+    const Json chosen = parse_json(optimizer, "optimizer");
+    const std::string name = chosen.at("type").get<std::string>() + "_two";
+    for (const Where where : {Where::kCpu, Where::kCuda}) {
+      PretrainingOptions given = options(name + (where == Where::kCpu ? "_cpu" : "_cuda"), 8);
+      given.recipe["optimizer"] = chosen;
+      given.recipe["train_micro_batch_size_per_gpu"] = 2;
+      given.recipe["run"]["levels"] = "two";
+      train(given, where, 4, {0, 0, 1, 1});
+    }
+    expect_near(name + "_cuda", name + "_cpu", 8);
+  }
 }
 
 }  // namespace

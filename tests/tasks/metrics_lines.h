@@ -24,7 +24,7 @@ inline std::vector<Json> lines_in(const Path& run) {
 inline std::vector<double> losses_in(const Path& run) {
   std::vector<double> found;
   for (const Json& line : lines_in(run)) {
-    if (line.contains("loss")) found.push_back(line.at("loss").get<double>());
+    if (line.at("kind") == "step") found.push_back(line.at("loss").get<double>());
   }
   return found;
 }

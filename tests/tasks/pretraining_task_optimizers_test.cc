@@ -1,14 +1,8 @@
 // Pre-training with 1-bit LAMB and 0/1 Adam, from the recipe to the model: it learns, resumes bit
 // for bit from every phase, and its model is the one that all ranks have in common.
-#include <gtest/gtest.h>
-
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
 #include "onebit/tasks/pretraining_evaluation.h"
-#include "onebit/tasks/pretraining_task.h"
 #include "tests/base/message_of.h"
-#include "tests/tasks/metrics_lines.h"
-#include "tests/tasks/small_corpus.h"
+#include "tests/tasks/pretraining_runs.h"
 
 namespace onebit::tasks {
 namespace {
@@ -31,34 +25,15 @@ constexpr const char* kZeroOneAdam = R"({"type": "ZeroOneAdam", "params": {"lr":
     "weight_decay": 0.01, "var_freeze_step": 11, "var_update_scaler": 4, "local_step_scaler": 6,
     "local_step_clipper": 4}})";
 
-class OptimizersTest : public testing::TestWithParam<const char*> {
+class OptimizersTest : public PretrainingRuns, public testing::WithParamInterface<const char*> {
  protected:
   PretrainingOptions options(const std::string& name, const char* optimizer = GetParam()) const {
-    PretrainingOptions options;
-    options.recipe = parse_json(kRecipe, "recipe");
+    PretrainingOptions options = options_of(kRecipe, name);
     options.recipe["optimizer"] = parse_json(optimizer, "recipe");
     options.recipe["scheduler"]["params"]["warmup_max_lr"] =
         options.recipe["optimizer"]["params"]["lr"];
-    options.recipe_place = "recipe";
-    options.data = {{corpus_.train(), 0.0}};
-    options.valid = {{"", corpus_.valid()}};
-    options.output = corpus_.folder(name);
-    options.quiet = true;
     return options;
   }
-
-  static void train(const PretrainingOptions& options, int world) {
-    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      Context context = Context::cpu(1);
-      run_pretraining(context, options, communicator);
-    });
-  }
-
-  std::vector<double> losses(const std::string& name) const {
-    return losses_in(corpus_.folder(name));
-  }
-
-  SmallCorpus corpus_;
 };
 
 TEST_P(OptimizersTest, Learns) {

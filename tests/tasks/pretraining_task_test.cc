@@ -1,20 +1,15 @@
 #include "onebit/tasks/pretraining_task.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <set>
 
 #include "onebit/base/folder_lock.h"
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
 #include "onebit/device/memory.h"
 #include "onebit/tasks/fill_mask.h"
 #include "onebit/tasks/pretraining_evaluation.h"
-#include "onebit/tasks/pretraining_task.h"
 #include "tests/base/damage.h"
-#include "tests/tasks/metrics_lines.h"
-#include "tests/tasks/small_corpus.h"
+#include "tests/base/message_of.h"
+#include "tests/tasks/pretraining_runs.h"
 
 namespace onebit::tasks {
 namespace {
@@ -29,32 +24,13 @@ constexpr const char* kRecipe = R"({
   "tensorboard": {"enabled": true},
   "run": {"steps": 12, "checkpoint_every": 5, "evaluate_every": 6, "seed": 3}})";
 
-class PretrainingTest : public testing::Test {
+class PretrainingTest : public PretrainingRuns {
  protected:
   PretrainingOptions options(const std::string& name, int64_t steps = 12) const {
-    PretrainingOptions options;
-    options.recipe = parse_json(kRecipe, "recipe");
+    PretrainingOptions options = options_of(kRecipe, name);
     options.recipe["run"]["steps"] = steps;
-    options.recipe_place = "recipe";
-    options.data = {{corpus_.train(), 0.0}};
-    options.valid = {{"", corpus_.valid()}};
-    options.output = corpus_.folder(name);
-    options.quiet = true;
     return options;
   }
-
-  static void train(const PretrainingOptions& options, int world) {
-    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      Context context = Context::cpu(1);
-      run_pretraining(context, options, communicator);
-    });
-  }
-
-  std::vector<double> losses(const std::string& name) const {
-    return losses_in(corpus_.folder(name));
-  }
-
-  SmallCorpus corpus_;
 };
 
 TEST_F(PretrainingTest, TheResolvedRecipeIsTheSameRun) {
@@ -174,6 +150,7 @@ TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
   given.tag = "global_step50";
   train(given, 1);
   EXPECT_EQ(losses("whole"), whole);
+  state.erase("crc32c");
   state["client_state"].erase("epochs");
   write_file_atomically(folder / "state.json", state.dump());
   train(given, 1);
@@ -186,6 +163,11 @@ TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
   write_file_atomically(folder / "state.json", state.dump());
   train(given, 1);
   EXPECT_NE(losses("whole"), whole);
+
+  state["client_state"]["samples"] = -1;
+  write_file_atomically(folder / "state.json", state.dump());
+  EXPECT_NE(message_of([&] { train(given, 1); }).find("state.json: damaged: `samples` is -1"),
+            std::string::npos);
 
   const auto store = std::make_shared<corpus::TokenStore>(corpus_.train());
   data::BatchStreamOptions stream{.seed = 3};

@@ -1,18 +1,11 @@
-#include <gtest/gtest.h>
-
 #include <cmath>
 
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
 #include "onebit/formats/bert_config_file.h"
-#include "onebit/model/pretraining_model.h"
 #include "onebit/tasks/squad_config.h"
 #include "onebit/tasks/squad_prediction.h"
 #include "onebit/tasks/squad_task.h"
-#include "tests/base/message_of.h"
-#include "tests/base/temporary_folder.h"
 #include "tests/squad/dataset_json.h"
-#include "tests/tasks/metrics_lines.h"
+#include "tests/tasks/fine_tuning_test.h"
 
 namespace onebit::tasks {
 namespace {
@@ -47,43 +40,13 @@ Json questions_file() {
   return squad::dataset_json::file_of(kContext, questions);
 }
 
-class SquadTest : public testing::Test {
+class SquadTest : public FineTuningTest<SquadTrainingOptions, run_squad_training> {
  protected:
-  SquadTest() {
-    write_file_atomically(folder_ / "squad.json", questions_file().dump());
-    write_model(folder_ / "bert");
-  }
+  SquadTest() { write("squad.json", questions_file().dump()); }
 
-  // A pre-trained BERT that has learned nothing: with a pooler and pre-training heads.
-  static void write_model(const Path& path) {
-    training::ModelDescription description;
-    description.architecture = "BertForPreTraining";
-    description.vocabulary = std::make_shared<text::Vocabulary>(
-        text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
-    description.config = {.vocab_size = description.vocabulary->size(),
-                          .hidden_size = 32,
-                          .layers = 2,
-                          .heads = 2,
-                          .intermediate_size = 64,
-                          .max_positions = 128,
-                          .initializer_range = 0.1};
-    params::Table table;
-    const model::PreTrainingModel model(description.config, table);
-    table.allocate(Device{}, DType::kF32);
-    table.initialize(1);
-    std::filesystem::create_directories(path);
-    training::ValueSnapshot(table).write(path, description);
-  }
-
-  SquadTrainingOptions options(const std::string& name) const {
-    SquadTrainingOptions options;
-    options.recipe = parse_json(kRecipe, "recipe");
-    options.recipe_place = "recipe";
-    options.model = folder_ / "bert";
-    options.train = folder_ / "squad.json";
+  SquadTrainingOptions options(const std::string& name) const override {
+    SquadTrainingOptions options = options_of(kRecipe, folder_ / "squad.json", name);
     options.dev = options.train;
-    options.output = folder_ / name;
-    options.quiet = true;
     return options;
   }
   // The run "run", taken back to the checkpoint of a step and then made up to another one.
@@ -94,38 +57,16 @@ class SquadTest : public testing::Test {
     back.recipe["run"]["steps"] = steps;
     return back;
   }
-  static void use_adam(SquadTrainingOptions& options) {
-    options.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
-  }
-
-  static training::RunSummary train(const SquadTrainingOptions& options, int world) {
-    training::RunSummary summary;
-    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      Context context = Context::cpu(1);
-      const training::RunSummary mine = run_squad_training(context, options, communicator);
-      if (communicator.rank() == 0) summary = mine;
-    });
-    return summary;
-  }
-
-  std::vector<double> losses(const std::string& name) const { return losses_in(folder_ / name); }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   SquadTrainingOptions given = options("run");
-  use_adam(given);
-  given.recipe["run"]["steps"] = 100;
+  learn_by_heart(given, 100);
   given.recipe["data"]["max_sequence_length"] = 128;  // one window
-  given.recipe["run"]["checkpoint_every"] = 0;
-  given.recipe["model"]["hidden_dropout_prob"] = 0;
-  given.recipe["model"]["attention_probs_dropout_prob"] = 0;
-  const training::RunSummary summary = train(given, 1);
-  ASSERT_TRUE(summary.best.has_value());
-  EXPECT_EQ(metrics::value_of(summary.best->record, "exact"), 100);
-  EXPECT_EQ(metrics::value_of(summary.best->record, "f1"), 100);
-  EXPECT_EQ(metrics::value_of(summary.best->record, "questions"), 7);
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(best(summary, "exact"), 100);
+  EXPECT_EQ(best(summary, "f1"), 100);
+  EXPECT_EQ(best(summary, "questions"), 7);
   EXPECT_EQ(losses("run").size(), 100u);
   EXPECT_EQ(formats::read_bert_config(given.output / "config.json").architecture,
             "BertForQuestionAnswering");
@@ -164,7 +105,8 @@ TEST_F(SquadTest, AnEpochThatEndsInASkippedStepIsEvaluated) {
     if (line.contains("squad")) evaluated.push_back(line.at("step").get<int64_t>());
     if (!line.contains("loss")) continue;
     const auto now = line.at("samples").get<int64_t>();
-    const auto epoch = std::llround(static_cast<double>(now) / line.at("epoch").get<double>());
+    const auto epoch =
+        std::llround(static_cast<double>(now) / line.at("metrics").at("epoch").get<double>());
     // The skipped steps since the update before, then the one of this line.
     for (samples += 8; samples <= now; samples += 8) {
       const bool is_last = samples == now;
@@ -209,20 +151,7 @@ TEST_F(SquadTest, RanksShareThePrediction) {
 }
 
 TEST_F(SquadTest, ResumesBitForBit) {
-  for (const int world : {1, 2}) {
-    const std::string whole = "whole" + std::to_string(world);
-    const std::string broken = "broken" + std::to_string(world);
-    const training::RunSummary unbroken = train(options(whole), world);
-    SquadTrainingOptions first = options(broken);
-    first.recipe["scheduler"]["params"]["total_num_steps"] = 12;
-    first.recipe["run"]["steps"] = 9;  // checkpoints at 5 and 9, in the compressed phase
-    train(first, world);
-    SquadTrainingOptions rest = options(broken);
-    rest.resume = true;
-    const training::RunSummary resumed = train(rest, world);
-    EXPECT_EQ(losses(broken), losses(whole)) << world << " ranks";
-    EXPECT_EQ(resumed.samples, unbroken.samples);
-  }
+  expect_resumes_bit_for_bit();
 }
 
 // The folder holds a model of a step that the run has given up.
@@ -250,14 +179,8 @@ TEST_F(SquadTest, TheResolvedRecipeIsTheSameRun) {
   by_epochs.recipe["run"].erase("steps");
   by_epochs.recipe["data"]["epochs"] = 1.5;
   for (const SquadTrainingOptions& given : {options("steps"), by_epochs}) {
-    train(given, 1);
-    SquadTrainingOptions again = given;
-    again.output += "-again";
-    again.recipe = read_json(given.output / "recipe.resolved.json");
-    train(again, 1);
-    EXPECT_EQ(losses_in(again.output), losses_in(given.output));
-    EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe);
-    EXPECT_EQ(again.recipe["run"].contains("steps"), given.recipe["run"].contains("steps"));
+    const Json resolved = expect_resolved_recipe_is_the_same_run(given);
+    EXPECT_EQ(resolved.at("run").contains("steps"), given.recipe.at("run").contains("steps"));
   }
 }
 
@@ -267,12 +190,7 @@ TEST_F(SquadTest, TwoRanksSeeWhatOneRankSees) {
   use_adam(two);
   train(one, 1);
   train(two, 2);
-  const auto first = losses("one"), second = losses("two");
-  ASSERT_EQ(first.size(), 12u);
-  ASSERT_EQ(second.size(), 12u);
-  for (size_t step = 0; step < first.size(); ++step) {
-    EXPECT_NEAR(first[step], second[step], 1e-4) << step;
-  }
+  expect_same_losses("one", "two");
 }
 
 TEST_F(SquadTest, EpochsDecideTheSteps) {
@@ -312,13 +230,6 @@ TEST_F(SquadTest, TheRunNamesItsTask) {
 }
 
 TEST_F(SquadTest, RefusesWhatCannotWorkAndTouchesNothing) {
-  const auto communicator = comm::make_single_rank();
-  Context context = Context::cpu(1);
-  const auto error_of = [&](const auto& change) {
-    SquadTrainingOptions bad = options("bad");
-    change(bad);
-    return message_of([&] { run_squad_training(context, bad, *communicator); });
-  };
   const auto has = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;
   };
@@ -340,7 +251,13 @@ TEST_F(SquadTest, RefusesWhatCannotWorkAndTouchesNothing) {
                     o.recipe["data"]["doc_stride"] = 9;
                   }),
                   "other training data"));
+  Context context = Context::cpu(1);
   EXPECT_TRUE(has(message_of([&] { SquadPredictor(context, folder_ / "bert"); }), "qa_outputs"));
+}
+
+TEST_F(SquadTest, ATokenizerThatKeepsAccentsIsRefused) {
+  Context context = Context::cpu(1);
+  expect_refuses_other_tokenizers([&](const Path& model) { SquadPredictor(context, model); });
 }
 
 }  // namespace

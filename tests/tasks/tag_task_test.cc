@@ -1,21 +1,14 @@
 #include "onebit/tasks/tag_task.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "onebit/base/json.h"
-#include "onebit/comm/thread_communicator.h"
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/metrics/class_outputs.h"
-#include "onebit/model/pretraining_model.h"
 #include "onebit/tasks/tag_prediction.h"
-#include "tests/base/message_of.h"
-#include "tests/base/temporary_folder.h"
-#include "tests/tasks/metrics_lines.h"
+#include "tests/tasks/fine_tuning_test.h"
 
 namespace onebit::tasks {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -32,35 +25,8 @@ constexpr const char* kRecipe = R"({
 constexpr const char* kNames[][2] = {{"king", "PER"}, {"river", "LOC"}, {"mother", "PER"},
                                      {"tree", "LOC"}, {"child", "PER"}, {"house", "LOC"}};
 
-class TagTest : public testing::Test {
+class TagTest : public FineTuningTest<TagTrainingOptions, run_tag_training> {
  protected:
-  TagTest() { write_model(folder_ / "bert"); }
-
-  // A pre-trained BERT that has learned nothing: with a pooler and pre-training heads.
-  static void write_model(const Path& path) {
-    training::ModelDescription description;
-    description.architecture = "BertForPreTraining";
-    description.vocabulary = std::make_shared<text::Vocabulary>(
-        text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
-    description.config = {.vocab_size = description.vocabulary->size(),
-                          .hidden_size = 32,
-                          .layers = 2,
-                          .heads = 2,
-                          .intermediate_size = 64,
-                          .max_positions = 128,
-                          .initializer_range = 0.1};
-    params::Table table;
-    const model::PreTrainingModel model(description.config, table);
-    table.allocate(Device{}, DType::kF32);
-    table.initialize(1);
-    std::filesystem::create_directories(path);
-    training::ValueSnapshot(table).write(path, description);
-  }
-
-  Path write(const std::string& name, const std::string& text) const {
-    write_file_atomically(folder_ / name, text);
-    return folder_ / name;
-  }
   // Sentences of "the old NAME and NAME .", where "old NAME" is an entity of two words.
   Path names_file(const std::string& name = "names.conll", int count = 24) const {
     std::string text;
@@ -74,47 +40,16 @@ class TagTest : public testing::Test {
     return write(name, text);
   }
 
-  TagTrainingOptions options(const std::string& name) const {
-    TagTrainingOptions options;
-    options.recipe = parse_json(kRecipe, "recipe");
-    options.recipe_place = "recipe";
-    options.model = folder_ / "bert";
-    options.train = names_file();
+  TagTrainingOptions options(const std::string& name) const override {
+    TagTrainingOptions options = options_of(kRecipe, names_file(), name);
     options.dev = options.train;
-    options.output = folder_ / name;
-    options.quiet = true;
     return options;
   }
-  static void learn_by_heart(TagTrainingOptions& options, int64_t steps = 80) {
-    options.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
-    options.recipe["run"] = {{"steps", steps}, {"seed", 3}};
-    options.recipe["model"] = {{"hidden_dropout_prob", 0}, {"attention_probs_dropout_prob", 0}};
-  }
-
-  static training::RunSummary train(const TagTrainingOptions& options, int world = 1) {
-    training::RunSummary summary;
-    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      Context context = Context::cpu(1);
-      const training::RunSummary mine = run_tag_training(context, options, communicator);
-      if (communicator.rank() == 0) summary = mine;
-    });
-    return summary;
-  }
-  static double best(const training::RunSummary& summary, const char* metric) {
-    return summary.best ? metrics::value_of(summary.best->record, metric) : -1;
-  }
-  std::string error_of(const std::function<void(TagTrainingOptions&)>& change) const {
-    TagTrainingOptions bad = options("bad");
-    change(bad);
-    return message_of([&] { train(bad); });
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
   TagTrainingOptions given = options("run");
-  learn_by_heart(given);
+  learn_by_heart(given, 80);
   const training::RunSummary summary = train(given);
   EXPECT_EQ(best(summary, "f1"), 1);
   EXPECT_EQ(best(summary, "f1_strict"), 1);
@@ -154,7 +89,7 @@ TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
 
 TEST_F(TagTest, LearnsPlainTags) {
   TagTrainingOptions given = options("run");
-  learn_by_heart(given);
+  learn_by_heart(given, 80);
   std::string text;
   for (int i = 0; i < 24; ++i)
     text += fmt::format("the DET\n{} NOUN\nis VERB\n\n", kNames[i % 6][0]);
@@ -166,7 +101,7 @@ TEST_F(TagTest, LearnsPlainTags) {
 
 TEST_F(TagTest, EntitiesByTheirPlacesAreWrittenInTheScheme) {
   TagTrainingOptions given = options("run");
-  learn_by_heart(given);
+  learn_by_heart(given, 80);
   given.recipe["tag"] = {{"scheme", "iobes"}};
   std::string text;
   for (int i = 0; i < 24; ++i) {
@@ -204,22 +139,7 @@ TEST_F(TagTest, LongSentencesAreLearnedInSeveralSequences) {
 }
 
 TEST_F(TagTest, ResumesBitForBit) {
-  for (const int world : {1, 2}) {
-    const std::string whole = "whole" + std::to_string(world);
-    const std::string broken = "broken" + std::to_string(world);
-    const training::RunSummary unbroken = train(options(whole), world);
-    TagTrainingOptions first = options(broken);
-    first.recipe["scheduler"]["params"]["total_num_steps"] = 12;
-    first.recipe["run"]["steps"] = 9;  // checkpoints at 5 and 9, in the compressed phase
-    train(first, world);
-    TagTrainingOptions rest = options(broken);
-    rest.resume = true;
-    const training::RunSummary resumed = train(rest, world);
-    EXPECT_EQ(losses_in(folder_ / broken), losses_in(folder_ / whole)) << world << " ranks";
-    EXPECT_EQ(resumed.samples, unbroken.samples);
-    const char* values = "global_step12/model/model.safetensors";
-    EXPECT_TRUE(read_file(folder_ / broken / values) == read_file(folder_ / whole / values));
-  }
+  expect_resumes_bit_for_bit();
 }
 
 // Micro-batches of sentences of other lengths hold other numbers of words: the loss is a mean over
@@ -231,14 +151,8 @@ TEST_F(TagTest, TwoRanksSeeWhatOneRankSees) {
   train(one, 1);
   train(two, 2);
   train(whole, 1);
-  const auto first = losses_in(folder_ / "one");
-  ASSERT_EQ(first.size(), 12u);
   for (const char* other : {"two", "whole"}) {
-    const auto second = losses_in(folder_ / other);
-    ASSERT_EQ(second.size(), 12u);
-    for (size_t step = 0; step < first.size(); ++step) {
-      EXPECT_NEAR(first[step], second[step], 1e-4) << other << " " << step;
-    }
+    expect_same_losses("one", other);
     const Json dev = read_json(folder_ / "one/scores.json").at("metrics");
     const Json its = read_json(folder_ / other / "scores.json").at("metrics");
     EXPECT_NEAR(dev.at("loss").get<double>(), its.at("loss").get<double>(), 1e-4);
@@ -260,13 +174,7 @@ TEST_F(TagTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
 TEST_F(TagTest, TheResolvedRecipeIsTheSameRun) {
   TagTrainingOptions given = options("run");
   given.recipe["tag"] = {{"best_by", "f1_strict"}, {"scheme", "iob2"}};
-  train(given);
-  TagTrainingOptions again = given;
-  again.output = folder_ / "again";
-  again.recipe = read_json(given.output / "recipe.resolved.json");
-  train(again);
-  EXPECT_EQ(losses_in(again.output), losses_in(given.output));
-  EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe);
+  expect_resolved_recipe_is_the_same_run(given);
   const auto stored = tag_config_of_run(given.output);
   ASSERT_TRUE(stored.has_value());
   EXPECT_EQ(stored->layout.scheme, tag::Scheme::kIob2);
@@ -315,6 +223,44 @@ TEST_F(TagTest, WhatIsWrongIsNamed) {
       error_of([&](TagTrainingOptions& bad) { bad.dev = write("dev.conll", "king S-PER\n"); });
   EXPECT_THAT(dev, HasSubstr("dev.conll:1, word 1 (king): the tag \"S-PER\" is none"));
   EXPECT_THAT(dev, HasSubstr("tag.scheme"));
+}
+
+// The labels are the same, and mean other entities.
+TEST_F(TagTest, ADevFileInAnotherSchemeIsRefused) {
+  const std::string error = error_of([&](TagTrainingOptions& bad) {
+    bad.dev = write("dev.conll", "the O\nold I-PER\nking I-PER\n\nriver I-LOC\n");
+  });
+  EXPECT_THAT(error, HasSubstr("dev.conll: its tags are written in iob1, those of the training "
+                               "file in iob2"));
+  EXPECT_THAT(error, HasSubstr("--scheme iob2"));
+}
+
+// What a model never saw it cannot find: a mistake of the model, and not of the file.
+TEST_F(TagTest, ADevFileWithOtherTagsCountsThemAsMissed) {
+  TagTrainingOptions given = options("run");
+  learn_by_heart(given, 80);
+  given.dev = write(
+      "dev.conll", read_file(given.train) + "the O\nold B-ORG\nking I-ORG\n\nriver B-ORG\n. O\n\n");
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  TagTask task(context, given, *communicator);
+  EXPECT_THAT(task.decisions(),
+              Contains(HasSubstr("dev.conll: 2 entities (3 words) have tags that the model does "
+                                 "not have (B-ORG, I-ORG)")));
+  const training::RunSummary summary = train(given);
+  const Json scores = read_json(given.output / "scores.json").at("by_label");
+  EXPECT_EQ(scores[1].at("label"), "ORG");
+  EXPECT_EQ(scores[1].at("count"), 2);
+  EXPECT_EQ(scores[1].at("recall"), 0.0);
+  // In the end all 48 entities of the training file are found.
+  ASSERT_TRUE(summary.after.has_value());
+  EXPECT_DOUBLE_EQ(metrics::value_of(summary.after->record, "recall"), 48.0 / 50);
+  EXPECT_LT(metrics::value_of(summary.after->record, "loss"), 0.5);
+}
+
+TEST_F(TagTest, ATokenizerThatKeepsAccentsIsRefused) {
+  Context context = Context::cpu(1);
+  expect_refuses_other_tokenizers([&](const Path& model) { TagPredictor(context, model, {}); });
 }
 
 TEST_F(TagTest, AResumeWithOtherDataIsRefusedOrNamed) {

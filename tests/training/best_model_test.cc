@@ -20,6 +20,14 @@ void write_evaluation(const Path& folder, const KeptModel& kept) {
   write_file_atomically(folder / "evaluation.json", to_json(kept).dump());
 }
 
+TEST(KeptBy, IsTheFirstMetricOrTheOneAskedFor) {
+  constexpr metrics::MetricName kNames[] = {{"f1"}, {"loss", true}};
+  EXPECT_EQ(find_kept_by(kNames, "")->metric, "f1");
+  EXPECT_EQ(find_kept_by(kNames, "loss")->metric, "loss");
+  EXPECT_TRUE(find_kept_by(kNames, "loss")->smaller_is_better);
+  EXPECT_FALSE(find_kept_by(kNames, "accuracy").has_value());
+}
+
 TEST(KeptModel, IsTheSameAfterAFile) {
   const Json json = to_json(kept_at(12, 50.25));
   EXPECT_EQ(json.dump(), R"({"step":12,"exact":40.0,"f1":50.25,"questions":7})");

@@ -17,13 +17,13 @@
 
 namespace onebit::optim {
 
-class GradientSigns {
+class SignExchange {
  public:
   // An in-flight bucket: elements [range.begin, range.end) of this rank's share, which are
   // `in_buffer` of the flat buffer; on one level these are the same.
   struct Bucket {
     int64_t index = 0;
-    params::Range range, in_buffer;
+    Range range, in_buffer;
     View normalized;  // f32 [elements of the range]
     View extra;       // f32 [blocks of the range]
   };
@@ -34,14 +34,14 @@ class GradientSigns {
 
   // Collective. `levels` and `still` (bitmap of the flat buffer, see the sign codec) outlive it.
   // Reserves all memory on the device of `still`.
-  GradientSigns(const Levels& levels, ConstView still);
+  SignExchange(const Levels& levels, ConstView still);
 
   // Where several ranks receive the momentum, f32 [elements of the share]; outlives the exchanges.
   void receive_in(View momentum) { momentum_ = momentum; }
 
   // Copies a range of the flat buffer from `momentum` to the owners' momentum: at the freeze, and
   // when entries wake. Does nothing with one rank.
-  void adopt_momentum(params::Range range);
+  void adopt_momentum(Range range);
 
   // Returns the exact momentum of all owners plus (1 - beta1) times the gradients that were not
   // sent yet, f32 [elements of the share], the same in every source, and clears the residuals.
@@ -53,7 +53,7 @@ class GradientSigns {
   void begin(const Context& computing, const compress::MomentumStep& momentum, Work normalize,
              Work receive);
   // `range` of the flat buffer.
-  void ready(params::Range range) { overlapped_.ready({range.begin, range.end}); }
+  void ready(Range range) { overlapped_.ready(range); }
   void finish(Context& context) { overlapped_.finish(context); }
   // Without an exchange: calls `work` for every bucket, on this thread.
   void visit(Context& context, const Work& work);

@@ -1,4 +1,4 @@
-#include "onebit/training/checkpoint_plan.h"
+#include "onebit/training/checkpoint_space.h"
 
 #include "onebit/metrics/human.h"
 #include "onebit/training/optimizer_rows.h"
@@ -13,56 +13,56 @@ std::string size_of(int64_t bytes) {
 }
 
 // While a checkpoint is written, those that it replaces are still on the disk.
-int64_t most_kept(const CheckpointPlan& plan) {
-  return std::min(plan.to_come, plan.keep_last + 1);
+int64_t most_kept(const CheckpointSpace& space) {
+  return std::min(space.to_come, space.keep_last + 1);
 }
 
 }  // namespace
 
-CheckpointPlan plan_checkpoints(engine::Engine& engine) {
+CheckpointSpace space_of_checkpoints(engine::Engine& engine) {
   const engine::RunConfig& run = engine.config().run;
   const optim::Optimizer& optimizer = engine.optimizer();
   // Files contain f32, whatever the compute type.
   const int64_t model_bytes =
       engine.table().parameter_count() * static_cast<int64_t>(sizeof(float));
-  CheckpointPlan plan{.first_bytes = model_bytes + optimizer.saved_bytes(optimizer.phase()),
-                      .keep_last = run.keep_last};
+  CheckpointSpace space{.first_bytes = model_bytes + optimizer.saved_bytes(optimizer.phase()),
+                        .keep_last = run.keep_last};
   if (optimizer.phase() == Phase::kCompressed ||
       reaches_compressed_phase(engine.config(), engine.schedule())) {
-    plan.compressed_bytes = model_bytes + optimizer.saved_bytes(Phase::kCompressed);
+    space.compressed_bytes = model_bytes + optimizer.saved_bytes(Phase::kCompressed);
   }
   const int64_t done = engine.completed_steps(), every = run.checkpoint_every;
-  if (done >= run.steps) return plan;
+  if (done >= run.steps) return space;
   // The last step always makes one.
-  plan.to_come = 1;
-  if (every > 0) plan.to_come += (run.steps - 1) / every - done / every;
-  return plan;
+  space.to_come = 1;
+  if (every > 0) space.to_come += (run.steps - 1) / every - done / every;
+  return space;
 }
 
-std::string describe(const CheckpointPlan& plan) {
-  std::string text = size_of(plan.first_bytes);
-  if (plan.compressed_bytes > plan.first_bytes) {
-    text += fmt::format(", {} after the freeze", size_of(plan.compressed_bytes));
+std::string describe(const CheckpointSpace& space) {
+  std::string text = size_of(space.first_bytes);
+  if (space.compressed_bytes > space.first_bytes) {
+    text += fmt::format(", {} after the freeze", size_of(space.compressed_bytes));
   }
   return text + fmt::format("; {} to come, the last {} are kept: up to {} more on the disk",
-                            plan.to_come, plan.keep_last,
-                            size_of(most_kept(plan) * plan.largest_bytes()));
+                            space.to_come, space.keep_last,
+                            size_of(most_kept(space) * space.largest_bytes()));
 }
 
-std::string check_space(const CheckpointPlan& plan, int64_t kept, int64_t free_bytes,
+std::string check_space(const CheckpointSpace& space, int64_t kept, int64_t free_bytes,
                         const std::string& place) {
-  if (plan.to_come == 0) return {};
-  const int64_t largest = plan.largest_bytes();
+  if (space.to_come == 0) return {};
+  const int64_t largest = space.largest_bytes();
   require(free_bytes >= largest,
           "{}: {} are free, one checkpoint of this run takes {}: free some, or choose another "
           "--output",
           place, size_of(free_bytes), size_of(largest));
-  const int64_t more = std::clamp<int64_t>(plan.keep_last + 1 - kept, 1, plan.to_come);
+  const int64_t more = std::clamp<int64_t>(space.keep_last + 1 - kept, 1, space.to_come);
   if (free_bytes / more >= largest) return {};
   return fmt::format(
       "{}: {} are free, room for {} checkpoints of {}, but {} more will be written before the "
       "first is removed: free some, or lower run.keep_last ({})",
-      place, size_of(free_bytes), free_bytes / largest, size_of(largest), more, plan.keep_last);
+      place, size_of(free_bytes), free_bytes / largest, size_of(largest), more, space.keep_last);
 }
 
 std::optional<int64_t> free_bytes_at(const std::filesystem::path& folder) {

@@ -12,7 +12,7 @@
 
 namespace onebit::training {
 
-struct CheckpointPlan {
+struct CheckpointSpace {
   int64_t first_bytes = 0;       // of one made in the phase that the run begins in
   int64_t compressed_bytes = 0;  // of one made in the compressed phase; 0: the run has none
   int64_t to_come = 0;           // how many the run writes from here on
@@ -21,14 +21,14 @@ struct CheckpointPlan {
   int64_t largest_bytes() const { return std::max(first_bytes, compressed_bytes); }
 };
 
-CheckpointPlan plan_checkpoints(engine::Engine& engine);
+CheckpointSpace space_of_checkpoints(engine::Engine& engine);
 
 // "4.03 GB, 25.6 GB after the freeze; ..."
-std::string describe(const CheckpointPlan& plan);
+std::string describe(const CheckpointSpace& space);
 
 // Returns a warning if the disk fills before old checkpoints are removed, else an empty string.
 // `kept` checkpoints exist already. Error: not even the largest one fits into `free_bytes`.
-std::string check_space(const CheckpointPlan& plan, int64_t kept, int64_t free_bytes,
+std::string check_space(const CheckpointSpace& space, int64_t kept, int64_t free_bytes,
                         const std::string& place);
 
 // Free bytes of a folder's file system; empty if it does not report them.

@@ -1,4 +1,4 @@
-#include "onebit/optim/gradient_signs.h"
+#include "onebit/optim/sign_exchange.h"
 
 #include <algorithm>
 #include <utility>
@@ -24,7 +24,7 @@ std::string describe(const compress::Ownership& ownership) {
 
 }  // namespace
 
-GradientSigns::GradientSigns(const Levels& levels, ConstView still)
+SignExchange::SignExchange(const Levels& levels, ConstView still)
     : levels_(levels),
       still_(still),
       slot_of_(static_cast<size_t>(levels.buckets().count())),
@@ -40,31 +40,30 @@ GradientSigns::GradientSigns(const Levels& levels, ConstView still)
   }
 }
 
-std::vector<compress::OwnedRange> GradientSigns::owned_ranges() const {
+std::vector<compress::OwnedRange> SignExchange::owned_ranges() const {
   if (alone()) return {{.range = {0, levels_.whole_elements()}, .place = 0}};
   return levels_.ownership().owned(levels_.world().rank());
 }
 
-std::vector<compress::OwnedRange> GradientSigns::owned_in_share() const {
+std::vector<compress::OwnedRange> SignExchange::owned_in_share() const {
   const int sources = levels_.sources(), self = levels_.across().rank();
   std::vector<compress::OwnedRange> ranges;
   for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
-    const comm::Range chunk = comm::chunk_of(buckets().range(bucket), sources, self);
+    const Range chunk = comm::chunk_of(buckets().range(bucket), sources, self);
     if (chunk.elements() == 0) continue;
     ranges.push_back({.range = chunk, .place = buckets().owned_offset(bucket, sources, self)});
   }
   return ranges;
 }
 
-ConstView GradientSigns::owned_momentum() const {
+ConstView SignExchange::owned_momentum() const {
   return alone() ? momentum_ : all_reduce_->owner_momentum();
 }
 
-void GradientSigns::adopt_momentum(params::Range range) {
+void SignExchange::adopt_momentum(Range range) {
   if (alone()) return;
   const std::vector<compress::OwnedRange> owned = owned_in_share();
-  for (const auto& [in_buffer, share_begin] :
-       compress::within(levels_.shares(), {range.begin, range.end})) {
+  for (const auto& [in_buffer, share_begin] : compress::within(levels_.shares(), range)) {
     const int64_t share_end = share_begin + in_buffer.elements();
     for (const auto& [chunk, place] : owned) {
       const int64_t begin = std::max(chunk.begin, share_begin);
@@ -76,7 +75,7 @@ void GradientSigns::adopt_momentum(params::Range range) {
   }
 }
 
-std::vector<float> GradientSigns::collect_momentum(double beta1) {
+std::vector<float> SignExchange::collect_momentum(double beta1) {
   const int sources = levels_.sources();
   const auto host = [](const View& view) {
     std::vector<float> values(static_cast<size_t>(view.elements()));
@@ -101,8 +100,8 @@ std::vector<float> GradientSigns::collect_momentum(double beta1) {
   return momentum;
 }
 
-void GradientSigns::begin(const Context& computing, const compress::MomentumStep& momentum,
-                          Work normalize, Work receive) {
+void SignExchange::begin(const Context& computing, const compress::MomentumStep& momentum,
+                         Work normalize, Work receive) {
   momentum_step_ = momentum;
   normalize_ = std::move(normalize);
   receive_ = std::move(receive);
@@ -110,13 +109,13 @@ void GradientSigns::begin(const Context& computing, const compress::MomentumStep
   overlapped_.begin(computing, [this](Context& context, int64_t bucket) { send(context, bucket); });
 }
 
-void GradientSigns::visit(Context& context, const Work& work) {
+void SignExchange::visit(Context& context, const Work& work) {
   for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
     work(context, bucket_at(bucket, 0));
   }
 }
 
-void GradientSigns::owe_for(int64_t updates) {
+void SignExchange::owe_for(int64_t updates) {
   const double factor = static_cast<double>(owed_updates_) / static_cast<double>(updates);
   owed_updates_ = updates;
   const View residual = all_reduce_->server_residual();
@@ -127,17 +126,17 @@ void GradientSigns::owe_for(int64_t updates) {
   copy(residual, view_of(values));
 }
 
-GradientSigns::Bucket GradientSigns::bucket_at(int64_t bucket, int slot) const {
-  const comm::Range range = buckets().range(bucket);
+SignExchange::Bucket SignExchange::bucket_at(int64_t bucket, int slot) const {
+  const Range range = buckets().range(bucket);
   const auto index = static_cast<size_t>(slot);
   return {.index = bucket,
-          .range = {range.begin, range.end},
+          .range = range,
           .in_buffer = levels_.in_buffer(bucket),
           .normalized = normalized_.view().rows(0, range.elements()),
           .extra = extra_[index].view().rows(0, comm::blocks_in(range.elements()))};
 }
 
-void GradientSigns::send(Context& context, int64_t bucket) {
+void SignExchange::send(Context& context, int64_t bucket) {
   const int slot = all_reduce_->next_slot();
   slot_of_[static_cast<size_t>(bucket)] = slot;
   const Bucket data = bucket_at(bucket, slot);
@@ -152,11 +151,11 @@ void GradientSigns::send(Context& context, int64_t bucket) {
                        .momentum = momentum_step_});
 }
 
-void GradientSigns::received(Context& context, int64_t bucket) {
+void SignExchange::received(Context& context, int64_t bucket) {
   receive_(context, bucket_at(bucket, slot_of_[static_cast<size_t>(bucket)]));
 }
 
-int64_t GradientSigns::size_bytes() const {
+int64_t SignExchange::size_bytes() const {
   int64_t bytes = normalized_.view().size_bytes();
   for (const View& part : {all_reduce_->worker_residual(), all_reduce_->server_residual(),
                            all_reduce_->owner_momentum()}) {
@@ -166,13 +165,13 @@ int64_t GradientSigns::size_bytes() const {
   return bytes;
 }
 
-int64_t GradientSigns::saved_bytes() const {
+int64_t SignExchange::saved_bytes() const {
   const int64_t whole = levels_.whole_elements() * static_cast<int64_t>(sizeof(float));
   // The worker residual of each source, and one momentum and one owners' residual in all.
   return alone() ? whole : levels_.sources() * whole + 2 * whole;
 }
 
-void GradientSigns::save(params::StateWriter& writer) const {
+void SignExchange::save(params::StateWriter& writer) const {
   const compress::Ownership& ownership = levels_.ownership();
   writer.scalar("bucket_bytes", ownership.buckets.bucket_bytes());
   if (ownership.nodes) writer.scalar("nodes", ownership.nodes->node_of_rank());
@@ -184,7 +183,7 @@ void GradientSigns::save(params::StateWriter& writer) const {
   }
 }
 
-void GradientSigns::load(const params::StateReader& reader, double beta1) {
+void SignExchange::load(const params::StateReader& reader, double beta1) {
   const int64_t elements = levels_.whole_elements();
   const compress::Ownership before = saved_ownership(reader, elements);
   all_reduce_->clear_residuals();

@@ -1,5 +1,5 @@
 // What the checkpoints of a run will take, against those that it writes.
-#include "onebit/training/checkpoint_plan.h"
+#include "onebit/training/checkpoint_space.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,20 +61,20 @@ int64_t shard_bytes(const Path& folder) {
   return bytes;
 }
 
-TEST(CheckpointPlan, IsWhatIsWrittenInEitherPhase) {
+TEST(CheckpointSpace, IsWhatIsWrittenInEitherPhase) {
   for (const int ranks : {1, 3}) {
     for (const int steps : {1, 4}) {
       const TemporaryFolder folder;
-      CheckpointPlan plan;
+      CheckpointSpace space;
       with_engine(
           ranks, config_of(kOneBit, R"({"steps": 4})"), steps,
-          [&](engine::Engine& engine) { plan = plan_checkpoints(engine); },
+          [&](engine::Engine& engine) { space = space_of_checkpoints(engine); },
           [&](engine::Engine& engine, comm::Communicator& communicator) {
             engine::Checkpoints checkpoints(communicator, folder / "run", 1);
             checkpoints.save(engine, {}, [](const Path&) {});
             checkpoints.wait();
           });
-      const int64_t planned = (steps == 1 ? plan.first_bytes : plan.compressed_bytes) - 800000;
+      const int64_t planned = (steps == 1 ? space.first_bytes : space.compressed_bytes) - 800000;
       const auto tag = "global_step" + std::to_string(steps);
       const auto written = static_cast<double>(shard_bytes(folder / "run" / tag));
       EXPECT_NEAR(static_cast<double>(planned), written, 0.01 * written) << ranks << ", " << steps;
@@ -82,21 +82,21 @@ TEST(CheckpointPlan, IsWhatIsWrittenInEitherPhase) {
   }
 }
 
-CheckpointPlan plan_of(const std::string& optimizer, const std::string& run) {
-  CheckpointPlan plan;
+CheckpointSpace space_of(const std::string& optimizer, const std::string& run) {
+  CheckpointSpace space;
   with_engine(2, config_of(optimizer, run), 0,
-              [&](engine::Engine& engine) { plan = plan_checkpoints(engine); });
-  return plan;
+              [&](engine::Engine& engine) { space = space_of_checkpoints(engine); });
+  return space;
 }
 
-TEST(CheckpointPlan, KnowsARunThatIsNeverCompressed) {
-  EXPECT_EQ(plan_of(R"({"type": "Adam"})", R"({"steps": 4})").compressed_bytes, 0);
-  EXPECT_EQ(plan_of(kOneBit, R"({"steps": 2})").compressed_bytes, 0);
-  EXPECT_GT(plan_of(kOneBit, R"({"steps": 3})").compressed_bytes, 0);
+TEST(CheckpointSpace, KnowsARunThatIsNeverCompressed) {
+  EXPECT_EQ(space_of(R"({"type": "Adam"})", R"({"steps": 4})").compressed_bytes, 0);
+  EXPECT_EQ(space_of(kOneBit, R"({"steps": 2})").compressed_bytes, 0);
+  EXPECT_GT(space_of(kOneBit, R"({"steps": 3})").compressed_bytes, 0);
 }
 
-TEST(CheckpointPlan, CountsTheLastStepsOwn) {
-  const auto to_come = [](const std::string& run) { return plan_of(kOneBit, run).to_come; };
+TEST(CheckpointSpace, CountsTheLastStepsOwn) {
+  const auto to_come = [](const std::string& run) { return space_of(kOneBit, run).to_come; };
   EXPECT_EQ(to_come(R"({"steps": 9})"), 1);
   EXPECT_EQ(to_come(R"({"steps": 9, "checkpoint_every": 3})"), 3);
   EXPECT_EQ(to_come(R"({"steps": 10, "checkpoint_every": 3})"), 4);
@@ -104,28 +104,28 @@ TEST(CheckpointPlan, CountsTheLastStepsOwn) {
 
 constexpr int64_t kGb = 1'000'000'000;
 
-TEST(CheckpointPlan, IsReported) {
-  CheckpointPlan plan{.first_bytes = 4 * kGb, .to_come = 20, .keep_last = 3};
-  EXPECT_EQ(describe(plan),
+TEST(CheckpointSpace, IsReported) {
+  CheckpointSpace space{.first_bytes = 4 * kGb, .to_come = 20, .keep_last = 3};
+  EXPECT_EQ(describe(space),
             "4.00 GB; 20 to come, the last 3 are kept: up to 16.0 GB more on the disk");
-  plan.compressed_bytes = 25 * kGb;
-  plan.to_come = 1;
-  EXPECT_EQ(describe(plan),
+  space.compressed_bytes = 25 * kGb;
+  space.to_come = 1;
+  EXPECT_EQ(describe(space),
             "4.00 GB, 25.0 GB after the freeze; 1 to come, the last 3 are kept: up to 25.0 GB "
             "more on the disk");
 }
 
 TEST(CheckpointSpace, OneCheckpointMustFitAndTheRestIsWarnedOf) {
-  const CheckpointPlan plan{
+  const CheckpointSpace space{
       .first_bytes = 4 * kGb, .compressed_bytes = 25 * kGb, .to_come = 20, .keep_last = 3};
-  EXPECT_THAT(message_of([&] { check_space(plan, 0, 24 * kGb, "runs/a"); }),
+  EXPECT_THAT(message_of([&] { check_space(space, 0, 24 * kGb, "runs/a"); }),
               HasSubstr("runs/a: 24.0 GB are free, one checkpoint of this run takes 25.0 GB"));
-  EXPECT_THAT(check_space(plan, 0, 99 * kGb, "runs/a"),
+  EXPECT_THAT(check_space(space, 0, 99 * kGb, "runs/a"),
               HasSubstr("room for 3 checkpoints of 25.0 GB, but 4 more will be written"));
-  EXPECT_EQ(check_space(plan, 0, 100 * kGb, "runs/a"), "");
+  EXPECT_EQ(check_space(space, 0, 100 * kGb, "runs/a"), "");
   // A resumed run has written some, which make room.
-  EXPECT_EQ(check_space(plan, 3, 25 * kGb, "runs/a"), "");
-  CheckpointPlan last = plan;
+  EXPECT_EQ(check_space(space, 3, 25 * kGb, "runs/a"), "");
+  CheckpointSpace last = space;
   last.to_come = 1;
   EXPECT_EQ(check_space(last, 0, 25 * kGb, "runs/a"), "");
   // One that has ended writes nothing.

@@ -1,4 +1,4 @@
-#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/device_switch.h"
 
 #include "onebit/base/error.h"
 

@@ -1,4 +1,4 @@
-#include "onebit/kernels/dispatch.h"
+#include "onebit/kernels/device_switch.h"
 
 #include <gtest/gtest.h>
 
@@ -28,13 +28,13 @@ namespace cuda {
 }
 }  // namespace cuda
 
-TEST(Dispatch, CallsTheHalfOfTheDevice) {
+TEST(DeviceSwitch, CallsTheHalfOfTheDevice) {
   Context context = Context::cpu(1);
   EXPECT_EQ(on_device::sum_of_two(context, 2, 3), 5);
   EXPECT_TRUE(on_device::takes_nothing(context));
 }
 
-TEST(Dispatch, WithoutCudaNamesTheOperation) {
+TEST(DeviceSwitch, WithoutCudaNamesTheOperation) {
   try {
     kernels::fail_without_cuda("layer_norm");
     FAIL() << "no error";

@@ -1,0 +1,24 @@
+// Whole numbers in text.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace onebit {
+
+// The number that `text` is from its first to its last character, in decimal digits with "-" before
+// a negative one. Nothing for any other text, blanks around it included, nor for a number that T
+// cannot hold.
+template <std::integral T>
+std::optional<T> whole_number(std::string_view text) {
+  T value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace onebit

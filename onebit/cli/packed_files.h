@@ -1,0 +1,8 @@
+// What --help says of files that may be packed (corpus/byte_stream.h reads them).
+#pragma once
+
+namespace onebit::cli {
+
+inline constexpr const char* kPlainOrPacked = "plain or packed: .gz, .xz, .zst, .bz2, .lz4";
+
+}  // namespace onebit::cli

@@ -1,0 +1,43 @@
+// What a host offers for training and has there, as hosts send it: `onebit doctor --json` prints it
+// and host_check.h compares it. Keys and units: docs/doctor.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/json_fwd.h"
+
+namespace onebit::cluster {
+
+// What is known of a path that the run reads. A member without a value has no key.
+struct InputFacts {
+  std::string path = {};
+  std::string kind = {}, checksum = {};
+  std::string vocabulary = {};  // of a token store, as tokens
+  int64_t tokens = 0;
+  std::string error = {};  // why it cannot be used
+};
+
+struct HostFacts {
+  std::string onebit = {}, program_checksum = {};  // version, and checksum of the program's file
+  std::string host = {};
+  std::string mpi = {};  // empty: not built in
+  std::string instruction_set = {}, processor = {};
+  int64_t processors = 0, cores = 0, allowed_cores = 0;
+  double quota_processors = 0;
+  int64_t numa_nodes = 0;
+  int64_t memory_bytes = 0, available_bytes = 0, limit_bytes = 0, shared_memory_bytes = 0;
+  double load = 0;
+  std::vector<std::string> cuda_devices = {};
+  std::vector<InputFacts> inputs = {};
+  double time = 0;  // seconds since 1970
+};
+
+Json to_json(const HostFacts& facts);
+// A key that is absent leaves the default, since another version may lack it. Empty if `json` is no
+// object with the key "onebit", or a value is of another type.
+std::optional<HostFacts> host_facts_from(const Json& json);
+
+}  // namespace onebit::cluster

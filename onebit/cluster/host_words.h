@@ -1,0 +1,24 @@
+// The words of `onebit host`, which the launcher runs on every host: it writes them with these
+// functions, and cli/host_command.cc reads them by the same names. Not for users.
+#pragma once
+
+#include <string>
+
+#include "onebit/cluster/host_watch.h"
+#include "onebit/cluster/shell_words.h"
+
+namespace onebit::cluster {
+
+inline constexpr const char* kHostCommand = "host";
+inline constexpr const char* kRankCommand = "rank";    // behind "--" the rank's program
+inline constexpr const char* kWatchCommand = "watch";  // with the options below
+inline constexpr const char* kLaunchOption = "--launch";
+inline constexpr const char* kFolderOption = "--folder";
+inline constexpr const char* kLeaseOption = "--lease";  // seconds
+
+// The words that run `training`, the words behind the program's name, as a rank under a guard.
+Words rank_words(const std::string& program, const Words& training);
+// The words that start a host's watch.
+Words watch_words(const std::string& program, const HostWatchOptions& options);
+
+}  // namespace onebit::cluster

@@ -1,0 +1,38 @@
+#include "onebit/tasks/checkpoint_heads.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+
+namespace onebit::tasks {
+namespace {
+
+constexpr const char* kHeads[] = {kPooler, kPretrainingHeads, kAnswerHead, kClassifier};
+
+}  // namespace
+
+std::vector<std::string> heads_other_than(const std::vector<std::string>& own) {
+  std::vector<std::string> others;
+  for (const char* head : kHeads) {
+    if (std::find(own.begin(), own.end(), head) == own.end()) others.emplace_back(head);
+  }
+  return others;
+}
+
+std::string fill_from_model(params::Table& table, const FirstValues& first) {
+  table.initialize(first.seed);
+  const Path folder = training::find_model_folder(first.model);
+  training::load_values(table, folder,
+                        {.may_lack = first.heads,
+                         .may_ignore = heads_other_than(first.heads),
+                         .replaced = first.replaced});
+  return fmt::format("{}; tensors it lacks are drawn with seed {}", folder.string(), first.seed);
+}
+
+void load_fine_tuned(params::Table& table, const Path& model,
+                     const std::vector<std::string>& heads) {
+  training::load_values(table, training::find_model_folder(model),
+                        {.may_lack = {}, .may_ignore = heads_other_than(heads)});
+}
+
+}  // namespace onebit::tasks

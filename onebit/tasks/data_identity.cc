@@ -1,0 +1,25 @@
+#include "onebit/tasks/data_identity.h"
+
+#include "onebit/base/error.h"
+
+namespace onebit::tasks {
+namespace {
+
+constexpr const char* kChecksum = "data";
+
+}  // namespace
+
+void DataIdentity::require_continues(const Json& saved, const std::string& place) const {
+  for (const auto& [key, here] : members_.items()) {
+    require(key == kChecksum || saved.at(key) == here,
+            "{}: the run was started on other training data, or they were cut otherwise: it had "
+            "the {} {}, {} has {}",
+            place, key, saved.at(key).dump(), source_, here.dump());
+  }
+}
+
+bool DataIdentity::has_contents_of(const Json& saved) const {
+  return saved.value(kChecksum, Json()) == members_.at(kChecksum);
+}
+
+}  // namespace onebit::tasks

@@ -1,0 +1,31 @@
+// What shows in the checkpoints of a fine-tuning run whether it is resumed with the same data.
+#pragma once
+
+#include <string>
+
+#include "onebit/base/json.h"
+
+namespace onebit::tasks {
+
+class DataIdentity {
+ public:
+  // `members` are what the model or the positions in the data depend on (labels, a number of
+  // sequences), in the order in which differences are looked for, and as "data" a checksum of the
+  // contents. `source` is the training file.
+  DataIdentity(Json members, std::string source)
+      : members_(std::move(members)), source_(std::move(source)) {}
+
+  // For the client state of checkpoints.
+  const Json& members() const { return members_; }
+  // Error: a member but the checksum is another in the client state `saved`, so that the run cannot
+  // continue; `place` names the recipe.
+  void require_continues(const Json& saved, const std::string& place) const;
+  // Whether the contents are those of `saved`.
+  bool has_contents_of(const Json& saved) const;
+
+ private:
+  Json members_;
+  std::string source_;
+};
+
+}  // namespace onebit::tasks

@@ -1,0 +1,29 @@
+#include "onebit/cluster/host_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace onebit::cluster {
+namespace {
+
+using testing::ElementsAre;
+
+// That the program takes them is seen where it is launched: launcher_test.py.
+TEST(HostWords, NameTheProgramAndWhatItNeeds) {
+  EXPECT_THAT(
+      rank_words("/bin/onebit", {"pretrain", "--resume"}),
+      ElementsAre("/bin/onebit", "host", "rank", "--", "/bin/onebit", "pretrain", "--resume"));
+  EXPECT_THAT(
+      watch_words("onebit", {.launch_id = "ab-1", .folder = "/dev/shm/x", .lease_seconds = 30}),
+      ElementsAre("onebit", "host", "watch", "--launch", "ab-1", "--folder", "/dev/shm/x",
+                  "--lease", "30"));
+}
+
+TEST(HostWords, KeepPartsOfSeconds) {
+  EXPECT_EQ(
+      watch_words("onebit", {.launch_id = "a", .folder = "f", .lease_seconds = 1234567.25}).back(),
+      "1234567.25");
+}
+
+}  // namespace
+}  // namespace onebit::cluster

@@ -1,0 +1,32 @@
+#include "onebit/tasks/checkpoint_heads.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/model/pretraining_model.h"
+#include "onebit/tasks/pretraining_heads.h"
+
+namespace onebit::tasks {
+namespace {
+
+using ::testing::UnorderedElementsAre;
+
+TEST(CheckpointHeads, ATaskLeavesOutWhatIsNotItsOwn) {
+  EXPECT_THAT(heads_other_than({kAnswerHead}),
+              UnorderedElementsAre("cls.", "classifier.", "bert.pooler."));
+  EXPECT_THAT(heads_other_than({kClassifier, kPooler}),
+              UnorderedElementsAre("cls.", "qa_outputs."));
+  EXPECT_THAT(heads_other_than({kClassifier}),
+              UnorderedElementsAre("bert.pooler.", "cls.", "qa_outputs."));
+}
+
+TEST(CheckpointHeads, PretrainingReadsItsOwnHeads) {
+  EXPECT_THAT(all_present(model::PreTrainingHeads::kBoth).may_ignore,
+              UnorderedElementsAre("qa_outputs.", "classifier."));
+  EXPECT_THAT(
+      all_present(model::PreTrainingHeads::kMaskedWords).may_ignore,
+      UnorderedElementsAre("qa_outputs.", "classifier.", "bert.pooler.", "cls.seq_relationship."));
+}
+
+}  // namespace
+}  // namespace onebit::tasks

@@ -1,0 +1,144 @@
+// Fine-tuning runs of a small BERT, and what holds of them whatever the task.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/tasks/model_vocabulary.h"
+#include "onebit/training/session.h"
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/tasks/metrics_lines.h"
+#include "tests/tasks/model_folders.h"
+
+namespace onebit::tasks {
+
+// A pre-trained BERT that has learned nothing: with a pooler and pre-training heads.
+inline void write_untaught_bert(const Path& folder) {
+  const auto vocabulary = std::make_shared<text::Vocabulary>(
+      text::Vocabulary::load(Path(ONEBIT_SOURCE_DIR) / "tests/text/golden/vocab.txt"));
+  write_model(folder,
+              {.vocab_size = vocabulary->size(),
+               .hidden_size = 32,
+               .layers = 2,
+               .heads = 2,
+               .intermediate_size = 64,
+               .max_positions = 128,
+               .initializer_range = 0.1},
+              vocabulary);
+}
+
+// `kRun` trains: run_topic_training().
+template <typename Options,
+          training::RunSummary (*kRun)(Context&, const Options&, comm::Communicator&)>
+class FineTuningTest : public testing::Test {
+ protected:
+  FineTuningTest() { write_untaught_bert(folder_ / "bert"); }
+
+  // Of a run in the folder `name`: twelve steps with checkpoints at 5 and 10, 1-bit Adam frozen at
+  // step 6, and a linear schedule.
+  virtual Options options(const std::string& name) const = 0;
+
+  Path write(const std::string& name, const std::string& text) const {
+    write_file_atomically(folder_ / name, text);
+    return folder_ / name;
+  }
+  // What the options of all tasks have.
+  Options options_of(const char* recipe, const Path& train, const std::string& name) const {
+    Options options;
+    options.recipe = parse_json(recipe, "recipe");
+    options.recipe_place = "recipe";
+    options.model = folder_ / "bert";
+    options.train = train;
+    options.output = folder_ / name;
+    options.quiet = true;
+    return options;
+  }
+  static void use_adam(Options& options) {
+    options.recipe["optimizer"] = parse_json(R"({"type": "AdamW", "params": {"lr": 3e-3}})", "o");
+  }
+  // As many steps, without what keeps a model from learning its data by heart.
+  static void learn_by_heart(Options& options, int64_t steps) {
+    use_adam(options);
+    options.recipe["run"] = {{"steps", steps}, {"seed", 3}};
+    options.recipe["model"] = {{"hidden_dropout_prob", 0}, {"attention_probs_dropout_prob", 0}};
+  }
+
+  static training::RunSummary train(const Options& options, int world = 1) {
+    training::RunSummary summary;
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      Context context = Context::cpu(1);
+      const training::RunSummary mine = kRun(context, options, communicator);
+      if (communicator.rank() == 0) summary = mine;
+    });
+    return summary;
+  }
+  static double best(const training::RunSummary& summary, const char* metric) {
+    return summary.best ? metrics::value_of(summary.best->record, metric) : -1;
+  }
+  std::vector<double> losses(const std::string& name) const { return losses_in(folder_ / name); }
+  std::string error_of(const std::function<void(Options&)>& change) const {
+    Options bad = options("bad");
+    change(bad);
+    return message_of([&] { train(bad); });
+  }
+
+  void expect_resumes_bit_for_bit() const {
+    for (const int world : {1, 2}) {
+      const std::string whole = "whole" + std::to_string(world);
+      const std::string broken = "broken" + std::to_string(world);
+      const training::RunSummary unbroken = train(options(whole), world);
+      Options first = options(broken);
+      first.recipe["scheduler"]["params"]["total_num_steps"] = 12;
+      first.recipe["run"]["steps"] = 9;  // checkpoints at 5 and 9, in the compressed phase
+      train(first, world);
+      Options rest = options(broken);
+      rest.resume = true;
+      const training::RunSummary resumed = train(rest, world);
+      EXPECT_EQ(losses(broken), losses(whole)) << world << " ranks";
+      EXPECT_EQ(resumed.samples, unbroken.samples);
+      const char* values = "global_step12/model/model.safetensors";
+      EXPECT_TRUE(read_file(folder_ / broken / values) == read_file(folder_ / whole / values));
+    }
+  }
+  // That runs of twelve steps differ by rounding alone.
+  void expect_same_losses(const std::string& name, const std::string& other) const {
+    const auto first = losses(name), second = losses(other);
+    ASSERT_EQ(first.size(), 12u) << name;
+    ASSERT_EQ(second.size(), 12u) << other;
+    for (size_t step = 0; step < first.size(); ++step) {
+      EXPECT_NEAR(first[step], second[step], 1e-4) << other << " " << step;
+    }
+  }
+  // Trains as asked, and again by what the run says was in effect; returns that.
+  static Json expect_resolved_recipe_is_the_same_run(const Options& given) {
+    train(given);
+    Options again = given;
+    again.output += "-again";
+    again.recipe = read_json(given.output / "recipe.resolved.json");
+    train(again);
+    EXPECT_EQ(losses_in(again.output), losses_in(given.output));
+    EXPECT_EQ(read_json(again.output / "recipe.resolved.json"), again.recipe);
+    return again.recipe;
+  }
+  // `open` opens a model to predict.
+  void expect_refuses_other_tokenizers(const std::function<void(const Path& model)>& open) const {
+    const Path model = folder_ / "bert";
+    write("bert/tokenizer_config.json", R"({"do_lower_case": true, "strip_accents": false})");
+    const std::string by_prepare = message_of([&] { read_model_vocabulary(model); });
+    EXPECT_THAT(by_prepare, testing::HasSubstr("strip_accents"));
+    EXPECT_THAT(error_of([](Options&) {}), testing::HasSubstr(by_prepare));
+    EXPECT_EQ(message_of([&] { open(model); }), by_prepare);
+  }
+
+  TemporaryFolder folder_;
+};
+
+}  // namespace onebit::tasks

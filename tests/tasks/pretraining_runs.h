@@ -1,0 +1,43 @@
+// Pre-training runs of the small corpus.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/comm/thread_communicator.h"
+#include "onebit/tasks/pretraining_task.h"
+#include "tests/tasks/metrics_lines.h"
+#include "tests/tasks/small_corpus.h"
+
+namespace onebit::tasks {
+
+class PretrainingRuns : public testing::Test {
+ protected:
+  // Of a run in the folder `name` that trains on the corpus's `train` and is judged on its `valid`.
+  PretrainingOptions options_of(const char* recipe, const std::string& name) const {
+    PretrainingOptions options;
+    options.recipe = parse_json(recipe, "recipe");
+    options.recipe_place = "recipe";
+    options.data = {{corpus_.train(), 0.0}};
+    options.valid = {{"", corpus_.valid()}};
+    options.output = corpus_.folder(name);
+    options.quiet = true;
+    return options;
+  }
+  static void train(const PretrainingOptions& options, int world = 1) {
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      Context context = Context::cpu(1);
+      run_pretraining(context, options, communicator);
+    });
+  }
+  std::vector<double> losses(const std::string& name) const {
+    return losses_in(corpus_.folder(name));
+  }
+
+  SmallCorpus corpus_;
+};
+
+}  // namespace onebit::tasks
