@@ -8,7 +8,26 @@ if(ONEBIT_SANITIZE MATCHES "undefined")
   target_compile_options(onebit_caller INTERFACE -fno-sanitize=undefined)
 endif()
 
-set(ONEBIT_TEST_ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none)
+# Tests run side by side, and some make 16 ranks with threads of their own: threads that spin while
+# they wait would keep the other tests from their processors.
+set(ONEBIT_TEST_ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none OMP_WAIT_POLICY=passive)
+
+# The seconds a test may take, if it is `seconds` without sanitizers.
+function(onebit_test_timeout seconds result)
+  if(ONEBIT_SANITIZE)
+    math(EXPR seconds "3 * ${seconds}")
+  endif()
+  set(${result} ${seconds} PARENT_SCOPE)
+endfunction()
+
+# onebit_reference(SOURCE...): formulas that tests compare with, in double precision. Nothing of the
+# program is in them, and finite differences call them thousands of times: no sanitizer looks on.
+function(onebit_reference)
+  if(ONEBIT_SANITIZE)
+    set_source_files_properties(${ARGN} PROPERTIES
+      COMPILE_OPTIONS "-O2;-fno-sanitize=all" SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
 # What each sanitizer build tests. Threads of our own are in these floors: parallel loops, readers
 # ahead of the step, ranks, exchanges beside the backward pass, checkpoints. The other sanitizers
 # leave out what only reads words and starts processes, and takes a quarter of the time to compile.

@@ -95,6 +95,7 @@ function(onebit_test name)
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 600)
   endif()
+  onebit_test_timeout(${TEST_TIMEOUT} TEST_TIMEOUT)
   add_executable(test_${name} ${TEST_SOURCES})
   target_link_libraries(test_${name} PRIVATE onebit_warnings onebit_caller GTest::gtest
     ${TEST_LIBRARIES})
