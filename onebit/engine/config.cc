@@ -53,13 +53,17 @@ void read_precision(Keys& recipe, EngineConfig& config) {
   fp16.boolean("enabled", half, "compute in f16");
   optim::LossScalerOptions loss_scale;
   read_loss_scale(fp16, loss_scale);
+  std::vector<bool> asked;
   for (const char* name : {"bf16", "bfloat16"}) {
     Keys bf16 = recipe.section(name, "16-bit floats with the range of f32, without a loss scale");
     bool enabled = false;
     bf16.boolean("enabled", enabled, "compute in bf16");
     bf16.fixed("immediate_grad_update", false, "gradients are f32 from the start");
+    if (recipe.has(name)) asked.push_back(enabled);
     brain |= enabled;
   }
+  recipe.require(asked.size() < 2 || asked[0] == asked[1], "bfloat16",
+                 "is another name of bf16, and the two differ in `enabled`; remove one");
   recipe.require(!(half && brain), "fp16", "and bf16 are both enabled; enable one");
   config.compute = half ? DType::kF16 : brain ? DType::kBF16 : DType::kF32;
   if (half) config.loss_scale = loss_scale;
@@ -256,7 +260,13 @@ EngineConfig parse_engine_config(Keys& recipe) {
   }
   // Read here for its errors, and once more by the engine, which knows the length of the run.
   const double rate = config.optimizer ? config.optimizer->learning_rate() : 0;
-  optim::make_schedule(scheduler, rate, is_long ? std::optional(config.run.steps) : std::nullopt);
+  const auto schedule = optim::make_schedule(
+      scheduler, rate, is_long ? std::optional(config.run.steps) : std::nullopt);
+  if (config.optimizer && is_long) {
+    for (const auto& warning : config.optimizer->warnings(config.run_facts(*schedule))) {
+      recipe.warn("{}", warning);
+    }
+  }
   config.notices = recipe.notices();
   config.recipe = recipe;
   return config;

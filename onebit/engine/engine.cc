@@ -37,6 +37,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
   run.two_levels = levels_.two;
   const std::string conflict = config.optimizer->conflict_with(run);
   require(conflict.empty(), "{}: key `optimizer.params` {}", config.place, conflict);
+  for (const std::string& warning : config.optimizer->warnings(run)) log_warning("{}", warning);
   optimizer_ = config.optimizer->make(table, *optimizer_communicator_, run);
   clipper_.set_sources(sources());
   const bool early = config.why_compressed_buckets_wait().empty();

@@ -4,8 +4,11 @@
 
 namespace onebit::optim {
 
-ExchangeOptions read_exchange_options(Keys& params) {
+ExchangeOptions read_exchange_options(Keys& params, double beta2) {
   ExchangeOptions options;
+  params.require(beta2 > 0, "betas",
+                 "ends with 0: the variance would be of one gradient, whose signs alone were left; "
+                 "give a second number above 0, such as 0.999");
   params.counts("exp_avg_mask", options.moving_rows,
                 "{tensor name: rows that move}; later rows stay still in the compressed phase");
   params.fixed("eps_inside_sqrt", false, "eps stands outside the root");

@@ -19,8 +19,9 @@ struct ExchangeOptions {
   std::map<std::string, int64_t> moving_rows;
 };
 
-// Their keys of optimizer.params.
-ExchangeOptions read_exchange_options(Keys& params);
+// Their keys of optimizer.params. What travels is the gradient over the root of its variance, which
+// needs a memory: `beta2` must be above 0.
+ExchangeOptions read_exchange_options(Keys& params, double beta2);
 // The compressed phase in the table at the start, of an optimizer with a freeze.
 std::vector<std::pair<std::string, std::string>> compressed_phase_rows(const FreezeOptions& options,
                                                                        double beta2,

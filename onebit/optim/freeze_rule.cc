@@ -1,5 +1,7 @@
 #include "onebit/optim/freeze_rule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -59,6 +61,39 @@ std::string describe(const FreezeOptions& options, double beta2, const RunFacts&
                      run.total_steps, last >= run.total_steps ? ": not in this run" : "");
 }
 
+std::vector<std::string> freeze_warnings(const FreezeOptions& options, double beta2,
+                                         const RunFacts& run) {
+  const int64_t earliest = last_warmup_update(options, beta2, run);
+  if (options.step && options.window > 0) {
+    return {
+        fmt::format("optimizer.params.freeze_window has no effect beside freeze_step = {}: it "
+                    "is for \"auto\"",
+                    *options.step)};
+  }
+  if (run.total_steps > 0 && earliest >= run.total_steps) {
+    if (options.step) {
+      return {fmt::format(
+          "optimizer.params.freeze_step = {} is not before the end of the run ({} steps): nothing "
+          "will be compressed; lower it, or use \"auto\"",
+          earliest, run.total_steps)};
+    }
+    return {fmt::format(
+        "optimizer.params.freeze_step \"auto\" cannot freeze {}, and the run ends after {}: "
+        "nothing will be compressed; give a number, or a smaller freeze_window",
+        earliest == INT64_MAX ? "while the learning rate rises, and it never stops rising"
+                              : fmt::format("before update {} ({} updates after its decision)",
+                                            earliest, FreezeRule::kObservedUpdates),
+        run.total_steps)};
+  }
+  if (options.step && earliest < run.schedule_warmup) {
+    return {fmt::format(
+        "optimizer.params.freeze_step = {} compresses while the learning rate still rises (until "
+        "update {}), where the variance is far from settled; freeze later, or use \"auto\"",
+        earliest, run.schedule_warmup)};
+  }
+  return {};
+}
+
 FreezeRule::FreezeRule(const FreezeOptions& options, double beta2, const RunFacts& run)
     : automatic_(!options.step.has_value()),
       last_(options.step),
@@ -67,22 +102,6 @@ FreezeRule::FreezeRule(const FreezeOptions& options, double beta2, const RunFact
   const Window window = window_of(options, beta2);
   window_ = window.updates;
   stride_ = window.stride;
-  const int64_t earliest = last_warmup_update(options, beta2, run);
-  if (run.total_steps == 0 || earliest < run.total_steps) return;
-  if (last_) {
-    log_warning(
-        "optimizer.params.freeze_step = {} is not before the end of the run ({} steps): nothing "
-        "will be compressed; lower it, or use \"auto\"",
-        *last_, run.total_steps);
-    return;
-  }
-  log_warning(
-      "optimizer.params.freeze_step \"auto\" cannot freeze {}, and the run ends after {}: nothing "
-      "will be compressed; give a number, or a smaller freeze_window",
-      earliest == INT64_MAX ? "while the learning rate rises, and it never stops rising"
-                            : fmt::format("before update {} ({} updates after its decision)",
-                                          earliest, kObservedUpdates),
-      run.total_steps);
 }
 
 bool FreezeRule::observes(int64_t update) const {

@@ -12,6 +12,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "onebit/base/keys.h"
 #include "onebit/comm/communicator.h"
@@ -33,6 +34,10 @@ FreezeOptions read_freeze_options(Keys& params);
 int64_t last_warmup_update(const FreezeOptions& options, double beta2, const RunFacts& run);
 // "after update 20 of 100", for the table at the start.
 std::string describe(const FreezeOptions& options, double beta2, const RunFacts& run);
+
+// What is unusual about this freeze in a run of this length (optimizer_recipe.h).
+std::vector<std::string> freeze_warnings(const FreezeOptions& options, double beta2,
+                                         const RunFacts& run);
 
 class FreezeRule {
  public:

@@ -142,8 +142,8 @@ void OneBitAdam::freeze(Context& context, params::Table& table) {
   exchange_.adopt_momentum({0, table.size_elements()});
   if (communicator_.rank() == 0) {
     log_info(
-        "update {}: gradients are compressed from here on; {} of {} elements have had none and "
-        "stay still",
+        "update {}: gradients are compressed from here on; {} of {} elements have had no gradient "
+        "yet and keep their values",
         updates_, still_.count(), table.size_elements());
   }
 }

@@ -36,6 +36,9 @@ class OneBitAdamRecipe : public OptimizerRecipe {
                                                         int world_size) const override {
     return compressed_phase_rows(options_.freeze, options_.adam.beta2, run, world_size);
   }
+  std::vector<std::string> warnings(const RunFacts& run) const override {
+    return freeze_warnings(options_.freeze, options_.adam.beta2, run);
+  }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(options_.freeze, options_.adam.beta2, run);
   }
@@ -56,7 +59,7 @@ std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params) {
   options.adam = read_adam_options(params);
   refuse_arithmetics(params);
   options.freeze = read_freeze_options(params);
-  options.exchange = read_exchange_options(params);
+  options.exchange = read_exchange_options(params, options.adam.beta2);
   return onebit_adam_recipe(options);
 }
 

@@ -28,6 +28,9 @@ class OneBitLambRecipe : public OptimizerRecipe {
                                                         int world_size) const override {
     return compressed_phase_rows(options_.freeze, options_.lamb.adam.beta2, run, world_size);
   }
+  std::vector<std::string> warnings(const RunFacts& run) const override {
+    return freeze_warnings(options_.freeze, options_.lamb.adam.beta2, run);
+  }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(options_.freeze, options_.lamb.adam.beta2, run);
   }
@@ -152,7 +155,7 @@ std::shared_ptr<const OptimizerRecipe> read_onebit_lamb(Keys& params) {
   OneBitLambOptions options;
   options.lamb = read_lamb_options(params);
   options.freeze = read_freeze_options(params);
-  options.exchange = read_exchange_options(params);
+  options.exchange = read_exchange_options(params, options.lamb.adam.beta2);
   for (const char* key : {"coeff_beta", "factor_max", "factor_min", "factor_threshold"}) {
     params.without_effect(key, "corrects DeepSpeed's frozen trust ratios; here they are exact");
   }

@@ -69,6 +69,10 @@ class OptimizerRecipe {
   // empty: nothing.
   virtual std::string conflict_with(const RunFacts&) const { return {}; }
 
+  // What a user should know about a run of this length, in sentences: it is possible, but hardly
+  // what was meant.
+  virtual std::vector<std::string> warnings(const RunFacts&) const { return {}; }
+
   // If the exchange is compressed after a warm-up, the earliest last update of the warm-up. Empty:
   // the optimizer never compresses.
   virtual std::optional<int64_t> last_dense_update(const RunFacts&) const { return std::nullopt; }

@@ -78,6 +78,15 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
         interval, local, run.total_steps, schedule.variance_freeze, schedule.local_limit,
         schedule.local_scaler);
   }
+  std::vector<std::string> warnings(const RunFacts& run) const override {
+    const ZeroOneOptions& schedule = options_.schedule;
+    const int64_t dense = std::min(schedule.variance_scaler, schedule.variance_freeze);
+    if (run.total_steps == 0 || dense < run.total_steps) return {};
+    return {fmt::format(
+        "optimizer.params.var_update_scaler = {} and var_freeze_step = {} average the gradients of "
+        "all {} updates: nothing will be compressed; lower one of them",
+        schedule.variance_scaler, schedule.variance_freeze, run.total_steps)};
+  }
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(freeze_of(options_.schedule), options_.adam.beta2, run);
   }
@@ -327,7 +336,7 @@ std::shared_ptr<const OptimizerRecipe> read_zero_one_adam(Keys& params) {
                  "updates after which the interval between synchronizations doubles");
   params.integer("local_step_clipper", schedule.local_limit, at_least(1),
                  "longest interval between synchronizations, in updates");
-  options.exchange = read_exchange_options(params);
+  options.exchange = read_exchange_options(params, options.adam.beta2);
   return zero_one_adam_recipe(options);
 }
 

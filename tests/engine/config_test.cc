@@ -231,6 +231,15 @@ TEST(EngineConfig, NamesEverythingThatIsWrong) {
       "recipe.json: key `run.step` is not known; did you mean \"steps\"?");
 }
 
+TEST(EngineConfig, TwoNamesOfOneSectionDoNotContradict) {
+  EXPECT_EQ(
+      error_of(with_optimizer(R"("bf16": {"enabled": true}, "bfloat16": {"enabled": false})")),
+      "recipe.json: key `bfloat16` is another name of bf16, and the two differ in `enabled`; "
+      "remove one");
+  EXPECT_EQ(error_of(with_optimizer(R"("bf16": {"enabled": true}, "bfloat16": {"enabled": true})")),
+            "");
+}
+
 // The length of the run is not known yet, so that the schedule cannot miss it.
 TEST(EngineConfig, ReadsTheScheduleForItsErrors) {
   EXPECT_EQ(error_of(with_optimizer(R"("scheduler": {"type": "warmup_linear"})")), "");

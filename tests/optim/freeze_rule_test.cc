@@ -113,11 +113,11 @@ TEST(FreezeRule, NotWithTheLastUpdateOfTheRun) {
 }
 
 // LRRangeTest's warm-up is as long as can be: no number of updates may be added to it.
-TEST(FreezeRule, WarnsWhereTheRateNeverStopsToRise) {
+TEST(FreezeRule, WarnsOfWhatIsHardlyMeant) {
   const auto warning_of = [](const FreezeOptions& options, int64_t warmup) {
-    ::testing::internal::CaptureStderr();
-    const FreezeRule rule(options, kBeta2, {.total_steps = 200, .schedule_warmup = warmup});
-    return ::testing::internal::GetCapturedStderr();
+    const auto warnings =
+        freeze_warnings(options, kBeta2, {.total_steps = 200, .schedule_warmup = warmup});
+    return warnings.empty() ? std::string() : warnings.front();
   };
   EXPECT_NE(warning_of(automatic(0), INT64_MAX).find("nothing will be compressed"),
             std::string::npos);
@@ -126,7 +126,14 @@ TEST(FreezeRule, WarnsWhereTheRateNeverStopsToRise) {
   EXPECT_NE(warning_of(automatic(0), 149).find("before update 200"), std::string::npos);
   EXPECT_EQ(warning_of(automatic(0), 148), "");
   EXPECT_EQ(warning_of(automatic(0), 10), "");
-  EXPECT_EQ(warning_of({.step = 20}, INT64_MAX), "");
+  EXPECT_NE(warning_of({.step = 200}, 10).find("not before the end of the run (200 steps)"),
+            std::string::npos);
+  EXPECT_EQ(warning_of({.step = 199}, 10), "");
+  EXPECT_EQ(warning_of({.step = 20}, 20), "");
+  EXPECT_NE(warning_of({.step = 20}, 21).find("while the learning rate still rises"),
+            std::string::npos);
+  EXPECT_NE(warning_of({.step = 20, .window = 5}, 10).find("freeze_window has no effect"),
+            std::string::npos);
 }
 
 TEST(FreezeRule, NothingLearnedIsNotSettled) {

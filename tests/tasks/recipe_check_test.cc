@@ -39,6 +39,23 @@ TEST_F(RecipeCheckTest, ShowsWhatARecipeChanges) {
   EXPECT_EQ(found.summary.find("params.eps"), std::string::npos) << found.summary;
 }
 
+TEST_F(RecipeCheckTest, WarnsOfAFreezeThatNeverComes) {
+  const auto summary_with = [&](const char* type, const char* params) {
+    return check(fmt::format(R"({{"train_batch_size": 64, "run": {{"steps": 40}},
+                                  "optimizer": {{"type": "{}", "params": {}}}}})",
+                             type, params))
+        .summary;
+  };
+  EXPECT_THAT(summary_with("OneBitAdam", R"({"freeze_step": 40})"),
+              HasSubstr("warning: optimizer.params.freeze_step = 40 is not before the end"));
+  EXPECT_THAT(summary_with("OneBitLamb", R"({"freeze_step": "auto"})"),
+              HasSubstr("warning: optimizer.params.freeze_step \"auto\" cannot freeze before"));
+  EXPECT_THAT(summary_with("ZeroOneAdam", R"({"var_update_scaler": 40})"),
+              HasSubstr("warning: optimizer.params.var_update_scaler = 40 and var_freeze_step"));
+  EXPECT_EQ(summary_with("OneBitAdam", R"({"freeze_step": 39})").find("warning: "),
+            std::string::npos);
+}
+
 TEST_F(RecipeCheckTest, NamesEverythingThatIsWrong) {
   const RecipeCheck found = check(R"({"task": "squad", "train_batch_size": 64,
       "optimizer": {"type": "Adamm"}, "run": {"steps": 0}, "data": {"doc_strid": 3},
