@@ -8,6 +8,8 @@
 #include "onebit/base/parallel_for.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
+#include "onebit/cli/model_sizes.h"
+#include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/engine/batch_sizes.h"
 #include "onebit/engine/recipe.h"
@@ -17,6 +19,7 @@
 #include "onebit/plan/quantity.h"
 #include "onebit/plan/run_plan.h"
 #include "onebit/tasks/task_list.h"
+#include "onebit/training/model_folder.h"
 
 namespace onebit::cli {
 namespace {
@@ -24,7 +27,7 @@ namespace {
 constexpr int kMostHosts = 65536;
 
 struct Arguments {
-  std::string recipe, bandwidth, latency = "50us", measured, svg;
+  std::string recipe, start, bandwidth, latency = "50us", measured, svg;
   std::vector<std::string> overrides;
   int hosts = 1, ranks_a_host = 1, threads = 0;
   double watts = 350;
@@ -54,7 +57,12 @@ plan::PaperCluster cluster_of(const Arguments& given) {
 }
 
 tasks::PretrainingConfig config_of(const Arguments& given) {
-  const Json recipe = engine::load_recipe(given.recipe, given.overrides);
+  if (!given.start.empty() && !training::model_folder_in(given.start)) {
+    fail("{}: --initialize-from: no model is there; give a model folder, a run or a checkpoint",
+         given.start);
+  }
+  const Json recipe =
+      with_sizes_of_model(engine::load_recipe(given.recipe, given.overrides), given.start);
   const tasks::TaskEntry& task = tasks::task_of(recipe, given.recipe);
   require(std::string_view(task.name) == tasks::kPretrainingTask,
           "{}: is a recipe of the task {}, and plans are made of pre-training: of other runs the "
@@ -98,9 +106,9 @@ void add_plan(CLI::App& program, Action& chosen) {
       "time "
       "and energy to the end, for every way to exchange gradients and 1 to 1,024 ranks");
   command->add_option("--recipe,-r", given->recipe, "Recipe (JSON)")->required();
-  command
-      ->add_option("--set", given->overrides, "Change the recipe: section.key=value (repeatable)")
-      ->allow_extra_args(false);
+  add_set_option(*command, given->overrides);
+  command->add_option("--initialize-from", given->start,
+                      "Model that the run starts from: its sizes, where the recipe has none");
   command->add_option("--hosts", given->hosts, "Machines, all alike")
       ->check(CLI::Range(1, kMostHosts))
       ->capture_default_str();

@@ -5,6 +5,7 @@
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/cli/command.h"
+#include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/tasks/recipe_check.h"
 #include "onebit/tasks/recipe_document.h"
@@ -14,21 +15,27 @@
 namespace onebit::cli {
 namespace {
 
-int check(const std::string& path) {
-  const tasks::RecipeCheck found = tasks::check_recipe(path);
+struct CheckOptions {
+  std::string path;
+  std::vector<std::string> overrides;
+};
+
+int check(const CheckOptions& given) {
+  const tasks::RecipeCheck found = tasks::check_recipe(given.path, given.overrides);
   for (const std::string& error : found.errors) log_error("{}", error);
   fmt::print("{}", found.summary);
   return found.errors.empty() ? kSuccess : kFailure;
 }
 
 void add_check(CLI::App& recipe, Action& chosen) {
-  auto path = std::make_shared<std::string>();
+  auto given = std::make_shared<CheckOptions>();
   CLI::App* command = recipe.add_subcommand(
       "check",
       "Name everything that is wrong in a recipe, or show what it changes; what depends on data or "
       "on the number of ranks is left to the run");
-  command->add_option("file", *path, "Recipe (JSON)")->required();
-  command->callback([path, &chosen] { chosen = [path] { return check(*path); }; });
+  command->add_option("file", given->path, "Recipe (JSON)")->required();
+  add_set_option(*command, given->overrides);
+  command->callback([given, &chosen] { chosen = [given] { return check(*given); }; });
 }
 
 void add_schema(CLI::App& recipe, Action& chosen) {

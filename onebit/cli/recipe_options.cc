@@ -54,6 +54,14 @@ void add_profile_option(CLI::App& command, RecipeOptions& options) {
 
 }  // namespace
 
+void add_set_option(CLI::App& command, std::vector<std::string>& overrides) {
+  command
+      .add_option("--set", overrides,
+                  "Change the recipe: --set optimizer.params.lr=1e-4 (repeatable)")
+      ->check(is_assignment())
+      ->allow_extra_args(false);
+}
+
 void add_recipe_options(CLI::App& command, RecipeOptions& options) {
   command.add_option("--recipe,-r", options.recipe, "Recipe (JSON; recipes/ has some)")
       ->type_name(kInput)
@@ -73,10 +81,7 @@ void add_recipe_options(CLI::App& command, RecipeOptions& options) {
       ->expected(0, 1)
       ->type_name("[TAG]")
       ->default_str("latest");
-  command
-      .add_option("--set", options.overrides,
-                  "Change the recipe: --set optimizer.params.lr=1e-4 (repeatable)")
-      ->check(is_assignment());
+  add_set_option(command, options.overrides);
   add_profile_option(command, options);
   add_device_options(command, options.device);
 }

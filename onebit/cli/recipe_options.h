@@ -23,6 +23,8 @@ struct RecipeOptions {
   DeviceOptions device;
 };
 
+// --set, of every command that reads a recipe.
+void add_set_option(CLI::App& command, std::vector<std::string>& overrides);
 // --recipe, --output, --resume, --set, --profile, --device, --threads.
 void add_recipe_options(CLI::App& command, RecipeOptions& options);
 

@@ -5,11 +5,11 @@
 
 #include "onebit/base/json.h"
 #include "onebit/cli/command.h"
+#include "onebit/cli/model_sizes.h"
 #include "onebit/cli/usage.h"
 #include "onebit/engine/batch_sizes.h"
 #include "onebit/engine/recipe.h"
 #include "onebit/tasks/task_list.h"
-#include "onebit/training/model_folder.h"
 #include "onebit/training/run_folder.h"
 
 namespace onebit::cli {
@@ -41,29 +41,6 @@ Texts inputs_of(const CLI::App& command) {
     for (const std::string& value : option->results()) inputs.push_back(path_of(value));
   }
   return inputs;
-}
-
-// A recipe with the sizes of the model that the run starts from, where it leaves them to the model;
-// what cannot be read here is an error of the run.
-Json with_sizes_of_model(Json recipe, const CLI::App& command) {
-  const Texts start = values_of(command, "--initialize-from");
-  const auto folder = start.empty() ? std::nullopt : training::model_folder_in(start.front());
-  const bool has_section = recipe.contains("model");
-  if (!folder || (has_section && !recipe["model"].is_object())) return recipe;
-  const model::BertConfig config =
-      training::model_config(formats::read_bert_config(*folder / "config.json"));
-  const std::pair<const char*, int64_t> sizes[] = {
-      {"vocab_size", config.vocab_size},
-      {"hidden_size", config.hidden_size},
-      {"num_hidden_layers", config.layers},
-      {"num_attention_heads", config.heads},
-      {"intermediate_size", config.intermediate_size},
-      {"max_position_embeddings", config.max_positions},
-      {"type_vocab_size", config.segments}};
-  for (const auto& [key, size] : sizes) {
-    if (!recipe["model"].contains(key)) recipe["model"][key] = size;
-  }
-  return recipe;
 }
 
 // Moves --resume and its tag, if it has one, from the words to their own.
@@ -134,8 +111,11 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   // A restart resumes, so a run that is there must not be taken for this one's.
   training::check_run_folder(training.output, !training.resume.empty());
   const std::string place = values_of(command, "--recipe").front();
-  const Json recipe =
-      with_sizes_of_model(engine::load_recipe(place, values_of(command, "--set")), command);
+  Texts start = values_of(command, "--initialize-from");
+  // A run that goes on has its model in its own checkpoints.
+  if (start.empty() && !training.resume.empty()) start = {training.output};
+  const Json recipe = with_sizes_of_model(engine::load_recipe(place, values_of(command, "--set")),
+                                          start.empty() ? std::string() : start.front());
   const tasks::RecipeFacts facts = tasks::task_of(recipe, place).inspect(recipe, place);
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
   if (facts.least_bytes) training.bytes_a_rank = facts.least_bytes(training.batch, ranks);

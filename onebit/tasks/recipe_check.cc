@@ -36,9 +36,9 @@ std::string summary_of(const Keys& keys, const TaskEntry& task) {
 
 }  // namespace
 
-RecipeCheck check_recipe(const Path& path) {
+RecipeCheck check_recipe(const Path& path, const std::vector<std::string>& overrides) {
   const std::string place = path.string();
-  const Json recipe = engine::load_recipe(path, {});
+  const Json recipe = engine::load_recipe(path, overrides);
   const TaskEntry& task = task_of(recipe, place);
   Keys keys(recipe, place);
   const engine::BatchSizes batch = task.read(keys).batch;

@@ -52,6 +52,29 @@ class PlanCommand : public testing::Test {
   TemporaryFolder folder_;
 };
 
+// recipes/adapt.json leaves the model to --initialize-from.
+TEST_F(PlanCommand, TakesTheSizesOfTheModelThatTheRunStartsFrom) {
+  write_file_atomically(folder_ / "config.json", R"({"model_type": "bert", "vocab_size": 4000,
+      "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+      "intermediate_size": 64, "max_position_embeddings": 128, "type_vocab_size": 2,
+      "hidden_act": "gelu", "layer_norm_eps": 1e-12})");
+  write_file_atomically(folder_ / "vocab.txt", "[PAD]\n");
+  const auto parameters = [&](const std::string& more) {
+    const Outcome outcome = plan("--hosts 2 --bandwidth 1Gb/s --json" + more, recipe("adapt.json"));
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    return parse_json(outcome.output.substr(outcome.output.find('{')), "plan")
+        .at("parameters")
+        .get<int64_t>();
+  };
+  EXPECT_GT(parameters(""), 100'000'000);
+  const int64_t small = parameters(" --initialize-from " + folder_.path().string());
+  EXPECT_GT(small, 4000 * 32);
+  EXPECT_LT(small, 200'000);
+  EXPECT_NE(
+      plan("--bandwidth 1Gb/s --initialize-from " + at("none")).output.find("no model is there"),
+      std::string::npos);
+}
+
 TEST_F(PlanCommand, PlansARecipeOnPaper) {
   const Outcome outcome =
       plan("--hosts 2 --ranks-per-host 2 --bandwidth 1Gb/s --latency 100us --watts 200");

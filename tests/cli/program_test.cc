@@ -298,14 +298,19 @@ TEST(Program, TokenizesAsTheCasingSays) {
 TEST(Program, ChecksARecipe) {
   const TemporaryFolder folder;
   const std::string path = (folder / "r.json").string();
-  const auto check = [&](const std::string& text) {
+  const auto check = [&](const std::string& text, const std::string& options = "") {
     write_file_atomically(folder / "r.json", text);
-    return run("recipe check " + path);
+    return run("recipe check " + options + path);
   };
   const Outcome right = check(R"({"task": "squad", "train_batch_size": 8,
                                   "optimizer": {"type": "AdamW"}})");
   EXPECT_EQ(right.status, 0) << right.output;
   EXPECT_TRUE(contains(right.output, "a recipe for `onebit squad train`")) << right.output;
+  const Outcome changed = check(R"({"train_batch_size": 8, "optimizer": {"type": "AdamW"}})",
+                                "--set run.steps=12 --set task=squad ");
+  EXPECT_EQ(changed.status, 0) << changed.output;
+  EXPECT_TRUE(contains(changed.output, "a recipe for `onebit squad train`")) << changed.output;
+  EXPECT_TRUE(contains(changed.output, "run.steps")) << changed.output;
   const Outcome wrong = check(R"({"run": {"stps": 8}, "gradient_clipping": "no"})");
   EXPECT_EQ(wrong.status, 1) << wrong.output;
   for (const char* key : {"`optimizer`", "`run.steps`", "`run.stps`", "`gradient_clipping`"}) {
