@@ -27,7 +27,7 @@ std::string describe(const optim::Schedule& schedule, const engine::EngineConfig
   std::string text =
       fmt::format("{}: {:g} at update 1", schedule_name(config), schedule.at(1).learning_rate);
   if (warmup > 0 && warmup < steps - 1) {
-    text += fmt::format(", {:g} at update {} (the warm-up has ended)",
+    text += fmt::format(", {:g} at update {} (no longer rising)",
                         schedule.at(warmup + 1).learning_rate, warmup + 1);
   }
   if (steps > 1)

@@ -80,9 +80,8 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
   }
   if (saved.world_size != world_size) {
     report.push_back(
-        fmt::format("written by {} ranks, read by {}: error feedback is re-distributed, so losses "
-                    "continue but not bit for bit",
-                    saved.world_size, world_size));
+        fmt::format("written on {} rank{}, resumed on {}: losses continue, but not bit for bit",
+                    saved.world_size, saved.world_size == 1 ? "" : "s", world_size));
   }
   return report;
 }

@@ -97,7 +97,7 @@ void add_forecast(Rows& rows, const StepCosts& costs, const StepForecast& expect
                    human_duration(expected.compressed.exchange_seconds),
                    human_duration(expected.compressed.waiting_seconds))});
   rows.push_back({"expected step",
-                  fmt::format("{} dense, {} at one bit an element: {:.1f} times faster",
+                  fmt::format("{} dense, {} at one bit an element: {:.1f} times the speed",
                               human_duration(expected.dense.step_seconds),
                               human_duration(expected.compressed.step_seconds),
                               expected.dense.step_seconds / expected.compressed.step_seconds)});

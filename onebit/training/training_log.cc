@@ -183,7 +183,8 @@ void TrainingLog::step(const StepRecord& record) {
     if (files_->events) files_->events->scalars(outcome.step, scalars_of(record));
   }
   if (outcome.froze_now) {
-    files_->progress.note(fmt::format("step {}: the warm-up has ended, {}", outcome.step,
+    files_->progress.note(fmt::format("step {}: the warm-up of the optimizer has ended, {}",
+                                      outcome.step,
                                       alone_ ? "one rank has nothing to send and compresses nothing"
                                              : "gradients are compressed from here on"));
   }
