@@ -18,6 +18,7 @@ void add_fill(CLI::App& program, Action& chosen);
 void add_squad(CLI::App& program, Action& chosen);
 void add_classify(CLI::App& program, Action& chosen);
 void add_tag(CLI::App& program, Action& chosen);
+void add_embed(CLI::App& program, Action& chosen);
 void add_tokenize(CLI::App& program, Action& chosen);
 void add_inspect(CLI::App& program, Action& chosen);
 void add_report(CLI::App& program, Action& chosen);
