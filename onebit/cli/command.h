@@ -30,9 +30,9 @@ void add_host(CLI::App& program, Action& chosen);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App& program, Action& chosen) = {
-    add_prepare, add_pretrain, add_launch,   add_plan, add_evaluate, add_convert,
-    add_fill,    add_squad,    add_classify, add_tag,  add_tokenize, add_inspect,
-    add_report,  add_recipe,   add_doctor,   add_host,
+    add_prepare, add_pretrain, add_launch,   add_plan,   add_evaluate, add_convert,
+    add_fill,    add_squad,    add_classify, add_tag,    add_embed,    add_tokenize,
+    add_inspect, add_report,   add_recipe,   add_doctor, add_host,
 };
 
 }  // namespace onebit::cli
