@@ -15,8 +15,8 @@ namespace onebit::embed {
 
 // The metrics of a kind, the one that decides by default first. Of scored pairs how the cosines
 // follow the scores: spearman, pearson, mse. Of the others how an anchor finds its positive among
-// the positives and negatives of the whole file, by its cosine: accuracy (it is the first), mrr (the
-// mean of 1 / its place), recall_at_10 (it is among the first ten). Of triplets also
+// the positives and negatives of the whole file, by its cosine: mrr (the mean of 1 / its place),
+// accuracy (it is the first), recall_at_10 (it is among the first ten). Of triplets also
 // triplet_accuracy: it is nearer than the triplet's own negative.
 std::span<const metrics::MetricName> metric_names(Kind kind);
 

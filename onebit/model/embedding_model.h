@@ -41,7 +41,7 @@ class EmbeddingModel {
   Tensor encode(Context& context, const DeviceBatch& batch);
 
  private:
-  // Of the rows that the encoder gives: sequences of one row each where only the first is asked for.
+  // Of the rows that the encoder gives: sequences of one row each where only the first is wanted.
   SequenceStarts pooled_starts(const DeviceBatch& batch) const;
   View pool(Context& context, const DeviceBatch& batch, ConstView hidden) const;
 

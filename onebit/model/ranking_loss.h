@@ -11,9 +11,9 @@
 
 namespace onebit::model {
 
-// Of `examples` examples of `parts` texts each: the anchor, its positive, and its negatives if there
-// are any. With c_ij the cosine of anchor i and candidate j, and the positives of all examples and
-// the negatives of all as candidates:
+// Of `examples` examples of `parts` texts each: the anchor, its positive, and its negatives if
+// there are any. With c_ij the cosine of anchor i and candidate j, and the positives of all
+// examples and the negatives of all as candidates:
 //
 //   loss_i = log(sum_j exp(scale c_ij)) - scale c_ii
 class RankingLoss {

@@ -36,8 +36,4 @@ void to_unit_length_backward(const UnitVectorBackward& call) {
   }
 }
 
-double cosine(const float* one, const float* other, int64_t hidden) {
-  return product(one, other, hidden) / length_of(one, hidden) / length_of(other, hidden);
-}
-
 }  // namespace onebit::model

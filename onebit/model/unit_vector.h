@@ -19,7 +19,4 @@ struct UnitVectorBackward {
 };
 void to_unit_length_backward(const UnitVectorBackward& call);
 
-// The cosine of two vectors [hidden]. Sums f64.
-double cosine(const float* one, const float* other, int64_t hidden);
-
 }  // namespace onebit::model
