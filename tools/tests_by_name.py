@@ -41,7 +41,7 @@ TESTS_OF_A_WHOLE = {
 }
 
 # In these floors every header has a test of its name, or is listed here with the test that covers it.
-COVERED_FLOORS = ("text", "corpus", "data", "squad", "classify", "tag")
+COVERED_FLOORS = ("text", "corpus", "data", "squad", "classify", "tag", "embed")
 COVERED_BY = {
     "text/abbreviations": "text/sentence_splitter_test",
     "text/canonical_order": "text/basic_tokenizer_test",

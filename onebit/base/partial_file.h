@@ -19,6 +19,8 @@ class PartialFile {
   explicit PartialFile(const Path& path);
 
   void write(std::string_view text) { writer_.write(text); }
+  // Overwrites the first bytes already written, for headers that are known last.
+  void overwrite_start(std::string_view text) { writer_.write_at(0, text.data(), text.size()); }
   uint64_t size_bytes() const { return writer_.size_bytes(); }
   // Syncs and renames to `path`. Without it, or after its error, what was at `path` stays and
   // nothing is beside it.

@@ -18,6 +18,7 @@ void add_fill(CLI::App& program, Action& chosen);
 void add_squad(CLI::App& program, Action& chosen);
 void add_classify(CLI::App& program, Action& chosen);
 void add_tag(CLI::App& program, Action& chosen);
+void add_embed(CLI::App& program, Action& chosen);
 void add_tokenize(CLI::App& program, Action& chosen);
 void add_inspect(CLI::App& program, Action& chosen);
 void add_report(CLI::App& program, Action& chosen);
@@ -29,9 +30,9 @@ void add_host(CLI::App& program, Action& chosen);
 
 // In the order of --help.
 inline constexpr void (*kCommands[])(CLI::App& program, Action& chosen) = {
-    add_prepare, add_pretrain, add_launch,   add_plan, add_evaluate, add_convert,
-    add_fill,    add_squad,    add_classify, add_tag,  add_tokenize, add_inspect,
-    add_report,  add_recipe,   add_doctor,   add_host,
+    add_prepare, add_pretrain, add_launch,   add_plan,   add_evaluate, add_convert,
+    add_fill,    add_squad,    add_classify, add_tag,    add_embed,    add_tokenize,
+    add_inspect, add_report,   add_recipe,   add_doctor, add_host,
 };
 
 }  // namespace onebit::cli

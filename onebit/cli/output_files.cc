@@ -19,7 +19,10 @@ bool is_of_model_or_run(const Path& path) {
                                                   "tokenizer.json",
                                                   "tokenizer_config.json",
                                                   "special_tokens_map.json",
-                                                  "README.md"};
+                                                  "README.md",
+                                                  "modules.json",
+                                                  "sentence_bert_config.json",
+                                                  "config_sentence_transformers.json"};
   const std::string name = path.filename().string();
   return name.ends_with(".safetensors") || name.ends_with(".bin") || run_files::is_of_run(name) ||
          std::find(std::begin(kOfModel), std::end(kOfModel), name) != std::end(kOfModel);

@@ -8,7 +8,7 @@
 
 namespace onebit::cli {
 
-// What may stand behind --: "pretrain, squad train or tag train".
+// What may stand behind --: "pretrain, squad train or embed train".
 std::string training_commands();
 
 // Reads the words as the program itself would, and the recipe they name. Errors: a usage error of

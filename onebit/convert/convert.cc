@@ -8,6 +8,7 @@
 #include "onebit/convert/convert_config.h"
 #include "onebit/convert/task_heads.h"
 #include "onebit/formats/renamed_source.h"
+#include "onebit/formats/sentence_files.h"
 #include "onebit/metrics/human.h"
 #include "onebit/training/model_folder.h"
 
@@ -144,6 +145,7 @@ class Conversion {
     }
     formats::write_hugging_face_folder(output.path(), model, *tensors, options_.dtype);
     const auto bytes = files::file_size(output.path() / "model.safetensors");
+    take_sentence_files(output.path(), model.config.hidden_size);
     output.finish();
     lines_.push_back(
         fmt::format("{}: {}, {} tensors, {}{}", options_.output.string(), model.config.architecture,
@@ -151,6 +153,20 @@ class Conversion {
                     options_.naming == formats::Naming::kHuggingFace
                         ? ""
                         : fmt::format(", names of {}", formats::name_of(options_.naming))));
+  }
+
+  // How vectors of texts are made stands in files that do not depend on the tensors.
+  void take_sentence_files(const Path& output, int64_t hidden) {
+    std::optional<formats::SentenceFiles> sentence;
+    try {
+      sentence = formats::read_sentence_files(opened_.folder);
+    } catch (const Error& error) {
+      lines_.push_back(
+          fmt::format("left out: the files of sentence-transformers ({})", error.what()));
+    }
+    if (!sentence) return;
+    formats::write_sentence_files(output, *sentence, hidden);
+    lines_.emplace_back("the files of sentence-transformers were taken as well");
   }
 
   const ConvertOptions& options_;

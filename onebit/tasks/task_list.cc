@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/tasks/classify_config.h"
+#include "onebit/tasks/embed_config.h"
 #include "onebit/tasks/pretraining_config.h"
 #include "onebit/tasks/pretraining_inspection.h"
 #include "onebit/tasks/squad_config.h"
@@ -28,11 +29,16 @@ engine::EngineConfig read_tag(Keys& recipe) {
   return read_tag_recipe(recipe).engine;
 }
 
+engine::EngineConfig read_embed(Keys& recipe) {
+  return read_embed_recipe(recipe).engine;
+}
+
 constexpr TaskEntry kTasks[] = {
     {kPretrainingTask, "onebit pretrain", read_pretraining, inspect_pretraining_recipe},
     {kSquadTask, "onebit squad train", read_squad, inspect_squad_recipe},
     {kClassifyTask, "onebit classify train", read_classify, inspect_classify_recipe},
     {kTagTask, "onebit tag train", read_tag, inspect_tag_recipe},
+    {kEmbedTask, "onebit embed train", read_embed, inspect_embed_recipe},
 };
 
 const TaskEntry& read_task(Keys& recipe, std::string name) {

@@ -75,7 +75,10 @@ void BestModel::write(const params::Table& table, const ModelDescription& descri
   const std::filesystem::directory_iterator files(beside);
   const std::vector<std::filesystem::directory_entry> written(begin(files), end(files));
   std::filesystem::remove(output_ / run_files::kEvaluation);
-  for (const auto& file : written) rename_durably(file.path(), output_ / file.path().filename());
+  for (const auto& file : written) {
+    const Path to = output_ / file.path().filename();
+    file.is_directory() ? replace_folder(file.path(), to) : rename_durably(file.path(), to);
+  }
   std::filesystem::remove(beside);
   if (best_)
     write_file_atomically(output_ / run_files::kEvaluation, to_json(*best_).dump(2) + "\n");

@@ -57,7 +57,10 @@ std::string block(const char* title, const Json& json) {
 
 std::string model_card_text(const ModelCard& card, const ModelDescription& description) {
   const Use* use = use_of(description.architecture);
-  std::string text = "---\nlibrary_name: transformers\n";
+  const bool has_vectors = description.sentence.has_value();
+  std::string text = fmt::format("---\nlibrary_name: {}\n",
+                                 has_vectors ? "sentence-transformers" : "transformers");
+  if (has_vectors) text += "pipeline_tag: sentence-similarity\n";
   if (use != nullptr) text += fmt::format("pipeline_tag: {}\n", use->pipeline);
   text += fmt::format("tags:\n- bert\n- onebit\n---\n\n# {}, {} layers of {}\n\n| | |\n|---|---|\n",
                       description.architecture, description.config.layers,
@@ -71,6 +74,12 @@ std::string model_card_text(const ModelCard& card, const ModelDescription& descr
         "tokenizer = AutoTokenizer.from_pretrained(\"FOLDER\")\n"
         "model = {0}.from_pretrained(\"FOLDER\")\n```\n",
         use->loader);
+  }
+  if (has_vectors && !description.config.pre_layer_norm) {
+    text +=
+        "\n```python\nfrom sentence_transformers import SentenceTransformer\n\n"
+        "model = SentenceTransformer(\"FOLDER\")\n"
+        "vectors = model.encode([\"a text\", \"another one\"])\n```\n";
   }
   return text + block("Recipe", card.recipe) + block("Data", card.data_identity);
 }

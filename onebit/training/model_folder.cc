@@ -147,6 +147,10 @@ void ValueSnapshot::write(const Path& model_folder, const ModelDescription& desc
         {entry.name, ConstView::of(values_.data() + entry.offset_elements, entry.shape)});
   }
   formats::write_hugging_face_folder(model_folder, content, std::move(tensors));
+  if (description.sentence) {
+    formats::write_sentence_files(model_folder, *description.sentence,
+                                  description.config.hidden_size);
+  }
 }
 
 }  // namespace onebit::training

@@ -8,6 +8,7 @@
 
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/match.h"
+#include "onebit/formats/sentence_files.h"
 #include "onebit/model/config.h"
 #include "onebit/params/table.h"
 #include "onebit/text/casing.h"
@@ -16,6 +17,7 @@
 namespace onebit::training {
 
 inline constexpr const char* kClassifierArchitecture = "BertForSequenceClassification";
+inline constexpr const char* kEncoderArchitecture = "BertModel";
 inline constexpr const char* kTaggerArchitecture = "BertForTokenClassification";
 
 // What config.json specifies of a classifier; written for these two architectures alone.
@@ -32,6 +34,9 @@ struct ModelDescription {
   std::shared_ptr<const text::Vocabulary> vocabulary;
   text::Casing casing = text::Casing::kUncased;
   ClassifierDescription classifier = {};
+  // How vectors of texts are made. read_model_description() leaves it absent; where it is there it
+  // is written.
+  std::optional<formats::SentenceFiles> sentence = {};
 };
 
 // The model as config.json specifies it.

@@ -50,7 +50,8 @@ TEST(Program, LaunchStartsEveryTrainingCommand) {
   const std::map<std::string, std::string> inputs = {{"pretrain", "--data store"},
                                                      {"squad train", "--model m --train t"},
                                                      {"classify train", "--model m --train t"},
-                                                     {"tag train", "--model m --train t"}};
+                                                     {"tag train", "--model m --train t"},
+                                                     {"embed train", "--model m --train t"}};
   for (const std::string& command : commands_below("")) {
     if (command != "pretrain" && !command.ends_with(" train")) continue;
     ASSERT_TRUE(inputs.contains(command)) << command;
@@ -64,7 +65,7 @@ TEST(Program, LaunchStartsEveryTrainingCommand) {
   EXPECT_EQ(other.status, 2) << other.output;
   EXPECT_TRUE(contains(other.output,
                        "tokenize does not train: launch pretrain, squad train, "
-                       "classify train or tag train"))
+                       "classify train, tag train or embed train"))
       << other.output;
 }
 

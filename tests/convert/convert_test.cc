@@ -10,6 +10,7 @@
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/renamed_source.h"
 #include "onebit/formats/safetensors.h"
+#include "onebit/formats/sentence_files.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 
@@ -17,6 +18,7 @@ namespace onebit::convert {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -240,6 +242,20 @@ TEST(Convert, WhatIsMissingUnexpectedOrMisshapenIsListed) {
                       "\": [8, 8] wanted, [8, 4] found"),
             HasSubstr("unexpected (1):\n    \"adapter.weight\"")));
   EXPECT_EQ(folder.entries(), 1);
+}
+
+TEST(Convert, HowVectorsAreMadeIsTakenWhereItIsSupported) {
+  TemporaryFolder folder;
+  const formats::SentenceFiles files{
+      .pooling = formats::SentencePooling::kFirst, .normalize = true, .max_sequence_length = 9};
+  formats::write_sentence_files(folder.path(), files, 8);
+  const Path model = Changed().write(folder / "m.safetensors");
+  convert(options_for(model, folder / "out"));
+  EXPECT_EQ(formats::read_sentence_files(folder / "out"), files);
+  write_file_atomically(folder / "modules.json", R"([{"type": "x.Dense"}])");
+  EXPECT_THAT(convert(options_for(model, folder / "other")),
+              Contains(HasSubstr("left out: the files of sentence-transformers")));
+  EXPECT_FALSE(formats::read_sentence_files(folder / "other").has_value());
 }
 
 TEST(Convert, HeadsMakeTheArchitecture) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "onebit/model/classification_model.h"
+#include "onebit/model/embedding_model.h"
 #include "onebit/model/pretraining_model.h"
 #include "onebit/model/question_answering_model.h"
 #include "onebit/model/tagging_model.h"
@@ -220,6 +221,45 @@ TEST_P(ModelGradient, Tagging) {
   EXPECT_EQ(result.words, static_cast<int64_t>(batch_.tags.size()) - unlabelled);
   compare(gradients_of(table_),
           reference.differences([&] { return 0.25 * reference.tagging(batch_, seed()); }));
+}
+
+// Of a loss that is a sum of the vectors' numbers, weighted. Each pooling has its own rows.
+TEST_P(ModelGradient, Embedding) {
+  const auto weight_of = [](size_t sequence, size_t i) {
+    return hashed(hash_of("embedding"), static_cast<uint32_t>(sequence * 100 + i));
+  };
+  for (const Pooling pooling : {Pooling::kMean, Pooling::kFirst}) {
+    SCOPED_TRACE(pooling == Pooling::kMean ? "mean" : "first");
+    params::Table table;
+    EmbeddingModel model(config_, pooling, table);
+    fill_by_name(table, GetParam().compute);
+    model.plan(context_, batch_.limits(), {}, true);
+    const auto hidden = static_cast<size_t>(config_.hidden_size);
+    double got = 0;
+    model.forward_backward(
+        context_, batch_.view(),
+        [&](ConstView vectors, View gradients) {
+          ASSERT_EQ(vectors.shape(), (Shape{3, config_.hidden_size}));
+          for (size_t i = 0; i < static_cast<size_t>(vectors.elements()); ++i) {
+            const double weight = weight_of(i / hidden, i % hidden);
+            got += weight * double{vectors.data<float>()[i]};
+            gradients.data<float>()[i] = static_cast<float>(weight * loss_scale());
+          }
+        },
+        pass());
+    ReferenceBert reference(config_, table);
+    const auto loss = [&] {
+      const auto vectors = pooling == Pooling::kMean ? reference.mean_vectors(batch_, seed())
+                                                     : reference.first_vectors(batch_, seed());
+      double sum = 0;
+      for (size_t s = 0; s < vectors.size(); ++s) {
+        for (size_t i = 0; i < hidden; ++i) sum += weight_of(s, i) * vectors[s][i];
+      }
+      return sum;
+    };
+    EXPECT_NEAR(got, loss(), tolerance_here() * (std::abs(loss()) + 1));
+    compare(gradients_of(table), reference.differences(loss));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

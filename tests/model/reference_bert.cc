@@ -261,4 +261,30 @@ double ReferenceBert::tagging(const TinyBatch& batch, DropoutSeed seed) const {
   return loss;
 }
 
+ReferenceBert::Matrix ReferenceBert::mean_vectors(const TinyBatch& batch, DropoutSeed seed) const {
+  const Matrix states = hidden(batch, seed);
+  Matrix means;
+  for (size_t s = 0; s + 1 < batch.starts.size(); ++s) {
+    const auto first = static_cast<size_t>(batch.starts[s]);
+    const auto end = static_cast<size_t>(batch.starts[s + 1]);
+    Vector mean(states[first].size(), 0.0);
+    for (size_t row = first; row < end; ++row) {
+      for (size_t i = 0; i < mean.size(); ++i) {
+        mean[i] += states[row][i] / static_cast<double>(end - first);
+      }
+    }
+    means.push_back(mean);
+  }
+  return means;
+}
+
+ReferenceBert::Matrix ReferenceBert::first_vectors(const TinyBatch& batch, DropoutSeed seed) const {
+  const Matrix states = hidden(batch, seed);
+  Matrix vectors;
+  for (size_t s = 0; s + 1 < batch.starts.size(); ++s) {
+    vectors.push_back(states[static_cast<size_t>(batch.starts[s])]);
+  }
+  return vectors;
+}
+
 }  // namespace onebit::model

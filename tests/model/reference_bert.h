@@ -40,6 +40,10 @@ class ReferenceBert {
   // Of the tags of tagged rows.
   double tagging(const TinyBatch& batch, DropoutSeed seed) const;
 
+  // Of each sequence the mean of the last hidden states, or the first one.
+  Matrix mean_vectors(const TinyBatch& batch, DropoutSeed seed) const;
+  Matrix first_vectors(const TinyBatch& batch, DropoutSeed seed) const;
+
   // d loss / d parameter for every parameter, where loss() reads this object.
   template <typename Loss>
   Gradients differences(Loss&& loss) {

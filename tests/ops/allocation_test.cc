@@ -11,6 +11,7 @@
 #include "onebit/ops/reduce.h"
 #include "onebit/ops/residual_norm.h"
 #include "onebit/ops/rows.h"
+#include "onebit/ops/sequence_mean.h"
 #include "onebit/tensor/tensor.h"
 
 namespace onebit::ops {
@@ -135,6 +136,9 @@ class Layer {
                           .write_gradient = true,
                           .gradient_scale = 1,
                           .losses = mean});
+    const View means = means_.view();
+    sequence_mean(context_, {.x = x, .sequence_starts = sequences, .y = means});
+    sequence_mean_backward(context_, {.grad_y = means, .sequence_starts = sequences, .grad_x = x});
   }
 
  private:
@@ -153,6 +157,7 @@ class Layer {
   Tensor bias_ = parameters({3 * kHidden}), grad_bias_ = parameters({3 * kHidden});
   Tensor grad_weight_ = parameters({3 * kHidden, kHidden});
   Tensor mean_ = parameters({kRows}), inverse_ = parameters({kRows});
+  Tensor means_ = parameters({2, kHidden});
   Tensor log_sum_exp_ = parameters({2 * kRows});
   Tensor targets_ = parameters({kRows, kHidden});
   Tensor keys_ = Tensor::zeros({}, DType::kU64, {kRows});

@@ -12,6 +12,7 @@
 #include "onebit/ops/lamb_update.h"
 #include "onebit/ops/reduce.h"
 #include "onebit/ops/residual_norm.h"
+#include "onebit/ops/sequence_mean.h"
 #include "onebit/tensor/tensor.h"
 
 namespace onebit::ops {
@@ -76,6 +77,13 @@ std::vector<float> run(DType dtype, bool baseline) {
                       .context = context_rows.view(),
                       .log_sum_exp = {}});
   append(all, context_rows);
+  const SequenceStarts sequences{ConstView::of(starts, {3}), starts};
+  const Tensor means = Tensor::zeros({}, DType::kF32, {2, kHidden});
+  sequence_mean(context, {.x = x.view(), .sequence_starts = sequences, .y = means.view()});
+  append(all, means);
+  sequence_mean_backward(
+      context, {.grad_y = means.view(), .sequence_starts = sequences, .grad_x = y.view()});
+  append(all, y);
   const Tensor targets = Tensor::zeros({}, DType::kI32, {kRows});
   const Tensor losses = Tensor::zeros({}, DType::kF32, {kRows});
   cross_entropy(context, {.logits = y.view(),

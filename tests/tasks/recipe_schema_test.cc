@@ -22,6 +22,7 @@ const std::set<std::string> kJoined = {
     "/bfloat16/enabled",
     "/classify/best_by",  // of the problem
     "/data/epochs",
+    "/data/negative",  // not beside data.score
     "/data/sequence_length",
     "/model/hidden_size",
     "/model/max_position_embeddings",

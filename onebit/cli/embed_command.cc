@@ -1,0 +1,126 @@
+#include "onebit/cli/embed_command.h"
+
+#include "onebit/base/log.h"
+#include "onebit/cli/model_options.h"
+#include "onebit/cli/usage.h"
+
+namespace onebit::cli {
+namespace {
+
+std::optional<classify::FileFormat> format_named(const std::string& name) {
+  if (name == "tsv") return classify::FileFormat::kTsv;
+  if (name == "csv") return classify::FileFormat::kCsv;
+  if (name == "jsonl") return classify::FileFormat::kJsonLines;
+  return std::nullopt;
+}
+
+void replace(std::string& value, const std::string& given) {
+  if (!given.empty()) value = given;
+}
+
+}  // namespace
+
+void add_embed(CLI::App& program, Action& chosen) {
+  CLI::App* embed = program.add_subcommand(
+      "embed",
+      "Vectors of texts, by which they are compared and found: fine-tune, encode, evaluate");
+  embed->require_subcommand(1);
+  add_embed_train(*embed, chosen);
+  add_embed_encode(*embed, chosen);
+  add_embed_evaluate(*embed, chosen);
+}
+
+void add_header_flags(CLI::App& command, std::optional<bool>& header) {
+  command.add_flag_callback(
+      "--header", [&header] { header = true; },
+      "TSV and CSV begin with names (the default, unless all columns are numbers)");
+  command.add_flag_callback(
+      "--no-header", [&header] { header = false; }, "They do not");
+}
+
+void add_embed_file_options(CLI::App& command, EmbedFileOptions& options) {
+  command.add_option("--format", options.format, "Of the files: tsv (no quotes), csv or jsonl")
+      ->check(CLI::IsMember({"auto", "tsv", "csv", "jsonl"}))
+      ->default_str("by their endings");
+  command.add_option("--anchor", options.anchor,
+                     "Column of the first text: its name, its number from 1, or a key of JSON "
+                     "lines; default: anchor, query, question, sentence1 or text");
+  command.add_option("--positive", options.positive,
+                     "Column of the text that belongs to it, or is compared with it; default: "
+                     "positive, answer, sentence2 or text_pair");
+  auto* negative = command.add_option(
+      "--negative", options.negative,
+      "Column of a text that does not belong to the first; default: negative, if there");
+  auto* score = command.add_option(
+      "--score", options.score,
+      "Column of how similar the two texts are; default: score or similarity, if there");
+  negative->excludes(score);
+  command
+      .add_option("--score-scale", options.score_scale,
+                  "The score of texts that say the same (5 in STS-B): scores are divided by it; "
+                  "default: the run's, else 1")
+      ->check(CLI::PositiveNumber);
+  add_header_flags(command, options.header);
+}
+
+void EmbedFileOptions::apply(embed::FileLayout& layout) const {
+  embed::Columns& columns = layout.columns;
+  // Who names the columns of a file means all of them, not those of a recipe.
+  if (!anchor.empty() || !positive.empty()) columns = {};
+  replace(columns.anchor, anchor);
+  replace(columns.positive, positive);
+  if (!negative.empty() || !score.empty()) {
+    columns.negative = negative;
+    columns.score = score;
+  }
+  if (header) columns.header = header;
+  if (score_scale) layout.score_scale = *score_scale;
+  if (const auto chosen = format_named(format)) layout.format = chosen;
+}
+
+void add_embed_model_options(CLI::App& command, EmbedModelOptions& options) {
+  command
+      .add_option("--model,-m", options.model,
+                  "A run of embed train, a model folder of sentence-transformers, or any BERT: a "
+                  "folder, a checkpoint or a run")
+      ->required();
+  command
+      .add_option("--max-sequence-length", options.encoder.max_sequence_length,
+                  "Tokens of a text, special ones included; longer texts are cut; default: the "
+                  "model's, else 128")
+      ->check(at_least(3));
+  command
+      .add_option("--pooling", options.pooling,
+                  "Of the last hidden states to one vector: their mean, or that of [CLS]")
+      ->check(CLI::IsMember({"auto", "mean", "cls"}))
+      ->default_str("the model's, else mean");
+  command.add_flag_callback(
+      "--normalize", [&options] { options.encoder.normalize = true; },
+      "Give vectors length 1; default: as the model says, else not");
+  command.add_flag_callback(
+      "--no-normalize", [&options] { options.encoder.normalize = false; }, "Do not");
+  add_batch_option(command, options.encoder.batch, "Texts");
+}
+
+void EmbedModelOptions::settle() {
+  if (pooling == "mean") encoder.pooling = model::Pooling::kMean;
+  if (pooling == "cls") encoder.pooling = model::Pooling::kFirst;
+}
+
+void report_encoder(const tasks::TextEncoder& encoder, const std::string& model) {
+  log_info("{}: vectors of {} numbers: {}", model, encoder.hidden(), encoder.description());
+  if (encoder.is_described()) return;
+  log_warning(
+      "{}: nothing there says how vectors of texts are made, so the model may not have been "
+      "trained "
+      "for them; `onebit embed train --model {}` does it",
+      model, model);
+}
+
+void report_cut(const tasks::TextEncoder& encoder, const std::string& source, int64_t texts) {
+  if (encoder.cut() == 0) return;
+  log_warning("{}: {} of {} texts were longer than the sequence length and were cut", source,
+              encoder.cut(), texts);
+}
+
+}  // namespace onebit::cli

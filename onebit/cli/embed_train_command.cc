@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "onebit/base/json.h"
+#include "onebit/cli/embed_command.h"
+#include "onebit/cli/model_options.h"
+#include "onebit/cli/packed_files.h"
+#include "onebit/cli/recipe_options.h"
+#include "onebit/cli/usage.h"
+#include "onebit/tasks/embed_task.h"
+
+namespace onebit::cli {
+namespace {
+
+struct Arguments {
+  RecipeOptions recipe;
+  std::string model, train, dev;
+  EmbedFileOptions files;
+};
+
+// What the command line says of the files becomes part of the recipe, which the run stores.
+void write_files_into(Json& recipe, const EmbedFileOptions& files) {
+  if (files.format != "auto") set_text(recipe, "data", "format", files.format);
+  set_text(recipe, "data", "anchor", files.anchor);
+  set_text(recipe, "data", "positive", files.positive);
+  set_text(recipe, "data", "negative", files.negative);
+  set_text(recipe, "data", "score", files.score);
+  if (files.header) set_text(recipe, "data", "header", *files.header ? "yes" : "no");
+  if (!files.score_scale) return;
+  // A section that is no object is left to the recipe's reader.
+  Json& data = recipe["data"];
+  if (data.is_null() || data.is_object()) data["score_scale"] = *files.score_scale;
+}
+
+int run(const Arguments& given) {
+  tasks::EmbedTrainingOptions options;
+  options.model = given.model;
+  options.train = given.train;
+  options.dev = given.dev;
+  return train_on_ranks(
+      given.recipe, options,
+      [&](Context& context, comm::Communicator& communicator) {
+        tasks::run_embed_training(context, options, communicator);
+      },
+      [&](Json& recipe) { write_files_into(recipe, given.files); });
+}
+
+}  // namespace
+
+void add_embed_train(CLI::App& embed, Action& chosen) {
+  auto given = std::make_shared<Arguments>();
+  CLI::App* command = embed.add_subcommand(
+      "train",
+      "Fine-tune a BERT on texts that belong together; under mpirun, data parallel on all ranks. "
+      "Leaves in --output the best model by the recipe's metric as a folder that "
+      "sentence-transformers opens, and its scores on --dev");
+  add_pretrained_model_option(*command, given->model);
+  command
+      ->add_option("--train", given->train,
+                   fmt::format("Pairs of texts, triplets, or pairs with a score: TSV, CSV or JSON "
+                               "lines ({})",
+                               kPlainOrPacked))
+      ->type_name(kInput)
+      ->required();
+  command
+      ->add_option("--dev", given->dev,
+                   "The same, of any of the three kinds, to evaluate on at the end of each epoch "
+                   "and every run.evaluate_every steps")
+      ->type_name(kInput);
+  add_embed_file_options(*command, given->files);
+  add_recipe_options(*command, given->recipe);
+  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+}
+
+}  // namespace onebit::cli

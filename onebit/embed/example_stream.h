@@ -1,0 +1,44 @@
+// Batches of examples, every text a sequence of its own, packed without padding.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "onebit/classify/encoded_examples.h"
+#include "onebit/data/batch.h"
+#include "onebit/data/step_dealer.h"
+#include "onebit/embed/example_reader.h"
+
+namespace onebit::embed {
+
+// The texts of an example are sequences one after the other.
+struct EmbedBatch : data::PackedRows {
+  int64_t parts = 2;          // sequences of an example
+  std::vector<float> scores;  // [examples]; empty but of scored pairs
+
+  int64_t examples() const { return sequences() / parts; }
+  void clear();
+  void reserve(const data::BatchBounds& bounds);
+};
+
+// Training: every example once an epoch, in another order each. Usable from any number of threads.
+class ExampleStream {
+ public:
+  // Both must outlive it; `encoded` are the texts of `examples`. Error: fewer examples than ranks.
+  ExampleStream(const classify::EncodedExamples& encoded, const Examples& examples,
+                const data::DealOptions& options);
+
+  uint64_t samples_per_epoch() const { return dealer_.samples_per_epoch(); }
+  // Fills `batch` as data::StepDealer::deal() deals it.
+  void build(uint64_t first_sample, int64_t micro_step, EmbedBatch& batch) const;
+  data::BatchBounds bounds() const;
+
+ private:
+  const classify::EncodedExamples& encoded_;
+  const Examples& examples_;
+  data::StepDealer dealer_;
+  int64_t micro_batch_;
+  int64_t longest_;  // tokens of an example
+};
+
+}  // namespace onebit::embed

@@ -1,0 +1,206 @@
+#include "onebit/embed/scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+#include "onebit/base/error.h"
+#include "onebit/base/parallel_for.h"
+#include "onebit/classify/correlation.h"
+#include "onebit/metrics/text_table.h"
+
+namespace onebit::embed {
+namespace {
+
+using metrics::MetricName;
+
+constexpr MetricName kOfPairs[] = {{"mrr"}, {"accuracy"}, {"recall_at_10"}};
+constexpr MetricName kOfTriplets[] = {
+    {"triplet_accuracy"}, {"mrr"}, {"accuracy"}, {"recall_at_10"}};
+constexpr MetricName kOfScored[] = {{"spearman"}, {"pearson"}, {"mse", true}};
+
+constexpr int64_t kFirstPlaces = 10;
+
+// The rows of `vectors`, each of length 1; a row of zeros stays one.
+std::vector<float> units_of(std::span<const float> vectors, size_t hidden) {
+  std::vector<float> units(vectors.begin(), vectors.end());
+  for (size_t first = 0; first < units.size(); first += hidden) {
+    double sum = 0;
+    for (size_t i = first; i < first + hidden; ++i) sum += double{units[i]} * double{units[i]};
+    const double length = sum == 0 ? 1 : std::sqrt(sum);
+    for (size_t i = first; i < first + hidden; ++i) {
+      units[i] = static_cast<float>(double{units[i]} / length);
+    }
+  }
+  return units;
+}
+
+// Sums in as many chains as vectors have lanes, in one order.
+float product(const float* a, const float* b, size_t count) {
+  constexpr size_t kChains = 16;
+  float sums[kChains] = {};
+  size_t i = 0;
+  for (; i + kChains <= count; i += kChains) {
+    for (size_t chain = 0; chain < kChains; ++chain) sums[chain] += a[i + chain] * b[i + chain];
+  }
+  for (; i < count; ++i) sums[i % kChains] += a[i] * b[i];
+  float sum = 0;
+  for (const float one : sums) sum += one;
+  return sum;
+}
+
+// Texts by number: the same text has the same one.
+class Numbers {
+ public:
+  uint32_t of(std::string_view text) {
+    return known_.try_emplace(text, static_cast<uint32_t>(known_.size())).first->second;
+  }
+
+ private:
+  std::unordered_map<std::string_view, uint32_t> known_;
+};
+
+// Finding positives.
+class Retrieval {
+ public:
+  Retrieval(const Examples& examples, std::span<const float> vectors)
+      : examples_(examples),
+        hidden_(vectors.size() / examples.texts.all.size()),
+        units_(units_of(vectors, hidden_)) {
+    Numbers candidates, anchors;
+    for (int64_t example = 0; example < examples.size(); ++example) {
+      const uint32_t anchor = anchors.of(examples.text(example, 0));
+      if (anchor == positives_.size()) positives_.emplace_back();
+      anchor_of_.push_back(anchor);
+      for (int64_t part = 1; part < examples.parts(); ++part) {
+        const uint32_t candidate = candidates.of(examples.text(example, part));
+        if (candidate == rows_.size()) rows_.push_back(example * examples.parts() + part);
+        if (part > 1) continue;
+        positives_[anchor].push_back(candidate);
+      }
+    }
+    for (auto& list : positives_) std::sort(list.begin(), list.end());
+  }
+
+  // From 1 on.
+  int64_t place_of_positive(int64_t example) const {
+    const float* anchor = row(example * examples_.parts());
+    const float own = product(anchor, row(example * examples_.parts() + 1), hidden_);
+    const auto& positives = positives_[anchor_of_[static_cast<size_t>(example)]];
+    int64_t place = 1;
+    for (size_t candidate = 0; candidate < rows_.size(); ++candidate) {
+      // A vector that is not a number is nearer than nothing.
+      if (product(anchor, row(rows_[candidate]), hidden_) < own) continue;
+      const auto number = static_cast<uint32_t>(candidate);
+      place += std::binary_search(positives.begin(), positives.end(), number) ? 0 : 1;
+    }
+    return place;
+  }
+  bool is_nearer_than_negative(int64_t example) const {
+    const int64_t first = example * examples_.parts();
+    return product(row(first), row(first + 1), hidden_) >
+           product(row(first), row(first + 2), hidden_);
+  }
+
+ private:
+  const float* row(int64_t text) const {
+    return units_.data() + static_cast<size_t>(text) * hidden_;
+  }
+
+  const Examples& examples_;
+  size_t hidden_;
+  std::vector<float> units_;
+  std::vector<int64_t> rows_;                     // of candidates, in units_
+  std::vector<uint32_t> anchor_of_;               // by example
+  std::vector<std::vector<uint32_t>> positives_;  // by anchor: candidates
+};
+
+void score_retrieval(const Examples& examples, std::span<const float> vectors, int threads,
+                     Scores& scores) {
+  const Retrieval retrieval(examples, vectors);
+  std::vector<int64_t> places(static_cast<size_t>(examples.size()));
+  parallel_for(threads, examples.size(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      places[static_cast<size_t>(i)] = retrieval.place_of_positive(i);
+    }
+  });
+  double first = 0, reciprocal = 0, early = 0, nearer = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    first += places[i] == 1 ? 1 : 0;
+    early += places[i] <= kFirstPlaces ? 1 : 0;
+    reciprocal += 1 / static_cast<double>(places[i]);
+    const bool is_triplet = examples.kind == Kind::kTriplets;
+    nearer += is_triplet && retrieval.is_nearer_than_negative(static_cast<int64_t>(i)) ? 1 : 0;
+  }
+  const auto count = static_cast<double>(places.size());
+  if (examples.kind == Kind::kTriplets)
+    scores.metrics.push_back({"triplet_accuracy", nearer / count});
+  scores.metrics.push_back({"mrr", reciprocal / count});
+  scores.metrics.push_back({"accuracy", first / count});
+  scores.metrics.push_back({"recall_at_10", early / count});
+}
+
+void score_similarity(const Examples& examples, std::span<const float> vectors, Scores& scores) {
+  const size_t hidden = vectors.size() / examples.texts.all.size();
+  const std::vector<float> units = units_of(vectors, hidden);
+  std::vector<double> cosines;
+  for (size_t first = 0; first < units.size(); first += 2 * hidden) {
+    double sum = 0;
+    for (size_t i = first; i < first + hidden; ++i) {
+      sum += double{units[i]} * double{units[i + hidden]};
+    }
+    cosines.push_back(sum);
+  }
+  const std::vector<double> truth(examples.scores.begin(), examples.scores.end());
+  scores.metrics.push_back({"spearman", classify::spearman_correlation(cosines, truth)});
+  scores.metrics.push_back({"pearson", classify::pearson_correlation(cosines, truth)});
+  scores.metrics.push_back({"mse", classify::mean_squared_error(cosines, truth)});
+}
+
+}  // namespace
+
+std::span<const MetricName> metric_names(Kind kind) {
+  switch (kind) {
+    case Kind::kPairs:
+      return kOfPairs;
+    case Kind::kTriplets:
+      return kOfTriplets;
+    case Kind::kScored:
+      return kOfScored;
+  }
+  return {};
+}
+
+Scores score(const Examples& examples, std::span<const float> vectors, int threads) {
+  ONEBIT_INVARIANT(examples.size() > 0 && vectors.size() % examples.texts.all.size() == 0);
+  Scores scores{.kind = examples.kind, .examples = examples.size(), .metrics = {}};
+  if (examples.kind == Kind::kScored) {
+    score_similarity(examples, vectors, scores);
+  } else {
+    score_retrieval(examples, vectors, threads, scores);
+  }
+  return scores;
+}
+
+std::string text_of(const Scores& scores) {
+  metrics::TextTable table;
+  table.align_right({1});
+  table.add_row({name_of(scores.kind), std::to_string(scores.examples)});
+  for (const metrics::Metric& metric : scores.metrics) {
+    table.add_row({metric.name, fmt::format("{:.4f}", metric.value)});
+  }
+  return table.text();
+}
+
+Json json_of(const Scores& scores) {
+  Json figures = Json::object();
+  for (const metrics::Metric& metric : scores.metrics) {
+    figures[metric.name] = std::isfinite(metric.value) ? Json(metric.value) : Json();
+  }
+  return {{"kind", name_of(scores.kind)},
+          {"examples", scores.examples},
+          {"metrics", std::move(figures)}};
+}
+
+}  // namespace onebit::embed

@@ -1,0 +1,104 @@
+#include "onebit/embed/text_columns.h"
+
+#include <initializer_list>
+
+#include "onebit/base/error.h"
+#include "onebit/base/listed.h"
+#include "onebit/classify/columns.h"
+
+namespace onebit::embed {
+namespace {
+
+constexpr size_t kMostNamesListed = 30;
+
+// `given`, or the first of `names` that is there; empty without one.
+std::string find(const classify::RecordReader& reader, const std::string& given,
+                 std::initializer_list<const char*> names) {
+  if (!given.empty()) return given;
+  for (const char* name : names) {
+    if (reader.has_column(name)) return name;
+  }
+  return "";
+}
+
+std::string columns_there(const classify::RecordReader& reader) {
+  return reader.names().empty() ? "the file is read without a header"
+                                : "there are " + listed(reader.names(), kMostNamesListed);
+}
+
+}  // namespace
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kPairs:
+      return "pairs";
+    case Kind::kTriplets:
+      return "triplets";
+    case Kind::kScored:
+      return "scored pairs";
+  }
+  return "";
+}
+
+int64_t parts_of(Kind kind) {
+  return kind == Kind::kTriplets ? 3 : 2;
+}
+
+bool Columns::has_header() const {
+  return classify::Columns{.text = anchor,
+                           .text_pair = positive,
+                           .label = negative.empty() ? score : negative,
+                           .header = header}
+      .has_header();
+}
+
+Kind ChosenColumns::kind() const {
+  if (!score.empty()) return Kind::kScored;
+  return negative.empty() ? Kind::kPairs : Kind::kTriplets;
+}
+
+std::vector<std::string> ChosenColumns::list() const {
+  std::vector<std::string> columns = {anchor, positive};
+  if (!negative.empty()) columns.push_back(negative);
+  if (!score.empty()) columns.push_back(score);
+  return columns;
+}
+
+ChosenColumns choose_columns(const classify::RecordReader& reader, const Columns& columns,
+                             const std::string& fix) {
+  ChosenColumns chosen = {
+      .anchor = find(reader, columns.anchor, {"anchor", "query", "question", "sentence1", "text"}),
+      .positive = find(reader, columns.positive, {"positive", "answer", "sentence2", "text_pair"}),
+      .negative = columns.negative,
+      .score = columns.score};
+  require(!chosen.anchor.empty(),
+          "{}: which column holds the anchor, the first text? None is called anchor, query, "
+          "question, sentence1 or text: {}; {}",
+          reader.name(), columns_there(reader), fix);
+  require(
+      !chosen.positive.empty(),
+      "{}: which column holds the positive, the text that belongs to the anchor? None is called "
+      "positive, answer, sentence2 or text_pair: {}; {}",
+      reader.name(), columns_there(reader), fix);
+  // One that is named decides; a column of the other name is then something else.
+  if (chosen.negative.empty() && chosen.score.empty()) {
+    chosen.negative = find(reader, "", {"negative"});
+    chosen.score = find(reader, "", {"score", "similarity"});
+  }
+  require(chosen.negative.empty() || chosen.score.empty(),
+          "{}: has a column for a negative ({}) and one for a score ({}), and an example has at "
+          "most one of them; {}",
+          reader.name(), chosen.negative, chosen.score, fix);
+  return chosen;
+}
+
+std::string choose_text(const classify::RecordReader& reader, const std::string& given) {
+  const std::string found = find(reader, given, {"text", "sentence"});
+  if (!found.empty()) return found;
+  require(reader.names().size() == 1,
+          "{}: which column holds the text? None is called text or sentence: {}; give --text",
+          reader.name(), columns_there(reader));
+  return reader.names().front();
+}
+
+}  // namespace onebit::embed

@@ -1,0 +1,50 @@
+// Which columns of a file hold the texts of an example, and what the example is by them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/classify/record_reader.h"
+
+namespace onebit::embed {
+
+enum class Kind {
+  kPairs,     // anchor, positive: two texts that belong together
+  kTriplets,  // anchor, positive, negative: and one that does not belong to the anchor
+  kScored,    // two texts and how similar they are
+};
+// "pairs", "triplets", "scored pairs".
+const char* name_of(Kind kind);
+// Texts of an example: 2, or 3 of triplets.
+int64_t parts_of(Kind kind);
+
+// By name in the header, by number from 1, or by key of JSON lines. An empty one is found by its
+// usual names: anchor, query, question, sentence1 or text; positive, answer, sentence2 or
+// text_pair; negative, if there; score or similarity, if there.
+struct Columns {
+  std::string anchor, positive, negative, score;
+  std::optional<bool> header;  // absent: the file has one unless all columns are given by number
+
+  bool has_header() const;
+};
+
+struct ChosenColumns {
+  std::string anchor, positive, negative, score;  // negative and score: at most one of them
+
+  Kind kind() const;
+  // In the order of the fields that a reader gives.
+  std::vector<std::string> list() const;
+};
+
+// The columns of a file. Errors: no column for the anchor or the positive; both a negative and a
+// score. `fix` ends the message ("give --anchor and --positive").
+ChosenColumns choose_columns(const classify::RecordReader& reader, const Columns& columns,
+                             const std::string& fix);
+
+// The one column of texts that are to be encoded: `given`, or where that is empty text, sentence or
+// the only one. Error: none of them.
+std::string choose_text(const classify::RecordReader& reader, const std::string& given);
+
+}  // namespace onebit::embed

@@ -1,0 +1,41 @@
+// Texts that are to be encoded, one after the other: memory does not depend on the size of the
+// file.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/classify/record_reader.h"
+#include "onebit/corpus/file_lines.h"
+
+namespace onebit::embed {
+
+enum class TextFormat { kLines, kTsv, kCsv, kJsonLines };
+
+struct TextLayout {
+  std::optional<TextFormat> format;  // absent: by the file's ending; .txt: a text a line
+  std::string column;                // of the text, unless kLines; empty: by its usual names
+  std::optional<bool> header;        // of TSV and CSV; absent: unless the column is a number
+};
+
+class TextReader {
+ public:
+  // Errors: those of RecordReader and choose_text(); an ending that names no format. A file of
+  // lines may be empty.
+  TextReader(const Path& path, const TextLayout& layout);
+
+  // Overwrites `text`; false after the last. Errors, with file:line: those of RecordReader; a text
+  // that is no string.
+  bool next(std::string& text);
+  const std::string& name() const;
+
+ private:
+  std::unique_ptr<corpus::FileLines> lines_;  // either this
+  std::unique_ptr<classify::RecordReader> records_;
+  std::string column_;
+  std::vector<classify::Field> fields_;
+};
+
+}  // namespace onebit::embed

@@ -1,0 +1,95 @@
+#include "onebit/model/ranking_loss.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "onebit/model/unit_vector.h"
+#include "onebit/ops/cross_entropy.h"
+#include "onebit/ops/linear.h"
+
+namespace onebit::model {
+namespace {
+
+constexpr int64_t kRowsOfThread = 16;
+
+}  // namespace
+
+RankingLoss::RankingLoss(int64_t examples, int64_t parts, int64_t hidden, double scale)
+    : examples_(examples),
+      parts_(parts),
+      hidden_(hidden),
+      scale_(scale),
+      units_(Device{}, DType::kF32, {examples * parts, hidden}),
+      grad_units_(Device{}, DType::kF32, {examples * parts, hidden}),
+      lengths_(Device{}, DType::kF32, {examples * parts}),
+      logits_(Device{}, DType::kF32, {examples, examples * (parts - 1)}),
+      targets_(Device{}, DType::kI32, {examples}),
+      losses_(Device{}, DType::kF32, {examples}),
+      correct_(Device{}, DType::kU8, {examples}) {
+  ONEBIT_INVARIANT(parts >= 2);
+  std::iota(targets_.data<int32_t>(), targets_.data<int32_t>() + examples, 0);
+}
+
+int64_t RankingLoss::row_of(int64_t example, int64_t part) const {
+  return part * examples_ + example;
+}
+
+void RankingLoss::normalize(Context& host, ConstView vectors) const {
+  host.parallel_for(examples_ * parts_, kRowsOfThread, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = row_of(i / parts_, i % parts_);
+      lengths_.data<float>()[row] = to_unit_length(vectors.data<float>() + i * hidden_, hidden_,
+                                                   units_.data<float>() + row * hidden_);
+    }
+  });
+}
+
+// Through the division by the length.
+void RankingLoss::own_gradients(Context& host, const Call& call) const {
+  host.parallel_for(call.own.elements() * parts_, kRowsOfThread, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = row_of(call.own.begin + i / parts_, i % parts_);
+      to_unit_length_backward({.grad_unit = grad_units_.data<float>() + row * hidden_,
+                               .unit = units_.data<float>() + row * hidden_,
+                               .length = lengths_.data<float>()[row],
+                               .hidden = hidden_,
+                               .grad = call.gradients.data<float>() + i * hidden_});
+    }
+  });
+}
+
+RankingLoss::Result RankingLoss::run(Context& host, const Call& call) const {
+  ONEBIT_INVARIANT(call.vectors.shape() == units_.shape());
+  ONEBIT_INVARIANT(call.own.begin >= 0 && call.own.end <= examples_);
+  normalize(host, call.vectors);
+  const int64_t all = examples_ * parts_, candidates = all - examples_;
+  const View anchors = units_.view().rows(0, examples_), logits = logits_.view();
+  const View others = units_.view().rows(examples_, all);
+  ops::linear(host, {.x = anchors, .weight = others, .bias = {}, .y = logits});
+  float* cosines = logits_.data<float>();
+  host.parallel_for(logits.elements(), int64_t{1} << 14, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) cosines[i] *= static_cast<float>(scale_);
+  });
+  ops::cross_entropy(host, {.logits = logits,
+                            .classes = candidates,
+                            .targets = targets_.view(),
+                            .write_gradient = true,
+                            .gradient_scale = static_cast<float>(call.gradient_scale * scale_),
+                            .losses = losses_.view(),
+                            .correct = correct_.view()});
+  ops::linear_backward_input(
+      host, {.grad_y = logits, .weight = others, .grad_x = grad_units_.view().rows(0, examples_)});
+  const View grad_others = grad_units_.view().rows(examples_, all);
+  std::fill_n(grad_others.data<float>(), grad_others.elements(), 0.0f);
+  ops::linear_backward_weight(
+      host, {.grad_y = logits, .x = anchors, .grad_weight = grad_others, .grad_bias = {}});
+  own_gradients(host, call);
+  Result result;
+  for (int64_t example = call.own.begin; example < call.own.end; ++example) {
+    result.loss_sum += double{losses_.data<float>()[example]};
+    result.correct += correct_.data<uint8_t>()[example];
+  }
+  return result;
+}
+
+}  // namespace onebit::model

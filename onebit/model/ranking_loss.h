@@ -1,0 +1,56 @@
+// The loss of ranking with the negatives of a batch (Henderson et al., arXiv 1705.00652; in
+// sentence-transformers MultipleNegativesRankingLoss): of all positives and negatives of a batch,
+// an anchor is to be the most similar to its own positive.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/device/context.h"
+#include "onebit/tensor/range.h"
+#include "onebit/tensor/tensor.h"
+
+namespace onebit::model {
+
+// Of `examples` examples of `parts` texts each: the anchor, its positive, and its negatives if
+// there are any. With c_ij the cosine of anchor i and candidate j, and the positives of all
+// examples and the negatives of all as candidates:
+//
+//   loss_i = log(sum_j exp(scale c_ij)) - scale c_ii
+class RankingLoss {
+ public:
+  RankingLoss(int64_t examples, int64_t parts, int64_t hidden, double scale);
+
+  struct Call {
+    ConstView vectors;  // f32 [examples * parts, hidden] on the CPU, an example's texts together
+    double gradient_scale;  // of every example's loss
+    Range own;              // examples of this rank
+    View gradients;         // f32 [own examples * parts, hidden]  overwritten
+  };
+  // Of own examples: the sum of their losses, and how many anchors are the most similar to their
+  // own positive.
+  struct Result {
+    double loss_sum = 0;
+    int64_t correct = 0;
+  };
+  // The gradients are those of the losses of all examples, not of own ones alone: ranks that all
+  // have the vectors of all add up to the exact gradient. `host` is a context of the CPU.
+  Result run(Context& host, const Call& call) const;
+
+ private:
+  int64_t row_of(int64_t example, int64_t part) const;
+  void normalize(Context& host, ConstView vectors) const;
+  void own_gradients(Context& host, const Call& call) const;
+
+  int64_t examples_, parts_, hidden_;
+  double scale_;
+  // Row row_of(example, part): the anchors, then the candidates. Of length 1.
+  Tensor units_;       // f32 [examples * parts, hidden]
+  Tensor grad_units_;  // f32 [examples * parts, hidden]
+  Tensor lengths_;     // f32 [examples * parts], before
+  Tensor logits_;      // f32 [examples, examples * (parts - 1)]
+  Tensor targets_;     // i32 [examples]
+  Tensor losses_;      // f32 [examples]
+  Tensor correct_;     // u8 [examples]
+};
+
+}  // namespace onebit::model

@@ -1,0 +1,22 @@
+// Vectors brought to length 1, on the host: cosines are their products.
+#pragma once
+
+#include <cstdint>
+
+namespace onebit::model {
+
+// unit = vector / length, f32 [hidden]; may be `vector`. Returns the length, 1e-12 for a shorter
+// one, as PyTorch's normalize() has it.
+float to_unit_length(const float* vector, int64_t hidden, float* unit);
+
+// grad = (grad_unit - (grad_unit . unit) unit) / length
+struct UnitVectorBackward {
+  const float* grad_unit;  // [hidden]
+  const float* unit;       // [hidden]
+  float length;
+  int64_t hidden;
+  float* grad;  // [hidden]  overwritten; may be grad_unit
+};
+void to_unit_length_backward(const UnitVectorBackward& call);
+
+}  // namespace onebit::model

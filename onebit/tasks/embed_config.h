@@ -1,0 +1,42 @@
+// A recipe for vectors of texts: what fine-tuning recipes share (fine_tuning_config.h), and the
+// sections `data` and `embed`.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "onebit/embed/example_reader.h"
+#include "onebit/model/embedding_model.h"
+#include "onebit/tasks/fine_tuning_config.h"
+#include "onebit/tasks/task_list.h"
+
+namespace onebit::tasks {
+
+// The recipe's key "task".
+inline constexpr const char* kEmbedTask = "embed";
+
+struct EmbedConfig : FineTuningConfig {
+  embed::FileLayout layout;
+  int64_t max_sequence_length = 128;
+
+  // Absent: as the model's folder says it for sentence-transformers, else mean and true.
+  std::optional<model::Pooling> pooling;
+  std::optional<bool> normalize;
+  double scale = 20;    // of cosines in the ranking loss
+  std::string best_by;  // empty: the first of embed::metric_names()
+};
+
+// Lists the keys of a recipe.
+EmbedConfig read_embed_recipe(Keys& recipe);
+
+// Error: everything that is wrong, another task's recipe included.
+EmbedConfig parse_embed_recipe(const Json& recipe, const std::string& place);
+
+// What `onebit inspect` shows.
+RecipeFacts inspect_embed_recipe(const Json& recipe, const std::string& place);
+
+// The recipe of the run or checkpoint that `model` names; empty where it is a model folder by
+// itself or of another task's run.
+std::optional<EmbedConfig> embed_config_of_run(const Path& model);
+
+}  // namespace onebit::tasks

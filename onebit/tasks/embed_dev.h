@@ -1,0 +1,31 @@
+// Examples by which vectors of texts are judged during training.
+#pragma once
+
+#include "onebit/comm/communicator.h"
+#include "onebit/embed/scores.h"
+#include "onebit/tasks/embed_config.h"
+#include "onebit/tasks/text_encoder.h"
+
+namespace onebit::tasks {
+
+class EmbedDev {
+ public:
+  // Errors: those of embed::read_examples().
+  EmbedDev(const Path& path, const EmbedConfig& config,
+           const training::ModelDescription& description, int threads);
+
+  const embed::Examples& examples() const { return examples_; }
+  int64_t cut() const { return encoded_.cut(); }
+  data::BatchBounds bounds() const;
+  // Equal on all ranks. Collective.
+  embed::Scores evaluate(Context& context, model::EmbeddingModel& model,
+                         training::DeviceBatchBuffer& buffer,
+                         comm::Communicator& communicator) const;
+
+ private:
+  int64_t batch_;
+  embed::Examples examples_;
+  classify::EncodedExamples encoded_;
+};
+
+}  // namespace onebit::tasks

@@ -1,0 +1,243 @@
+#include "onebit/tasks/embed_task.h"
+
+#include "onebit/base/clock.h"
+#include "onebit/base/run_files.h"
+#include "onebit/model/similarity_loss.h"
+#include "onebit/tasks/checkpoint_heads.h"
+#include "onebit/tasks/embed_batch.h"
+#include "onebit/tasks/stream_source.h"
+#include "onebit/training/epochs.h"
+#include "onebit/training/run_folder.h"
+#include "onebit/training/training_loop.h"
+
+namespace onebit::tasks {
+namespace {
+
+using EmbedSource = ItemSource<embed::ExampleStream, EmbeddedBatch>;
+
+std::string counted(const embed::Examples& examples) {
+  return fmt::format("{} {}", examples.size(), embed::name_of(examples.kind));
+}
+
+std::span<const std::byte> bytes_of(ConstView view) {
+  return {static_cast<const std::byte*>(view.raw()), static_cast<size_t>(view.size_bytes())};
+}
+
+}  // namespace
+
+EmbedTask::EmbedTask(Context& context, const EmbedTrainingOptions& options,
+                     comm::Communicator& communicator)
+    : model_folder_(options.model),
+      config_(parse_embed_recipe(options.recipe, options.recipe_place)),
+      communicator_(communicator.duplicate()),
+      host_(Context::cpu(context.threads())) {
+  const Path folder = training::find_model_folder(options.model);
+  description_ =
+      with_recipe(config_, config_.max_sequence_length, training::read_model_description(folder));
+  description_.architecture = training::kEncoderArchitecture;
+  description_.classifier = {};
+  describe_vectors(folder);
+  examples_ = embed::read_examples(options.train, config_.layout);
+  open_train_data(context.threads());
+  if (!options.dev.empty()) open_dev_data(options.dev, context.threads());
+  choose_metric();
+  if (config_.engine.run.steps == 0) {
+    decisions_.push_back(training::choose_steps(config_.engine, config_.epochs,
+                                                static_cast<uint64_t>(examples_.size()),
+                                                communicator.world_size()));
+  }
+}
+
+void EmbedTask::describe_vectors(const Path& folder) {
+  formats::SentenceFiles sentence =
+      formats::read_sentence_files(folder).value_or(formats::SentenceFiles());
+  if (config_.pooling) sentence.pooling = in_files(*config_.pooling);
+  if (config_.normalize) sentence.normalize = *config_.normalize;
+  sentence.max_sequence_length = config_.max_sequence_length;
+  description_.sentence = sentence;
+  decisions_.push_back(
+      fmt::format("a text's vector is {}{}",
+                  sentence.pooling == formats::SentencePooling::kMean
+                      ? "the mean of its tokens' last hidden states"
+                      : "the last hidden state of its first token",
+                  sentence.normalize ? ", brought to length 1 by those who use the model" : ""));
+}
+
+void EmbedTask::report_cut(const std::string& source, int64_t cut, int64_t texts) {
+  if (cut == 0) return;
+  decisions_.push_back(
+      fmt::format("{}: {} of {} texts are longer than {} tokens and were cut "
+                  "(data.max_sequence_length)",
+                  source, cut, texts, config_.max_sequence_length));
+}
+
+void EmbedTask::open_train_data(int threads) {
+  encoded_ = std::make_unique<classify::EncodedExamples>(
+      examples_.texts.all, description_.vocabulary, description_.casing,
+      classify::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
+                              .has_pairs = false,
+                              .threads = threads});
+  data_rows_.push_back(
+      {"training data", fmt::format("{}: {}", examples_.source(), counted(examples_))});
+  report_cut(examples_.source(), encoded_->cut(), encoded_->size());
+}
+
+void EmbedTask::open_dev_data(const Path& dev, int threads) {
+  dev_ = std::make_unique<EmbedDev>(dev, config_, description_, threads);
+  const embed::Examples& examples = dev_->examples();
+  data_rows_.push_back({"judged on", fmt::format("{}: {}", examples.source(), counted(examples))});
+  report_cut(examples.source(), dev_->cut(), examples.size() * examples.parts());
+}
+
+void EmbedTask::choose_metric() {
+  const embed::Kind kind = dev_ ? dev_->examples().kind : examples_.kind;
+  const auto names = embed::metric_names(kind);
+  const auto found = training::find_kept_by(names, config_.best_by);
+  require(found.has_value(),
+          "{}: key `embed.best_by` is {}, which a file of {} does not have: take {}",
+          config_.engine.place, config_.best_by, embed::name_of(kind), names.front().name);
+  kept_by_ = *found;
+}
+
+void EmbedTask::declare(params::Table& table) {
+  model_ = std::make_unique<model::EmbeddingModel>(description_.config,
+                                                   in_model(description_.sentence->pooling), table);
+}
+
+DataIdentity EmbedTask::identity() const {
+  return {{{"kind", embed::name_of(examples_.kind)},
+           {"examples", examples_.size()},
+           {"data", embed::checksum(examples_)}},
+          examples_.source()};
+}
+
+void EmbedTask::prepare_ranking(const training::StreamShare& share) {
+  const int64_t all = share.micro_batch * share.world_size, parts = examples_.parts();
+  require(all >= 2 || parts > 2,
+          "{}: the micro-batches of all ranks hold one pair, whose anchor has no other text to be "
+          "ranked among; raise train_micro_batch_size_per_gpu",
+          config_.engine.place);
+  const int64_t hidden = description_.config.hidden_size;
+  ranking_.emplace(all, parts, hidden, config_.scale);
+  if (share.world_size > 1) all_vectors_ = Tensor(Device{}, DType::kF32, {all * parts, hidden});
+  decisions_.push_back(
+      fmt::format("an anchor is to find its positive among the {} {} of a micro-step of all ranks",
+                  all * (parts - 1), parts > 2 ? "positives and negatives" : "positives"));
+}
+
+std::unique_ptr<training::BatchSource> EmbedTask::open(const training::StreamShare& share,
+                                                       const Json* saved) {
+  const DataIdentity here = identity();
+  if (saved != nullptr) here.require_continues(*saved, config_.engine.place);
+  micro_batch_ = share.micro_batch;
+  if (is_ranked()) prepare_ranking(share);
+  return std::make_unique<EmbedSource>(embed::ExampleStream(*encoded_, examples_, share.dealt()),
+                                       here.members());
+}
+
+data::BatchBounds EmbedTask::evaluation_bounds() const {
+  return dev_ ? dev_->bounds() : data::BatchBounds();
+}
+
+model::MemoryPlan EmbedTask::plan(Context& context, const model::BatchLimits& limits) {
+  return model_->plan(context, limits, config_.memory, true);
+}
+
+std::string EmbedTask::fill(params::Table& table) {
+  return fill_from_model(table,
+                         {.model = model_folder_, .heads = {}, .seed = config_.engine.run.seed});
+}
+
+std::vector<std::string> EmbedTask::resume(const Json& client_state, const std::string& /*place*/) {
+  if (identity().has_contents_of(client_state)) return {};
+  return {"changed: --train contains other texts or scores"};
+}
+
+training::Sums EmbedTask::rank(ConstView vectors, double gradient_scale, View gradients) {
+  ConstView all = vectors;
+  if (communicator_->world_size() > 1) {
+    const View gathered = all_vectors_.view();
+    communicator_->all_gather(bytes_of(vectors), {static_cast<std::byte*>(gathered.raw()),
+                                                  static_cast<size_t>(gathered.size_bytes())});
+    all = gathered;
+  }
+  const int64_t first = communicator_->rank() * micro_batch_;
+  const auto result = ranking_->run(host_, {.vectors = all,
+                                            .gradient_scale = gradient_scale,
+                                            .own = {first, first + micro_batch_},
+                                            .gradients = gradients});
+  return {result.loss_sum, static_cast<double>(result.correct)};
+}
+
+training::Sums EmbedTask::compare(ConstView vectors, ConstView scores, double gradient_scale,
+                                  View gradients) {
+  const Tensor wanted = to_cpu_f32(scores);
+  return {model::similarity_loss({.vectors = vectors,
+                                  .scores = wanted.view(),
+                                  .gradient_scale = gradient_scale,
+                                  .gradients = gradients}),
+          0.0};
+}
+
+training::Sums EmbedTask::forward_backward(Context& context, const model::DeviceBatch& batch,
+                                           const training::StepItems& items,
+                                           const model::TrainingPass& pass) {
+  const double scale = items.weight(items.samples) * pass.loss_scale;
+  training::Sums sums;
+  const auto loss = [&](ConstView vectors, View gradients) {
+    sums = is_ranked() ? rank(vectors, scale, gradients)
+                       : compare(vectors, batch.label_values, scale, gradients);
+  };
+  model_->forward_backward(context, batch, loss, pass);
+  return sums;
+}
+
+training::StepMetrics EmbedTask::metrics(const training::StepSums& step) const {
+  const auto examples = static_cast<double>(step.items.samples);
+  training::StepMetrics metrics = {
+      .loss = step.sums[0] / examples,
+      .metrics = {
+          {"epoch", static_cast<double>(step.samples) / static_cast<double>(examples_.size())}}};
+  if (is_ranked()) metrics.metrics.push_back({"accuracy", step.sums[1] / examples});
+  return metrics;
+}
+
+training::EvaluationTimes EmbedTask::evaluation_times() const {
+  return {.by_steps = dev_ != nullptr, .by_epochs = dev_ != nullptr};
+}
+
+training::Evaluation EmbedTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
+                                         comm::Communicator& communicator) {
+  const Stopwatch watch;
+  training::Evaluation evaluation = {.key = "dev"};
+  scores_ = dev_->evaluate(context, *model_, buffer, communicator);
+  evaluation.record = scores_.metrics;
+  evaluation.record.push_back({"examples", static_cast<double>(scores_.examples), true});
+  evaluation.metrics = evaluation.record;
+  evaluation.metrics.push_back({"seconds", watch.seconds()});
+  evaluation.line = describe(evaluation.record);
+  return evaluation;
+}
+
+std::string EmbedTask::describe(const std::vector<metrics::Metric>& record) const {
+  return metrics::text_of(record, kept_by_.metric);
+}
+
+void EmbedTask::write_beside_model(const Path& folder) const {
+  Json scores = {{"file", dev_->examples().source()}};
+  scores.update(embed::json_of(scores_));
+  write_file_atomically(folder / run_files::kScores, scores.dump(2) + "\n");
+}
+
+std::string EmbedTask::sequences() const {
+  return fmt::format("texts of at most {} tokens, without padding", encoded_->longest());
+}
+
+training::RunSummary run_embed_training(Context& context, const EmbedTrainingOptions& options,
+                                        comm::Communicator& communicator) {
+  training::check_run_folder(options.output, options.resume);
+  EmbedTask task(context, options, communicator);
+  return training::run_training(context, task, options, communicator);
+}
+
+}  // namespace onebit::tasks

@@ -1,0 +1,94 @@
+#include "onebit/embed/example_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::embed {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class EmbedExamples : public ::testing::Test {
+ protected:
+  Examples read(const std::string& name, const std::string& text, const FileLayout& layout = {}) {
+    write_file_atomically(folder_ / name, text);
+    return read_examples(folder_ / name, layout);
+  }
+  std::string error(const std::string& name, const std::string& text,
+                    const FileLayout& layout = {}) {
+    return message_of([&] { read(name, text, layout); });
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(EmbedExamples, Pairs) {
+  const Examples pairs = read("a.tsv", "anchor\tid\tpositive\none\t7\tuno\ntwo\t8\tdos\n");
+  EXPECT_EQ(pairs.kind, Kind::kPairs);
+  EXPECT_EQ(pairs.size(), 2);
+  EXPECT_EQ(pairs.parts(), 2);
+  EXPECT_EQ(pairs.text(0, 0), "one");
+  EXPECT_EQ(pairs.text(0, 1), "uno");
+  EXPECT_EQ(pairs.text(1, 1), "dos");
+  EXPECT_TRUE(pairs.scores.empty());
+}
+
+TEST_F(EmbedExamples, TripletsOfJsonLines) {
+  const Examples triplets = read("a.jsonl",
+                                 "{\"query\": \"q\", \"positive\": \"p\", \"negative\": \"n\"}\n"
+                                 "{\"negative\": \"m\", \"positive\": \"\", \"query\": \"r\"}\n");
+  EXPECT_EQ(triplets.kind, Kind::kTriplets);
+  EXPECT_EQ(triplets.size(), 2);
+  EXPECT_EQ(triplets.text(0, 2), "n");
+  EXPECT_EQ(triplets.text(1, 0), "r");
+  EXPECT_EQ(triplets.text(1, 1), "");
+}
+
+TEST_F(EmbedExamples, ScoresAreDividedByTheirScale) {
+  const Examples scored =
+      read("a.csv", "sentence1,sentence2,score\n\"a, b\",c,5.000\nd,e,-1e0\n", {.score_scale = 5});
+  EXPECT_EQ(scored.kind, Kind::kScored);
+  EXPECT_EQ(scored.text(0, 0), "a, b");
+  EXPECT_THAT(scored.scores, ElementsAre(1.0f, -0.2f));
+  // Numbers of JSON lines, and columns by number without a header.
+  EXPECT_THAT(
+      read("a.jsonl", "{\"text\": \"a\", \"text_pair\": \"b\", \"similarity\": 0.25}\n").scores,
+      ElementsAre(0.25f));
+  EXPECT_THAT(
+      read("b.tsv", "0.5\ta\tb\n", {.columns = {.anchor = "2", .positive = "3", .score = "1"}})
+          .scores,
+      ElementsAre(0.5f));
+}
+
+TEST_F(EmbedExamples, ErrorsNameTheLine) {
+  const std::string head = "anchor\tpositive\tscore\n";
+  const std::string outside = error("a.tsv", head + "a\tb\t0.5\nc\td\t4\n");
+  EXPECT_THAT(outside, HasSubstr("a.tsv:3: the score 4 is outside [-1, 1]"));
+  EXPECT_THAT(outside, HasSubstr("--score-scale"));
+  for (const char* score : {"x", "", "nan", "1e999", "0.5 "}) {
+    EXPECT_THAT(error("a.tsv", head + "a\tb\t" + score + "\n"),
+                HasSubstr("a.tsv:2: `score` is \"" + std::string(score) + "\"; a score must be"))
+        << score;
+  }
+  EXPECT_THAT(error("a.tsv", head), HasSubstr("has no example"));
+  EXPECT_THAT(error("a.jsonl", "{\"anchor\": \"a\", \"positive\": 7}\n"),
+              HasSubstr("a.jsonl:1: `positive` is the number 7"));
+  EXPECT_THAT(error("a.jsonl", "{\"anchor\": [\"a\"], \"positive\": \"7\"}\n"),
+              HasSubstr("`anchor` is a list"));
+  EXPECT_THAT(error("a.doc", "x"), HasSubstr("names no format"));
+}
+
+TEST_F(EmbedExamples, ChecksumsSeeTextsAndScores) {
+  const std::string head = "anchor\tpositive\tscore\n";
+  const uint32_t sum = checksum(read("a.tsv", head + "ab\tc\t0.5\n"));
+  EXPECT_EQ(checksum(read("b.tsv", head + "ab\tc\t0.50\n")), sum);
+  EXPECT_NE(checksum(read("b.tsv", head + "a\tbc\t0.5\n")), sum);
+  EXPECT_NE(checksum(read("b.tsv", head + "ab\tc\t0.25\n")), sum);
+}
+
+}  // namespace
+}  // namespace onebit::embed

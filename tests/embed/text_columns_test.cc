@@ -1,0 +1,76 @@
+#include "onebit/embed/text_columns.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/message_of.h"
+#include "tests/base/temporary_folder.h"
+
+namespace onebit::embed {
+namespace {
+
+using classify::RecordReader;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class TextColumns : public ::testing::Test {
+ protected:
+  RecordReader reader(const std::string& header, bool has_header = true) {
+    write_file_atomically(folder_ / "f.tsv", header + "\n");
+    return {folder_ / "f.tsv", {.has_header = has_header}};
+  }
+  ChosenColumns choose(const std::string& header, const Columns& columns = {}) {
+    return choose_columns(reader(header), columns, "give --anchor");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(TextColumns, AreFoundByTheirUsualNames) {
+  EXPECT_THAT(choose("id\tanchor\tpositive").list(), ElementsAre("anchor", "positive"));
+  EXPECT_EQ(choose("query\tanswer").kind(), Kind::kPairs);
+  EXPECT_THAT(choose("negative\tpositive\tanchor").list(),
+              ElementsAre("anchor", "positive", "negative"));
+  EXPECT_EQ(choose("anchor\tpositive\tnegative").kind(), Kind::kTriplets);
+  EXPECT_THAT(choose("sentence1\tsentence2\tscore").list(),
+              ElementsAre("sentence1", "sentence2", "score"));
+  EXPECT_EQ(choose("text\ttext_pair\tsimilarity").kind(), Kind::kScored);
+}
+
+TEST_F(TextColumns, AreThoseThatAreNamed) {
+  EXPECT_THAT(choose("a\tb\tscore", {.anchor = "b", .positive = "a"}).list(),
+              ElementsAre("b", "a", "score"));
+  // One that is named decides, whatever else is there.
+  EXPECT_THAT(choose("anchor\tpositive\tscore\tnegative", {.negative = "negative"}).list(),
+              ElementsAre("anchor", "positive", "negative"));
+}
+
+TEST_F(TextColumns, NumbersMeanNoHeader) {
+  EXPECT_FALSE((Columns{.anchor = "1", .positive = "2"}.has_header()));
+  EXPECT_FALSE((Columns{.anchor = "1", .positive = "2", .score = "3"}.has_header()));
+  EXPECT_TRUE((Columns{.anchor = "1", .positive = "2", .score = "score"}.has_header()));
+  EXPECT_TRUE((Columns{.anchor = "1", .positive = "2", .header = true}.has_header()));
+  EXPECT_TRUE(Columns{}.has_header());
+}
+
+TEST_F(TextColumns, ErrorsNameWhatIsThereAndTheFix) {
+  const std::string no_anchor = message_of([&] { choose("a\tpositive"); });
+  EXPECT_THAT(no_anchor, HasSubstr("f.tsv: which column holds the anchor"));
+  EXPECT_THAT(no_anchor, HasSubstr("there are a, positive; give --anchor"));
+  EXPECT_THAT(message_of([&] { choose("anchor\tb"); }), HasSubstr("holds the positive"));
+  EXPECT_THAT(message_of([&] { choose("anchor\tpositive\tnegative\tscore"); }),
+              HasSubstr("at most one of them"));
+  EXPECT_THAT(message_of([&] { choose_columns(reader("a\tb", false), {}, "x"); }),
+              HasSubstr("read without a header"));
+}
+
+TEST_F(TextColumns, TextsToEncodeAreInOne) {
+  EXPECT_EQ(choose_text(reader("id\tsentence"), ""), "sentence");
+  EXPECT_EQ(choose_text(reader("passage"), ""), "passage");
+  EXPECT_EQ(choose_text(reader("text\tpassage"), "passage"), "passage");
+  EXPECT_THAT(message_of([&] { choose_text(reader("a\tb"), ""); }),
+              HasSubstr("there are a, b; give --text"));
+}
+
+}  // namespace
+}  // namespace onebit::embed

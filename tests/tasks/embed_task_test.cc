@@ -1,0 +1,286 @@
+#include "onebit/tasks/embed_task.h"
+
+#include "onebit/formats/bert_config_file.h"
+#include "onebit/formats/sentence_files.h"
+#include "onebit/tasks/text_encoder.h"
+#include "tests/tasks/fine_tuning_test.h"
+
+namespace onebit::tasks {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr const char* kRecipe = R"({
+  "task": "embed",
+  "train_batch_size": 8, "train_micro_batch_size_per_gpu": 4, "gradient_clipping": 1.0,
+  "optimizer": {"type": "OneBitAdam", "params": {"lr": 3e-3, "freeze_step": 6}},
+  "scheduler": {"type": "linear", "params": {"warmup_num_steps": 2}},
+  "data": {"max_sequence_length": 16, "prediction_batch": 3},
+  "tensorboard": {"enabled": true},
+  "run": {"steps": 12, "checkpoint_every": 5, "seed": 3}})";
+
+constexpr const char* kThings[] = {"king", "river", "mother", "tree",  "child", "house",
+                                   "fire", "water", "night",  "mouse", "gold",  "horse"};
+
+class EmbedTest : public FineTuningTest<EmbedTrainingOptions, run_embed_training> {
+ protected:
+  // What the same word is in belongs together.
+  Path pairs_file(const std::string& name = "pairs.jsonl") const {
+    std::string text;
+    for (int i = 0; i < 24; ++i) {
+      const char* thing = kThings[i % 12];
+      text += fmt::format("{{\"anchor\": \"the old {} was {}\", \"positive\": \"a {} {}\"}}\n",
+                          thing, i < 12 ? "here" : "there", thing, i < 12 ? "and so on" : "");
+    }
+    return write(name, text);
+  }
+  Path triplets_file() const {
+    std::string text = "query\tanswer\tnegative\n";
+    for (int i = 0; i < 12; ++i) {
+      text += fmt::format("the {}\ta {} was here\tno {} was here\n", kThings[i], kThings[i],
+                          kThings[(i + 5) % 12]);
+    }
+    return write("triplets.tsv", text);
+  }
+  // Scores from 0 to 5.
+  Path scored_file() const {
+    std::string text = "sentence1,sentence2,score\n";
+    for (int i = 0; i < 24; ++i) {
+      const char* first = kThings[i % 12];
+      const char* second = kThings[(i % 3 == 0 ? i : i + 5) % 12];
+      text += fmt::format("the {},\"an old {}, and so on\",{}\n", first, second,
+                          i % 3 == 0 ? 5.0 : 0.5);
+    }
+    return write("scored.csv", text);
+  }
+
+  EmbedTrainingOptions options(const std::string& name) const override {
+    EmbedTrainingOptions options = options_of(kRecipe, pairs_file(), name);
+    options.dev = options.train;
+    return options;
+  }
+  EmbedTrainingOptions scored(const std::string& name) const {
+    EmbedTrainingOptions given = options(name);
+    given.train = given.dev = scored_file();
+    given.recipe["data"]["score_scale"] = 5;
+    return given;
+  }
+  EmbedTrainingOptions triplets(const std::string& name) const {
+    EmbedTrainingOptions given = options(name);
+    given.train = given.dev = triplets_file();
+    return given;
+  }
+};
+
+TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
+  EmbedTrainingOptions given = options("run");
+  learn_by_heart(given, 60);
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(best(summary, "accuracy"), 1);
+  EXPECT_EQ(best(summary, "mrr"), 1);
+  EXPECT_EQ(best(summary, "examples"), 24);
+  const formats::BertConfigFile config = formats::read_bert_config(given.output / "config.json");
+  EXPECT_EQ(config.architecture, "BertModel");
+  for (const Path& folder : {given.output, given.output / "global_step60/model"}) {
+    const auto sentence = formats::read_sentence_files(folder);
+    ASSERT_TRUE(sentence.has_value()) << folder;
+    EXPECT_EQ(*sentence, (formats::SentenceFiles{.pooling = formats::SentencePooling::kMean,
+                                                 .normalize = true,
+                                                 .max_sequence_length = 16}));
+  }
+  EXPECT_THAT(read_file(given.output / "README.md"), HasSubstr("sentence-similarity"));
+  EXPECT_EQ(read_json(given.output / "scores.json").at("kind"), "pairs");
+
+  Context context = Context::cpu(2);
+  TextEncoder encoder(context, given.output, {.batch = 2});
+  const embed::Examples examples = embed::read_examples(given.train, {});
+  const std::vector<float> all = encoder.vectors(examples.texts.all);
+  ASSERT_EQ(all.size(), 48u * 32u);
+  for (size_t text = 0; text < 48; ++text) {
+    double length = 0;
+    for (size_t i = 0; i < 32; ++i) length += std::pow(double{all[text * 32 + i]}, 2);
+    EXPECT_NEAR(length, 1, 1e-5);
+  }
+  EXPECT_EQ(metrics::value_of(embed::score(examples, all, 1).metrics, "mrr"), 1);
+}
+
+TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
+  EmbedTrainingOptions given = triplets("run");
+  learn_by_heart(given, 60);
+  given.recipe["embed"] = {{"pooling", "cls"}, {"normalize", "no"}};
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(best(summary, "triplet_accuracy"), 1);
+  const auto sentence = formats::read_sentence_files(given.output);
+  ASSERT_TRUE(sentence.has_value());
+  EXPECT_EQ(sentence->pooling, formats::SentencePooling::kFirst);
+  EXPECT_FALSE(sentence->normalize);
+  EXPECT_FALSE(std::filesystem::exists(given.output / "2_Normalize"));
+  // What the model's folder says is what a run that starts from it does.
+  EmbedTrainingOptions again = triplets("again");
+  learn_by_heart(again, 1);
+  again.model = given.output / "global_step60";  // the best one was found after a few steps
+  train(again);
+  EXPECT_EQ(formats::read_sentence_files(again.output), sentence);
+  EXPECT_LT(losses_in(again.output)[0], 0.5 * losses_in(given.output)[0]);
+}
+
+TEST_F(EmbedTest, LearnsScores) {
+  EmbedTrainingOptions given = scored("run");
+  learn_by_heart(given, 80);
+  const training::RunSummary summary = train(given);
+  EXPECT_GT(best(summary, "spearman"), 0.8);
+  ASSERT_TRUE(summary.after.has_value());
+  EXPECT_GT(metrics::value_of(summary.after->record, "pearson"), 0.95);
+  EXPECT_LT(metrics::value_of(summary.after->record, "mse"), 0.05);
+}
+
+TEST_F(EmbedTest, PairsMayBeJudgedByScores) {
+  EmbedTrainingOptions given = scored("run");
+  given.train = pairs_file();
+  train(given);
+  const Json scores = read_json(given.output / "scores.json");
+  EXPECT_EQ(scores.at("kind"), "scored pairs");
+  EXPECT_TRUE(scores.at("metrics").contains("spearman"));
+}
+
+TEST_F(EmbedTest, ResumesBitForBit) {
+  expect_resumes_bit_for_bit();
+}
+
+// Vectors of all ranks are gathered: two ranks with half of the examples each learn what one rank
+// does with all of them.
+TEST_F(EmbedTest, TwoRanksSeeWhatOneRankSees) {
+  const auto compare = [&](const auto& make, const std::string& name) {
+    EmbedTrainingOptions one = make(name + "-one"), two = make(name + "-two");
+    for (EmbedTrainingOptions* given : {&one, &two}) learn_by_heart(*given, 12);
+    one.recipe["train_micro_batch_size_per_gpu"] = 8;
+    two.recipe["train_micro_batch_size_per_gpu"] = 4;
+    train(one, 1);
+    train(two, 2);
+    expect_same_losses(name + "-one", name + "-two");
+  };
+  compare([&](const std::string& name) { return options(name); }, "pairs");
+  compare([&](const std::string& name) { return triplets(name); }, "triplets");
+  compare([&](const std::string& name) { return scored(name); }, "scored");
+}
+
+// Micro-steps after each other have negatives of their own.
+TEST_F(EmbedTest, FewerNegativesAreAnEasierLoss) {
+  EmbedTrainingOptions whole = options("whole"), parts = options("parts");
+  for (EmbedTrainingOptions* given : {&whole, &parts}) learn_by_heart(*given, 1);
+  whole.recipe["train_micro_batch_size_per_gpu"] = 8;
+  parts.recipe["train_micro_batch_size_per_gpu"] = 2;
+  train(whole);
+  train(parts);
+  EXPECT_LT(losses("parts")[0], losses("whole")[0] - 0.3);
+}
+
+TEST_F(EmbedTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
+  EmbedTrainingOptions given = options("run");
+  given.dev.clear();
+  given.recipe["run"].erase("steps");
+  given.recipe["data"]["epochs"] = 2;
+  const training::RunSummary summary = train(given);
+  EXPECT_EQ(summary.steps, 2 * 24 / 8);
+  EXPECT_FALSE(summary.best.has_value());
+  Context context = Context::cpu(1);
+  EXPECT_TRUE(TextEncoder(context, given.output, {}).is_described());
+}
+
+TEST_F(EmbedTest, TheResolvedRecipeIsTheSameRun) {
+  EmbedTrainingOptions given = options("run");
+  given.recipe["embed"] = {{"best_by", "accuracy"}, {"scale", 10}, {"pooling", "cls"}};
+  expect_resolved_recipe_is_the_same_run(given);
+  const auto stored = embed_config_of_run(given.output);
+  ASSERT_TRUE(stored.has_value());
+  EXPECT_EQ(stored->scale, 10);
+  EXPECT_FALSE(embed_config_of_run(folder_ / "bert").has_value());
+}
+
+TEST_F(EmbedTest, WhatIsWrongIsNamed) {
+  const auto with = [&](const char* section, const char* key, const Json& value) {
+    return error_of([&](EmbedTrainingOptions& bad) { bad.recipe[section][key] = value; });
+  };
+  EXPECT_THAT(with("embed", "best_by", "spearmann"), HasSubstr("best_by"));
+  EXPECT_THAT(with("embed", "best_by", "spearman"),
+              HasSubstr("`embed.best_by` is spearman, which a file of pairs does not have"));
+  EXPECT_THAT(with("embed", "pooling", "max"), HasSubstr("pooling"));
+  EXPECT_THAT(with("embed", "scale", 0), HasSubstr("scale"));
+  EXPECT_THAT(with("data", "max_sequence_length", 200), HasSubstr("the model has 128 positions"));
+  EXPECT_THAT(with("data", "epochs", 2), HasSubstr("run.steps are both given"));
+  EXPECT_THAT(with("data", "positive", "anser"), HasSubstr("has no key `anser`"));
+  EXPECT_THAT(error_of([&](EmbedTrainingOptions& bad) {
+                bad.recipe["data"]["negative"] = "n";
+                bad.recipe["data"]["score"] = "s";
+              }),
+              HasSubstr("data.score are both given"));
+  EXPECT_THAT(error_of([&](EmbedTrainingOptions& bad) { bad.recipe["task"] = "classify"; }),
+              HasSubstr("onebit classify train"));
+  EXPECT_THAT(error_of([&](EmbedTrainingOptions& bad) { bad.train = scored_file(); }),
+              HasSubstr("scored.csv:2: the score 5 is outside [-1, 1]"));
+  EXPECT_THAT(error_of([&](EmbedTrainingOptions& bad) {
+                bad.recipe["train_batch_size"] = 1;
+                bad.recipe["train_micro_batch_size_per_gpu"] = 1;
+              }),
+              HasSubstr("hold one pair, whose anchor has no other text"));
+}
+
+TEST_F(EmbedTest, ATokenizerThatKeepsAccentsIsRefused) {
+  Context context = Context::cpu(1);
+  expect_refuses_other_tokenizers([&](const Path& model) { TextEncoder(context, model, {}); });
+}
+
+TEST_F(EmbedTest, AResumeWithOtherDataIsRefusedOrNamed) {
+  train(options("run"));
+  EmbedTrainingOptions other = options("run");
+  other.resume = true;
+  other.train = triplets_file();
+  EXPECT_THAT(message_of([&] { train(other); }), HasSubstr("other training data"));
+  other.train = write("renamed.jsonl", read_file(pairs_file()) + "");
+  EXPECT_NO_THROW(train(other));
+}
+
+// Parts of a file are sorted by length inside: what comes out is in the order of the file all the
+// same, and the same as all at once.
+TEST_F(EmbedTest, AFileOfAnySizeIsEncodedInItsOrder) {
+  std::string text;
+  std::vector<classify::Example> all;
+  for (int i = 0; i < 300; ++i) {
+    std::string line;
+    for (int word = 0; word <= i * 7 % 13; ++word)
+      line += std::string(kThings[(i + word) % 12]) + " ";
+    text += line + "\n";
+    all.emplace_back().text = line;
+  }
+  Context context = Context::cpu(1);
+  // More texts than a part has.
+  TextEncoder encoder(context, folder_ / "bert", {.batch = 2});
+  EXPECT_FALSE(encoder.is_described());
+  const std::vector<float> wanted = encoder.vectors(all);
+  embed::TextReader reader(write("texts.txt", text), {});
+  std::vector<float> got;
+  EXPECT_EQ(encoder.for_each_vector(reader,
+                                    [&](std::span<const float> vector) {
+                                      got.insert(got.end(), vector.begin(), vector.end());
+                                    }),
+            300);
+  ASSERT_EQ(got.size(), wanted.size());
+  // Batches differ, and with them the order of sums in a product.
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-5);
+}
+
+TEST_F(EmbedTest, LongTextsAreCutAndCounted) {
+  EmbedTrainingOptions given = options("run");
+  given.recipe["data"]["max_sequence_length"] = 4;
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  const EmbedTask task(context, given, *communicator);
+  EXPECT_THAT(task.decisions(), Contains(HasSubstr("texts are longer than 4 tokens and were cut")));
+  EXPECT_THAT(
+      message_of([&] { TextEncoder(context, folder_ / "bert", {.max_sequence_length = 200}); }),
+      HasSubstr("has 128 positions"));
+}
+
+}  // namespace
+}  // namespace onebit::tasks
