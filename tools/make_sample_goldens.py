@@ -7,7 +7,8 @@ The sixteen examples are those of every file; samples.json says what they mean. 
 names, types and filters of NVIDIA's create_pretraining_data.py, and with the lists that its MLPerf
 submissions have. TFRecords hold the messages of tensorflow/core/example/{example,feature}.proto, serialized by
 protobuf; the record framing around them is written here (three lines, checked by the CRC-32C of RFC 3720).
-With --tensorflow the same records are also written by tensorflow itself and must be equal byte for byte.
+With --tensorflow (pip install tensorflow-cpu) the same examples are also written by tensorflow's Example and
+TFRecordWriter and must be equal byte for byte.
 """
 import gzip
 import json
@@ -162,7 +163,9 @@ def check_tensorflow(path, messages):
     import tensorflow
     with tensorflow.io.TFRecordWriter("/dev/shm/check.tfrecord") as writer:
         for message in messages:
-            tensorflow.train.Example.FromString(message)
+            example = tensorflow.train.Example.FromString(message)
+            if example.SerializeToString(deterministic=True) != message:
+                sys.exit(f"{path}: tensorflow's Example has other bytes")
             writer.write(message)
     if Path("/dev/shm/check.tfrecord").read_bytes() != path.read_bytes():
         sys.exit(f"{path}: tensorflow writes other bytes")

@@ -84,6 +84,7 @@ class PipeSink : public Hdf5RowsSink {
   // An interruption is the parent's to answer.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
+  std::signal(SIGUSR1, SIG_IGN);
   const rlimit no_core = {0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -23,10 +23,9 @@ inline const text::Vocabulary& golden_vocabulary() {
 
 // One line that says all of a sample.
 inline std::string in_words(const Sample& sample) {
-  return fmt::format("tokens {} first {} masked {} ids {} label {}",
-                     fmt::join(sample.tokens, " "), sample.first_part,
-                     fmt::join(sample.masked_positions, " "), fmt::join(sample.masked_ids, " "),
-                     sample.next_sentence);
+  return fmt::format("tokens {} first {} masked {} ids {} label {}", fmt::join(sample.tokens, " "),
+                     sample.first_part, fmt::join(sample.masked_positions, " "),
+                     fmt::join(sample.masked_ids, " "), sample.next_sentence);
 }
 
 inline std::vector<Sample> golden_samples() {

@@ -22,10 +22,11 @@ std::vector<Feature> features_of(const std::string& message, const ExampleLimits
 
 TEST(TfExample, ReadsNumbersInBothForms) {
   // Packed, and one field a number.
-  const std::string apart = message_field(3, varint(1 << 3) + varint(7) + varint(1 << 3) + varint(300));
-  const std::string message = example(feature("packed", integer_list({1, 200, -3})) +
-                                      feature("apart", apart) +
-                                      feature("floats", float_list({1.0f, 0.5f})));
+  const std::string apart =
+      message_field(3, varint(1 << 3) + varint(7) + varint(1 << 3) + varint(300));
+  const std::string message =
+      example(feature("packed", integer_list({1, 200, -3})) + feature("apart", apart) +
+              feature("floats", float_list({1.0f, 0.5f})));
   const auto found = features_of(message);
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].name, "packed");

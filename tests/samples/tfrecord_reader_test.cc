@@ -58,9 +58,8 @@ TEST(TfRecordReader, SaysWhatIsMissing) {
 }
 
 TEST(TfRecordReader, SaysWhatIsOfAnotherKind) {
-  EXPECT_THAT(
-      message_for(features_without("input_ids") + feature("input_ids", float_list({1.0f}))),
-      HasSubstr("feature input_ids holds no integers"));
+  EXPECT_THAT(message_for(features_without("input_ids") + feature("input_ids", float_list({1.0f}))),
+              HasSubstr("feature input_ids holds no integers"));
   EXPECT_THAT(message_for(features_without("masked_lm_weights") +
                           feature("masked_lm_weights", integer_list({1, 0}))),
               HasSubstr("feature masked_lm_weights holds no floats"));
