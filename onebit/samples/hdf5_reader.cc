@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,8 +32,13 @@ struct Header {
 };
 constexpr uint64_t kMostRows = uint64_t{1} << 24, kMostNumbers = uint64_t{1} << 28;
 constexpr uint64_t kMostMessage = uint64_t{1} << 16;
-// A block takes a second; a damaged file may keep libhdf5 busy for ever.
-constexpr unsigned kMostSeconds = 120;
+// Of the processor, for a block, which takes one; a damaged file may keep libhdf5 busy for ever.
+constexpr int kMostSeconds = 20;
+
+void limit_time() {
+  const itimerval limit = {.it_interval = {0, 0}, .it_value = {kMostSeconds, 0}};
+  ::setitimer(ITIMER_PROF, &limit, nullptr);
+}
 
 // The child's end.
 class PipeSink : public Hdf5RowsSink {
@@ -45,7 +51,7 @@ class PipeSink : public Hdf5RowsSink {
       list(array.lengths);
       list(array.numbers);
     }
-    ::alarm(kMostSeconds);
+    limit_time();
   }
   void header(Word word, uint64_t number) {
     // Padding would be sent as well.
@@ -78,7 +84,7 @@ class PipeSink : public Hdf5RowsSink {
 // the parent says what happened.
 [[noreturn]] void run_child(const Path& path, int pipe) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (const int signal : {SIGPIPE, SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) {
+  for (const int signal : {SIGPIPE, SIGPROF, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) {
     std::signal(signal, SIG_DFL);
   }
   // An interruption is the parent's to answer.
@@ -91,7 +97,7 @@ class PipeSink : public Hdf5RowsSink {
   if (nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
   // Only read: file systems without locks need none.
   ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
-  ::alarm(kMostSeconds);
+  limit_time();
   PipeSink sink(pipe);
   try {
     read_hdf5(path, sink);
@@ -168,9 +174,9 @@ class Hdf5Reader : public SampleReader {
   // The other process is gone without a word.
   [[noreturn]] void fail_of_child() {
     const int status = wait();
-    require(!WIFSIGNALED(status) || WTERMSIG(status) != SIGALRM,
-            "{}: libhdf5 did not get on with it for {} s: the file is damaged; copy it again",
-            name_, kMostSeconds);
+    require(!WIFSIGNALED(status) || WTERMSIG(status) != SIGPROF,
+            "{}: libhdf5 did not get on with it in {} s: the file is damaged; copy it again", name_,
+            kMostSeconds);
     require(!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL,
             "{}: the process that reads it was killed: there may be too little memory", name_);
     fail("{}: libhdf5 crashed on it{}: the file is damaged; copy it again", name_,

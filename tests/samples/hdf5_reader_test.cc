@@ -6,6 +6,7 @@
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/samples/golden_samples.h"
+#include "tests/samples/quick_file.h"
 
 namespace onebit::samples {
 namespace {
@@ -73,14 +74,14 @@ TEST_F(Hdf5ReaderTest, OneErrorWhereverItIsDamaged) {
     return found != "(no error)";
   };
   for (size_t at = 0; at < bytes.size(); at += 97) {
-    write_file_atomically(path, bytes.substr(0, at));
+    write_quickly(path, bytes.substr(0, at));
     EXPECT_TRUE(expect_sound_end(at)) << "cut short at " << at;
   }
   size_t errors = 0;
   for (size_t at = 0; at < bytes.size(); at += 41) {
     std::string changed = bytes;
     changed[at] = static_cast<char>(changed[at] ^ 0xa5);
-    write_file_atomically(path, changed);
+    write_quickly(path, changed);
     errors += expect_sound_end(at) ? 1 : 0;
   }
   EXPECT_GT(errors, 20u);
@@ -93,7 +94,7 @@ TEST_F(Hdf5ReaderTest, NoticesDamagedPackedNumbers) {
   ASSERT_NE(packed, std::string::npos);
   std::string changed = bytes;
   changed[packed + 20] = static_cast<char>(changed[packed + 20] ^ 0x10);
-  write_file_atomically(folder_ / "a.hdf5", changed);
+  write_quickly(folder_ / "a.hdf5", changed);
   EXPECT_THAT(message(folder_ / "a.hdf5"),
               AllOf(HasSubstr("a.hdf5: dataset"), HasSubstr("cannot be read")));
 }

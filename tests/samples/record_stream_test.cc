@@ -5,6 +5,7 @@
 
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/samples/quick_file.h"
 #include "tests/samples/record_file.h"
 
 namespace onebit::samples {
@@ -19,7 +20,7 @@ class RecordStreamTest : public testing::Test {
   // The records of a file with this content.
   std::vector<std::string> read(const std::string& content) {
     const Path path = folder_ / "a.tfrecord";
-    write_file_atomically(path, content);
+    write_quickly(path, content);
     RecordStream stream(corpus::open_byte_stream(path, "a.tfrecord"), "a.tfrecord");
     std::vector<std::string> records;
     for (std::string record; stream.read(record);) records.push_back(record);
@@ -40,7 +41,7 @@ TEST_F(RecordStreamTest, GivesTheRecordsInOrder) {
 }
 
 TEST_F(RecordStreamTest, KnowsWhereARecordLies) {
-  write_file_atomically(folder_ / "b", record_of("first") + record_of("second"));
+  write_quickly(folder_ / "b", record_of("first") + record_of("second"));
   RecordStream stream(corpus::open_byte_stream(folder_ / "b", "b"), "b");
   std::string record;
   stream.read(record);

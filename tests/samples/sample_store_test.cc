@@ -8,6 +8,7 @@
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/samples/golden_samples.h"
+#include "tests/samples/quick_file.h"
 
 namespace onebit::samples {
 namespace {
@@ -107,15 +108,15 @@ TEST_F(SampleStoreTest, OneErrorForEveryChangedByte) {
     for (size_t at = 0; at < before.size(); ++at) {
       std::string changed = before;
       changed[at] = static_cast<char>(changed[at] ^ 0x80);
-      write_file_atomically(path_ / name, changed);
+      write_quickly(path_ / name, changed);
       EXPECT_THAT(message_of([&] { words_in(path_); }),
                   AnyOf("(no error)", HasSubstr(name), HasSubstr("store")));
       EXPECT_THAT(message_of([&] { SampleStore(path_).verify(); }), HasSubstr(name))
           << name << " " << at;
     }
-    write_file_atomically(path_ / name, before.substr(1));
+    write_quickly(path_ / name, before.substr(1));
     EXPECT_THAT(message_of([&] { SampleStore store(path_); }), HasSubstr("cut short"));
-    write_file_atomically(path_ / name, before);
+    write_quickly(path_ / name, before);
   }
 }
 
@@ -124,10 +125,11 @@ TEST_F(SampleStoreTest, NoticesADamagedManifest) {
   const auto after = [&](const std::string& from, const std::string& to) {
     std::string text = before;
     text.replace(text.find(from), from.size(), to);
-    write_file_atomically(path_ / corpus::kManifestName, text);
+    write_quickly(path_ / corpus::kManifestName, text);
     return message_of([&] { SampleStore store(path_); });
   };
-  EXPECT_THAT(after("\"samples\": 16", "\"samples\": 17"), HasSubstr("cut short or changed"));
+  EXPECT_THAT(after("\"random_next\": 8,", "\"random_next\": -8,"), HasSubstr("not negative"));
+  EXPECT_THAT(after("\"tokens\": 2", "\"tokens\": 3"), HasSubstr("cut short or changed"));
   EXPECT_THAT(after("\"samples\": 16", "\"samples\": 0"), HasSubstr("counts cannot be right"));
   EXPECT_THAT(after("\"version\": 1", "\"version\": 2"), HasSubstr("prepare its files again"));
   EXPECT_THAT(after("onebit sample store", "onebit token store"),
@@ -152,7 +154,7 @@ TEST_F(SampleStoreTest, SamplesHaveLabelsAllOrNone) {
   writer.add(sample, "a: row 0");
   sample.next_sentence = kNoLabel;
   EXPECT_THAT(message_of([&] { writer.add(sample, "b: row 0"); }),
-              HasSubstr("b: row 0: has no number in next_sentence_labels"));
+              HasSubstr("b: row 0: has no next_sentence_labels, and samples before it have"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/samples/golden_samples.h"
+#include "tests/samples/quick_file.h"
 #include "tests/samples/record_file.h"
 
 namespace onebit::samples {
@@ -17,7 +18,7 @@ using testing::HasSubstr;
 // The message of reading one record with these features.
 std::string message_for(const std::string& features) {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "a.tfrecord", record_of(example(features)));
+  write_quickly(folder / "a.tfrecord", record_of(example(features)));
   return message_of([&] { words_of(*open_tfrecord(folder / "a.tfrecord")); });
 }
 
@@ -81,9 +82,9 @@ TEST(TfRecordReader, OneErrorWhereverItIsDamaged) {
   for (size_t at = 0; at < bytes.size(); ++at) {
     std::string changed = bytes;
     changed[at] = static_cast<char>(changed[at] ^ 0x21);
-    write_file_atomically(path, changed);
+    write_quickly(path, changed);
     EXPECT_THAT(message_of([&] { words_of(*open_tfrecord(path)); }), HasSubstr("a.tfrecord")) << at;
-    write_file_atomically(path, bytes.substr(0, at));
+    write_quickly(path, bytes.substr(0, at));
     const std::string message = message_of([&] {
       const auto found = words_of(*open_tfrecord(path));
       EXPECT_LT(found.size(), all.size());
