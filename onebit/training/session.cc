@@ -48,13 +48,13 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
   engine_ = std::make_unique<engine::Engine>(context, table_, task.config(), communicator);
   std::optional<engine::SavedCheckpoint> saved;
   if (options.resume) saved = checkpoints_.open(options.tag);
-  open(options, saved ? &*saved : nullptr);
+  open(saved ? &*saved : nullptr);
   plan_memory();
   restore(options, saved ? &*saved : nullptr);
   start_prefetch();
 }
 
-void Session::open(const RunOptions& options, const engine::SavedCheckpoint* saved) {
+void Session::open(const engine::SavedCheckpoint* saved) {
   const StreamShare share = {.seed = task_.config().run.seed,
                              .world_size = communicator_.world_size(),
                              .rank = communicator_.rank(),

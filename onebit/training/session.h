@@ -85,7 +85,7 @@ class Session {
  private:
   using StepBatches = std::vector<std::unique_ptr<HostBatch>>;
 
-  void open(const RunOptions& options, const engine::SavedCheckpoint* saved);
+  void open(const engine::SavedCheckpoint* saved);
   void plan_memory();
   void restore(const RunOptions& options, const engine::SavedCheckpoint* saved);
   void resume(const engine::SavedCheckpoint& saved, const RunOptions& options);
