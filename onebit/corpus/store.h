@@ -1,6 +1,6 @@
-// What pre-training examples are made of: a folder with a vocabulary, files and a manifest with their
-// checksums. Of a token store (token_store.h) pairs and masks are drawn on the fly; the samples of a
-// sample store (samples/sample_store.h) hold both as their writer drew them.
+// What pre-training examples are made of: a folder with a vocabulary, files and a manifest with
+// their checksums. Of a token store (token_store.h) pairs and masks are drawn on the fly; the
+// samples of a sample store (samples/sample_store.h) hold both as their writer drew them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The examples of one store, epoch after epoch: what a stream of batches asks of every kind of store.
+// The examples of one store, epoch after epoch: what a stream of batches asks of every kind of
+// store.
 #pragma once
 
 #include <cstdint>

@@ -11,9 +11,9 @@
 namespace onebit::samples {
 
 // Opens a file and reads it ahead in a process of its own: libhdf5 crashes on some damaged files,
-// and what it writes then into its memory or takes of it must not be this process's. Errors, also of
-// reading, with the file and, where there is one, dataset and row: no HDF5 file, a dataset missing,
-// of another shape, type or filter, damaged data, a crash. Error of a build without libhdf5: always.
+// and the memory that it spoils then must not be this process's. Errors, also of reading, with the
+// file and, where there is one, dataset and row: no HDF5 file, a dataset missing, of another shape,
+// type or filter, damaged data, a crash. Error of a build without libhdf5: always.
 std::unique_ptr<SampleReader> open_hdf5(const Path& path);
 
 }  // namespace onebit::samples

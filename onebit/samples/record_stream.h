@@ -1,5 +1,5 @@
 // TensorFlow's TFRecord files: a length, its checksum, that many bytes, their checksum, again and
-// again. https://www.tensorflow.org/tutorials/load_data/tfrecord ("TFRecords format details")
+// again. https://github.com/tensorflow/tensorflow (tensorflow/core/lib/io/record_writer.h)
 #pragma once
 
 #include <cstdint>

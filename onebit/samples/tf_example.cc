@@ -3,14 +3,10 @@
 #include <bit>
 
 #include "onebit/base/error.h"
-#include "onebit/formats/proto_reader.h"
+#include "onebit/base/proto_reader.h"
 
 namespace onebit::samples {
 namespace {
-
-using formats::ByteReader;
-using formats::ProtoField;
-using formats::ProtoReader;
 
 // Numbers of the fields in example.proto and feature.proto.
 constexpr uint64_t kFeatures = 1;  // Example
