@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests/formats/golden"
+SAMPLES = Path(__file__).resolve().parents[1] / "tests/samples/golden"
 
 SQUAD = {"version": "v2.0", "data": [{"title": "T", "paragraphs": [{
     "context": "The quick brown fox, aged 3, ate a caf\u00e9 au lait \U0001f98a.", "qas": [
@@ -60,8 +61,23 @@ def snappy_literal(data):
         "<H", len(data) - 1) + data
 
 
+def sample_seeds():
+    """Whole files of records (f) and single examples (e); the first byte is the target's."""
+    for path in sorted(SAMPLES.glob("google.tfrecord*")):
+        yield "tfrecord", path.name, b"f" + path.read_bytes()
+    data = (SAMPLES / "google.tfrecord").read_bytes()
+    at = 0
+    while at < len(data):
+        size = struct.unpack_from("<Q", data, at)[0]
+        yield "tfrecord", f"example_{at}", b"e" + data[at + 12:at + 12 + size]
+        at += size + 16
+    for file in range(7):
+        yield "sample_store", f"file_{file}", bytes([file]) + struct.pack("<8Q", *range(0, 32, 4))
+
+
 def seeds():
     """(target, name, content)"""
+    yield from sample_seeds()
     for path in sorted(GOLDEN.rglob("*")):
         name = "_".join(path.relative_to(GOLDEN).parts)
         data = path.read_bytes() if path.is_file() else b""

@@ -65,7 +65,7 @@ void add_evaluate(CLI::App& program, Action& chosen) {
   CLI::App* command =
       program.add_subcommand("evaluate", "Held-out masked-word and next-sentence loss of a model");
   command->add_option("model", given->model, "Run, checkpoint or model folder")->required();
-  command->add_option("--data,-d", given->data, "Token store of held-out text")->required();
+  command->add_option("--data,-d", given->data, "Store of held-out text")->required();
   command
       ->add_option(
           "--sequence-length", given->sequence_length,

@@ -8,9 +8,10 @@
 #include "onebit/base/log.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
+#include "onebit/cli/prepare_samples.h"
 #include "onebit/cli/usage.h"
+#include "onebit/cli/vocabulary_option.h"
 #include "onebit/corpus/prepare.h"
-#include "onebit/tasks/model_vocabulary.h"
 #include "onebit/training/interruption.h"
 
 namespace onebit::cli {
@@ -18,7 +19,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> inputs;
-  std::string output, vocabulary, format = "auto", locale = "en";
+  std::string output, vocabulary, from = "text", format = "auto", locale = "en";
   int32_t vocabulary_size = 0;
   int threads = 0;
   bool overwrite = false, cased = false, uncased = false, drop_duplicates = false;
@@ -36,6 +37,12 @@ void show_progress(const corpus::PrepareProgress& progress) {
   }
 }
 
+std::optional<text::Casing> casing_of(const Arguments& given) {
+  if (given.cased) return text::Casing::kCased;
+  if (given.uncased) return text::Casing::kUncased;
+  return std::nullopt;
+}
+
 corpus::PrepareOptions to_options(const Arguments& given) {
   corpus::PrepareOptions options;
   for (const auto& input : given.inputs) options.inputs.emplace_back(input);
@@ -46,8 +53,7 @@ corpus::PrepareOptions to_options(const Arguments& given) {
         "give either --vocab-size (a vocabulary is learnt from the text) or --vocab (a vocab.txt, "
         "or a model's folder)");
   }
-  if (given.cased) options.casing = text::Casing::kCased;
-  if (given.uncased) options.casing = text::Casing::kUncased;
+  options.casing = casing_of(given);
   options.format = corpus::text_format_from_name(given.format);
   options.locale = given.locale;
   options.threads = given.threads;
@@ -56,16 +62,34 @@ corpus::PrepareOptions to_options(const Arguments& given) {
   return options;
 }
 
-int run(const Arguments& given) {
-  corpus::PrepareOptions options = to_options(given);
-  if (!given.vocabulary.empty()) {
-    const Path path = given.vocabulary;
-    if (std::filesystem::is_directory(path) || path.extension() == ".json") {
-      options.model_vocabulary = tasks::read_model_vocabulary(path);
-    } else {
-      options.vocabulary = path;
-    }
+// Options that say how text is taken say nothing of examples.
+int run_samples(const Arguments& given) {
+  if (given.vocabulary.empty()) {
+    throw UsageError(fmt::format(
+        "--from {}: give --vocab, the vocabulary that the files were written with (a vocab.txt, or "
+        "a model's folder)",
+        given.from));
   }
+  const std::pair<bool, const char*> of_text[] = {{given.vocabulary_size > 0, "--vocab-size"},
+                                                  {given.format != "auto", "--format"},
+                                                  {given.locale != "en", "--locale"},
+                                                  {given.drop_duplicates, "--drop-duplicates"}};
+  for (const auto& [is_given, option] : of_text) {
+    if (is_given) throw UsageError(fmt::format("{} is for --from text", option));
+  }
+  return prepare_samples({.inputs = given.inputs,
+                          .format = given.from == "hdf5" ? samples::SampleFormat::kHdf5
+                                                         : samples::SampleFormat::kTfRecord,
+                          .output = given.output,
+                          .vocabulary = given.vocabulary,
+                          .casing = casing_of(given),
+                          .overwrite = given.overwrite});
+}
+
+int run(const Arguments& given) {
+  if (given.from != "text") return run_samples(given);
+  corpus::PrepareOptions options = to_options(given);
+  if (!given.vocabulary.empty()) take_vocabulary(given.vocabulary, options);
   // Signals are handled only during tokenizing, which polls for them: while the vocabulary is
   // learnt a signal ends the process at once.
   std::optional<training::Interruption> interruption;
@@ -96,21 +120,27 @@ int run(const Arguments& given) {
 
 void add_prepare(CLI::App& program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = program.add_subcommand("prepare", "Turn text into a token store");
+  CLI::App* command = program.add_subcommand(
+      "prepare", "Turn text, or examples that others wrote, into a store to train from");
   command
       ->add_option("--input,-i", given->inputs,
                    "Files or folders of .txt or .jsonl, also .gz, .xz, .zst, .bz2 or .lz4 of them; "
-                   "- for standard input")
+                   "- for standard input. With --from: files, folders or patterns of examples")
       ->required();
-  command->add_option("--output,-o", given->output, "Folder of the token store to make")
-      ->required();
+  command
+      ->add_option("--from", given->from,
+                   "text; or hdf5 (shards of NVIDIA's BERT) or tfrecord (examples of Google's "
+                   "create_pretraining_data.py), whose pairs and masks are kept as they are")
+      ->check(CLI::IsMember({"text", "hdf5", "tfrecord"}))
+      ->capture_default_str();
+  command->add_option("--output,-o", given->output, "Folder of the store to make")->required();
   command
       ->add_option("--vocab-size", given->vocabulary_size,
                    "Learn a WordPiece vocabulary of this size from the text, e.g. 30522")
       ->check(at_least(1));
   command->add_option("--vocab", given->vocabulary,
                       "Use this vocab.txt; or vocabulary and casing of this model folder, run, "
-                      "token store or tokenizer.json");
+                      "store or tokenizer.json. With --from: what the examples were written with");
   auto* cased = command->add_flag("--cased", given->cased, "Keep capitals and accents");
   command
       ->add_flag("--uncased", given->uncased,

@@ -64,13 +64,13 @@ void add_pretrain(CLI::App& program, Action& chosen) {
       "pretrain", "Pre-train a BERT encoder; under mpirun, data parallel on all ranks");
   command
       ->add_option("--data,-d", given->data,
-                   "Token store to train on; several may be given, folder=weight mixes them by "
+                   "Store to train on; several may be given, folder=weight mixes them by "
                    "weight")
       ->type_name(kInput)
       ->required();
   command
       ->add_option("--valid", given->valid,
-                   "Token store of held-out text; several may be given, name=folder: the first "
+                   "Store of held-out text; several may be given, name=folder: the first "
                    "is what is learnt for, the others show what is forgotten")
       ->type_name(kInput);
   command

@@ -80,7 +80,7 @@ constexpr size_t kMagicBytes = 10;
 
 Packing packing_of(std::string_view magic) {
   using namespace std::string_view_literals;
-  if (magic.starts_with("\x1f\x8b"sv)) return Packing::kGzip;
+  if (magic.starts_with("\x1f\x8b\x08"sv)) return Packing::kGzip;
   if (magic.starts_with("\xfd"
                         "7zXZ\0"sv)) {
     return Packing::kXz;

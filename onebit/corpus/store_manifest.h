@@ -6,24 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/file.h"
-#include "onebit/base/json.h"
+#include "onebit/corpus/store_files.h"
 #include "onebit/text/casing.h"
 
 namespace onebit::corpus {
 
 inline constexpr int64_t kStoreVersion = 1;
-inline constexpr const char* kManifestName = "manifest.json";
 inline constexpr const char* kTokensName = "tokens.bin";
 inline constexpr const char* kSentencesName = "sentences.bin";
 inline constexpr const char* kDocumentsName = "documents.bin";
-inline constexpr const char* kVocabularyName = "vocab.txt";
-
-struct StoreFile {
-  std::string name;
-  uint64_t size_bytes = 0;
-  uint32_t crc32 = 0;
-};
 
 struct StoreManifest {
   int token_size_bytes = 2;  // 2 or 4
@@ -39,7 +30,7 @@ struct StoreManifest {
   uint64_t source_count = 0;
   std::vector<std::string> sources;  // the first thousand files read
 
-  const StoreFile& file(const std::string& name) const;
+  const StoreFile& file(const std::string& name) const { return file_of(files, name); }
 };
 
 Json manifest_to_json(const StoreManifest& manifest);

@@ -1,50 +1,11 @@
 #include "onebit/corpus/store_statistics.h"
 
 #include <algorithm>
-#include <bit>
-#include <map>
 
 namespace onebit::corpus {
 namespace {
 
 constexpr uint64_t kTokensAtOnce = uint64_t{1} << 20;
-
-// Counts lengths: nearly all are short, and few long ones are alike.
-class LengthCounter {
- public:
-  void add(uint64_t length) {
-    if (length < short_.size()) {
-      ++short_[length];
-    } else {
-      ++long_[length];
-    }
-    ++count_;
-    sum_ += length;
-  }
-
-  LengthStatistics statistics() const {
-    LengthStatistics found;
-    found.mean = static_cast<double>(sum_) / static_cast<double>(count_);
-    uint64_t before = 0;
-    const auto take = [&](uint64_t length, uint64_t count) {
-      if (count == 0) return;
-      const auto bin = static_cast<size_t>(std::bit_width(length) - 1);
-      found.histogram.resize(std::max(found.histogram.size(), bin + 1));
-      found.histogram[bin] += count;
-      if (before < (count_ + 1) / 2) found.median = length;
-      before += count;
-      found.longest = length;
-    };
-    for (uint64_t length = 0; length < short_.size(); ++length) take(length, short_[length]);
-    for (const auto& [length, count] : long_) take(length, count);
-    return found;
-  }
-
- private:
-  std::vector<uint64_t> short_ = std::vector<uint64_t>(4096);
-  std::map<uint64_t, uint64_t> long_;
-  uint64_t count_ = 0, sum_ = 0;
-};
 
 uint64_t count_of(const TokenStore& store, int32_t id) {
   std::vector<int32_t> ids(std::min(kTokensAtOnce, store.tokens()));

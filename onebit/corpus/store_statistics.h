@@ -3,19 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "onebit/corpus/length_counter.h"
 #include "onebit/corpus/token_store.h"
 
 namespace onebit::corpus {
-
-// Lengths of which there is at least one.
-struct LengthStatistics {
-  double mean = 0;
-  uint64_t median = 0;  // the lower of two
-  uint64_t longest = 0;
-  std::vector<uint64_t> histogram;  // at i: those in [2^i, 2^(i+1))
-};
 
 struct StoreStatistics {
   uint64_t unknown_tokens = 0;  // [UNK]: words that cannot be put together from pieces

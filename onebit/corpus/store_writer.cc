@@ -8,25 +8,6 @@
 #include "onebit/corpus/token_store.h"
 
 namespace onebit::corpus {
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr size_t kSourcesListed = 1000;
-constexpr int32_t kLargestShortVocabulary = 65536;
-
-void check_output(const Path& output, bool overwrite) {
-  if (!fs::exists(output)) return;
-  if (is_token_store(output)) {
-    require(overwrite, "{}: holds a finished token store: give --overwrite to replace it",
-            output.string());
-    return;
-  }
-  require(fs::is_directory(output) && fs::is_empty(output),
-          "{}: exists and is not a token store: choose another output folder", output.string());
-}
-
-}  // namespace
 
 TokenizedBlock::TokenizedBlock(int token_size_bytes, size_t text_bytes)
     : token_size_bytes_(token_size_bytes) {
@@ -57,38 +38,14 @@ void TokenizedBlock::close() {
   tokens_crc32_ = crc32_of(tokens_.data(), tokens_.size());
 }
 
-// A file and the checksum of what was written to it.
-class StoreWriter::File {
- public:
-  explicit File(const Path& path) : name_(path.filename().string()), writer_(path) {}
-
-  void write(const void* data, size_t size_bytes, uint32_t crc32) {
-    writer_.write(data, size_bytes);
-    crc32_ = crc32_joined(crc32_, crc32, size_bytes);
-  }
-  void write(const std::vector<uint64_t>& numbers) {
-    const size_t size_bytes = numbers.size() * sizeof(uint64_t);
-    write(numbers.data(), size_bytes, crc32_of(numbers.data(), size_bytes));
-  }
-  StoreFile finish() {
-    writer_.finish();
-    return {name_, writer_.size_bytes(), crc32_};
-  }
-
- private:
-  std::string name_;
-  FileWriter writer_;
-  uint32_t crc32_ = 0;
-};
-
 StoreWriter::StoreWriter(const Path& output, bool overwrite) {
-  check_output(output, overwrite);
+  require_free_output(output, overwrite);
   folder_.emplace(output, overwrite ? Existing::kReplace : Existing::kRefuse);
-  tokens_ = std::make_unique<File>(partial_folder() / kTokensName);
-  sentences_ = std::make_unique<File>(partial_folder() / kSentencesName);
-  documents_ = std::make_unique<File>(partial_folder() / kDocumentsName);
-  sentences_->write({0});
-  documents_->write({0});
+  tokens_ = std::make_unique<StoreFileWriter>(partial_folder() / kTokensName);
+  sentences_ = std::make_unique<StoreFileWriter>(partial_folder() / kSentencesName);
+  documents_ = std::make_unique<StoreFileWriter>(partial_folder() / kDocumentsName);
+  sentences_->write_number(uint64_t{0});
+  documents_->write_number(uint64_t{0});
 }
 
 // Files are synced before their folder.
@@ -186,7 +143,7 @@ void StoreWriter::end_held_document() {
     duplicate_tokens_ += open_.all_tokens;
   } else {
     write_held();
-    documents_->write({document_end_ = manifest_.sentences});
+    documents_->write_number(document_end_ = manifest_.sentences);
     ++manifest_.documents;
   }
   open_.tokens.clear();
@@ -208,12 +165,10 @@ StoreManifest StoreWriter::finish(uint64_t text_bytes, const std::string& format
   manifest_.source_count = sources.size();
   manifest_.sources.assign(sources.begin(), sources.begin() + static_cast<ptrdiff_t>(std::min(
                                                                   sources.size(), kSourcesListed)));
-  for (File* file : {tokens_.get(), sentences_.get(), documents_.get()}) {
+  for (StoreFileWriter* file : {tokens_.get(), sentences_.get(), documents_.get()}) {
     manifest_.files.push_back(file->finish());
   }
-  const std::string vocabulary = read_file(partial_folder() / kVocabularyName);
-  manifest_.files.push_back(
-      {kVocabularyName, vocabulary.size(), crc32_of(vocabulary.data(), vocabulary.size())});
+  manifest_.files.push_back(store_file(partial_folder() / kVocabularyName));
   write_file_atomically(partial_folder() / kManifestName,
                         manifest_to_json(manifest_).dump(2) + "\n");
   folder_->finish();

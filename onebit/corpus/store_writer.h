@@ -62,7 +62,6 @@ class StoreWriter {
                        const std::vector<std::string>& sources);
 
  private:
-  class File;
   // The document that is being read, where duplicates are dropped.
   struct OpenDocument {
     std::string tokens;
@@ -80,7 +79,7 @@ class StoreWriter {
 
   std::optional<PartialFolder> folder_;
   StoreManifest manifest_;
-  std::unique_ptr<File> tokens_, sentences_, documents_;
+  std::unique_ptr<StoreFileWriter> tokens_, sentences_, documents_;
   uint64_t document_end_ = 0;  // sentences in finished documents
   std::optional<SeenDocuments> seen_;
   OpenDocument open_;

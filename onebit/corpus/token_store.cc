@@ -5,58 +5,22 @@
 #include <cstring>
 
 #include "onebit/base/error.h"
-#include "onebit/base/partial_file.h"
-#include "onebit/corpus/crc32.h"
 
 namespace onebit::corpus {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "token stores are little-endian");
 
-StoreManifest read_manifest(const Path& folder) {
-  std::error_code ignored;
-  require(std::filesystem::exists(folder, ignored),
-          "{}: there is no such token store; `onebit prepare` makes one", folder.string());
-  const Path path = folder / kManifestName;
-  require(folder.extension() != kPartialSuffix,
-          "{}: is a token store that was not finished; run `onebit prepare` again",
-          folder.string());
-  require(std::filesystem::exists(path, ignored),
-          "{}: is not a token store (it has no {}); `onebit prepare` makes one", folder.string(),
-          kManifestName);
-  return manifest_from_json(read_json(path), path.string());
-}
+constexpr const char* kKind = "token store";
 
-MappedFile map_checked(const Path& folder, const StoreManifest& manifest, const char* name,
-                       uint64_t expected_bytes) {
-  const Path path = folder / name;
-  MappedFile file(path);
-  const uint64_t size_bytes = file.bytes().size();
-  const bool whole = size_bytes == expected_bytes && size_bytes == manifest.file(name).size_bytes;
-  require(whole,
-          "{}: has {} bytes where the manifest says {}: the token store was cut short or changed; "
-          "copy or prepare it again",
-          path.string(), size_bytes, expected_bytes);
-  return file;
-}
-
-std::span<const uint64_t> as_offsets(const MappedFile& file) {
-  const auto bytes = file.bytes();
-  // Memory maps begin at a page, so the alignment holds.
-  return {reinterpret_cast<const uint64_t*>(bytes.data()), bytes.size() / sizeof(uint64_t)};
-}
-
-// From 0 to `end`, always rising.
-void check_offsets(std::span<const uint64_t> offsets, uint64_t end, const Path& path) {
-  bool sound = offsets.front() == 0 && offsets.back() == end;
-  for (size_t i = 1; i < offsets.size() && sound; ++i) sound = offsets[i - 1] < offsets[i];
-  require(sound, "{}: its offsets are out of order: the token store is damaged; prepare it again",
-          path.string());
+StoreManifest open_manifest(const Path& folder) {
+  const Json json = read_manifest(folder, kKind);
+  return manifest_from_json(json, (folder / kManifestName).string());
 }
 
 }  // namespace
 
-TokenStore::TokenStore(const Path& folder) : folder_(folder), manifest_(read_manifest(folder)) {
+TokenStore::TokenStore(const Path& folder) : folder_(folder), manifest_(open_manifest(folder)) {
   require(manifest_.sentences < UINT64_MAX / 8 && manifest_.documents < UINT64_MAX / 8 &&
               manifest_.tokens < UINT64_MAX / 8,
           "{}: its counts cannot be right: the manifest is damaged",
@@ -70,14 +34,17 @@ TokenStore::TokenStore(const Path& folder) : folder_(folder), manifest_(read_man
           "{}: is not the vocabulary ({} tokens) that this store was made with: put that one back "
           "or prepare the text again",
           (folder / kVocabularyName).string(), manifest_.vocabulary_size);
-  token_file_ = map_checked(folder, manifest_, kTokensName,
-                            manifest_.tokens * static_cast<uint64_t>(manifest_.token_size_bytes));
-  sentence_file_ = map_checked(folder, manifest_, kSentencesName, (manifest_.sentences + 1) * 8);
-  document_file_ = map_checked(folder, manifest_, kDocumentsName, (manifest_.documents + 1) * 8);
-  sentences_ = as_offsets(sentence_file_);
-  documents_ = as_offsets(document_file_);
-  check_offsets(sentences_, manifest_.tokens, folder / kSentencesName);
-  check_offsets(documents_, manifest_.sentences, folder / kDocumentsName);
+  const auto map = [&](const char* name, uint64_t bytes) {
+    return map_store_file(folder, manifest_.file(name), bytes, kKind);
+  };
+  token_file_ =
+      map(kTokensName, manifest_.tokens * static_cast<uint64_t>(manifest_.token_size_bytes));
+  sentence_file_ = map(kSentencesName, (manifest_.sentences + 1) * 8);
+  document_file_ = map(kDocumentsName, (manifest_.documents + 1) * 8);
+  sentences_ = numbers_in<uint64_t>(sentence_file_);
+  documents_ = numbers_in<uint64_t>(document_file_);
+  check_offsets(sentences_, manifest_.tokens, folder / kSentencesName, kKind);
+  check_offsets(documents_, manifest_.sentences, folder / kDocumentsName, kKind);
 }
 
 uint64_t TokenStore::document_of(uint64_t sentence) const {
@@ -102,16 +69,17 @@ void TokenStore::copy_tokens(uint64_t first, uint64_t count, int32_t* out) const
           token_file_.path().string(), largest, first, manifest_.vocabulary_size);
 }
 
+std::vector<StoreFile> TokenStore::content_files() const {
+  return {manifest_.file(kTokensName), manifest_.file(kSentencesName),
+          manifest_.file(kDocumentsName)};
+}
+
+std::string TokenStore::counts() const {
+  return fmt::format("{} tokens, {} sentences, {} documents", tokens(), sentences(), documents());
+}
+
 void TokenStore::verify() const {
-  for (const StoreFile& file : manifest_.files) {
-    const MappedFile mapped(folder_ / file.name);
-    const auto bytes = mapped.bytes();
-    const uint32_t found = crc32_of(bytes.data(), bytes.size());
-    require(bytes.size() == file.size_bytes && found == file.crc32,
-            "{}: its checksum is {:08x} where the manifest says {:08x}: the token store is "
-            "damaged; copy or prepare it again",
-            mapped.path().string(), found, file.crc32);
-  }
+  verify_files(folder_, manifest_.files, kKind);
 }
 
 bool is_token_store(const Path& folder) {

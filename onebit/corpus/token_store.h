@@ -15,25 +15,29 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/base/file.h"
+#include "onebit/corpus/store.h"
 #include "onebit/corpus/store_manifest.h"
 #include "onebit/text/vocabulary.h"
 
 namespace onebit::corpus {
 
 // Readable from any number of threads.
-class TokenStore {
+class TokenStore : public Store {
  public:
   // Errors, each with the path: not a store, an unfinished one, another version, a file cut short,
   // offsets out of order, a vocabulary that is not the one the text was tokenized with.
   explicit TokenStore(const Path& folder);
 
-  uint64_t tokens() const { return manifest_.tokens; }
+  uint64_t tokens() const override { return manifest_.tokens; }
   uint64_t sentences() const { return manifest_.sentences; }
   uint64_t documents() const { return manifest_.documents; }
-  const Path& folder() const { return folder_; }
+  const Path& folder() const override { return folder_; }
   const StoreManifest& manifest() const { return manifest_; }
-  std::shared_ptr<const text::Vocabulary> vocabulary() const { return vocabulary_; }
+  std::shared_ptr<const text::Vocabulary> vocabulary() const override { return vocabulary_; }
+  text::Casing casing() const override { return manifest_.casing; }
+  std::vector<StoreFile> content_files() const override;
+  std::string counts() const override;
+  void verify() const override;
 
   // First token of a sentence; sentence_begin(sentences()) is tokens().
   uint64_t sentence_begin(uint64_t sentence) const { return sentences_[sentence]; }
@@ -47,10 +51,6 @@ class TokenStore {
 
   // Copies `count` ids from `first` on. Errors: an id outside the vocabulary (a damaged store).
   void copy_tokens(uint64_t first, uint64_t count, int32_t* out) const;
-
-  // Reads every byte and compares with the checksums of the manifest. Errors: the first file that
-  // differs.
-  void verify() const;
 
  private:
   Path folder_;

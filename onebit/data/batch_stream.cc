@@ -17,10 +17,9 @@ void check_options(const BatchStreamOptions& options) {
           options.accumulation);
 }
 
-void check_same_vocabulary(const corpus::TokenStore& first, const corpus::TokenStore& other) {
-  const corpus::StoreManifest& a = first.manifest();
-  const corpus::StoreManifest& b = other.manifest();
-  require(a.vocabulary_checksum == b.vocabulary_checksum && a.casing == b.casing,
+void check_same_vocabulary(const corpus::Store& first, const corpus::Store& other) {
+  require(first.vocabulary()->checksum() == other.vocabulary()->checksum() &&
+              first.casing() == other.casing(),
           "{} and {} were tokenized with different vocabularies or casings: prepare both with the "
           "same --vocab",
           first.folder().string(), other.folder().string());
@@ -28,7 +27,7 @@ void check_same_vocabulary(const corpus::TokenStore& first, const corpus::TokenS
 
 // The given weights, or the numbers of examples if none is given.
 std::vector<double> weights_of(const std::vector<WeightedStore>& stores,
-                               const std::vector<std::unique_ptr<PairSource>>& sources) {
+                               const std::vector<std::unique_ptr<ExampleSource>>& sources) {
   const auto given = std::count_if(stores.begin(), stores.end(),
                                    [](const WeightedStore& store) { return store.weight != 0; });
   require(given == 0 || given == static_cast<ptrdiff_t>(stores.size()),
@@ -47,13 +46,15 @@ BatchStream::BatchStream(const std::vector<WeightedStore>& stores,
                          const BatchStreamOptions& options, const std::vector<EpochMark>& marks)
     : options_(options) {
   check_options(options);
-  require(!stores.empty(), "no token store was given");
+  require(!stores.empty(), "no store was given");
   ONEBIT_INVARIANT(marks.empty() || marks.size() == stores.size());
   for (size_t i = 0; i < stores.size(); ++i) {
     check_same_vocabulary(*stores[0].store, *stores[i].store);
-    sources_.push_back(std::make_unique<PairSource>(
-        stores[i].store, options.pairs, options.masks,
-        derived_seed(options.seed, RandomStream::kSource, i), options.threads));
+    sources_.push_back(
+        open_source(stores[i].store, {.pairs = options.pairs,
+                                      .masks = options.masks,
+                                      .seed = derived_seed(options.seed, RandomStream::kSource, i),
+                                      .threads = options.threads}));
     if (!marks.empty()) sources_.back()->restore(marks[i]);
   }
   mixture_ = Mixture(weights_of(stores, sources_));
@@ -75,16 +76,15 @@ void BatchStream::build(uint64_t first_sample, int64_t micro_step, Batch& batch)
   const uint64_t begin = first_sample + static_cast<uint64_t>(part * options_.micro_batch);
   for (uint64_t k = 0; k < static_cast<uint64_t>(options_.micro_batch); ++k) {
     const Mixture::Place place = mixture_.place(begin + k);
-    PairSource& source = *sources_[place.source];
+    ExampleSource& source = *sources_[place.source];
     source.append(source.locate(place.counter), begin + k, batch);
   }
 }
 
 BatchBounds BatchStream::bounds() const {
-  return {.sequences = options_.micro_batch,
-          .rows = options_.micro_batch * options_.pairs.sequence_length,
-          .masked_rows = options_.micro_batch *
-                         prediction_count(options_.pairs.sequence_length, options_.masks)};
+  std::vector<BatchBounds> examples;
+  for (const auto& source : sources_) examples.push_back(source->bounds());
+  return bounds_of(options_.micro_batch, examples);
 }
 
 uint64_t BatchStream::first_epoch_examples() {

@@ -7,11 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "onebit/corpus/token_store.h"
+#include "onebit/corpus/store.h"
 #include "onebit/data/batch.h"
+#include "onebit/data/example_source.h"
 #include "onebit/data/mixture.h"
-#include "onebit/data/pair_options.h"
-#include "onebit/data/pair_source.h"
 
 namespace onebit::data {
 
@@ -27,7 +26,7 @@ struct BatchStreamOptions {
 };
 
 struct WeightedStore {
-  std::shared_ptr<const corpus::TokenStore> store;
+  std::shared_ptr<const corpus::Store> store;
   double weight = 0;  // share of the samples; 0 in all stores: by their numbers of examples
 };
 
@@ -35,7 +34,7 @@ struct WeightedStore {
 class BatchStream {
  public:
   // Errors: no store, stores of different vocabularies or casings, weights partly given, more ranks
-  // than samples, an option out of range.
+  // than samples, an option out of range; those of open_source().
   // `marks` are those of a stream of the same stores, seed and pair options at the sample to
   // continue from; with them no earlier epoch is cut again. Without marks all are cut again, and
   // the batches are the same.
@@ -57,13 +56,13 @@ class BatchStream {
   std::vector<DataPosition> positions(uint64_t samples);
   // A mark for each store, to continue from once `samples` were consumed.
   std::vector<EpochMark> marks(uint64_t samples);
-  // PairSource::indexes_built(), summed over all stores.
+  // ExampleSource::indexes_built(), summed over all stores.
   int64_t indexes_built() const;
   const BatchStreamOptions& options() const { return options_; }
 
  private:
   BatchStreamOptions options_;
-  std::vector<std::unique_ptr<PairSource>> sources_;
+  std::vector<std::unique_ptr<ExampleSource>> sources_;
   Mixture mixture_;
 };
 

@@ -1,22 +1,24 @@
 #include "onebit/data/evaluation_stream.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "onebit/base/error.h"
 
 namespace onebit::data {
 
-EvaluationStream::EvaluationStream(std::shared_ptr<const corpus::TokenStore> store,
+EvaluationStream::EvaluationStream(const std::shared_ptr<const corpus::Store>& store,
                                    const EvaluationOptions& options)
     : options_(options),
-      source_(std::move(store), options.pairs, options.masks, options.seed, options.threads) {
+      source_(open_source(store, {.pairs = options.pairs,
+                                  .masks = options.masks,
+                                  .seed = options.seed,
+                                  .threads = options.threads})) {
   require(options.world_size >= 1 && options.rank >= 0 && options.rank < options.world_size,
           "rank {} of {} ranks does not exist", options.rank, options.world_size);
   require(options.batch >= 1, "the evaluation batch is {}: it must be at least 1", options.batch);
   require(options.max_samples >= 0, "max_samples is {}: it must be 0 (all) or more",
           options.max_samples);
-  samples_ = source_.first_epoch_examples();
+  samples_ = source_->first_epoch_examples();
   if (options.max_samples > 0) {
     samples_ = std::min(samples_, static_cast<uint64_t>(options.max_samples));
   }
@@ -35,15 +37,12 @@ void EvaluationStream::build(int64_t index, Batch& batch) {
   const auto begin = static_cast<uint64_t>(number * options_.batch);
   const uint64_t end = std::min(samples_, begin + static_cast<uint64_t>(options_.batch));
   for (uint64_t sample = begin; sample < end; ++sample) {
-    source_.append({0, sample}, sample, batch);
+    source_->append({0, sample}, sample, batch);
   }
 }
 
 BatchBounds EvaluationStream::bounds() const {
-  return {.sequences = options_.batch,
-          .rows = options_.batch * options_.pairs.sequence_length,
-          .masked_rows =
-              options_.batch * prediction_count(options_.pairs.sequence_length, options_.masks)};
+  return bounds_of(options_.batch, {source_->bounds()});
 }
 
 }  // namespace onebit::data

@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "onebit/corpus/token_store.h"
+#include "onebit/corpus/store.h"
 #include "onebit/data/batch.h"
-#include "onebit/data/pair_options.h"
-#include "onebit/data/pair_source.h"
+#include "onebit/data/example_source.h"
 
 namespace onebit::data {
 
@@ -25,7 +24,8 @@ struct EvaluationOptions {
 // Usable from any number of threads.
 class EvaluationStream {
  public:
-  EvaluationStream(std::shared_ptr<const corpus::TokenStore> store,
+  // Errors: an option out of range; those of open_source().
+  EvaluationStream(const std::shared_ptr<const corpus::Store>& store,
                    const EvaluationOptions& options);
 
   // Samples over all ranks.
@@ -38,7 +38,7 @@ class EvaluationStream {
 
  private:
   EvaluationOptions options_;
-  PairSource source_;
+  std::unique_ptr<ExampleSource> source_;
   uint64_t samples_;
 };
 

@@ -100,6 +100,12 @@ EpochMark PairSource::mark(uint64_t counter) {
   return {first_epoch_examples(), position.epoch, counter - position.index};
 }
 
+BatchBounds PairSource::bounds() const {
+  return {.sequences = 1,
+          .rows = pairs_.sequence_length,
+          .masked_rows = prediction_count(pairs_.sequence_length, masker_.options())};
+}
+
 void PairSource::append(DataPosition position, uint64_t sample, Batch& batch) {
   std::shared_ptr<const EpochIndex> epoch_index;
   {

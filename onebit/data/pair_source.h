@@ -13,54 +13,30 @@
 #include <mutex>
 
 #include "onebit/corpus/token_store.h"
-#include "onebit/data/batch.h"
 #include "onebit/data/epoch_index.h"
+#include "onebit/data/example_source.h"
 #include "onebit/data/masking.h"
-#include "onebit/data/pair_options.h"
 
 namespace onebit::data {
 
-// Epoch and index of an example: the position in the data.
-struct DataPosition {
-  uint64_t epoch = 0;
-  uint64_t index = 0;
-
-  bool operator==(const DataPosition&) const = default;
-};
-
-// The position of the current epoch in a source: with it, a resumed run need not cut earlier epochs
-// again only to count their examples.
-struct EpochMark {
-  uint64_t first_examples = 0;  // in epoch 0
-  uint64_t epoch = 0;           // the current one
-  uint64_t begin = 0;           // counter of its first example
-
-  bool operator==(const EpochMark&) const = default;
-};
-
-// Usable from any number of threads.
-class PairSource {
+class PairSource : public ExampleSource {
  public:
   // `threads` build the first epoch's index; later ones are built ahead of need by one thread.
   PairSource(std::shared_ptr<const corpus::TokenStore> store, const PairOptions& pairs,
              const MaskOptions& masks, uint64_t seed, int threads);
-  ~PairSource();
+  ~PairSource() override;
   PairSource(const PairSource&) = delete;
   PairSource& operator=(const PairSource&) = delete;
 
   const corpus::TokenStore& store() const { return *store_; }
-  // A mark of a source of the same store, seed and pair options. Error: it contradicts itself.
-  void restore(const EpochMark& mark);
-  // The mark with which to continue at example `counter`.
-  EpochMark mark(uint64_t counter);
+  void restore(const EpochMark& mark) override;
+  EpochMark mark(uint64_t counter) override;
   // Examples in the first epoch; later ones have a few more or less.
-  uint64_t first_epoch_examples();
-  // The position of the `counter`-th example since the start of epoch 0.
-  DataPosition locate(uint64_t counter);
-  // Appends the masked example at `position` as sequence of global number `sample`.
-  void append(DataPosition position, uint64_t sample, Batch& batch);
-  // The number of epochs cut so far: each costs a pass over all sentences.
-  int64_t indexes_built() const { return indexes_built_; }
+  uint64_t first_epoch_examples() override;
+  DataPosition locate(uint64_t counter) override;
+  void append(DataPosition position, uint64_t sample, Batch& batch) override;
+  BatchBounds bounds() const override;
+  int64_t indexes_built() const override { return indexes_built_; }
 
  private:
   std::shared_ptr<const EpochIndex> index(uint64_t epoch);

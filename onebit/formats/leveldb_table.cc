@@ -1,7 +1,7 @@
 #include "onebit/formats/leveldb_table.h"
 
+#include "onebit/base/byte_reader.h"
 #include "onebit/base/crc32c.h"
-#include "onebit/formats/byte_reader.h"
 #include "onebit/formats/snappy_block.h"
 
 namespace onebit::formats {

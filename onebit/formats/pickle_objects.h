@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "onebit/formats/byte_reader.h"
+#include "onebit/base/byte_reader.h"
 #include "onebit/formats/pickle_value.h"
 
 namespace onebit::formats {

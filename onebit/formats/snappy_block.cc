@@ -1,6 +1,6 @@
 #include "onebit/formats/snappy_block.h"
 
-#include "onebit/formats/byte_reader.h"
+#include "onebit/base/byte_reader.h"
 
 namespace onebit::formats {
 namespace {

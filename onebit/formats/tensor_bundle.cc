@@ -5,8 +5,8 @@
 
 #include "onebit/base/crc32c.h"
 #include "onebit/base/error.h"
+#include "onebit/base/proto_reader.h"
 #include "onebit/formats/leveldb_table.h"
-#include "onebit/formats/proto_reader.h"
 #include "onebit/formats/quote.h"
 
 namespace onebit::formats {

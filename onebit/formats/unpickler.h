@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/formats/byte_reader.h"
+#include "onebit/base/byte_reader.h"
 #include "onebit/formats/pickle_objects.h"
 #include "onebit/formats/pickle_opcode.h"
 #include "onebit/formats/pickle_value.h"

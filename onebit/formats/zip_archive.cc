@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "onebit/base/byte_reader.h"
 #include "onebit/base/error.h"
-#include "onebit/formats/byte_reader.h"
 #include "onebit/formats/quote.h"
 
 namespace onebit::formats {

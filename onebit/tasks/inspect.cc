@@ -3,85 +3,17 @@
 #include <algorithm>
 
 #include "onebit/base/run_files.h"
-#include "onebit/corpus/store_statistics.h"
-#include "onebit/corpus/token_store.h"
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/engine/checkpoint_state.h"
 #include "onebit/engine/recipe.h"
 #include "onebit/formats/safetensors.h"
 #include "onebit/tasks/pretraining_heads.h"
 #include "onebit/tasks/pretraining_inspection.h"
+#include "onebit/tasks/store_inspection.h"
 #include "onebit/training/model_folder.h"
 
 namespace onebit::tasks {
 namespace {
-
-const char* name_of(text::Casing casing) {
-  return casing == text::Casing::kUncased ? "uncased" : "cased";
-}
-
-Json lengths_to_json(const corpus::LengthStatistics& lengths) {
-  return {{"mean", lengths.mean}, {"median", lengths.median}, {"longest", lengths.longest}};
-}
-
-// [{"name": "4 to 7", "count": 12}, ...], without the empty ends.
-Json histogram_to_json(const corpus::LengthStatistics& lengths) {
-  Json bins = Json::array();
-  for (size_t bin = 0; bin < lengths.histogram.size(); ++bin) {
-    const uint64_t count = lengths.histogram[bin], from = uint64_t{1} << bin;
-    if (count == 0 && bins.empty()) continue;
-    bins.push_back({{"name", bin == 0 ? "1" : fmt::format("{} to {}", from, 2 * from - 1)},
-                    {"count", count},
-                    {"from", from}});
-  }
-  return bins;
-}
-
-Json statistics_to_json(const corpus::TokenStore& store) {
-  const corpus::StoreStatistics found = corpus::statistics_of(store);
-  return {{"kind", "statistics"},
-          {"path", store.folder().string()},
-          {"unknown_tokens", found.unknown_tokens},
-          {"unknown_share",
-           static_cast<double>(found.unknown_tokens) / static_cast<double>(store.tokens())},
-          {"sentence_tokens", lengths_to_json(found.sentence_tokens)},
-          {"document_tokens", lengths_to_json(found.document_tokens)},
-          {"document_sentences", lengths_to_json(found.document_sentences)},
-          {"sentences_of_tokens", histogram_to_json(found.sentence_tokens)},
-          {"documents_of_tokens", histogram_to_json(found.document_tokens)}};
-}
-
-Json inspect_store(const Path& path, const InspectOptions& options) {
-  const corpus::TokenStore store(path);
-  const corpus::StoreManifest& manifest = store.manifest();
-  Json json = {{"kind", "token_store"},
-               {"path", path.string()},
-               {"version", corpus::kStoreVersion},
-               {"documents", manifest.documents},
-               {"sentences", manifest.sentences},
-               {"tokens", manifest.tokens},
-               {"vocabulary",
-                {{"size", manifest.vocabulary_size},
-                 {"casing", name_of(manifest.casing)},
-                 {"checksum", fmt::format("{:08x}", manifest.vocabulary_checksum)}}},
-               {"token_size_bytes", manifest.token_size_bytes},
-               {"text_bytes", manifest.text_bytes},
-               {"format", manifest.format},
-               {"source_count", manifest.source_count},
-               {"sources", manifest.sources}};
-  json["files"] = Json::array();
-  for (const corpus::StoreFile& file : manifest.files) {
-    json["files"].push_back({{"name", file.name},
-                             {"size_bytes", file.size_bytes},
-                             {"crc32", fmt::format("{:08x}", file.crc32)}});
-  }
-  json["duplicate_documents"] =
-      manifest.duplicate_documents ? Json(*manifest.duplicate_documents) : Json();
-  if (options.verify) store.verify();
-  json["verified"] = options.verify;
-  json["statistics"] = options.statistics ? statistics_to_json(store) : Json();
-  return json;
-}
 
 Json tensors_of(const formats::TensorSource& source) {
   Json tensors = Json::array();
@@ -190,11 +122,8 @@ Json inspect_recipe(const Path& path) {
 Json inspect(const Path& path, const InspectOptions& options) {
   const bool verify = options.verify;
   require(std::filesystem::exists(path), "{}: no such file or folder", path.string());
-  const bool looks_like_store = corpus::is_token_store(path) ||
-                                std::filesystem::exists(path / corpus::kTokensName) ||
-                                std::filesystem::exists(path / corpus::kManifestName);
-  if (looks_like_store) return inspect_store(path, options);
-  require(!options.statistics, "{}: is no token store, of which alone there are statistics",
+  if (looks_like_store(path)) return inspect_store(path, options);
+  require(!options.statistics, "{}: is no store, of which alone there are statistics",
           path.string());
   if (std::filesystem::is_regular_file(path)) {
     require(!verify, "{}: a recipe has no checksum that could be verified", path.string());

@@ -1,4 +1,4 @@
-// Inspects a path: a token store, a recipe, a model, a checkpoint or a run.
+// Inspects a path: a store, a recipe, a model, a checkpoint or a run.
 #pragma once
 
 #include "onebit/base/file.h"
@@ -8,7 +8,7 @@ namespace onebit::tasks {
 
 // An object with the keys `kind` and `path`, then those of the kind (docs/inspect.md lists them):
 // numbers as numbers, sizes in bytes, absent values as null. `verify` also compares files with
-// their checksums; `statistics` reads all of a token store. Errors: no such path, or none of these
+// their checksums; `statistics` reads all of a store. Errors: no such path, or none of these
 // kinds; statistics of anything but a store.
 struct InspectOptions {
   bool verify = false, statistics = false;

@@ -4,8 +4,11 @@
 
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
+#include "onebit/corpus/token_store.h"
+#include "onebit/data/example_source.h"
 #include "onebit/formats/quote.h"
 #include "onebit/formats/tokenizer_files.h"
+#include "onebit/samples/sample_store.h"
 #include "onebit/text/vocabulary_difference.h"
 #include "onebit/training/model_folder.h"
 
@@ -33,9 +36,9 @@ corpus::ModelVocabulary read_tokenizer_json(const Path& path) {
 
 }  // namespace
 
-void require_vocabulary_of(const VocabularyOwner& owner, const corpus::TokenStore& store) {
+void require_vocabulary_of(const VocabularyOwner& owner, const corpus::Store& store) {
   const std::string remedy =
-      fmt::format("prepare its text again with `onebit prepare --vocab {}`", owner.path.string());
+      fmt::format("prepare it again with `onebit prepare --vocab {}`", owner.path.string());
   const text::Vocabulary& theirs = *store.vocabulary();
   if (const auto found = text::difference(*owner.vocabulary, theirs)) {
     fail(
@@ -47,19 +50,18 @@ void require_vocabulary_of(const VocabularyOwner& owner, const corpus::TokenStor
         std::max(owner.vocabulary->size(), theirs.size()), remedy);
   }
   require(
-      store.manifest().casing == owner.casing,
+      store.casing() == owner.casing,
       "{}: its text was taken {}, and {} {} reads text {}: words with capitals or accents would "
       "be pieces that it has never seen there; {}",
-      store.folder().string(), reads(store.manifest().casing), owner.what, owner.path.string(),
+      store.folder().string(), reads(store.casing()), owner.what, owner.path.string(),
       reads(owner.casing), remedy);
 }
 
 corpus::ModelVocabulary read_model_vocabulary(const Path& path) {
   if (std::filesystem::is_regular_file(path)) return read_tokenizer_json(path);
-  if (corpus::is_token_store(path)) {
-    const corpus::TokenStore store(path);
-    return {
-        .tokens = store.vocabulary(), .casing = store.manifest().casing, .place = path.string()};
+  if (corpus::is_token_store(path) || samples::is_sample_store(path)) {
+    const auto store = data::open_store(path);
+    return {.tokens = store->vocabulary(), .casing = store->casing(), .place = path.string()};
   }
   const Path folder = training::find_model_folder(path);
   const training::ModelDescription description = training::read_model_description(folder);

@@ -1,5 +1,8 @@
 #include "onebit/tasks/pretraining_data.h"
 
+#include "onebit/corpus/crc32.h"
+#include "onebit/samples/sample_store.h"
+
 namespace onebit::tasks {
 namespace {
 
@@ -7,9 +10,8 @@ namespace {
 Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
   Json checksums = Json::array();
   for (const data::WeightedStore& entry : stores) {
-    const corpus::StoreManifest& manifest = entry.store->manifest();
-    for (const char* name : {corpus::kTokensName, corpus::kSentencesName, corpus::kDocumentsName}) {
-      checksums.push_back(manifest.file(name).crc32);
+    for (const corpus::StoreFile& file : entry.store->content_files()) {
+      checksums.push_back(file.crc32);
     }
   }
   return {{"seed", options.seed},
@@ -19,17 +21,39 @@ Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
           {"checksums", checksums}};
 }
 
+// That of the tokens; where others drew pairs and masks, of these as well.
+uint32_t checksum_of(const corpus::Store& store) {
+  if (dynamic_cast<const samples::SampleStore*>(&store) == nullptr) {
+    return store.content_files().front().crc32;
+  }
+  uint32_t joined = 0;
+  for (const corpus::StoreFile& file : store.content_files()) {
+    joined = corpus::crc32_joined(joined, file.crc32, file.size_bytes);
+  }
+  return joined;
+}
+
 }  // namespace
 
 Stores open_stores(const std::vector<std::pair<Path, double>>& folders) {
   require(!folders.empty(),
-          "no token store given: make one with `onebit prepare` and name it with "
+          "no store given: make one with `onebit prepare` and name it with "
           "--data");
   Stores stores;
   for (const auto& [folder, weight] : folders) {
-    stores.push_back({.store = std::make_shared<corpus::TokenStore>(folder), .weight = weight});
+    stores.push_back({.store = data::open_store(folder), .weight = weight});
   }
   return stores;
+}
+
+void require_segments(const corpus::Store& store, int64_t segments) {
+  const auto* samples = dynamic_cast<const samples::SampleStore*>(&store);
+  require(
+      samples == nullptr || samples->manifest().pairs == 0 || segments >= 2,
+      "{}: {} of its {} samples are pairs, and the model has {} token type where a pair needs 2 "
+      "(model.type_vocab_size)",
+      store.folder().string(), samples == nullptr ? 0 : samples->manifest().pairs,
+      samples == nullptr ? 0 : samples->samples(), segments);
 }
 
 std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& stores) {
@@ -37,10 +61,7 @@ std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& s
   for (const data::WeightedStore& entry : stores) all_weights += entry.weight;
   std::vector<std::pair<std::string, std::string>> rows;
   for (const data::WeightedStore& entry : stores) {
-    const corpus::TokenStore& store = *entry.store;
-    std::string text =
-        fmt::format("{}: {} tokens, {} sentences, {} documents", store.folder().string(),
-                    store.tokens(), store.sentences(), store.documents());
+    std::string text = fmt::format("{}: {}", entry.store->folder().string(), entry.store->counts());
     if (all_weights > 0) {
       text += fmt::format("; weight {:g}, {:.1f} % of the samples", entry.weight,
                           100 * entry.weight / all_weights);
@@ -55,9 +76,8 @@ std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& s
 Json stores_to_json(const Stores& stores) {
   Json list = Json::array();
   for (const data::WeightedStore& entry : stores) {
-    const corpus::StoreManifest& manifest = entry.store->manifest();
-    list.push_back({{"tokens", manifest.tokens},
-                    {"checksum", manifest.file(corpus::kTokensName).crc32},
+    list.push_back({{"tokens", entry.store->tokens()},
+                    {"checksum", checksum_of(*entry.store)},
                     {"weight", entry.weight}});
   }
   return list;
@@ -115,9 +135,9 @@ data::EvaluationOptions held_out_options(const comm::Communicator& communicator,
 std::unique_ptr<data::EvaluationStream> open_held_out(const Path& folder,
                                                       const VocabularyOwner& owner,
                                                       const data::EvaluationOptions& options) {
-  auto store = std::make_shared<corpus::TokenStore>(folder);
+  const auto store = data::open_store(folder);
   require_vocabulary_of(owner, *store);
-  return std::make_unique<data::EvaluationStream>(std::move(store), options);
+  return std::make_unique<data::EvaluationStream>(store, options);
 }
 
 }  // namespace onebit::tasks

@@ -1,4 +1,4 @@
-// The data of a pre-training run: token stores, the stream of batches, the held-out stream.
+// The data of a pre-training run: stores, the stream of batches, the held-out stream.
 #pragma once
 
 #include <memory>
@@ -18,13 +18,16 @@ namespace onebit::tasks {
 
 using Stores = std::vector<data::WeightedStore>;
 
-// Opens every folder. Error: none given; a damaged store.
+// Opens every folder, a token store or a sample store. Error: none given; a damaged store.
 Stores open_stores(const std::vector<std::pair<Path, double>>& folders);
+
+// Error: the store's samples are pairs, and the model has too few token types (`segments`).
+void require_segments(const corpus::Store& store, int64_t segments);
 
 // Rows of the table at the start: path and size of each store, and its weight.
 std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& stores);
 
-// The identity of token stores: tokens, checksum and weight of each.
+// The identity of stores: tokens, checksum and weight of each.
 Json stores_to_json(const Stores& stores);
 
 // The marks of a stream with `options`, for the client state, and back. There are none if the state
@@ -42,7 +45,7 @@ data::BatchStreamOptions stream_options(const PretrainingConfig& config,
 // compared.
 data::EvaluationOptions held_out_options(const comm::Communicator& communicator, int threads);
 
-// Error: another vocabulary or casing than the owner's.
+// Errors: another vocabulary or casing than the owner's; those of data::open_source().
 std::unique_ptr<data::EvaluationStream> open_held_out(const Path& folder,
                                                       const VocabularyOwner& owner,
                                                       const data::EvaluationOptions& options);

@@ -57,6 +57,9 @@ PretrainingTask::PretrainingTask(const PretrainingOptions& options,
       description_(describe_model()),
       data_rows_(describe_stores(stores_)) {
   check_held_out_names(options_.valid);
+  for (const data::WeightedStore& each : stores_) {
+    require_segments(*each.store, config_.model.segments);
+  }
   if (!start_) return;
   for (const data::WeightedStore& each : stores_) {
     require_vocabulary_of(vocabulary_owner(), *each.store);
@@ -96,11 +99,11 @@ PretrainingConfig PretrainingTask::read_recipe() const {
 }
 
 training::ModelDescription PretrainingTask::describe_model() const {
-  const corpus::TokenStore& store = *stores_.front().store;
+  const corpus::Store& store = *stores_.front().store;
   return {.config = config_.model,
           .architecture = architecture_of(config_.data.heads()),
           .vocabulary = start_ ? start_->description.vocabulary : store.vocabulary(),
-          .casing = start_ ? start_->description.casing : store.manifest().casing};
+          .casing = start_ ? start_->description.casing : store.casing()};
 }
 
 VocabularyOwner PretrainingTask::vocabulary_owner() const {

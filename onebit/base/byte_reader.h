@@ -11,7 +11,7 @@
 
 #include "onebit/base/error.h"
 
-namespace onebit::formats {
+namespace onebit {
 
 class ByteReader {
  public:
@@ -75,4 +75,4 @@ class ByteReader {
   size_t at_ = 0;
 };
 
-}  // namespace onebit::formats
+}  // namespace onebit

@@ -1,14 +1,14 @@
-// Protocol buffers on the wire, field by field: enough for the few small messages of a TensorFlow
-// checkpoint. https://protobuf.dev/programming-guides/encoding
+// Protocol buffers on the wire, field by field: enough for the small messages of TensorFlow: of a
+// checkpoint, of an Example. https://protobuf.dev/programming-guides/encoding
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "onebit/formats/byte_reader.h"
+#include "onebit/base/byte_reader.h"
 
-namespace onebit::formats {
+namespace onebit {
 
 struct ProtoField {
   uint64_t number = 0;
@@ -53,4 +53,4 @@ class ProtoReader {
   ByteReader reader_;
 };
 
-}  // namespace onebit::formats
+}  // namespace onebit

@@ -1,0 +1,25 @@
+// `onebit prepare --from hdf5|tfrecord`: examples that others wrote, to a sample store.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/samples/sample_files.h"
+#include "onebit/text/casing.h"
+
+namespace onebit::cli {
+
+struct SampleArguments {
+  std::vector<std::string> inputs;
+  samples::SampleFormat format = samples::SampleFormat::kHdf5;
+  std::string output;
+  std::string vocabulary;  // as --vocab takes it
+  std::optional<text::Casing> casing;
+  bool overwrite = false;
+};
+
+// Runs the command; the exit status.
+int prepare_samples(const SampleArguments& given);
+
+}  // namespace onebit::cli

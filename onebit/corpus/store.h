@@ -1,0 +1,35 @@
+// What pre-training examples are made of: a folder with a vocabulary, files and a manifest with
+// their checksums. Of a token store (token_store.h) pairs and masks are drawn on the fly; the
+// samples of a sample store (samples/sample_store.h) hold both as their writer drew them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/corpus/store_files.h"
+#include "onebit/text/casing.h"
+#include "onebit/text/vocabulary.h"
+
+namespace onebit::corpus {
+
+// Readable from any number of threads.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual const Path& folder() const = 0;
+  virtual std::shared_ptr<const text::Vocabulary> vocabulary() const = 0;
+  virtual text::Casing casing() const = 0;
+  virtual uint64_t tokens() const = 0;
+  // Those that determine its examples: all but the vocabulary.
+  virtual std::vector<StoreFile> content_files() const = 0;
+  // "5 tokens, 2 sentences, 1 documents", for a table.
+  virtual std::string counts() const = 0;
+  // Reads every byte and compares with the checksums of the manifest. Errors: the first file that
+  // differs.
+  virtual void verify() const = 0;
+};
+
+}  // namespace onebit::corpus

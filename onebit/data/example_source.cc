@@ -1,0 +1,36 @@
+#include "onebit/data/example_source.h"
+
+#include <algorithm>
+
+#include "onebit/base/error.h"
+#include "onebit/data/pair_source.h"
+#include "onebit/data/sample_source.h"
+
+namespace onebit::data {
+
+BatchBounds bounds_of(int64_t sequences, const std::vector<BatchBounds>& examples) {
+  BatchBounds bounds{.sequences = sequences};
+  for (const BatchBounds& example : examples) {
+    bounds.rows = std::max(bounds.rows, sequences * example.rows);
+    bounds.masked_rows = std::max(bounds.masked_rows, sequences * example.masked_rows);
+  }
+  return bounds;
+}
+
+std::shared_ptr<const corpus::Store> open_store(const Path& folder) {
+  if (samples::is_sample_store(folder)) return std::make_shared<samples::SampleStore>(folder);
+  return std::make_shared<corpus::TokenStore>(folder);
+}
+
+std::unique_ptr<ExampleSource> open_source(const std::shared_ptr<const corpus::Store>& store,
+                                           const SourceOptions& options) {
+  if (auto tokens = std::dynamic_pointer_cast<const corpus::TokenStore>(store)) {
+    return std::make_unique<PairSource>(std::move(tokens), options.pairs, options.masks,
+                                        options.seed, options.threads);
+  }
+  auto written = std::dynamic_pointer_cast<const samples::SampleStore>(store);
+  ONEBIT_INVARIANT(written != nullptr);
+  return std::make_unique<SampleSource>(std::move(written), options.pairs, options.seed);
+}
+
+}  // namespace onebit::data

@@ -1,0 +1,70 @@
+#include "onebit/data/sample_source.h"
+
+#include <utility>
+
+#include "onebit/base/error.h"
+#include "onebit/data/permutation.h"
+#include "onebit/data/random_streams.h"
+
+namespace onebit::data {
+
+SampleSource::SampleSource(std::shared_ptr<const samples::SampleStore> store,
+                           const PairOptions& pairs, uint64_t seed)
+    : store_(std::move(store)), next_sentence_(pairs.next_sentence), seed_(seed) {
+  check(pairs);
+  const samples::SampleManifest& manifest = store_->manifest();
+  require(
+      manifest.longest_tokens <= static_cast<uint64_t>(pairs.sequence_length),
+      "{}: has samples of up to {} tokens, and the sequence length is {}: samples are not cut, "
+      "so set data.sequence_length (evaluate: --sequence-length) to {}, of a model with as many "
+      "positions, or prepare files of shorter ones",
+      store_->folder().string(), manifest.longest_tokens, pairs.sequence_length,
+      manifest.longest_tokens);
+  require(!next_sentence_ || manifest.labels > 0,
+          "{}: its samples have no next-sentence label: set data.next_sentence to false (evaluate: "
+          "--no-next-sentence)",
+          store_->folder().string());
+}
+
+void SampleSource::restore(const EpochMark& mark) {
+  const uint64_t size = store_->samples();
+  require(
+      mark.first_examples == size && mark.begin / size == mark.epoch && mark.begin % size == 0,
+      "the position in the data is impossible: epoch {} at example {}, where every epoch has {}",
+      mark.epoch, mark.begin, size);
+}
+
+DataPosition SampleSource::locate(uint64_t counter) {
+  return {counter / store_->samples(), counter % store_->samples()};
+}
+
+EpochMark SampleSource::mark(uint64_t counter) {
+  const DataPosition position = locate(counter);
+  return {store_->samples(), position.epoch, counter - position.index};
+}
+
+BatchBounds SampleSource::bounds() const {
+  return {.sequences = 1,
+          .rows = static_cast<int64_t>(store_->manifest().longest_tokens),
+          .masked_rows = static_cast<int64_t>(store_->manifest().most_masked)};
+}
+
+void SampleSource::append(DataPosition position, uint64_t sample, Batch& batch) {
+  // One a thread, so that building a batch allocates nothing once it has grown.
+  thread_local samples::Sample read;
+  const Permutation order(store_->samples(),
+                          derived_seed(seed_, RandomStream::kEpoch, position.epoch));
+  store_->read(order(position.index), read);
+  const int64_t first_row = batch.rows();
+  batch.tokens.insert(batch.tokens.end(), read.tokens.begin(), read.tokens.end());
+  batch.segments.resize(batch.segments.size() + static_cast<size_t>(read.first_part), 0);
+  batch.segments.resize(batch.tokens.size(), 1);
+  for (size_t i = 0; i < read.masked_ids.size(); ++i) {
+    batch.masked_rows.push_back(static_cast<int32_t>(first_row) + read.masked_positions[i]);
+    batch.masked_targets.push_back(read.masked_ids[i]);
+  }
+  batch.next_sentence.push_back(next_sentence_ ? read.next_sentence : samples::kNoLabel);
+  batch.end_sequence(first_row, sample);
+}
+
+}  // namespace onebit::data

@@ -1,0 +1,34 @@
+// The samples of a store whose writer drew pairs and masks: each once an epoch, in another order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "onebit/data/example_source.h"
+#include "onebit/samples/sample_store.h"
+
+namespace onebit::data {
+
+class SampleSource : public ExampleSource {
+ public:
+  // Of `pairs` the sequence length is the most that a sample may have; without next_sentence labels
+  // are left out. Errors: longer samples; no labels where they are asked for.
+  SampleSource(std::shared_ptr<const samples::SampleStore> store, const PairOptions& pairs,
+               uint64_t seed);
+
+  void restore(const EpochMark& mark) override;
+  EpochMark mark(uint64_t counter) override;
+  uint64_t first_epoch_examples() override { return store_->samples(); }
+  DataPosition locate(uint64_t counter) override;
+  // Error: a damaged store.
+  void append(DataPosition position, uint64_t sample, Batch& batch) override;
+  BatchBounds bounds() const override;
+  int64_t indexes_built() const override { return 0; }
+
+ private:
+  std::shared_ptr<const samples::SampleStore> store_;
+  bool next_sentence_;
+  uint64_t seed_;
+};
+
+}  // namespace onebit::data

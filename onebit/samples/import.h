@@ -1,0 +1,48 @@
+// Files of pre-training examples to a sample store (`onebit prepare --from hdf5|tfrecord`).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onebit/base/file.h"
+#include "onebit/samples/sample_files.h"
+#include "onebit/samples/sample_manifest.h"
+#include "onebit/text/casing.h"
+#include "onebit/text/vocabulary.h"
+
+namespace onebit::samples {
+
+struct ImportProgress {
+  uint64_t samples = 0;
+  uint64_t done_bytes = 0, total_bytes = 0;  // of the files, as they lie on the disk
+  double seconds = 0;
+  double seconds_left = -1;  // -1 when unknown
+};
+
+struct ImportOptions {
+  std::vector<Path> inputs;  // as find_sample_files() takes them
+  SampleFormat format = SampleFormat::kHdf5;
+  Path output;
+  std::shared_ptr<const text::Vocabulary> vocabulary;  // that the files were written with
+  std::string vocabulary_place;                        // for messages
+  text::Casing casing = text::Casing::kUncased;
+  bool overwrite = false;                               // replace a finished store
+  std::function<void(const ImportProgress&)> progress;  // called about once a second
+};
+
+struct ImportReport {
+  SampleManifest manifest;
+  std::vector<std::string> decisions;  // for the user to read
+  uint64_t file_bytes = 0;
+  double seconds = 0;
+};
+
+// Works in `<output>.partial`, renamed to `output` when all is on the disk. Errors (and then no
+// trace remains): those of find_sample_files(), of the readers and of SampleChecker; no example in
+// all of the files; an output that exists.
+ImportReport import_samples(const ImportOptions& options);
+
+}  // namespace onebit::samples

@@ -1,0 +1,51 @@
+// A pre-training example whose pair and masks its writer drew, without padding.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/samples/padded_sample.h"
+#include "onebit/text/vocabulary.h"
+
+namespace onebit::samples {
+
+// The longest sequence, and so the largest position + 1.
+inline constexpr int64_t kMostTokens = 65536;
+inline constexpr int32_t kNoLabel = -1;
+
+struct Sample {
+  std::vector<int32_t> tokens;  // [T] [CLS] A [SEP] or [CLS] A [SEP] B [SEP], words hidden
+  int32_t first_part = 0;       // tokens of segment 0; T where there is no B
+  std::vector<int32_t> masked_positions;  // [M] rising
+  std::vector<int32_t> masked_ids;        // [M] the tokens that stood there
+  int32_t next_sentence = kNoLabel;       // 0: B continues A, 1: B is random
+};
+
+// Turns what files hold into samples, and refuses what cannot be meant.
+class SampleChecker {
+ public:
+  // `vocabulary_place` names the vocabulary in errors.
+  SampleChecker(const text::Vocabulary& vocabulary, std::string vocabulary_place);
+
+  // Errors, with the place of the sample: arrays of other lengths, values outside their range, no
+  // masked word, ids of another vocabulary.
+  void take(const PaddedSample& padded, Sample& sample);
+  // To be called at the end. Error: so few of all masked words were replaced by [MASK] that they
+  // were replaced by another vocabulary's.
+  void finish() const;
+
+ private:
+  int64_t length_of(const PaddedSample& padded) const;
+  void take_tokens(const PaddedSample& padded, int64_t length, Sample& sample) const;
+  void take_segments(const PaddedSample& padded, Sample& sample) const;
+  void take_masked(const PaddedSample& padded, Sample& sample);
+
+  const text::Vocabulary& vocabulary_;
+  std::string vocabulary_place_;
+  uint64_t masked_ = 0, mask_tokens_ = 0;
+  std::vector<std::pair<int32_t, int32_t>> scratch_;  // (position, id)
+};
+
+}  // namespace onebit::samples

@@ -1,0 +1,48 @@
+// manifest.json of a sample store: its contents and how to verify that it is complete.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onebit/corpus/store_files.h"
+#include "onebit/text/casing.h"
+
+namespace onebit::samples {
+
+inline constexpr int64_t kSampleStoreVersion = 1;
+inline constexpr const char* kTokensName = "tokens.bin";
+inline constexpr const char* kSequencesName = "sequences.bin";
+inline constexpr const char* kPairsName = "pairs.bin";
+inline constexpr const char* kMaskedName = "masked.bin";
+inline constexpr const char* kPositionsName = "positions.bin";
+inline constexpr const char* kTargetsName = "targets.bin";
+
+struct SampleManifest {
+  int token_size_bytes = 2;  // 2 or 4
+  uint64_t samples = 0, tokens = 0, masked = 0;
+  uint64_t pairs = 0;             // samples with a second text
+  uint64_t labels = 0;            // samples with a next-sentence label: none, or all
+  uint64_t random_next = 0;       // of them with label 1
+  uint64_t longest_tokens = 0;    // of a sample
+  uint64_t most_masked = 0;       // of a sample
+  uint64_t replaced_by_mask = 0;  // of the masked words
+  text::Casing casing = text::Casing::kUncased;
+  int32_t vocabulary_size = 0;
+  uint32_t vocabulary_checksum = 0;
+  std::string format;  // what it was read from: "hdf5", "tfrecord"
+  std::vector<corpus::StoreFile> files;
+  uint64_t source_count = 0;
+  std::vector<std::string> sources;  // the first thousand files read
+
+  const corpus::StoreFile& file(const std::string& name) const {
+    return corpus::file_of(files, name);
+  }
+};
+
+Json manifest_to_json(const SampleManifest& manifest);
+// Errors with `source` and the key: not a store's manifest, another version, a missing or mistyped
+// key, counts that contradict each other.
+SampleManifest manifest_from_json(const Json& json, const std::string& source);
+
+}  // namespace onebit::samples

@@ -1,0 +1,20 @@
+// What the samples of a store look like: lengths, masked words, labels.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/corpus/length_counter.h"
+#include "onebit/samples/sample_store.h"
+
+namespace onebit::samples {
+
+struct SampleStatistics {
+  uint64_t unknown_tokens = 0;      // [UNK]
+  uint64_t kept = 0, replaced = 0;  // masked words that show themselves, or another word
+  corpus::LengthStatistics sample_tokens, sample_masked;
+};
+
+// Reads all of the store. Error: a sample that cannot be one.
+SampleStatistics statistics_of(const SampleStore& store);
+
+}  // namespace onebit::samples

@@ -1,0 +1,52 @@
+// Writes a sample store beside its final place and renames it when it is complete.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/partial_folder.h"
+#include "onebit/corpus/store_files.h"
+#include "onebit/samples/sample.h"
+#include "onebit/samples/sample_manifest.h"
+#include "onebit/text/casing.h"
+
+namespace onebit::samples {
+
+class SampleWriter {
+ public:
+  // Makes the folder `<output>.partial` (base/partial_folder.h). Errors: `output` is a store and
+  // `overwrite` is false, or is something else that is no empty folder; another process writes it.
+  SampleWriter(const Path& output, const text::Vocabulary& vocabulary, text::Casing casing,
+               bool overwrite);
+  // Removes the folder unless finish() was reached.
+  ~SampleWriter();
+  SampleWriter(const SampleWriter&) = delete;
+  SampleWriter& operator=(const SampleWriter&) = delete;
+
+  // A sample that SampleChecker made of `place`. Error: it has a label where the first had none, or
+  // the other way round.
+  void add(const Sample& sample, const std::string& place);
+  uint64_t samples() const { return manifest_.samples; }
+  // Completes the manifest, syncs and renames. Errors: no sample at all.
+  SampleManifest finish(const std::string& format, const std::vector<std::string>& sources);
+
+ private:
+  // The files whose order is that of the manifest.
+  struct Files {
+    explicit Files(const Path& folder);
+
+    corpus::StoreFileWriter tokens, sequences, pairs, masked, positions, targets;
+  };
+
+  void write_ids(corpus::StoreFileWriter& file, const std::vector<int32_t>& ids);
+
+  PartialFolder folder_;
+  SampleManifest manifest_;
+  int32_t mask_id_;
+  std::optional<Files> files_;
+  std::vector<uint16_t> short_numbers_;
+};
+
+}  // namespace onebit::samples

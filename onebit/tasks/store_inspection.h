@@ -1,0 +1,18 @@
+// The part of `onebit inspect` about token stores and sample stores.
+#pragma once
+
+#include "onebit/tasks/inspect.h"
+#include "onebit/text/casing.h"
+
+namespace onebit::tasks {
+
+// "uncased", "cased".
+const char* name_of(text::Casing casing);
+
+// Whether a store lies in `path`, sound or not.
+bool looks_like_store(const Path& path);
+
+// A store of either kind. Errors: it is damaged, or, with `verify`, differs from its checksums.
+Json inspect_store(const Path& path, const InspectOptions& options);
+
+}  // namespace onebit::tasks

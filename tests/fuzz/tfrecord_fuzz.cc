@@ -1,0 +1,42 @@
+// A TFRecord file of BERT examples. Records carry checksums that mutations break, so most inputs
+// are not a file but the message inside: the first byte says which, and the record around it is
+// made here.
+#include "onebit/samples/tfrecord_reader.h"
+
+#include <string>
+
+#include "onebit/samples/sample.h"
+#include "tests/fuzz/fuzz_input.h"
+#include "tests/samples/record_file.h"
+
+using namespace onebit;
+
+namespace {
+
+const text::Vocabulary& vocabulary() {
+  static const text::Vocabulary made = [] {
+    std::vector<std::string> tokens = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+    for (int id = 5; id < 60; ++id) tokens.push_back("w" + std::to_string(id));
+    return text::Vocabulary::from_tokens(tokens, "vocabulary");
+  }();
+  return made;
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return -1;
+  const std::string rest(text_of(data, size).substr(1));
+  expect_error_at_most([&] {
+    const MemoryFile file(data[0] == 'f' ? rest : samples::record_of(rest));
+    const auto reader = samples::open_tfrecord(file.path());
+    samples::SampleChecker checker(vocabulary(), "vocabulary");
+    samples::PaddedSample padded;
+    samples::Sample sample;
+    while (reader->read(padded)) {
+      expect_error_at_most([&] { checker.take(padded, sample); });
+    }
+    checker.finish();
+  });
+  return 0;
+}

@@ -1,0 +1,15 @@
+// Files that tests write by the thousand, without waiting for the disk.
+#pragma once
+
+#include <fstream>
+#include <string>
+
+#include "onebit/base/file.h"
+
+namespace onebit::samples {
+
+inline void write_quickly(const Path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+}  // namespace onebit::samples
