@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
@@ -27,10 +28,11 @@ struct Arguments {
 // How far encoding is: rewritten in place on a terminal, a line from time to time elsewhere.
 class Progress {
  public:
-  void update(int64_t texts) {
+  void add(int64_t texts) {
+    texts_ += texts;
     if (since_shown_.seconds() < (is_terminal_ ? 1 : 30)) return;
     since_shown_.restart();
-    const std::string line = text(texts);
+    const std::string line = text();
     if (is_terminal_) {
       fmt::print(stderr, "\r{}\033[K", line);
       std::fflush(stderr);
@@ -42,14 +44,15 @@ class Progress {
   ~Progress() {
     if (is_open_) fmt::print(stderr, "\r\033[K");
   }
-  std::string text(int64_t texts) const {
-    return fmt::format("{} texts, {:.1f} a second", texts,
-                       static_cast<double>(texts) / std::max(since_start_.seconds(), 1e-9));
+  std::string text() const {
+    return fmt::format("{} texts, {:.1f} a second", texts_,
+                       static_cast<double>(texts_) / std::max(since_start_.seconds(), 1e-9));
   }
 
  private:
   bool is_terminal_ = isatty(STDERR_FILENO) != 0;
   bool is_open_ = false;
+  int64_t texts_ = 0;
   Stopwatch since_start_, since_shown_;
 };
 
@@ -67,19 +70,16 @@ int run(Arguments& given) {
   const embed::VectorFormat format = embed::vector_format_of(given.output);
   require_separate_outputs({given.output}, {given.input}, given.model.model);
   Context context = make_context(given.device, 0, 1);
+  std::optional<Progress> progress;
+  given.model.encoder.encoded = [&](int64_t texts) { progress->add(texts); };
   tasks::TextEncoder encoder(context, given.model.model, given.model.encoder);
   embed::TextReader reader(given.input, given.layout);
   embed::VectorFile file(given.output, format, encoder.hidden());
   report_encoder(encoder, given.model.model);
-  std::string summary;
-  {
-    Progress progress;
-    encoder.for_each_vector(reader, [&](std::span<const float> vector) {
-      file.add(vector);
-      progress.update(file.count());
-    });
-    summary = progress.text(file.count());
-  }
+  progress.emplace();
+  encoder.for_each_vector(reader, [&](std::span<const float> vector) { file.add(vector); });
+  const std::string summary = progress->text();
+  progress.reset();  // ends its line
   file.finish();
   report_cut(encoder, reader.name(), file.count());
   fmt::print("{}: {} vectors of {} numbers ({})\n", given.output, file.count(), encoder.hidden(),

@@ -58,7 +58,8 @@ model::Pooling in_model(formats::SentencePooling pooling) {
 std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
                                 const classify::EncodedExamples& texts, int64_t batch,
                                 training::DeviceBatchBuffer& buffer,
-                                comm::Communicator& communicator) {
+                                comm::Communicator& communicator,
+                                const std::function<void(int64_t texts)>& encoded) {
   const auto hidden = static_cast<size_t>(model.hidden());
   std::vector<float> all(static_cast<size_t>(texts.size()) * hidden);
   const auto values_of = [&](uint32_t text) {
@@ -69,7 +70,9 @@ std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
   data::PackedRows rows;
   predict_items(sweep, communicator, values_of, [&](int64_t index) {
     classify::build_batch(texts, sweep.items(index), rows);
-    return model.encode(context, buffer.upload(context, rows));
+    Tensor vectors = model.encode(context, buffer.upload(context, rows));
+    if (encoded) encoded(rows.sequences());
+    return vectors;
   });
   return all;
 }
@@ -79,6 +82,7 @@ TextEncoder::TextEncoder(Context& context, const Path& path, const TextEncoderOp
       description_(describe(path)),
       made_(settle(description_, options, path)),
       batch_(options.batch),
+      encoded_(options.encoded),
       bounds_{.sequences = batch_, .rows = batch_ * made_.max_sequence_length},
       model_(description_.config, in_model(made_.pooling), table_),
       buffer_(context.device(), bounds_) {
@@ -100,7 +104,8 @@ std::vector<float> TextEncoder::vectors(std::span<const classify::Example> texts
                                            .threads = context_.threads()});
   cut_ += encoded.cut();
   const auto communicator = comm::make_single_rank();
-  std::vector<float> all = encode_texts(context_, model_, encoded, batch_, buffer_, *communicator);
+  std::vector<float> all =
+      encode_texts(context_, model_, encoded, batch_, buffer_, *communicator, encoded_);
   require(std::all_of(all.begin(), all.end(), [](float value) { return std::isfinite(value); }),
           "the model gives vectors with numbers that are not finite: its values are damaged, or "
           "its training diverged");

@@ -22,12 +22,13 @@ formats::SentencePooling in_files(model::Pooling pooling);
 model::Pooling in_model(formats::SentencePooling pooling);
 
 // The vectors of every text as the model pools them, f32 [texts, hidden], on all ranks; the ranks
-// share the work. The model and `buffer` must be planned for `batch` of the longest texts.
-// Collective.
+// share the work. The model and `buffer` must be planned for `batch` of the longest texts. After
+// each batch of this rank encoded(its texts) is called. Collective.
 std::vector<float> encode_texts(Context& context, model::EmbeddingModel& model,
                                 const classify::EncodedExamples& texts, int64_t batch,
                                 training::DeviceBatchBuffer& buffer,
-                                comm::Communicator& communicator);
+                                comm::Communicator& communicator,
+                                const std::function<void(int64_t texts)>& encoded = {});
 
 struct TextEncoderOptions {
   // Absent: what the model's folder says for sentence-transformers; where it says nothing, 128
@@ -36,6 +37,7 @@ struct TextEncoderOptions {
   std::optional<model::Pooling> pooling;
   std::optional<bool> normalize;
   int64_t batch = 32;
+  std::function<void(int64_t texts)> encoded = {};  // called after each batch with its texts
 };
 
 // A model from the disk, f32: any BERT, whether it was trained for this or not.
@@ -65,6 +67,7 @@ class TextEncoder {
   training::ModelDescription description_;
   formats::SentenceFiles made_;  // settled
   int64_t batch_;
+  std::function<void(int64_t texts)> encoded_;
   data::BatchBounds bounds_;
   params::Table table_;
   model::EmbeddingModel model_;
