@@ -326,7 +326,7 @@ TEST_F(BatchStreamTest, RefusesWhatCannotWork) {
   const auto foreign = corpus::make_store(folder_ / "foreign", {{4, 4}}, 500);
   EXPECT_THAT(refused({{tiny}, {foreign}}, {}), HasSubstr("different vocabularies"));
   EXPECT_THAT(refused({{tiny, 1}, {store_}}, {}), HasSubstr("1 of 2 stores have a weight"));
-  EXPECT_THAT(refused({}, {}), HasSubstr("no token store"));
+  EXPECT_THAT(refused({}, {}), HasSubstr("no store was given"));
   EXPECT_THAT(refused({{tiny}}, {.world_size = 2, .rank = 2}), HasSubstr("rank 2 of 2"));
   EXPECT_THAT(refused({{tiny}}, {.micro_batch = 0}), HasSubstr("micro_batch is 0"));
   EXPECT_THAT(refused({{tiny}}, {.accumulation = 0}), HasSubstr("accumulation is 0"));

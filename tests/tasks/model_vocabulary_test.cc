@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onebit/corpus/token_store.h"
 #include "onebit/text/vocabulary_difference.h"
 #include "tests/base/message_of.h"
 #include "tests/tasks/model_folders.h"

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onebit/corpus/token_store.h"
 #include "onebit/tasks/fill_mask.h"
 #include "onebit/tasks/pretraining_evaluation.h"
 #include "onebit/tasks/pretraining_heads.h"

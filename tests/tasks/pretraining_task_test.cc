@@ -4,6 +4,7 @@
 #include <set>
 
 #include "onebit/base/folder_lock.h"
+#include "onebit/corpus/token_store.h"
 #include "onebit/device/memory.h"
 #include "onebit/tasks/fill_mask.h"
 #include "onebit/tasks/pretraining_evaluation.h"
