@@ -230,7 +230,8 @@ void EmbedTask::write_beside_model(const Path& folder) const {
 }
 
 std::string EmbedTask::sequences() const {
-  return fmt::format("texts of at most {} tokens, without padding", encoded_->longest());
+  return fmt::format("{} of texts of at most {} tokens, without padding",
+                     embed::name_of(examples_.kind), encoded_->longest());
 }
 
 training::RunSummary run_embed_training(Context& context, const EmbedTrainingOptions& options,

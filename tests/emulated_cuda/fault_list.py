@@ -112,6 +112,12 @@ FAULTS = [
         "  if (row >= m || column >= n) return;\n", "", PRODUCT),
     ops("gather_bound", OPS + "rows_cuda.cu", "i < words; i += kThreads",
         "i < kThreads; i += kThreads", "*RowsTest*uda*"),
+    ops("sequence_mean_bound", OPS + "sequence_mean_cuda.cu",
+        "row < end; ++row) {\n      const Eight", "row <= end; ++row) {\n      const Eight",
+        "*SequenceMeanTest*uda*"),
+    ops("sequence_mean_gradient_bound", OPS + "sequence_mean_cuda.cu",
+        "row < end; ++row) {\n      store_eight", "row <= end; ++row) {\n      store_eight",
+        "*SequenceMeanTest*uda*"),
     ops("embedding_bound", OPS + "embedding_cuda.cu",
         "    const int64_t token = tokens[row], place = positions[row], type = segments[row];\n"
         "    const int64_t count = hidden - column;",
