@@ -1,6 +1,7 @@
 #include "onebit/data/example_source.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "onebit/base/error.h"
 #include "onebit/data/pair_source.h"

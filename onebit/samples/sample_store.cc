@@ -52,8 +52,8 @@ std::vector<corpus::StoreFile> SampleStore::content_files() const {
 }
 
 std::string SampleStore::counts() const {
-  return fmt::format("{} samples, {} tokens, {} masked words", manifest_.samples, manifest_.tokens,
-                     manifest_.masked);
+  return fmt::format("{} samples, {} tokens, {} masked words, as their writer drew them",
+                     manifest_.samples, manifest_.tokens, manifest_.masked);
 }
 
 void SampleStore::verify() const {

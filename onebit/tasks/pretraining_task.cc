@@ -148,8 +148,12 @@ void PretrainingTask::open_held_out_data(int threads) {
 }
 
 data::BatchBounds PretrainingTask::evaluation_bounds() const {
-  // Those of all streams, which have the same options.
-  return held_out_.empty() ? data::BatchBounds{} : held_out_.front().stream->bounds();
+  // Streams have the same options, and stores samples of other sizes.
+  std::vector<data::BatchBounds> streams;
+  for (const HeldOut& each : held_out_) streams.push_back(each.stream->bounds());
+  data::BatchBounds bounds = data::bounds_of(1, streams);
+  bounds.sequences = streams.empty() ? 0 : config_.data.evaluation_batch;
+  return bounds;
 }
 
 model::MemoryPlan PretrainingTask::plan(Context& context, const model::BatchLimits& limits) {

@@ -89,15 +89,15 @@ TEST_F(PretrainingSamplesTest, ResumesBitForBit) {
 // Samples of one distribution: the other kind of store is a held-out one as well.
 TEST_F(PretrainingSamplesTest, HeldOutStoresOfBothKinds) {
   PretrainingOptions given = options("run");
-  given.valid = {{"text", corpus_.valid()}, {"samples", valid_samples()}};
+  given.valid = {{"text", corpus_.valid()}, {"drawn", valid_samples()}};
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   const training::RunSummary summary = run_pretraining(context, given, *communicator);
   ASSERT_TRUE(summary.after.has_value());
-  EXPECT_GT(metrics::value_of(summary.after->metrics, "samples/mlm_loss"), 0);
+  EXPECT_GT(metrics::value_of(summary.after->metrics, "drawn/mlm_loss"), 0);
   const HeldOutResult again = evaluate_model(
       context, {.model = given.output, .data = valid_samples(), .max_samples = 16}, *communicator);
-  EXPECT_NEAR(again.mlm_loss, metrics::value_of(summary.after->metrics, "samples/mlm_loss"), 1e-5);
+  EXPECT_NEAR(again.mlm_loss, metrics::value_of(summary.after->metrics, "drawn/mlm_loss"), 1e-5);
 }
 
 TEST_F(PretrainingSamplesTest, RefusesWhatDoesNotFit) {
