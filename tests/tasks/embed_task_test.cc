@@ -94,7 +94,8 @@ TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
 
   Context context = Context::cpu(2);
   TextEncoder encoder(context, given.output, {.batch = 2});
-  const embed::Examples examples = embed::read_examples(given.train, {});
+  const embed::FileLayout layout;
+  const embed::Examples examples = embed::read_examples(given.train, layout);
   const std::vector<float> all = encoder.vectors(examples.texts.all);
   ASSERT_EQ(all.size(), 48u * 32u);
   for (size_t text = 0; text < 48; ++text) {
