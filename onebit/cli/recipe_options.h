@@ -14,6 +14,9 @@
 
 namespace onebit::cli {
 
+// Of every training command, and of `onebit launch`, which hands it on.
+inline constexpr const char* kCheckpointCopies = "--checkpoint-copies";
+
 struct RecipeOptions {
   std::string recipe, output;
   std::vector<std::string> overrides;
@@ -23,7 +26,7 @@ struct RecipeOptions {
   DeviceOptions device;
 };
 
-// --recipe, --output, --resume, --set, --profile, --device, --threads.
+// --recipe, --output, --resume, --set, --checkpoint-copies, --profile, --device, --threads.
 void add_recipe_options(CLI::App& command, RecipeOptions& options);
 
 // Calls `body` on this process's rank of the world it was started in, with the transport that the

@@ -5,6 +5,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/cli/command.h"
+#include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/engine/batch_sizes.h"
 #include "onebit/engine/recipe.h"
@@ -134,9 +135,13 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   // A restart resumes, so a run that is there must not be taken for this one's.
   training::check_run_folder(training.output, !training.resume.empty());
   const std::string place = values_of(command, "--recipe").front();
-  const Json recipe =
-      with_sizes_of_model(engine::load_recipe(place, values_of(command, "--set")), command);
+  Texts overrides = values_of(command, "--set");
+  for (const std::string& copies : values_of(command, kCheckpointCopies)) {
+    overrides.push_back("run.checkpoint_copies=" + copies);
+  }
+  const Json recipe = with_sizes_of_model(engine::load_recipe(place, overrides), command);
   const tasks::RecipeFacts facts = tasks::task_of(recipe, place).inspect(recipe, place);
+  training.checkpoint_copies = facts.engine.run.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
   if (facts.least_bytes) training.bytes_a_rank = facts.least_bytes(training.batch, ranks);
   return training;
