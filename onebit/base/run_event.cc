@@ -20,6 +20,7 @@ constexpr Form kForms[] = {
     {RunEvent::Kind::kBegin, "begin", true},
     {RunEvent::Kind::kStep, "step", true},
     {RunEvent::Kind::kPhase, "phase", false},
+    {RunEvent::Kind::kSaved, "saved", true},
     {RunEvent::Kind::kStopped, "stopped", true},
     {RunEvent::Kind::kFinished, "finished", true},
     {RunEvent::Kind::kFailed, "failed", false},

@@ -17,6 +17,7 @@ struct RunEvent {
     kBegin,     // training begins after `step` updates
     kStep,      // update `step` is made, or skipped; once more where steps continue after a phase
     kPhase,     // what follows, named by `text`, is no step and may take longer than one
+    kSaved,     // a checkpoint of `step` is whole, on every disk that holds a part of it
     kStopped,   // the run was asked to end and has a checkpoint of `step`
     kFinished,  // after `step` updates
     kFailed,    // of this rank: `text` says why; the same will happen again
@@ -25,7 +26,7 @@ struct RunEvent {
   };
 
   Kind kind = Kind::kStep;
-  int64_t step = 0;  // of the first, second, fourth and fifth kind
+  int64_t step = 0;  // of the kinds that say so
   std::string text;  // of the others, one line
 };
 

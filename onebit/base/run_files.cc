@@ -9,7 +9,8 @@ namespace onebit::run_files {
 
 bool is_of_start(std::string_view name) {
   constexpr std::string_view kNames[] = {kRecipe, kResolvedRecipe, kTensorBoard, kLogs, kLockName};
-  return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with(kPartialSuffix);
+  return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with(kPartialSuffix) ||
+         name.starts_with(kDiskToken);
 }
 
 bool is_of_run(std::string_view name) {

@@ -19,6 +19,9 @@ inline constexpr const char* kProfile = "profile";        // a folder
 inline constexpr const char* kLogs = "logs";              // a folder, of onebit launch
 inline constexpr std::string_view kAttempt = "attempt-";  // with a number behind: folders in kLogs
 
+// The beginning of names of files by which ranks find out who sees the same disk.
+inline constexpr std::string_view kDiskToken = ".disk-";
+
 // In the folder of a checkpoint.
 inline constexpr const char* kState = "state.json";
 inline constexpr const char* kModel = "model";  // a folder

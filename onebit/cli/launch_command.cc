@@ -14,6 +14,7 @@
 #include "onebit/cli/command.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/host_options.h"
+#include "onebit/cli/recipe_options.h"
 #include "onebit/cli/training_words.h"
 #include "onebit/cli/usage.h"
 #include "onebit/cluster/duration.h"
@@ -36,7 +37,7 @@ struct Arguments {
   std::string pause = "1s", hang_timeout, phase_timeout = "10m", host_timeout = "10s",
               host_wait = "5m", end_timeout = "10m";
   std::vector<std::string> exports, command;
-  int threads = 0, min_hosts = 0, max_restarts = 3;
+  int threads = 0, min_hosts = 0, max_restarts = 3, checkpoint_copies = 0;
   bool no_checks = false, dry_run = false;
 };
 
@@ -134,6 +135,15 @@ cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts&
   return options;
 }
 
+// The training command, with what the launcher hands on to it.
+std::vector<std::string> words_of(const Arguments& given) {
+  std::vector<std::string> words = given.command;
+  if (given.checkpoint_copies > 0) {
+    words.insert(words.end(), {kCheckpointCopies, fmt::format("{}", given.checkpoint_copies)});
+  }
+  return words;
+}
+
 int run(const Arguments& given) {
   const comm::Launch around = comm::detect_launch();
   require(around.world_size == 1,
@@ -144,7 +154,12 @@ int run(const Arguments& given) {
   const int ranks = cluster::count_ranks(chosen.hosts);
   require(given.min_hosts <= static_cast<int>(chosen.hosts.size()),
           "--min-hosts {}: there are {} hosts", given.min_hosts, chosen.hosts.size());
-  const cluster::TrainingCommand training = read_training(given.command, ranks);
+  const cluster::TrainingCommand training = read_training(words_of(given), ranks);
+  require(
+      training.checkpoint_copies <= static_cast<int64_t>(chosen.hosts.size()),
+      "{} {}: there {}: a host keeps a part of a checkpoint once", kCheckpointCopies,
+      training.checkpoint_copies,
+      chosen.hosts.size() == 1 ? "is one host" : fmt::format("are {} hosts", chosen.hosts.size()));
   const cluster::LaunchOptions options = launch_options(given, chosen);
   log_info("{} rank{} on {} host{} ({}), started by {}", ranks, ranks == 1 ? "" : "s",
            chosen.hosts.size(), chosen.hosts.size() == 1 ? "" : "s", chosen.origin,
@@ -204,6 +219,11 @@ void add_restarting(CLI::App& command, Arguments& given) {
           "--min-hosts", given.min_hosts,
           "Continue with so many hosts when others do not answer; the batch stays (default: "
           "all)")
+      ->check(at_least(1));
+  command
+      .add_option(kCheckpointCopies, given.checkpoint_copies,
+                  "Hosts that keep each part of a checkpoint, where hosts have disks of their own: "
+                  "with 2 a lost host loses nothing (default: the recipe's run.checkpoint_copies)")
       ->check(at_least(1));
   add_duration("--restart-pause", given.pause, "Before the first restart; later ones are longer");
   add_duration("--hang-timeout", given.hang_timeout,

@@ -82,6 +82,15 @@ void add_recipe_options(CLI::App& command, RecipeOptions& options) {
       ->type_name("[TAG]")
       ->default_str("latest");
   add_set_option(command, options.overrides);
+  command
+      .add_option_function<int64_t>(
+          kCheckpointCopies,
+          [&options](const int64_t& copies) {
+            options.overrides.push_back(fmt::format("run.checkpoint_copies={}", copies));
+          },
+          "Hosts that keep each part of a checkpoint, where hosts have disks of their own: with 2 "
+          "a lost host loses nothing (run.checkpoint_copies)")
+      ->check(at_least(1));
   add_profile_option(command, options);
   add_device_options(command, options.device);
 }

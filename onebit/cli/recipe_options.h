@@ -14,6 +14,9 @@
 
 namespace onebit::cli {
 
+// Of every training command, and of `onebit launch`, which hands it on.
+inline constexpr const char* kCheckpointCopies = "--checkpoint-copies";
+
 struct RecipeOptions {
   std::string recipe, output;
   std::vector<std::string> overrides;
@@ -25,7 +28,7 @@ struct RecipeOptions {
 
 // --set, of every command that reads a recipe.
 void add_set_option(CLI::App& command, std::vector<std::string>& overrides);
-// --recipe, --output, --resume, --set, --profile, --device, --threads.
+// --recipe, --output, --resume, --set, --checkpoint-copies, --profile, --device, --threads.
 void add_recipe_options(CLI::App& command, RecipeOptions& options);
 
 // Calls `body` on this process's rank of the world it was started in, with the transport that the

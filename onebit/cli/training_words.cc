@@ -6,6 +6,7 @@
 #include "onebit/base/json.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/model_sizes.h"
+#include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/engine/batch_sizes.h"
 #include "onebit/engine/recipe.h"
@@ -114,9 +115,14 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   Texts start = values_of(command, "--initialize-from");
   // A run that goes on has its model in its own checkpoints.
   if (start.empty() && !training.resume.empty()) start = {training.output};
-  const Json recipe = with_sizes_of_model(engine::load_recipe(place, values_of(command, "--set")),
+  Texts overrides = values_of(command, "--set");
+  for (const std::string& copies : values_of(command, kCheckpointCopies)) {
+    overrides.push_back("run.checkpoint_copies=" + copies);
+  }
+  const Json recipe = with_sizes_of_model(engine::load_recipe(place, overrides),
                                           start.empty() ? std::string() : start.front());
   const tasks::RecipeFacts facts = tasks::task_of(recipe, place).inspect(recipe, place);
+  training.checkpoint_copies = facts.engine.run.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
   if (facts.least_bytes) training.bytes_a_rank = facts.least_bytes(training.batch, ranks);
   return training;

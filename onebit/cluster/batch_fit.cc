@@ -29,4 +29,40 @@ void keep_ranks(Hosts& hosts, int ranks) {
   }
 }
 
+namespace {
+
+bool has(const Hosts& hosts, const std::string& name) {
+  return std::any_of(hosts.begin(), hosts.end(),
+                     [&](const Host& host) { return host.name == name; });
+}
+
+// Whether both neighbours of the host are there.
+bool stands_between(const Host& host, const Hosts& hosts, const Hosts& planned) {
+  const size_t count = planned.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (planned[i].name != host.name) continue;
+    return has(hosts, planned[(i + 1) % count].name) &&
+           has(hosts, planned[(i + count - 1) % count].name);
+  }
+  return false;
+}
+
+}  // namespace
+
+void keep_ranks_and_copies(Hosts& hosts, int ranks, const Hosts& planned) {
+  for (int surplus = count_ranks(hosts) - ranks; surplus > 0; --surplus) {
+    auto from = hosts.end() - 1;
+    for (auto host = hosts.begin(); host != hosts.end(); ++host) {
+      if (host->slots.size() >= from->slots.size() && host->slots.size() > 1) from = host;
+    }
+    if (from->slots.size() == 1) {
+      for (auto host = hosts.begin(); host != hosts.end(); ++host) {
+        if (stands_between(*host, hosts, planned)) from = host;
+      }
+    }
+    from->slots.pop_back();
+    if (from->slots.empty()) hosts.erase(from);
+  }
+}
+
 }  // namespace onebit::cluster

@@ -25,5 +25,9 @@ Words overrides_of(const engine::BatchSizes& sizes);
 
 // Takes ranks away, the last first, until `ranks` are left.
 void keep_ranks(Hosts& hosts, int ranks);
+// The same where each host of `planned` keeps its part of a checkpoint and a copy of that of the
+// host before it, in a ring: a host loses its last rank only if there is no other way, and rather
+// one between two that are there, so that nothing is lost together with those that are not.
+void keep_ranks_and_copies(Hosts& hosts, int ranks, const Hosts& planned);
 
 }  // namespace onebit::cluster

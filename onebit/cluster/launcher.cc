@@ -203,6 +203,7 @@ class Launcher {
          .host_seconds = options_.host_seconds,
          .end_seconds = options_.end_seconds},
         log, requests_);
+    if (outcome.saved_step >= 0) saved_step_ = outcome.saved_step;
     if (outcome.end == AttemptEnd::kFailed) {
       const std::string line =
           fmt::format("attempt {} failed{}: {} (ended everywhere in {:.1f} s)", number,
@@ -214,7 +215,14 @@ class Launcher {
     return outcome;
   }
 
-  std::string checkpoint() const { return engine::CheckpointFolder(output_).latest().value_or(""); }
+  // The tag that the run continues from; empty: it begins again. What the run has said counts where
+  // it is newer than what lies here: its folder need not be on a disk that this machine sees.
+  std::string checkpoint() const {
+    std::string here = engine::CheckpointFolder(output_).latest().value_or("");
+    return engine::step_of_tag(here) >= saved_step_ || saved_step_ <= 0
+               ? here
+               : engine::tag_of_step(saved_step_);
+  }
 
   int asked_to_end(int64_t step) const {
     const std::string tag = checkpoint();
@@ -278,7 +286,11 @@ class Launcher {
     const int planned = count_ranks(options_.hosts), there = count_ranks(choice.hosts);
     if (there == planned) return choice;
     const BatchFit fit = fit_batch(training_.batch, there);
-    keep_ranks(choice.hosts, fit.ranks);
+    if (training_.checkpoint_copies > 1) {
+      keep_ranks_and_copies(choice.hosts, fit.ranks, options_.hosts);
+    } else {
+      keep_ranks(choice.hosts, fit.ranks);
+    }
     choice.batch = fit.sizes;
     choice.changed = true;
     log_info(
@@ -297,6 +309,7 @@ class Launcher {
   Path output_;
   RestartPolicy policy_;
   std::string run_id_;
+  int64_t saved_step_ = -1;  // of the last checkpoint that an attempt has reported
   EndRequests requests_;
 };
 

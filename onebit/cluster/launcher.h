@@ -21,6 +21,7 @@ struct TrainingCommand {
   std::vector<std::string> inputs;  // recipe, data, models: what must be the same on all hosts
   bool sets_threads = false;        // --threads is among the words
   engine::BatchSizes batch;         // at the planned number of ranks
+  int64_t checkpoint_copies = 1;    // hosts that keep each shard
   int64_t bytes_a_rank = 0;         // of memory; 0: not known
 };
 

@@ -27,7 +27,12 @@ void ProgressWatch::event(const RunEvent& event, double now) {
       phase_ = event.text;
       timed_ = false;
       break;
+    case Kind::kSaved:  // beside the steps: it says nothing of theirs
+      saved_step_ = event.step;
+      return;
     case Kind::kBegin:
+      saved_step_ = event.step;
+      [[fallthrough]];
     case Kind::kStopped:
     case Kind::kFinished:
       step_ = event.step;

@@ -29,6 +29,9 @@ class ProgressWatch {
   double limit() const;
   // The last one seen; -1 before the first event.
   int64_t step() const { return step_; }
+  // Of the checkpoint that the run would continue from: the one it began with, or its last one; 0
+  // where there is none, -1 where that is not known.
+  int64_t saved_step() const { return saved_step_; }
   bool finished() const { return finished_; }
   // Ended early because it was asked to, after a checkpoint.
   bool stopped() const { return stopped_; }
@@ -38,7 +41,7 @@ class ProgressWatch {
   double last_;
   std::string phase_ = "start";  // empty: between two steps
   bool timed_ = false;           // the last event was a step, so the next one's time counts
-  int64_t step_ = -1;
+  int64_t step_ = -1, saved_step_ = -1;
   bool finished_ = false, stopped_ = false;
   metrics::Median steps_;
 };

@@ -6,6 +6,7 @@
 
 #include "onebit/base/run_files.h"
 #include "onebit/device/profile.h"
+#include "onebit/engine/checkpoint_recovery.h"
 #include "onebit/engine/checkpoint_state.h"
 
 namespace onebit::engine {
@@ -36,7 +37,15 @@ ProfileTrack* writer_track(const Context& context) {
   return own == nullptr ? nullptr : &own->profile().track("checkpoint");
 }
 
-SavedCheckpoint read_checkpoint(const Path& folder, const std::string& tag, int rank, int ranks) {
+// Everything but the shards.
+struct CheckpointFacts {
+  int64_t step = 0;
+  int world_size = 1;
+  Json client_state, state;
+  bool on_disks = false;  // written on several
+};
+
+CheckpointFacts read_facts(const Path& folder) {
   const std::string place = (folder / run_files::kState).string();
   const Json state = read_checkpoint_state(folder);
   JsonReader reader(state, place, "");
@@ -46,16 +55,40 @@ SavedCheckpoint read_checkpoint(const Path& folder, const std::string& tag, int 
   const int64_t world_size = reader.integer("world_size", 0);
   require(world_size >= 1 && world_size <= kLargestWorld,
           "{}: `world_size` is {}: it must lie between 1 and {}", place, world_size, kLargestWorld);
+  return {.step = reader.integer("step", 0),
+          .world_size = static_cast<int>(world_size),
+          .client_state = reader.raw("client_state"),
+          .state = reader.raw("state"),
+          .on_disks = reader.has("generation")};
+}
+
+SavedCheckpoint saved_checkpoint(const Path& folder, const std::string& tag, CheckpointFacts facts,
+                                 StateShards shards) {
   return SavedCheckpoint{.tag = tag,
                          .model_folder = folder / run_files::kModel,
-                         .step = reader.integer("step", 0),
-                         .world_size = static_cast<int>(world_size),
-                         .client_state = reader.raw("client_state"),
-                         .shards = StateShards(folder, static_cast<int>(world_size),
-                                               reader.raw("state"), rank, ranks)};
+                         .step = facts.step,
+                         .world_size = facts.world_size,
+                         .client_state = std::move(facts.client_state),
+                         .shards = std::move(shards)};
+}
+
+// Sorts after those that were made before, as far as clocks agree.
+std::string new_generation(const Disks& disks, int64_t number) {
+  return fmt::format("{}-{:06}", disks.start, number);
 }
 
 }  // namespace
+
+Checkpoints::Checkpoints(comm::Communicator& communicator, Path folder, int64_t keep_last,
+                         int64_t copies)
+    : communicator_(communicator),
+      folder_(folder),
+      keep_last_(keep_last),
+      copies_(copies),
+      rank_(communicator.rank()),
+      world_size_(communicator.world_size()),
+      disks_(find_disks(communicator, folder)),
+      writer_(communicator, std::move(folder), disks_, copies) {}
 
 void Checkpoints::save(const Engine& engine, const Json& client_state,
                        std::function<void(const Path&)> write_model) {
@@ -66,8 +99,15 @@ void Checkpoints::save(const Engine& engine, const Json& client_state,
                 {"world_size", world_size_},
                 {"client_state", client_state},
                 {"state", shard->scalars()}};
+  if (disks_.count() > 1) {
+    state["generation"] = new_generation(disks_, saves_++);
+    state["disks"] = {{"hosts", disks_.names},
+                      {"of_rank", disks_.ranks.node_of_rank()},
+                      {"copies", std::min<int64_t>(copies_, disks_.count())}};
+  }
   add_checksum(state);
   writer_.start({.tag = tag_of_step(engine.completed_steps()),
+                 .step = engine.completed_steps(),
                  .state = std::move(state),
                  .shard = std::move(shard),
                  .write_model = std::move(write_model),
@@ -76,16 +116,42 @@ void Checkpoints::save(const Engine& engine, const Json& client_state,
 }
 
 std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
+  if (disks_.count() > 1) return open_on_disks(tag);
   const std::optional<std::string> found = agreed_tag(communicator_, folder_, tag);
   if (!found) return std::nullopt;
   std::vector<std::string> others = folder_.tags();
   std::erase(others, *found);
   std::reverse(others.begin(), others.end());
+  const Path folder = folder_.folder(*found);
+  std::optional<CheckpointFacts> facts;
+  suggest_other_checkpoints(others, [&] { facts = read_facts(folder); });
+  if (facts->on_disks) return open_on_disks(tag);
   return suggest_other_checkpoints(others, [&] {
-    SavedCheckpoint saved = read_checkpoint(folder_.folder(*found), *found, rank_, world_size_);
+    StateShards shards(folder, facts->world_size, facts->state, rank_, world_size_);
+    SavedCheckpoint saved = saved_checkpoint(folder, *found, *facts, std::move(shards));
     saved.other_tags = others;
     return saved;
   });
+}
+
+std::optional<SavedCheckpoint> Checkpoints::open_on_disks(const std::string& tag) const {
+  std::optional<RecoveredCheckpoint> found =
+      recover_checkpoint(communicator_, folder_, disks_, tag);
+  if (!found) return std::nullopt;
+  const Path folder = folder_.folder(found->tag);
+  CheckpointFacts facts = read_facts(folder);
+  std::unique_ptr<ShardService> service;
+  if (found->fetches) {
+    service = std::make_unique<ShardService>(communicator_.duplicate(),
+                                             [folder, world = facts.world_size](int shard) {
+                                               return folder / shard_name(shard, world);
+                                             });
+  }
+  StateShards shards(folder, found->holders, std::move(facts.state), rank_, std::move(service));
+  SavedCheckpoint saved = saved_checkpoint(folder, found->tag, std::move(facts), std::move(shards));
+  saved.other_tags = std::move(found->other_tags);
+  saved.report = std::move(found->report);
+  return saved;
 }
 
 }  // namespace onebit::engine

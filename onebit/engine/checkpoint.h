@@ -4,7 +4,8 @@
 //   optimizer-RRRRR-of-WWWWW.safetensors   moments (a part a rank) and residuals of rank R
 // Any number of ranks resumes from it: what all have in common was cut into equal parts, which
 // each rank reads again whole (state_shard.h); what was a rank's own is re-distributed by its
-// optimizer (optim/saved_state.h).
+// optimizer (optim/saved_state.h). Where hosts have disks of their own (disks.h), each has model/,
+// state.json, and the shards of its ranks and of those whose copies it keeps.
 #pragma once
 
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/engine/checkpoint_writer.h"
+#include "onebit/engine/disks.h"
 #include "onebit/engine/engine.h"
 
 namespace onebit::engine {
@@ -27,6 +29,7 @@ struct SavedCheckpoint {
   Json client_state;
   StateShards shards;
   std::vector<std::string> other_tags = {};  // of the same run, newest first
+  std::vector<std::string> report = {};      // what came from which disk; empty on one
 };
 
 // Returns the result of `read`. Adds to its errors the checkpoints from which the run could be
@@ -44,18 +47,14 @@ auto suggest_other_checkpoints(const std::vector<std::string>& other_tags, const
 
 class Checkpoints {
  public:
-  // Collective. `folder` is made when the first checkpoint is written.
-  Checkpoints(comm::Communicator& communicator, Path folder, int64_t keep_last)
-      : communicator_(communicator),
-        folder_(folder),
-        keep_last_(keep_last),
-        rank_(communicator.rank()),
-        world_size_(communicator.world_size()),
-        writer_(communicator, std::move(folder)) {}
+  // Collective. `folder` is made when the first checkpoint is written. Ranks may have a folder of
+  // this name on one disk or on several; then `copies` is the number of disks that keep a shard.
+  Checkpoints(comm::Communicator& communicator, Path folder, int64_t keep_last, int64_t copies = 1);
 
   // Copies the engine's state and returns; files are written beside the training. The tag is
   // global_step<completed steps>. `write_model` fills the model folder from a copy of the values
-  // taken by the caller; it runs on rank 0, on another thread. Collective. Errors are those of the
+  // taken by the caller; it runs on one rank of each disk, on another
+  // thread. Collective. Errors are those of the
   // previous write.
   void save(const Engine& engine, const Json& client_state,
             std::function<void(const Path&)> write_model);
@@ -63,18 +62,24 @@ class Checkpoints {
   void wait() { writer_.wait(); }
 
   // Opens the checkpoint `tag`; without a tag, the one that `latest` names on rank 0 (ranks may see
-  // different ones on a shared file system), or nothing if there is none. Collective. Errors: no
-  // such tag, with the existing ones; a damaged or incomplete checkpoint; another version of the
-  // format.
+  // different ones on a shared file system), or nothing if there is none; on several disks, or if
+  // it was written on several, the newest that is whole over all of them (checkpoint_recovery.h).
+  // Collective. Errors: no such tag, with the existing ones; a damaged or incomplete checkpoint;
+  // another version of the format.
   std::optional<SavedCheckpoint> open(const std::string& tag = "") const;
   // Whether save() calls `write_model` on this rank.
-  bool writes_model() const { return rank_ == 0; }
+  bool writes_model() const { return disks_.leads(rank_); }
+  const Disks& disks() const { return disks_; }
 
  private:
+  std::optional<SavedCheckpoint> open_on_disks(const std::string& tag) const;
+
   comm::Communicator& communicator_;
   CheckpointFolder folder_;
-  int64_t keep_last_;
+  int64_t keep_last_, copies_;
   int rank_, world_size_;
+  Disks disks_;
+  int64_t saves_ = 0;
   CheckpointWriter writer_;
 };
 

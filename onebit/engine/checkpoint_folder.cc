@@ -12,12 +12,6 @@ namespace {
 
 constexpr std::string_view kTagPrefix = "global_step";
 
-// The step in "global_step<N>"; -1 for other names.
-int64_t step_of_tag(const std::string& tag) {
-  if (!tag.starts_with(kTagPrefix)) return -1;
-  return whole_number<int64_t>(std::string_view(tag).substr(kTagPrefix.size())).value_or(-1);
-}
-
 bool is_left_over(const std::string& name) {
   return name.ends_with(kPartialSuffix) || name.ends_with(kReplacedSuffix);
 }
@@ -26,6 +20,11 @@ bool is_left_over(const std::string& name) {
 
 std::string tag_of_step(int64_t step) {
   return fmt::format("{}{}", kTagPrefix, step);
+}
+
+int64_t step_of_tag(const std::string& tag) {
+  if (!tag.starts_with(kTagPrefix)) return -1;
+  return whole_number<int64_t>(std::string_view(tag).substr(kTagPrefix.size())).value_or(-1);
 }
 
 std::optional<std::string> CheckpointFolder::latest() const {
@@ -71,7 +70,8 @@ void CheckpointFolder::require_present(const std::string& tag) const {
 void CheckpointFolder::begin(const std::string& tag) const {
   make_folder(root_);
   for (const auto& item : std::filesystem::directory_iterator(root_)) {
-    if (item.is_directory() && is_left_over(item.path().filename().string())) {
+    const std::string name = item.path().filename().string();
+    if (item.is_directory() ? is_left_over(name) : name.starts_with(run_files::kDiskToken)) {
       std::filesystem::remove_all(item.path());
     }
   }

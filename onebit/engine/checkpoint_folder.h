@@ -28,8 +28,8 @@ class CheckpointFolder {
   // Error: no checkpoint has this name; the message lists those that exist.
   void require_present(const std::string& tag) const;
 
-  // The following are called on rank 0 only. Makes an empty partial folder; removes what
-  // interrupted writes left behind.
+  // The following are called on one rank of a disk only. Makes an empty partial folder; removes
+  // what interrupted writes left behind.
   void begin(const std::string& tag) const;
   // Renames the partial folder into place (replacing a finished one of the same tag atomically) and
   // points `latest` at it.
@@ -46,5 +46,7 @@ class CheckpointFolder {
 
 // "global_step1200", DeepSpeed's default tag.
 std::string tag_of_step(int64_t step);
+// The reverse; -1 for other names.
+int64_t step_of_tag(const std::string& tag);
 
 }  // namespace onebit::engine

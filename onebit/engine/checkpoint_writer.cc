@@ -1,44 +1,29 @@
 #include "onebit/engine/checkpoint_writer.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <vector>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/log.h"
+#include "onebit/base/run_event.h"
 #include "onebit/base/run_files.h"
 #include "onebit/device/profile.h"
+#include "onebit/engine/file_exchange.h"
+#include "onebit/engine/rank_texts.h"
 
 namespace onebit::engine {
 namespace {
 
-constexpr size_t kMessageBytes = 1024;
-
-// Runs `work`; afterwards every rank knows whether all of them succeeded. Error: the message of the
-// lowest rank that failed, on every rank.
-void run_on_all(comm::Communicator& communicator, const std::function<void()>& work) {
-  std::array<char, kMessageBytes> message{};
-  try {
-    work();
-  } catch (const std::exception& error) {
-    std::strncpy(message.data(), error.what(), kMessageBytes - 1);
-    if (message[0] == '\0') message[0] = '?';
-  }
-  std::vector<char> all(kMessageBytes * static_cast<size_t>(communicator.world_size()));
-  communicator.all_gather(std::as_bytes(std::span(message)),
-                          std::as_writable_bytes(std::span(all)));
-  for (int rank = 0; rank < communicator.world_size(); ++rank) {
-    const char* text = all.data() + kMessageBytes * static_cast<size_t>(rank);
-    if (*text != '\0') fail("checkpoint not written, rank {}: {}", rank, text);
-  }
-}
+constexpr const char* kWhat = "checkpoint not written";
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(comm::Communicator& communicator, Path folder)
-    : communicator_(communicator.duplicate()), folder_(std::move(folder)) {
+CheckpointWriter::CheckpointWriter(comm::Communicator& communicator, Path folder,
+                                   const Disks& disks, int64_t copies)
+    : communicator_(communicator.duplicate()),
+      folder_(std::move(folder)),
+      disks_(disks),
+      copies_(copies) {
   communicator_->count_inside_node_apart();  // what it sends beside a step is none of the step's
 }
 
@@ -64,33 +49,75 @@ void CheckpointWriter::prune(int64_t keep_last) const {
   }
 }
 
+// A copy of every shard for each of the disks behind its own; their ranks take turns.
+void CheckpointWriter::send_copies(const Path& partial) {
+  std::vector<FileTransfer> transfers;
+  const int world = communicator_->world_size();
+  for (int rank = 0; rank < world; ++rank) {
+    const auto turn = static_cast<size_t>(disks_.ranks.local_of(rank));
+    const Path file = partial / shard_name(rank, world);
+    for (const int disk : disks_.keepers_of(rank, copies_)) {
+      if (disk == disks_.disk_of(rank)) continue;
+      const auto takers = disks_.ranks.ranks_of(disk);
+      transfers.push_back(
+          {.from = rank, .to = takers[turn % takers.size()], .source = file, .target = file});
+    }
+  }
+  if (transfers.empty()) return;
+  run_on_all(*communicator_, kWhat, [&] { exchange_files(*communicator_, transfers); });
+}
+
+// Afterwards what belongs to a disk lies whole in its partial folder.
+void CheckpointWriter::write_parts(const CheckpointJob& job) {
+  const bool leads = disks_.leads(communicator_->rank());
+  const Path partial = folder_.partial_folder(job.tag);
+  run_on_all(*communicator_, kWhat, [&] {
+    if (leads) folder_.begin(job.tag);
+  });
+  const auto write_state = [&] {
+    write_file_atomically(partial / run_files::kState, job.state.dump(2) + "\n");
+  };
+  run_on_all(*communicator_, kWhat, [&] {
+    job.shard->write(partial);
+    if (!leads) return;
+    make_folder(partial / run_files::kModel);
+    job.write_model(partial / run_files::kModel);
+    if (disks_.count() == 1) write_state();
+  });
+  if (disks_.count() == 1) return;
+  send_copies(partial);
+  // Last: it says that this disk has all of it, should another one be the only to publish it.
+  run_on_all(*communicator_, kWhat, [&] {
+    if (!leads) return;
+    write_state();
+    sync_tree(partial);
+  });
+}
+
 void CheckpointWriter::write(const CheckpointJob& job) {
   const PhaseSpan phase(job.track, "write checkpoint");
-  const bool first = communicator_->rank() == 0;
-  const Path partial = folder_.partial_folder(job.tag);
+  const int rank = communicator_->rank();
+  const bool leads = disks_.leads(rank), alone = disks_.count() == 1;
   const Stopwatch watch;
+  bool whole = false;
   try {
-    run_on_all(*communicator_, [&] {
-      if (first) folder_.begin(job.tag);
-    });
-    run_on_all(*communicator_, [&] {
-      job.shard->write(partial);
-      if (!first) return;
-      make_folder(partial / run_files::kModel);
-      job.write_model(partial / run_files::kModel);
-      write_file_atomically(partial / run_files::kState, job.state.dump(2) + "\n");
-    });
-    run_on_all(*communicator_, [&] {
-      if (!first) return;
+    write_parts(job);
+    whole = !alone;
+    run_on_all(*communicator_, kWhat, [&] {
+      if (!leads) return;
       folder_.publish(job.tag);
-      prune(job.keep_last);
+      if (alone) prune(job.keep_last);
     });
-    log_debug("checkpoint {} written in {:.2f} s", job.tag, watch.seconds());
+    // The old ones go when every disk has the new one.
+    if (!alone && leads) prune(job.keep_last);
   } catch (...) {
+    // A part that is whole may be what completes another disk's: the next writer removes it.
     std::error_code ignored;
-    if (first) std::filesystem::remove_all(partial, ignored);
+    if (leads && !whole) std::filesystem::remove_all(folder_.partial_folder(job.tag), ignored);
     throw;
   }
+  if (rank == 0) report_run_event({.kind = RunEvent::Kind::kSaved, .step = job.step});
+  log_debug("checkpoint {} written in {:.2f} s", job.tag, watch.seconds());
 }
 
 }  // namespace onebit::engine

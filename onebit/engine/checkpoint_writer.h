@@ -1,5 +1,5 @@
 // Writes checkpoints beside the training: the state is copied, then a thread of each rank writes
-// its part, and rank 0 publishes the whole once every rank has finished.
+// its part, and one rank of each disk publishes what the disk holds once every rank has finished.
 #pragma once
 
 #include <functional>
@@ -10,23 +10,28 @@
 #include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
 #include "onebit/engine/checkpoint_folder.h"
+#include "onebit/engine/disks.h"
 #include "onebit/engine/state_shard.h"
 
 namespace onebit::engine {
 
 struct CheckpointJob {
   std::string tag;
-  Json state;                                    // state.json, equal on every rank
-  std::shared_ptr<const StateShard> shard;       // this rank's
-  std::function<void(const Path&)> write_model;  // fills the folder "model"; called on rank 0
+  int64_t step = 0;
+  Json state;                               // state.json, equal on every rank
+  std::shared_ptr<const StateShard> shard;  // this rank's
+  // Fills the folder "model"; called on one rank of each disk.
+  std::function<void(const Path&)> write_model;
   int64_t keep_last = 1;
   ProfileTrack* track = nullptr;  // where the writing is recorded
 };
 
 class CheckpointWriter {
  public:
-  // Collective. All ranks must see `folder` (a shared file system when there are several machines).
-  CheckpointWriter(comm::Communicator& communicator, Path folder);
+  // Collective. Each rank writes into `folder` of its own disk; with `copies` above 1 also into
+  // those of so many disks behind it, one less. `disks` lives as long.
+  CheckpointWriter(comm::Communicator& communicator, Path folder, const Disks& disks,
+                   int64_t copies);
   // Waits for the write in progress; its error would be lost, so call wait() first.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
@@ -41,10 +46,14 @@ class CheckpointWriter {
 
  private:
   void write(const CheckpointJob& job);
+  void write_parts(const CheckpointJob& job);
+  void send_copies(const Path& partial);
   void prune(int64_t keep_last) const;
 
   std::unique_ptr<comm::Communicator> communicator_;
   CheckpointFolder folder_;
+  const Disks& disks_;
+  int64_t copies_;
   std::future<void> running_;
 };
 

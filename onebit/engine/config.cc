@@ -97,6 +97,10 @@ void read_times(Keys& run, RunConfig& config) {
           .without_influence());
   run.integer("keep_last", config.keep_last, at_least(1),
               About("checkpoints that are kept").without_influence());
+  run.integer(
+      "checkpoint_copies", config.checkpoint_copies, at_least(1),
+      About("hosts that keep each part of a checkpoint, where hosts have disks of their own")
+          .without_influence());
   run.integer("seed", seed, {}, "of initial values, data order, masks and dropout");
   run.integer(
       "max_skipped_steps", config.max_skipped_steps, at_least(1),
@@ -205,8 +209,8 @@ void refuse_unsupported(Keys& recipe) {
   Keys checkpoint = recipe.section("checkpoint", "DeepSpeed's checkpoints");
   checkpoint.without_effect("tag_validation", "validation is always as strict as \"Fail\"");
   checkpoint.without_effect("parallel_write", "ranks always write in parallel");
-  checkpoint.fixed("use_node_local_storage", false,
-                   "a checkpoint is one folder that all ranks see: name a shared --output");
+  checkpoint.accepted("use_node_local_storage",
+                      "hosts that share no disk each keep their part of a checkpoint anyway");
   checkpoint.fixed("load_universal", false,
                    "DeepSpeed's training state cannot be resumed from; --initialize-from reads its "
                    "models");

@@ -47,6 +47,7 @@ struct RunConfig {
   int64_t checkpoint_every = 0;
   int64_t evaluate_every = 0;
   int64_t keep_last = 3;
+  int64_t checkpoint_copies = 1;  // disks that hold a shard, where hosts have their own
   uint64_t seed = 42;
   int64_t max_skipped_steps = 20;  // in a row, before the run stops with a diagnosis
   int64_t check_replicas_every = 0;

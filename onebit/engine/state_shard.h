@@ -3,16 +3,21 @@
 // feedback) is whole in that rank's file.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "onebit/base/file.h"
 #include "onebit/base/json.h"
-#include "onebit/formats/safetensors.h"
+#include "onebit/engine/shard_service.h"
+#include "onebit/formats/tensor_source.h"
 #include "onebit/params/state.h"
 
 namespace onebit::engine {
+
+// "optimizer-00000-of-00002.safetensors".
+std::string shard_name(int rank, int world_size);
 
 // Copies the buffers it is given, then writes them from any thread.
 class StateShard : public params::StateWriter {
@@ -25,7 +30,7 @@ class StateShard : public params::StateWriter {
 
   // Equal on every rank.
   const Json& scalars() const { return scalars_; }
-  // Writes "optimizer-00000-of-00002.safetensors" into `folder`.
+  // Writes the file of this name into `folder`.
   void write(const Path& folder) const;
 
  private:
@@ -39,22 +44,38 @@ class StateShard : public params::StateWriter {
   std::vector<Buffer> buffers_;
 };
 
-// All shards of a checkpoint, mapped. Errors: a shard is missing or damaged.
+// All shards of a checkpoint: mapped where they lie on this rank's disk, otherwise read from the
+// ranks that have them. Errors: a shard is missing or damaged.
 class StateShards : public params::StateReader {
  public:
-  // Verifies the checksums of the shards rank, rank + world_size, ...: the ranks together read each
-  // shard once.
+  // All are in `folder`. Verifies the checksums of the shards rank, rank + world_size, ...: the
+  // ranks together read each shard once.
   StateShards(const Path& folder, int saved_world_size, Json scalars, int rank, int world_size);
+  // `holders` are the ranks that have the shards, -1 for those in `folder`: found whole by all
+  // ranks together. Without a service all are.
+  StateShards(Path folder, std::vector<int> holders, Json scalars, int rank,
+              std::unique_ptr<ShardService> service);
+
+  // Calls `work`, inside which shards on disks of other ranks can be read too. Collective.
+  void serve_while(const std::function<void()>& work) const;
+  // What came from other ranks so far.
+  int64_t fetched_bytes() const { return service_ == nullptr ? 0 : service_->fetched_bytes(); }
 
   Json scalar(const std::string& name) const override;
   void replicated(const std::string& name, View flat) const override;
-  int saved_world_size() const override { return static_cast<int>(shards_.size()); }
+  int saved_world_size() const override { return static_cast<int>(holders_.size()); }
   int64_t own_elements(const std::string& name, int rank) const override;
   void own_of(const std::string& name, int rank, int64_t begin, std::span<float> to) const override;
 
  private:
-  std::vector<std::unique_ptr<formats::SafetensorsFile>> shards_;
+  const formats::TensorSource& shard(int rank) const;
+
+  Path folder_;
+  std::vector<int> holders_;
   Json scalars_;
+  int rank_ = 0;  // of the reader
+  std::unique_ptr<ShardService> service_;
+  mutable std::vector<std::unique_ptr<formats::TensorSource>> shards_;  // opened when first read
 };
 
 }  // namespace onebit::engine

@@ -78,18 +78,20 @@ TensorEntry entry_of(const SafetensorsTensor& tensor, const std::string& place) 
   return entry;
 }
 
-std::string_view header_text(std::span<const std::byte> file, const std::string& place) {
-  require(file.size() >= 8, "{}: not a safetensors file: it has {} bytes, at least 8 are needed",
-          place, file.size());
+std::string_view header_text(std::span<const std::byte> front, uint64_t file_bytes,
+                             const std::string& place) {
+  require(file_bytes >= 8, "{}: not a safetensors file: it has {} bytes, at least 8 are needed",
+          place, file_bytes);
   uint64_t length = 0;
-  std::memcpy(&length, file.data(), sizeof length);
+  std::memcpy(&length, front.data(), sizeof length);
   require(length <= kMostSafetensorsHeaderBytes,
           "{}: offset 0: not a safetensors file: it claims a header of {} bytes (at most {})",
           place, length, kMostSafetensorsHeaderBytes);
-  require(length <= file.size() - 8,
+  require(length <= file_bytes - 8,
           "{}: offset 0: the header of {} bytes goes beyond the file of {} bytes; it is cut short",
-          place, length, file.size());
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, length);
+          place, length, file_bytes);
+  ONEBIT_INVARIANT(length <= front.size() - 8);
+  const std::string_view text(reinterpret_cast<const char*>(front.data()) + 8, length);
   require(!text.empty() && text.front() == '{',
           "{}: offset 8: not a safetensors file: the header must start with '{{'", place);
   // A JSON parser takes it for the end of the text and ignores everything after it.
@@ -103,7 +105,12 @@ std::string_view header_text(std::span<const std::byte> file, const std::string&
 
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file,
                                            const std::string& place) {
-  const std::string_view text = header_text(file, place);
+  return parse_safetensors_header(file, file.size(), place);
+}
+
+SafetensorsHeader parse_safetensors_header(std::span<const std::byte> front, uint64_t file_bytes,
+                                           const std::string& place) {
+  const std::string_view text = header_text(front, file_bytes, place);
   SafetensorsHeader header;
   std::vector<SafetensorsTensor> tensors = parse_safetensors_json(text, place, header.metadata);
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
@@ -117,15 +124,15 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file,
             "{}: offset {}: tensor {} begins there, but the data before it ends at {} ({})", place,
             data_begin + tensor.begin, quote(tensor.name), data_begin + expected,
             tensor.begin > expected ? "a hole" : "an overlap");
-    require(tensor.end <= file.size() - data_begin,
+    require(tensor.end <= file_bytes - data_begin,
             "{}: tensor {} ends at offset {}, beyond the file of {} bytes; it is cut short", place,
-            quote(tensor.name), data_begin + tensor.end, file.size());
+            quote(tensor.name), data_begin + tensor.end, file_bytes);
     header.spans.push_back({data_begin + tensor.begin, data_begin + tensor.end});
     expected = tensor.end;
   }
-  require(data_begin + expected == file.size(),
+  require(data_begin + expected == file_bytes,
           "{}: offset {}: {} bytes after the last tensor; the file is damaged", place,
-          data_begin + expected, file.size() - data_begin - expected);
+          data_begin + expected, file_bytes - data_begin - expected);
   return header;
 }
 

@@ -42,5 +42,8 @@ struct SafetensorsHeader {
 // header.
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file,
                                            const std::string& place);
+// The same of a file of `file_bytes` bytes, of which only `front` is at hand: length and JSON.
+SafetensorsHeader parse_safetensors_header(std::span<const std::byte> front, uint64_t file_bytes,
+                                           const std::string& place);
 
 }  // namespace onebit::formats

@@ -57,12 +57,22 @@ size_t TensorSource::index_of(std::string_view name) const {
                     : fmt::format("; the nearest is {}", quote(near)));
 }
 
-std::span<const std::byte> TensorSource::bytes(size_t index,
-                                               std::vector<std::byte>& scratch) const {
+const TensorEntry& TensorSource::readable_entry(size_t index) const {
   ONEBIT_INVARIANT(index < entries_.size());
   const TensorEntry& entry = entries_[index];
   require(entry.unreadable.empty(), "{}: tensor {} cannot be read: {}", place_, quote(entry.name),
           entry.unreadable);
+  return entry;
+}
+
+std::span<const std::byte> TensorSource::readable_part(size_t index, ByteRange range,
+                                                       std::vector<std::byte>& scratch) const {
+  return bytes(index, scratch).subspan(range.begin, range.size_bytes);
+}
+
+std::span<const std::byte> TensorSource::bytes(size_t index,
+                                               std::vector<std::byte>& scratch) const {
+  const TensorEntry& entry = readable_entry(index);
   const auto result = readable_bytes(index, scratch);
   ONEBIT_INVARIANT(static_cast<int64_t>(result.size()) == entry.size_bytes());
   return result;
@@ -78,17 +88,18 @@ void TensorSource::read_f32(size_t index, std::span<float> to) const {
 }
 
 void TensorSource::read_f32(size_t index, int64_t begin, std::span<float> to) const {
-  ONEBIT_INVARIANT(index < entries_.size());
-  const TensorEntry& entry = entries_[index];
+  const TensorEntry& entry = readable_entry(index);
   const auto count = static_cast<int64_t>(to.size()), elements = entry.shape.elements();
   require(begin >= 0 && begin <= elements && count <= elements - begin,
           "{}: tensor {} has {} elements, [{}, {}) were asked for", place_, quote(entry.name),
           elements, begin, begin + count);
   std::vector<std::byte> scratch;
   const auto element_bytes = static_cast<size_t>(size_bytes_of(entry.dtype));
-  const auto from = bytes(index, scratch)
-                        .subspan(static_cast<size_t>(begin) * element_bytes,
-                                 static_cast<size_t>(count) * element_bytes);
+  const auto from = readable_part(index,
+                                  {.begin = static_cast<size_t>(begin) * element_bytes,
+                                   .size_bytes = static_cast<size_t>(count) * element_bytes},
+                                  scratch);
+  ONEBIT_INVARIANT(from.size() == static_cast<size_t>(count) * element_bytes);
   switch (entry.dtype) {
     case DType::kF32:
       if (!to.empty()) std::memcpy(to.data(), from.data(), from.size());

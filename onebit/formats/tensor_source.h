@@ -26,6 +26,10 @@ struct TensorEntry {
   int64_t size_bytes() const { return shape.elements() * size_bytes_of(dtype); }
 };
 
+struct ByteRange {
+  size_t begin = 0, size_bytes = 0;
+};
+
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
@@ -60,8 +64,13 @@ class TensorSource {
   void set_entries(std::string place, std::vector<TensorEntry> entries);
   virtual std::span<const std::byte> readable_bytes(size_t index,
                                                     std::vector<std::byte>& scratch) const = 0;
+  // Of them `range`, in bytes. For sources that need not fetch a whole tensor for a part of it.
+  virtual std::span<const std::byte> readable_part(size_t index, ByteRange range,
+                                                   std::vector<std::byte>& scratch) const;
 
  private:
+  const TensorEntry& readable_entry(size_t index) const;
+
   std::string place_;
   std::vector<TensorEntry> entries_;
   std::unordered_map<std::string, size_t> index_;

@@ -38,11 +38,27 @@ KeptModel kept_model_from(JsonReader json) {
   return kept;
 }
 
+namespace {
+
+using Record = std::vector<metrics::Metric>;
+
+bool is_better_than(const Record& record, const Record& other, const KeptBy& kept_by) {
+  const double so_far = metrics::value_of(other, kept_by.metric);
+  const double now = metrics::value_of(record, kept_by.metric);
+  return std::isnan(so_far) || (kept_by.smaller_is_better ? now < so_far : now > so_far);
+}
+
+}  // namespace
+
 bool BestModel::is_better(const std::vector<metrics::Metric>& record) const {
-  if (!best_) return true;
-  const double so_far = metrics::value_of(best_->record, kept_by_.metric);
-  const double now = metrics::value_of(record, kept_by_.metric);
-  return std::isnan(so_far) || (kept_by_.smaller_is_better ? now < so_far : now > so_far);
+  return !best_ || is_better_than(record, best_->record, kept_by_);
+}
+
+bool BestModel::is_better(const Json& evaluation, const Json& than) const {
+  const auto record_of = [](const Json& json) {
+    return kept_model_from(JsonReader(json, run_files::kEvaluation, "")).record;
+  };
+  return is_better_than(record_of(evaluation), record_of(than), kept_by_);
 }
 
 std::optional<std::string> BestModel::resume(const Json& client_state, bool taken_back) {

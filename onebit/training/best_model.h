@@ -45,6 +45,8 @@ class BestModel {
   const std::optional<KeptModel>& best() const { return best_; }
   // Whether a model of this record is better than the best so far.
   bool is_better(const std::vector<metrics::Metric>& record) const;
+  // The same of two models, by what evaluation.json says of them.
+  bool is_better(const Json& evaluation, const Json& than) const;
   void set(KeptModel kept) { best_ = std::move(kept); }
 
   // Called after a resume: the best so far is that of the model in the folder. A run that was taken

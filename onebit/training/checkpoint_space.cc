@@ -19,17 +19,20 @@ int64_t most_kept(const CheckpointSpace& space) {
 
 }  // namespace
 
-CheckpointSpace space_of_checkpoints(engine::Engine& engine) {
+CheckpointSpace space_of_checkpoints(engine::Engine& engine, double share) {
   const engine::RunConfig& run = engine.config().run;
   const optim::Optimizer& optimizer = engine.optimizer();
   // Files contain f32, whatever the compute type.
   const int64_t model_bytes =
       engine.table().parameter_count() * static_cast<int64_t>(sizeof(float));
-  CheckpointSpace space{.first_bytes = model_bytes + optimizer.saved_bytes(optimizer.phase()),
-                        .keep_last = run.keep_last};
+  const auto saved_bytes = [&](Phase phase) {
+    return model_bytes +
+           static_cast<int64_t>(share * static_cast<double>(optimizer.saved_bytes(phase)));
+  };
+  CheckpointSpace space{.first_bytes = saved_bytes(optimizer.phase()), .keep_last = run.keep_last};
   if (optimizer.phase() == Phase::kCompressed ||
       reaches_compressed_phase(engine.config(), engine.schedule())) {
-    space.compressed_bytes = model_bytes + optimizer.saved_bytes(Phase::kCompressed);
+    space.compressed_bytes = saved_bytes(Phase::kCompressed);
   }
   const int64_t done = engine.completed_steps(), every = run.checkpoint_every;
   if (done >= run.steps) return space;

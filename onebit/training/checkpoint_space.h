@@ -13,7 +13,7 @@
 namespace onebit::training {
 
 struct CheckpointSpace {
-  int64_t first_bytes = 0;       // of one made in the phase that the run begins in
+  int64_t first_bytes = 0;       // on the disk, of one made in the phase that the run begins in
   int64_t compressed_bytes = 0;  // of one made in the compressed phase; 0: the run has none
   int64_t to_come = 0;           // how many the run writes from here on
   int64_t keep_last = 1;
@@ -21,7 +21,8 @@ struct CheckpointSpace {
   int64_t largest_bytes() const { return std::max(first_bytes, compressed_bytes); }
 };
 
-CheckpointSpace space_of_checkpoints(engine::Engine& engine);
+// Of one disk: it has the model and `share` of the shards, 1 where all ranks write to it.
+CheckpointSpace space_of_checkpoints(engine::Engine& engine, double share = 1);
 
 // "4.03 GB, 25.6 GB after the freeze; ..."
 std::string describe(const CheckpointSpace& space);

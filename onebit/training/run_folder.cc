@@ -71,7 +71,7 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
                                     [&] { load_values(table, saved.model_folder, {}); });
   // Before the optimizer, which may put this rank's own values into the table.
   engine.broadcast_values();
-  engine.load(saved.shards);
+  saved.shards.serve_while([&] { engine.load(saved.shards); });
   std::vector<std::string> report = {
       fmt::format("resumed from {} at step {}", saved.tag, saved.step)};
   for (auto& line : recipe_differences(saved.client_state.value("recipe", Json::object()), recipe,

@@ -3,14 +3,17 @@
 #include <algorithm>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/listed.h"
 #include "onebit/base/run_files.h"
 #include "onebit/device/profile.h"
+#include "onebit/training/disk_files.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/step_costs.h"
 
 namespace onebit::training {
 namespace {
 
+constexpr size_t kMostListed = 8;
 constexpr const char* kAgreementPhase = "agreement";
 
 data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
@@ -41,7 +44,8 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
       task_(task),
       communicator_(communicator),
       recipe_(named(options.recipe, task.name())),
-      checkpoints_(communicator, options.output, task.config().run.keep_last),
+      checkpoints_(communicator, options.output, task.config().run.keep_last,
+                   task.config().run.checkpoint_copies),
       best_(options.output, task.kept_by()) {
   task_.declare(table_);
   table_.allocate(context.device(), task.config().compute);
@@ -67,6 +71,33 @@ void Session::open(const engine::SavedCheckpoint* saved) {
     source_ = task_.open(share, nullptr);
   }
   decisions_ = task_.decisions();
+  if (std::string line = describe_disks(); !line.empty()) decisions_.push_back(std::move(line));
+}
+
+// How the checkpoints lie on several disks, or why copies that were asked for are not made.
+std::string Session::describe_disks() const {
+  const int64_t wanted = task_.config().run.checkpoint_copies;
+  const int disks = checkpoints_.disks().count();
+  if (disks == 1) {
+    return wanted == 1 ? ""
+                       : fmt::format(
+                             "checkpoint_copies: {} asked for, but all ranks see one disk: "
+                             "each shard is there once",
+                             wanted);
+  }
+  std::string line = fmt::format("{} disks ({}): each keeps the shards of its ranks", disks,
+                                 listed(checkpoints_.disks().names, kMostListed));
+  if (wanted == 1) return line + "; a lost disk loses its part (run.checkpoint_copies)";
+  line += fmt::format(", and copies of those of {} more", std::min<int64_t>(wanted, disks) - 1);
+  if (wanted > disks) line += fmt::format(" ({} asked for)", wanted - 1);
+  return line;
+}
+
+double Session::share_of_disk() const {
+  const engine::Disks& disks = checkpoints_.disks();
+  const int shards =
+      disks.shards_on(disks.disk_of(communicator_.rank()), task_.config().run.checkpoint_copies);
+  return static_cast<double>(shards) / communicator_.world_size();
 }
 
 void Session::plan_memory() {
@@ -93,6 +124,7 @@ void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& opt
   const auto report = [this](std::vector<std::string> lines) {
     for (std::string& line : lines) decisions_.push_back(std::move(line));
   };
+  report(saved.report);
   report(restore_run(saved, task_.description(), recipe_, table_, *engine_,
                      communicator_.world_size()));
   const Json& state = saved.client_state;
@@ -102,6 +134,12 @@ void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& opt
           (saved.model_folder.parent_path() / run_files::kState).string(), samples_);
   resumed_ = true;
   initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
+  share_run_files(communicator_, disks(), options.output, [&](const Json& one, const Json& other) {
+    // After going back, the model that was the best then.
+    const Json then = options.tag.empty() ? Json() : state.value("/best/step"_json_pointer, Json());
+    if (then.is_null()) return best_.is_better(one, other);
+    return one.value("step", Json()) == then && other.value("step", Json()) != then;
+  });
   if (!task_.evaluation_times().any()) return;
   if (auto line = best_.resume(state, !options.tag.empty())) report({std::move(*line)});
 }
@@ -274,9 +312,9 @@ void Session::evaluate_into(TrainingLog& log) {
 
 void Session::keep(const Evaluation& evaluation) {
   best_.set({.step = evaluated_step_, .record = evaluation.record});
-  if (communicator_.rank() != 0) return;
+  if (!leads_disk()) return;
   best_.write(table_, task_.description(), card());
-  task_.write_beside_model(best_.folder());
+  if (communicator_.rank() == 0) task_.write_beside_model(best_.folder());
 }
 
 void Session::before_training(TrainingLog& log) {
@@ -323,7 +361,7 @@ void Session::save_checkpoint() {
   engine_->with_common_values([&] {
     save_run(checkpoints_, *engine_, table_, task_.description(), card(), std::move(state));
     const bool keeps_last = !task_.kept_by().metric.empty() && !task_.evaluation_times().any();
-    if (keeps_last && finished() && communicator_.rank() == 0) {
+    if (keeps_last && finished() && leads_disk()) {
       best_.write(table_, task_.description(), card());
     }
   });

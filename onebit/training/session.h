@@ -70,6 +70,12 @@ class Session {
   // Evaluates the values as they are and logs it; keeps the model where it is the best so far.
   void evaluate_into(TrainingLog& log);
   void save_checkpoint();
+  // Who shares the disk on which the run's folder lies.
+  const engine::Disks& disks() const { return checkpoints_.disks(); }
+  // Whether this rank writes what is in the run's folder once.
+  bool leads_disk() const { return checkpoints_.disks().leads(communicator_.rank()); }
+  // Of the shards of a checkpoint, the part that this rank's disk keeps.
+  double share_of_disk() const;
   // Returns when the last checkpoint is on the disk.
   void wait_for_checkpoint() { checkpoints_.wait(); }
 
@@ -86,6 +92,7 @@ class Session {
   using StepBatches = std::vector<std::unique_ptr<HostBatch>>;
 
   void open(const engine::SavedCheckpoint* saved);
+  std::string describe_disks() const;
   void plan_memory();
   void restore(const RunOptions& options, const engine::SavedCheckpoint* saved);
   void resume(const engine::SavedCheckpoint& saved, const RunOptions& options);

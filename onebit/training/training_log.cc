@@ -86,13 +86,16 @@ struct TrainingLog::Files {
 };
 
 TrainingLog::TrainingLog(const Path& output, const engine::EngineConfig& config, DrawnMetric drawn,
-                         int rank, int world_size, int64_t resumed_step)
-    : total_steps_(config.run.steps), alone_(world_size == 1), drawn_(std::move(drawn)) {
-  if (rank != 0) return;
+                         LogPart part, int world_size, int64_t resumed_step)
+    : total_steps_(config.run.steps),
+      alone_(world_size == 1),
+      prints_(part == LogPart::kAll),
+      drawn_(std::move(drawn)) {
+  if (part == LogPart::kNone) return;
   files_.reset(new Files{.lines = {output / run_files::kMetrics, resumed_step}, .events = nullptr});
   files_->training.name = "training " + drawn_.title;
   files_->validation.name = "held-out " + drawn_.title;
-  if (!config.tensorboard.enabled) return;
+  if (!prints_ || !config.tensorboard.enabled) return;
   const Path folder = config.tensorboard.folder.empty() ? output / run_files::kTensorBoard
                                                         : Path(config.tensorboard.folder);
   files_->events = std::make_unique<metrics::TensorBoardWriter>(folder, resumed_step);
@@ -182,6 +185,7 @@ void TrainingLog::step(const StepRecord& record) {
     files_->lines.write(json_of(record));
     if (files_->events) files_->events->scalars(outcome.step, scalars_of(record));
   }
+  if (!prints_) return;
   if (outcome.froze_now) {
     files_->progress.note(fmt::format("step {}: the warm-up of the optimizer has ended, {}",
                                       outcome.step,
@@ -195,7 +199,7 @@ void TrainingLog::step(const StepRecord& record) {
 }
 
 std::string TrainingLog::curves() const {
-  if (!files_ || files_->training.points.empty()) return "";
+  if (!files_ || !prints_ || files_->training.points.empty()) return "";
   std::vector<metrics::Curve> curves = {files_->training};
   if (!files_->validation.points.empty()) curves.push_back(files_->validation);
   return metrics::draw_curves(curves, {.color = isatty(STDERR_FILENO) != 0});
@@ -240,7 +244,7 @@ void TrainingLog::evaluated(int64_t step, int64_t samples, const Evaluation& eva
   line[evaluation.key] = std::move(json);
   files_->lines.write(line);
   if (files_->events) files_->events->scalars(step, scalars);
-  files_->progress.note(fmt::format("step {}: {}", step, evaluation.line));
+  if (prints_) files_->progress.note(fmt::format("step {}: {}", step, evaluation.line));
 }
 
 void TrainingLog::table(log_line::Kind kind, int64_t step, const Rows& rows, const Json& more) {
@@ -253,11 +257,11 @@ void TrainingLog::table(log_line::Kind kind, int64_t step, const Rows& rows, con
 }
 
 void TrainingLog::note(const std::string& line) {
-  if (files_) files_->progress.note(line);
+  if (prints_) files_->progress.note(line);
 }
 
 void TrainingLog::finish() {
-  if (files_) files_->progress.finish();
+  if (prints_) files_->progress.finish();
 }
 
 }  // namespace onebit::training

@@ -1,4 +1,5 @@
-// The log of a run: progress line, metrics.jsonl and TensorBoard events. Only rank 0 writes.
+// The log of a run: progress line, metrics.jsonl and TensorBoard events. Rank 0 writes it; where
+// hosts have disks of their own, one rank of each disk writes metrics.jsonl.
 #pragma once
 
 #include <memory>
@@ -40,11 +41,17 @@ struct TrainingTotals {
   metrics::Median dense_step, compressed_step;  // seconds of one
 };
 
+enum class LogPart {
+  kNone,
+  kLines,  // metrics.jsonl
+  kAll
+};
+
 class TrainingLog {
  public:
   // Appends to the files in `output`; lines and events of steps after `resumed_step` are dropped.
-  TrainingLog(const Path& output, const engine::EngineConfig& config, DrawnMetric drawn, int rank,
-              int world_size, int64_t resumed_step);
+  TrainingLog(const Path& output, const engine::EngineConfig& config, DrawnMetric drawn,
+              LogPart part, int world_size, int64_t resumed_step);
   ~TrainingLog();
 
   void step(const StepRecord& record);
@@ -56,7 +63,7 @@ class TrainingLog {
   void note(const std::string& line);
   const TrainingTotals& totals() const { return totals_; }
   // A plot of the drawn metric of this session's steps and evaluations, for a terminal; empty on
-  // other ranks and if no step was made.
+  // ranks that print nothing and if no step was made.
   std::string curves() const;
   // Ends the progress line and flushes the files.
   void finish();
@@ -66,13 +73,14 @@ class TrainingLog {
 
   void print(const StepRecord& record);
 
-  std::unique_ptr<Files> files_;  // rank 0 alone
+  std::unique_ptr<Files> files_;  // empty: nothing is written
   // "dense", "warmup", "compressed"; "uncompressed" after the freeze on one rank.
   std::string_view name_of(optim::Phase phase) const;
   Json json_of(const StepRecord& record) const;
 
   int64_t total_steps_;
-  bool alone_;  // one rank: nothing is sent
+  bool alone_;   // one rank: nothing is sent
+  bool prints_;  // and draws
   DrawnMetric drawn_;
   TrainingTotals totals_;
 };

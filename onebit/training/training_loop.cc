@@ -102,10 +102,26 @@ void train(Context& context, Session& run, TrainingLog& log, const RunEvents& ev
 void require_space(Session& run, const Path& output) {
   const std::optional<int64_t> free_bytes = free_bytes_at(output);
   if (!free_bytes) return;
-  const CheckpointSpace space = space_of_checkpoints(run.engine());
+  const CheckpointSpace space = space_of_checkpoints(run.engine(), run.share_of_disk());
   const auto kept = static_cast<int64_t>(engine::CheckpointFolder(output).tags().size());
   const std::string warning = check_space(space, kept, *free_bytes, output.string());
   if (!warning.empty()) log_warning("{}", warning);
+}
+
+// What is written before the first step, where this rank writes for its disk.
+void prepare_folder(Session& run, const RunOptions& options, std::optional<FolderLock>& lock) {
+  if (!run.leads_disk()) return;
+  make_folder(options.output);
+  lock.emplace(options.output);
+  require_space(run, options.output);
+  // A finished run keeps the recipe files with which it was made.
+  if (!run.resumed() || !run.finished()) {
+    write_run_recipes(options.output, run.recipe(), run.engine().resolved_recipe());
+  }
+  // The run goes back to this checkpoint; the next one to be saved removes newer ones.
+  if (run.resumed() && !options.tag.empty()) {
+    engine::CheckpointFolder(options.output).point_latest_at(options.tag);
+  }
 }
 
 void run_to_the_end(Context& context, Session& run, const RunOptions& options,
@@ -118,24 +134,14 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
           "{}: has made {} steps already, run.steps is {}: raise it, or choose another --output",
           options.output.string(), run.engine().completed_steps(), steps);
   std::optional<FolderLock> lock;
-  if (first) {
-    make_folder(options.output);
-    lock.emplace(options.output);
-    require_space(run, options.output);
-    // A finished run keeps the recipe files with which it was made.
-    if (!run.resumed() || !run.finished()) {
-      write_run_recipes(options.output, run.recipe(), run.engine().resolved_recipe());
-    }
-    // The run goes back to this checkpoint; the next one to be saved removes newer ones.
-    if (run.resumed() && !options.tag.empty())
-      engine::CheckpointFolder(options.output).point_latest_at(options.tag);
-  }
+  prepare_folder(run, options, lock);
   StartTable start;
   if (!options.quiet) {
     start = start_table(context, run, communicator);
     if (first) print_rows(start.rows);
   }
-  TrainingLog log(options.output, run.engine().config(), run.task().drawn(), communicator.rank(),
+  const LogPart part = first ? LogPart::kAll : run.leads_disk() ? LogPart::kLines : LogPart::kNone;
+  TrainingLog log(options.output, run.engine().config(), run.task().drawn(), part,
                   communicator.world_size(), run.resumed() ? run.engine().completed_steps() : -1);
   const bool has_steps = !run.finished();
   const auto record = [&](log_line::Kind kind, const Rows& rows, const Json& more) {

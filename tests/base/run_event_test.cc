@@ -12,7 +12,8 @@ namespace {
 using Kind = RunEvent::Kind;
 
 TEST(RunEvent, ComesBackFromItsLine) {
-  for (const Kind kind : {Kind::kBegin, Kind::kStep, Kind::kStopped, Kind::kFinished}) {
+  for (const Kind kind :
+       {Kind::kBegin, Kind::kStep, Kind::kSaved, Kind::kStopped, Kind::kFinished}) {
     const auto event = parse_run_event(line_of({.kind = kind, .step = 1234567890123}));
     ASSERT_TRUE(event);
     EXPECT_EQ(event->kind, kind);

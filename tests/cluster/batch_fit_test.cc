@@ -37,5 +37,29 @@ TEST(BatchFit, TakesTheLastRanksAway) {
   EXPECT_THAT(hosts[1].slots, testing::ElementsAre(0));
 }
 
+TEST(BatchFit, KeepsHostsWithCopies) {
+  const Hosts planned = {make_host("a", 1, ""), make_host("b", 1, ""), make_host("c", 1, ""),
+                         make_host("d", 1, "")};
+  const auto left_without = [&](const std::string& lost, int ranks) {
+    Hosts hosts = planned;
+    std::erase_if(hosts, [&](const Host& host) { return host.name == lost; });
+    keep_ranks_and_copies(hosts, ranks, planned);
+    std::string names;
+    for (const Host& host : hosts) names += host.name;
+    return names;
+  };
+  // The next has the copy of the one that is lost, which had that of the one before.
+  EXPECT_EQ(left_without("c", 2), "bd");
+  EXPECT_EQ(left_without("a", 2), "bd");
+  EXPECT_EQ(left_without("b", 2), "ac");
+  EXPECT_EQ(left_without("d", 2), "ac");
+  EXPECT_EQ(left_without("", 3), "abc");
+  EXPECT_EQ(left_without("d", 3), "abc");
+  EXPECT_EQ(left_without("c", 1).size(), 1u);
+  Hosts wide = {make_host("a", 2, ""), make_host("b", 3, ""), make_host("c", 1, "")};
+  keep_ranks_and_copies(wide, 3, wide);
+  EXPECT_EQ(wide.size(), 3u);
+}
+
 }  // namespace
 }  // namespace onebit::cluster

@@ -3,6 +3,7 @@ cable is pulled or that lose their power."""
 import contextlib
 import os
 import pathlib
+import shlex
 import signal
 import sys
 
@@ -16,8 +17,10 @@ class Hosts(NetworkLab):
     """`with Hosts(3) as hosts`: hosts.names, hosts.options for the launcher, which must be started
     behind hosts.before."""
 
-    def __init__(self, count, link=Link()):
+    def __init__(self, count, link=Link(), own_disks=None):
+        """`own_disks` is the folder of a run that every host has for itself, this machine too."""
         super().__init__(count, link)
+        self.own_disks = own_disks
         self.names = [self.address(rank) for rank in range(count)]
 
     def write_agent(self):
@@ -32,6 +35,19 @@ class Hosts(NetworkLab):
             "  echo \"ssh: connect to host $1: No route to host\" >&2; exit 255\nfi\n"
             f"exec {self.folder}/agent \"$@\"\n", encoding="utf-8")
         self.agent.chmod(0o700)
+
+    def disk(self, host):
+        """Where this machine sees the folder of a run on the disk of a host."""
+        return self.own_disks.with_name(f"{self.own_disks.name}-of-host{host}")
+
+    def inside(self, host):
+        words = super().inside(host)
+        if self.own_disks is None:
+            return words
+        self.disk(host).mkdir(exist_ok=True)
+        self.own_disks.mkdir(exist_ok=True)
+        mount = shlex.join(["mount", "--bind", str(self.disk(host)), str(self.own_disks)])
+        return words + ["unshare", "--mount", "sh", "-c", f"{mount} && exec \"$@\"", "sh"]
 
     @property
     def before(self):

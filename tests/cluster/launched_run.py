@@ -54,6 +54,7 @@ class LaunchedRun:
 
     def __init__(self, program, folder, output, options, more=(), before=()):
         self.folder = folder / output
+        self.records = self.folder  # where rank 0 writes
         self.terminal = folder / f"{output.replace('/', '-')}.terminal"
         self.file = open(self.terminal, "a", encoding="utf-8")
         self.process = subprocess.Popen(
@@ -83,7 +84,7 @@ class LaunchedRun:
 
     def steps(self):
         try:
-            lines = (self.folder / "metrics.jsonl").read_text().splitlines()
+            lines = (self.records / "metrics.jsonl").read_text().splitlines()
         except FileNotFoundError:
             return []
         found = []
@@ -165,5 +166,5 @@ class LaunchedRun:
             time.sleep(0.1)
 
     def model(self):
-        tag = (self.folder / "latest").read_text().strip()
-        return (self.folder / tag / "model/model.safetensors").read_bytes()
+        tag = (self.records / "latest").read_text().strip()
+        return (self.records / tag / "model/model.safetensors").read_bytes()

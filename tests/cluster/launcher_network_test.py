@@ -6,6 +6,8 @@ Usage: launcher_network_test.py ONEBIT. Ends with 77 where namespaces are not al
 """
 import os
 import pathlib
+import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -129,6 +131,77 @@ class Launching(unittest.TestCase):
             hosts.cut_power(1)
             self.assertEqual(run.wait(), 1, run.text())
             self.assertIn("1 of 2 hosts can be used, 2 are needed: give --min-hosts", run.text())
+            self.assertEqual(run.left_over(), [])
+
+    def launch_on_disks(self, hosts, output, *options):
+        run = self.launch(hosts, output, "--hosts", ",".join(hosts.names), "--host-timeout", "6s",
+                          "--hang-timeout", "30s", *options)
+        run.records = hosts.disk(0)
+        return run
+
+    def rank_log(self, run, attempt):
+        return next((run.folder / f"logs/attempt-{attempt}").glob("rank-0.*")).read_text()
+
+    def test_hosts_with_disks_of_their_own(self):
+        for lost in (1, 0):
+            output = f"disks-{lost}"
+            with Hosts(2, own_disks=self.folder / output) as hosts:
+                run = self.launch_on_disks(hosts, output, "--min-hosts", "1",
+                                           "--checkpoint-copies", "2")
+                run.reach(45)
+                # The part of each is on the other, and nothing on the launcher's machine.
+                self.assertFalse((run.folder / "latest").exists())
+                hosts.cut_power(lost)
+                left = run.records = hosts.disk(1 - lost)
+                self.assertEqual(run.wait(), 0, run.text())
+                saved = re.search(r"the run starts again from global_step(\d+)", run.text())
+                self.assertIsNotNone(saved, run.text())
+                self.assertGreaterEqual(int(saved[1]), 20)
+                log = self.rank_log(run, 2)
+                resumed = re.search(r"resumed from global_step(\d+)", log)
+                self.assertIsNotNone(resumed, log)
+                # The host may have gone before it could report the last one.
+                self.assertGreaterEqual(int(resumed[1]), int(saved[1]))
+                self.assertIn(f"global_step{resumed[1]}: shards 0-1 from host{1 - lost}", log)
+                self.assertEqual([one["step"] for one in run.steps()], list(range(1, 241)))
+                self.assertTrue(run.model())
+                self.assertEqual(run.left_over(), [])
+                self.assertEqual([path.name for path in left.glob(".disk-*")], [])
+
+    def test_a_new_disk_gets_what_it_needs(self):
+        output = "new-disk"
+        with Hosts(2, own_disks=self.folder / output) as hosts:
+            run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2")
+            run.reach(45)
+            hosts.cut_power(1)
+            self.wait_for(run, "looking again")
+            for path in hosts.disk(1).iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            hosts.plug_in(1)
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertIn("attempt 2: 2 ranks", run.text())
+            self.assertRegex(self.rank_log(run, 2),
+                             r"shards 0-1 from host0; host1 got the model from another disk")
+            tag = (hosts.disk(1) / "latest").read_text().strip()
+            for name in ("state.json", "model/model.safetensors"):
+                self.assertEqual((hosts.disk(0) / tag / name).read_bytes(),
+                                 (hosts.disk(1) / tag / name).read_bytes())
+            self.assertEqual(len(run.steps()), 240)
+            # As ever at the same ranks: bit for bit the run that nothing happened to.
+            here = LaunchedRun(PROGRAM, self.folder, "unbroken",
+                               ["--hosts", "localhost:2", "--bind", "none", "--threads", "1"])
+            self.assertEqual(here.wait(), 0, here.text())
+            self.assertEqual(run.model(), here.model())
+
+    def test_a_lost_disk_without_copies(self):
+        output = "no-copies"
+        with Hosts(2, own_disks=self.folder / output) as hosts:
+            run = self.launch_on_disks(hosts, output, "--min-hosts", "1")
+            run.reach(45)
+            hosts.cut_power(1)
+            self.assertEqual(run.wait(), 1, run.text())
+            self.assertIn("no checkpoint is whole on the disks of host0", run.text())
+            self.assertIn("shard 1 of 2, kept by host1, is missing or damaged", run.text())
             self.assertEqual(run.left_over(), [])
 
 

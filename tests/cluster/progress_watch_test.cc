@@ -69,5 +69,18 @@ TEST(ProgressWatch, KnowsThatARunWasStopped) {
   EXPECT_EQ(watch.step(), 7);
 }
 
+TEST(ProgressWatch, KnowsWhichCheckpointIsThere) {
+  ProgressWatch watch({}, 0);
+  EXPECT_EQ(watch.saved_step(), -1);
+  give(watch, "begin 40", 1);
+  EXPECT_EQ(watch.saved_step(), 40);
+  give(watch, "step 41", 2);
+  give(watch, "saved 60", 3);
+  EXPECT_EQ(watch.saved_step(), 60);
+  // It is written beside the steps and counts for none.
+  EXPECT_EQ(watch.step(), 41);
+  EXPECT_TRUE(watch.complaint(63));
+}
+
 }  // namespace
 }  // namespace onebit::cluster

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/formats/safetensors.h"
 #include "onebit/formats/safetensors_writer.h"
 #include "tests/base/damage.h"
 #include "tests/base/message_of.h"

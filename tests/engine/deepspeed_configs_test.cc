@@ -238,7 +238,7 @@ TEST(DeepSpeedConfigs, SectionsThatAreOff) {
     "csv_monitor": {"enabled": false, "output_path": "csv"},
     "flops_profiler": {"enabled": false, "profile_step": 1},
     "tensorboard": {"enabled": false, "output_path": "logs", "job_name": "a"},
-    "checkpoint": {"tag_validation": "Warn", "use_node_local_storage": false},
+    "checkpoint": {"tag_validation": "Warn", "use_node_local_storage": true},
     "activation_checkpointing": {"partition_activations": false},
     "data_types": {"grad_accum_dtype": "fp32"}, "sparse_gradients": false,
     "dump_state": false, "memory_breakdown": false, "disable_allgather": false})");
@@ -269,8 +269,7 @@ TEST(DeepSpeedConfigs, WhatIsAskedAndNotThereIsRefusedByName) {
       {adam + R"(, "sparse_gradients": true)", "sparse_gradients"},
       {adam + R"(, "csv_monitor": {"enabled": true})", "csv_monitor"},
       {adam + R"(, "flops_profiler": {"enabled": true})", "flops_profiler"},
-      {adam + R"(, "checkpoint": {"use_node_local_storage": true})",
-       "checkpoint.use_node_local_storage"},
+      {adam + R"(, "checkpoint": {"load_universal": true})", "checkpoint.load_universal"},
       {adam + R"(, "train_batch_size": "auto")", "train_batch_size"},
       {adam + R"(, "fp16": {"enabled": "auto"})", "fp16.enabled"},
       {adam + R"(, "fp16": {"enabled": true, "auto_cast": true})", "fp16.auto_cast"},

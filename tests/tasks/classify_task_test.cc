@@ -151,6 +151,10 @@ TEST_F(ClassifyTest, ResumesBitForBit) {
   expect_resumes_bit_for_bit();
 }
 
+TEST_F(ClassifyTest, ResumesOnDisksOfTheHosts) {
+  expect_resumes_on_disks_of_the_hosts();
+}
+
 TEST_F(ClassifyTest, TwoRanksSeeWhatOneRankSees) {
   ClassifyTrainingOptions one = options("one"), two = options("two");
   for (ClassifyTrainingOptions* given : {&one, &two}) learn_by_heart(*given, 12);

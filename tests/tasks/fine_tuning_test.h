@@ -90,6 +90,40 @@ class FineTuningTest : public testing::Test {
     return message_of([&] { train(bad); });
   }
 
+  // Two ranks, each with a disk of its own: the folder `name` with the rank behind it.
+  static void train_on_disks(const Options& options) {
+    comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+      Context context = Context::cpu(1);
+      Options own = options;
+      own.output += std::to_string(communicator.rank());
+      kRun(context, own, communicator);
+    });
+  }
+
+  // With copies a lost disk loses nothing, and no disk differs from another one at the end.
+  void expect_resumes_on_disks_of_the_hosts() const {
+    train(options("shared"), 2);
+    Options first = options("own");
+    first.recipe["scheduler"]["params"]["total_num_steps"] = 12;
+    first.recipe["run"].update({{"steps", 9}, {"checkpoint_copies", 2}});
+    train_on_disks(first);
+    std::filesystem::remove_all(folder_ / "own0");
+    Options rest = options("own");
+    rest.resume = true;
+    train_on_disks(rest);
+    EXPECT_EQ(losses("own0"), losses("shared"));
+    EXPECT_EQ(losses("own1"), losses("shared"));
+    for (const char* name : {"evaluation.json", "model.safetensors", "config.json",
+                             "global_step12/model/model.safetensors"}) {
+      const std::string expected = read_file(folder_ / "shared" / name);
+      EXPECT_TRUE(read_file(folder_ / "own0" / name) == expected) << name;
+      EXPECT_TRUE(read_file(folder_ / "own1" / name) == expected) << name;
+    }
+    for (const char* name : {"global_step12/state.json", "global_step12/model/README.md"}) {
+      EXPECT_EQ(read_file(folder_ / "own0" / name), read_file(folder_ / "own1" / name)) << name;
+    }
+  }
+
   void expect_resumes_bit_for_bit() const {
     for (const int world : {1, 2}) {
       const std::string whole = "whole" + std::to_string(world);

@@ -154,6 +154,10 @@ TEST_F(SquadTest, ResumesBitForBit) {
   expect_resumes_bit_for_bit();
 }
 
+TEST_F(SquadTest, ResumesOnDisksOfTheHosts) {
+  expect_resumes_on_disks_of_the_hosts();
+}
+
 // The folder holds a model of a step that the run has given up.
 TEST_F(SquadTest, GoingBackKeepsTheNextModel) {
   train(options("run"), 1);

@@ -82,6 +82,36 @@ TEST(CheckpointSpace, IsWhatIsWrittenInEitherPhase) {
   }
 }
 
+// With copies a disk has shards of others besides its own.
+TEST(CheckpointSpace, IsThatOfADisksShareOnSeveral) {
+  const TemporaryFolder folder;
+  std::vector<CheckpointSpace> spaces(3);
+  constexpr int64_t kCopies = 2;
+  with_engine(
+      3, config_of(kOneBit, R"({"steps": 4})"), 4, [](engine::Engine&) {},
+      [&](engine::Engine& engine, comm::Communicator& communicator) {
+        const auto rank = static_cast<size_t>(communicator.rank());
+        const Path own = folder / (rank == 0 ? "0" : "1");
+        engine::Checkpoints checkpoints(communicator, own, 1, kCopies);
+        const engine::Disks& disks = checkpoints.disks();
+        const int shards = disks.shards_on(disks.disk_of(communicator.rank()), kCopies);
+        EXPECT_EQ(shards, 3);
+        spaces[rank] = space_of_checkpoints(engine, shards / 3.0);
+        checkpoints.save(engine, {}, [](const Path&) {});
+        checkpoints.wait();
+      });
+  for (const int disk : {0, 1}) {
+    const auto written =
+        static_cast<double>(shard_bytes(folder / std::to_string(disk) / "global_step4"));
+    const auto planned = static_cast<double>(spaces[disk == 0 ? 0 : 2].first_bytes - 800000);
+    EXPECT_NEAR(planned, written, 0.01 * written) << disk;
+  }
+  with_engine(2, config_of(kOneBit, R"({"steps": 4})"), 0, [](engine::Engine& engine) {
+    const int64_t whole = space_of_checkpoints(engine).first_bytes;
+    EXPECT_EQ(space_of_checkpoints(engine, 0.5).first_bytes - 800000, (whole - 800000) / 2);
+  });
+}
+
 CheckpointSpace space_of(const std::string& optimizer, const std::string& run) {
   CheckpointSpace space;
   with_engine(2, config_of(optimizer, run), 0,

@@ -1,0 +1,33 @@
+// Which checkpoint a run continues from, where every host keeps its own part of them: the newest
+// that is whole over all disks together. What a disk lacks of it comes from one that has it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/engine/checkpoint_folder.h"
+#include "onebit/engine/disks.h"
+
+namespace onebit::engine {
+
+struct RecoveredCheckpoint {
+  std::string tag;
+  // By shard the rank that reads it for this one, -1 where it lies on this rank's own disk.
+  std::vector<int> holders;
+  bool fetches = false;             // some rank, not necessarily this one, needs shards of others
+  std::vector<std::string> report;  // lines for the user: what came from where
+  std::vector<std::string> other_tags;  // of the same run, newest first
+};
+
+// Without a tag the newest checkpoint that `latest` of some disk names or that is older; nothing
+// where no disk holds any. Afterwards the folder `tag` of every disk has state.json and the model.
+// A checkpoint that is not whole is passed over with a warning that says what is missing and who
+// kept it. Collective. Errors, on every rank: no checkpoint is whole, or the one of the tag is not,
+// with the same words; a full disk.
+std::optional<RecoveredCheckpoint> recover_checkpoint(comm::Communicator& communicator,
+                                                      const CheckpointFolder& folder,
+                                                      const Disks& disks, const std::string& tag);
+
+}  // namespace onebit::engine

@@ -1,0 +1,157 @@
+#include "onebit/engine/shard_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "onebit/base/error.h"
+
+namespace onebit::engine {
+namespace {
+
+constexpr int64_t kPieceBytes = int64_t{4} << 20;
+// A rank that wants nothing lets the others wait so long for its part in a round.
+constexpr std::chrono::microseconds kIdle{500};
+
+}  // namespace
+
+ShardService::ShardService(std::unique_ptr<comm::Communicator> communicator,
+                           std::function<Path(int shard)> path_of)
+    : communicator_(std::move(communicator)), path_of_(std::move(path_of)) {}
+
+void ShardService::serve_while(const std::function<void()>& work) {
+  done_ = false;
+  std::thread thread([this] {
+    try {
+      comm::run_rank(*communicator_, [this] {
+        try {
+          rounds();
+        } catch (const std::exception&) {
+          const std::lock_guard lock(mutex_);
+          if (!stopping_) throw;  // else `work` has an error, which is the one to hear of
+        }
+      });
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+      changed_.notify_all();
+    }
+  });
+  try {
+    work();
+  } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      done_ = true;
+      changed_.notify_all();
+    }
+    communicator_->interrupt();
+    thread.join();
+    throw;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_all();
+  }
+  thread.join();
+  files_.clear();
+  if (error_) std::rethrow_exception(error_);
+}
+
+void ShardService::fetch(int holder, int shard, uint64_t offset, std::span<std::byte> to) {
+  while (!to.empty()) {
+    const auto part = std::min(to.size(), static_cast<size_t>(kPieceBytes));
+    get({.holder = holder,
+         .shard = shard,
+         .offset = static_cast<int64_t>(offset),
+         .bytes = static_cast<int64_t>(part)},
+        to.first(part));
+    offset += part;
+    to = to.subspan(part);
+  }
+}
+
+uint64_t ShardService::file_bytes(int holder, int shard) {
+  uint64_t bytes = 0;
+  get({.holder = holder, .shard = shard}, std::as_writable_bytes(std::span(&bytes, 1)));
+  return bytes;
+}
+
+void ShardService::get(Wish wish, std::span<std::byte> to) {
+  std::unique_lock lock(mutex_);
+  wish_ = wish;
+  to_ = to;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return !wish_ || error_; });
+  if (error_) std::rethrow_exception(error_);
+}
+
+// What this rank says in a round: it waits a moment for something to say.
+ShardService::Wish ShardService::next_wish() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kIdle, [this] { return wish_ || done_; });
+  if (wish_) return *wish_;
+  return {.done = done_ ? 1 : 0};
+}
+
+void ShardService::rounds() {
+  std::vector<Wish> wishes(static_cast<size_t>(communicator_->world_size()));
+  for (;;) {
+    const Wish own = next_wish();
+    communicator_->all_gather(std::as_bytes(std::span(&own, 1)),
+                              std::as_writable_bytes(std::span(wishes)));
+    const auto is_done = [](const Wish& wish) { return wish.done != 0; };
+    if (std::all_of(wishes.begin(), wishes.end(), is_done)) return;
+    const auto wants = [](const Wish& wish) { return wish.holder >= 0; };
+    if (std::any_of(wishes.begin(), wishes.end(), wants)) give(wishes, own);
+  }
+}
+
+void ShardService::give(std::span<const Wish> wishes, const Wish& own) {
+  const auto size_of = [](const Wish& wish) {
+    return wish.bytes == 0 ? static_cast<int64_t>(sizeof(uint64_t)) : wish.bytes;
+  };
+  std::vector<int64_t> send_bytes(wishes.size()), receive_bytes(wishes.size());
+  std::vector<std::byte> send;
+  for (size_t rank = 0; rank < wishes.size(); ++rank) {
+    if (wishes[rank].holder != communicator_->rank()) continue;
+    append(wishes[rank], send);
+    send_bytes[rank] = size_of(wishes[rank]);
+  }
+  std::span<std::byte> receive;
+  if (own.holder >= 0) {
+    receive = to_;
+    receive_bytes[static_cast<size_t>(own.holder)] = size_of(own);
+  }
+  communicator_->all_to_all_v(
+      {.send = send, .send_bytes = send_bytes, .receive = receive, .receive_bytes = receive_bytes});
+  if (own.holder < 0) return;
+  const std::lock_guard lock(mutex_);
+  fetched_bytes_ += size_of(own);
+  wish_.reset();
+  changed_.notify_all();
+}
+
+void ShardService::append(const Wish& wish, std::vector<std::byte>& to) {
+  const auto file = files_.find(wish.shard) != files_.end()
+                        ? files_.find(wish.shard)
+                        : files_.emplace(wish.shard, path_of_(static_cast<int>(wish.shard))).first;
+  const std::span<const std::byte> all = file->second.bytes();
+  if (wish.bytes == 0) {
+    const uint64_t length = all.size();
+    const auto* bytes = reinterpret_cast<const std::byte*>(&length);
+    to.insert(to.end(), bytes, bytes + sizeof length);
+    return;
+  }
+  const auto begin = static_cast<size_t>(wish.offset), count = static_cast<size_t>(wish.bytes);
+  require(begin <= all.size() && count <= all.size() - begin,
+          "{}: it has {} bytes, [{}, {}) were asked for: it changed while the run was restored",
+          file->second.path().string(), all.size(), begin, begin + count);
+  const auto part = all.subspan(begin, count);
+  to.insert(to.end(), part.begin(), part.end());
+}
+
+}  // namespace onebit::engine

@@ -1,0 +1,131 @@
+#include "onebit/training/disk_files.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "onebit/base/folder.h"
+#include "onebit/base/folder_lock.h"
+#include "onebit/base/partial_file.h"
+#include "onebit/base/run_files.h"
+#include "onebit/engine/file_exchange.h"
+#include "onebit/engine/rank_texts.h"
+
+namespace onebit::training {
+namespace {
+
+namespace files = std::filesystem;
+
+constexpr const char* kWhat = "the files of the run were not brought to this disk";
+constexpr const char* kIncoming = "incoming";
+
+// What a disk has.
+struct DiskFiles {
+  int64_t metrics_bytes = -1;  // -1: none
+  std::string evaluation;      // the text of evaluation.json; empty: no kept model
+  std::vector<std::string> model;
+};
+
+DiskFiles look_at(const Path& output) {
+  DiskFiles found;
+  const Path metrics = output / run_files::kMetrics, evaluation = output / run_files::kEvaluation;
+  if (files::exists(metrics)) found.metrics_bytes = static_cast<int64_t>(files::file_size(metrics));
+  if (!files::exists(evaluation)) return found;
+  found.evaluation = read_file(evaluation);
+  for (const auto& file : files::directory_iterator(output)) {
+    const std::string name = file.path().filename().string();
+    const bool is_kept = name == run_files::kScores || !run_files::is_of_run(name);
+    if (file.is_regular_file() && is_kept && name != run_files::kReport &&
+        !name.ends_with(kPartialSuffix) && !name.starts_with(run_files::kDiskToken)) {
+      found.model.push_back(name);
+    }
+  }
+  std::sort(found.model.begin(), found.model.end());
+  return found;
+}
+
+std::vector<DiskFiles> gather(comm::Communicator& communicator, const engine::Disks& disks,
+                              const Path& output) {
+  std::string mine;
+  if (disks.leads(communicator.rank())) {
+    const DiskFiles own = look_at(output);
+    mine = Json::array({own.metrics_bytes, own.evaluation, own.model}).dump();
+  }
+  const std::vector<std::string> texts = engine::gather_texts(communicator, mine);
+  std::vector<DiskFiles> all;
+  for (int disk = 0; disk < disks.count(); ++disk) {
+    const Json theirs = Json::parse(texts[static_cast<size_t>(disks.leader_of(disk))]);
+    all.push_back({.metrics_bytes = theirs[0].get<int64_t>(),
+                   .evaluation = theirs[1].get<std::string>(),
+                   .model = theirs[2].get<std::vector<std::string>>()});
+  }
+  return all;
+}
+
+// The disk whose kept model all are to have; empty: none has any.
+std::optional<size_t> preferred(const std::vector<DiskFiles>& all,
+                                const IsPreferred& is_preferred) {
+  std::optional<size_t> best;
+  for (size_t disk = 0; disk < all.size(); ++disk) {
+    if (all[disk].evaluation.empty()) continue;
+    if (!best || is_preferred(parse_json(all[disk].evaluation, run_files::kEvaluation),
+                              parse_json(all[*best].evaluation, run_files::kEvaluation))) {
+      best = disk;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+void share_run_files(comm::Communicator& communicator, const engine::Disks& disks,
+                     const Path& output, const IsPreferred& is_preferred) {
+  if (disks.count() == 1) return;
+  const std::vector<DiskFiles> all = gather(communicator, disks, output);
+  const Path incoming = output / kIncoming;
+  std::vector<engine::FileTransfer> transfers;
+  const auto bring = [&](size_t from, size_t to, const std::string& name) {
+    transfers.push_back({.from = disks.leader_of(static_cast<int>(from)),
+                         .to = disks.leader_of(static_cast<int>(to)),
+                         .source = output / name,
+                         .target = incoming / name});
+  };
+  const auto longest = std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return a.metrics_bytes < b.metrics_bytes;
+  });
+  const std::optional<size_t> best = preferred(all, is_preferred);
+  for (size_t disk = 0; disk < all.size(); ++disk) {
+    if (all[disk].metrics_bytes < 0 && longest->metrics_bytes >= 0) {
+      bring(static_cast<size_t>(longest - all.begin()), disk, run_files::kMetrics);
+    }
+    if (!best || all[disk].evaluation == all[*best].evaluation) continue;
+    for (const std::string& name : all[*best].model) bring(*best, disk, name);
+    bring(*best, disk, run_files::kEvaluation);
+  }
+  if (transfers.empty()) return;
+  const int rank = communicator.rank();
+  const bool takes = std::any_of(transfers.begin(), transfers.end(),
+                                 [&](const auto& transfer) { return transfer.to == rank; });
+  std::optional<FolderLock> lock;
+  engine::run_on_all(communicator, kWhat, [&] {
+    if (!takes) return;
+    make_folder(output);
+    lock.emplace(output);
+    files::remove_all(incoming);
+    make_folder(incoming);
+  });
+  engine::run_on_all(communicator, kWhat, [&] { engine::exchange_files(communicator, transfers); });
+  engine::run_on_all(communicator, kWhat, [&] {
+    if (!takes) return;
+    // The evaluation comes last: it says that the model is there.
+    for (const engine::FileTransfer& transfer : transfers) {
+      if (transfer.to == rank) {
+        rename_durably(transfer.target, output / transfer.target.filename());
+      }
+    }
+    files::remove_all(incoming);
+  });
+}
+
+}  // namespace onebit::training

@@ -1,0 +1,269 @@
+// Checkpoints of runs whose ranks do not share a disk: what is lost, damaged or stale on one of
+// them, and what the run then continues from.
+#include "onebit/engine/checkpoint_recovery.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/damage.h"
+#include "tests/engine/disks_run.h"
+
+namespace onebit::engine {
+namespace {
+
+namespace files = std::filesystem;
+using ::testing::HasSubstr;
+
+class CheckpointRecoveryTest : public DisksTest {};
+
+const std::vector<Layout> kLayouts = {{0, 0},       {0, 1},       {0, 0, 1},    {0, 1, 2},
+                                      {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 1, 1, 2}, {0, 0, 0, 1}};
+
+std::string name_of(const Layout& layout) {
+  return fmt::format("disks {}", fmt::join(layout, ", "));
+}
+
+TEST_F(CheckpointRecoveryTest, ResumesBitForBitOnAnyDisks) {
+  for (const char* optimizer : {kAdam, kOneBit}) {
+    for (const Layout& layout : kLayouts) {
+      for (const int64_t copies : {1, 2}) {
+        SCOPED_TRACE(fmt::format("{}, {}, {} copies", optimizer, name_of(layout), copies));
+        for (int number = 0; number < 3; ++number) files::remove_all(disk(number));
+        const Trial trial = {.optimizer = optimizer, .layout = layout, .copies = copies};
+        const std::vector<double> unbroken = train(trial);
+        expect_goes_on(trial, kSecond, unbroken);
+        Trial back = trial;
+        back.tag = tag_of_step(kFirst);
+        expect_goes_on(back, kFirst, unbroken);
+      }
+    }
+  }
+}
+
+TEST_F(CheckpointRecoveryTest, WithCopiesALostDiskLosesNothing) {
+  for (const char* optimizer : {kAdam, kOneBit}) {
+    for (const Layout& layout : kLayouts) {
+      const int disks = comm::Nodes(layout).count();
+      if (disks == 1) continue;
+      for (int lost = 0; lost < disks; ++lost) {
+        SCOPED_TRACE(fmt::format("{}, disk {} lost", name_of(layout), lost));
+        for (int number = 0; number < 3; ++number) files::remove_all(disk(number));
+        const Trial trial = {.optimizer = optimizer, .layout = layout, .copies = 2};
+        const std::vector<double> unbroken = train(trial);
+        files::remove_all(disk(lost));
+        expect_goes_on(trial, kSecond, unbroken);
+        EXPECT_TRUE(files::exists(disk(lost) / tag_of_step(kSecond) / "model/config.json"));
+      }
+    }
+  }
+}
+
+TEST_F(CheckpointRecoveryTest, DamageIsReadFromACopy) {
+  const Trial trial = {.layout = {0, 0, 1}, .copies = 2};
+  const std::vector<double> unbroken = train(trial);
+  const Path one = shard(0, kSecond, 0, 3), other = shard(1, kSecond, 2, 3);
+  change_last_byte(one);
+  files::resize_file(other, files::file_size(other) / 2);
+  const Resumed resumed = resume(trial);
+  EXPECT_EQ(resumed.tag, tag_of_step(kSecond));
+  EXPECT_EQ(resumed.losses, std::vector<double>(unbroken.begin() + 3, unbroken.end()));
+  const std::string report = fmt::format("{}", fmt::join(resumed.report, "\n"));
+  EXPECT_THAT(report, HasSubstr("shards 1-2 from "));
+  EXPECT_THAT(report, HasSubstr("shards 0-1 from "));
+  EXPECT_THAT(report, HasSubstr("optimizer-00000-of-00003.safetensors: damaged"));
+  EXPECT_THAT(report, HasSubstr("read from another disk"));
+  files::remove(one);
+  files::remove(other);
+  expect_goes_on(trial, kSecond, unbroken);
+}
+
+TEST_F(CheckpointRecoveryTest, WithoutACopyTheRunGoesBack) {
+  const Trial trial = {.layout = {0, 1, 1}};
+  const std::vector<double> unbroken = train(trial);
+  change_last_byte(shard(1, kSecond, 2, 3));
+  testing::internal::CaptureStderr();
+  expect_goes_on(trial, kFirst, unbroken);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("global_step9 cannot be used: shard 2 of 3, kept by "));
+  EXPECT_THAT(said, HasSubstr("is missing or damaged"));
+  EXPECT_THAT(said, HasSubstr("the run goes back to global_step6"));
+  files::remove(shard(1, kSecond, 2, 3));
+  expect_goes_on(trial, kFirst, unbroken);
+  Trial asked = trial;
+  asked.tag = tag_of_step(kSecond);
+  EXPECT_THAT(error_of_resuming(asked), HasSubstr("--resume global_step6"));
+}
+
+TEST_F(CheckpointRecoveryTest, WithoutAWholeCheckpointTheErrorSaysWhatIsMissing) {
+  const Trial trial = {.layout = {0, 0, 1}};
+  train(trial);
+  files::remove_all(disk(1));
+  for (const Layout& left : {Layout{0, 0, 1}, Layout{0, 1}, Layout{0, 0}, Layout{0}}) {
+    SCOPED_TRACE(name_of(left));
+    const std::string message = error_of_resuming({.layout = left});
+    EXPECT_THAT(message, HasSubstr("no checkpoint is whole on the disks of "));
+    EXPECT_THAT(message, HasSubstr("global_step9 cannot be used: shard 2 of 3, kept by "));
+    EXPECT_THAT(message, HasSubstr("disk 1, is missing"));
+    EXPECT_THAT(message, HasSubstr("global_step6 cannot be used"));
+    EXPECT_THAT(message, HasSubstr("run.checkpoint_copies 2"));
+    EXPECT_FALSE(files::exists(disk(1)));
+  }
+}
+
+TEST_F(CheckpointRecoveryTest, TheFilesThatAllHaveComeFromAnotherDisk) {
+  const Trial trial = {.layout = {0, 1}};
+  const std::vector<double> unbroken = train(trial);
+  const Path folder = disk(1) / tag_of_step(kSecond);
+  const auto check = [&] {
+    expect_goes_on(trial, kSecond, unbroken);
+    for (const char* name : {"state.json", "model/model.safetensors", "model/config.json"}) {
+      EXPECT_EQ(read_file(folder / name), read_file(disk(0) / tag_of_step(kSecond) / name)) << name;
+    }
+    EXPECT_EQ(std::distance(files::directory_iterator(folder), {}), 3);
+  };
+  change_last_byte(folder / "model/model.safetensors");
+  check();
+  files::remove(folder / "model/config.json");
+  check();
+  files::remove_all(folder / "model");
+  check();
+  std::string state = read_file(folder / "state.json");
+  state.replace(state.find("\"samples\""), 9, "\"symples\"");
+  write_file_atomically(folder / "state.json", state);
+  check();
+}
+
+TEST_F(CheckpointRecoveryTest, AStaleFolderOfTheSameStepIsNotMixedIn) {
+  const Trial trial = {.layout = {0, 1}};
+  train(trial);
+  files::copy(disk(1), root_ / "stale", files::copy_options::recursive);
+  const std::vector<double> unbroken = [&] {
+    files::remove_all(disk(0));
+    files::remove_all(disk(1));
+    return train(trial);
+  }();
+  // The disk has of the newest checkpoint what another run of the same steps has left there.
+  const Path folder = disk(1) / tag_of_step(kSecond);
+  files::remove_all(folder);
+  files::copy(root_ / "stale" / tag_of_step(kSecond), folder, files::copy_options::recursive);
+  expect_goes_on(trial, kFirst, unbroken);
+  // With copies the other disk has all of it, and the stale folder is replaced.
+  Trial copies = trial;
+  copies.copies = 2;
+  files::remove_all(disk(0));
+  files::remove_all(disk(1));
+  train(copies);
+  files::remove_all(folder);
+  files::copy(root_ / "stale" / tag_of_step(kSecond), folder, files::copy_options::recursive);
+  expect_goes_on(copies, kSecond, unbroken);
+  EXPECT_EQ(read_file(folder / "state.json"),
+            read_file(disk(0) / tag_of_step(kSecond) / "state.json"));
+}
+
+// Every disk has the new checkpoint whole before any gives it its name.
+TEST_F(CheckpointRecoveryTest, AKillBetweenTwoPublishingDisksLosesNothing) {
+  for (const int late : {0, 1}) {
+    files::remove_all(disk(0));
+    files::remove_all(disk(1));
+    const Trial trial = {.layout = {0, 1}};
+    const std::vector<double> unbroken = train(trial);
+    const CheckpointFolder folder(disk(late));
+    const std::string tag = tag_of_step(kSecond);
+    files::rename(folder.folder(tag), folder.partial_folder(tag));
+    folder.point_latest_at(tag_of_step(kFirst));
+    expect_goes_on(trial, kSecond, unbroken);
+    EXPECT_TRUE(files::exists(folder.folder(tag)));
+    EXPECT_FALSE(files::exists(folder.partial_folder(tag)));
+    // What no disk has published was never finished.
+    for (const int number : {0, 1}) {
+      const CheckpointFolder own(disk(number));
+      files::rename(own.folder(tag), own.partial_folder(tag));
+      own.point_latest_at(tag_of_step(kFirst));
+    }
+    expect_goes_on(trial, kFirst, unbroken);
+  }
+}
+
+TEST_F(CheckpointRecoveryTest, AKillBeforeADiskHadItAllGoesBack) {
+  const Trial trial = {.layout = {0, 1}};
+  const std::vector<double> unbroken = train(trial);
+  const CheckpointFolder folder(disk(1));
+  const std::string tag = tag_of_step(kSecond);
+  for (const char* lost : {"state.json", "optimizer-00001-of-00002.safetensors"}) {
+    files::remove_all(disk(0));
+    files::remove_all(disk(1));
+    train(trial);
+    files::rename(folder.folder(tag), folder.partial_folder(tag));
+    files::remove(folder.partial_folder(tag) / lost);
+    folder.point_latest_at(tag_of_step(kFirst));
+    expect_goes_on(trial, kFirst, unbroken);
+  }
+}
+
+// A run that was taken back goes on from where it was taken to, not from what it left behind.
+TEST_F(CheckpointRecoveryTest, NewerCheckpointsThanEveryLatestAreNotUsed) {
+  const Trial trial = {.layout = {0, 1}};
+  const std::vector<double> unbroken = train(trial);
+  for (const int number : {0, 1}) {
+    CheckpointFolder(disk(number)).point_latest_at(tag_of_step(kFirst));
+  }
+  expect_goes_on(trial, kFirst, unbroken);
+}
+
+// Other numbers of ranks, other disks, some of them new.
+TEST_F(CheckpointRecoveryTest, OtherRanksReadShardsFromWhoeverHasThem) {
+  const std::vector<std::pair<Layout, Layout>> moves = {{{0, 0, 1, 1}, {0, 1}},
+                                                        {{0, 1}, {0, 0, 1, 1}},
+                                                        {{0, 1, 2}, {2, 1, 0, 3}},
+                                                        {{0, 1}, {1, 0, 2}},
+                                                        {{0, 0, 1}, {2, 1, 0}}};
+  for (const auto& [from, to] : moves) {
+    SCOPED_TRACE(name_of(from) + " to " + name_of(to));
+    for (int number = 0; number < 4; ++number) files::remove_all(disk(number));
+    const std::vector<double> unbroken = train({.optimizer = kAdam, .layout = from});
+    const Resumed resumed = resume({.optimizer = kAdam, .layout = to});
+    EXPECT_EQ(resumed.tag, tag_of_step(kSecond));
+    for (size_t i = 0; i < resumed.losses.size(); ++i) {
+      EXPECT_NEAR(resumed.losses[i], unbroken[i + 3], 1e-4);
+    }
+    // From the files of all disks in one folder, the same ranks go on in the same way.
+    for (int number = 0; number < 4; ++number) files::remove_all(disk(number));
+    train({.layout = from});
+    files::remove_all(disk(9));
+    for (const int number : from) {
+      files::copy(disk(number), disk(9),
+                  files::copy_options::recursive | files::copy_options::skip_existing);
+    }
+    const Resumed shared = resume({.layout = Layout(to.size(), 9)});
+    const Resumed apart = resume({.layout = to});
+    EXPECT_EQ(apart.tag, tag_of_step(kSecond));
+    EXPECT_EQ(apart.losses, shared.losses);
+  }
+}
+
+TEST_F(CheckpointRecoveryTest, AHostAloneGoesOnWithCopiesOfAll) {
+  train({.optimizer = kAdam, .layout = {0, 1}, .copies = 2});
+  const Resumed both = resume({.optimizer = kAdam, .layout = {0, 1}});
+  const Resumed one = resume({.optimizer = kAdam, .layout = {1}});
+  EXPECT_EQ(one.tag, tag_of_step(kSecond));
+  ASSERT_EQ(one.losses.size(), both.losses.size());
+  for (size_t i = 0; i < one.losses.size(); ++i) {
+    EXPECT_NEAR(one.losses[i], both.losses[i], 1e-4);
+  }
+}
+
+// A run of one disk moves to hosts with disks of their own.
+TEST_F(CheckpointRecoveryTest, ACheckpointOfOneDiskServesMany) {
+  const std::vector<double> unbroken = train({.layout = {0, 0}});
+  expect_goes_on({.layout = {0, 1}}, kSecond, unbroken);
+}
+
+TEST_F(CheckpointRecoveryTest, WithoutAnyThereIsNone) {
+  on_ranks({.layout = {0, 1}},
+           [](ToyRun&, Checkpoints& checkpoints, bool) { EXPECT_FALSE(checkpoints.open()); });
+  EXPECT_THAT(error_of_resuming({.layout = {0, 1}, .tag = "global_step3"}),
+              HasSubstr("holds no checkpoint \"global_step3\"; it holds none at all"));
+}
+
+}  // namespace
+}  // namespace onebit::engine
