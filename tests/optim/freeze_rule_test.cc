@@ -129,8 +129,8 @@ TEST(FreezeRule, WarnsOfWhatIsHardlyMeant) {
   EXPECT_NE(warning_of({.step = 200}, 10).find("not before the end of the run (200 steps)"),
             std::string::npos);
   EXPECT_EQ(warning_of({.step = 199}, 10), "");
-  EXPECT_EQ(warning_of({.step = 20}, 20), "");
-  EXPECT_NE(warning_of({.step = 20}, 21).find("while the learning rate still rises"),
+  EXPECT_EQ(warning_of({.step = 20}, 21), "");
+  EXPECT_NE(warning_of({.step = 20}, 22).find("while the learning rate still rises"),
             std::string::npos);
   EXPECT_NE(warning_of({.step = 20, .window = 5}, 10).find("freeze_window has no effect"),
             std::string::npos);
