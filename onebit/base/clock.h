@@ -1,8 +1,17 @@
 #pragma once
 
+#include <ctime>
+
 #include <chrono>
 
 namespace onebit {
+
+// Seconds that the calling thread has had of a processor, those in the kernel included.
+inline double thread_processor_seconds() {
+  timespec spent = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
+}
 
 // Wall-clock seconds since construction or the last restart().
 class Stopwatch {

@@ -26,15 +26,18 @@ class ProbeExchange final : public BucketExchange {
     return 2 * static_cast<double>(buckets().max_elements()) * (world - 1) / world;
   }
 
-  // Seconds of the slowest rank. Collective.
-  double stream(Context& context, int64_t count) {
+  // Collective.
+  Stream stream(Context& context, int64_t count) {
     communicator().barrier();
     const Stopwatch stopwatch;
+    const double before = thread_processor_seconds();
     for (int64_t i = 0; i < count; ++i) advance(context, i % buckets().count());
     finish(context);
-    std::array<double, 1> seconds{stopwatch.seconds()};
+    std::array<double, 2> seconds{stopwatch.seconds(), thread_processor_seconds() - before};
     communicator().all_reduce(std::span<double>(seconds), Reduction::kMax);
-    return seconds[0];
+    return {.buckets = static_cast<double>(count),
+            .seconds = seconds[0],
+            .processor_seconds = seconds[1]};
   }
 
  protected:
@@ -63,7 +66,7 @@ Trial find_size(Context& context, Communicator& communicator, int64_t wanted_byt
   Trial trial{.bucket_bytes = whole_blocks(std::min(kFirstBytes, wanted_bytes), world)};
   while (trial.bucket_bytes < wanted_bytes) {
     ProbeExchange exchange(communicator, trial.bucket_bytes);
-    const double seconds = exchange.stream(context, 1);
+    const double seconds = exchange.stream(context, 1).seconds;
     trial.spent_seconds += seconds;
     // Three streams, of seven buckets together, follow.
     if (7 * kGrowth * seconds > limits.at_most_seconds) break;
@@ -102,19 +105,20 @@ StreamSpeed probe_stream(Context& context, Communicator& communicator, int64_t b
   const Trial trial = find_size(context, communicator, wanted_bytes, limits);
   ProbeExchange exchange(communicator, trial.bucket_bytes);
   // The first stream touches memory for the first time and uses up the burst of a shaper.
-  double spent = trial.spent_seconds + exchange.stream(context, 1);
+  double spent = trial.spent_seconds + exchange.stream(context, 1).seconds;
   std::vector<Stream> streams;
   constexpr int64_t kMostBuckets = int64_t{1} << 20;
   for (int64_t count = 1; count <= kMostBuckets; count *= 2) {
-    const double seconds = exchange.stream(context, count);
-    spent += seconds;
-    streams.push_back({static_cast<double>(count), seconds});
+    streams.push_back(exchange.stream(context, count));
+    spent += streams.back().seconds;
     const double limit = streams.size() < 3 ? limits.at_most_seconds : limits.seconds;
-    if (spent + 2 * seconds > limit) break;
+    if (spent + 2 * streams.back().seconds > limit) break;
   }
   const double seconds = steady_seconds(streams);
-  speed.seconds_per_bucket =
-      seconds * static_cast<double>(bucket_bytes) / static_cast<double>(trial.bucket_bytes);
+  const double scale = static_cast<double>(bucket_bytes) / static_cast<double>(trial.bucket_bytes);
+  speed.seconds_per_bucket = scale * seconds;
+  speed.processor_seconds_per_bucket =
+      scale * streams.back().processor_seconds / streams.back().buckets;
   speed.bytes_per_second = exchange.sent_bytes() / seconds;
   speed.sent_bytes = static_cast<int64_t>(exchange.sent_bytes() * streams.back().buckets);
   speed.seconds = streams.back().seconds;

@@ -14,6 +14,7 @@ namespace onebit::comm {
 struct Stream {
   double buckets = 0;
   double seconds = 0;
+  double processor_seconds = 0;  // of these, those of its processor
 };
 
 // Seconds that one more bucket takes in a steady stream: the slope through the last three streams
@@ -24,6 +25,9 @@ double steady_seconds(std::span<const Stream> streams);
 
 struct StreamSpeed {
   double seconds_per_bucket = 0;
+  // Of a bucket, those of the processor of the rank that needs the most: copying to and from the
+  // network, and looking whether something has arrived.
+  double processor_seconds_per_bucket = 0;
   double bytes_per_second = 0;  // sent by each rank (the mean) while all send to all
   int64_t sent_bytes = 0;       // by each rank, in the longest stream,
   double seconds = 0;           // and how long that took

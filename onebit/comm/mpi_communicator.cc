@@ -118,7 +118,7 @@ class Job {
 
  private:
   static constexpr double kGraceSeconds = 1;
-  static constexpr double kDeferSeconds = 0.3;
+  static constexpr double kDeferSeconds = 1;
 
   // An error in a recipe or a file fails on every rank alike: rank 0 reports it, the others wait a
   // moment for that.
@@ -159,7 +159,8 @@ class Job {
 };
 
 // Polls instead of blocking in MPI, which would spin on a core that computes and could not notice a
-// failed rank: first without pauses, then with pauses of some tens of microseconds.
+// failed rank: first without pauses, then with pauses of an eighth of the time waited so far. Where
+// the rank has one core every poll interrupts what it computes.
 class Backoff {
  public:
   // True when it is time to check for failures.
@@ -169,11 +170,20 @@ class Backoff {
       sched_yield();
       return false;
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-    return rounds_ % 64 == 0;
+    const double eighth = waited_.seconds() / 8;
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>(std::clamp(eighth, kShortestSeconds, kLongestSeconds)));
+    if (waited_.seconds() < next_check_seconds_) return false;
+    next_check_seconds_ = waited_.seconds() + kCheckSeconds;
+    return true;
   }
 
  private:
+  static constexpr double kShortestSeconds = 20e-6, kLongestSeconds = 500e-6;
+  static constexpr double kCheckSeconds = 5e-3;
+
+  Stopwatch waited_;
+  double next_check_seconds_ = kCheckSeconds;
   int64_t rounds_ = 0;
 };
 

@@ -158,6 +158,10 @@ void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType w
   costs.compressed.processor_seconds =
       slowest(communicator, measure_compressing(context, levels.buckets(),
                                                 costs.compressed.wire_seconds, levels.across()));
+  if (!communicator.device().is_cpu()) return;  // the host's time is not the device's
+  costs.dense.processor_seconds += costs.dense_link.processor_seconds_per_bucket;
+  costs.compressed.processor_seconds +=
+      slowest(communicator, costs.compressed_link.processor_seconds_per_bucket);
 }
 
 // Adds what two levels do inside a node: the mean of a bucket's gradients, and values gathered

@@ -115,6 +115,8 @@ TEST(LinkProbe, StaysShortWhereABucketTakesLong) {
   EXPECT_LT(stopwatch.seconds(), 30);
   expect_rate(speed, kRate);
   EXPECT_NEAR(speed.seconds_per_bucket, kBucketBytes / speed.bytes_per_second, 1e-6);
+  // Waiting for the link costs the processor next to nothing.
+  EXPECT_LT(speed.processor_seconds_per_bucket, 0.2 * speed.seconds_per_bucket);
 }
 
 void check_probe(Communicator& world) {
@@ -126,6 +128,7 @@ void check_probe(Communicator& world) {
   EXPECT_GT(latency, 0);
   EXPECT_GT(speed.bytes_per_second, 0);
   EXPECT_TRUE(std::isfinite(speed.bytes_per_second));
+  EXPECT_GT(speed.processor_seconds_per_bucket, 0);
   std::array<double, 3> most{latency, speed.bytes_per_second, speed.seconds_per_bucket};
   world.all_reduce(std::span<double>(most), Reduction::kMax);
   EXPECT_EQ(most[0], latency) << "every rank ends with the same numbers";
