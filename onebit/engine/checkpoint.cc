@@ -50,8 +50,10 @@ CheckpointFacts read_facts(const Path& folder) {
   const Json state = read_checkpoint_state(folder);
   JsonReader reader(state, place, "");
   const int64_t version = reader.integer("format", 0);
-  require(version == kFormatVersion, "{}: checkpoint format {}, this onebit reads format {}", place,
-          version, kFormatVersion);
+  require(version == kFormatVersion,
+          "{}: checkpoint format {}, this onebit reads format {}; start a new run from its model "
+          "(--initialize-from)",
+          place, version, kFormatVersion);
   const int64_t world_size = reader.integer("world_size", 0);
   require(world_size >= 1 && world_size <= kLargestWorld,
           "{}: `world_size` is {}: it must lie between 1 and {}", place, world_size, kLargestWorld);

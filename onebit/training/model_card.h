@@ -14,7 +14,7 @@ namespace onebit::training {
 struct ModelCard {
   std::string task;  // the recipe's
   int64_t step = 0, steps = 0, samples = 0;
-  std::string initial_values;  // empty: not known, of a resumed run
+  std::string initial_values;  // of the run, however often it was resumed; empty: not known
   Rows data;                   // as in the start table
   Json data_identity;          // checksums, as in a checkpoint's client state
   std::string result;          // of the last evaluation, in words; empty: there was none

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMostListed = 8;
 constexpr const char* kAgreementPhase = "agreement";
+constexpr const char* kFirstValues = "first_values";  // in a checkpoint's client state
 
 data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
   return {.sequences = std::max(a.sequences, b.sequences),
@@ -117,6 +118,7 @@ void Session::restore(const RunOptions& options, const engine::SavedCheckpoint* 
   }
   if (options.resume) decisions_.emplace_back("no checkpoint yet, starting from the beginning");
   initial_values_ = task_.fill(table_);
+  first_values_ = initial_values_;
   engine_->broadcast_values();
 }
 
@@ -133,6 +135,7 @@ void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& opt
   require(samples_ >= 0, "{}: damaged: `samples` is {}; resume from another checkpoint",
           (saved.model_folder.parent_path() / run_files::kState).string(), samples_);
   resumed_ = true;
+  first_values_ = state.value(kFirstValues, "");
   initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
   share_run_files(communicator_, disks(), options.output, [&](const Json& one, const Json& other) {
     // After going back, the model that was the best then.
@@ -289,7 +292,7 @@ ModelCard Session::card() const {
                     .step = engine_->completed_steps(),
                     .steps = engine_->config().run.steps,
                     .samples = samples_,
-                    .initial_values = resumed_ ? "" : initial_values_,
+                    .initial_values = first_values_,
                     .data = task_.data_rows(),
                     .data_identity = source_->position(static_cast<uint64_t>(samples_)),
                     .result = last_ ? task_.describe(last_->record) : "",
@@ -355,7 +358,7 @@ RunSummary Session::summary() const {
 }
 
 void Session::save_checkpoint() {
-  Json state = {{"samples", samples_}};
+  Json state = {{"samples", samples_}, {kFirstValues, first_values_}};
   state.update(source_->position(static_cast<uint64_t>(samples_)));
   if (best_.best()) state["best"] = to_json(*best_.best());
   engine_->with_common_values([&] {

@@ -36,8 +36,8 @@ struct StartFacts {
 // What came of a run.
 struct RunSummary {
   int64_t steps = 0, samples = 0;
-  // Of the first values and of the last; empty without evaluations, the first in a resumed run, the
-  // last in one that was asked to end.
+  // `before` evaluates the first values, `after` the last. Both are empty without evaluations,
+  // `before` in a resumed run, `after` in one that was asked to end.
   std::optional<Evaluation> before, after;
   std::optional<KeptModel> best;
 };
@@ -74,7 +74,7 @@ class Session {
   const engine::Disks& disks() const { return checkpoints_.disks(); }
   // Whether this rank writes what is in the run's folder once.
   bool leads_disk() const { return checkpoints_.disks().leads(communicator_.rank()); }
-  // Of the shards of a checkpoint, the part that this rank's disk keeps.
+  // The fraction of a checkpoint's shards that this rank's disk keeps.
   double share_of_disk() const;
   // Returns when the last checkpoint is on the disk.
   void wait_for_checkpoint() { checkpoints_.wait(); }
@@ -121,7 +121,8 @@ class Session {
   int64_t evaluated_step_ = 0;
   bool resumed_ = false;
   std::optional<Evaluation> before_, after_, last_;  // last_: at evaluated_step_
-  std::string initial_values_;
+  std::string initial_values_;  // of this process: a resumed run has those of its checkpoint
+  std::string first_values_;    // of the whole run, as its checkpoints keep them
   std::vector<std::string> decisions_;
   StepBatches step_batches_;  // [accumulation]
   // Last: it uses the source.

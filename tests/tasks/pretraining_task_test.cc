@@ -89,6 +89,8 @@ TEST_F(PretrainingTest, ResumesBitForBit) {
     rest.resume = true;
     train(rest, world);
     EXPECT_EQ(losses(broken), losses(whole)) << world << " ranks";
+    const Path card = Path("global_step12") / "model" / "README.md";
+    EXPECT_EQ(read_file(rest.output / card), read_file(corpus_.folder(whole) / card));
     const std::string logged = read_file(rest.output / "metrics.jsonl");
     train(rest, world);  // has nothing left to do, and nothing to add
     EXPECT_EQ(read_file(rest.output / "metrics.jsonl"), logged);
@@ -169,6 +171,11 @@ TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
   write_file_atomically(folder / "state.json", state.dump());
   EXPECT_NE(message_of([&] { train(given, 1); }).find("state.json: damaged: `samples` is -1"),
             std::string::npos);
+
+  Json future = state;
+  future["format"] = 2;
+  write_file_atomically(folder / "state.json", future.dump());
+  EXPECT_NE(message_of([&] { train(given, 1); }).find("--initialize-from"), std::string::npos);
 
   const auto store = std::make_shared<corpus::TokenStore>(corpus_.train());
   data::BatchStreamOptions stream{.seed = 3};
