@@ -123,8 +123,8 @@ void check_held_out(Findings& findings, const RunHistory& run) {
     const Point& last = series.back();
     if (last.value > 1.01 * best->value) {
       warn(findings,
-           fmt::format("{} was best at step {:.0f} ({:.4f}) and ends at {:.4f}: the model learns "
-                       "its training text by heart. More text, more dropout or fewer steps help; "
+           fmt::format("{} was best at step {:.0f} ({:.4f}) and ends at {:.4f}: the model "
+                       "overfits its training text. More text, more dropout or fewer steps help; "
                        "take the checkpoint next to the best step if it is still there.",
                        name, best->step, best->value, last.value));
     }
@@ -146,14 +146,24 @@ void check_forgotten(Findings& findings, const RunHistory& run) {
   }
 }
 
+// Without fp16 the scale is 1 in every step.
+bool has_loss_scale(const RunHistory& run) {
+  const Series* scale = find(run.training, log_line::kLossScale);
+  return scale != nullptr && std::any_of(scale->begin(), scale->end(),
+                                         [](const Point& point) { return point.value != 1; });
+}
+
 void check_skipped(Findings& findings, const RunHistory& run) {
   const Series* skipped = find(run.training, log_line::kSkippedSteps);
   if (skipped == nullptr || skipped->empty() || run.last_step == 0) return;
   const double count = skipped->back().value;
   if (count > 0.01 * static_cast<double>(run.last_step)) {
-    warn(findings, fmt::format("{:.0f} steps were skipped because a gradient overflowed in fp16 "
-                               "({:.1f} % of all): bf16 needs no loss scale.",
-                               count, 100 * count / static_cast<double>(run.last_step)));
+    const char* cause = has_loss_scale(run) ? "overflowed in fp16: bf16 needs no loss scale"
+                                            : "was infinite or not a number: a lower learning rate "
+                                              "or gradient_clipping help, or the "
+                                              "data have a fault";
+    warn(findings, fmt::format("{:.0f} steps were skipped ({:.1f} % of all) because a gradient {}.",
+                               count, 100 * count / static_cast<double>(run.last_step), cause));
   }
 }
 
@@ -222,10 +232,12 @@ void check_compression(Findings& findings, const RunHistory& run) {
   const double early = mean(*residual, tenth, 2 * tenth);
   const double late = mean(*residual, residual->size() - tenth, residual->size());
   if (late > 3 && late > 2 * early) {
-    warn(findings, fmt::format("What one bit could not say grew from {:.1f} to {:.1f} times what "
-                               "is sent: error feedback falls behind. A later freeze or a larger "
-                               "batch helps.",
-                               early, late));
+    warn(findings,
+         fmt::format(
+             "The residual (what compression left out) grew from {:.1f} to {:.1f} times what "
+             "is sent: error feedback falls behind. A later freeze or a larger "
+             "batch helps.",
+             early, late));
   }
 }
 

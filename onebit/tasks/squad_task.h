@@ -44,7 +44,7 @@ class SquadTask : public training::Task {
   training::StepMetrics metrics(const training::StepSums& step) const override;
 
   training::EvaluationTimes evaluation_times() const override {
-    return {.by_epochs = dev_ != nullptr};
+    return {.by_steps = dev_ != nullptr, .by_epochs = dev_ != nullptr};
   }
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;

@@ -78,8 +78,15 @@ TEST(FindProblems, NamesEachWithItsFigure) {
         run.evaluations["held_out.mlm_loss"].push_back({1000, 4.5});
       },
       "held_out.mlm_loss was best at step 1000 (3.0000) and ends at 4.5000"));
-  EXPECT_TRUE(warns([](RunHistory& run) { run.training["skipped_steps"].back().value = 30; },
-                    "30 steps were skipped"));
+  const auto skip = [](RunHistory& run) { run.training["skipped_steps"].back().value = 30; };
+  EXPECT_TRUE(warns(skip, "30 steps were skipped"));
+  EXPECT_TRUE(warns(skip, "infinite or not a number"));
+  EXPECT_TRUE(warns(
+      [&](RunHistory& run) {
+        skip(run);
+        run.training["loss_scale"] = {{1, 65536}, {2, 32768}};
+      },
+      "overflowed in fp16"));
   EXPECT_TRUE(warns(
       [](RunHistory& run) {
         for (Point& point : run.training["seconds.wait"]) point.value = 0.2;

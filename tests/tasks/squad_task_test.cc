@@ -127,6 +127,17 @@ TEST_F(SquadTest, AnEpochThatEndsInASkippedStepIsEvaluated) {
   EXPECT_EQ(evaluated, expected);
 }
 
+TEST_F(SquadTest, EvaluatesByStepsToo) {
+  SquadTrainingOptions given = options("run");
+  given.recipe["run"]["evaluate_every"] = 5;
+  train(given, 1);
+  std::set<int64_t> evaluated;
+  for (const Json& line : lines_in(given.output)) {
+    if (line.contains("squad")) evaluated.insert(line.at("step").get<int64_t>());
+  }
+  for (const int64_t step : {5, 10, 12}) EXPECT_TRUE(evaluated.contains(step)) << step;
+}
+
 TEST_F(SquadTest, RanksShareThePrediction) {
   const squad::Dataset dataset = squad::read_dataset(folder_ / "squad.json", squad::Use::kPredict);
   SquadTrainingOptions given = options("run");
@@ -224,7 +235,7 @@ TEST_F(SquadTest, TheRunNamesItsTask) {
   EXPECT_EQ(read_json(checkpoint / "state.json").at("client_state").at("recipe"), stored);
   EXPECT_TRUE(squad_config_of_run(checkpoint).has_value());
 
-  // As a run of before is that did not.
+  // Older runs did not store the key.
   write_file_atomically(given.output / "recipe.json", given.recipe.dump());
   EXPECT_TRUE(squad_config_of_run(given.output).has_value());
   Json other = stored;
