@@ -17,7 +17,7 @@ inline constexpr const char* kScores = "scores.json";          // of the same on
 inline constexpr const char* kReport = "report.html";
 inline constexpr const char* kProfile = "profile";        // a folder
 inline constexpr const char* kLogs = "logs";              // a folder, of onebit launch
-inline constexpr std::string_view kAttempt = "attempt-";  // with a number behind: folders in kLogs
+inline constexpr std::string_view kAttempt = "attempt-";  // followed by a number: folders in kLogs
 
 // The beginning of names of files by which ranks find out who sees the same disk.
 inline constexpr std::string_view kDiskToken = ".disk-";

@@ -21,7 +21,7 @@ struct ClassifyFileOptions {
   std::string format = "auto", text, text_pair, label;
   std::optional<bool> header;
 
-  // With what was not given left as it is in `layout`.
+  // Overwrites in `layout` only what was given.
   void apply(classify::FileLayout& layout) const;
 };
 

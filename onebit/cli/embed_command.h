@@ -20,7 +20,7 @@ struct EmbedFileOptions {
   std::optional<double> score_scale;
   std::optional<bool> header;
 
-  // With what was not given left as it is in `layout`.
+  // Overwrites in `layout` only what was given.
   void apply(embed::FileLayout& layout) const;
 };
 

@@ -10,7 +10,7 @@ namespace onebit::cli {
 // --model, where a training begins.
 void add_pretrained_model_option(CLI::App& command, std::string& model);
 
-// --model, of a command that takes what it is not told from the run of the model.
+// --model, of a command that takes settings that are not given from the run of the model.
 void add_fine_tuned_model_option(CLI::App& command, std::string& model);
 
 // --batch, of `items` ("Sequences").

@@ -50,7 +50,7 @@ corpus::PrepareOptions to_options(const Arguments& given) {
   if (given.vocabulary_size > 0) options.vocabulary_size = given.vocabulary_size;
   if (given.vocabulary.empty() == !options.vocabulary_size.has_value()) {
     throw UsageError(
-        "give either --vocab-size (a vocabulary is learnt from the text) or --vocab (a vocab.txt, "
+        "give either --vocab-size (a vocabulary is learned from the text) or --vocab (a vocab.txt, "
         "or a model's folder)");
   }
   options.casing = casing_of(given);
@@ -91,7 +91,7 @@ int run(const Arguments& given) {
   corpus::PrepareOptions options = to_options(given);
   if (!given.vocabulary.empty()) take_vocabulary(given.vocabulary, options);
   // Signals are handled only during tokenizing, which polls for them: while the vocabulary is
-  // learnt a signal ends the process at once.
+  // learned a signal ends the process at once.
   std::optional<training::Interruption> interruption;
   options.progress = [&](const corpus::PrepareProgress& progress) {
     if (progress.phase == "tokenizing" && !interruption) interruption.emplace();

@@ -71,7 +71,7 @@ void add_pretrain(CLI::App& program, Action& chosen) {
   command
       ->add_option("--valid", given->valid,
                    "Store of held-out text; several may be given, name=folder: the first "
-                   "is what is learnt for, the others show what is forgotten")
+                   "is the domain to learn, the others show what is forgotten")
       ->type_name(kInput);
   command
       ->add_option("--initialize-from", given->initialize_from,

@@ -19,7 +19,7 @@ void add_tag_evaluate(CLI::App& tag, Action& chosen);
 struct TagFileOptions {
   std::string format = "auto", tokens, tags, text, entities, scheme;
 
-  // With what was not given left as it is in `layout`.
+  // Overwrites in `layout` only what was given.
   void apply(tag::FileLayout& layout) const;
 };
 

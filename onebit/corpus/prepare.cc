@@ -104,7 +104,7 @@ void check_options(const PrepareOptions& options) {
                     (options.vocabulary_size ? 1 : 0);
   require(given == 1,
           "give either a vocabulary (--vocab vocab.txt or a model's folder) or the size of one to "
-          "be learnt from the text (--vocab-size 30522)");
+          "be learned from the text (--vocab-size 30522)");
   require(options.threads >= 0, "threads is {}: it must be 0 (all) or more", options.threads);
 }
 

@@ -29,7 +29,7 @@ struct PrepareOptions {
   // Exactly one of these.
   std::optional<Path> vocabulary;  // vocab.txt
   std::optional<ModelVocabulary> model_vocabulary;
-  std::optional<int32_t> vocabulary_size;  // of one to be learnt from the text
+  std::optional<int32_t> vocabulary_size;  // of one to be learned from the text
   // Absent: the model's, or uncased, or for a vocab.txt cased when its tokens hold capitals.
   std::optional<text::Casing> casing;
   TextFormat format = TextFormat::kAuto;

@@ -104,11 +104,11 @@ ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
   std::vector<std::string> tokens = learn_tokens(options, chosen.casing, files);
   chosen.decisions.push_back(
       tokens.size() < size
-          ? fmt::format("vocabulary: {} tokens learnt, {}; the text has no more for {}",
+          ? fmt::format("vocabulary: {} tokens learned, {}; the text has no more for {}",
                         tokens.size(), name(chosen.casing), size)
-          : fmt::format("vocabulary: {} tokens learnt, {}", size, name(chosen.casing)));
+          : fmt::format("vocabulary: {} tokens learned, {}", size, name(chosen.casing)));
   chosen.vocabulary = std::make_shared<const text::Vocabulary>(
-      text::Vocabulary::from_tokens(std::move(tokens), "the learnt vocabulary"));
+      text::Vocabulary::from_tokens(std::move(tokens), "the learned vocabulary"));
   return chosen;
 }
 

@@ -1,4 +1,4 @@
-// The vocabulary and casing that text is tokenized with: given, or learnt from the text.
+// The vocabulary and casing that text is tokenized with: given, or learned from the text.
 #pragma once
 
 #include <memory>

@@ -53,9 +53,8 @@ class Checkpoints {
 
   // Copies the engine's state and returns; files are written beside the training. The tag is
   // global_step<completed steps>. `write_model` fills the model folder from a copy of the values
-  // taken by the caller; it runs on one rank of each disk, on another
-  // thread. Collective. Errors are those of the
-  // previous write.
+  // taken by the caller; it runs on one rank of each disk, on another thread. Collective. Errors
+  // are those of the previous write.
   void save(const Engine& engine, const Json& client_state,
             std::function<void(const Path&)> write_model);
   // Returns when everything is on the disk. Errors are those of the last write.

@@ -203,7 +203,7 @@ class Recovery {
     return candidates;
   }
 
-  // The ranks of each disk read what it holds of the candidate, and tell each other what is wrong.
+  // The ranks of each disk read what it holds of the candidate, and send each other what is wrong.
   void verify(Candidate& candidate) {
     Json found = {{"shards", Json::array()}, {"common", ""}};
     if (const HeldCheckpoint* held = candidate.on[static_cast<size_t>(disk_)]) {

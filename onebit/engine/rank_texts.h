@@ -1,4 +1,4 @@
-// What ranks tell each other in words: facts, and errors.
+// Texts that ranks exchange: facts, and errors.
 #pragma once
 
 #include <functional>

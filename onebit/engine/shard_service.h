@@ -18,7 +18,7 @@
 
 namespace onebit::engine {
 
-// In rounds: all ranks tell each other what they want next, and get it. A thread beside the one
+// In rounds: all ranks send each other what they want next, and get it. A thread beside the one
 // that restores makes them, since what is restored decides what is wanted.
 class ShardService {
  public:

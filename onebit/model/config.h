@@ -20,7 +20,7 @@ struct BertConfig {
   int64_t intermediate_size = 3072;
   int64_t max_positions = 512;
   int64_t segments = 2;
-  // Of the feed-forward part and the masked-word head: one of the two GELUs.
+  // One of the two GELUs, in the feed-forward part and the masked-word head.
   ops::ActivationKind activation = ops::ActivationKind::kGeluErf;
   double hidden_dropout = 0.1;
   double attention_dropout = 0.1;

@@ -13,7 +13,8 @@ void DataIdentity::require_continues(const Json& saved, const std::string& place
   for (const auto& [key, here] : members_.items()) {
     require(key == kChecksum || saved.at(key) == here,
             "{}: the run was started on other training data, or they were cut otherwise: it had "
-            "the {} {}, {} has {}",
+            "the {} {}, {} has {}; name the data it was started with, or start a new run (another "
+            "--output)",
             place, key, saved.at(key).dump(), source_, here.dump());
   }
 }

@@ -23,7 +23,7 @@ FoundHeads heads_in(const Path& model_folder);
 // For models that must have the heads, as evaluation and filling need them: what is left of a
 // file are heads of other tasks, and the next sentence's where it is not asked for.
 formats::MatchRules all_present(model::PreTrainingHeads heads);
-// For a first start: what the file does not have is begun fresh.
+// For a first start: what the file does not have is initialized.
 formats::MatchRules fresh_where_lacking(model::PreTrainingHeads heads);
 
 // "masked-word head, pooler" of names of tensors; empty without one.

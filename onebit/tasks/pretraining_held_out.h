@@ -1,5 +1,5 @@
 // Held-out loss and accuracy of a pre-training model, on one held-out store or on several: that of
-// the domain which is learnt, and others, to see what is forgotten.
+// the domain which is learned, and others, to see what is forgotten.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ void read_data(Keys section, SquadConfig& config) {
   section.integer("max_sequence_length", features.max_sequence_length, at_least(1),
                   "tokens of a window, question and special tokens included");
   section.integer("doc_stride", features.doc_stride, at_least(1),
-                  "tokens from the begin of a window to that of the next");
+                  "tokens from the start of a window to that of the next");
   section.integer("max_question_length", features.max_question_length, at_least(1),
                   "tokens of a question; longer ones are cut");
   section.choice("windows_without_answer", config.without_answer,

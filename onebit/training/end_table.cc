@@ -11,7 +11,7 @@ namespace onebit::training {
 
 namespace {
 
-// What goes to other nodes is told apart where there are both.
+// Bytes sent to other nodes are listed separately if some stay inside the node.
 std::string describe_sent(const TrainingTotals& totals) {
   const auto text = [](int64_t bytes) { return metrics::human_bytes(static_cast<double>(bytes)); };
   const int64_t between = totals.wire_bytes - totals.inside_bytes;

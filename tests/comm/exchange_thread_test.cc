@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <vector>
 
 #include "onebit/comm/thread_communicator.h"
@@ -77,11 +78,22 @@ TEST(ExchangeThread, AnErrorBesideItReleasesAJobThatWaits) {
 }
 
 TEST(ExchangeThread, StopDropsWhatHasNotBegun) {
-  const std::unique_ptr<Communicator> alone = make_single_rank();
-  ExchangeThread thread(alone->duplicate(), Device{});
-  thread.wait();
-  thread.stop();
-  EXPECT_EQ(thread.communicator().world_size(), 1);
+  run_thread_world(2, [](Communicator& world) {
+    ExchangeThread thread(world.duplicate(), Device{});
+    if (world.rank() == 0) {
+      std::promise<void> begun;
+      bool second_ran = false;
+      thread.submit([&begun](Context&, Communicator& communicator) {
+        begun.set_value();
+        communicator.barrier();  // waits for rank 1 in vain
+      });
+      thread.submit([&second_ran](Context&, Communicator&) { second_ran = true; });
+      begun.get_future().wait();
+      thread.stop();
+      EXPECT_FALSE(second_ran);
+    }
+    world.barrier();
+  });
 }
 
 }  // namespace

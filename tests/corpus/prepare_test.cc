@@ -149,7 +149,7 @@ TEST_F(PrepareTest, LearnsAVocabulary) {
   const PrepareReport report = prepare(made);
   const TokenStore store(made.output);
   EXPECT_TRUE(store.vocabulary()->find("queen"));
-  EXPECT_THAT(report.decisions, testing::Contains(HasSubstr("tokens learnt, uncased")));
+  EXPECT_THAT(report.decisions, testing::Contains(HasSubstr("tokens learned, uncased")));
   EXPECT_EQ(store.sentences(), 200u);
   EXPECT_EQ(store.tokens(), 200u * 8);
 }

@@ -51,7 +51,7 @@ class ToyModel {
 // One rank's training: samples are dealt as BatchStream deals them.
 class ToyRun {
  public:
-  // As many different samples as most steps here use: few enough to be learnt.
+  // As many different samples as most steps here use: few enough to be learned.
   static constexpr int64_t kSamples = 12;
 
   ToyRun(const EngineConfig& config, comm::Communicator& communicator)

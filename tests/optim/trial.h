@@ -39,7 +39,7 @@ TrialOptions on_two_levels(TrialOptions options, std::vector<int> nodes);
 
 class Trial {
  public:
-  // Parameters: "words" [40, 96] looked up, "matrix" [64, 96] with decay, "bias" [96].
+  // Parameters: "words" [40, 96] looked up, "matrix" [64, 96] with decay, "bias" [90].
   Trial(comm::Communicator& communicator, const TrialOptions& options);
 
   // Makes gradients for the next step, averages them if the optimizer wants that, and steps.
@@ -51,7 +51,7 @@ class Trial {
   // In the steps from here on.
   void limit(std::vector<double> norm_limits) { options_.norm_limits = std::move(norm_limits); }
   void scale(double gradient_scale) { options_.gradient_scale = gradient_scale; }
-  // Goes on to the next step's gradients after one that was not applied.
+  // Continues with the next step's gradients after one that was not applied.
   void pass_over() { ++next_step_; }
 
   params::Table& table() { return table_; }

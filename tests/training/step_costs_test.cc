@@ -99,7 +99,7 @@ TEST(Forecast, ExactClippingAndLossScalingKeepCompressedBucketsBack) {
   EXPECT_EQ(waiting(R"(, "fp16": {"enabled": true})"), std::pair(false, true));
 }
 
-// Each phase is reckoned with the buckets that it sends.
+// Each phase is computed from the buckets that it sends.
 TEST(Forecast, CountsTheBucketsOfEachPhase) {
   params::Table table;
   table.add({.name = "weight", .shape = {64, 1 << 20}});  // 32768 blocks
