@@ -53,7 +53,7 @@ class TrainingLoop {
   void require_space() const;
   void report_start();
   void open_log();
-  void record(log_line::Kind kind, const Rows& rows, const Json& more);
+  void log_table(log_line::Kind kind, const Rows& rows, const Json& more);
   void train();
   void require_agreement(int64_t step);
   bool end_step(const StepRecord& record, bool stop);
@@ -132,17 +132,17 @@ void TrainingLoop::open_log() {
 }
 
 // A finished run that is started once more leaves its files as they are.
-void TrainingLoop::record(log_line::Kind kind, const Rows& rows, const Json& more) {
+void TrainingLoop::log_table(log_line::Kind kind, const Rows& rows, const Json& more) {
   if (has_steps_) log_->table(kind, completed_steps(), rows, more);
 }
 
 void TrainingLoop::report_start() {
   namespace expected = log_line::expected;
-  record(log_line::Kind::kStart, start_.rows,
-         {{log_line::kExpectedSeconds,
-           {{expected::kDense, start_.expected.dense.step_seconds},
-            {expected::kCompressed, start_.expected.compressed.step_seconds},
-            {expected::kRun, start_.run.seconds}}}});
+  log_table(log_line::Kind::kStart, start_.rows,
+            {{log_line::kExpectedSeconds,
+              {{expected::kDense, start_.expected.dense.step_seconds},
+               {expected::kCompressed, start_.expected.compressed.step_seconds},
+               {expected::kRun, start_.run.seconds}}}});
 }
 
 void TrainingLoop::train() {
@@ -220,7 +220,7 @@ void TrainingLoop::report_end() {
     fmt::print(stderr, "\n{}\n", curves);
   }
   const Rows end = end_table(log_->totals(), start_, run_);
-  record(log_line::Kind::kEnd, end, Json::object());
+  log_table(log_line::Kind::kEnd, end, Json::object());
   print_rows(end);
 }
 
