@@ -71,7 +71,8 @@ struct EngineConfig {
 };
 
 // Lists the engine's keys of a recipe; the caller lists `model`, `data` and others (a session its
-// own, training/session_config.h), and then asks `recipe` for what is wrong. Until that is nothing, the optimizer may be null.
+// own, training/session_config.h), and then asks `recipe` for what is wrong. Until that is nothing,
+// the optimizer may be null.
 EngineConfig parse_engine_config(Keys& recipe);
 
 // What the recipe asks of the transport between devices. What is wrong in it is left to the parser
