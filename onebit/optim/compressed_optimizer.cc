@@ -187,7 +187,7 @@ StepReport CompressedOptimizer::compressed_step(Context& context, params::Table&
   const Stopwatch watch = finish_buckets(context, table, input, report);
   prepared_ = false;
   rule_.advance(input);
-  report.applied = agree(table, input, report);
+  report.applied = agree(context, table, input, report);
   move_values(context, table, input.learning_rate, report.applied);
   if (report.applied) ++updates_;
   report.update_seconds = watch.seconds();
@@ -280,8 +280,8 @@ void CompressedOptimizer::keep_bucket(Context& context, const StepInput& input,
                                  .beta1 = rule_.beta1(input)});
 }
 
-bool CompressedOptimizer::agree(const params::Table& table, const StepInput& input,
-                                StepReport& report) {
+bool CompressedOptimizer::agree(Context& context, const params::Table& table,
+                                const StepInput& input, StepReport& report) {
   std::span<const uint8_t> flags = agreement_.read_flags();
   std::vector<uint8_t> whole_flags;
   if (levels_.two()) flags = whole_flags = levels_.spread_blocks(flags);

@@ -106,7 +106,7 @@ class CompressedOptimizer final : public Optimizer {
   // last bucket had arrived.
   Stopwatch finish_buckets(Context&, params::Table&, const StepInput&, StepReport&);
   // Returns whether every gradient was finite.
-  bool agree(const params::Table&, const StepInput&, StepReport&);
+  bool agree(Context&, const params::Table&, const StepInput&, StepReport&);
   void end_variance_update(Context&);
   void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
   void move_values(Context&, params::Table&, double learning_rate, bool finite);
