@@ -44,6 +44,8 @@ class VarianceLevel {
   // begins.
   void load(const params::StateReader&);
   int64_t size_bytes() const;
+  // The same on one level, for as many elements.
+  static int64_t size_bytes_of(int64_t elements, int world_size);
   // Bytes that save() writes for each source.
   int64_t saved_bytes() const;
 
@@ -56,7 +58,6 @@ class VarianceLevel {
   // The number of updates whose energy is summed in the number that travels now.
   int64_t updates_in_turn() const { return updates_ + 1 - left_at_[static_cast<size_t>(turn())]; }
   void show_ratios();
-  void load_turns(const Json& turns);
 
   const Levels& levels_;
   NoiseRatio noise_;

@@ -11,15 +11,10 @@
 #include "onebit/tasks/data_identity.h"
 #include "onebit/tasks/embed_config.h"
 #include "onebit/tasks/embed_dev.h"
+#include "onebit/tasks/fine_tuning_options.h"
 #include "onebit/training/session.h"
 
 namespace onebit::tasks {
-
-struct EmbedTrainingOptions : training::RunOptions {
-  Path model;  // as find_model_folder() takes it
-  Path train;
-  Path dev;  // evaluated at the end of each epoch and every run.evaluate_every steps; may be empty
-};
 
 // A sample is an example, which is two or three texts. Pairs and triplets are learned by ranking
 // (model/ranking_loss.h) among the texts of a micro-step of all ranks, scored pairs by their
@@ -28,36 +23,27 @@ class EmbedTask : public training::Task {
  public:
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
   // threads. Collective.
-  EmbedTask(Context& context, const EmbedTrainingOptions& options,
-            comm::Communicator& communicator);
+  EmbedTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
-  std::string_view name() const override { return kEmbedTask; }
   const engine::EngineConfig& config() const override { return config_.engine; }
+  const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
 
   void declare(params::Table& table) override;
   std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
                                               const Json* saved) override;
-  data::BatchBounds evaluation_bounds() const override;
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
-  std::vector<std::string> resume(const Json& client_state, const std::string& place) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,
                                   const model::TrainingPass& pass) override;
   training::StepMetrics metrics(const training::StepSums& step) const override;
 
-  training::EvaluationTimes evaluation_times() const override;
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
   std::string describe(const std::vector<metrics::Metric>& record) const override;
-  training::KeptBy kept_by() const override { return kept_by_; }
   void write_beside_model(const Path& folder) const override;
-
-  training::Rows data_rows() const override { return data_rows_; }
-  std::string sequences() const override;
-  std::vector<std::string> decisions() const override { return decisions_; }
 
  private:
   void describe_vectors(const Path& folder);
@@ -79,7 +65,6 @@ class EmbedTask : public training::Task {
   embed::Examples examples_;
   std::unique_ptr<classify::EncodedExamples> encoded_;
   std::unique_ptr<EmbedDev> dev_;
-  training::KeptBy kept_by_;
   embed::Scores scores_;  // of the last evaluation
   std::unique_ptr<model::EmbeddingModel> model_;
   // For vectors of all ranks, apart from the exchange of gradients.
@@ -88,15 +73,13 @@ class EmbedTask : public training::Task {
   std::optional<model::RankingLoss> ranking_;
   int64_t micro_batch_ = 0;
   Tensor all_vectors_;  // f32 [texts of a micro-step of all ranks, hidden]
-  training::Rows data_rows_;
-  std::vector<std::string> decisions_;
 };
 
 // Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)
 // as a folder of sentence-transformers, scores.json of dev; metrics.jsonl, TensorBoard events,
 // checkpoints, recipe.json. Every rank calls it with the same options. Errors, among others: those
 // of embed::read_examples(); `output` contains a run and resume was not asked for.
-training::RunSummary run_embed_training(Context& context, const EmbedTrainingOptions& options,
+training::RunSummary run_embed_training(Context& context, const FineTuningOptions& options,
                                         comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

@@ -2,59 +2,42 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "onebit/tasks/data_identity.h"
+#include "onebit/tasks/fine_tuning_options.h"
 #include "onebit/tasks/squad_config.h"
 #include "onebit/tasks/squad_dev.h"
 #include "onebit/training/session.h"
 
 namespace onebit::tasks {
 
-struct SquadTrainingOptions : training::RunOptions {
-  Path model;  // as find_model_folder() takes it
-  Path train;
-  std::optional<Path> dev;  // evaluated at the end of each epoch
-};
-
 class SquadTask : public training::Task {
  public:
   // Reads the recipe, the model's description and the questions, and cuts their windows with the
   // context's threads.
-  SquadTask(Context& context, const SquadTrainingOptions& options,
-            comm::Communicator& communicator);
+  SquadTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
-  std::string_view name() const override { return kSquadTask; }
   const engine::EngineConfig& config() const override { return config_.engine; }
+  const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
 
   void declare(params::Table& table) override;
   std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
                                               const Json* saved) override;
-  data::BatchBounds evaluation_bounds() const override;
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
-  std::vector<std::string> resume(const Json& client_state, const std::string& place) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,
                                   const model::TrainingPass& pass) override;
   training::StepMetrics metrics(const training::StepSums& step) const override;
 
-  training::EvaluationTimes evaluation_times() const override {
-    return {.by_steps = dev_ != nullptr, .by_epochs = dev_ != nullptr};
-  }
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
   std::string describe(const std::vector<metrics::Metric>& record) const override;
-  training::KeptBy kept_by() const override { return {.metric = "f1"}; }
   void write_beside_model(const Path& folder) const override;
-
-  training::Rows data_rows() const override { return data_rows_; }
-  std::string sequences() const override;
-  std::vector<std::string> decisions() const override { return decisions_; }
 
  private:
   void open_train_data(const Path& path, int threads, bool is_first);
@@ -69,8 +52,6 @@ class SquadTask : public training::Task {
   std::unique_ptr<squad::Features> train_features_;
   std::unique_ptr<SquadDev> dev_;
   std::unique_ptr<model::QuestionAnsweringModel> model_;
-  training::Rows data_rows_;
-  std::vector<std::string> decisions_;
 };
 
 // Trains, and leaves in `output`: the best model by F1 (the last one without dev) as a Hugging Face
@@ -78,7 +59,7 @@ class SquadTask : public training::Task {
 // metrics.jsonl, TensorBoard events, checkpoints, recipe.json. Every rank calls it with the same
 // options. Errors, among others: no question of the file can be used; `output` contains a run and
 // resume was not asked for.
-training::RunSummary run_squad_training(Context& context, const SquadTrainingOptions& options,
+training::RunSummary run_squad_training(Context& context, const FineTuningOptions& options,
                                         comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

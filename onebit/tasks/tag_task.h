@@ -6,52 +6,38 @@
 #include <vector>
 
 #include "onebit/tasks/data_identity.h"
+#include "onebit/tasks/fine_tuning_options.h"
 #include "onebit/tasks/tag_config.h"
 #include "onebit/tasks/tag_dev.h"
 #include "onebit/training/session.h"
 
 namespace onebit::tasks {
 
-struct TagTrainingOptions : training::RunOptions {
-  Path model;  // as find_model_folder() takes it
-  Path train;
-  Path dev;  // evaluated at the end of each epoch and every run.evaluate_every steps; may be empty
-};
-
 class TagTask : public training::Task {
  public:
   // Reads the recipe, the model's description and the sentences, and encodes them with the
   // context's threads.
-  TagTask(Context& context, const TagTrainingOptions& options, comm::Communicator& communicator);
+  TagTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
-  std::string_view name() const override { return kTagTask; }
   const engine::EngineConfig& config() const override { return config_.engine; }
+  const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
 
   void declare(params::Table& table) override;
   std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
                                               const Json* saved) override;
-  data::BatchBounds evaluation_bounds() const override;
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
-  std::vector<std::string> resume(const Json& client_state, const std::string& place) override;
 
-  bool counts_items() const override { return true; }
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,
                                   const model::TrainingPass& pass) override;
   training::StepMetrics metrics(const training::StepSums& step) const override;
 
-  training::EvaluationTimes evaluation_times() const override;
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
   std::string describe(const std::vector<metrics::Metric>& record) const override;
-  training::KeptBy kept_by() const override { return kept_by_; }
   void write_beside_model(const Path& folder) const override;
-
-  training::Rows data_rows() const override { return data_rows_; }
-  std::string sequences() const override;
-  std::vector<std::string> decisions() const override { return decisions_; }
 
  private:
   void choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger);
@@ -70,18 +56,15 @@ class TagTask : public training::Task {
   std::vector<int32_t> targets_;              // [words]
   std::unique_ptr<tag::EncodedSentences> encoded_;
   std::unique_ptr<TagDev> dev_;
-  training::KeptBy kept_by_;
   tag::Scores scores_;  // of the last evaluation
   std::unique_ptr<model::TaggingModel> model_;
-  training::Rows data_rows_;
-  std::vector<std::string> decisions_;
 };
 
 // Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)
 // as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints,
 // recipe.json. Every rank calls it with the same options. Errors, among others: those of the files
 // (conll_reader.h, json_reader.h, tag_set.h); `output` contains a run and resume was not asked for.
-training::RunSummary run_tag_training(Context& context, const TagTrainingOptions& options,
+training::RunSummary run_tag_training(Context& context, const FineTuningOptions& options,
                                       comm::Communicator& communicator);
 
 }  // namespace onebit::tasks
