@@ -237,7 +237,7 @@ training::StepMetrics PretrainingTask::metrics(const training::StepSums& step) c
 }
 
 training::ComputedLayers PretrainingTask::computed_layers(int64_t from, int64_t to) const {
-  if (!config_.layer_drop.enabled) return {};
+  if (!config_.layer_drop.enabled || to <= from) return {};
   const model::LayerDrop drop = config_.drop();
   const auto layers = static_cast<double>(config_.model.layers);
   const double computed = drop.mean_layers(from, to);
