@@ -1,5 +1,5 @@
-// The nine tasks of GLUE (Wang et al. 2019, arXiv 1804.07461) and its diagnostic set, AX, as they are
-// published: files, columns, labels, metrics, and the files that gluebenchmark.com takes.
+// The nine tasks of GLUE (Wang et al. 2019, arXiv 1804.07461) and its diagnostic set, AX, as they
+// are published: files, columns, labels, metrics, and the files that gluebenchmark.com takes.
 #pragma once
 
 #include <span>

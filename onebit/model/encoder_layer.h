@@ -80,9 +80,9 @@ class EncoderLayer {
 
   // Reads pass.input, writes pass.saved and pass.output.
   void forward(Context& context, const LayerPass& pass) const;
-  // Reads the gradients of pass.output from scratch (grad_y, and grad_residual unless pass.last; the
-  // output_ ones when rows are chosen) and leaves those of pass.input in scratch
-  // grad_y and grad_residual. Adds to the table's gradients.
+  // Reads the gradients of pass.output from scratch (grad_y, and grad_residual unless pass.last;
+  // the output_ ones when rows are chosen) and leaves those of pass.input in scratch grad_y and
+  // grad_residual. Adds to the table's gradients.
   void backward(Context& context, const LayerPass& pass) const;
 
  private:

@@ -21,13 +21,14 @@ void read_layer_drop(Keys& recipe, PretrainingConfig& config) {
   config.layer_drop = model::read_layer_drop(recipe);
   if (!config.layer_drop.enabled) return;
   Keys section = recipe.section("progressive_layer_drop", "");
-  section.require(config.model.pre_layer_norm, "enabled",
-                  "is true, and the model is post-LN: its layers end with a norm and cannot be left "
-                  "out; set model.pre_layer_norm to true, or this to false");
+  section.require(
+      config.model.pre_layer_norm, "enabled",
+      "is true, and the model is post-LN: its layers end with a norm and cannot be left "
+      "out; set model.pre_layer_norm to true, or this to false");
   const engine::EngineConfig& engine = config.engine;
   if (engine.run.steps == 0) return;
-  const double share = config.drop().mean_layers(0, engine.run.steps) /
-                       static_cast<double>(config.model.layers);
+  const double share =
+      config.drop().mean_layers(0, engine.run.steps) / static_cast<double>(config.model.layers);
   constexpr double kHardlyAny = 0.99;
   if (config.model.layers > 1 && share > kHardlyAny) {
     recipe.warn(

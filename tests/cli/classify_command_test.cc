@@ -153,8 +153,9 @@ TEST_F(ClassifyProgram, PredictsAndJudgesGluesDiagnosticSet) {
       fmt::format("classify train --model {} --glue MNLI --data {} --recipe {} --output {} "
                   "--device cpu --set run.steps=2 --set data.label=null",
                   at("bert"), at("MNLI"), at("classify.json"), at("run")));
-  expect_runs(fmt::format("classify predict --model {} --glue AX --data {} --output {} --device cpu",
-                          at("run"), at("diagnostic"), at("submission")));
+  expect_runs(
+      fmt::format("classify predict --model {} --glue AX --data {} --output {} --device cpu",
+                  at("run"), at("diagnostic"), at("submission")));
   const std::string lines = read_file(folder_ / "submission/AX.tsv");
   EXPECT_TRUE(lines.starts_with("index\tprediction\n0\t")) << lines;
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 10);

@@ -90,8 +90,10 @@ TEST_P(GradientsAnnounced, ByTagging) {
 TEST_P(GradientsAnnounced, WithLayersLeftOut) {
   if (!config_.pre_layer_norm) GTEST_SKIP() << "layers are left out of pre-LN models only";
   config_.layers = 5;
-  for (const std::vector<float>& factors : {std::vector<float>{1, 0, 0, 2, 0}, {1, 0, 2, 0, 3},
-                                            {1, 0, 0, 0, 0}, {1, 1.5f, 2, 2.5f, 0}}) {
+  for (const std::vector<float>& factors : {std::vector<float>{1, 0, 0, 2, 0},
+                                            {1, 0, 2, 0, 3},
+                                            {1, 0, 0, 0, 0},
+                                            {1, 1.5f, 2, 2.5f, 0}}) {
     ranges_.clear();
     seen_.clear();
     table_ = params::Table();
@@ -101,8 +103,8 @@ TEST_P(GradientsAnnounced, WithLayersLeftOut) {
     TrainingPass pass = watching_pass();
     pass.layer_factors = factors;
     model.forward_backward(context_, batch_.view(), {1, 1}, pass);
-    const auto computed = factors.size() - static_cast<size_t>(
-                                               std::count(factors.begin(), factors.end(), 0.0f));
+    const auto computed =
+        factors.size() - static_cast<size_t>(std::count(factors.begin(), factors.end(), 0.0f));
     check(2 + 2 * computed);
   }
 }

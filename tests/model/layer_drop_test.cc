@@ -127,8 +127,8 @@ TEST(LayerDrop, DrawsDependOnSeedStepAndMicroStepAlone) {
   EXPECT_EQ(first, std::vector<float>(24, 1.0f));  // theta begins at 1
 }
 
-// Three layers of five; the model's last one, which computes the rows that heads read only, is in or
-// out.
+// Three layers of five; the model's last one, which computes the rows that heads read only, is in
+// or out.
 const std::vector<float> kLastLeftOut = {1, 0, 1.25f, 1.6f, 0};
 const std::vector<float> kLastComputed = {1, 1.25f, 0, 0, 1.6f};
 

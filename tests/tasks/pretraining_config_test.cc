@@ -44,11 +44,10 @@ TEST(PretrainingData, ValuesOutOfRangeAreNamed) {
 }
 
 PretrainingConfig recipe_of(const std::string& more) {
-  const Json recipe =
-      parse_json(R"({"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3}},
+  const Json recipe = parse_json(R"({"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3}},
                      "run": {"steps": 100000})" +
-                     more + "}",
-                 "recipe");
+                                     more + "}",
+                                 "recipe");
   return parse_pretraining_recipe(recipe, "recipe", std::nullopt);
 }
 
@@ -92,9 +91,8 @@ TEST(PretrainingRecipe, WarnsOfALayerDropThatHardlyDropsOrIsClippedByBucket) {
     return recipe_of(more + R"(, "model": {"pre_layer_norm": true})").engine.recipe.warnings();
   };
   const auto has = [](const std::vector<std::string>& warnings, const char* part) {
-    return std::any_of(warnings.begin(), warnings.end(), [&](const std::string& one) {
-      return one.find(part) != std::string::npos;
-    });
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [&](const std::string& one) { return one.find(part) != std::string::npos; });
   };
   const char* const usual = R"(, "progressive_layer_drop": {"enabled": true})";
   EXPECT_FALSE(has(warnings_of(usual), "progressive_layer_drop"));
