@@ -76,9 +76,9 @@ TEST(LayerDrop, ItsMeanIsThatOfItsSteps) {
        {kUsual, LayerDropOptions{.enabled = true, .theta = 0, .gamma = 0.3},
         LayerDropOptions{.enabled = true, .theta = 0.7, .gamma = 0}, LayerDropOptions()}) {
     const LayerDrop drop(options, 7);
-    for (const auto& [from, to] : {std::pair<int64_t, int64_t>{0, 1}, {0, 900}, {13, 2000}}) {
+    for (const auto& [from, to] : {std::pair(0, 1), std::pair(0, 900), std::pair(13, 2000)}) {
       double sum = 0;
-      for (int64_t step = from; step < to; ++step) {
+      for (int step = from; step < to; ++step) {
         for (int64_t layer = 0; layer < 7; ++layer) sum += drop.probability(layer, step);
       }
       const double mean = sum / static_cast<double>(to - from);
