@@ -33,8 +33,8 @@ TEST(PlanText, SaysHowManyLayersPassesCompute) {
     return plan_text(make_plan(context, config, round_machine(), {.cluster = two_hosts()}), "");
   };
   EXPECT_EQ(text().find("layer drop"), std::string::npos);
-  config.layer_drop = {.enabled = true, .theta = 0, .gamma = 1e9};  // one of two, half of the time
-  EXPECT_THAT(text(), HasSubstr("a pass computes 1.50 of 2 layers, in the mean"));
+  config.layer_drop = {.enabled = true, .theta = 0.5, .gamma = 1e9};
+  EXPECT_THAT(text(), HasSubstr("a pass computes 1.75 of 2 layers, in the mean"));
 }
 
 }  // namespace
