@@ -54,6 +54,8 @@ class PretrainingTask : public training::Task {
   std::string describe_change(const std::vector<metrics::Metric>& before,
                               const std::vector<metrics::Metric>& after) const override;
 
+  training::ComputedLayers computed_layers(int64_t from, int64_t to) const override;
+
  private:
   // The model on the disk that the run starts from or resumes with.
   struct Start {
@@ -83,6 +85,7 @@ class PretrainingTask : public training::Task {
   PretrainingConfig config_;
   training::ModelDescription description_;
   std::unique_ptr<model::PreTrainingModel> model_;
+  std::vector<float> layer_factors_;  // of the pass; empty without layer drop
   std::vector<HeldOut> held_out_;
 };
 

@@ -46,6 +46,12 @@ struct StepMetrics {
   std::vector<metrics::Metric> metrics;  // besides the loss
 };
 
+// How much of the model's layers the passes of some steps compute.
+struct ComputedLayers {
+  double share = 1;  // in the mean
+  std::string text;  // for the start table; empty: all
+};
+
 // What a session knows of a task without asking: data that its constructor fills in, and open() as
 // far as they are about held-out data.
 struct TaskFacts {
@@ -106,6 +112,9 @@ class Task {
   }
   // Writes the files of the last evaluation beside a kept model. Called on rank 0 only.
   virtual void write_beside_model(const Path& /*folder*/) const {}
+
+  // Of the steps [from, to).
+  virtual ComputedLayers computed_layers(int64_t /*from*/, int64_t /*to*/) const { return {}; }
 
  protected:
   void decided(const std::vector<std::string>& lines) {
