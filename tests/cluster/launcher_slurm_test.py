@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """examples/slurm/pretrain.sbatch in a real Slurm: a time limit, the checkpoint before it, the queue
-again, and the run that continues to its end.
+again, and the run that continues to its end; and ranks that srun starts.
 
 Usage: launcher_slurm_test.py ONEBIT. Ends with 77 where Slurm or namespaces are not there.
 """
@@ -51,6 +51,27 @@ class Slurm(unittest.TestCase):
     def told(self, slurm, job):
         said = self.folder / "job.out"
         return f"{job}\n{said.read_text() if said.exists() else ''}\n{slurm.logs()}"
+
+    def test_srun_starts_the_ranks(self):
+        script = self.folder / "job.sh"
+        script.write_text("#!/bin/bash\nexec onebit launch --with srun --max-restarts 0 -- pretrain "
+                          "--recipe $RECIPE --data $DATA --output $OUTPUT --set run.steps=20\n")
+        with slurm_cluster.SlurmCluster(2) as slurm:
+            if "pmix" not in slurm.ask("srun", "--mpi=list").stdout:
+                self.skipTest("this Slurm is built without PMIx")
+            number = slurm.submit(script, "--nodes=2", "--ntasks-per-node=1", "--cpus-per-task=1",
+                                  "--output=job.out", cwd=self.folder, env=self.variables("srun"))
+            job = self.wait_for(slurm, number, lambda job: False)
+            told = self.told(slurm, job)
+            self.assertEqual((job["JobState"], job["ExitCode"]), ("COMPLETED", "0:0"), told)
+            self.assertIn("2 ranks on 2 hosts (Slurm job", told)
+            self.assertIn("started by srun", told)
+            run = RunFolder(self.folder / "srun")
+            self.assertEqual(len(run.steps()), 20)
+            self.assertEqual(run.left_over(), [])
+            log = (run.folder / "logs/attempt-1/launcher.log").read_text()
+            for rank in range(2):
+                self.assertIn(f"rank {rank} on host{rank}: status 0", log)
 
     def test_a_job_that_reaches_its_time_limit_goes_on(self):
         with slurm_cluster.SlurmCluster(2, LINK) as slurm:

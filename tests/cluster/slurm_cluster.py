@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import secrets
+import shlex
 import shutil
 import subprocess
 import time
@@ -62,10 +63,24 @@ class SlurmCluster(Hosts):
         return ["ip", "netns", "exec", self.switch, "unshare", "--uts", "sh", "-c",
                 "hostname control; exec \"$@\"", "sh"]
 
+    def inside(self, host):
+        """With a place of its own for the sockets of PMIx, which have the same names on all hosts."""
+        own = self.place / f"pmix-host{host}"
+        mount = shlex.join(["mount", "--bind", str(own), str(self.place / "pmix")])
+        return super().inside(host) + ["unshare", "--mount", "sh", "-c", f"{mount} && exec \"$@\"",
+                                       "sh"]
+
+    @property
+    def place(self):
+        return self.folder / "slurm"
+
     def start(self):
         self.folder.chmod(0o711)  # munged wants a socket that everybody reaches
-        self.place = self.folder / "slurm"
         self.place.mkdir(mode=0o755)
+        for name in ("pmix", *(f"pmix-host{host}" for host in range(self.hosts))):
+            (self.place / name).mkdir()
+        (self.place / "mpi.conf").write_text(f"PMIxCliTmpDirBase={self.place}/pmix\n",
+                                             encoding="utf-8")
         (self.place / "state").mkdir(mode=0o700)
         key = self.place / "munge.key"
         key.touch(mode=0o600)
