@@ -66,6 +66,13 @@ class Hosts(NetworkLab):
         network_lab.call("ip", "-n", self.namespace(rank), "link", "set", network_lab.PORT, "up")
         (self.reachable / self.names[rank]).touch()
 
+    def free_links(self):
+        """Takes their rates and delays away."""
+        for rank in range(self.hosts):
+            for namespace, device in ((self.namespace(rank), network_lab.PORT),
+                                      (self.switch, f"port{rank}")):
+                network_lab.call("tc", "-n", namespace, "qdisc", "delete", "dev", device, "root")
+
     def cut_power(self, rank):
         """Nothing is said any more, no connection is closed."""
         self.pull_cable(rank)

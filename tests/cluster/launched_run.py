@@ -49,33 +49,12 @@ def processes():
     return [int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*")]
 
 
-class LaunchedRun:
-    """A launcher in the background, and its run."""
+class RunFolder:
+    """What a launched run has written, and its processes."""
 
-    def __init__(self, program, folder, output, options, more=(), before=()):
-        self.folder = folder / output
-        self.records = self.folder  # where rank 0 writes
-        self.terminal = folder / f"{output.replace('/', '-')}.terminal"
-        self.file = open(self.terminal, "a", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [*before, str(program), "launch", *map(str, options), "--",
-             *training(folder, output, *more)],
-            stdin=subprocess.DEVNULL, stdout=self.file, stderr=self.file, cwd=folder)
-
-    def wait(self, timeout=ENOUGH_SECONDS):
-        try:
-            return self.process.wait(timeout)
-        finally:
-            self.close()
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        self.file.close()
-
-    def text(self):
-        return self.terminal.read_text(encoding="utf-8")
+    def __init__(self, folder):
+        self.folder = folder
+        self.records = folder  # where rank 0 writes
 
     def step(self):
         """Of the last update in metrics.jsonl; 0 before the first."""
@@ -97,13 +76,6 @@ class LaunchedRun:
                 found.append(record)
         return found
 
-    def reach(self, step, timeout=ENOUGH_SECONDS):
-        until = time.monotonic() + timeout
-        while self.step() < step:
-            if self.process.poll() is not None or time.monotonic() > until:
-                raise AssertionError(f"step {step} was not reached:\n{self.text()}")
-            time.sleep(0.01)
-
     def ids(self):
         """Of all attempts so far."""
         found = []
@@ -120,29 +92,6 @@ class LaunchedRun:
             if own.get("ONEBIT_LAUNCH_ID") in ids:
                 found[pid] = int(own["ONEBIT_RANK"]) if "ONEBIT_RANK" in own else None
         return found
-
-    def rank_pid(self, rank, timeout=30):
-        until = time.monotonic() + timeout
-        while time.monotonic() < until:
-            own = [pid for pid, one in self.pids(self.ids()[-1:]).items() if one == rank]
-            if own:
-                return own[0]
-            time.sleep(0.02)
-        raise AssertionError(f"no process of rank {rank}:\n{self.text()}")
-
-    def guard_pid(self, rank):
-        """Of the process that has started the rank's."""
-        status = pathlib.Path(f"/proc/{self.rank_pid(rank)}/status").read_text()
-        return int(re.search(r"^PPid:\t(\d+)$", status, re.MULTILINE)[1])
-
-    def starter_pid(self):
-        """Of mpirun."""
-        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        for pid in map(int, children.read_text().split()):
-            name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
-            if name in ("mpirun", "orterun"):
-                return pid
-        raise AssertionError("mpirun is not running")
 
     def left_over(self, patience=15):
         """Processes, temporary folders and half-written files, once all had time to go."""
@@ -168,3 +117,61 @@ class LaunchedRun:
     def model(self):
         tag = (self.records / "latest").read_text().strip()
         return (self.records / tag / "model/model.safetensors").read_bytes()
+
+
+class LaunchedRun(RunFolder):
+    """A launcher in the background, and its run."""
+
+    def __init__(self, program, folder, output, options, more=(), before=()):
+        super().__init__(folder / output)
+        self.terminal = folder / f"{output.replace('/', '-')}.terminal"
+        self.file = open(self.terminal, "a", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [*before, str(program), "launch", *map(str, options), "--",
+             *training(folder, output, *more)],
+            stdin=subprocess.DEVNULL, stdout=self.file, stderr=self.file, cwd=folder)
+
+    def wait(self, timeout=ENOUGH_SECONDS):
+        try:
+            return self.process.wait(timeout)
+        finally:
+            self.close()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.file.close()
+
+    def text(self):
+        return self.terminal.read_text(encoding="utf-8")
+
+    def reach(self, step, timeout=ENOUGH_SECONDS):
+        until = time.monotonic() + timeout
+        while self.step() < step:
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise AssertionError(f"step {step} was not reached:\n{self.text()}")
+            time.sleep(0.01)
+
+    def rank_pid(self, rank, timeout=30):
+        until = time.monotonic() + timeout
+        while time.monotonic() < until:
+            own = [pid for pid, one in self.pids(self.ids()[-1:]).items() if one == rank]
+            if own:
+                return own[0]
+            time.sleep(0.02)
+        raise AssertionError(f"no process of rank {rank}:\n{self.text()}")
+
+    def guard_pid(self, rank):
+        """Of the process that has started the rank's."""
+        status = pathlib.Path(f"/proc/{self.rank_pid(rank)}/status").read_text()
+        return int(re.search(r"^PPid:\t(\d+)$", status, re.MULTILINE)[1])
+
+    def starter_pid(self):
+        """Of mpirun."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        for pid in map(int, children.read_text().split()):
+            name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+            if name in ("mpirun", "orterun"):
+                return pid
+        raise AssertionError("mpirun is not running")
