@@ -95,9 +95,11 @@ TrainingLog::TrainingLog(const Path& output, const engine::EngineConfig& config,
   files_.reset(new Files{.lines = {output / run_files::kMetrics, resumed_step}, .events = nullptr});
   files_->training.name = "training " + drawn_.title;
   files_->validation.name = "held-out " + drawn_.title;
-  if (!prints_ || !config.tensorboard.enabled) return;
-  const Path folder = config.tensorboard.folder.empty() ? output / run_files::kTensorBoard
-                                                        : Path(config.tensorboard.folder);
+  const bool is_elsewhere = !config.tensorboard.folder.empty();
+  // A folder of the user's may be one that all hosts share.
+  if (!config.tensorboard.enabled || (is_elsewhere && !prints_)) return;
+  const Path folder =
+      is_elsewhere ? Path(config.tensorboard.folder) : output / run_files::kTensorBoard;
   files_->events = std::make_unique<metrics::TensorBoardWriter>(folder, resumed_step);
 }
 

@@ -8,6 +8,7 @@
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/log.h"
 #include "onebit/device/profile.h"
+#include "onebit/engine/rank_texts.h"
 #include "onebit/metrics/log_line.h"
 #include "onebit/training/checkpoint_space.h"
 #include "onebit/training/end_table.h"
@@ -99,21 +100,36 @@ void train(Context& context, Session& run, TrainingLog& log, const RunEvents& ev
   }
 }
 
-void require_space(Session& run, const Path& output) {
+// A warning, or nothing.
+std::string require_space(Session& run, const Path& output) {
   const std::optional<int64_t> free_bytes = free_bytes_at(output);
-  if (!free_bytes) return;
+  if (!free_bytes) return "";
   const CheckpointSpace space = space_of_checkpoints(run.engine(), run.share_of_disk());
   const auto kept = static_cast<int64_t>(engine::CheckpointFolder(output).tags().size());
-  const std::string warning = check_space(space, kept, *free_bytes, output.string());
-  if (!warning.empty()) log_warning("{}", warning);
+  return check_space(space, kept, *free_bytes, output.string());
 }
 
-// What is written before the first step, where this rank writes for its disk.
-void prepare_folder(Session& run, const RunOptions& options, std::optional<FolderLock>& lock) {
-  if (!run.leads_disk()) return;
+// Rank 0 warns for all disks: nobody hears the others.
+void warn_for_disks(const Session& run, const std::string& warning,
+                    comm::Communicator& communicator) {
+  const engine::Disks& disks = run.disks();
+  const std::vector<std::string> warnings = engine::gather_texts(communicator, warning);
+  for (int disk = 0; disk < disks.count(); ++disk) {
+    const std::string& text = warnings[static_cast<size_t>(disks.leader_of(disk))];
+    if (text.empty() || communicator.rank() != 0) continue;
+    const std::string& name = disks.names[static_cast<size_t>(disk)];
+    log_warning("{}{}", disks.count() == 1 ? "" : name + ": ", text);
+  }
+}
+
+// What is written before the first step, where this rank writes for its disk. Returns a warning, or
+// nothing.
+std::string prepare_folder(Session& run, const RunOptions& options,
+                           std::optional<FolderLock>& lock) {
+  if (!run.leads_disk()) return "";
   make_folder(options.output);
   lock.emplace(options.output);
-  require_space(run, options.output);
+  std::string warning = require_space(run, options.output);
   // A finished run keeps the recipe files with which it was made.
   if (!run.resumed() || !run.finished()) {
     write_run_recipes(options.output, run.recipe(), run.engine().resolved_recipe());
@@ -122,6 +138,7 @@ void prepare_folder(Session& run, const RunOptions& options, std::optional<Folde
   if (run.resumed() && !options.tag.empty()) {
     engine::CheckpointFolder(options.output).point_latest_at(options.tag);
   }
+  return warning;
 }
 
 void run_to_the_end(Context& context, Session& run, const RunOptions& options,
@@ -134,13 +151,13 @@ void run_to_the_end(Context& context, Session& run, const RunOptions& options,
           "{}: has made {} steps already, run.steps is {}: raise it, or choose another --output",
           options.output.string(), run.engine().completed_steps(), steps);
   std::optional<FolderLock> lock;
-  prepare_folder(run, options, lock);
+  warn_for_disks(run, prepare_folder(run, options, lock), communicator);
   StartTable start;
   if (!options.quiet) {
     start = start_table(context, run, communicator);
     if (first) print_rows(start.rows);
   }
-  const LogPart part = first ? LogPart::kAll : run.leads_disk() ? LogPart::kLines : LogPart::kNone;
+  const LogPart part = first ? LogPart::kAll : run.leads_disk() ? LogPart::kFiles : LogPart::kNone;
   TrainingLog log(options.output, run.engine().config(), run.task().drawn(), part,
                   communicator.world_size(), run.resumed() ? run.engine().completed_steps() : -1);
   const bool has_steps = !run.finished();
