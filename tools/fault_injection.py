@@ -28,6 +28,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 import launched_hosts  # noqa: E402
+import network_links  # noqa: E402
 from launched_hosts import Hosts, network_lab  # noqa: E402
 from launched_run import LaunchedRun, prepare  # noqa: E402
 
@@ -100,6 +101,13 @@ class Injector:
                          "burst", "4kb", "limit", "64kb")
         return lambda: network_lab.call(*words, "delete", "dev", network_lab.PORT, "root")
 
+    def lose_packets(self):
+        """30 % of what a host sends."""
+        own = self.hosts.namespace(self.chance.randrange(2))
+        network_links.lose(own, network_lab.PORT, 0.3)
+        return lambda: network_lab.call("tc", "-n", own, "qdisc", "delete", "dev",
+                                        network_lab.PORT, "root")
+
     def fill_disk(self):
         filler = self.run.folder.parent / "filler"
         with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as file:
@@ -118,9 +126,9 @@ class Injector:
 
 
 FAULTS = ["kill_rank", "crash_rank", "stop_rank", "kill_mpirun", "kill_daemon", "kill_guard",
-          "kill_two", "pull_cable", "cut_power", "slow_link", "fill_disk",
-          "kill_rank_and_pull_cable"]
-MAY_GO_ON = {"slow_link"}  # the run may as well survive it
+          "kill_two", "pull_cable", "cut_power", "slow_link", "lose_packets",
+          "fill_disk", "kill_rank_and_pull_cable"]
+MAY_GO_ON = {"slow_link", "lose_packets"}  # the run may as well survive it
 DISK = "32m"
 
 

@@ -16,7 +16,6 @@ guard, the next run removes.
 """
 import argparse
 import contextlib
-import dataclasses
 import os
 import pathlib
 import re
@@ -28,86 +27,14 @@ import sys
 import tempfile
 import time
 
+from network_links import CannotRun, Link, call, delay_of, loss_of, rate_of, shape
+
 CANNOT = 77  # what ctest takes for a test that is skipped
 TIMED_OUT = 124
 PREFIX = "onebit-lab"
 PORT = "eth0"
 PROGRAM_PORT = 29400  # where ranks that are started by themselves meet
 GRACE_SECONDS = 5
-
-
-class CannotRun(Exception):
-    """Such a network cannot be made on this machine; the message is one line."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Link:
-    """What one rank can send, and receive. Rate 0: as fast as the machine copies."""
-    rate_bits: float = 0
-    delay_seconds: float = 0  # from a rank to another one; the way back takes as long
-    loss: float = 0           # share of the packets, from a rank to another one
-
-
-def quantity(text, units, what):
-    match = re.fullmatch(r"([\d.]+)([a-z%]+)", text)
-    if not match or match.group(2) not in units:
-        raise argparse.ArgumentTypeError(
-            f"\"{text}\" is no {what}; one is written like 2.5{next(iter(units))} "
-            f"(units: {', '.join(units)})")
-    return float(match.group(1)) * units[match.group(2)]
-
-
-def rate_of(text):
-    """Bits a second; 0 for "none"."""
-    return 0 if text == "none" else quantity(
-        text, {"mbit": 1e6, "gbit": 1e9, "kbit": 1e3, "bit": 1}, "rate")
-
-
-def delay_of(text):
-    return quantity(text, {"ms": 1e-3, "us": 1e-6, "s": 1}, "delay")
-
-
-def loss_of(text):
-    return quantity(text, {"%": 1e-2}, "loss")
-
-
-def call(*words):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
-                          check=False)
-    if done.returncode != 0:
-        said = " ".join(done.stderr.split()) or f"ended with status {done.returncode}"
-        raise CannotRun(f"{' '.join(map(str, words))}: {said}")
-    return done.stdout
-
-
-def shape(namespace, device, link, far_end):
-    """What leaves through `device`. Delay and loss are a matter of the far end alone, so that they
-    count once on the way from rank to rank."""
-    parent = ["root"]
-    if far_end and (link.delay_seconds or link.loss):
-        # The queue holds what is on its way; the default of 1000 packets would drop at long delays.
-        words = ["netem", "limit", 100000]
-        if link.delay_seconds:
-            words += ["delay", f"{link.delay_seconds * 1e6:.0f}us"]
-        if link.loss:
-            words += ["loss", f"{link.loss * 100:g}%"]
-        try:
-            call("tc", "-n", namespace, "qdisc", "add", "dev", device, *parent, "handle", "1:",
-                 *words)
-        except CannotRun as error:
-            raise CannotRun(f"delay and loss need the kernel's sch_netem: {error}") from error
-        parent = ["parent", "1:1"]
-    if not link.rate_bits:
-        return
-    rate_bytes = link.rate_bits / 8
-    # A burst is what one timer can be late; it takes a whole segment of 64 KiB at least, which
-    # would be cut into packets otherwise. A switch's port has a queue of some milliseconds; a
-    # machine's own is so long that it drops nothing, since there TCP itself keeps it short.
-    burst = max(128 << 10, rate_bytes * 0.5e-3)
-    queue = max(256 << 10, rate_bytes * 10e-3) if far_end else max(4 << 20, rate_bytes * 50e-3)
-    call("tc", "-n", namespace, "qdisc", "add", "dev", device, *parent, "handle", "10:", "tbf",
-         "rate", f"{link.rate_bits:.0f}bit", "burst", f"{burst:.0f}", "limit",
-         f"{burst + queue:.0f}")
 
 
 # --- what is left over -------------------------------------------------------------------------

@@ -19,6 +19,8 @@
 #include "onebit/cli/usage.h"
 #include "onebit/cluster/host_check.h"
 #include "onebit/cluster/launcher.h"
+#include "onebit/cluster/link_report.h"
+#include "onebit/cluster/mpi_ports.h"
 #include "onebit/comm/mpi_communicator.h"
 #include "onebit/comm/nccl_communicator.h"
 #include "onebit/device/libraries.h"
@@ -40,7 +42,7 @@ constexpr double kHostSeconds = 30;  // for a host's answer
 struct Arguments {
   int threads = 0;
   bool quick = false, json = false;
-  std::string output;
+  std::string output, interface;
   HostOptions hosts;
   std::vector<std::string> inputs;
 };
@@ -141,6 +143,33 @@ void print_problems(const char* title, const cluster::Problems& problems) {
   if (!problems.empty()) fmt::print("\n{}\n{}", title, cluster::table_of(problems));
 }
 
+// Which of them reach each other, at the ports of the MPI that onebit is built with, and how fast.
+void look_at_links(const Arguments& given, const ChosenHosts& chosen,
+                   const std::vector<std::string>& hosts, cluster::CheckFindings& found) {
+  if (!comm::mpi_is_built()) return;
+  const bool open_mpi = comm::mpi_version().find("Open MPI") != std::string::npos;
+  const auto ranges =
+      cluster::mpi_ports(open_mpi ? cluster::Starter::kOpenMpi : cluster::Starter::kMpich,
+                         [](const std::string& name) { return environment(name.c_str()); });
+  const cluster::LinkFindings links =
+      cluster::check_links({.agent = agent_of(given.hosts, chosen.in_slurm),
+                            .hosts = hosts,
+                            .program = program_of(given.hosts),
+                            .folder = std::filesystem::current_path().string(),
+                            .interface = given.interface,
+                            .ranges = ranges,
+                            .measures = !given.quick},
+                           [] { return false; });
+  const auto add = [](cluster::Problems& to, const cluster::Problems& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  };
+  add(found.wrong, cluster::problems_of(links, ranges));
+  add(found.notes, cluster::slow_links(links.measured));
+  if (links.measured.empty()) return;
+  fmt::print("\n{}", cluster::link_table(links.measured));
+  fmt::print("for `onebit plan`, the slowest: {}\n", cluster::plan_words(links.measured));
+}
+
 // Every host by itself, and where they differ. Hosts that cannot be used together are a failure.
 int run_on_hosts(const Arguments& given) {
   const ChosenHosts chosen = choose_hosts(given.hosts);
@@ -150,8 +179,9 @@ int run_on_hosts(const Arguments& given) {
       agent_of(given.hosts, chosen.in_slurm), names,
       cluster::facts_words(program_of(given.hosts), given.inputs),
       std::filesystem::current_path().string(), kHostSeconds, [] { return false; });
-  const cluster::CheckFindings found = cluster::compare_hosts(checked, chosen.hosts, {});
+  cluster::CheckFindings found = cluster::compare_hosts(checked, chosen.hosts, {});
   fmt::print("{}", cluster::host_table(checked));
+  look_at_links(given, chosen, cluster::alike_hosts(checked), found);
   print_problems("What is wrong:", found.wrong);
   print_problems("What to know:", found.notes);
   if (found.wrong.empty() && found.notes.empty()) fmt::print("\nNothing looks wrong.\n");
@@ -206,7 +236,8 @@ void add_doctor(CLI::App& program, Action& chosen) {
                    "Threads to measure with; 0: all processors this process may use")
       ->check(CLI::Range(0, kMostThreads))
       ->capture_default_str();
-  command->add_flag("--quick", given->quick, "Measure nothing (measuring takes 2 seconds)");
+  command->add_flag("--quick", given->quick,
+                    "Measure nothing (measuring takes 2 seconds, with hosts a second for each)");
   command->add_flag("--json", given->json,
                     "Print what can be known without measuring as JSON, for programs");
   command->add_option("--output", given->output,
@@ -216,6 +247,8 @@ void add_doctor(CLI::App& program, Action& chosen) {
       ->add_option("--input", given->inputs,
                    "With --json or hosts: data, recipe or model that must be there (repeatable)")
       ->allow_extra_args(false);
+  command->add_option("--interface", given->interface,
+                      "With hosts: the network between them, as `onebit launch` takes it");
   add_host_options(*command, given->hosts);
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

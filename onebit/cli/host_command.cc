@@ -3,11 +3,13 @@
 #include <memory>
 
 #include "onebit/base/error.h"
+#include "onebit/base/number.h"
 #include "onebit/base/run_event.h"
 #include "onebit/cli/command.h"
 #include "onebit/cli/usage.h"
 #include "onebit/cluster/host_watch.h"
 #include "onebit/cluster/host_words.h"
+#include "onebit/cluster/link_end.h"
 #include "onebit/cluster/rank_guard.h"
 #include "onebit/comm/launch.h"
 
@@ -16,7 +18,9 @@ namespace {
 
 struct Arguments {
   cluster::HostWatchOptions watch;
+  cluster::LinkEndOptions links;
   std::string folder;
+  std::vector<std::string> ports;
   std::vector<std::string> command;
 };
 
@@ -46,6 +50,32 @@ int run_watch(const Arguments& given) {
   return cluster::watch_host(options);
 }
 
+cluster::PortRange range_of(const std::string& text) {
+  const size_t dash = text.find('-');
+  const auto first = whole_number<int>(text.substr(0, dash));
+  const auto last = dash == std::string::npos ? first : whole_number<int>(text.substr(dash + 1));
+  if (!first || !last) throw UsageError(text + ": is no range of ports");
+  return {.first = *first, .last = *last};
+}
+
+int run_link_end(const Arguments& given) {
+  cluster::LinkEndOptions options = given.links;
+  for (const std::string& text : given.ports) options.ranges.push_back(range_of(text));
+  return cluster::serve_link_end(options);
+}
+
+void add_links(CLI::App& host, const std::shared_ptr<Arguments>& given, Action& chosen) {
+  CLI::App* links = host.add_subcommand(cluster::kLinksCommand,
+                                        "Look whether this host and others reach each other");
+  links->add_option(cluster::kInterfaceOption, given->links.interface, "Network between the hosts");
+  links
+      ->add_option(cluster::kPortsOption, given->ports,
+                   "Listen at a port of FIRST-LAST, 0-0: at any (repeatable)")
+      ->required()
+      ->allow_extra_args(false);
+  links->callback([given, &chosen] { chosen = [given] { return run_link_end(*given); }; });
+}
+
 }  // namespace
 
 void add_host(CLI::App& program, Action& chosen) {
@@ -68,6 +98,7 @@ void add_host(CLI::App& program, Action& chosen) {
                    "Seconds without the launcher, after which its ranks are ended")
       ->required();
   watch->callback([given, &chosen] { chosen = [given] { return run_watch(*given); }; });
+  add_links(*host, given, chosen);
 }
 
 }  // namespace onebit::cli

@@ -177,6 +177,19 @@ CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts
   return findings;
 }
 
+std::vector<std::string> alike_hosts(const std::vector<CheckedHost>& checked) {
+  std::vector<std::string> names;
+  const HostFacts* first = nullptr;
+  for (const CheckedHost& host : checked) {
+    if (!host.facts) continue;
+    if (first == nullptr) first = &*host.facts;
+    if (host.facts->onebit == first->onebit && host.facts->mpi == first->mpi) {
+      names.push_back(host.name);
+    }
+  }
+  return names;
+}
+
 std::string host_table(const std::vector<CheckedHost>& checked) {
   metrics::TextTable table({"host", "onebit", "instructions", "cores", "memory nodes",
                             "free memory", "load", "GPUs", "clock", "data"});

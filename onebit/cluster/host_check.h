@@ -43,6 +43,9 @@ struct Needs {
 CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts& hosts,
                             const Needs& needs);
 
+// Hosts that answered and have the program and the MPI of the first that did.
+std::vector<std::string> alike_hosts(const std::vector<CheckedHost>& checked);
+
 // A row a host.
 std::string host_table(const std::vector<CheckedHost>& checked);
 

@@ -22,4 +22,14 @@ Words watch_words(const std::string& program, const HostWatchOptions& options) {
           fmt::format("{}", options.lease_seconds)};
 }
 
+Words link_end_words(const std::string& program, const std::string& interface,
+                     const std::vector<PortRange>& ranges) {
+  Words words = {program, kHostCommand, kLinksCommand};
+  if (!interface.empty()) words.insert(words.end(), {kInterfaceOption, interface});
+  for (const PortRange& range : ranges) {
+    words.insert(words.end(), {kPortsOption, fmt::format("{}-{}", range.first, range.last)});
+  }
+  return words;
+}
+
 }  // namespace onebit::cluster

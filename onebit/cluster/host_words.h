@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "onebit/cluster/host_watch.h"
+#include "onebit/cluster/mpi_ports.h"
 #include "onebit/cluster/shell_words.h"
 
 namespace onebit::cluster {
@@ -15,10 +17,16 @@ inline constexpr const char* kWatchCommand = "watch";  // with the options below
 inline constexpr const char* kLaunchOption = "--launch";
 inline constexpr const char* kFolderOption = "--folder";
 inline constexpr const char* kLeaseOption = "--lease";  // seconds
+inline constexpr const char* kLinksCommand = "links";   // with the options below
+inline constexpr const char* kPortsOption = "--ports";  // FIRST-LAST, once for each range
+inline constexpr const char* kInterfaceOption = "--interface";
 
 // The words that run `training`, the words behind the program's name, as a rank under a guard.
 Words rank_words(const std::string& program, const Words& training);
 // The words that start a host's watch.
 Words watch_words(const std::string& program, const HostWatchOptions& options);
+// The words that start an end of links (link_end.h).
+Words link_end_words(const std::string& program, const std::string& interface,
+                     const std::vector<PortRange>& ranges);
 
 }  // namespace onebit::cluster

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include "onebit/base/clock.h"
@@ -16,6 +17,8 @@
 #include "onebit/cluster/batch_fit.h"
 #include "onebit/cluster/host_check.h"
 #include "onebit/cluster/host_words.h"
+#include "onebit/cluster/link_report.h"
+#include "onebit/cluster/mpi_ports.h"
 #include "onebit/cluster/rank_guard.h"
 #include "onebit/cluster/restart_policy.h"
 #include "onebit/engine/checkpoint_folder.h"
@@ -62,7 +65,10 @@ class Launcher {
     if (!options_.checks) return choose(options_.hosts, {});
     const auto checked = check(options_.hosts);
     if (requests_.any()) return {};
-    const CheckFindings found = compare_hosts(checked, options_.hosts, needs());
+    CheckFindings found = compare_hosts(checked, options_.hosts, needs());
+    const Problems closed = problems_of(check_network(alike_hosts(checked)), ports());
+    if (requests_.any()) return {};
+    found.wrong.insert(found.wrong.end(), closed.begin(), closed.end());
     require_none(found.wrong, "these hosts cannot start the run, and nothing was started:");
     Choice choice = choose(options_.hosts, checked);
     const Needs needed = {.bytes_a_rank = training_.bytes_a_rank, .threads = choice.threads};
@@ -113,6 +119,38 @@ class Launcher {
     return check_hosts(options_.agent, names_of(hosts),
                        facts_words(options_.program, training_.inputs), options_.folder,
                        kCheckSeconds, [this] { return requests_.any(); });
+  }
+
+  std::vector<PortRange> ports() const {
+    return mpi_ports(options_.starter, [this](const std::string& name) -> std::string {
+      for (const std::string& variable : options_.variables) {
+        if (variable.starts_with(name + "=")) return variable.substr(name.size() + 1);
+      }
+      const char* value = std::getenv(name.c_str());
+      return value == nullptr ? "" : value;
+    });
+  }
+
+  LinkFindings check_network(const std::vector<std::string>& hosts) {
+    return check_links({.agent = options_.agent,
+                        .hosts = hosts,
+                        .program = options_.program,
+                        .folder = options_.folder,
+                        .interface = options_.interface,
+                        .ranges = ports()},
+                       [this] { return requests_.any(); });
+  }
+
+  // Hosts that others do not reach at the ports of a run.
+  void leave_out_unreached(Hosts& left) {
+    const LinkFindings found = check_network(names_of(left));
+    for (const Problem& problem : problems_of(found, ports())) {
+      log_warning("{}: {}", problem.place, problem.what);
+    }
+    for (const std::string& name : hosts_to_leave_out(found, names_of(left))) {
+      log_warning("{} is left out: not all others reach it", name);
+      std::erase_if(left, [&](const Host& host) { return host.name == name; });
+    }
   }
 
   bool slots_are_chosen(const Hosts& hosts) const {
@@ -265,6 +303,8 @@ class Launcher {
         log_warning("{} is left out: {}", problem.place, problem.what);
         std::erase_if(left, [&](const Host& host) { return host.name == problem.place; });
       }
+      if (options_.checks && static_cast<int>(left.size()) >= wanted) leave_out_unreached(left);
+      if (requests_.any()) return std::nullopt;
       if (static_cast<int>(left.size()) >= wanted) return fitted(choose(left, checked));
       const double left_seconds = options_.wait_seconds - waited.seconds();
       if (left_seconds <= 0) {

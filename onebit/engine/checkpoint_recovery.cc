@@ -14,89 +14,15 @@
 #include "onebit/base/listed.h"
 #include "onebit/base/log.h"
 #include "onebit/base/run_files.h"
-#include "onebit/engine/checkpoint_contents.h"
+#include "onebit/engine/checkpoint_candidate.h"
 #include "onebit/engine/file_exchange.h"
 #include "onebit/engine/rank_texts.h"
+#include "onebit/engine/shard_repair.h"
 
 namespace onebit::engine {
 namespace {
 
 constexpr size_t kMostListed = 8;
-
-// A checkpoint over all disks.
-struct Candidate {
-  std::string tag, generation;
-  int64_t step = 0;
-  int world_size = 0;
-  bool published = false;                 // on some disk
-  std::vector<const HeldCheckpoint*> on;  // [disks], null where a disk has nothing of it
-  std::vector<std::vector<int>> shards;   // [disks], those that are whole as far as is known
-  std::vector<bool> common;               // [disks], likewise of the files that every disk has
-  std::vector<std::string> flaws;         // what reading has shown, with the paths
-
-  const HeldCheckpoint& some() const {
-    return **std::find_if(on.begin(), on.end(), [](const auto* held) { return held != nullptr; });
-  }
-  std::vector<int> missing() const {
-    std::vector<int> lacking;
-    for (int shard = 0; shard < world_size; ++shard) {
-      const auto has = [&](const std::vector<int>& own) {
-        return std::binary_search(own.begin(), own.end(), shard);
-      };
-      if (std::none_of(shards.begin(), shards.end(), has)) lacking.push_back(shard);
-    }
-    return lacking;
-  }
-  bool has_common() const { return std::count(common.begin(), common.end(), true) > 0; }
-  bool whole() const { return has_common() && missing().empty(); }
-};
-
-// "shards 0-3, 6".
-std::string shard_list(const std::vector<int>& shards) {
-  std::vector<std::string> runs;
-  for (size_t i = 0; i < shards.size();) {
-    size_t last = i;
-    while (last + 1 < shards.size() && shards[last + 1] == shards[last] + 1) ++last;
-    runs.push_back(last == i ? fmt::format("{}", shards[i])
-                             : fmt::format("{}-{}", shards[i], shards[last]));
-    i = last + 1;
-  }
-  return fmt::format("shard{} {}", shards.size() == 1 ? "" : "s", fmt::join(runs, ", "));
-}
-
-// Who kept these shards, as state.json says.
-std::string keepers(const Candidate& candidate, const std::vector<int>& shards) {
-  const Json& disks = candidate.some().disks;
-  if (!disks.is_object()) return {};
-  const Json names = disks.value("hosts", Json::array());
-  const Json of_rank = disks.value("of_rank", Json::array());
-  const auto count = static_cast<int>(names.size());
-  const int copies = disks.value("copies", 1);
-  std::vector<std::string> found;
-  for (const int shard : shards) {
-    if (static_cast<size_t>(shard) >= of_rank.size()) continue;
-    for (int copy = 0; copy < copies; ++copy) {
-      const int disk = (of_rank[static_cast<size_t>(shard)].get<int>() + copy) % count;
-      const auto name = names[static_cast<size_t>(disk)].get<std::string>();
-      if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
-    }
-  }
-  return found.empty() ? "" : fmt::format(", kept by {},", listed(found, kMostListed));
-}
-
-// Why a checkpoint cannot be used.
-std::string reason_of(const Candidate& candidate) {
-  std::string reason;
-  if (const std::vector<int> lacking = candidate.missing(); !lacking.empty()) {
-    reason =
-        fmt::format("{} of {}{} {} missing or damaged", shard_list(lacking), candidate.world_size,
-                    keepers(candidate, lacking), lacking.size() == 1 ? "is" : "are");
-  } else {
-    reason = "no disk has its state.json and model whole";
-  }
-  for (const std::string& flaw : candidate.flaws) reason += fmt::format(" ({})", flaw);
-  return reason;
-}
 
 class Recovery {
  public:
@@ -109,7 +35,7 @@ class Recovery {
 
   std::optional<RecoveredCheckpoint> run(const std::string& wanted) {
     gather();
-    std::vector<Candidate> candidates = order(wanted);
+    std::vector<CheckpointCandidate> candidates = order(wanted);
     if (candidates.empty()) {
       if (!wanted.empty()) refuse_tag(wanted);
       require(unreadable_.empty(), "{}: no checkpoint can be read: {}", folder_.root().string(),
@@ -117,16 +43,20 @@ class Recovery {
       return std::nullopt;
     }
     std::vector<std::string> reasons;
-    for (Candidate& candidate : candidates) {
+    for (CheckpointCandidate& candidate : candidates) {
       if (candidate.whole()) verify(candidate);
       if (candidate.whole()) {
         if (!reasons.empty() && rank_ == 0) {
           log_warning("{}: the run goes back to {}", fmt::join(reasons, "; "), candidate.tag);
         }
         repair(candidate);
-        return outcome(candidate);
+        std::vector<std::string> report = {source_of(candidate)};
+        repair_shards_of(candidate, report);
+        RecoveredCheckpoint recovered = outcome(candidate);
+        recovered.report = std::move(report);
+        return recovered;
       }
-      reasons.push_back(fmt::format("{} cannot be used: {}", candidate.tag, reason_of(candidate)));
+      reasons.push_back(fmt::format("{} cannot be used: {}", candidate.tag, candidate.reason()));
     }
     refuse(wanted, reasons, candidates.back());
   }
@@ -149,13 +79,13 @@ class Recovery {
   }
 
   // Every checkpoint, as far as the names of its files say.
-  std::vector<Candidate> all() const {
-    std::map<std::pair<std::string, std::string>, Candidate> found;
+  std::vector<CheckpointCandidate> all() const {
+    std::map<std::pair<std::string, std::string>, CheckpointCandidate> found;
     const auto disks = static_cast<size_t>(disks_.count());
     for (size_t disk = 0; disk < disks; ++disk) {
       for (const HeldCheckpoint& held : contents_[disk].held) {
         if (held.world_size == 0) continue;
-        Candidate& candidate = found[{held.tag, held.generation}];
+        CheckpointCandidate& candidate = found[{held.tag, held.generation}];
         candidate.tag = held.tag;
         candidate.generation = held.generation;
         candidate.step = held.step;
@@ -170,7 +100,7 @@ class Recovery {
         candidate.common[disk] = !held.common_files.empty();
       }
     }
-    std::vector<Candidate> candidates;
+    std::vector<CheckpointCandidate> candidates;
     for (auto& [key, candidate] : found) candidates.push_back(std::move(candidate));
     return candidates;
   }
@@ -178,33 +108,33 @@ class Recovery {
   // Those that the run may continue from, the best first. What no disk has published was never
   // finished; what is newer than every `latest` is no part of the run any more, which was taken
   // back.
-  std::vector<Candidate> order(const std::string& wanted) {
-    std::vector<Candidate> candidates = all();
-    std::erase_if(candidates, [](const Candidate& one) { return !one.published; });
+  std::vector<CheckpointCandidate> order(const std::string& wanted) {
+    std::vector<CheckpointCandidate> candidates = all();
+    std::erase_if(candidates, [](const CheckpointCandidate& one) { return !one.published; });
     std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const Candidate& a, const Candidate& b) {
+                     [](const CheckpointCandidate& a, const CheckpointCandidate& b) {
                        return std::tie(a.step, a.generation) > std::tie(b.step, b.generation);
                      });
-    for (const Candidate& one : candidates) {
+    for (const CheckpointCandidate& one : candidates) {
       if (tags_.empty() || tags_.back() != one.tag) tags_.push_back(one.tag);
     }
     int64_t newest = -1;
     for (size_t disk = 0; disk < contents_.size(); ++disk) {
-      for (const Candidate& one : candidates) {
+      for (const CheckpointCandidate& one : candidates) {
         if (one.on[disk] != nullptr && one.on[disk]->published &&
             one.tag == contents_[disk].latest) {
           newest = std::max(newest, one.step);
         }
       }
     }
-    std::erase_if(candidates, [&](const Candidate& one) {
+    std::erase_if(candidates, [&](const CheckpointCandidate& one) {
       return wanted.empty() ? newest >= 0 && one.step > newest : one.tag != wanted;
     });
     return candidates;
   }
 
   // The ranks of each disk read what it holds of the candidate, and send each other what is wrong.
-  void verify(Candidate& candidate) {
+  void verify(CheckpointCandidate& candidate) {
     Json found = {{"shards", Json::array()}, {"common", ""}};
     if (const HeldCheckpoint* held = candidate.on[static_cast<size_t>(disk_)]) {
       const Path place = folder_of(folder_, *held);
@@ -222,19 +152,20 @@ class Recovery {
       const auto disk = static_cast<size_t>(disks_.disk_of(rank));
       const Json theirs = Json::parse(texts[static_cast<size_t>(rank)]);
       for (const Json& one : theirs.at("shards")) {
-        std::erase(candidate.shards[disk], one[0].get<int>());
-        add_flaw(candidate, disk, one[1].get<std::string>());
+        const int shard = one[0].get<int>();
+        std::erase(candidate.shards[disk], shard);
+        add_flaw(candidate, disk, shard, one[1].get<std::string>());
       }
       if (const auto flaw = theirs.at("common").get<std::string>(); !flaw.empty()) {
         candidate.common[disk] = false;
-        add_flaw(candidate, disk, flaw);
+        add_flaw(candidate, disk, kNoShard, flaw);
       }
     }
     compare_common_files(candidate);
   }
 
   // A disk from which a file of the model was lost has fewer than the others.
-  static void compare_common_files(Candidate& candidate) {
+  static void compare_common_files(CheckpointCandidate& candidate) {
     size_t most = 0;
     for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
       if (candidate.common[disk]) most = std::max(most, candidate.on[disk]->common_files.size());
@@ -246,12 +177,14 @@ class Recovery {
     }
   }
 
-  void add_flaw(Candidate& candidate, size_t disk, const std::string& flaw) const {
-    candidate.flaws.push_back(fmt::format("{}: {}", disks_.names[disk], flaw));
+  void add_flaw(CheckpointCandidate& candidate, size_t disk, int shard,
+                const std::string& flaw) const {
+    candidate.flaws.push_back(
+        {.disk = disk, .shard = shard, .text = fmt::format("{}: {}", disks_.names[disk], flaw)});
   }
 
   // Afterwards the folder of the tag is on every disk, under its final name.
-  void repair(const Candidate& candidate) {
+  void repair(const CheckpointCandidate& candidate) {
     const auto disks = static_cast<size_t>(disks_.count());
     size_t source = 0;
     while (!candidate.common[source]) ++source;
@@ -299,6 +232,60 @@ class Recovery {
     });
   }
 
+  // Which disk is to get which shard: what was damaged there, and what it keeps as state.json says
+  // and has lost.
+  std::vector<ShardRepair> repairs_of(const CheckpointCandidate& candidate) const {
+    std::vector<ShardRepair> repairs;
+    for (size_t disk = 0; disk < candidate.shards.size(); ++disk) {
+      std::set<int> wanted = candidate.kept_with_copies_by(disks_.names[disk]);
+      for (const CheckpointFlaw& flaw : candidate.flaws) {
+        if (flaw.disk == disk && flaw.shard != kNoShard) wanted.insert(flaw.shard);
+      }
+      for (const int shard : wanted) {
+        if (candidate.has(disk, shard)) continue;
+        for (size_t other = 0; other < candidate.shards.size(); ++other) {
+          if (!candidate.has(other, shard)) continue;
+          repairs.push_back(
+              {.shard = shard, .from = static_cast<int>(other), .to = static_cast<int>(disk)});
+          break;
+        }
+      }
+    }
+    return repairs;
+  }
+
+  // Makes them, and says so.
+  void repair_shards_of(CheckpointCandidate& candidate, std::vector<std::string>& report) {
+    const std::vector<ShardRepair> repairs = repairs_of(candidate);
+    const std::vector<std::string> failures =
+        repair_shards(communicator_, folder_, disks_, candidate.tag, candidate.world_size, repairs);
+    std::map<size_t, std::vector<int>> repaired;
+    std::map<size_t, std::string> failed;
+    for (size_t i = 0; i < repairs.size(); ++i) {
+      const auto disk = static_cast<size_t>(repairs[i].to);
+      if (!failures[i].empty()) {
+        failed[disk] = failures[i];
+        continue;
+      }
+      repaired[disk].push_back(repairs[i].shard);
+      std::vector<int>& own = candidate.shards[disk];
+      own.insert(std::upper_bound(own.begin(), own.end(), repairs[i].shard), repairs[i].shard);
+    }
+    for (const CheckpointFlaw& flaw : candidate.flaws) {
+      report.push_back(flaw.text + (flaw.shard == kNoShard || candidate.has(flaw.disk, flaw.shard)
+                                        ? ": replaced from another disk"
+                                        : ": read from another disk"));
+    }
+    for (const auto& [disk, shards] : repaired) {
+      report.push_back(
+          fmt::format("{} got {} from another disk", disks_.names[disk], shard_list(shards)));
+    }
+    for (const auto& [disk, failure] : failed) {
+      report.push_back(fmt::format("{} keeps fewer copies until the next checkpoint: {}",
+                                   disks_.names[disk], failure));
+    }
+  }
+
   // Puts the files that every disk has into a folder that has shards already.
   static void take_in(const Path& incoming, const Path& folder) {
     sync_tree(incoming);
@@ -307,15 +294,14 @@ class Recovery {
     std::filesystem::remove_all(incoming);
   }
 
-  RecoveredCheckpoint outcome(const Candidate& candidate) const {
+  RecoveredCheckpoint outcome(const CheckpointCandidate& candidate) const {
     RecoveredCheckpoint recovered = {.tag = candidate.tag, .holders = {}, .report = {}};
     recovered.other_tags = tags_;
     std::erase(recovered.other_tags, candidate.tag);
     for (int shard = 0; shard < candidate.world_size; ++shard) {
       std::vector<int> on;
       for (int disk = 0; disk < disks_.count(); ++disk) {
-        const std::vector<int>& own = candidate.shards[static_cast<size_t>(disk)];
-        if (std::binary_search(own.begin(), own.end(), shard)) on.push_back(disk);
+        if (candidate.has(static_cast<size_t>(disk), shard)) on.push_back(disk);
       }
       recovered.fetches = recovered.fetches || static_cast<int>(on.size()) < disks_.count();
       if (std::find(on.begin(), on.end(), disk_) != on.end()) {
@@ -325,11 +311,11 @@ class Recovery {
       const auto ranks = disks_.ranks.ranks_of(on[static_cast<size_t>(disk_) % on.size()]);
       recovered.holders.push_back(ranks[static_cast<size_t>(shard) % ranks.size()]);
     }
-    recovered.report = report_of(candidate);
     return recovered;
   }
 
-  std::vector<std::string> report_of(const Candidate& candidate) const {
+  // Where the run was found.
+  std::string source_of(const CheckpointCandidate& candidate) const {
     std::vector<std::string> have, lacking;
     for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
       const std::string& name = disks_.names[disk];
@@ -342,11 +328,7 @@ class Recovery {
     if (!lacking.empty()) {
       line += fmt::format("; {} got the model from another disk", listed(lacking, kMostListed));
     }
-    std::vector<std::string> lines = {line};
-    for (const std::string& flaw : candidate.flaws) {
-      lines.push_back(fmt::format("{}: read from another disk", flaw));
-    }
-    return lines;
+    return line;
   }
 
   [[noreturn]] void refuse_tag(const std::string& wanted) const {
@@ -356,7 +338,7 @@ class Recovery {
   }
 
   [[noreturn]] void refuse(const std::string& wanted, const std::vector<std::string>& reasons,
-                           const Candidate& last) const {
+                           const CheckpointCandidate& last) const {
     std::vector<std::string> others = tags_;
     std::erase(others, last.tag);
     std::string ways = "start the hosts again that kept what is missing";

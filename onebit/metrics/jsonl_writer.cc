@@ -4,6 +4,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "onebit/base/number.h"
 #include "onebit/base/partial_file.h"
 #include "onebit/metrics/log_line.h"
 
@@ -36,6 +37,23 @@ void drop_later_lines(const Path& path, int64_t last_step) {
 }
 
 }  // namespace
+
+int64_t count_steps(const Path& path, int64_t last_step) {
+  if (!std::filesystem::exists(path)) return 0;
+  const std::string whole = log_line::begun(log_line::Kind::kStep, 0).dump();
+  const std::string_view beginning = std::string_view(whole).substr(0, whole.size() - 2);
+  const MappedFile file(path);
+  std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  int64_t count = 0;
+  for (size_t end = 0; (end = text.find('\n')) != std::string_view::npos;
+       text.remove_prefix(end + 1)) {
+    if (!text.starts_with(beginning)) continue;
+    const std::string_view behind = text.substr(beginning.size(), end - beginning.size());
+    const auto step = whole_number<int64_t>(behind.substr(0, behind.find_first_of(",}")));
+    if (step && *step <= last_step) ++count;
+  }
+  return count;
+}
 
 JsonLinesWriter::JsonLinesWriter(const Path& path, int64_t last_step) {
   if (last_step == kNoStep) {

@@ -12,6 +12,10 @@ namespace onebit::metrics {
 // "last_step" for a new run: keeps no line.
 inline constexpr int64_t kNoStep = -1;
 
+// How many lines of updates up to step `last_step` the file has; 0 if there is none. Looks at the
+// beginnings of lines alone.
+int64_t count_steps(const Path& path, int64_t last_step);
+
 class JsonLinesWriter {
  public:
   // Continues the file of a run after step `last_step`: lines of later steps, and a last line cut

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "onebit/base/folder.h"
@@ -11,6 +12,7 @@
 #include "onebit/base/run_files.h"
 #include "onebit/engine/file_exchange.h"
 #include "onebit/engine/rank_texts.h"
+#include "onebit/metrics/jsonl_writer.h"
 
 namespace onebit::training {
 namespace {
@@ -23,14 +25,28 @@ constexpr const char* kIncoming = "incoming";
 // What a disk has.
 struct DiskFiles {
   int64_t metrics_bytes = -1;  // -1: none
-  std::string evaluation;      // the text of evaluation.json; empty: no kept model
+  int64_t steps = 0;           // updates in it, up to the one that the run continues from
+  std::vector<std::string> events;
+  std::string evaluation;  // the text of evaluation.json; empty: no kept model
   std::vector<std::string> model;
 };
 
-DiskFiles look_at(const Path& output) {
+std::vector<std::string> names_in(const Path& folder) {
+  std::vector<std::string> names;
+  std::error_code is_not_there;
+  for (const auto& file : files::directory_iterator(folder, is_not_there)) {
+    if (file.is_regular_file()) names.push_back(file.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+DiskFiles look_at(const Path& output, int64_t step) {
   DiskFiles found;
   const Path metrics = output / run_files::kMetrics, evaluation = output / run_files::kEvaluation;
   if (files::exists(metrics)) found.metrics_bytes = static_cast<int64_t>(files::file_size(metrics));
+  found.steps = metrics::count_steps(metrics, step);
+  found.events = names_in(output / run_files::kTensorBoard);
   if (!files::exists(evaluation)) return found;
   found.evaluation = read_file(evaluation);
   for (const auto& file : files::directory_iterator(output)) {
@@ -46,19 +62,22 @@ DiskFiles look_at(const Path& output) {
 }
 
 std::vector<DiskFiles> gather(comm::Communicator& communicator, const engine::Disks& disks,
-                              const Path& output) {
+                              const Path& output, int64_t step) {
   std::string mine;
   if (disks.leads(communicator.rank())) {
-    const DiskFiles own = look_at(output);
-    mine = Json::array({own.metrics_bytes, own.evaluation, own.model}).dump();
+    const DiskFiles own = look_at(output, step);
+    mine =
+        Json::array({own.metrics_bytes, own.steps, own.events, own.evaluation, own.model}).dump();
   }
   const std::vector<std::string> texts = engine::gather_texts(communicator, mine);
   std::vector<DiskFiles> all;
   for (int disk = 0; disk < disks.count(); ++disk) {
     const Json theirs = Json::parse(texts[static_cast<size_t>(disks.leader_of(disk))]);
     all.push_back({.metrics_bytes = theirs[0].get<int64_t>(),
-                   .evaluation = theirs[1].get<std::string>(),
-                   .model = theirs[2].get<std::vector<std::string>>()});
+                   .steps = theirs[1].get<int64_t>(),
+                   .events = theirs[2].get<std::vector<std::string>>(),
+                   .evaluation = theirs[3].get<std::string>(),
+                   .model = theirs[4].get<std::vector<std::string>>()});
   }
   return all;
 }
@@ -80,9 +99,9 @@ std::optional<size_t> preferred(const std::vector<DiskFiles>& all,
 }  // namespace
 
 void share_run_files(comm::Communicator& communicator, const engine::Disks& disks,
-                     const Path& output, const IsPreferred& is_preferred) {
+                     const Path& output, int64_t step, const IsPreferred& is_preferred) {
   if (disks.count() == 1) return;
-  const std::vector<DiskFiles> all = gather(communicator, disks, output);
+  const std::vector<DiskFiles> all = gather(communicator, disks, output, step);
   const Path incoming = output / kIncoming;
   std::vector<engine::FileTransfer> transfers;
   const auto bring = [&](size_t from, size_t to, const std::string& name) {
@@ -91,13 +110,19 @@ void share_run_files(comm::Communicator& communicator, const engine::Disks& disk
                          .source = output / name,
                          .target = incoming / name});
   };
-  const auto longest = std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return a.metrics_bytes < b.metrics_bytes;
+  // A host that was away lacks what the others have made meanwhile.
+  const auto fullest = std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.steps, a.metrics_bytes) < std::tie(b.steps, b.metrics_bytes);
   });
   const std::optional<size_t> best = preferred(all, is_preferred);
   for (size_t disk = 0; disk < all.size(); ++disk) {
-    if (all[disk].metrics_bytes < 0 && longest->metrics_bytes >= 0) {
-      bring(static_cast<size_t>(longest - all.begin()), disk, run_files::kMetrics);
+    if (all[disk].steps < fullest->steps ||
+        (all[disk].metrics_bytes < 0 && fullest->metrics_bytes >= 0)) {
+      const auto from = static_cast<size_t>(fullest - all.begin());
+      bring(from, disk, run_files::kMetrics);
+      for (const std::string& name : fullest->events) {
+        bring(from, disk, (Path(run_files::kTensorBoard) / name).string());
+      }
     }
     if (!best || all[disk].evaluation == all[*best].evaluation) continue;
     for (const std::string& name : all[*best].model) bring(*best, disk, name);
@@ -113,16 +138,20 @@ void share_run_files(comm::Communicator& communicator, const engine::Disks& disk
     make_folder(output);
     lock.emplace(output);
     files::remove_all(incoming);
-    make_folder(incoming);
+    make_folder(incoming / run_files::kTensorBoard);
   });
   engine::run_on_all(communicator, kWhat, [&] { engine::exchange_files(communicator, transfers); });
   engine::run_on_all(communicator, kWhat, [&] {
     if (!takes) return;
     // The evaluation comes last: it says that the model is there.
     for (const engine::FileTransfer& transfer : transfers) {
-      if (transfer.to == rank) {
+      if (transfer.to == rank && transfer.target.parent_path() == incoming) {
         rename_durably(transfer.target, output / transfer.target.filename());
       }
+    }
+    // All of them belong together: what is here covers less of the same steps.
+    if (!files::is_empty(incoming / run_files::kTensorBoard)) {
+      replace_folder(incoming / run_files::kTensorBoard, output / run_files::kTensorBoard);
     }
     files::remove_all(incoming);
   });

@@ -2,6 +2,7 @@
 // that is new to the run, or was away, gets it from one that has it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "onebit/base/json.h"
@@ -14,10 +15,11 @@ namespace onebit::training {
 // what evaluation.json holds.
 using IsPreferred = std::function<bool(const Json& one, const Json& other)>;
 
-// Afterwards every disk has a metrics.jsonl, if any had one, and the same kept model with its
-// evaluation.json. Called before a run is resumed. Collective. Errors: a full disk; another process
-// writes to the folder.
+// Afterwards every disk has a metrics.jsonl with all updates up to `step`, as far as any has them,
+// and the TensorBoard events to it, and the same kept model with its evaluation.json. Called before
+// a run is resumed at `step`. Collective. Errors: a full disk; another process writes to the
+// folder.
 void share_run_files(comm::Communicator& communicator, const engine::Disks& disks,
-                     const Path& output, const IsPreferred& is_preferred);
+                     const Path& output, int64_t step, const IsPreferred& is_preferred);
 
 }  // namespace onebit::training

@@ -140,12 +140,13 @@ void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& opt
   resumed_ = true;
   first_values_ = state.value(kFirstValues, "");
   initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
-  share_run_files(communicator_, disks(), options.output, [&](const Json& one, const Json& other) {
+  const auto is_preferred = [&](const Json& one, const Json& other) {
     // After going back, the model that was the best then.
     const Json then = options.tag.empty() ? Json() : state.value("/best/step"_json_pointer, Json());
     if (then.is_null()) return best_.is_better(one, other);
     return one.value("step", Json()) == then && other.value("step", Json()) != then;
-  });
+  };
+  share_run_files(communicator_, disks(), options.output, saved.step, is_preferred);
   if (!task_.facts().evaluations.any()) return;
   if (auto line = best_.resume(state, !options.tag.empty())) report({std::move(*line)});
 }

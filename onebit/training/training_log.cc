@@ -91,9 +91,10 @@ TrainingLog::TrainingLog(const Path& output, const LogOptions& options) : option
   files_->training.name = "training " + options.drawn.title;
   files_->validation.name = "held-out " + options.drawn.title;
   const TensorBoardConfig& events = options.tensorboard;
-  if (!prints() || !events.enabled) return;
-  const Path folder =
-      events.folder.empty() ? output / run_files::kTensorBoard : Path(events.folder);
+  const bool is_elsewhere = !events.folder.empty();
+  // A folder of the user's may be one that all hosts share.
+  if (!events.enabled || (is_elsewhere && !prints())) return;
+  const Path folder = is_elsewhere ? Path(events.folder) : output / run_files::kTensorBoard;
   files_->events = std::make_unique<metrics::TensorBoardWriter>(folder, options.resumed_step);
 }
 

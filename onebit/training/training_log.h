@@ -1,5 +1,5 @@
 // The log of a run: progress line, metrics.jsonl and TensorBoard events. Rank 0 writes it; where
-// hosts have disks of their own, one rank of each disk writes metrics.jsonl.
+// hosts have disks of their own, one rank of each disk writes the files.
 #pragma once
 
 #include <memory>
@@ -45,7 +45,7 @@ struct TrainingTotals {
 
 enum class LogPart {
   kNone,
-  kLines,  // metrics.jsonl
+  kFiles,  // those in the run's folder
   kAll
 };
 

@@ -8,6 +8,7 @@
 #include "onebit/base/folder_lock.h"
 #include "onebit/base/log.h"
 #include "onebit/device/profile.h"
+#include "onebit/engine/rank_texts.h"
 #include "onebit/metrics/log_line.h"
 #include "onebit/training/checkpoint_space.h"
 #include "onebit/training/end_table.h"
@@ -49,8 +50,9 @@ class TrainingLoop {
   bool shows_tables() const { return first() && !options_.quiet; }
   int64_t completed_steps() const { return run_.engine().completed_steps(); }
 
-  void prepare_folder();
-  void require_space() const;
+  std::string prepare_folder();
+  std::string require_space() const;
+  void warn_for_disks(const std::string& warning);
   void report_start();
   void open_log();
   void log_table(log_line::Kind kind, const Rows& rows, const Json& more);
@@ -78,7 +80,7 @@ void TrainingLoop::run() {
   require(completed_steps() <= total_steps_,
           "{}: has made {} steps already, run.steps is {}: raise it, or choose another --output",
           options_.output.string(), completed_steps(), total_steps_);
-  prepare_folder();
+  warn_for_disks(prepare_folder());
   if (!options_.quiet) start_ = start_table(context_, run_, communicator_);
   if (shows_tables()) print_rows(start_.rows);
   open_log();
@@ -94,12 +96,13 @@ void TrainingLoop::run() {
   report_end();
 }
 
-// What is written before the first step, where this rank writes for its disk.
-void TrainingLoop::prepare_folder() {
-  if (!run_.leads_disk()) return;
+// What is written before the first step, where this rank writes for its disk. Returns a warning, or
+// nothing.
+std::string TrainingLoop::prepare_folder() {
+  if (!run_.leads_disk()) return "";
   make_folder(options_.output);
   lock_.emplace(options_.output);
-  require_space();
+  std::string warning = require_space();
   // A finished run keeps the recipe files with which it was made.
   if (!run_.resumed() || has_steps_) {
     write_run_recipes(options_.output, run_.recipe(), run_.engine().resolved_recipe());
@@ -108,21 +111,33 @@ void TrainingLoop::prepare_folder() {
   if (run_.resumed() && !options_.tag.empty()) {
     engine::CheckpointFolder(options_.output).point_latest_at(options_.tag);
   }
+  return warning;
 }
 
-void TrainingLoop::require_space() const {
+// A warning, or nothing.
+std::string TrainingLoop::require_space() const {
   const std::optional<int64_t> free_bytes = free_bytes_at(options_.output);
-  if (!free_bytes) return;
+  if (!free_bytes) return "";
   const auto kept = static_cast<int64_t>(engine::CheckpointFolder(options_.output).tags().size());
-  const std::string warning =
-      check_space(run_.checkpoint_space(), kept, *free_bytes, options_.output.string());
-  if (!warning.empty()) log_warning("{}", warning);
+  return check_space(run_.checkpoint_space(), kept, *free_bytes, options_.output.string());
+}
+
+// Rank 0 warns for all disks: nobody hears the others.
+void TrainingLoop::warn_for_disks(const std::string& warning) {
+  const engine::Disks& disks = run_.disks();
+  const std::vector<std::string> warnings = engine::gather_texts(communicator_, warning);
+  for (int disk = 0; disk < disks.count(); ++disk) {
+    const std::string& text = warnings[static_cast<size_t>(disks.leader_of(disk))];
+    if (text.empty() || !first()) continue;
+    const std::string& name = disks.names[static_cast<size_t>(disk)];
+    log_warning("{}{}", disks.count() == 1 ? "" : name + ": ", text);
+  }
 }
 
 void TrainingLoop::open_log() {
   log_.emplace(options_.output,
                LogOptions{.part = first()             ? LogPart::kAll
-                                  : run_.leads_disk() ? LogPart::kLines
+                                  : run_.leads_disk() ? LogPart::kFiles
                                                       : LogPart::kNone,
                           .tensorboard = run_.task().session_config().tensorboard,
                           .drawn = run_.task().facts().drawn,

@@ -73,6 +73,21 @@ class Hosts(NetworkLab):
                                       (self.switch, f"port{rank}")):
                 network_lab.call("tc", "-n", namespace, "qdisc", "delete", "dev", device, "root")
 
+    def close_ports(self, rank, first, last, to=None):
+        """Nobody (or only the host `to`) hears what the host answers from these TCP ports, as
+        behind a firewall that drops what comes there."""
+        toward = ["to", self.names[to]] if to is not None else []
+        network_lab.call("ip", "-n", self.namespace(rank), "rule", "add", *toward, "ipproto", "tcp",
+                         "sport", f"{first}-{last}", "blackhole")
+
+    def open_ports(self, rank):
+        """Takes back what close_ports() has done."""
+        rules = network_lab.call("ip", "-n", self.namespace(rank), "rule", "list")
+        for line in rules.splitlines():
+            if "blackhole" in line:
+                network_lab.call("ip", "-n", self.namespace(rank), "rule", "delete", "priority",
+                                 line.partition(":")[0])
+
     def cut_power(self, rank):
         """Nothing is said any more, no connection is closed."""
         self.pull_cable(rank)

@@ -6,18 +6,24 @@ Usage: launcher_network_test.py ONEBIT. Ends with 77 where namespaces are not al
 """
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import launched_hosts  # noqa: E402
-from launched_hosts import Hosts, Link  # noqa: E402
+from launched_hosts import Hosts, Link, network_lab  # noqa: E402
+import fault_injection  # noqa: E402  (beside network_lab)
 from launched_run import LaunchedRun, prepare  # noqa: E402
+
+DOCUMENT = (launched_hosts.ROOT / "docs/cluster.md").read_text(encoding="utf-8")
 
 
 class Launching(unittest.TestCase):
@@ -68,7 +74,7 @@ class Launching(unittest.TestCase):
             self.wait_for(run, "attempt 2:")
             self.assertIn(f"rank 1 on {hosts.names[1]} was killed by signal 9", run.text())
             run.reach(70)
-            daemons = [pid for pid in launched_hosts.network_lab.processes_in(hosts.namespace(1))
+            daemons = [pid for pid in network_lab.processes_in(hosts.namespace(1))
                        if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "orted"]
             self.assertTrue(daemons)
             os.kill(daemons[0], signal.SIGKILL)
@@ -123,6 +129,24 @@ class Launching(unittest.TestCase):
             self.assertEqual(len(run.steps()), 240)
             self.assertEqual(run.left_over(), [])
 
+    def test_a_link_that_loses_packets(self):
+        with Hosts(2) as hosts:
+            run = self.launch(hosts, "loss", "--hosts", ",".join(hosts.names), "--hang-timeout",
+                              "60s")
+            run.reach(25)
+            injector = fault_injection.Injector(hosts, run, random.Random(1))
+            undo = injector.lose_packets()
+            # A lost packet is sent again after 0.2 s, so there are few steps a second.
+            run.reach(run.step() + 5)
+            dropped = "".join(network_lab.call("tc", "-n", hosts.namespace(host), "-s", "qdisc")
+                              for host in range(2))
+            undo()
+            self.assertRegex(dropped, r"pfifo[^\n]*limit 0p\n Sent 0 bytes 0 pkt \(dropped [1-9]")
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertNotIn("attempt 2:", run.text())
+            self.assertEqual(len(run.steps()), 240)
+            self.assertEqual(run.left_over(), [])
+
     def test_hosts_that_do_not_come_back(self):
         with Hosts(2) as hosts:
             run = self.launch(hosts, "never", "--hosts", ",".join(hosts.names), "--host-timeout",
@@ -133,9 +157,86 @@ class Launching(unittest.TestCase):
             self.assertIn("1 of 2 hosts can be used, 2 are needed: give --min-hosts", run.text())
             self.assertEqual(run.left_over(), [])
 
-    def launch_on_disks(self, hosts, output, *options):
+    def doctor(self, hosts, *options):
+        done = subprocess.run(
+            [*hosts.before, PROGRAM, "doctor", "--agent", hosts.agent, "--interface",
+             "10.77.0.0/24", "--hosts", ",".join(hosts.names), *options], capture_output=True,
+            text=True, check=False, stdin=subprocess.DEVNULL, timeout=120)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_closed_ports_are_found_before_the_start(self):
+        with Hosts(4) as hosts:
+            one, two, three, four = hosts.names
+            hosts.close_ports(1, 1024, 20000)  # the ranks' values alone
+            for rank, other in ((2, 3), (3, 2)):
+                hosts.close_ports(rank, 1024, 65534, to=other)
+            run = self.launch(hosts, "closed", "--hosts", ",".join(hosts.names))
+            self.assertEqual(run.wait(), 1, run.text())
+            self.assertFalse(run.folder.exists(), run.text())
+            status, told = self.doctor(hosts, "--quick")
+            self.assertEqual(status, 1, told)
+            for text in (run.text(), told):
+                # The launcher's machine needs none of the ranks' values.
+                self.assertRegex(text, rf"{two} +cannot be reached from {one}, {three}, {four} at "
+                                       rf"TCP port 1024 \(values of the ranks\), {two}: no answer "
+                                       r"within 4 s: open TCP ports 1024-65535 between all hosts")
+                for place, other in ((three, four), (four, three)):
+                    self.assertRegex(text, rf"{place} +cannot be reached from {other} at TCP port "
+                                           r"\d+ \(values of the ranks\) and \d+ "
+                                           r"\(messages of the launcher\)")
+            for rank in range(4):
+                hosts.open_ports(rank)
+            status, told = self.doctor(hosts)
+            self.assertEqual(status, 0, told)
+            self.assertRegex(told, r"link from +to 10\.77\.0\.1 +to 10\.77\.0\.2")
+            self.assertRegex(told, r"\n10\.77\.0\.1 +- +[\d.]+ [MG]b/s, [\d.]+ [um]s")
+            self.assertRegex(told, r"--bandwidth [\d.]+[MG]b/s --latency \d+us")
+
+    def test_the_rates_of_links_are_measured(self):
+        with Hosts(3, Link(rate_bits=50e6)) as hosts:
+            status, told = self.doctor(hosts)
+            self.assertEqual(status, 0, told)
+            rates = [float(rate) for rate in re.findall(r"([\d.]+) Mb/s", told)]
+            self.assertEqual(len(rates), 6, told)
+            for rate in rates:  # headers of packets are no part of it
+                self.assertTrue(40 < rate < 52, told)
+
+    def test_a_firewall_with_the_ports_of_the_document(self):
+        block = next(block for block in DOCUMENT.split("```")[1::2] if "OMPI_MCA_btl" in block)
+        variables = dict(word.split("=") for word in block.split() if "=" in word)
+        self.assertEqual(len(variables), 3)
+        with Hosts(2) as hosts:
+            for rank in range(2):
+                # Where connections begin is no matter of a firewall.
+                network_lab.call("ip", "netns", "exec", hosts.namespace(rank), "sysctl", "-w",
+                                 "net.ipv4.ip_local_port_range=50000 60999")
+                hosts.close_ports(rank, 1024, 39999)
+                hosts.close_ports(rank, 42000, 49999)
+            for number, given in enumerate(({}, variables)):
+                with unittest.mock.patch.dict(os.environ, given):
+                    run = self.launch(hosts, f"firewall-{number}", "--hosts",
+                                      ",".join(hosts.names), more=["--set", "run.steps=40"])
+                    self.assertEqual(run.wait(), 0 if given else 1, run.text())
+            self.assertEqual(len(run.steps()), 40)
+            self.assertEqual(run.left_over(), [])
+
+    def test_a_link_that_is_gone_leaves_one_host_out(self):
+        with Hosts(3) as hosts:
+            run = self.launch(hosts, "unlinked", "--hosts", ",".join(hosts.names), "--min-hosts",
+                              "2", more=["--set", "train_batch_size=12"])
+            run.reach(25)
+            for rank, other in ((1, 2), (2, 1)):
+                hosts.close_ports(rank, 1024, 65534, to=other)
+            os.kill(run.rank_pid(0), signal.SIGKILL)
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertIn(f"{hosts.names[2]} is left out: not all others reach it", run.text())
+            self.assertIn("the run continues on 2 of 3 ranks", run.text())
+            self.assertEqual(len(run.steps()), 240)
+            self.assertEqual(run.left_over(), [])
+
+    def launch_on_disks(self, hosts, output, *options, more=()):
         run = self.launch(hosts, output, "--hosts", ",".join(hosts.names), "--host-timeout", "6s",
-                          "--hang-timeout", "30s", *options)
+                          "--hang-timeout", "30s", *options, more=more)
         run.records = hosts.disk(0)
         return run
 
@@ -193,6 +294,48 @@ class Launching(unittest.TestCase):
             self.assertEqual(here.wait(), 0, here.text())
             self.assertEqual(run.model(), here.model())
 
+    def test_a_damaged_shard_is_replaced(self):
+        output = "damaged"
+        more = ["--set", "run.keep_last=9", "--set", "run.steps=40"]
+        with Hosts(2, own_disks=self.folder / output) as hosts:
+            run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2", more=more)
+            self.assertEqual(run.wait(), 0, run.text())
+            name = "global_step40/optimizer-00001-of-00002.safetensors"
+            damaged, copy = (hosts.disk(host) / name for host in (1, 0))
+            with open(damaged, "r+b") as file:
+                file.seek(-1, os.SEEK_END)
+                last = file.read(1)
+                file.seek(-1, os.SEEK_END)
+                file.write(bytes([last[0] ^ 1]))
+            self.assertNotEqual(damaged.read_bytes(), copy.read_bytes())
+            more = ["--resume", "--set", "run.keep_last=9", "--set", "run.steps=60"]
+            run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2", more=more)
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertRegex(self.rank_log(run, 2), rf"host1: .*{name}: damaged.*: replaced from "
+                                                    r"another disk")
+            self.assertEqual(damaged.read_bytes(), copy.read_bytes())
+            self.assertEqual([one["step"] for one in run.steps()], list(range(1, 61)))
+            # Every disk has the run's records to show.
+            for host in range(2):
+                self.assertTrue(list((hosts.disk(host) / "tensorboard").iterdir()))
+
+    def test_a_small_disk_of_one_host_is_warned_of(self):
+        output = "small"
+        with Hosts(2, own_disks=self.folder / output) as hosts:
+            hosts.disk(1).mkdir(exist_ok=True)
+            network_lab.call("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", hosts.disk(1))
+            try:
+                run = self.launch_on_disks(hosts, output, more=[
+                    "--set", "run.keep_last=900", "--set", "run.checkpoint_every=1000", "--set",
+                    "run.steps=1000000"])
+                run.reach(5)
+                run.process.send_signal(signal.SIGTERM)
+                self.assertEqual(run.wait(), 75, run.text())
+            finally:
+                network_lab.call("umount", "--lazy", hosts.disk(1))
+            self.assertRegex(run.text(), r"warning: host1: .* are free, room for \d+ checkpoints")
+            self.assertNotIn("warning: host0:", run.text())
+
     def test_a_lost_disk_without_copies(self):
         output = "no-copies"
         with Hosts(2, own_disks=self.folder / output) as hosts:
@@ -207,11 +350,11 @@ class Launching(unittest.TestCase):
 
 if __name__ == "__main__":
     PROGRAM = os.path.abspath(sys.argv[1])
-    launched_hosts.network_lab.end_on_signals()
+    network_lab.end_on_signals()
     try:
         with Hosts(2, Link()):
             pass
-    except launched_hosts.network_lab.CannotRun as error:
+    except network_lab.CannotRun as error:
         print(f"skipped: {error}")
-        sys.exit(launched_hosts.network_lab.CANNOT)
+        sys.exit(network_lab.CANNOT)
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

@@ -157,6 +157,15 @@ class Launcher(unittest.TestCase):
         self.assertIn("srun: cannot be started", run.text())
         self.assertEqual(run.left_over(), [])
 
+    def test_copies_on_one_disk_are_one_copy(self):
+        done = subprocess.run([PROGRAM, *training(self.folder, "one-disk", "--checkpoint-copies", "2",
+                                                  "--set", "run.steps=4")],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("checkpoint_copies: 2 asked for, but all ranks see one disk", done.stderr)
+        shards = (self.folder / "one-disk/global_step4").glob("optimizer-*")
+        self.assertEqual(len(list(shards)), 1)
+
     def test_no_restarts_are_no_restarts(self):
         run = self.launch("once", "--max-restarts", "0")
         run.reach(5)
@@ -205,6 +214,14 @@ class Refusals(unittest.TestCase):
                      "/no: is not there", "old    onebit 0.0.9, and here has"):
             self.assertIn(part, error)
 
+    def test_an_interface_that_no_host_has(self):
+        status, _, error = self.launch("--hosts", "a,b", "--agent", self.folder / "agent",
+                                       "--interface", "eth7")
+        self.assertEqual(status, 1)
+        for host in "ab":
+            self.assertRegex(error, rf"{host} +does not listen for the other hosts: no interface "
+                                    r"that is up is eth7: there (is|are) ")
+
     def test_one_table_of_all_lines(self):
         (self.folder / "hosts").write_text("a slots=2\nb\n\tc slots=x\n")
         status, _, error = self.launch("--hostfile", "hosts", "--include", "a@d",
@@ -233,6 +250,21 @@ class Refusals(unittest.TestCase):
                 self.assertEqual(status, 2, error)
                 self.assertIn(message, error)
 
+    def test_copies_need_as_many_hosts(self):
+        for hosts, said in (("a:2", "there is one host"), ("a,b", "there are 2 hosts")):
+            status, _, error = self.launch("--hosts", hosts, "--checkpoint-copies", "3")
+            self.assertEqual(status, 1, error)
+            self.assertIn(f"--checkpoint-copies 3: {said}: a host keeps a part of a checkpoint once",
+                          error)
+        self.assertEqual(self.launch("--hosts", "a,b", "--checkpoint-copies", "0")[0], 2)
+        # It travels as the ranks' option, and is the recipe's key.
+        for words in (["--checkpoint-copies", "2"], []):
+            more = [] if words else ["--set", "run.checkpoint_copies=2"]
+            status, output, error = self.launch("--hosts", "a,b", "--dry-run", "--no-checks",
+                                                *words, more=more)
+            self.assertEqual(status, 0, error)
+            self.assertIn(" ".join(words or more), output)
+
     def test_inside_a_launcher_it_is_refused(self):
         status, _, error = self.launch("--hosts", "a", env={"OMPI_COMM_WORLD_SIZE": "2",
                                                             "OMPI_COMM_WORLD_RANK": "0"})
@@ -250,9 +282,9 @@ class Refusals(unittest.TestCase):
     def test_dry_run(self):
         status, output, error = self.launch(
             "--hosts", "a:1,b:1", "--agent", self.folder / "agent", "--dry-run", "--interface",
-            "eth7", "--export", "MINE=1")
+            "lo", "--export", "MINE=1")
         self.assertEqual(status, 0, error)
-        for part in ("--host a:1,b:1", "-np 2", "plm_rsh_agent", "btl_tcp_if_include eth7",
+        for part in ("--host a:1,b:1", "-np 2", "plm_rsh_agent", "btl_tcp_if_include lo",
                      "-x MINE", "pretrain", "--threads"):
             self.assertIn(part, output)
         # Comments apart, a shell takes it.

@@ -58,10 +58,18 @@ TEST_F(CheckpointRecoveryTest, WithCopiesALostDiskLosesNothing) {
   }
 }
 
-TEST_F(CheckpointRecoveryTest, DamageIsReadFromACopy) {
+TEST_F(CheckpointRecoveryTest, DamageIsReplacedByTheCopy) {
   const Trial trial = {.layout = {0, 0, 1}, .copies = 2};
   const std::vector<double> unbroken = train(trial);
   const Path one = shard(0, kSecond, 0, 3), other = shard(1, kSecond, 2, 3);
+  const std::string whole = read_file(one), other_whole = read_file(other);
+  const auto expect_whole = [&] {
+    EXPECT_EQ(read_file(one), whole);
+    EXPECT_EQ(read_file(other), other_whole);
+    for (const int number : {0, 1}) {
+      EXPECT_FALSE(files::exists(disk(number) / tag_of_step(kSecond) / "incoming"));
+    }
+  };
   change_last_byte(one);
   files::resize_file(other, files::file_size(other) / 2);
   const Resumed resumed = resume(trial);
@@ -71,10 +79,32 @@ TEST_F(CheckpointRecoveryTest, DamageIsReadFromACopy) {
   EXPECT_THAT(report, HasSubstr("shards 1-2 from "));
   EXPECT_THAT(report, HasSubstr("shards 0-1 from "));
   EXPECT_THAT(report, HasSubstr("optimizer-00000-of-00003.safetensors: damaged"));
-  EXPECT_THAT(report, HasSubstr("read from another disk"));
+  EXPECT_THAT(report, HasSubstr("replaced from another disk"));
+  EXPECT_THAT(report, HasSubstr("got shard 0 from another disk"));
+  expect_whole();
   files::remove(one);
   files::remove(other);
   expect_goes_on(trial, kSecond, unbroken);
+  expect_whole();
+  // The copy at the other disk counts as much as a rank's own.
+  const Path copy = shard(1, kSecond, 0, 3);
+  change_last_byte(copy);
+  expect_goes_on(trial, kSecond, unbroken);
+  EXPECT_EQ(read_file(copy), whole);
+}
+
+// A disk that takes nothing more is no reason not to continue.
+TEST_F(CheckpointRecoveryTest, DamageThatCannotBeReplacedIsReadFromACopy) {
+  const Trial trial = {.layout = {0, 1}, .copies = 2};
+  const std::vector<double> unbroken = train(trial);
+  const Path place = shard(1, kSecond, 1, 2);
+  files::remove(place);
+  files::create_directory(place);
+  const Resumed resumed = resume(trial);
+  EXPECT_EQ(resumed.losses, std::vector<double>(unbroken.begin() + 3, unbroken.end()));
+  const std::string report = fmt::format("{}", fmt::join(resumed.report, "\n"));
+  EXPECT_THAT(report, HasSubstr("read from another disk"));
+  EXPECT_THAT(report, HasSubstr("keeps fewer copies until the next checkpoint: "));
 }
 
 TEST_F(CheckpointRecoveryTest, WithoutACopyTheRunGoesBack) {

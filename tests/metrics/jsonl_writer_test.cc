@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "onebit/metrics/log_line.h"
 #include "tests/base/message_of.h"
 #include "tests/base/temporary_folder.h"
 
@@ -26,6 +27,24 @@ TEST(JsonLines, EachLineIsThereAtOnce) {
   EXPECT_EQ(read_file(path), "{\"step\":1,\"loss\":7.25,\"phase\":\"warmup\"}\n");
   writer.write({{"step", 2}, {"loss", NAN}, {"text", "\xff"}});
   EXPECT_THAT(read_file(path), HasSubstr("\n{\"step\":2,\"loss\":null,"));
+}
+
+TEST(JsonLines, UpdatesAreCountedByTheBeginningsOfLines) {
+  TemporaryFolder folder;
+  const Path path = folder / "metrics.jsonl";
+  EXPECT_EQ(count_steps(path, 5), 0);
+  {
+    JsonLinesWriter writer(path, kNoStep);
+    for (const auto kind : {log_line::Kind::kStart, log_line::Kind::kStep}) {
+      for (const int64_t step : {0, 4, 5, 6}) writer.write(log_line::begun(kind, step));
+    }
+    Json longer = log_line::begun(log_line::Kind::kStep, 3);
+    longer["loss"] = 2.5;
+    writer.write(longer);
+  }
+  put(path, read_file(path) + "{\"kind\":\"step\",\"step\":1,\"lo");  // cut short by a kill
+  EXPECT_EQ(count_steps(path, 5), 4);
+  EXPECT_EQ(count_steps(path, 0), 1);
 }
 
 TEST(JsonLines, ResumeDropsLaterStepsAndATornLine) {

@@ -4,6 +4,7 @@
 
 #include "onebit/base/folder.h"
 #include "onebit/comm/thread_communicator.h"
+#include "onebit/metrics/log_line.h"
 #include "tests/base/temporary_folder.h"
 
 namespace onebit::training {
@@ -13,7 +14,7 @@ void share(const TemporaryFolder& root, const std::vector<int>& disk_of_rank) {
   comm::run_thread_world(static_cast<int>(disk_of_rank.size()), [&](comm::Communicator& one) {
     const Path output =
         root / std::to_string(disk_of_rank[static_cast<size_t>(one.rank())]) / "run";
-    share_run_files(one, engine::find_disks(one, output), output,
+    share_run_files(one, engine::find_disks(one, output), output, 3,
                     [](const Json& a, const Json& b) { return a.at("f1") > b.at("f1"); });
   });
 }
@@ -46,6 +47,49 @@ TEST(DiskFiles, ANewDiskGetsTheLogAndTheBestModel) {
   EXPECT_EQ(text_of(worse / "metrics.jsonl"), "{}\n");
   EXPECT_EQ(text_of(worse / "recipe.json"), "another");
   EXPECT_EQ(text_of(fresh / "recipe.json"), "(none)");
+}
+
+std::string steps_to(int64_t last, const std::string& made_on) {
+  std::string text;
+  for (int64_t step = 1; step <= last; ++step) {
+    Json line = metrics::log_line::begun(metrics::log_line::Kind::kStep, step);
+    line["on"] = made_on;
+    text += line.dump() + "\n";
+  }
+  return text;
+}
+
+// A host that was away comes back with the beginning of the run.
+TEST(DiskFiles, AStaleDiskGetsTheStepsItLacks) {
+  const TemporaryFolder root;
+  const Path stale = root / "0/run", full = root / "1/run";
+  for (const Path& folder : {stale, full}) {
+    const bool is_full = folder == full;
+    make_folder(folder / "tensorboard");
+    write_file_atomically(folder / "metrics.jsonl", is_full ? steps_to(3, "b") : steps_to(2, "a"));
+    write_file_atomically(folder / "tensorboard/events.1", is_full ? "to step 2" : "to step 1");
+    if (is_full) write_file_atomically(folder / "tensorboard/events.2", "to step 3");
+  }
+  write_file_atomically(stale / "tensorboard/events.0", "to step 2");
+  share(root, {0, 1});
+  for (const Path& folder : {stale, full}) {
+    EXPECT_EQ(text_of(folder / "metrics.jsonl"), steps_to(3, "b"));
+    EXPECT_EQ(text_of(folder / "tensorboard/events.0"), "(none)");
+    EXPECT_EQ(text_of(folder / "tensorboard/events.1"), "to step 2");
+    EXPECT_EQ(text_of(folder / "tensorboard/events.2"), "to step 3");
+    EXPECT_FALSE(std::filesystem::exists(folder / "incoming"));
+  }
+}
+
+// What comes behind the step that the run continues from is dropped anyway.
+TEST(DiskFiles, OnlyStepsThatCountAreCompared) {
+  const TemporaryFolder root;
+  for (const char* disk : {"0", "1"}) make_folder(root / disk / "run");
+  write_file_atomically(root / "0/run/metrics.jsonl", steps_to(3, "a"));
+  write_file_atomically(root / "1/run/metrics.jsonl", steps_to(7, "b"));
+  share(root, {0, 1});
+  EXPECT_EQ(text_of(root / "0/run/metrics.jsonl"), steps_to(3, "a"));
+  EXPECT_EQ(text_of(root / "1/run/metrics.jsonl"), steps_to(7, "b"));
 }
 
 TEST(DiskFiles, NothingIsMadeOfNothing) {

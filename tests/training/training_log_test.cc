@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "onebit/base/folder.h"
 #include "onebit/metrics/jsonl_writer.h"
 #include "onebit/report/run_history.h"
 #include "tests/base/temporary_folder.h"
@@ -60,6 +61,26 @@ TEST(TrainingLog, IsWhatTheReportReads) {
   ASSERT_EQ(run.starts.size(), 1u);
   EXPECT_EQ(run.starts[0].rows.at(0).second, "2 layers");
   EXPECT_FALSE(run.ends.at(0).time.empty());
+}
+
+// One rank of each disk writes what the run's folder has, so that the run can lose any of them.
+TEST(TrainingLog, OfAnotherDiskHasItsFiles) {
+  const TemporaryFolder folder;
+  const Path own = folder / "own", elsewhere = folder / "elsewhere";
+  for (const bool is_elsewhere : {false, true}) {
+    std::filesystem::remove_all(own);
+    make_folder(own);
+    TrainingLog log(
+        own, {.part = LogPart::kFiles,
+              .tensorboard = {.enabled = true, .folder = is_elsewhere ? elsewhere.string() : ""},
+              .world_size = 2});
+    log.step(record_of(1));
+    log.finish();
+    EXPECT_EQ(read_back(own).last_step, 1);
+    EXPECT_EQ(std::filesystem::exists(own / "tensorboard"), !is_elsewhere);
+    EXPECT_FALSE(std::filesystem::exists(elsewhere));
+    EXPECT_EQ(log.curves(), "");
+  }
 }
 
 TEST(TrainingLog, KeepsMetricsOfATaskUnderAnyName) {

@@ -1,0 +1,244 @@
+#include "onebit/cluster/link_check.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include "onebit/base/clock.h"
+#include "onebit/cluster/host_words.h"
+#include "onebit/cluster/link_lines.h"
+#include "onebit/cluster/link_rounds.h"
+#include "onebit/cluster/subprocess.h"
+
+namespace onebit::cluster {
+namespace {
+
+using Kind = LinkReply::Kind;
+
+constexpr int kTickMilliseconds = 100;
+constexpr double kReadySeconds = 20;    // for the ends to start
+constexpr double kTrySeconds = 20;      // for each to try all others
+constexpr double kMeasureSeconds = 15;  // for one link
+constexpr double kAllSeconds = 120;     // for all of them
+constexpr size_t kMessages = 1;         // the range of the launcher's own messages
+
+// The end of links on one host.
+struct End {
+  std::string host;
+  bool is_starters = false;  // here beside the hosts: it is to be reached only
+  std::unique_ptr<Subprocess> process = {};
+  std::string text = {}, said = {};
+  bool open = true, tried = false;
+  std::optional<LinkPlace> place = {};
+  std::optional<LinkReply> measured = {};
+};
+
+class LinkCheck {
+ public:
+  LinkCheck(const LinkCheckRequest& request, const std::function<bool()>& interrupted)
+      : request_(request), interrupted_(interrupted) {}
+
+  LinkFindings run() {
+    start();
+    wait(kReadySeconds, [](const End& end) { return end.place.has_value(); });
+    leave_out([](const End& end) { return end.place.has_value(); },
+              "does not listen for the other hosts");
+    introduce();
+    wait(kTrySeconds, [](const End& end) { return end.is_starters || end.tried; });
+    leave_out([](const End& end) { return end.is_starters || end.tried; },
+              "does not say which hosts it reaches");
+    for (const auto& [place, link] : closed_) findings_.closed.push_back(link);
+    if (request_.measures) measure();
+    return std::move(findings_);
+  }
+
+ private:
+  void start() {
+    const Words words = link_end_words(request_.program, request_.interface, request_.ranges);
+    const auto add = [&](const std::string& host, bool is_starters) {
+      ends_.push_back(
+          {.host = host,
+           .is_starters = is_starters,
+           .process = std::make_unique<Subprocess>(words_on(
+               is_starters ? Agent{.words = {}} : request_.agent, host, words, request_.folder))});
+    };
+    for (const std::string& host : request_.hosts) add(host, false);
+    const bool is_here =
+        std::any_of(request_.hosts.begin(), request_.hosts.end(),
+                    [&](const std::string& host) { return runs_here(request_.agent, host); });
+    if (!is_here && request_.ranges.size() > kMessages) add(kThisMachine, true);
+  }
+
+  // Until all ends that are open are as `is_done` wants them.
+  template <typename Done>
+  void wait(double seconds, const Done& is_done) {
+    for (const Stopwatch waited; waited.seconds() < seconds && !interrupted_();) {
+      const auto decided = [&](const End& end) { return !end.open || is_done(end); };
+      if (std::all_of(ends_.begin(), ends_.end(), decided)) return;
+      read();
+    }
+  }
+
+  void read() {
+    std::vector<pollfd> sources;
+    for (const End& end : ends_) {
+      if (end.open) sources.push_back({end.process->output(), POLLIN, 0});
+    }
+    ::poll(sources.data(), static_cast<nfds_t>(sources.size()), kTickMilliseconds);
+    for (size_t i = 0; i < ends_.size(); ++i) {
+      End& end = ends_[i];
+      if (!end.open) continue;
+      end.open = read_available(end.process->output(), end.text);
+      read_available(end.process->error(), end.said);
+      for (const std::string& line : take_lines(end.text)) {
+        if (const auto reply = parse_link_reply(line)) take(end, *reply);
+      }
+    }
+  }
+
+  void take(End& end, const LinkReply& reply) {
+    switch (reply.kind) {
+      case Kind::kReady:
+        end.place = reply.place;
+        break;
+      case Kind::kFailed:
+        end.said = reply.text;
+        end.open = false;
+        break;
+      case Kind::kClosed:
+        take_closed(end, reply);
+        break;
+      case Kind::kTried:
+        end.tried = true;
+        break;
+      case Kind::kMeasured:
+        end.measured = reply;
+        break;
+    }
+  }
+
+  void take_closed(const End& end, const LinkReply& reply) {
+    const auto to = static_cast<size_t>(reply.peer), range = static_cast<size_t>(reply.range);
+    if (to >= ends_.size() || range >= request_.ranges.size() || !ends_[to].place) return;
+    const std::vector<int>& ports = ends_[to].place->ports;
+    const auto from = static_cast<size_t>(&end - ends_.data());
+    closed_[{to, from, range}] = {.from = end.host,
+                                  .to = ends_[to].host,
+                                  .range = range,
+                                  .port = range < ports.size() ? ports[range] : 0,
+                                  .reason = reply.text};
+  }
+
+  // Ends that are not as `is_done` wants them take no further part.
+  template <typename Done>
+  void leave_out(const Done& is_done, const char* what) {
+    for (End& end : ends_) {
+      if (end.process == nullptr || is_done(end)) continue;
+      if (!interrupted_()) findings_.failed.push_back({end.host, complaint(end, what)});
+      end.process.reset();
+      end.open = false;
+      end.place.reset();
+    }
+  }
+
+  static std::string complaint(const End& end, const char* what) {
+    std::string text = end.said + "\n", last;
+    for (std::string& line : take_lines(text)) {
+      if (!line.empty()) last = std::move(line);
+    }
+    return last.empty() ? what : fmt::format("{}: {}", what, last);
+  }
+
+  // Tells every end where the others listen, and lets it try.
+  void introduce() {
+    for (const End& end : ends_) {
+      if (!end.place || end.is_starters) continue;
+      std::string lines;
+      for (size_t peer = 0; peer < ends_.size(); ++peer) {
+        const End& other = ends_[peer];
+        if (&other == &end || !other.place) continue;
+        LinkRequest request = {.kind = LinkRequest::Kind::kPeer,
+                               .peer = static_cast<int>(peer),
+                               .place = *other.place};
+        if (other.is_starters) request.place.ports[0] = 0;
+        lines += line_of(request) + "\n";
+      }
+      end.process->write(lines + line_of(LinkRequest{.kind = LinkRequest::Kind::kTry}) + "\n");
+    }
+  }
+
+  void measure() {
+    const Stopwatch running;
+    const auto hosts = static_cast<int>(request_.hosts.size());
+    for (const auto& pairs : rounds_of_pairs(hosts)) {
+      for (const bool back : {false, true}) {
+        if (running.seconds() > kAllSeconds || interrupted_()) return;
+        measure_at_once(pairs, back);
+      }
+    }
+  }
+
+  bool is_open(const End& from, const End& to) const {
+    const auto is_it = [&](const ClosedLink& link) {
+      return link.from == from.host && link.to == to.host;
+    };
+    return from.place && to.place &&
+           std::none_of(findings_.closed.begin(), findings_.closed.end(), is_it);
+  }
+
+  void measure_at_once(const std::vector<std::pair<int, int>>& pairs, bool back) {
+    std::vector<std::pair<size_t, size_t>> measured;
+    for (const auto& [one, other] : pairs) {
+      const auto from = static_cast<size_t>(back ? other : one);
+      const auto to = static_cast<size_t>(back ? one : other);
+      if (!is_open(ends_[from], ends_[to])) continue;
+      ends_[from].measured.reset();
+      ends_[from].process->write(
+          line_of({.kind = LinkRequest::Kind::kMeasure, .peer = static_cast<int>(to)}) + "\n");
+      measured.emplace_back(from, to);
+    }
+    wait(kMeasureSeconds, [&](const End& end) {
+      const auto is_from = [&](const auto& link) { return &ends_[link.first] == &end; };
+      return end.measured || std::none_of(measured.begin(), measured.end(), is_from);
+    });
+    for (const auto& [from, to] : measured) take_measured(ends_[from], ends_[to]);
+  }
+
+  void take_measured(const End& from, const End& to) {
+    const std::optional<LinkReply>& reply = from.measured;
+    if (reply && reply->text.empty()) {
+      findings_.measured.push_back({.from = from.host,
+                                    .to = to.host,
+                                    .seconds = reply->seconds,
+                                    .bytes_per_second = reply->bytes_per_second});
+    } else {
+      findings_.failed.push_back(
+          {from.host, fmt::format("its link to {} cannot be measured: {}", to.host,
+                                  reply ? reply->text : "nothing moves any more")});
+    }
+  }
+
+  const LinkCheckRequest& request_;
+  const std::function<bool()>& interrupted_;
+  std::vector<End> ends_;  // of the hosts in their order, then that of the launcher
+  // By the hosts' places in the list, so that replies may come in any order: to, from, range.
+  std::map<std::tuple<size_t, size_t, size_t>, ClosedLink> closed_;
+  LinkFindings findings_;
+};
+
+}  // namespace
+
+LinkFindings check_links(const LinkCheckRequest& request,
+                         const std::function<bool()>& interrupted) {
+  if (request.hosts.size() < 2 || request.ranges.empty()) return {};
+  ::signal(SIGPIPE, SIG_IGN);  // an end may be gone when it is written to
+  return LinkCheck(request, interrupted).run();
+}
+
+}  // namespace onebit::cluster

@@ -1,0 +1,103 @@
+#include "onebit/engine/checkpoint_candidate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "onebit/base/json.h"
+#include "onebit/base/listed.h"
+
+namespace onebit::engine {
+namespace {
+
+constexpr size_t kMostListed = 8;
+
+// Calls `use` with each shard and the name of a disk that keeps it, as state.json says.
+template <typename Use>
+void for_keepers(const Json& disks, const Use& use) {
+  if (!disks.is_object()) return;
+  const Json names = disks.value("hosts", Json::array());
+  const Json of_rank = disks.value("of_rank", Json::array());
+  const auto count = static_cast<int>(names.size());
+  const int copies = disks.value("copies", 1);
+  for (size_t shard = 0; shard < of_rank.size(); ++shard) {
+    for (int copy = 0; copy < copies; ++copy) {
+      const int disk = (of_rank[shard].get<int>() + copy) % count;
+      use(static_cast<int>(shard), names[static_cast<size_t>(disk)].get<std::string>());
+    }
+  }
+}
+
+// Those of the disks that hold anything of a checkpoint say the same of it.
+const Json& disks_of(const CheckpointCandidate& candidate) {
+  return (*std::find_if(candidate.on.begin(), candidate.on.end(),
+                        [](const auto* held) { return held != nullptr; }))
+      ->disks;
+}
+
+// Who kept these shards.
+std::string keepers(const CheckpointCandidate& candidate, const std::vector<int>& shards) {
+  std::vector<std::string> found;
+  for_keepers(disks_of(candidate), [&](int shard, const std::string& name) {
+    if (std::find(shards.begin(), shards.end(), shard) == shards.end()) return;
+    if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+  });
+  return found.empty() ? "" : fmt::format(", kept by {},", listed(found, kMostListed));
+}
+
+}  // namespace
+
+bool CheckpointCandidate::has(size_t disk, int shard) const {
+  return std::binary_search(shards[disk].begin(), shards[disk].end(), shard);
+}
+
+std::vector<int> CheckpointCandidate::missing() const {
+  std::vector<int> lacking;
+  for (int shard = 0; shard < world_size; ++shard) {
+    bool there = false;
+    for (size_t disk = 0; disk < shards.size(); ++disk) there = there || has(disk, shard);
+    if (!there) lacking.push_back(shard);
+  }
+  return lacking;
+}
+
+bool CheckpointCandidate::whole() const {
+  return std::count(common.begin(), common.end(), true) > 0 && missing().empty();
+}
+
+std::set<int> CheckpointCandidate::kept_with_copies_by(const std::string& name) const {
+  const Json& disks = disks_of(*this);
+  std::set<int> kept;
+  if (!disks.is_object() || disks.value("copies", 1) < 2) return kept;
+  for_keepers(disks, [&](int shard, const std::string& keeper) {
+    if (keeper == name) kept.insert(shard);
+  });
+  return kept;
+}
+
+std::string CheckpointCandidate::reason() const {
+  std::string reason;
+  if (const std::vector<int> lacking = missing(); !lacking.empty()) {
+    reason = fmt::format("{} of {}{} {} missing or damaged", shard_list(lacking), world_size,
+                         keepers(*this, lacking), lacking.size() == 1 ? "is" : "are");
+  } else {
+    reason = "no disk has its state.json and model whole";
+  }
+  for (const CheckpointFlaw& flaw : flaws) reason += fmt::format(" ({})", flaw.text);
+  return reason;
+}
+
+std::string shard_list(const std::vector<int>& shards) {
+  std::vector<std::string> runs;
+  for (size_t i = 0; i < shards.size();) {
+    size_t last = i;
+    while (last + 1 < shards.size() && shards[last + 1] == shards[last] + 1) ++last;
+    runs.push_back(last == i ? fmt::format("{}", shards[i])
+                             : fmt::format("{}-{}", shards[i], shards[last]));
+    i = last + 1;
+  }
+  return fmt::format("shard{} {}", shards.size() == 1 ? "" : "s", fmt::join(runs, ", "));
+}
+
+}  // namespace onebit::engine

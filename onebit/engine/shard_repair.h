@@ -1,0 +1,29 @@
+// Puts shards of a checkpoint back on disks that should have them and have not, or have them
+// damaged.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onebit/comm/communicator.h"
+#include "onebit/engine/checkpoint_folder.h"
+#include "onebit/engine/disks.h"
+
+namespace onebit::engine {
+
+struct ShardRepair {
+  int shard = 0;
+  int from = 0, to = 0;  // disks, which differ
+};
+
+// Makes the repairs, the same list on every rank, in the folder `tag` of a checkpoint of
+// `world_size` shards, which every disk has. Each is written beside, synced, read once more and
+// renamed. Why the ones to a disk failed (it is full), in the order of the repairs; empty: it is
+// done. That is no reason not to continue, so it is no error. Collective.
+std::vector<std::string> repair_shards(comm::Communicator& communicator,
+                                       const CheckpointFolder& folder, const Disks& disks,
+                                       const std::string& tag, int world_size,
+                                       std::span<const ShardRepair> repairs);
+
+}  // namespace onebit::engine
