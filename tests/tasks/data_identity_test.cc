@@ -8,7 +8,9 @@
 namespace onebit::tasks {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 Json members(const char* label, int sequences, uint32_t checksum) {
   return {{"labels", Json::array({"O", label})}, {"sequences", sequences}, {"data", checksum}};
@@ -17,17 +19,16 @@ Json members(const char* label, int sequences, uint32_t checksum) {
 TEST(DataIdentity, ARunContinuesWithDataOfTheSameForm) {
   const DataIdentity identity(members("B-X", 5, 7), "train.conll");
   EXPECT_EQ(identity.members(), members("B-X", 5, 7));
-  EXPECT_NO_THROW(identity.require_continues(members("B-X", 5, 7), "recipe"));
-  EXPECT_TRUE(identity.has_contents_of(members("B-X", 5, 7)));
+  EXPECT_THAT(identity.continued(members("B-X", 5, 7), "recipe", "words or tags"), IsEmpty());
   // Other contents are a line in the log.
-  EXPECT_NO_THROW(identity.require_continues(members("B-X", 5, 8), "recipe"));
-  EXPECT_FALSE(identity.has_contents_of(members("B-X", 5, 8)));
+  EXPECT_THAT(identity.continued(members("B-X", 5, 8), "recipe", "words or tags"),
+              ElementsAre(HasSubstr("other words or tags")));
 }
 
 TEST(DataIdentity, TheFirstDifferenceIsNamed) {
   const DataIdentity identity(members("B-X", 5, 7), "train.conll");
   const auto error = [&](const Json& saved) {
-    return message_of([&] { identity.require_continues(saved, "recipe.json"); });
+    return message_of([&] { identity.continued(saved, "recipe.json", "words"); });
   };
   EXPECT_THAT(error(members("B-X", 6, 7)), HasSubstr("recipe.json: the run was started on other"));
   EXPECT_THAT(error(members("B-X", 6, 7)), HasSubstr("the sequences 6, train.conll has 5"));
@@ -37,7 +38,7 @@ TEST(DataIdentity, TheFirstDifferenceIsNamed) {
 // Whoever reads a client state takes this for a damaged one (training/run_folder.h).
 TEST(DataIdentity, AMissingMemberIsNoDifference) {
   const DataIdentity identity(members("B-X", 5, 7), "train.conll");
-  EXPECT_THROW(identity.require_continues(Json::object(), "recipe"), Json::exception);
+  EXPECT_THROW(identity.continued(Json::object(), "recipe", "words"), Json::exception);
 }
 
 }  // namespace

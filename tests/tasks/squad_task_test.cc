@@ -128,7 +128,7 @@ TEST_F(SquadTest, AnEpochThatEndsInASkippedStepIsEvaluated) {
 }
 
 TEST_F(SquadTest, EvaluatesByStepsToo) {
-  SquadTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   given.recipe["run"]["evaluate_every"] = 5;
   train(given, 1);
   std::set<int64_t> evaluated;
