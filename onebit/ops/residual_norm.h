@@ -8,11 +8,12 @@
 
 namespace onebit::ops {
 
-// sum = residual + dropout(x);  y = layer_norm(sum)
+// sum = residual + factor * dropout(x);  y = layer_norm(sum)
 struct ResidualNorm {
   ConstView residual;  // [rows, hidden]
   ConstView x;         // [rows, hidden]  (the bias is already in it)
   kernels::Dropout dropout;
+  float factor = 1;       // of what is added to the residual (model/layer_drop.h)
   ConstView gamma, beta;  // f32 [hidden]
   float epsilon = 1e-12f;
   View sum;                   // [rows, hidden]  overwritten; empty when nobody reads it (invertible
@@ -24,7 +25,7 @@ void residual_norm(Context&, const ResidualNorm&);
 
 // With g = grad_y + grad_y_extra:
 //   grad_sum = layer_norm'(g) + grad_sum_extra;  grad_residual = grad_sum;  grad_x =
-//   dropout'(grad_sum)
+//   factor * dropout'(grad_sum)
 // Reads the norm's input `sum`, or, when that is empty, recovers it from y as in layer_norm.h.
 struct ResidualNormBackward {
   ConstView grad_y;        // [rows, hidden]
@@ -37,9 +38,10 @@ struct ResidualNormBackward {
   ConstView mean;         // f32 [rows], read only when sum is given
   ConstView inverse_stddev;  // f32 [rows]
   kernels::Dropout dropout;  // as in the forward pass
+  float factor = 1;          // likewise
   View grad_residual;        // [rows, hidden]  overwritten; may be one of the grad inputs
   View grad_x;               // [rows, hidden]  overwritten; may be another of the grad inputs, or,
-                             //                 when the probability is 0, empty (= grad_residual)
+                             //                 without dropout and factor, empty (= grad_residual)
   View grad_gamma, grad_beta;  // f32 [hidden]    added to
   View grad_bias;  // f32 [hidden]    column sums of grad_x, added to; empty if not wanted
 };

@@ -12,6 +12,7 @@ namespace {
 template <typename T>
 struct Forward {
   const T *residual, *x;
+  float factor;
   const float *gamma, *beta;
   float epsilon;
   T *sum, *y;                    // sum may be null
@@ -25,7 +26,9 @@ __global__ void forward(Forward<T> a, int64_t hidden, DropoutPlan plan) {
   Eight values = load_eight(a.x + at, count);
   if (count > 0) drop_eight(values, plan, row, threadIdx.x);
   const Eight residual = load_eight(a.residual + at, count);
-  for (int i = 0; i < kEight; ++i) values.lane[i] += residual.lane[i];
+  for (int i = 0; i < kEight; ++i) {
+    values.lane[i] = residual.lane[i] + values.lane[i] * a.factor;
+  }
   if (a.sum != nullptr) store_eight(values, a.sum + at, count);
   const RowStatistics statistics = row_statistics(values, count, hidden, a.epsilon);
   const Eight gamma = load_eight(a.gamma + column, count);
@@ -44,6 +47,7 @@ struct Backward {
   const T *grad_y, *grad_y_extra, *grad_sum_extra;  // the extras may be null
   NormSource<T> source;
   const float* gamma;
+  float factor;
   T *grad_residual, *grad_x;  // either may be one of the inputs; grad_x may be null
 };
 
@@ -69,6 +73,7 @@ __global__ void backward(Backward<T> a, int64_t hidden, DeviceRowBlocks blocks, 
     if (a.grad_sum_extra != nullptr) add_to(grad, load_eight(a.grad_sum_extra + at, count));
     store_eight(grad, a.grad_residual + at, count);
     if (count > 0) drop_eight(grad, plan, row, threadIdx.x);
+    for (int i = 0; i < kEight; ++i) grad.lane[i] *= a.factor;
     if (a.grad_x != nullptr) store_eight(grad, a.grad_x + at, count);
     add_to(bias_sum, grad);
   }
@@ -90,6 +95,7 @@ void residual_norm(Context& context, const ResidualNorm& a) {
     using T = decltype(tag);
     const Forward<T> call{.residual = pointer<T>(a.residual),
                           .x = pointer<T>(a.x),
+                          .factor = a.factor,
                           .gamma = a.gamma.data<float>(),
                           .beta = a.beta.data<float>(),
                           .epsilon = a.epsilon,
@@ -118,6 +124,7 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
                            .source = {pointer<T>(a.sum), pointer<T>(a.y), a.mean.data<float>(),
                                       a.inverse_stddev.data<float>(), a.beta.data<float>()},
                            .gamma = a.gamma.data<float>(),
+                           .factor = a.factor,
                            .grad_residual = pointer<T>(a.grad_residual),
                            .grad_x = pointer<T>(a.grad_x)};
     launch("residual_norm_backward", cuda, static_cast<unsigned>(blocks.count), threads,

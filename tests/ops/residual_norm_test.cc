@@ -13,17 +13,25 @@ class ResidualNormTest : public NormTest {};
 struct ResidualCase {
   double probability;
   bool keeps_sum, extra;
+  float factor = 1;
 };
+
+Matrix scaled(Matrix x, double factor) {
+  for (double& value : x.data) value *= factor;
+  return x;
+}
 
 TEST_P(ResidualNormTest, ForwardAndBackward) {
   for (const auto& [rows, hidden] : kNormSizes) {
     for (const ResidualCase& c : {ResidualCase{0, true, false}, ResidualCase{0.1, true, true},
-                                  ResidualCase{0.3, false, true}}) {
-      SCOPED_TRACE(testing::Message() << rows << " x " << hidden << " p " << c.probability);
+                                  ResidualCase{0.3, false, true}, ResidualCase{0, true, true, 1.6f},
+                                  ResidualCase{0.1, false, true, 1.3f}}) {
+      SCOPED_TRACE(testing::Message()
+                   << rows << " x " << hidden << " p " << c.probability << " factor " << c.factor);
       const auto drop = rule(c.probability, rows);
       const Matrix residual = random(rows, hidden, 1), x = random(rows, hidden, 2);
       const Matrix g = gamma(hidden), b = random_f32(1, hidden, 4);
-      const Matrix sums = sum(residual, drop.apply(x));
+      const Matrix sums = sum(residual, scaled(drop.apply(x), double{c.factor}));
       const reference::Norm norm = reference::layer_norm(sums, g, b, kEpsilon);
       const Tensor on_residual = upload(residual), on_x = upload(x);
       const Tensor on_g = upload_vector(g), on_b = upload_vector(b), kept = zeros({rows, hidden});
@@ -31,6 +39,7 @@ TEST_P(ResidualNormTest, ForwardAndBackward) {
       residual_norm(context(), {.residual = on_residual.view(),
                                 .x = on_x.view(),
                                 .dropout = dropout(drop),
+                                .factor = c.factor,
                                 .gamma = on_g.view(),
                                 .beta = on_b.view(),
                                 .epsilon = kEpsilon,
@@ -47,7 +56,7 @@ TEST_P(ResidualNormTest, ForwardAndBackward) {
       auto wanted =
           reference::layer_norm_backward(c.extra ? sum(grad_y, extra_y) : grad_y, norm, g);
       if (c.extra) wanted.x = sum(wanted.x, extra_sum);
-      const Matrix wanted_x = drop.apply(wanted.x);
+      const Matrix wanted_x = scaled(drop.apply(wanted.x), double{c.factor});
       const Tensor on_grad = upload(grad_y), on_extra_y = upload(extra_y);
       const Tensor on_extra_sum = upload(extra_sum);
       const Tensor grad_residual = zeros({rows, hidden}), grad_x = zeros({rows, hidden});
@@ -63,6 +72,7 @@ TEST_P(ResidualNormTest, ForwardAndBackward) {
                                          .mean = mean.view(),
                                          .inverse_stddev = inverse.view(),
                                          .dropout = dropout(drop),
+                                         .factor = c.factor,
                                          .grad_residual = grad_residual.view(),
                                          .grad_x = grad_x.view(),
                                          .grad_gamma = grad_gamma.view(),
