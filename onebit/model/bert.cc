@@ -123,16 +123,30 @@ const NormBuffers& Bert::stream(int64_t index) const {
   return streams_[static_cast<size_t>(plan_.training ? index : index % 2)];
 }
 
+int64_t Bert::next_layer(int64_t layer, const TrainingPass* pass) const {
+  int64_t next = layer + 1;
+  if (pass == nullptr || pass->layer_factors.empty()) return next;
+  while (next < config_.layers && pass->layer_factors[static_cast<size_t>(next)] == 0) ++next;
+  return next;
+}
+
 LayerPass Bert::layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows output_rows,
                            const TrainingPass* pass) const {
-  const bool last = layer + 1 == config_.layers;
+  const int64_t next = next_layer(layer, pass);
+  const bool last = next == config_.layers;
+  const bool is_scaled = pass != nullptr && !pass->layer_factors.empty();
+  const EncoderLayer& before_next = layers_[static_cast<size_t>(next - 1)];
   return {.batch = &batch,
           .training = pass,
           .output_rows = last ? output_rows : OutputRows(),
           .output_count = last ? output_count_ : batch.rows(),
+          .last = last,
+          .factor = is_scaled ? pass->layer_factors[static_cast<size_t>(layer)] : 1,
           .input = &stream(layer),
           .saved = &saved_[saved_.size() == 1 ? 0 : static_cast<size_t>(layer)],
-          .output = &stream(layer + 1),
+          .output = &stream(next),
+          .output_norm = &before_next.output_norm(),
+          .gradients_end = before_next.end(),
           .scratch = &scratch_};
 }
 
@@ -152,6 +166,14 @@ void Bert::check(const DeviceBatch& batch, OutputRows output_rows, const Trainin
           "a micro-batch asks for {} output rows, but the model was planned for {}", outputs,
           plan_.output_rows);
   ONEBIT_INVARIANT(!output_rows.empty() || plan_.output_rows == 0);
+  if (pass == nullptr || pass->layer_factors.empty()) return;
+  ONEBIT_INVARIANT(config_.pre_layer_norm);
+  ONEBIT_INVARIANT(static_cast<int64_t>(pass->layer_factors.size()) == config_.layers);
+  ONEBIT_INVARIANT(pass->layer_factors.front() != 0);
+  // Any layer may be the last one that is computed, and only the model's last has room for more.
+  require(outputs <= limits.rows,
+          "a micro-batch asks for {} output rows, with layers left out there can be {}", outputs,
+          limits.rows);
 }
 
 void Bert::embed(Context& context, const DeviceBatch& batch, const TrainingPass* pass) {
@@ -180,7 +202,7 @@ View Bert::forward(Context& context, const DeviceBatch& batch, OutputRows output
   for (const ConstView& rows : output_rows) output_count_ += rows.elements();
   embed(context, batch, pass);
   const PhaseSpan phase(context, kEncoderForward);
-  for (int64_t layer = 0; layer < config_.layers; ++layer) {
+  for (int64_t layer = 0; layer < config_.layers; layer = next_layer(layer, pass)) {
     layers_[static_cast<size_t>(layer)].forward(context,
                                                 layer_pass(layer, batch, output_rows, pass));
   }
@@ -226,10 +248,11 @@ void Bert::layers_backward(Context& context, const DeviceBatch& batch, OutputRow
                            const TrainingPass& pass) {
   const PhaseSpan phase(context, kEncoderBackward);
   for (int64_t layer = config_.layers - 1; layer >= 0; --layer) {
+    if (next_layer(layer - 1, &pass) != layer) continue;  // left out
     const LayerPass call = layer_pass(layer, batch, output_rows, &pass);
     const EncoderLayer& block = layers_[static_cast<size_t>(layer)];
-    // The shared buffers still contain the last layer.
-    const bool again = plan_.memory.full_recomputation && layer + 1 < config_.layers;
+    // The shared buffers still contain the last layer that was computed.
+    const bool again = plan_.memory.full_recomputation && !call.last;
     if (again) block.forward(context, call);
     block.backward(context, call);
   }

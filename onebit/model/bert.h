@@ -61,6 +61,8 @@ class Bert {
 
   void check(const DeviceBatch& batch, OutputRows output_rows, const TrainingPass* pass) const;
   const NormBuffers& stream(int64_t index) const;
+  // The layer that is computed after `layer`; the number of layers after the last.
+  int64_t next_layer(int64_t layer, const TrainingPass* pass) const;
   LayerPass layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows output_rows,
                        const TrainingPass* pass) const;
   void embed(Context& context, const DeviceBatch& batch, const TrainingPass* pass);
@@ -76,7 +78,8 @@ class Bert {
   std::vector<EncoderLayer> layers_;
 
   EncoderPlan plan_;
-  // streams_[i] is what enters layer i, the last one the output; in evaluation two take turns.
+  // streams_[i] is what enters layer i, the last one the output; in evaluation two take turns. In
+  // front of a layer that is left out nothing is written.
   std::vector<NormBuffers> streams_;
   std::vector<LayerBuffers> saved_;  // one a layer, or one that all share
   LayerScratch scratch_;

@@ -111,6 +111,7 @@ void EncoderLayer::add_and_norm(Context& context, const LayerPass& pass, Dropout
   ops::residual_norm(context, {.residual = residual,
                                .x = branch_of(pass, norm),
                                .dropout = dropout(pass, place),
+                               .factor = pass.factor,
                                .gamma = table_->value(parameters.gamma),
                                .beta = table_->value(parameters.beta),
                                .epsilon = static_cast<float>(config_.layer_norm_eps),
@@ -132,7 +133,7 @@ ConstView EncoderLayer::add_and_norm_backward(Context& context, const LayerPass&
       only_output_rows ? pass.scratch->output_grad_residual : pass.scratch->grad_residual, rows);
   const ConstView extra = residual_gradient ? ConstView(grad_residual) : ConstView();
   const kernels::Dropout drop = dropout(pass, place);
-  const View grad_branch = drop.probability > 0 ? grad_y : View();
+  const View grad_branch = drop.probability > 0 || pass.factor != 1 ? grad_y : View();
   ops::residual_norm_backward(context,
                               {.grad_y = grad_y,
                                .grad_y_extra = config_.pre_layer_norm ? ConstView() : extra,
@@ -144,6 +145,7 @@ ConstView EncoderLayer::add_and_norm_backward(Context& context, const LayerPass&
                                .mean = rows_of(norm.mean, rows),
                                .inverse_stddev = rows_of(norm.inverse_stddev, rows),
                                .dropout = drop,
+                               .factor = pass.factor,
                                .grad_residual = grad_residual,
                                .grad_x = grad_branch,
                                .grad_gamma = table_->gradient(parameters.gamma),
@@ -253,17 +255,16 @@ void EncoderLayer::feed_forward_forward(Context& context, const LayerPass& pass)
                         .bias = table_->value(output_.bias),
                         .y = branch_of(pass, *pass.output)});
   add_and_norm(context, pass, DropoutPlace::kFeedForwardOutput,
-               residual_after(pass, saved.attention_norm), *pass.output, output_norm_);
+               residual_after(pass, saved.attention_norm), *pass.output, *pass.output_norm);
 }
 
 void EncoderLayer::feed_forward_backward(Context& context, const LayerPass& pass) const {
   const int64_t rows = pass.output_count;
   const LayerBuffers& saved = *pass.saved;
   const LayerScratch& scratch = *pass.scratch;
-  const bool last = index_ + 1 == config_.layers;
   const ConstView grad_branch =
       add_and_norm_backward(context, pass, DropoutPlace::kFeedForwardOutput, *pass.output,
-                            output_norm_, output_.bias, !last);
+                            *pass.output_norm, output_.bias, !pass.last);
   const View pre_activation = rows_of(saved.pre_activation, rows);
   View activated = rows_of(saved.activated, rows);
   if (activated.empty()) {
@@ -297,9 +298,10 @@ void EncoderLayer::forward(Context& context, const LayerPass& pass) const {
 
 void EncoderLayer::backward(Context& context, const LayerPass& pass) const {
   feed_forward_backward(context, pass);
-  if (pass.training->gradients_ready) pass.training->gradients_ready(feed_forward_range_);
+  const GradientsReady& ready = pass.training->gradients_ready;
+  if (ready) ready({feed_forward_range_.begin, pass.gradients_end});
   attention_backward(context, pass);
-  if (pass.training->gradients_ready) pass.training->gradients_ready(attention_range_);
+  if (ready) ready(attention_range_);
 }
 
 }  // namespace onebit::model

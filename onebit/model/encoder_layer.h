@@ -57,10 +57,16 @@ struct LayerPass {
   const TrainingPass* training = nullptr;  // null in evaluation
   std::span<const ConstView> output_rows;  // only in the last layer: see OutputRows
   int64_t output_count = 0;                // rows after attention
+  bool last = false;                       // no layer is computed after it
+  float factor = 1;                        // of what the two parts add to the residual
 
   const NormBuffers* input = nullptr;  // of the layer before
   const LayerBuffers* saved = nullptr;
   const NormBuffers* output = nullptr;
+  // Of the norm after the layer: its own, but before layers that are left out that of the last of
+  // them. Gradients are complete up to the end of the parameters of these.
+  const NormParameters* output_norm = nullptr;
+  int64_t gradients_end = 0;
   const LayerScratch* scratch = nullptr;
 };
 
@@ -68,11 +74,15 @@ class EncoderLayer {
  public:
   EncoderLayer(const BertConfig& config, params::Table& table, int64_t index);
 
+  const NormParameters& output_norm() const { return output_norm_; }
+  // The place behind its parameters in the flat buffers.
+  int64_t end() const { return feed_forward_range_.end; }
+
   // Reads pass.input, writes pass.saved and pass.output.
   void forward(Context& context, const LayerPass& pass) const;
-  // Reads the gradients of pass.output from scratch (grad_y, and grad_residual unless this is the
-  // last layer; the output_ ones when rows are chosen) and leaves those of pass.input in scratch
-  // grad_y and grad_residual. Adds to the table's gradients.
+  // Reads the gradients of pass.output from scratch (grad_y, and grad_residual unless pass.last;
+  // the output_ ones when rows are chosen) and leaves those of pass.input in scratch grad_y and
+  // grad_residual. Adds to the table's gradients.
   void backward(Context& context, const LayerPass& pass) const;
 
  private:

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "onebit/params/table.h"
 
@@ -21,6 +22,12 @@ struct TrainingPass {
   double loss_scale = 1;               // multiplies every gradient, not the reported losses
   GradientsReady gradients_ready;      // may be empty
   std::function<void()> forward_done;  // called between the two passes, for clocks; may be empty
+  int64_t step = 0;                    // updates made before this one
+  int64_t micro_step = 0;              // its number in the step
+  // For each layer what multiplies all that it adds to the residual; 0: the layer is left out of
+  // both passes (layer_drop.h). Empty: every layer as it is. Pre-LN models only; the first layer
+  // cannot be left out.
+  std::span<const float> layer_factors = {};
 };
 
 // Dropout sites: no two places of a model share one (see kernels/dropout.h).

@@ -1,6 +1,7 @@
 // Ranges of gradients are announced from the end of the buffer to its beginning, each complete.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "onebit/model/classification_model.h"
@@ -28,7 +29,9 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
             }};
   }
 
-  void check() const {
+  // Two halves of each layer, the heads, the embeddings.
+  void check() const { check(static_cast<size_t>(2 + 2 * config_.layers)); }
+  void check(size_t ranges) const {
     int64_t end = table_.size_elements();
     const float* all = table_.gradients().data<float>();
     for (size_t i = 0; i < ranges_.size(); ++i) {
@@ -39,8 +42,7 @@ class GradientsAnnounced : public ::testing::TestWithParam<bool> {
       EXPECT_EQ(seen_[i], now) << "range " << i << " changed after it was announced";
     }
     EXPECT_EQ(end, 0);
-    // The heads, two halves of each layer, the embeddings.
-    EXPECT_EQ(ranges_.size(), static_cast<size_t>(2 + 2 * config_.layers));
+    EXPECT_EQ(ranges_.size(), ranges);
   }
 
   BertConfig config_;
@@ -83,8 +85,34 @@ TEST_P(GradientsAnnounced, ByTagging) {
   check();
 }
 
+class GradientsAnnouncedPreLn : public GradientsAnnounced {};
+
+// Those of a layer that is left out, zeros, go with the range of the layer before, whose pass ends
+// with the norm that is the last parameter there.
+TEST_P(GradientsAnnouncedPreLn, WithLayersLeftOut) {
+  config_.layers = 5;
+  const std::vector<std::vector<float>> patterns = {
+      {1, 0, 0, 2, 0}, {1, 0, 2, 0, 3}, {1, 0, 0, 0, 0}, {1, 1.5f, 2, 2.5f, 0}};
+  for (const std::vector<float>& factors : patterns) {
+    ranges_.clear();
+    seen_.clear();
+    table_ = params::Table();
+    PreTrainingModel model(config_, table_);
+    fill_by_name(table_, DType::kF32);
+    model.plan(context_, batch_.limits(), {}, true);
+    TrainingPass pass = watching_pass();
+    pass.layer_factors = factors;
+    model.forward_backward(context_, batch_.view(), {1, 1}, pass);
+    const auto computed =
+        factors.size() - static_cast<size_t>(std::count(factors.begin(), factors.end(), 0.0f));
+    check(2 + 2 * computed);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Model, GradientsAnnounced, ::testing::Bool(),
                          [](const auto& tested) { return tested.param ? "PreLn" : "PostLn"; });
+
+INSTANTIATE_TEST_SUITE_P(Model, GradientsAnnouncedPreLn, ::testing::Values(true));
 
 }  // namespace
 }  // namespace onebit::model

@@ -16,6 +16,11 @@ Vector sum_of(Vector x, const Vector& y) {
   return x;
 }
 
+Vector scaled(Vector x, double factor) {
+  for (double& value : x) value *= factor;
+  return x;
+}
+
 double dot(const double* x, const double* y, size_t count) {
   double sum = 0;
   for (size_t i = 0; i < count; ++i) sum += x[i] * y[i];
@@ -140,13 +145,13 @@ ReferenceBert::Matrix ReferenceBert::layer(const Matrix& x, int64_t index, const
     const auto last = static_cast<size_t>(batch.starts[s + 1]);
     const Matrix attended = attention(input, index, batch, first, last, seed);
     for (size_t row = first; row < last; ++row) {
-      const Vector sum = sum_of(x[row], attended[row - first]);
+      const Vector sum = sum_of(x[row], scaled(attended[row - first], factor(index)));
       const Vector middle = pre ? sum : norm(sum, name + "attention.output.LayerNorm");
       const Vector fed = pre ? norm(sum, name + "PostAttentionLayerNorm") : middle;
       const Vector wide = activate(linear(fed, name + "intermediate.dense"));
       const Vector out = drop(linear(wide, name + "output.dense"), config_.hidden_dropout,
                               {static_cast<uint32_t>(8 * index + 3), batch.row_keys[row]}, seed);
-      const Vector end = sum_of(middle, out);
+      const Vector end = sum_of(middle, scaled(out, factor(index)));
       result.push_back(pre ? end : norm(end, name + "output.LayerNorm"));
     }
   }
@@ -168,7 +173,9 @@ ReferenceBert::Matrix ReferenceBert::hidden(const TinyBatch& batch, DropoutSeed 
     x.push_back(drop(norm(sum, "bert.embeddings.LayerNorm"), config_.hidden_dropout,
                      {0, batch.row_keys[row]}, seed));
   }
-  for (int64_t index = 0; index < config_.layers; ++index) x = layer(x, index, batch, seed);
+  for (int64_t index = 0; index < config_.layers; ++index) {
+    if (factor(index) != 0) x = layer(x, index, batch, seed);
+  }
   if (config_.pre_layer_norm) {
     for (Vector& row : x) row = norm(row, "bert.encoder.FinalLayerNorm");
   }

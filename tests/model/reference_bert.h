@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "onebit/model/config.h"
@@ -22,6 +23,10 @@ class ReferenceBert {
 
   // Takes the values of every parameter of the table.
   ReferenceBert(const BertConfig& config, const params::Table& table);
+
+  // As TrainingPass::layer_factors: what a layer's two parts add is multiplied by its factor, and a
+  // layer with 0 is the identity. Empty: 1 everywhere.
+  void set_layer_factors(std::vector<float> factors) { layer_factors_ = std::move(factors); }
 
   struct PreTrainingLoss {
     double masked_lm = 0, next_sentence = 0;  // sums over items
@@ -84,7 +89,12 @@ class ReferenceBert {
   Matrix layer(const Matrix& x, int64_t index, const TinyBatch& batch, DropoutSeed seed) const;
   Vector pooled(const Matrix& hidden, const TinyBatch& batch, size_t sequence) const;
 
+  double factor(int64_t layer) const {
+    return layer_factors_.empty() ? 1 : double{layer_factors_[static_cast<size_t>(layer)]};
+  }
+
   BertConfig config_;
+  std::vector<float> layer_factors_;
   std::unordered_map<std::string, Vector> values_;
 };
 
