@@ -193,7 +193,7 @@ void accept_without_effect(Keys& recipe) {
   for (const auto& [key, reason] : keys) recipe.without_effect(key, reason);
 }
 
-void refuse_unsupported(Keys& recipe) {
+void refuse_unsupported(Keys& recipe, const ModelKeys& model) {
   Keys zero = recipe.section("zero_optimization", "DeepSpeed's ZeRO");
   zero.fixed("stage", int64_t{0},
              "the optimizers here keep full state on every rank (1-bit optimizers refuse ZeRO in "
@@ -203,9 +203,11 @@ void refuse_unsupported(Keys& recipe) {
   recipe.off("amp", "use fp16 or bf16");
   for (const char* monitor : {"wandb", "comet", "csv_monitor"}) recipe.off(monitor, metrics);
   recipe.off("flops_profiler", "the time of each part of a step is in metrics.jsonl");
-  recipe.off("progressive_layer_drop",
-             "every layer computes in every step here: a run with it would be another one; turn it "
-             "off to train all layers");
+  if (!model.progressive_layer_drop) {
+    recipe.off("progressive_layer_drop",
+               "pre-training leaves layers out, and here every layer computes in every step: a run "
+               "with it would be another one; turn it off to train all layers");
+  }
   Keys checkpoint = recipe.section("checkpoint", "DeepSpeed's checkpoints");
   checkpoint.without_effect("tag_validation", "validation is always as strict as \"Fail\"");
   checkpoint.without_effect("parallel_write", "ranks always write in parallel");
@@ -236,7 +238,7 @@ optim::RunFacts EngineConfig::run_facts(const optim::Schedule& schedule) const {
           .bucket_bytes = run.bucket_bytes};
 }
 
-EngineConfig parse_engine_config(Keys& recipe) {
+EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller) {
   EngineConfig config;
   config.place = recipe.source();
   read_batch(recipe, config.batch);
@@ -254,7 +256,7 @@ EngineConfig parse_engine_config(Keys& recipe) {
   read_watch(run, config);
   read_exchange(run, config);
   accept_without_effect(recipe);
-  refuse_unsupported(recipe);
+  refuse_unsupported(recipe, listed_by_caller);
   recipe.accepted("comment", "for the reader");
   recipe.accepted("$schema", "what an editor checks the recipe with (`onebit recipe schema`)");
   const bool is_long = config.run.steps > 0;

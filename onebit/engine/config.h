@@ -81,9 +81,15 @@ struct EngineConfig {
   optim::RunFacts run_facts(const optim::Schedule& schedule) const;
 };
 
+// DeepSpeed's keys that only some models can honour. The others' are refused here; a caller whose
+// model can lists them.
+struct ModelKeys {
+  bool progressive_layer_drop = false;
+};
+
 // Lists the engine's keys of a recipe; the caller lists `model`, `data` and others, and then asks
 // `recipe` for what is wrong. Until that is nothing, the optimizer may be null.
-EngineConfig parse_engine_config(Keys& recipe);
+EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller = {});
 
 // What the recipe asks of the transport between devices. What is wrong in it is left to the parser
 // of its task.

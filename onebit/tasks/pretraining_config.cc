@@ -16,6 +16,35 @@ int64_t predictions_of(double probability, int64_t sequence_length) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(share - kRounding)));
 }
 
+// After the engine and the model were read.
+void read_layer_drop(Keys& recipe, PretrainingConfig& config) {
+  config.layer_drop = model::read_layer_drop(recipe);
+  if (!config.layer_drop.enabled) return;
+  Keys section = recipe.section("progressive_layer_drop", "");
+  section.require(
+      config.model.pre_layer_norm, "enabled",
+      "is true, and the model is post-LN: its layers end with a norm and cannot be left "
+      "out; set model.pre_layer_norm to true, or this to false");
+  const engine::EngineConfig& engine = config.engine;
+  if (engine.run.steps == 0) return;
+  const double share =
+      config.drop().mean_layers(0, engine.run.steps) / static_cast<double>(config.model.layers);
+  constexpr double kHardlyAny = 0.99;
+  if (config.model.layers > 1 && share > kHardlyAny) {
+    recipe.warn(
+        "progressive_layer_drop computes {:.1f} % of all layers in {} steps, nearly all: raise "
+        "gamma ({:g} would be 100 / run.steps) or lower theta",
+        100 * share, engine.run.steps, 100 / static_cast<double>(engine.run.steps));
+  }
+  const bool by_bucket = engine.gradient_clipping > 0 && engine.run.clip == engine::Clip::kByBucket;
+  if (by_bucket && engine.optimizer && engine.optimizer->compresses()) {
+    recipe.warn(
+        "run.clip \"by_bucket\" limits a bucket by its mean share of the norm, and "
+        "progressive_layer_drop leaves the buckets of late layers empty in some passes and makes "
+        "them larger in others: these are clipped harder than the rest; \"exact\" clips all alike");
+  }
+}
+
 }  // namespace
 
 PretrainingData parse_pretraining_data(Keys section) {
@@ -48,12 +77,13 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
                                           const model::StartingModel* start) {
   require_task(recipe, kPretrainingTask);
   PretrainingConfig config;
-  config.engine = engine::parse_engine_config(recipe);
+  config.engine = engine::parse_engine_config(recipe, {.progressive_layer_drop = true});
   recipe.section("run", "").need("steps",
                                  "give the number of optimizer steps of the whole run, at least 1");
   Keys model = recipe.section("model", "the BERT encoder");
   config.model = model::read_config(model, vocabulary_size, start);
   config.memory = model::read_memory_options(model);
+  read_layer_drop(recipe, config);
   // A model's embeddings may have rows for more tokens than its vocabulary has.
   model.require(start != nullptr || !vocabulary_size || config.model.vocab_size == *vocabulary_size,
                 "vocab_size",

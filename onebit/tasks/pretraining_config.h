@@ -7,6 +7,7 @@
 #include "onebit/data/pair_options.h"
 #include "onebit/engine/config.h"
 #include "onebit/model/config.h"
+#include "onebit/model/layer_drop.h"
 #include "onebit/model/memory_plan.h"
 #include "onebit/model/pretraining_model.h"
 
@@ -32,7 +33,11 @@ struct PretrainingConfig {
   engine::EngineConfig engine;
   model::BertConfig model;
   model::MemoryOptions memory;
+  model::LayerDropOptions layer_drop;
   PretrainingData data;
+
+  // What a pass leaves out of the model.
+  model::LayerDrop drop() const { return {layer_drop, model.layers}; }
 };
 
 // max_predictions_per_sequence defaults to the share masked_lm_probability of a full sequence,

@@ -115,6 +115,7 @@ VocabularyOwner PretrainingTask::vocabulary_owner() const {
 
 void PretrainingTask::declare(params::Table& table) {
   model_ = std::make_unique<model::PreTrainingModel>(config_.model, table, config_.data.heads());
+  if (config_.layer_drop.enabled) layer_factors_.resize(static_cast<size_t>(config_.model.layers));
 }
 
 std::unique_ptr<training::BatchSource> PretrainingTask::open(const training::StreamShare& share,
@@ -192,27 +193,59 @@ std::vector<std::string> PretrainingTask::resume(const Json& client_state,
 training::Sums PretrainingTask::forward_backward(Context& context, const model::DeviceBatch& batch,
                                                  const training::StepItems& items,
                                                  const model::TrainingPass& pass) {
-  const model::PreTrainingModel::Result sums = model_->forward_backward(
-      context, batch,
-      {.masked_lm = items.weight(items.items), .next_sentence = items.weight(items.samples)}, pass);
-  return {sums.mlm_loss_sum, sums.nsp_loss_sum, static_cast<double>(sums.masked_correct),
-          static_cast<double>(sums.nsp_correct)};
+  const model::PreTrainingModel::LossWeights weights = {
+      .masked_lm = items.weight(items.items), .next_sentence = items.weight(items.samples)};
+  const auto run = [&](const model::TrainingPass& with) {
+    const model::PreTrainingModel::Result sums =
+        model_->forward_backward(context, batch, weights, with);
+    return training::Sums{sums.mlm_loss_sum, sums.nsp_loss_sum,
+                          static_cast<double>(sums.masked_correct),
+                          static_cast<double>(sums.nsp_correct)};
+  };
+  if (layer_factors_.empty()) return run(pass);
+  const model::LayerDrop drop = config_.drop();
+  drop.draw(config_.engine.run.seed, pass.step, pass.micro_step, layer_factors_);
+  model::TrainingPass shortened = pass;
+  shortened.layer_factors = layer_factors_;
+  training::Sums sums = run(shortened);
+  const auto left_out = std::count(layer_factors_.begin(), layer_factors_.end(), 0.0f);
+  sums.push_back(1);  // pass
+  sums.push_back(static_cast<double>(config_.model.layers - left_out));
+  sums.push_back(drop.theta(pass.step));
+  return sums;
 }
 
 training::StepMetrics PretrainingTask::metrics(const training::StepSums& step) const {
   const auto masked = static_cast<double>(step.items.items);
   const auto samples = static_cast<double>(step.items.samples);
   const double mlm_loss = step.sums[0] / masked, nsp_loss = step.sums[1] / samples;
-  if (!config_.data.pairs.next_sentence) {
-    return {
-        .loss = mlm_loss,
-        .metrics = {{"mlm_loss", mlm_loss, false, "mlm"}, {"mlm_accuracy", step.sums[2] / masked}}};
+  training::StepMetrics shown{.loss = mlm_loss, .metrics = {{"mlm_loss", mlm_loss, false, "mlm"}}};
+  if (config_.data.pairs.next_sentence) {
+    shown.loss += nsp_loss;
+    shown.metrics.push_back({"nsp_loss", nsp_loss, false, "nsp"});
   }
-  return {.loss = mlm_loss + nsp_loss,
-          .metrics = {{"mlm_loss", mlm_loss, false, "mlm"},
-                      {"nsp_loss", nsp_loss, false, "nsp"},
-                      {"mlm_accuracy", step.sums[2] / masked},
-                      {"nsp_accuracy", step.sums[3] / samples}}};
+  shown.metrics.push_back({"mlm_accuracy", step.sums[2] / masked});
+  if (config_.data.pairs.next_sentence) {
+    shown.metrics.push_back({"nsp_accuracy", step.sums[3] / samples});
+  }
+  if (!layer_factors_.empty()) {
+    const double passes = step.sums[4];
+    shown.metrics.push_back({"layers", step.sums[5] / passes, false, "layers"});
+    shown.metrics.push_back({"layer_drop_theta", step.sums[6] / passes});
+  }
+  return shown;
+}
+
+training::ComputedLayers PretrainingTask::computed_layers(int64_t from, int64_t to) const {
+  if (!config_.layer_drop.enabled || to <= from) return {};
+  const model::LayerDrop drop = config_.drop();
+  const auto layers = static_cast<double>(config_.model.layers);
+  const double computed = drop.mean_layers(from, to);
+  return {.share = computed / layers,
+          .text = fmt::format("theta from {:.3g} to {:.3g}: a pass computes {:.2f} of {} layers in "
+                              "the mean of {} steps, {:.0f} % of the encoder",
+                              drop.theta(from), drop.theta(to), computed, config_.model.layers,
+                              to - from, 100 * computed / layers)};
 }
 
 training::EvaluationTimes PretrainingTask::evaluation_times() const {

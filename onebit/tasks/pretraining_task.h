@@ -64,6 +64,7 @@ class PretrainingTask : public training::Task {
   training::Rows data_rows() const override { return data_rows_; }
   std::string sequences() const override;
   std::vector<std::string> decisions() const override { return decisions_; }
+  training::ComputedLayers computed_layers(int64_t from, int64_t to) const override;
 
  private:
   // The model on the disk that the run starts from or resumes with.
@@ -91,6 +92,7 @@ class PretrainingTask : public training::Task {
   PretrainingConfig config_;
   training::ModelDescription description_;
   std::unique_ptr<model::PreTrainingModel> model_;
+  std::vector<float> layer_factors_;  // of the pass; empty without layer drop
   std::vector<HeldOut> held_out_;
   training::Rows data_rows_;
   std::vector<std::string> decisions_;

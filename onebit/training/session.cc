@@ -192,6 +192,7 @@ model::DeviceBatch Session::upload(const HostBatch& batch) {
 
 Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
   Sums sums;
+  int64_t micro_step = 0;
   for (const auto& batch : step_batches_) {
     engine_->backward([&](const engine::BackwardInput& input) {
       Stopwatch pass;
@@ -200,11 +201,14 @@ Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
                                        {.dropout_seed = engine_->config().run.seed,
                                         .loss_scale = input.loss_scale,
                                         .gradients_ready = input.gradients_ready,
-                                        .forward_done = forward_done}));
+                                        .forward_done = forward_done,
+                                        .step = engine_->completed_steps(),
+                                        .micro_step = micro_step}));
       // The host runs ahead of a GPU; where the step continues it waits for it in any case.
       if (&batch == &step_batches_.back()) context_.synchronize();
       record.backward_seconds += pass.seconds();
     });
+    ++micro_step;
   }
   return sums;
 }

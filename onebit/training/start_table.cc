@@ -112,6 +112,9 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   const engine::BatchSizes& batch = run.engine().batch();
   const StartFacts facts = run.facts();
   add_model(rows, context, facts, config.compute);
+  const ComputedLayers layers =
+      run.task().computed_layers(run.engine().completed_steps(), config.run.steps);
+  if (!layers.text.empty()) rows.push_back({"layer drop", layers.text});
   rows.push_back({"first values", facts.initial_values});
   rows.insert(rows.end(), facts.data.begin(), facts.data.end());
   table.completed_steps = run.engine().completed_steps();
@@ -130,13 +133,15 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
                                        communicator.world_size())});
   rows.push_back(
       {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.run.steps)});
-  rows.push_back({"a checkpoint", describe(space_of_checkpoints(run.engine(), run.share_of_disk()))});
+  rows.push_back(
+      {"a checkpoint", describe(space_of_checkpoints(run.engine(), run.share_of_disk()))});
   const Rows optimizer = optimizer_rows(config, run.engine().schedule(), communicator.world_size());
   rows.insert(rows.end(), optimizer.begin(), optimizer.end());
   const ExchangeBuckets buckets =
       exchange_buckets(facts.table, config, communicator.nodes(), run.engine().levels().two);
-  const StepCosts costs =
+  StepCosts costs =
       measure_step_costs(context, facts.pass, facts.table, buckets, config.wire, communicator);
+  costs.pass = with_share_of_layers(costs.pass, layers.share);
   table.expected = forecast(costs, buckets, config, batch.accumulation);
   if (communicator.world_size() > 1) {
     rows.push_back({"buckets", describe_buckets(buckets, config, communicator.world_size())});

@@ -4,6 +4,20 @@
 
 namespace onebit::training {
 
+PassTimes with_share_of_layers(const PassTimes& pass, double share) {
+  if (share == 1 || pass.ready.size() < 3) return pass;
+  const double begin = pass.ready.front().seconds;
+  const double end = pass.ready[pass.ready.size() - 2].seconds;
+  const double saved = (1 - share) * (end - begin);
+  PassTimes shorter = pass;
+  for (PassTimes::Ready& ready : shorter.ready) {
+    ready.seconds -= (1 - share) * (std::clamp(ready.seconds, begin, end) - begin);
+  }
+  shorter.backward_seconds -= saved;
+  shorter.forward_seconds -= std::min(saved / 2, pass.forward_seconds);
+  return shorter;
+}
+
 std::vector<double> ready_seconds(const comm::Buckets& buckets, const PassTimes& pass) {
   std::vector<double> seconds(static_cast<size_t>(buckets.count()), pass.backward_seconds);
   comm::ReadyBuckets waiting(buckets);

@@ -33,6 +33,11 @@ struct PassTimes {
   std::vector<Ready> ready;  // as the model has announced them
 };
 
+// The mean of passes that compute `share` of the layers, from one that computes all. The gradients
+// of the heads are the first that a model announces, those of the embeddings the last; between them
+// are the layers, and they take half as long in the forward pass.
+PassTimes with_share_of_layers(const PassTimes& pass, double share);
+
 // Seconds after the start of the backward pass at which each bucket and all before it are complete.
 std::vector<double> ready_seconds(const comm::Buckets& buckets, const PassTimes& pass);
 

@@ -46,6 +46,12 @@ struct StepMetrics {
   std::vector<metrics::Metric> metrics;  // besides the loss
 };
 
+// How much of the model's layers the passes of some steps compute.
+struct ComputedLayers {
+  double share = 1;  // in the mean
+  std::string text;  // for the start table; empty: all
+};
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -106,6 +112,8 @@ class Task {
   virtual Rows data_rows() const = 0;
   virtual std::string sequences() const = 0;
   virtual std::vector<std::string> decisions() const { return {}; }
+  // Of the steps [from, to).
+  virtual ComputedLayers computed_layers(int64_t /*from*/, int64_t /*to*/) const { return {}; }
 };
 
 }  // namespace onebit::training

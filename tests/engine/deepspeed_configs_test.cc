@@ -164,7 +164,8 @@ TEST(DeepSpeedConfigs, ShippedOnesLoad) {
   EXPECT_EQ(loaded, 21);
 }
 
-// The one that does not: with the section turned off it does.
+// The engine alone refuses it, since not every model can leave layers out; pre-training takes it
+// (tests/tasks/pretraining_config_test.cc).
 TEST(DeepSpeedConfigs, TheShippedOneWithLayerDrop) {
   const auto with = [](const char* enabled) {
     return batch(4096, 16) + fmt::format(R"("steps_per_print": 1000, "prescale_gradients": true,

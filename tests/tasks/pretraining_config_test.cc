@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/base/message_of.h"
 
 namespace onebit::tasks {
@@ -39,6 +41,65 @@ TEST(PretrainingData, ValuesOutOfRangeAreNamed) {
                   .find("`data.masked_lm_probability` is"),
               std::string::npos);
   }
+}
+
+PretrainingConfig recipe_of(const std::string& more) {
+  const Json recipe = parse_json(R"({"optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3}},
+                     "run": {"steps": 100000})" +
+                                     more + "}",
+                                 "recipe");
+  return parse_pretraining_recipe(recipe, "recipe", std::nullopt);
+}
+
+// DeepSpeed's own config, and what it leaves to the model.
+TEST(PretrainingRecipe, DeepSpeedsConfigWithLayerDropLoads) {
+  const Json recipe = parse_json(R"({
+      "train_batch_size": 4096, "train_micro_batch_size_per_gpu": 16, "steps_per_print": 1000,
+      "prescale_gradients": true, "gradient_predivide_factor": 8, "gradient_clipping": 1.0,
+      "wall_clock_breakdown": false, "fp16": {"enabled": true, "loss_scale": 0},
+      "optimizer": {"type": "Adam", "params": {"lr": 1e-3, "weight_decay": 0.01,
+        "bias_correction": false}},
+      "progressive_layer_drop": {"enabled": true, "theta": 0.5, "gamma": 0.001},
+      "model": {"pre_layer_norm": true}, "run": {"steps": 200000}})",
+                                 "recipe");
+  const PretrainingConfig config = parse_pretraining_recipe(recipe, "recipe", std::nullopt);
+  EXPECT_EQ(config.layer_drop,
+            (model::LayerDropOptions{.enabled = true, .theta = 0.5, .gamma = 0.001}));
+  EXPECT_NEAR(config.drop().mean_layers(0, 200000), 12 - 5.5 * (0.5 - 0.5 / 200), 1e-2);
+  EXPECT_FALSE(recipe_of("").layer_drop.enabled);
+}
+
+TEST(PretrainingRecipe, LayersOfAPostLnModelCannotBeLeftOut) {
+  const auto error_of = [](const std::string& more) {
+    return message_of([&] { recipe_of(more); });
+  };
+  const std::string drop = R"(, "progressive_layer_drop": {"enabled": true})";
+  const std::string error = error_of(drop);
+  EXPECT_EQ(error.rfind("recipe: key `progressive_layer_drop.enabled` is true, and the model is "
+                        "post-LN",
+                        0),
+            0u)
+      << error;
+  EXPECT_NE(error.find("set model.pre_layer_norm to true"), std::string::npos) << error;
+  EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  EXPECT_EQ(error_of(R"(, "progressive_layer_drop": {"enabled": false})"), "(no error)");
+  EXPECT_EQ(error_of(drop + R"(, "model": {"pre_layer_norm": true})"), "(no error)");
+}
+
+TEST(PretrainingRecipe, WarnsOfALayerDropThatHardlyDropsOrIsClippedByBucket) {
+  const auto warnings_of = [](const std::string& more) {
+    return recipe_of(more + R"(, "model": {"pre_layer_norm": true})").engine.recipe.warnings();
+  };
+  const auto has = [](const std::vector<std::string>& warnings, const char* part) {
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [&](const std::string& one) { return one.find(part) != std::string::npos; });
+  };
+  const char* const usual = R"(, "progressive_layer_drop": {"enabled": true})";
+  EXPECT_FALSE(has(warnings_of(usual), "progressive_layer_drop"));
+  const auto slow = warnings_of(R"(, "progressive_layer_drop": {"enabled": true, "gamma": 1e-8})");
+  EXPECT_TRUE(has(slow, "0.001 would be 100 / run.steps"));
+  const auto clipped = warnings_of(std::string(usual) + R"(, "gradient_clipping": 1.0)");
+  EXPECT_TRUE(has(clipped, "run.clip"));
 }
 
 }  // namespace

@@ -27,8 +27,9 @@ const std::set<std::string> kJoined = {
     "/model/hidden_size",
     "/model/max_position_embeddings",
     "/model/num_attention_heads",
-    "/model/type_vocab_size",       // two where sequences are pairs
-    "/optimizer/params/min_coeff",  // at most max_coeff
+    "/model/type_vocab_size",           // two where sequences are pairs
+    "/optimizer/params/min_coeff",      // at most max_coeff
+    "/progressive_layer_drop/enabled",  // of pre-LN models
     "/run/clip",
     "/run/levels",  // not two without a 1-bit phase
     "/run/watch_adam",

@@ -30,6 +30,18 @@ TEST(ReadySeconds, ABucketWaitsForAllOfItselfAndForThoseBefore) {
   EXPECT_EQ(ready_seconds(four_buckets(), pass), (std::vector<double>{3, 3, 4, 9}));
 }
 
+// Heads until 1, embeddings after 3: two seconds of layers, and half as much of them in the forward
+// pass.
+TEST(ShareOfLayers, ShortensThePartOfTheLayers) {
+  const PassTimes half = with_share_of_layers(even_pass(), 0.5);
+  EXPECT_DOUBLE_EQ(half.backward_seconds, 3);
+  EXPECT_DOUBLE_EQ(half.forward_seconds, 1.5);
+  std::vector<double> seconds;
+  for (const auto& ready : half.ready) seconds.push_back(ready.seconds);
+  EXPECT_EQ(seconds, (std::vector<double>{1, 1.5, 2, 3}));
+  EXPECT_DOUBLE_EQ(with_share_of_layers(even_pass(), 1).backward_seconds, 4);
+}
+
 TEST(StepPrediction, WithoutANetworkIsTheComputation) {
   const StepPrediction step =
       predict_step(four_buckets(), {.pass = even_pass(), .accumulation = 3, .update_seconds = 0.5});
