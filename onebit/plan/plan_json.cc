@@ -55,6 +55,8 @@ Json to_json(const RunPlan& plan) {
           {"recipe", plan.recipe},
           {"parameters", plan.parameters},
           {"sequence_length", plan.sequence_length},
+          {"layers", plan.layers},
+          {"computed_layers", plan.computed_layers},
           {"steps", plan.steps},
           {"batch",
            {{"train", plan.batch.train},

@@ -42,6 +42,10 @@ std::string facts(const RunPlan& plan, const std::string& measured) {
       {"recipe", fmt::format("{}: {} parameters, {} steps of {} sequences of {} tokens",
                              plan.recipe, human_count(static_cast<double>(plan.parameters)),
                              plan.steps, plan.samples, plan.sequence_length)});
+  if (plan.computed_layers < static_cast<double>(plan.layers)) {
+    table.add_row({"layer drop", fmt::format("a pass computes {:.2f} of {} layers, in the mean",
+                                             plan.computed_layers, plan.layers)});
+  }
   table.add_row(
       {"cluster",
        fmt::format("{} with {} each: {}, links of {}/s, latency {}", counted(cluster.hosts, "host"),

@@ -51,9 +51,12 @@ std::map<int64_t, double> ready_from(const params::Table& table, const Place& se
 
 RecipeWork count_work(Context& context, const tasks::PretrainingConfig& config, DType type) {
   const PassParts one = count(context, config, type, 1), two = count(context, config, type, 2);
+  const auto further = static_cast<double>(config.model.layers - 1);
+  const double computed = config.drop().mean_layers(0, config.engine.run.steps) - 1;
+  const double share = further > 0 ? computed / further : 1;
   return {.one_layer = one,
-          .layer_forward = two.forward - one.forward,
-          .layer_backward = two.encoder - one.encoder};
+          .layer_forward = share * (two.forward - one.forward),
+          .layer_backward = share * (two.encoder - one.encoder)};
 }
 
 training::PassTimes pass_times(const RecipeWork& work, const training::ComputingCosts& machine,

@@ -11,7 +11,8 @@ namespace onebit::plan {
 // For one full sequence of the recipe.
 struct RecipeWork {
   training::PassParts one_layer;  // of the model with a single layer
-  // What each further layer adds; the last layer has fewer rows than these, those that heads read.
+  // What each further layer adds, in the mean over the steps of the run where passes leave layers
+  // out; the last layer has fewer rows than these, those that heads read.
   training::ByKind layer_forward, layer_backward;
 };
 

@@ -61,6 +61,9 @@ struct RunPlan {
   int64_t parameters = 0, steps = 0, samples = 0;  // samples of a step
   engine::BatchSizes batch;
   int64_t sequence_length = 0;
+  // Of the model, and in the mean of a pass, fewer where passes leave layers out.
+  int64_t layers = 0;
+  double computed_layers = 0;
   double watts_a_host = 0;
   training::MachineCosts machine;
   std::vector<Choice> choices;

@@ -15,6 +15,8 @@ TEST(PlanJson, HasEveryFigureOfThePlan) {
   const Json json = parse_json(to_json(plan).dump(), "plan");  // as a reader gets it
   EXPECT_EQ(json.at("kind"), "plan");
   EXPECT_EQ(json.at("batch").at("accumulation"), 4);
+  EXPECT_EQ(json.at("layers"), 2);
+  EXPECT_EQ(json.at("computed_layers"), 2);
   EXPECT_EQ(json.at("plan").at("ranks"), 2);
   EXPECT_TRUE(json.at("plan").at("cannot").is_null());
   ASSERT_EQ(json.at("plan").at("choices").size(), 4u);

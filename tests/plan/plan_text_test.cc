@@ -26,5 +26,16 @@ TEST(PlanText, ShowsTheRunItsStepsOtherRanksAndTheAdvice) {
   EXPECT_TRUE(text.ends_with(plan.advice.sentence + "\n"));
 }
 
+TEST(PlanText, SaysHowManyLayersPassesCompute) {
+  Context context = Context::cpu(1);
+  tasks::PretrainingConfig config = small_config();
+  const auto text = [&] {
+    return plan_text(make_plan(context, config, round_machine(), {.cluster = two_hosts()}), "");
+  };
+  EXPECT_EQ(text().find("layer drop"), std::string::npos);
+  config.layer_drop = {.enabled = true, .theta = 0.5, .gamma = 1e9};
+  EXPECT_THAT(text(), HasSubstr("a pass computes 1.75 of 2 layers, in the mean"));
+}
+
 }  // namespace
 }  // namespace onebit::plan

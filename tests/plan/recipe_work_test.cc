@@ -44,6 +44,20 @@ TEST(CountWork, IsWhatAPassOfTheWholeModelDoes) {
   }
 }
 
+// In the mean over the run a pass computes 2.5 + 1.5 theta of the four layers.
+TEST(CountWork, CountsTheLayersThatPassesCompute) {
+  Context context = Context::cpu(1);
+  tasks::PretrainingConfig config = four_layers();
+  const RecipeWork all = count_work(context, config, DType::kF32);
+  config.layer_drop = {.enabled = true, .theta = 0.2, .gamma = 1e9};  // at once, after one step
+  const double theta = (1 + 99 * 0.2) / 100;                          // of 100 steps
+  const double share = (2.5 + 1.5 * theta - 1) / 3;
+  const RecipeWork some = count_work(context, config, DType::kF32);
+  EXPECT_EQ(some.one_layer.forward.products, all.one_layer.forward.products);
+  EXPECT_NEAR(some.layer_forward.products / all.layer_forward.products, share, 1e-12);
+  EXPECT_NEAR(some.layer_backward.attention / all.layer_backward.attention, share, 1e-12);
+}
+
 // Rates that make seconds of operations: products alone, 1 a second.
 training::ComputingCosts unit_rates() {
   const ByKind rates{.products = 1, .attention = 1e30, .rest = 1e30};
