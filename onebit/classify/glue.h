@@ -1,5 +1,5 @@
-// The nine tasks of GLUE (Wang et al. 2019, arXiv 1804.07461) as they are published: files,
-// columns, labels, metrics, and the files that gluebenchmark.com takes.
+// The nine tasks of GLUE (Wang et al. 2019, arXiv 1804.07461) and its diagnostic set, AX, as they
+// are published: files, columns, labels, metrics, and the files that gluebenchmark.com takes.
 #pragma once
 
 #include <span>
@@ -27,15 +27,20 @@ struct GlueTask {
   Columns test_columns;
   std::vector<std::string> metrics;  // GLUE's; the first decides
   std::vector<GlueFile> dev, test;
+  // The task whose models it judges, where it has no training set of its own.
+  std::string trained_as = {};
 
   // Of training and development sets, or of test sets.
   FileLayout layout() const;
   FileLayout test_layout() const;
 };
 
+// Those with a training set.
 std::span<const GlueTask> glue_tasks();
 std::vector<std::string> glue_names();
-// In any case of letters ("mnli"). Error: an unknown name.
+// With AX.
+std::vector<std::string> judged_glue_names();
+// In any case of letters ("mnli"); AX too. Error: an unknown name.
 const GlueTask& glue_task(std::string_view name);
 
 }  // namespace onebit::classify

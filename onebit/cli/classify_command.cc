@@ -61,7 +61,7 @@ void ClassifyFileOptions::apply(classify::FileLayout& layout) const {
 
 CLI::Option* add_glue_option(CLI::App& command, std::string& name, const std::string& about) {
   return command.add_option("--glue", name, about)
-      ->check(CLI::IsMember(classify::glue_names(), CLI::ignore_case));
+      ->check(CLI::IsMember(classify::judged_glue_names(), CLI::ignore_case));
 }
 
 void add_classify_model_options(CLI::App& command, ClassifyModelOptions& options) {

@@ -106,7 +106,10 @@ void add_classify_evaluate(CLI::App& classify, Action& chosen) {
                       "of the task's files",
                       kPlainOrPacked))
       ->required();
-  add_glue_option(*command, given->glue, "A task of GLUE: its development sets in --data");
+  add_glue_option(
+      *command, given->glue,
+      "A task of GLUE: its development sets in --data; AX: diagnostic-full.tsv there, for "
+      "a model of MNLI");
   command->add_option(
       "--positive-label", given->model.positive_label,
       "Of two labels the one whose F1 is \"f1\"; default: the run's, else the second");

@@ -108,9 +108,10 @@ void add_classify_predict(CLI::App& classify, Action& chosen) {
       ->add_option("--output,-o", given->output,
                    "predictions.tsv or .jsonl to write; with --glue a folder")
       ->required();
-  auto* glue = add_glue_option(
-      *command, given->glue,
-      "A task of GLUE: writes the files that gluebenchmark.com takes for the test sets in --data");
+  auto* glue = add_glue_option(*command, given->glue,
+                               "A task of GLUE: writes the files that gluebenchmark.com takes for "
+                               "the test sets in --data; AX: "
+                               "for diagnostic.tsv there, with a model of MNLI");
   command->add_option("--data,-d", given->data, "The folder of --glue's files")->needs(glue);
   glue->excludes(input);
   add_classify_file_options(*command, given->files, false);

@@ -52,6 +52,14 @@ void check(const Arguments& given) {
   if (!given.glue.empty() && given.data.empty()) {
     throw UsageError("--glue needs --data, the folder of the task's files");
   }
+  if (given.glue.empty()) return;
+  const classify::GlueTask& task = classify::glue_task(given.glue);
+  if (!task.trained_as.empty()) {
+    throw UsageError(fmt::format(
+        "GLUE's {0} has no training set: train with --glue {1}, then `onebit classify evaluate "
+        "--glue {0}` and `predict --glue {0}`",
+        task.name, task.trained_as));
+  }
 }
 
 int run(const Arguments& given) {

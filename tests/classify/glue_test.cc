@@ -161,6 +161,40 @@ TEST(Glue, SubmissionsHaveTheNamesThatAreAskedFor) {
                                  "MNLI-m.tsv", "MNLI-mm.tsv", "QNLI.tsv", "RTE.tsv", "WNLI.tsv"));
 }
 
+// No training set: texts for the submission, and the same ones with labels and what they are about.
+TEST(Glue, TheDiagnosticSetIsReadAsPublished) {
+  const TextFiles files;
+  const GlueTask& task = glue_task("ax");
+  EXPECT_EQ(task.trained_as, "MNLI");
+  EXPECT_EQ(task.labels, glue_task("MNLI").labels);
+  ASSERT_EQ(task.dev.size(), 1u);
+  EXPECT_EQ(task.dev[0].file, "diagnostic-full.tsv");
+  ASSERT_EQ(task.test.size(), 1u);
+  EXPECT_EQ(task.test[0].file, "diagnostic.tsv");
+  EXPECT_EQ(task.test[0].name, "AX.tsv");
+  const Examples judged = read_examples(
+      files.write("diagnostic-full.tsv",
+                  "Lexical Semantics\tPredicate-Argument Structure\tLogic\tKnowledge\tDomain\t"
+                  "Premise\tHypothesis\tLabel\n"
+                  "\t\tNegation\t\tArtificial\tThe cat sat on the mat.\t"
+                  "The \"cat\" did not sit on the mat.\tcontradiction\n"
+                  "Factivity\t\t\t\tArtificial\tJohn knew it.\tIt was so.\tentailment\n"),
+      task.layout());
+  ASSERT_EQ(judged.all.size(), 2u);
+  EXPECT_EQ(judged.all[0].text, "The cat sat on the mat.");
+  EXPECT_EQ(judged.all[0].text_pair, "The \"cat\" did not sit on the mat.");
+  const Targets targets = targets_of(judged, {.problem = task.problem}, task.labels);
+  EXPECT_EQ(targets.classes, (std::vector<int32_t>{2, 0}));
+  ExampleReader test(files.write("diagnostic.tsv",
+                                 "index\tsentence1\tsentence2\n"
+                                 "0\tThe cat sat on the mat.\tThe cat did not sit on the mat.\n"),
+                     task.test_layout(), false);
+  Example example;
+  ASSERT_TRUE(test.next(example));
+  EXPECT_EQ(example.text_pair, "The cat did not sit on the mat.");
+  EXPECT_FALSE(test.next(example));
+}
+
 TEST(Glue, TasksByNameInAnyCase) {
   EXPECT_EQ(glue_task("mnli").name, "MNLI");
   EXPECT_EQ(glue_task("SST-2").metrics.front(), "accuracy");

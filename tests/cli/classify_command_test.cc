@@ -18,6 +18,8 @@ TEST(ClassifyCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"classify train -m x -o y -r z", "onebit classify train", "give --train FILE, or --glue"},
       {"classify train -m x -o y -r z --glue RTE --train t -d d", "onebit classify train",
        "--glue"},
+      {"classify train -m x -o y -r z --glue ax -d d", "onebit classify train",
+       "AX has no training set: train with --glue MNLI"},
   };
   for (const WrongUse& wrong : cases) expect_usage_error(wrong);
 }
@@ -125,6 +127,43 @@ TEST_F(ClassifyProgram, WritesGluesSubmissions) {
                       at("RTE"), at("submission")));
   EXPECT_EQ(wrong.status, 1);
   EXPECT_TRUE(contains(wrong.output, "is it a model of this task?")) << wrong.output;
+}
+
+// A model of MNLI for the set that has no training set.
+TEST_F(ClassifyProgram, PredictsAndJudgesGluesDiagnosticSet) {
+  for (const char* folder : {"MNLI", "diagnostic"}) {
+    std::filesystem::create_directory(folder_ / folder);
+  }
+  const std::vector<std::string> labels = {"entailment", "neutral", "contradiction"};
+  std::string train_text = "index\tsentence1\tsentence2\tgold_label\n";
+  std::string test_text = "index\tsentence1\tsentence2\n";
+  std::string full_text = "Logic\tDomain\tPremise\tHypothesis\tLabel\n";
+  for (size_t i = 0; i < 9; ++i) {
+    const std::string pair = "\tthe king was\tthe bird was";
+    train_text += fmt::format("{}{}\t{}\n", i, pair, labels[i % 3]);
+    test_text += fmt::format("{}{}\n", i, pair);
+    full_text += fmt::format("Negation\tArtificial{}\t{}\n", pair, labels[i % 3]);
+  }
+  for (const char* file : {"train.tsv", "dev_matched.tsv", "dev_mismatched.tsv"}) {
+    write(std::string("MNLI/") + file, train_text);
+  }
+  write("diagnostic/diagnostic.tsv", test_text);
+  write("diagnostic/diagnostic-full.tsv", full_text);
+  expect_runs(
+      fmt::format("classify train --model {} --glue MNLI --data {} --recipe {} --output {} "
+                  "--device cpu --set run.steps=2 --set data.label=null",
+                  at("bert"), at("MNLI"), at("classify.json"), at("run")));
+  expect_runs(
+      fmt::format("classify predict --model {} --glue AX --data {} --output {} --device cpu",
+                  at("run"), at("diagnostic"), at("submission")));
+  const std::string lines = read_file(folder_ / "submission/AX.tsv");
+  EXPECT_TRUE(lines.starts_with("index\tprediction\n0\t")) << lines;
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 10);
+  const Outcome judged = expect_runs(
+      fmt::format("classify evaluate --model {} --glue AX --data {} --json --device cpu", at("run"),
+                  at("diagnostic")));
+  EXPECT_TRUE(contains(judged.output, "\"examples\":9")) << judged.output;
+  EXPECT_TRUE(contains(judged.output, "\"matthews\":")) << judged.output;
 }
 
 }  // namespace
