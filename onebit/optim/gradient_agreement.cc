@@ -31,6 +31,10 @@ GradientAgreement::GradientAgreement(const Levels& levels, Device device) : leve
   limited_square_.resize(bucket_square_.size());
 }
 
+int64_t GradientAgreement::size_bytes_of(int64_t elements) {
+  return static_cast<int64_t>(sizeof(double) + sizeof(uint8_t)) * comm::blocks_in(elements);
+}
+
 double GradientAgreement::scale(Context& context, ConstView gradients, const StepInput& input,
                                 int64_t bucket) {
   const auto index = static_cast<size_t>(bucket);

@@ -44,6 +44,8 @@ class GradientAgreement {
   Result agree(const StepInput&, bool touched);
 
   int64_t size_bytes() const { return square_.view().size_bytes() + flags_.view().size_bytes(); }
+  // The same on one level, for as many elements.
+  static int64_t size_bytes_of(int64_t elements);
 
  private:
   const Levels& levels_;

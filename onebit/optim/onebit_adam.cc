@@ -1,328 +1,71 @@
 #include "onebit/optim/onebit_adam.h"
 
-#include <cmath>
-#include <span>
-
-#include "onebit/base/clock.h"
-#include "onebit/base/log.h"
-#include "onebit/ops/elementwise.h"
-#include "onebit/ops/onebit_update.h"
-
 namespace onebit::optim {
 namespace {
 
-View part_of(const View& buffer, int64_t begin, int64_t end) {
-  return buffer.empty() ? View() : buffer.rows(begin, end);
-}
-
-ConstView part_of(const ConstView& buffer, int64_t begin, int64_t end) {
-  return buffer.empty() ? ConstView() : buffer.rows(begin, end);
-}
-
-// The same pass over a bucket of the share, with all buffers cut to it: those of the flat buffer at
-// `in_buffer`.
-void cut_to_bucket(ops::OnebitNormalize& args, Range in_buffer) {
-  const int64_t begin = args.begin, end = args.end;
-  const int64_t first = begin / kernels::kBlockElements;
-  const int64_t last = first + kernels::blocks_in(end - begin);
-  const int64_t first_sub = first * kernels::kSubBlocks, last_sub = last * kernels::kSubBlocks;
-  args.gradient = args.gradient.rows(in_buffer.begin, in_buffer.end);
-  args.value = args.value.rows(in_buffer.begin, in_buffer.end);
-  args.variance = args.variance.rows(begin, end);
-  args.own_weight = part_of(args.own_weight, first_sub, last_sub);
-  args.energy = part_of(args.energy, first_sub, last_sub);
-  args.block_ratio = part_of(args.block_ratio, first, last);
-  for (View* blocks : {&args.sketch, &args.block_energy, &args.block_variance, &args.block_square,
-                       &args.block_flags}) {
-    *blocks = part_of(*blocks, first, last);
+// Keys of other arithmetics than the one that there is.
+void refuse_arithmetics(Keys& params) {
+  for (const char* key : {"coordinates", "variance", "scale"}) {
+    params.refused(key,
+                   "1-bit Adam has one arithmetic since what travels is the gradient "
+                   "(docs/compression.md)");
   }
-  args.begin = 0;
-  args.end = end - begin;
-  args.sketch_shift = in_buffer.begin;
+  // Recipes that earlier runs have written hold "none".
+  std::string parity;
+  params.word("parity", parity, {"none"},
+              "DeepSpeed's arithmetic is only there to compare with, in tests/deepspeed");
 }
+
+CompressedOptions compressed(const OneBitAdamOptions& options) {
+  return {.name = "onebit_adam",
+          .adam = options.adam,
+          .freeze = options.freeze,
+          .exchange = options.exchange};
+}
+
+class OneBitAdamRecipe : public OptimizerRecipe {
+ public:
+  explicit OneBitAdamRecipe(const OneBitAdamOptions& options) : options_(options) {}
+
+  double learning_rate() const override { return options_.adam.learning_rate; }
+  std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
+                                  const RunFacts& run) const override {
+    return std::make_unique<CompressedOptimizer>(compressed(options_), table, communicator, run);
+  }
+  int64_t state_bytes(const params::Table& table, int world_size,
+                      const RunFacts& run) const override {
+    return CompressedOptimizer::state_bytes_of(compressed(options_), table, world_size, run);
+  }
+  std::string describe() const override { return optim::describe(options_.adam); }
+  std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
+                                                        int world_size) const override {
+    return compressed_phase_rows(options_.freeze, options_.adam.beta2, run, world_size);
+  }
+  std::vector<std::string> warnings(const RunFacts& run) const override {
+    return freeze_warnings(options_.freeze, options_.adam.beta2, run);
+  }
+  std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
+    return last_warmup_update(options_.freeze, options_.adam.beta2, run);
+  }
+  const AdamOptions* followed_adam() const override { return &options_.adam; }
+
+ private:
+  OneBitAdamOptions options_;
+};
 
 }  // namespace
 
-OneBitAdam::OneBitAdam(const OneBitAdamOptions& options, const params::Table& table,
-                       comm::Communicator& communicator, const RunFacts& run)
-    : options_(options),
-      communicator_(communicator),
-      levels_(communicator, divide_exchange(table.size_elements(), communicator.nodes(), run),
-              table.device()),
-      rule_(options.adam, table),
-      state_(Moments::zeros(table)),
-      freeze_rule_(options.freeze, options.adam.beta2, run),
-      still_(table, options.exchange.moving_rows),
-      level_(table, levels_),
-      agreement_(levels_, table.device()),
-      exchange_(levels_, still_.bitmap()) {}
-
-Phase OneBitAdam::phase() const {
-  return std::holds_alternative<Moments>(state_) ? Phase::kWarmup : Phase::kCompressed;
+std::shared_ptr<const OptimizerRecipe> onebit_adam_recipe(const OneBitAdamOptions& options) {
+  return std::make_shared<OneBitAdamRecipe>(options);
 }
 
-GradientNeed OneBitAdam::gradient_need() const {
-  const bool averages = phase() == Phase::kWarmup || plan().averages;
-  return averages ? GradientNeed::kAveragedOverRanks : GradientNeed::kLocalOnly;
-}
-
-bool OneBitAdam::observes_local_gradients() const {
-  return phase() == Phase::kWarmup && freeze_rule_.observes(updates_ + 1);
-}
-
-std::optional<comm::Buckets> OneBitAdam::limited_buckets() const {
-  if (alone()) return std::nullopt;
-  return levels_.ownership().buckets;
-}
-
-void OneBitAdam::skip_step() {
-  ONEBIT_INVARIANT(!begun_);
-  prepared_ = false;
-}
-
-std::vector<Range> OneBitAdam::prepare_local_gradients(Context& context, params::Table& table) {
-  std::vector<Range> ranges;
-  for (int64_t bucket = 0; levels_.two() && bucket < levels_.buckets().count(); ++bucket) {
-    levels_.average(context, table.gradients(), bucket);
-  }
-  prepared_ = levels_.two();
-  for (const auto& share : levels_.shares()) {
-    ranges.push_back(share.range);
-  }
-  return ranges;
-}
-
-void OneBitAdam::average_inside_node(Context& context, params::Table& table, const Bucket& bucket) {
-  if (!prepared_ && !plan_.averages) levels_.average(context, table.gradients(), bucket.index);
-}
-
-// The exchange receives its momentum.
-void OneBitAdam::hold_normalized(NormalizedMoments moments) {
-  state_ = std::move(moments);
-  exchange_.receive_in(normalized().momentum.view());
-}
-
-StepReport OneBitAdam::step(Context& context, params::Table& table, const StepInput& input) {
-  return phase() == Phase::kWarmup ? warmup_step(context, table, input)
-                                   : compressed_step(context, table, input);
-}
-
-StepReport OneBitAdam::warmup_step(Context& context, params::Table& table, const StepInput& input) {
-  StepReport report{.phase = Phase::kWarmup};
-  const Stopwatch watch;
-  const Moments& moments = std::get<Moments>(state_);
-  dense_update(context, table, moments, input);
-  ++updates_;
-  if (freeze_rule_.freezes_after(context, communicator_, updates_, moments.variance.view(),
-                                 1 / rule_.variance_weight())) {
-    freeze(context, table);
-    report.froze_now = true;
-    report.still_elements = still_.count();
-  }
-  report.update_seconds = watch.seconds();
-  return report;
-}
-
-void OneBitAdam::dense_update(Context& context, params::Table& table, const Moments& moments,
-                              const StepInput& input) {
-  rule_.step(context, table, moments, input);
-}
-
-void OneBitAdam::freeze(Context& context, params::Table& table) {
-  Moments moments = std::get<Moments>(std::move(state_));
-  const View momentum = moments.momentum.view(), variance = moments.variance.view();
-  ops::onebit_freeze(context, {.momentum = momentum,
-                               .variance = variance,
-                               .still = still_.bitmap(),
-                               .epsilon = options_.adam.epsilon,
-                               .variance_factor = 1 / rule_.variance_weight()});
-  still_.hold(momentum, variance);
-  still_.refresh();
-  hold_normalized(in_memory_of(std::move(moments), levels_));
-  exchange_.adopt_momentum({0, table.size_elements()});
-  if (communicator_.rank() == 0) {
-    log_info(
-        "update {}: gradients are compressed from here on; {} of {} elements have had no gradient "
-        "yet and keep their values",
-        updates_, still_.count(), table.size_elements());
-  }
-}
-
-void OneBitAdam::begin_step(Context& computing, params::Table& table, const StepInput& input) {
-  ONEBIT_INVARIANT(phase() == Phase::kCompressed && !begun_);
-  begun_ = true;
-  plan_ = plan();
-  if (!plan_.exchanges) return;
-  exchange_.begin(
-      computing, compress::momentum_step(rule_.beta1(input), plan_.updates),
-      [this, &table, input](Context& context, const Bucket& bucket) {
-        average_inside_node(context, table, bucket);
-        normalize(context, table, input, bucket);
-        before_sending(context, bucket);
-      },
-      [this, input](Context& context, const Bucket& bucket) { receive(context, input, bucket); });
-}
-
-void OneBitAdam::gradients_ready(Range range) {
-  ONEBIT_INVARIANT(begun_);
-  if (plan_.exchanges) exchange_.ready(range);
-}
-
-void OneBitAdam::normalize(Context& context, const params::Table& table, const StepInput& input,
-                           const Bucket& bucket) {
-  std::span<const ops::UpdateRange> decays;  // that are part of the gradient
-  if (!options_.adam.decoupled_decay) decays = rule_.ranges();
-  std::vector<ops::UpdateRange> own_decays;
-  if (levels_.two() && !decays.empty()) decays = own_decays = rule_.ranges_in(bucket.in_buffer);
-  ops::OnebitNormalize args{
-      .gradient = table.gradients(),
-      .value = table.values(),
-      .ranges = decays,
-      .variance = normalized().variance.view(),
-      .normalized = bucket.normalized,
-      .extra = bucket.extra,
-      .begin = bucket.range.begin,
-      .end = bucket.range.end,
-      .gradient_scale = agreement_.scale(context, table.gradients(), input, bucket.index),
-      .epsilon = options_.adam.epsilon};
-  if (plan_.averages) {
-    args.alone = true;
-    args.beta2 = plan_.variance_memory;
-    ops::fill(context, bucket.extra, 0.0f);
-  } else {
-    level_.prepare(args, plan_.variance_memory, plan_.exchanges);
-  }
-  agreement_.prepare(args);
-  if (levels_.two()) cut_to_bucket(args, bucket.in_buffer);
-  ops::onebit_normalize(context, args);
-}
-
-void OneBitAdam::update_locally(Context& context, params::Table& table, const StepInput& input) {
-  exchange_.visit(context, [&](Context& computing, const Bucket& bucket) {
-    average_inside_node(computing, table, bucket);
-    normalize(computing, table, input, bucket);
-    keep_local(computing, input, bucket);
-  });
-}
-
-void OneBitAdam::receive(Context& context, const StepInput& input, const Bucket& bucket) {
-  if (plan_.averages) return;
-  ops::OnebitMomentum args{.momentum = normalized().momentum.view(),
-                           .variance = normalized().variance.view(),
-                           .normalized = alone() ? ConstView(bucket.normalized) : ConstView(),
-                           .extra = alone() ? ConstView() : ConstView(bucket.extra),
-                           .begin = bucket.range.begin,
-                           .end = bucket.range.end,
-                           .beta1 = rule_.beta1(input)};
-  level_.prepare(args, plan_.variance_memory);
-  ops::onebit_momentum(context, args);
-  level_.receive(context, bucket.extra, bucket.range.begin);
-}
-
-StepReport OneBitAdam::compressed_step(Context& context, params::Table& table,
-                                       const StepInput& input) {
-  if (!begun_) begin_step(context, table, input);
-  begun_ = false;
-  StepReport report{.phase = Phase::kCompressed};
-  const Stopwatch watch = plan_.exchanges ? finish_exchange(context, report) : Stopwatch();
-  if (!plan_.exchanges) update_locally(context, table, input);
-  prepared_ = false;
-  rule_.advance(input);
-
-  std::span<const uint8_t> flags = agreement_.read_flags();
-  std::vector<uint8_t> whole_flags;
-  if (levels_.two()) flags = whole_flags = levels_.spread_blocks(flags);
-  std::vector<uint8_t> touched = still_.touched_rows(table.gradients(), flags);
-  GradientAgreement::Result agreed = agreement_.agree(input, !touched.empty());
-  report.applied = agreed.finite;
-  report.local_gradient_square = agreed.square;
-  report.bucket_squares = std::move(agreed.bucket_squares);
-  if (agreed.limited_square < agreed.square) {
-    report.clip_coefficient = std::sqrt(agreed.limited_square / agreed.square);
-  }
-  end_update(context);
-  report.norm_ratio = level_.norm_ratio();
-  if (agreed.finite) {
-    const int64_t still_before = still_.count();
-    if (agreed.touched) wake(table, input, std::move(touched));
-    report.woken_elements = still_before - still_.count();
-    apply(context, table, input);
-    ++updates_;
-  } else {
-    discard(context, table, input);
-  }
-  report.still_elements = still_.count();
-  report.update_seconds = watch.seconds();
-  return report;
-}
-
-Stopwatch OneBitAdam::finish_exchange(Context& context, StepReport& report) {
-  exchange_.finish(context);
-  const Stopwatch watch;
-  const compress::ResidualNorms norms = exchange_.norms();
-  const auto of_source = [&](double norm) {
-    return levels_.two() ? std::sqrt(levels_.sum(norm * norm)) : norm;
-  };
-  report.sent_norm = of_source(norms.values);
-  report.residual_norm = of_source(norms.worker_residual);
-  report.compress_seconds = exchange_.compress_seconds();
-  report.wait_seconds = exchange_.wait_seconds();
-  return watch;
-}
-
-void OneBitAdam::end_update(Context& context) {
-  if (plan_.averages) return;
-  if (plan_.exchanges) {
-    level_.end_exchange(context);
-  } else {
-    level_.end_update();
-  }
-}
-
-void OneBitAdam::wake(const params::Table& table, const StepInput& input,
-                      std::vector<uint8_t> touched) {
-  const std::vector<Range> rows = still_.wake(communicator_, std::move(touched),
-                                              {.momentum = normalized().momentum.view(),
-                                               .variance = normalized().variance.view(),
-                                               .gradients = table.gradients(),
-                                               .block_scales = agreement_.block_scales(),
-                                               .beta1 = rule_.beta1(input),
-                                               .epsilon = options_.adam.epsilon,
-                                               .shares = levels_.shares(),
-                                               .sources = levels_.sources()});
-  for (const Range& entries : rows) exchange_.adopt_momentum(entries);
-}
-
-void OneBitAdam::apply(Context& context, params::Table& table, const StepInput& input) {
-  for (const auto& [range, place] : levels_.shares()) {
-    const int64_t end = place + range.elements();
-    std::vector<ops::UpdateRange> decays{{0, range.elements(), 0}};
-    if (options_.adam.decoupled_decay) decays = rule_.ranges_in(range);
-    ops::onebit_step(context, {.value = table.values().rows(range.begin, range.end),
-                               .compute_value = compute_part(table, range),
-                               .momentum = normalized().momentum.view().rows(place, end),
-                               .still = still_.bitmap().rows(range.begin / 8, (range.end + 7) / 8),
-                               .ranges = decays,
-                               .learning_rate = input.learning_rate,
-                               .momentum_factor = 1 / rule_.momentum_weight()});
-  }
-  gather_values(context, table);
-}
-
-View OneBitAdam::compute_part(const params::Table& table, Range range) {
-  if (table.compute_type() == DType::kF32) return {};
-  return table.compute_values().rows(range.begin, range.end);
-}
-
-void OneBitAdam::gather_values(Context& context, params::Table& table) const {
-  if (!levels_.two()) return;
-  levels_.gather(context, table.values());
-  if (table.compute_type() == DType::kF32) return;
-  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
-}
-
-int64_t OneBitAdam::wire_bytes_sent() const {
-  return exchange_.wire_bytes_sent() + levels_.wire_bytes_sent();
+std::shared_ptr<const OptimizerRecipe> read_onebit_adam(Keys& params) {
+  OneBitAdamOptions options;
+  options.adam = read_adam_options(params);
+  refuse_arithmetics(params);
+  options.freeze = read_freeze_options(params);
+  options.exchange = read_exchange_options(params, options.adam.beta2);
+  return onebit_adam_recipe(options);
 }
 
 }  // namespace onebit::optim

@@ -3,10 +3,20 @@
 #include <algorithm>
 
 #include "onebit/ops/lamb_update_formula.h"
-#include "onebit/optim/onebit_adam_memory.h"
 
 namespace onebit::optim {
 namespace {
+
+CompressedOptions compressed(const OneBitLambOptions& options) {
+  return {
+      .name = "onebit_lamb",
+      .adam = options.lamb.adam,
+      .freeze = options.freeze,
+      .exchange = options.exchange,
+      .values = [lamb = options.lamb](const params::Table& table, const SignExchange& exchange) {
+        return std::make_unique<OneBitLambValues>(lamb, table, exchange);
+      }};
+}
 
 class OneBitLambRecipe : public OptimizerRecipe {
  public:
@@ -15,13 +25,12 @@ class OneBitLambRecipe : public OptimizerRecipe {
   double learning_rate() const override { return options_.lamb.adam.learning_rate; }
   std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
                                   const RunFacts& run) const override {
-    return std::make_unique<OneBitLamb>(options_, table, communicator, run);
+    return std::make_unique<CompressedOptimizer>(compressed(options_), table, communicator, run);
   }
   int64_t state_bytes(const params::Table& table, int world_size,
                       const RunFacts& run) const override {
-    const auto squares_bytes = static_cast<int64_t>(2 * sizeof(double) * table.entries().size());
-    return onebit_adam_state_bytes(table, world_size, run) +
-           lamb_ratio_bytes(table, options_.lamb) + squares_bytes;
+    return CompressedOptimizer::state_bytes_of(compressed(options_), table, world_size, run) +
+           OneBitLambValues::size_bytes_of(table, options_.lamb);
   }
   std::string describe() const override { return optim::describe(options_.lamb); }
   std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
@@ -76,20 +85,16 @@ std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors
   return inside;
 }
 
-OneBitAdamOptions without_ratios(const OneBitLambOptions& options) {
-  return {.adam = options.lamb.adam, .freeze = options.freeze, .exchange = options.exchange};
-}
-
 }  // namespace
 
-OneBitLamb::OneBitLamb(const OneBitLambOptions& options, const params::Table& table,
-                       comm::Communicator& communicator, const RunFacts& run)
-    : OneBitAdam(without_ratios(options), table, communicator, run),
-      lamb_(options.lamb, table),
-      parts_(parts_of(lamb_.tensors(), exchange().owned_ranges())),
+OneBitLambValues::OneBitLambValues(const LambOptions& options, const params::Table& table,
+                                   const SignExchange& exchange)
+    : exchange_(exchange),
+      lamb_(options, table),
+      parts_(parts_of(lamb_.tensors(), exchange.owned_ranges())),
       squares_(Tensor::zeros(table.device(), DType::kF64,
                              {static_cast<int64_t>(lamb_.tensors().size()), 2})) {
-  for (const compress::OwnedRange& share : levels().shares()) {
+  for (const compress::OwnedRange& share : exchange.levels().shares()) {
     const auto ends_before = [&](const ops::LambTensor& one) {
       return one.end <= share.range.begin;
     };
@@ -101,21 +106,22 @@ OneBitLamb::OneBitLamb(const OneBitLambOptions& options, const params::Table& ta
   }
 }
 
-void OneBitLamb::dense_update(Context& context, params::Table& table, const Moments& moments,
-                              const StepInput& input) {
-  lamb_.step(context, table, moments, rule(), input);
+void OneBitLambValues::update(Context& context, params::Table& table, const Moments& moments,
+                              AdamRule& adam, const StepInput& input) {
+  lamb_.step(context, table, moments, adam, input);
 }
 
-void OneBitLamb::find_ratios(Context& context, const params::Table& table, double momentum_factor) {
+void OneBitLambValues::find_ratios(Context& context, const params::Table& table,
+                                   double momentum_factor) {
   ops::onebit_lamb_squares(context, {.value = table.values(),
-                                     .momentum = exchange().owned_momentum(),
+                                     .momentum = exchange_.owned_momentum(),
                                      .squares = squares_.view(),
                                      .tensors = lamb_.tensors(),
                                      .parts = parts_,
                                      .momentum_factor = momentum_factor});
   std::vector<double> squares(2 * lamb_.tensors().size());
   copy(View::of(squares.data(), squares_.shape()), squares_.view());
-  communicator().all_reduce(std::span<double>(squares), comm::Reduction::kSum);
+  exchange_.levels().world().all_reduce(std::span<double>(squares), comm::Reduction::kSum);
   std::vector<float> ratios;
   for (size_t i = 0; i < squares.size(); i += 2) {
     ratios.push_back(ops::lamb_ratio(squares[i], squares[i + 1], lamb_.options().min_ratio,
@@ -124,27 +130,32 @@ void OneBitLamb::find_ratios(Context& context, const params::Table& table, doubl
   copy(lamb_.ratios(), View::of(ratios.data(), lamb_.ratios().shape()));
 }
 
-void OneBitLamb::apply(Context& context, params::Table& table, const StepInput& input) {
-  const double momentum_factor = 1 / rule().momentum_weight();
+void OneBitLambValues::move(Context& context, params::Table& table, const AdamRule& adam,
+                            const Movement& movement) {
+  const double momentum_factor = 1 / adam.momentum_weight();
   find_ratios(context, table, momentum_factor);
   for (const auto& [owned, first, tensors] : shares_) {
     const auto& [range, place] = owned;
     const int64_t last = first + static_cast<int64_t>(tensors.size());
-    ops::onebit_lamb_step(
-        context, {.value = table.values().rows(range.begin, range.end),
-                  .compute_value = compute_part(table, range),
-                  .momentum = normalized().momentum.view().rows(place, place + range.elements()),
-                  .still = still().bitmap().rows(range.begin / 8, (range.end + 7) / 8),
-                  .ratio = lamb_.ratios().rows(first, last),
-                  .tensors = tensors,
-                  .learning_rate = input.learning_rate,
-                  .momentum_factor = momentum_factor});
+    ops::onebit_lamb_step(context,
+                          {.value = table.values().rows(range.begin, range.end),
+                           .compute_value = compute_part(table, range),
+                           .momentum = movement.momentum.rows(place, place + range.elements()),
+                           .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
+                           .ratio = lamb_.ratios().rows(first, last),
+                           .tensors = tensors,
+                           .learning_rate = movement.learning_rate,
+                           .momentum_factor = momentum_factor});
   }
-  gather_values(context, table);
 }
 
-int64_t OneBitLamb::state_bytes() const {
-  return OneBitAdam::state_bytes() + lamb_.size_bytes() + squares_.view().size_bytes();
+int64_t OneBitLambValues::size_bytes() const {
+  return lamb_.size_bytes() + squares_.view().size_bytes();
+}
+
+int64_t OneBitLambValues::size_bytes_of(const params::Table& table, const LambOptions& options) {
+  return lamb_ratio_bytes(table, options) +
+         static_cast<int64_t>(2 * sizeof(double) * table.entries().size());
 }
 
 std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOptions& options) {

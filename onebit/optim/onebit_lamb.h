@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "onebit/ops/onebit_lamb_update.h"
+#include "onebit/optim/compressed_optimizer.h"
 #include "onebit/optim/lamb_rule.h"
-#include "onebit/optim/onebit_adam.h"
 
 namespace onebit::optim {
 
@@ -20,20 +20,20 @@ struct OneBitLambOptions {
   ExchangeOptions exchange;
 };
 
-class OneBitLamb final : public OneBitAdam {
+// How its values move.
+class OneBitLambValues final : public ValueRule {
  public:
-  OneBitLamb(const OneBitLambOptions& options, const params::Table& table,
-             comm::Communicator& communicator, const RunFacts& run);
+  OneBitLambValues(const LambOptions& options, const params::Table& table,
+                   const SignExchange& exchange);
 
-  int64_t state_bytes() const override;
+  void update(Context&, params::Table&, const Moments&, AdamRule& adam, const StepInput&) override;
+  void move(Context&, params::Table&, const AdamRule& adam, const Movement&) override;
+  int64_t size_bytes() const override;
+  // The same for a table that need not be allocated.
+  static int64_t size_bytes_of(const params::Table& table, const LambOptions& options);
 
   // Of each entry of the table in the last step.
   std::vector<float> trust_ratios() const { return lamb_.trust_ratios(); }
-
- protected:
-  const char* state_name() const override { return "onebit_lamb"; }
-  void dense_update(Context&, params::Table&, const Moments&, const StepInput&) override;
-  void apply(Context&, params::Table&, const StepInput&) override;
 
  private:
   void find_ratios(Context&, const params::Table&, double momentum_factor);
@@ -45,6 +45,7 @@ class OneBitLamb final : public OneBitAdam {
     std::vector<ops::LambTensor> tensors;
   };
 
+  const SignExchange& exchange_;
   LambRule lamb_;
   std::vector<ops::LambPart> parts_;  // of what this rank owns
   Tensor squares_;                    // f64 [tensors, 2]

@@ -165,6 +165,16 @@ int64_t SignExchange::size_bytes() const {
   return bytes;
 }
 
+int64_t SignExchange::size_bytes_of(const comm::Buckets& buckets, int world_size) {
+  constexpr int64_t kFloat = sizeof(float);
+  const int64_t largest = buckets.max_elements();
+  const int64_t on_the_way =
+      largest + compress::CompressedAllReduce::kBucketsInFlight * comm::blocks_in(largest);
+  if (world_size == 1) return kFloat * on_the_way;
+  // The residual of the worker; residual and momentum of the owner.
+  return kFloat * (on_the_way + buckets.elements() + 2 * buckets.owned_elements(world_size, 0));
+}
+
 int64_t SignExchange::saved_bytes() const {
   const int64_t whole = levels_.whole_elements() * static_cast<int64_t>(sizeof(float));
   // The worker residual of each source, and one momentum and one owners' residual in all.

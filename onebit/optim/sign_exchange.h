@@ -77,7 +77,10 @@ class SignExchange {
   }
   double wait_seconds() const { return overlapped_.step_seconds().wait; }
   int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
+  const Levels& levels() const { return levels_; }
   int64_t size_bytes() const;
+  // The same of rank 0 on one level, without one.
+  static int64_t size_bytes_of(const comm::Buckets& buckets, int world_size);
   // Bytes that save() of all ranks writes.
   int64_t saved_bytes() const;
 

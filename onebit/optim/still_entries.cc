@@ -46,9 +46,13 @@ Range held_range(const params::Table& table, const std::string& name, int64_t ro
 StillEntries::StillEntries(const params::Table& table,
                            const std::map<std::string, int64_t>& moving_rows)
     : table_(table),
-      bitmap_(Tensor::zeros(table.device(), DType::kU8, {(table.size_elements() + 7) / 8})),
-      bits_(static_cast<size_t>((table.size_elements() + 7) / 8)) {
+      bitmap_(Tensor::zeros(table.device(), DType::kU8, {size_bytes_of(table.size_elements())})),
+      bits_(static_cast<size_t>(size_bytes_of(table.size_elements()))) {
   for (const auto& [name, rows] : moving_rows) held_.push_back(held_range(table, name, rows));
+}
+
+int64_t StillEntries::size_bytes_of(int64_t elements) {
+  return (elements + 7) / 8;
 }
 
 void StillEntries::hold(View momentum, View variance) {

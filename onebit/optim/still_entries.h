@@ -35,6 +35,8 @@ class StillEntries {
   StillEntries(const params::Table& table, const std::map<std::string, int64_t>& moving_rows);
 
   View bitmap() const { return bitmap_.view(); }  // u8, as the sign codec wants it
+  // Of the bitmap for as many elements.
+  static int64_t size_bytes_of(int64_t elements);
   // Makes held rows still; called at the freeze, after the bitmap was written.
   void hold(View momentum, View variance);
   // Finds the rows that may wake; called after the bitmap was written or held rows were added.

@@ -157,7 +157,15 @@ void VarianceLevel::load_turns(const Json& turns) {
   }
 }
 
+int64_t VarianceLevel::size_bytes_of(int64_t elements, int world_size) {
+  if (world_size == 1) return 0;
+  constexpr int64_t kOfSubBlocks = 2, kOfBlocks = 5;  // buffers
+  const int64_t numbers = kOfSubBlocks * kernels::kSubBlocks + kOfBlocks;
+  return comm::blocks_in(elements) * numbers * static_cast<int64_t>(sizeof(float));
+}
+
 int64_t VarianceLevel::size_bytes() const {
+  if (alone()) return 0;
   int64_t bytes = 0;
   for (const Tensor* tensor : {&own_weight_, &energy_, &ratio_, &sketch_, &mean_sketch_,
                                &block_energy_, &block_variance_}) {

@@ -44,6 +44,8 @@ class VarianceLevel {
   // begins.
   void load(const params::StateReader&);
   int64_t size_bytes() const;
+  // The same on one level, for as many elements.
+  static int64_t size_bytes_of(int64_t elements, int world_size);
   // Bytes that save() writes for each source.
   int64_t saved_bytes() const;
 

@@ -18,7 +18,7 @@
 
 #include <memory>
 
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/optim/compressed_optimizer.h"
 #include "onebit/optim/zero_one_schedule.h"
 
 namespace onebit::optim {
@@ -27,52 +27,6 @@ struct ZeroOneAdamOptions {
   AdamOptions adam;
   ZeroOneOptions schedule;
   ExchangeOptions exchange;
-};
-
-class ZeroOneAdam final : public OneBitAdam {
- public:
-  ZeroOneAdam(const ZeroOneAdamOptions& options, const params::Table& table,
-              comm::Communicator& communicator, const RunFacts& run);
-
-  void begin_step(Context&, params::Table&, const StepInput&) override;
-  StepReport step(Context&, params::Table&, const StepInput&) override;
-  void show_common_values(Context&, params::Table&) override;
-  void restore_own_values(Context&, params::Table&) override;
-  void save(params::StateWriter&) const override;
-  void load(Context&, params::Table&, const params::StateReader&) override;
-  int64_t saved_bytes(Phase phase) const override;
-  int64_t state_bytes() const override;
-
-  // Updates since the last exchange.
-  int64_t local_updates() const { return local_updates_; }
-
- protected:
-  const char* state_name() const override { return "zero_one_adam"; }
-  UpdatePlan plan() const override;
-  void before_sending(Context&, const Bucket&) override;
-  void keep_local(Context&, const StepInput&, const Bucket&) override;
-  void apply(Context&, params::Table&, const StepInput&) override;
-  void discard(Context&, params::Table&, const StepInput&) override;
-
- private:
-  void synchronize(Context&, params::Table&, const StepInput&, double rate_sum);
-  void swap_values(Context&, params::Table&);
-  void load_local_updates(Context&, params::Table&, const params::StateReader&);
-
-  double beta2_;
-  ZeroOneSchedule schedule_;
-  // The weight of the variance (AdamRule) after the last update that averaged gradients, and the
-  // updates since.
-  double variance_weight_ = 0;
-  int64_t updates_since_average_ = 0;
-  int64_t local_updates_ = 0;
-  double rate_sum_ = 0;  // their learning rates
-  // With several ranks, f32 [elements]: what the local updates have summed up; the values after the
-  // last exchange, valid while there are local updates (this rank's own while common ones are
-  // shown).
-  Tensor sum_, common_;
-  Tensor swapped_;  // f32, a part of the values
-  bool shows_common_ = false;
 };
 
 std::shared_ptr<const OptimizerRecipe> zero_one_adam_recipe(const ZeroOneAdamOptions& options);

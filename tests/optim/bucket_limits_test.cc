@@ -220,7 +220,7 @@ TEST(BucketLimits, HoldWhatWakesARow) {
       trial.steps(kFreeze);
       trial.limit(std::vector<double>(count, limit));
       EXPECT_EQ(trial.step().woken_elements, 96);
-      auto& optimizer = dynamic_cast<OneBitAdam&>(trial.optimizer());
+      auto& optimizer = dynamic_cast<CompressedOptimizer&>(trial.optimizer());
       return double{optimizer.normalized().variance.data<float>()[5 * 96 + 1]};
     })[0];
   };

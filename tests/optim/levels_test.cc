@@ -102,7 +102,7 @@ TEST(TwoLevels, ChangeNothingByOverlapping) {
 TEST(TwoLevels, HaveOneValueANodeBetweenExchanges) {
   const auto values =
       on_ranks(4, on_two_levels({.optimizer = zero_one_adam()}, {0, 0, 1, 1}), [](Trial& trial) {
-        const auto& zero_one = dynamic_cast<ZeroOneAdam&>(trial.optimizer());
+        const auto& zero_one = dynamic_cast<CompressedOptimizer&>(trial.optimizer());
         for (int step = 0; step < kSteps; ++step) {
           trial.step();
           if (zero_one.local_updates() > 1) break;

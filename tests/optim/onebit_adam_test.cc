@@ -116,7 +116,8 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
     Step step{.before = trial.save()};
     trial.step();
     step.after = trial.save();
-    const View momentum = dynamic_cast<OneBitAdam&>(trial.optimizer()).normalized().momentum.view();
+    const View momentum =
+        dynamic_cast<CompressedOptimizer&>(trial.optimizer()).normalized().momentum.view();
     step.momentum.assign(momentum.data<float>(), momentum.data<float>() + momentum.elements());
     return step;
   });

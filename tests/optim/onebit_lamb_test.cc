@@ -13,7 +13,8 @@ constexpr int64_t kFreeze = 30;
 const LambOptions kLamb{.adam = {.weight_decay = 0.1}};
 
 std::vector<float> ratios_of(Trial& trial) {
-  return dynamic_cast<OneBitLamb&>(trial.optimizer()).trust_ratios();
+  const auto& optimizer = dynamic_cast<CompressedOptimizer&>(trial.optimizer());
+  return dynamic_cast<const OneBitLambValues&>(optimizer.values()).trust_ratios();
 }
 
 // Until the freeze the two are one.

@@ -22,7 +22,7 @@ std::shared_ptr<const OptimizerRecipe> recipe(ZeroOneOptions schedule = kSchedul
 }
 
 int64_t local_updates(Trial& trial) {
-  return dynamic_cast<ZeroOneAdam&>(trial.optimizer()).local_updates();
+  return dynamic_cast<CompressedOptimizer&>(trial.optimizer()).local_updates();
 }
 
 struct History {

@@ -1,5 +1,5 @@
 // What recipes say of an optimizer before there is one: its memory, and what its updates exchange.
-#include "onebit/optim/onebit_adam_memory.h"
+#include "onebit/optim/optimizer_recipe.h"
 
 #include <gtest/gtest.h>
 

@@ -1,31 +1,39 @@
-// What 1-bit Adam keeps in checkpoints, and the way back from its compressed phase.
+// What the optimizer keeps in checkpoints and memory, and the way back from its compressed phase.
 #include <cmath>
 
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/comm/chunked.h"
-#include "onebit/optim/onebit_adam.h"
+#include "onebit/compress/bucket_size.h"
+#include "onebit/optim/compressed_optimizer.h"
 #include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
 
-void OneBitAdam::save(params::StateWriter& writer) const {
+void CompressedOptimizer::save(params::StateWriter& writer) const {
   ONEBIT_INVARIANT(!begun_ && !prepared_);
-  save_state_name(writer, state_name());
+  save_state_name(writer, options_.name);
   writer.scalar("phase", std::string(name_of(phase())));
   writer.scalar("updates", updates_);
   writer.scalar("travels", "gradient");
   writer.scalar("exp_avg_mask", Json(options_.exchange.moving_rows));
   freeze_rule_.save(writer);
   rule_.save(writer);
-  if (phase() == Phase::kWarmup) return std::get<Moments>(state_).save(writer);
-  normalized().save(writer);
-  exchange_.save(writer);
-  level_.save(writer);
+  ConstView momentum;
+  if (phase() == Phase::kWarmup) {
+    std::get<Moments>(state_).save(writer);
+  } else {
+    momentum = normalized().momentum.view();
+    normalized().save(writer);
+    exchange_.save(writer);
+    level_.save(writer);
+  }
+  if (local_) local_->save(writer, momentum, exchange_.owed_updates());
 }
 
-void OneBitAdam::load(Context&, params::Table&, const params::StateReader& reader) {
-  check_state_name(reader, state_name());
+void CompressedOptimizer::load(Context& context, params::Table& table,
+                               const params::StateReader& reader) {
+  check_state_name(reader, options_.name);
   const bool compressed = reader.scalar("phase") == std::string(name_of(Phase::kCompressed));
   require(
       !compressed || reader.scalar("exp_avg_mask") == Json(options_.exchange.moving_rows),
@@ -42,18 +50,23 @@ void OneBitAdam::load(Context&, params::Table&, const params::StateReader& reade
   rule_.load(reader);
   level_.restart();
   begun_ = false;
-  if (compressed) {
-    load_compressed(reader);
-    if (freeze_rule_.is_before(updates_)) thaw();
-    return;
-  }
+  if (local_) exchange_.set_owed_updates(LocalUpdates::saved_owed_updates(reader));
+  load_moments(reader, compressed);
+  if (compressed && freeze_rule_.is_before(updates_)) thaw();
+  if (!local_) return;
+  const bool is_warmup = phase() == Phase::kWarmup;
+  local_->load(context, table, reader, is_warmup ? View() : normalized().momentum.view());
+}
+
+void CompressedOptimizer::load_moments(const params::StateReader& reader, bool compressed) {
+  if (compressed) return load_compressed(reader);
   if (phase() == Phase::kCompressed) {
     state_ = in_memory_of(std::get<NormalizedMoments>(std::move(state_)), levels_);
   }
   std::get<Moments>(state_).load(reader);
 }
 
-void OneBitAdam::load_compressed(const params::StateReader& reader) {
+void CompressedOptimizer::load_compressed(const params::StateReader& reader) {
   if (phase() == Phase::kWarmup) {
     hold_normalized(in_memory_of(std::get<Moments>(std::move(state_)), levels_));
   }
@@ -64,7 +77,7 @@ void OneBitAdam::load_compressed(const params::StateReader& reader) {
   level_.load(reader);
 }
 
-void OneBitAdam::thaw() {
+void CompressedOptimizer::thaw() {
   std::vector<float> momenta = exchange_.collect_momentum(options_.adam.beta1);
   std::vector<float> variances(momenta.size());
   const View variance = View::of(variances.data(), {static_cast<int64_t>(variances.size())});
@@ -89,25 +102,39 @@ void OneBitAdam::thaw() {
   }
 }
 
-int64_t OneBitAdam::saved_bytes(Phase phase) const {
+int64_t CompressedOptimizer::saved_bytes(Phase phase) const {
   const int64_t buffer_bytes = levels_.whole_elements() * static_cast<int64_t>(sizeof(float));
   if (phase != Phase::kCompressed) return 2 * buffer_bytes;  // both moments
   const int64_t own_bytes = buffer_bytes + level_.saved_bytes();
-  return levels_.sources() * own_bytes + exchange_.saved_bytes();
+  return levels_.sources() * own_bytes + exchange_.saved_bytes() +
+         (local_ ? local_->saved_bytes() : 0);
 }
 
-int64_t OneBitAdam::moments_bytes() const {
+int64_t CompressedOptimizer::moments_bytes() const {
   return std::visit([](const auto& moments) { return moments.size_bytes(); }, state_);
 }
 
-int64_t OneBitAdam::compressed_state_bytes() const {
+int64_t CompressedOptimizer::compressed_state_bytes() const {
   constexpr int64_t kMomentsBytes = 2 * sizeof(float);
   return state_bytes() - moments_bytes() + kMomentsBytes * levels_.elements();
 }
 
-int64_t OneBitAdam::state_bytes() const {
+int64_t CompressedOptimizer::state_bytes() const {
   return moments_bytes() + still_.bitmap().size_bytes() + level_.size_bytes() +
-         agreement_.size_bytes() + exchange_.size_bytes() + levels_.size_bytes();
+         agreement_.size_bytes() + exchange_.size_bytes() + levels_.size_bytes() +
+         values_->size_bytes() + (local_ ? local_->size_bytes() : 0);
+}
+
+int64_t CompressedOptimizer::state_bytes_of(const CompressedOptions& options,
+                                            const params::Table& table, int world_size,
+                                            const RunFacts& run) {
+  const int64_t elements = table.size_elements();
+  const comm::Buckets buckets = compress::sized_buckets(elements, world_size, run.bucket_bytes);
+  return Moments::size_bytes_of(table) + StillEntries::size_bytes_of(elements) +
+         VarianceLevel::size_bytes_of(elements, world_size) +
+         GradientAgreement::size_bytes_of(elements) +
+         SignExchange::size_bytes_of(buckets, world_size) +
+         (options.schedule ? LocalUpdates::size_bytes_of(table, world_size) : 0);
 }
 
 }  // namespace onebit::optim

@@ -1,0 +1,141 @@
+// The optimizer of the 1-bit family: a warm-up on averaged gradients, and after the freeze an
+// exchange of one bit an element. onebit_adam.h has the formulas. Its members differ in two parts:
+//
+//                how values move (value_rule.h)    what updates exchange (local_updates.h)
+//   1-bit Adam   as Adam's                         one bit
+//   1-bit LAMB   by LAMB's trust ratios as well    one bit
+//   0/1 Adam     as Adam's                         one bit, averages too, or nothing, by a schedule
+//
+// An update of the warm-up is the value rule's; behind it the freeze rule may end the warm-up. An
+// update of the compressed phase is made of
+//
+//   plan             what it exchanges (update_plan.h)
+//   fill_bucket      of every bucket, as soon as its gradients are ready: the mean inside the node,
+//                    then y = g / d, to which local updates add what they have summed up
+//   SignExchange     sends it to the owners of its chunks, and their momentum to all
+//   receive_bucket   as soon as it has arrived: the level of the variance follows that of all ranks
+//   keep_bucket      instead of the last two where nothing is exchanged: y moves the momentum here
+//   agreement        whether every gradient was finite; which still entries wake
+//   move_values      values -= lr momentum / cm + ...
+//
+// The first four run on the exchange thread, during the backward pass where begin_step() was
+// called.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "onebit/base/clock.h"
+#include "onebit/optim/adam_rule.h"
+#include "onebit/optim/exchange_options.h"
+#include "onebit/optim/freeze_rule.h"
+#include "onebit/optim/gradient_agreement.h"
+#include "onebit/optim/levels.h"
+#include "onebit/optim/local_updates.h"
+#include "onebit/optim/normalized_moments.h"
+#include "onebit/optim/optimizer_recipe.h"
+#include "onebit/optim/sign_exchange.h"
+#include "onebit/optim/still_entries.h"
+#include "onebit/optim/update_plan.h"
+#include "onebit/optim/value_rule.h"
+#include "onebit/optim/variance_level.h"
+
+namespace onebit::optim {
+
+struct CompressedOptions {
+  const char* name = "";  // in checkpoints
+  AdamOptions adam;
+  FreezeOptions freeze;
+  ExchangeOptions exchange;
+  std::optional<ZeroOneOptions> schedule = {};  // absent: every update exchanges one bit
+  ValueRuleMaker values = make_adam_values;
+};
+
+class CompressedOptimizer final : public Optimizer {
+ public:
+  CompressedOptimizer(const CompressedOptions& options, const params::Table& table,
+                      comm::Communicator& communicator, const RunFacts& run);
+
+  GradientNeed gradient_need() const override;
+  Phase phase() const override;
+  bool observes_local_gradients() const override;
+  // With one rank nothing is sent, so nothing has to leave early.
+  std::optional<comm::Buckets> limited_buckets() const override;
+  void begin_step(Context&, params::Table&, const StepInput&) override;
+  void gradients_ready(Range) override;
+  std::vector<Range> prepare_local_gradients(Context&, params::Table&) override;
+  StepReport step(Context&, params::Table&, const StepInput&) override;
+  void skip_step() override;
+  void show_common_values(Context&, params::Table&) override;
+  void restore_own_values(Context&, params::Table&) override;
+  void save(params::StateWriter&) const override;
+  void load(Context&, params::Table&, const params::StateReader&) override;
+  int64_t saved_bytes(Phase phase) const override;
+  int64_t state_bytes() const override;
+  int64_t compressed_state_bytes() const override;
+  int64_t wire_bytes_sent() const override;
+
+  // state_bytes() of rank 0 on one level but for the value rule's, for a table that need not be
+  // allocated.
+  static int64_t state_bytes_of(const CompressedOptions& options, const params::Table& table,
+                                int world_size, const RunFacts& run);
+
+  // Valid only in the compressed phase.
+  const NormalizedMoments& normalized() const { return std::get<NormalizedMoments>(state_); }
+  const ValueRule& values() const { return *values_; }
+  // Since the last exchange.
+  int64_t local_updates() const { return local_ ? local_->count() : 0; }
+
+ private:
+  using Bucket = SignExchange::Bucket;
+
+  bool alone() const { return communicator_.world_size() == 1; }
+
+  StepReport warmup_step(Context&, params::Table&, const StepInput&);
+  void freeze(Context&, params::Table&);
+
+  StepReport compressed_step(Context&, params::Table&, const StepInput&);
+  UpdatePlan next_plan() const;
+  void fill_bucket(Context&, params::Table&, const StepInput&, const Bucket&);
+  void normalize(Context&, const params::Table&, const StepInput&, const Bucket&);
+  void receive_bucket(Context&, const StepInput&, const Bucket&);
+  void keep_bucket(Context&, const StepInput&, const Bucket&);
+  // Completes the exchange, or makes an update without one. Returns a watch that started when the
+  // last bucket had arrived.
+  Stopwatch finish_buckets(Context&, params::Table&, const StepInput&, StepReport&);
+  // Returns whether every gradient was finite.
+  bool agree(Context&, const params::Table&, const StepInput&, StepReport&);
+  void end_variance_update(Context&);
+  void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
+  void move_values(Context&, params::Table&, double learning_rate, bool finite);
+  // After this rank's share of the values has moved: gets those of the node's others.
+  void gather_values(Context&, params::Table&) const;
+
+  void hold_normalized(NormalizedMoments moments);
+  void load_moments(const params::StateReader&, bool compressed);
+  void load_compressed(const params::StateReader&);
+  int64_t moments_bytes() const;
+  // Goes back to the warm-up with the mean of the ranks' state. Collective.
+  void thaw();
+
+  CompressedOptions options_;
+  comm::Communicator& communicator_;
+  Levels levels_;
+  int64_t updates_ = 0;
+  AdamRule rule_;
+  std::variant<Moments, NormalizedMoments> state_;  // warm-up, compressed phase
+  FreezeRule freeze_rule_;
+  StillEntries still_;
+  VarianceLevel level_;
+  GradientAgreement agreement_;
+  std::unique_ptr<LocalUpdates> local_;  // where there is a schedule
+  std::unique_ptr<ValueRule> values_;
+  bool begun_ = false;
+  bool prepared_ = false;  // the gradients of this step are averaged inside the node already
+  UpdatePlan plan_;        // of the update that has begun
+  SignExchange exchange_;  // last: its thread uses the members above
+};
+
+}  // namespace onebit::optim

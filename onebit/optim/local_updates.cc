@@ -1,0 +1,211 @@
+#include "onebit/optim/local_updates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "onebit/base/json.h"
+#include "onebit/ops/elementwise.h"
+#include "onebit/optim/saved_state.h"
+
+namespace onebit::optim {
+namespace {
+
+using Kind = ZeroOneSchedule::Kind;
+
+constexpr int64_t kSwappedElements = int64_t{1} << 18;
+constexpr int64_t kFloat = sizeof(float);
+
+void refresh_compute_copy(Context& context, const params::Table& table) {
+  if (table.compute_type() == DType::kF32) return;
+  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
+}
+
+}  // namespace
+
+LocalUpdates::LocalUpdates(const ZeroOneOptions& schedule, const params::Table& table,
+                           const Levels& levels)
+    : levels_(levels), schedule_(schedule) {
+  if (alone()) return;
+  sum_ = Tensor::zeros(table.device(), DType::kF32, {levels.elements()});
+  common_ = Tensor::zeros(table.device(), DType::kF32, sum_.shape());
+  swapped_ =
+      Tensor::zeros(table.device(), DType::kF32, {std::min(levels.elements(), kSwappedElements)});
+}
+
+UpdatePlan LocalUpdates::plan(const AdamRule& adam) const {
+  UpdatePlan plan{.variance_memory = adam.next_variance_memory()};
+  if (alone()) return plan;
+  switch (schedule_.next()) {
+    case Kind::kDense:
+    case Kind::kSynchronize:
+      plan.updates = count_ + 1;
+      return plan;
+    case Kind::kRefresh: {
+      // With W the weight of the variance: after k updates it is 1 - beta2^k (1 - W), of which what
+      // was there counts beta2^k W.
+      const double beta2 = adam.options().beta2;
+      const double kept = std::pow(beta2, static_cast<double>(updates_since_average_ + 1));
+      const double next_weight = adam.variance_weight() * beta2 / plan.variance_memory;
+      plan.averages = true;
+      plan.variance_memory = kept * variance_weight_ / next_weight;
+      return plan;
+    }
+    case Kind::kOneBit:
+      plan.variance_memory = 1;
+      return plan;
+    case Kind::kLocal:
+      plan.exchanges = false;
+      return plan;
+  }
+  return plan;
+}
+
+void LocalUpdates::count_update(const AdamRule& adam) {
+  const Kind made = schedule_.next();
+  ++updates_since_average_;
+  if (made == Kind::kDense || made == Kind::kRefresh) {
+    variance_weight_ = adam.variance_weight();
+    updates_since_average_ = 0;
+  }
+  schedule_.advance();
+}
+
+void LocalUpdates::keep(Context& context, const SignExchange::Bucket& bucket) {
+  const auto [begin, end] = bucket.range;
+  ops::add(context, {.x = bucket.normalized, .y = sum_.view().rows(begin, end)});
+}
+
+void LocalUpdates::give(Context& context, const SignExchange::Bucket& bucket) {
+  if (count_ == 0) return;
+  const View sum = sum_.view().rows(bucket.range.begin, bucket.range.end);
+  ops::add(context, {.x = sum, .y = bucket.normalized});
+  ops::fill(context, sum, 0.0f);
+}
+
+void LocalUpdates::leave_common(const params::Table& table, double learning_rate) {
+  if (count_ == 0) levels_.take_share(common_.view(), table.values());
+  ++count_;
+  rate_sum_ += learning_rate;
+}
+
+double LocalUpdates::return_to_common(const params::Table& table) {
+  if (count_ > 0) levels_.put_share(table.values(), common_.view());
+  count_ = 0;
+  return std::exchange(rate_sum_, 0);
+}
+
+void LocalUpdates::swap_values(Context& context, const params::Table& table) {
+  const int64_t part = swapped_.shape().elements();
+  for (const auto& [range, place] : levels_.shares()) {
+    const View values = table.values().rows(range.begin, range.end);
+    const View common = common_.view().rows(place, place + range.elements());
+    for (int64_t begin = 0; begin < values.elements(); begin += part) {
+      const int64_t end = std::min(begin + part, values.elements());
+      const View staged = swapped_.view().rows(0, end - begin);
+      copy(staged, values.rows(begin, end));
+      copy(values.rows(begin, end), common.rows(begin, end));
+      copy(common.rows(begin, end), staged);
+    }
+  }
+  levels_.gather(context, table.values());
+  refresh_compute_copy(context, table);
+}
+
+void LocalUpdates::show_common(Context& context, const params::Table& table) {
+  ONEBIT_INVARIANT(!shows_common_);
+  shows_common_ = true;
+  if (count_ > 0) swap_values(context, table);
+}
+
+void LocalUpdates::restore_own(Context& context, const params::Table& table) {
+  ONEBIT_INVARIANT(shows_common_);
+  shows_common_ = false;
+  if (count_ > 0) swap_values(context, table);
+}
+
+void LocalUpdates::save(params::StateWriter& writer, ConstView momentum,
+                        int64_t owed_updates) const {
+  writer.scalar("zero_one", Json{{"schedule", schedule_.save()},
+                                 {"variance_weight", variance_weight_},
+                                 {"updates_since_average", updates_since_average_},
+                                 {"local_updates", count_},
+                                 {"rate_sum", rate_sum_},
+                                 {"last_exchanged", owed_updates}});
+  if (alone() || momentum.empty()) return;
+  if (count_ == 0) {
+    const std::vector<float> arrived = levels_.gathered(momentum);
+    return writer.replicated("arrived", ConstView::of(arrived.data(), {levels_.whole_elements()}));
+  }
+  ONEBIT_INVARIANT(shows_common_);  // the table, saved beside this, holds the common values
+  writer.own("arrived", momentum);
+  writer.own("own_values", common_.view());
+  writer.own("sum", sum_.view());
+}
+
+int64_t LocalUpdates::saved_owed_updates(const params::StateReader& reader) {
+  return reader.scalar("zero_one").at("last_exchanged").get<int64_t>();
+}
+
+void LocalUpdates::load(Context& context, const params::Table& table,
+                        const params::StateReader& reader, View momentum) {
+  const Json state = reader.scalar("zero_one");
+  schedule_.load(state.at("schedule"));
+  variance_weight_ = state.at("variance_weight").get<double>();
+  updates_since_average_ = state.at("updates_since_average").get<int64_t>();
+  count_ = 0;
+  rate_sum_ = 0;
+  if (!alone()) ops::fill(context, sum_.view(), 0.0f);
+  if (momentum.empty() || reader.saved_world_size() == 1) return;
+  const auto count = state.at("local_updates").get<int64_t>();
+  if (count == 0) {
+    if (alone()) return;
+    std::vector<float> arrived(static_cast<size_t>(levels_.whole_elements()));
+    const View whole = View::of(arrived.data(), {levels_.whole_elements()});
+    reader.replicated("arrived", whole);
+    levels_.take_share(momentum, whole);
+    return;
+  }
+  load_values(table, reader, momentum);
+  levels_.gather(context, table.values());
+  count_ = alone() ? 0 : count;
+  rate_sum_ = alone() ? 0 : state.at("rate_sum").get<double>();
+  refresh_compute_copy(context, table);
+}
+
+void LocalUpdates::load_values(const params::Table& table, const params::StateReader& reader,
+                               View momentum) {
+  const compress::Ownership before = saved_ownership(reader, levels_.whole_elements());
+  const int source = levels_.ownership().source_of(levels_.world().rank());
+  const auto read = [&](const char* name) {
+    return before.sources() == levels_.sources()
+               ? source_buffer(reader, before, name, source, levels_.shares())
+               : mean_source_buffer(reader, levels_.across(), before, name, levels_.shares());
+  };
+  const auto view_of = [](const std::vector<float>& values) {
+    return ConstView::of(values.data(), {static_cast<int64_t>(values.size())});
+  };
+  if (!alone()) {
+    levels_.take_share(common_.view(), table.values());
+    copy(momentum, view_of(read("arrived")));
+    copy(sum_.view(), view_of(read("sum")));
+  }
+  levels_.put_share(table.values(), view_of(read("own_values")));
+}
+
+int64_t LocalUpdates::size_bytes() const {
+  if (alone()) return 0;
+  return sum_.view().size_bytes() + common_.view().size_bytes() + swapped_.view().size_bytes();
+}
+
+int64_t LocalUpdates::size_bytes_of(const params::Table& table, int world_size) {
+  const int64_t elements = table.size_elements();
+  return world_size == 1 ? 0 : kFloat * (2 * elements + std::min(elements, kSwappedElements));
+}
+
+int64_t LocalUpdates::saved_bytes() const {
+  return alone() ? 0 : 3 * levels_.sources() * levels_.whole_elements() * kFloat;
+}
+
+}  // namespace onebit::optim

@@ -1,0 +1,83 @@
+// The updates of 0/1 Adam by their schedule (zero_one_adam.h): what each exchanges, and between
+// exchanges what they sum up for the next one and the values that the ranks have in common.
+#pragma once
+
+#include <cstdint>
+
+#include "onebit/device/context.h"
+#include "onebit/optim/adam_rule.h"
+#include "onebit/optim/levels.h"
+#include "onebit/optim/optimizer.h"
+#include "onebit/optim/sign_exchange.h"
+#include "onebit/optim/update_plan.h"
+#include "onebit/optim/zero_one_schedule.h"
+#include "onebit/params/state.h"
+#include "onebit/params/table.h"
+#include "onebit/tensor/tensor.h"
+
+namespace onebit::optim {
+
+class LocalUpdates {
+ public:
+  // Reserves its memory. `levels` outlives it.
+  LocalUpdates(const ZeroOneOptions& schedule, const params::Table& table, const Levels& levels);
+
+  // Of the next update of the compressed phase. One rank exchanges nothing and has no reason to
+  // wait with its variance.
+  UpdatePlan plan(const AdamRule& adam) const;
+  // Called after every update, those of the warm-up included.
+  void count_update(const AdamRule& adam);
+
+  // A bucket of normalized gradients that stays here: adds it to the sum.
+  void keep(Context&, const SignExchange::Bucket&);
+  // One that leaves: adds the sum to it, which is then 0.
+  void give(Context&, const SignExchange::Bucket&);
+
+  // Before an update without an exchange moves the values.
+  void leave_common(const params::Table&, double learning_rate);
+  // Before one with an exchange does: takes the values back to those of the last exchange. Returns
+  // the sum of the rates since then, by which the momentum that arrived moves them too.
+  double return_to_common(const params::Table&);
+  // Updates since the last exchange.
+  int64_t count() const { return count_; }
+
+  // Puts the common values into the table and keeps this rank's own; and back.
+  void show_common(Context&, const params::Table&);
+  void restore_own(Context&, const params::Table&);
+  bool shows_common() const { return shows_common_; }
+
+  // `momentum` as it has arrived, f32 [elements of the share]; empty in the warm-up. What the
+  // exchange owes is scaled to the updates of its last one (SignExchange::owe_for()).
+  void save(params::StateWriter&, ConstView momentum, int64_t owed_updates) const;
+  static int64_t saved_owed_updates(const params::StateReader&);
+  // On another number of sources all continue from the mean of their values. Collective.
+  void load(Context&, const params::Table&, const params::StateReader&, View momentum);
+
+  int64_t size_bytes() const;
+  // The same on one level, for a table that need not be allocated.
+  static int64_t size_bytes_of(const params::Table& table, int world_size);
+  // Bytes that save() of all ranks writes in the compressed phase.
+  int64_t saved_bytes() const;
+
+ private:
+  void swap_values(Context&, const params::Table&);
+  void load_values(const params::Table&, const params::StateReader&, View momentum);
+  bool alone() const { return levels_.sources() == 1; }
+
+  const Levels& levels_;
+  ZeroOneSchedule schedule_;
+  // The weight of the variance (AdamRule) after the last update that averaged gradients, and the
+  // updates since.
+  double variance_weight_ = 0;
+  int64_t updates_since_average_ = 0;
+  int64_t count_ = 0;
+  double rate_sum_ = 0;  // their learning rates
+  // With several ranks, f32 [elements of the share]: what the local updates have summed up; the
+  // values after the last exchange, valid while there are local updates (this rank's own while
+  // common ones are shown).
+  Tensor sum_, common_;
+  Tensor swapped_;  // f32, a part of the values
+  bool shows_common_ = false;
+};
+
+}  // namespace onebit::optim

@@ -1,0 +1,50 @@
+// How the values of a compressed optimizer move (compressed_optimizer.h): as Adam's, which is here,
+// or also by LAMB's trust ratios (onebit_lamb.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "onebit/device/context.h"
+#include "onebit/optim/adam_rule.h"
+#include "onebit/optim/moments.h"
+#include "onebit/optim/optimizer.h"
+#include "onebit/optim/sign_exchange.h"
+#include "onebit/params/table.h"
+
+namespace onebit::optim {
+
+// An update of the compressed phase, whose momentum has arrived.
+struct Movement {
+  ConstView momentum;  // f32 [elements of the share]
+  ConstView still;     // bitmap of the flat buffer: what does not move
+  double learning_rate = 0;
+};
+
+class ValueRule {
+ public:
+  virtual ~ValueRule() = default;
+
+  // An update of the warm-up, moments included, from gradients averaged over ranks. `adam` keeps
+  // the weights of the moments.
+  virtual void update(Context&, params::Table&, const Moments&, AdamRule& adam,
+                      const StepInput&) = 0;
+  // Moves this rank's share of the values, and of the compute copy.
+  virtual void move(Context&, params::Table&, const AdamRule& adam, const Movement&) = 0;
+
+  // What it has reserved.
+  virtual int64_t size_bytes() const = 0;
+};
+
+// Makes the rule of an optimizer with this exchange, which outlives it.
+using ValueRuleMaker =
+    std::function<std::unique_ptr<ValueRule>(const params::Table&, const SignExchange&)>;
+
+// Adam's.
+std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExchange&);
+
+// A part of the compute copy; empty where there is none.
+View compute_part(const params::Table&, Range);
+
+}  // namespace onebit::optim
