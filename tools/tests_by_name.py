@@ -17,7 +17,6 @@ TESTS_OF_A_WHOLE = {
     "compress/cuda_all_reduce_test": "ranks on a CUDA device have the bits of ranks on CPUs",
     "compress/small_signal_test": "how much of a small signal arrives, and when",
     "compress/wire_cost_test": "bytes sent, counted at the transport",
-    "engine/deepspeed_configs_test": "configurations as DeepSpeed's users write them",
     "engine/mpi_engine_test": "processes train to the bits of threads",
     "formats/hostile_files_test": "every golden file, cut short and damaged",
     "model/cuda_parity_test": "training on a CUDA device and on a CPU",
@@ -38,6 +37,7 @@ TESTS_OF_A_WHOLE = {
     "plan/measured_steps_test": "steps that were measured over shaped links",
     "tasks/adamw_golden_test": "twenty steps of PyTorch",
     "tasks/cuda_training_test": "training on CUDA devices",
+    "training/deepspeed_configs_test": "configurations as DeepSpeed's users write them",
 }
 
 # In these floors every header has a test of its name, or is listed here with the test that covers it.

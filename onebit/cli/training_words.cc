@@ -122,7 +122,7 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   const Json recipe = with_sizes_of_model(engine::load_recipe(place, overrides),
                                           start.empty() ? std::string() : start.front());
   const tasks::RecipeFacts facts = tasks::task_of(recipe, place).inspect(recipe, place);
-  training.checkpoint_copies = facts.engine.run.checkpoint_copies;
+  training.checkpoint_copies = facts.session.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
   if (facts.least_bytes) training.bytes_a_rank = facts.least_bytes(training.batch, ranks);
   return training;

@@ -76,38 +76,14 @@ void read_precision(Keys& recipe, EngineConfig& config) {
       {"type in which gradients are averaged, before a freeze", "the type of the computation"});
 }
 
-void read_tensorboard(Keys section, TensorBoardConfig& config) {
-  std::string folder, job;
-  section.boolean("enabled", config.enabled, About("write TensorBoard events").without_influence());
-  section.text("output_path", folder,
-               About("folder of the events; \"\": tensorboard/ in the run's").without_influence());
-  section.text("job_name", job, About("folder inside output_path").without_influence());
-  if (!folder.empty()) config.folder = job.empty() ? folder : folder + "/" + job;
-}
-
-void read_times(Keys& run, RunConfig& config) {
+void read_length(Keys& run, RunConfig& config) {
   std::optional<int64_t> steps;
   auto seed = static_cast<int64_t>(config.seed);
   run.integer("steps", steps, at_least(1), "updates of the whole run");
-  run.integer("checkpoint_every", config.checkpoint_every, at_least(0),
-              About("updates between checkpoints; 0: after the last alone").without_influence());
-  run.integer(
-      "evaluate_every", config.evaluate_every, at_least(0),
-      About("updates between evaluations on held-out data; 0: before the first and after the last")
-          .without_influence());
-  run.integer("keep_last", config.keep_last, at_least(1),
-              About("checkpoints that are kept").without_influence());
-  run.integer(
-      "checkpoint_copies", config.checkpoint_copies, at_least(1),
-      About("hosts that keep each part of a checkpoint, where hosts have disks of their own")
-          .without_influence());
   run.integer("seed", seed, {}, "of initial values, data order, masks and dropout");
   run.integer(
       "max_skipped_steps", config.max_skipped_steps, at_least(1),
       About("steps in a row without finite gradients that end the run").without_influence());
-  run.integer("check_replicas_every", config.check_replicas_every, at_least(0),
-              About("updates between comparisons of the values of all ranks, bit for bit; 0: never")
-                  .without_influence());
   config.steps = steps.value_or(0);
   config.seed = static_cast<uint64_t>(seed);
 }
@@ -248,9 +224,8 @@ EngineConfig parse_engine_config(Keys& recipe) {
   config.optimizer = optim::read_optimizer(
       optimizer, [&](Keys& params) { read_transport(params, config.transport); });
   const Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
-  read_tensorboard(recipe.section("tensorboard", "TensorBoard events"), config.tensorboard);
   Keys run = recipe.section("run", "when things happen, counted in updates");
-  read_times(run, config.run);
+  read_length(run, config.run);
   read_watch(run, config);
   read_exchange(run, config);
   accept_without_effect(recipe);

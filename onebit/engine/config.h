@@ -17,11 +17,6 @@
 
 namespace onebit::engine {
 
-struct TensorBoardConfig {
-  bool enabled = true;
-  std::string folder;  // empty: <output>/tensorboard
-};
-
 // How gradients that are not averaged are clipped (the compressed phase).
 enum class Clip {
   kByBucket,  // each bucket as it leaves, at its usual share of the norm (optim/norm_shares.h)
@@ -41,19 +36,14 @@ struct TransportRequest {
   bool cuda_aware = false;  // MPI takes device memory
 };
 
-// When things happen, in optimizer steps.
+// The section `run`.
 struct RunConfig {
   int64_t steps = 0;  // updates in the whole run
-  int64_t checkpoint_every = 0;
-  int64_t evaluate_every = 0;
-  int64_t keep_last = 3;
-  int64_t checkpoint_copies = 1;  // disks that hold a shard, where hosts have their own
   uint64_t seed = 42;
   int64_t max_skipped_steps = 20;  // in a row, before the run stops with a diagnosis
-  int64_t check_replicas_every = 0;
-  int64_t watch_every = 0;    // measure what an update does to the values (update_watch.h)
-  bool watch_adam = false;    // and compare the updates with Adam's (adam_shadow.h)
-  std::string watch_tensors;  // and the magnitude of the tensors whose name contains this
+  int64_t watch_every = 0;         // measure what an update does to the values (update_watch.h)
+  bool watch_adam = false;         // and compare the updates with Adam's (adam_shadow.h)
+  std::string watch_tensors;       // and the magnitude of the tensors whose name contains this
   int64_t bucket_bytes = int64_t{4} << 20;
   bool overlap = true;  // exchange buckets while the backward pass still runs
   Clip clip = Clip::kExact;
@@ -68,7 +58,6 @@ struct EngineConfig {
   optim::LossScalerOptions loss_scale{.static_scale = 1};
   std::shared_ptr<const optim::OptimizerRecipe> optimizer;
   TransportRequest transport;
-  TensorBoardConfig tensorboard;
   RunConfig run;
   Keys recipe;                       // all of it, with what was read from it
   std::string place;                 // the recipe's path, for errors
@@ -81,8 +70,9 @@ struct EngineConfig {
   optim::RunFacts run_facts(const optim::Schedule& schedule) const;
 };
 
-// Lists the engine's keys of a recipe; the caller lists `model`, `data` and others, and then asks
-// `recipe` for what is wrong. Until that is nothing, the optimizer may be null.
+// Lists the engine's keys of a recipe; the caller lists `model`, `data` and others (a session its
+// own, training/session_config.h), and then asks `recipe` for what is wrong. Until that is nothing,
+// the optimizer may be null.
 EngineConfig parse_engine_config(Keys& recipe);
 
 // What the recipe asks of the transport between devices. What is wrong in it is left to the parser

@@ -135,7 +135,7 @@ RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place
             {"epochs", epochs_shown(config)},
             {"max_sequence_length", config.max_sequence_length}};
   };
-  return {.engine = config.engine, .of_task = of_task};
+  return {.engine = config.engine, .session = config.session, .of_task = of_task};
 }
 
 std::optional<ClassifyConfig> classify_config_of_run(const Path& model) {

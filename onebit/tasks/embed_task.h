@@ -33,6 +33,7 @@ class EmbedTask : public training::Task {
 
   std::string_view name() const override { return kEmbedTask; }
   const engine::EngineConfig& config() const override { return config_.engine; }
+  const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
 
   void declare(params::Table& table) override;

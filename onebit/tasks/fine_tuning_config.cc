@@ -20,6 +20,7 @@ Limits dropout_limits() {
 void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config) {
   require_task(recipe, task);
   config.engine = engine::parse_engine_config(recipe);
+  config.session = training::read_session_config(recipe);
   Keys model = model_section(recipe);
   config.memory = model::read_memory_options(model);
   model.number("hidden_dropout_prob", config.hidden_dropout, dropout_limits(),

@@ -10,11 +10,13 @@
 #include "onebit/model/memory_plan.h"
 #include "onebit/training/model_folder.h"
 #include "onebit/training/run_folder.h"
+#include "onebit/training/session_config.h"
 
 namespace onebit::tasks {
 
 struct FineTuningConfig {
   engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
+  training::SessionConfig session;
   model::MemoryOptions memory;
   // Instead of the checkpoint's; that of the classifier where the task has one.
   std::optional<double> hidden_dropout, attention_dropout, classifier_dropout;

@@ -49,6 +49,7 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
   require_task(recipe, kPretrainingTask);
   PretrainingConfig config;
   config.engine = engine::parse_engine_config(recipe);
+  config.session = training::read_session_config(recipe);
   recipe.section("run", "").need("steps",
                                  "give the number of optimizer steps of the whole run, at least 1");
   Keys model = recipe.section("model", "the BERT encoder");

@@ -9,6 +9,7 @@
 #include "onebit/model/config.h"
 #include "onebit/model/memory_plan.h"
 #include "onebit/model/pretraining_model.h"
+#include "onebit/training/session_config.h"
 
 namespace onebit::tasks {
 
@@ -30,6 +31,7 @@ struct PretrainingData {
 
 struct PretrainingConfig {
   engine::EngineConfig engine;
+  training::SessionConfig session;
   model::BertConfig model;
   model::MemoryOptions memory;
   PretrainingData data;

@@ -84,7 +84,10 @@ RecipeFacts inspect_pretraining_recipe(const Json& recipe, const std::string& pl
   const auto least_bytes = [config](const engine::BatchSizes& batch, int ranks) {
     return least_memory(config, batch.micro, ranks);
   };
-  return {.engine = config.engine, .of_task = of_task, .least_bytes = least_bytes};
+  return {.engine = config.engine,
+          .session = config.session,
+          .of_task = of_task,
+          .least_bytes = least_bytes};
 }
 
 }  // namespace onebit::tasks

@@ -125,7 +125,7 @@ std::unique_ptr<training::BatchSource> PretrainingTask::open(const training::Str
   auto source = std::make_unique<PretrainingSource>(stores_, stream, marks);
   if (!options_.valid.empty()) {
     open_held_out_data(share.threads);
-  } else if (config_.engine.run.evaluate_every > 0) {
+  } else if (config_.session.evaluate_every > 0) {
     decisions_.emplace_back(
         "no held-out losses (run.evaluate_every): --valid names no token store");
   }

@@ -35,6 +35,7 @@ class PretrainingTask : public training::Task {
 
   std::string_view name() const override { return kPretrainingTask; }
   const engine::EngineConfig& config() const override { return config_.engine; }
+  const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
 
   void declare(params::Table& table) override;

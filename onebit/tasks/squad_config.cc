@@ -69,7 +69,7 @@ RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {
             {"max_sequence_length", config.features.max_sequence_length},
             {"doc_stride", config.features.doc_stride}};
   };
-  return {.engine = config.engine, .of_task = of_task};
+  return {.engine = config.engine, .session = config.session, .of_task = of_task};
 }
 
 std::optional<SquadConfig> squad_config_of_run(const Path& model) {

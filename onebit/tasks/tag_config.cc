@@ -88,7 +88,7 @@ RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place) {
             {"max_sequence_length", config.max_sequence_length},
             {"stride", stride_of(config.stride, config.max_sequence_length)}};
   };
-  return {.engine = config.engine, .of_task = of_task};
+  return {.engine = config.engine, .session = config.session, .of_task = of_task};
 }
 
 std::optional<TagConfig> tag_config_of_run(const Path& model) {

@@ -26,6 +26,7 @@ class TagTask : public training::Task {
 
   std::string_view name() const override { return kTagTask; }
   const engine::EngineConfig& config() const override { return config_.engine; }
+  const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
 
   void declare(params::Table& table) override;

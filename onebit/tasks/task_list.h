@@ -6,12 +6,14 @@
 #include <string>
 
 #include "onebit/engine/config.h"
+#include "onebit/training/session_config.h"
 
 namespace onebit::tasks {
 
 // What is known of a recipe before it runs.
 struct RecipeFacts {
   engine::EngineConfig engine;
+  training::SessionConfig session;
   // The keys of `onebit inspect` that only this task has.
   std::function<Json(const engine::BatchSizes& batch)> of_task;
   // Memory of a rank of `ranks` at the least: values, gradients, the optimizer's state, activations

@@ -19,8 +19,8 @@ int64_t most_kept(const CheckpointSpace& space) {
 
 }  // namespace
 
-CheckpointSpace space_of_checkpoints(engine::Engine& engine, double share) {
-  const engine::RunConfig& run = engine.config().run;
+CheckpointSpace space_of_checkpoints(engine::Engine& engine, const SessionConfig& session,
+                                     double share) {
   const optim::Optimizer& optimizer = engine.optimizer();
   // Files contain f32, whatever the compute type.
   const int64_t model_bytes =
@@ -29,16 +29,18 @@ CheckpointSpace space_of_checkpoints(engine::Engine& engine, double share) {
     return model_bytes +
            static_cast<int64_t>(share * static_cast<double>(optimizer.saved_bytes(phase)));
   };
-  CheckpointSpace space{.first_bytes = saved_bytes(optimizer.phase()), .keep_last = run.keep_last};
+  CheckpointSpace space{.first_bytes = saved_bytes(optimizer.phase()),
+                        .keep_last = session.keep_last};
   if (optimizer.phase() == Phase::kCompressed ||
       reaches_compressed_phase(engine.config(), engine.schedule())) {
     space.compressed_bytes = saved_bytes(Phase::kCompressed);
   }
-  const int64_t done = engine.completed_steps(), every = run.checkpoint_every;
-  if (done >= run.steps) return space;
+  const int64_t done = engine.completed_steps(), steps = engine.config().run.steps;
+  const int64_t every = session.checkpoint_every;
+  if (done >= steps) return space;
   // The last step always makes one.
   space.to_come = 1;
-  if (every > 0) space.to_come += (run.steps - 1) / every - done / every;
+  if (every > 0) space.to_come += (steps - 1) / every - done / every;
   return space;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "onebit/engine/engine.h"
+#include "onebit/training/session_config.h"
 
 namespace onebit::training {
 
@@ -22,7 +23,8 @@ struct CheckpointSpace {
 };
 
 // Of one disk: it has the model and `share` of the shards, 1 where all ranks write to it.
-CheckpointSpace space_of_checkpoints(engine::Engine& engine, double share = 1);
+CheckpointSpace space_of_checkpoints(engine::Engine& engine, const SessionConfig& session,
+                                     double share = 1);
 
 // "4.03 GB, 25.6 GB after the freeze; ..."
 std::string describe(const CheckpointSpace& space);

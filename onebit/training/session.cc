@@ -44,8 +44,8 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
       task_(task),
       communicator_(communicator),
       recipe_(named(options.recipe, task.name())),
-      checkpoints_(communicator, options.output, task.config().run.keep_last,
-                   task.config().run.checkpoint_copies),
+      checkpoints_(communicator, options.output, task.session_config().keep_last,
+                   task.session_config().checkpoint_copies),
       best_(options.output, task.kept_by()) {
   task_.declare(table_);
   table_.allocate(context.device(), task.config().compute);
@@ -76,7 +76,7 @@ void Session::open(const engine::SavedCheckpoint* saved) {
 
 // How the checkpoints lie on several disks, or why copies that were asked for are not made.
 std::string Session::describe_disks() const {
-  const int64_t wanted = task_.config().run.checkpoint_copies;
+  const int64_t wanted = task_.session_config().checkpoint_copies;
   const int disks = checkpoints_.disks().count();
   if (disks == 1) {
     return wanted == 1 ? ""
@@ -95,9 +95,13 @@ std::string Session::describe_disks() const {
 
 double Session::share_of_disk() const {
   const engine::Disks& disks = checkpoints_.disks();
-  const int shards =
-      disks.shards_on(disks.disk_of(communicator_.rank()), task_.config().run.checkpoint_copies);
+  const int shards = disks.shards_on(disks.disk_of(communicator_.rank()),
+                                     task_.session_config().checkpoint_copies);
   return static_cast<double>(shards) / communicator_.world_size();
+}
+
+CheckpointSpace Session::checkpoint_space() {
+  return space_of_checkpoints(*engine_, task_.session_config(), share_of_disk());
 }
 
 void Session::plan_memory() {
@@ -263,14 +267,10 @@ StartFacts Session::facts() {
 
 bool Session::evaluation_is_due(const StepRecord& record) const {
   const EvaluationTimes times = task_.evaluation_times();
-  const engine::RunConfig& run = engine_->config().run;
-  const int64_t step = record.outcome.step;
+  const int64_t step = record.outcome.step, every = task_.session_config().evaluate_every;
   if (!times.any() || step == evaluated_step_) return false;
-  if (step == run.steps) return true;
-  if (times.by_steps && record.outcome.applied && run.evaluate_every > 0 &&
-      step % run.evaluate_every == 0) {
-    return true;
-  }
+  if (step == engine_->config().run.steps) return true;
+  if (times.by_steps && record.outcome.applied && every > 0 && step % every == 0) return true;
   if (!times.by_epochs) return false;
   const auto epoch = static_cast<int64_t>(source_->samples_per_epoch());
   return record.samples / epoch > (record.samples - record.step_samples) / epoch;

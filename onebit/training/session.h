@@ -12,6 +12,7 @@
 #include "onebit/engine/checkpoint.h"
 #include "onebit/model/memory_report.h"
 #include "onebit/training/best_model.h"
+#include "onebit/training/checkpoint_space.h"
 #include "onebit/training/run_options.h"
 #include "onebit/training/step_prediction.h"
 #include "onebit/training/task.h"
@@ -74,8 +75,8 @@ class Session {
   const engine::Disks& disks() const { return checkpoints_.disks(); }
   // Whether this rank writes what is in the run's folder once.
   bool leads_disk() const { return checkpoints_.disks().leads(communicator_.rank()); }
-  // Of the shards of a checkpoint, the part that this rank's disk keeps.
-  double share_of_disk() const;
+  // What checkpoints take on this rank's disk.
+  CheckpointSpace checkpoint_space();
   // Returns when the last checkpoint is on the disk.
   void wait_for_checkpoint() { checkpoints_.wait(); }
 
@@ -91,6 +92,8 @@ class Session {
  private:
   using StepBatches = std::vector<std::unique_ptr<HostBatch>>;
 
+  // Of the shards of a checkpoint, the part that this rank's disk keeps.
+  double share_of_disk() const;
   void open(const engine::SavedCheckpoint* saved);
   std::string describe_disks() const;
   void plan_memory();

@@ -130,7 +130,7 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
                                        communicator.world_size())});
   rows.push_back(
       {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.run.steps)});
-  rows.push_back({"a checkpoint", describe(space_of_checkpoints(run.engine(), run.share_of_disk()))});
+  rows.push_back({"a checkpoint", describe(run.checkpoint_space())});
   const Rows optimizer = optimizer_rows(config, run.engine().schedule(), communicator.world_size());
   rows.insert(rows.end(), optimizer.begin(), optimizer.end());
   const ExchangeBuckets buckets =

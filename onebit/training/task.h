@@ -16,6 +16,7 @@
 #include "onebit/training/evaluation.h"
 #include "onebit/training/model_folder.h"
 #include "onebit/training/rows.h"
+#include "onebit/training/session_config.h"
 
 namespace onebit::training {
 
@@ -53,6 +54,7 @@ class Task {
   // The recipe's key "task".
   virtual std::string_view name() const = 0;
   virtual const engine::EngineConfig& config() const = 0;
+  virtual const SessionConfig& session_config() const = 0;
   // Describes the model for a model folder, without the values.
   virtual const ModelDescription& description() const = 0;
 

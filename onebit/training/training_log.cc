@@ -9,7 +9,6 @@
 
 #include "onebit/base/run_files.h"
 #include "onebit/metrics/curve_plot.h"
-#include "onebit/metrics/jsonl_writer.h"
 #include "onebit/metrics/meters.h"
 #include "onebit/metrics/metric_json.h"
 #include "onebit/metrics/progress_line.h"
@@ -85,27 +84,24 @@ struct TrainingLog::Files {
   metrics::Rate samples{kStepsInRate}, tokens{kStepsInRate}, steps{kStepsInRate};
 };
 
-TrainingLog::TrainingLog(const Path& output, const engine::EngineConfig& config, DrawnMetric drawn,
-                         LogPart part, int world_size, int64_t resumed_step)
-    : total_steps_(config.run.steps),
-      alone_(world_size == 1),
-      prints_(part == LogPart::kAll),
-      drawn_(std::move(drawn)) {
-  if (part == LogPart::kNone) return;
-  files_.reset(new Files{.lines = {output / run_files::kMetrics, resumed_step}, .events = nullptr});
-  files_->training.name = "training " + drawn_.title;
-  files_->validation.name = "held-out " + drawn_.title;
-  if (!prints_ || !config.tensorboard.enabled) return;
-  const Path folder = config.tensorboard.folder.empty() ? output / run_files::kTensorBoard
-                                                        : Path(config.tensorboard.folder);
-  files_->events = std::make_unique<metrics::TensorBoardWriter>(folder, resumed_step);
+TrainingLog::TrainingLog(const Path& output, const LogOptions& options) : options_(options) {
+  if (options.part == LogPart::kNone) return;
+  files_.reset(
+      new Files{.lines = {output / run_files::kMetrics, options.resumed_step}, .events = nullptr});
+  files_->training.name = "training " + options.drawn.title;
+  files_->validation.name = "held-out " + options.drawn.title;
+  const TensorBoardConfig& events = options.tensorboard;
+  if (!prints() || !events.enabled) return;
+  const Path folder =
+      events.folder.empty() ? output / run_files::kTensorBoard : Path(events.folder);
+  files_->events = std::make_unique<metrics::TensorBoardWriter>(folder, options.resumed_step);
 }
 
 TrainingLog::~TrainingLog() = default;
 
 std::string_view TrainingLog::name_of(optim::Phase phase) const {
   if (phase != optim::Phase::kCompressed) return optim::name_of(phase);
-  return alone_ ? "uncompressed" : log_line::kCompressedPhase;
+  return alone() ? "uncompressed" : log_line::kCompressedPhase;
 }
 
 Json TrainingLog::json_of(const StepRecord& record) const {
@@ -158,7 +154,7 @@ Json TrainingLog::json_of(const StepRecord& record) const {
 
 void TrainingLog::step(const StepRecord& record) {
   const engine::StepOutcome& outcome = record.outcome;
-  const bool compressed = outcome.phase == optim::Phase::kCompressed && !alone_;
+  const bool compressed = outcome.phase == optim::Phase::kCompressed && !alone();
   totals_.steps += 1;
   totals_.samples += record.step_samples;
   totals_.tokens += record.step_tokens;
@@ -185,21 +181,22 @@ void TrainingLog::step(const StepRecord& record) {
     files_->lines.write(json_of(record));
     if (files_->events) files_->events->scalars(outcome.step, scalars_of(record));
   }
-  if (!prints_) return;
+  if (!prints()) return;
   if (outcome.froze_now) {
-    files_->progress.note(fmt::format("step {}: the warm-up of the optimizer has ended, {}",
-                                      outcome.step,
-                                      alone_ ? "one rank has nothing to send and compresses nothing"
-                                             : "gradients are compressed from here on"));
+    files_->progress.note(
+        fmt::format("step {}: the warm-up of the optimizer has ended, {}", outcome.step,
+                    alone() ? "one rank has nothing to send and compresses nothing"
+                            : "gradients are compressed from here on"));
   }
   files_->training.points.emplace_back(
-      outcome.step,
-      drawn_.name == "loss" ? record.loss : metrics::value_of(record.metrics, drawn_.name));
+      outcome.step, options_.drawn.name == "loss"
+                        ? record.loss
+                        : metrics::value_of(record.metrics, options_.drawn.name));
   print(record);
 }
 
 std::string TrainingLog::curves() const {
-  if (!files_ || !prints_ || files_->training.points.empty()) return "";
+  if (!files_ || !prints() || files_->training.points.empty()) return "";
   std::vector<metrics::Curve> curves = {files_->training};
   if (!files_->validation.points.empty()) curves.push_back(files_->validation);
   return metrics::draw_curves(curves, {.color = isatty(STDERR_FILENO) != 0});
@@ -215,13 +212,13 @@ void TrainingLog::print(const StepRecord& record) {
   if (!files.progress.is_due()) return;
   const engine::StepOutcome& outcome = record.outcome;
   files.progress.update({.step = outcome.step,
-                         .total_steps = total_steps_,
+                         .total_steps = options_.total_steps,
                          .loss = files.loss.average(),
                          .metrics = files.averages.latest(),
                          .learning_rate = outcome.learning_rate,
                          .samples_per_second = files.samples.per_second(),
                          .tokens_per_second = files.tokens.per_second(),
-                         .seconds_left = static_cast<double>(total_steps_ - outcome.step) /
+                         .seconds_left = static_cast<double>(options_.total_steps - outcome.step) /
                                          std::max(files.steps.per_second(), 1e-9),
                          .phase = name_of(outcome.phase)});
 }
@@ -231,7 +228,8 @@ void TrainingLog::evaluated(int64_t step, int64_t samples, const Evaluation& eva
   Json json;
   std::vector<metrics::Scalar> scalars;
   for (const metrics::Metric& metric : evaluation.metrics) {
-    if (metric.name == drawn_.name) files_->validation.points.emplace_back(step, metric.value);
+    if (metric.name == options_.drawn.name)
+      files_->validation.points.emplace_back(step, metric.value);
     const size_t under = metric.name.find('/');
     Json& place = under == std::string::npos
                       ? json[metric.name]
@@ -244,7 +242,7 @@ void TrainingLog::evaluated(int64_t step, int64_t samples, const Evaluation& eva
   line[evaluation.key] = std::move(json);
   files_->lines.write(line);
   if (files_->events) files_->events->scalars(step, scalars);
-  if (prints_) files_->progress.note(fmt::format("step {}: {}", step, evaluation.line));
+  if (prints()) files_->progress.note(fmt::format("step {}: {}", step, evaluation.line));
 }
 
 void TrainingLog::table(log_line::Kind kind, int64_t step, const Rows& rows, const Json& more) {
@@ -257,11 +255,11 @@ void TrainingLog::table(log_line::Kind kind, int64_t step, const Rows& rows, con
 }
 
 void TrainingLog::note(const std::string& line) {
-  if (prints_) files_->progress.note(line);
+  if (prints()) files_->progress.note(line);
 }
 
 void TrainingLog::finish() {
-  if (prints_) files_->progress.finish();
+  if (prints()) files_->progress.finish();
 }
 
 }  // namespace onebit::training

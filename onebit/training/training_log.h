@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "onebit/engine/engine.h"
+#include "onebit/metrics/jsonl_writer.h"
 #include "onebit/metrics/log_line.h"
 #include "onebit/metrics/meters.h"
 #include "onebit/metrics/metric.h"
 #include "onebit/training/evaluation.h"
 #include "onebit/training/rows.h"
+#include "onebit/training/session_config.h"
 
 namespace onebit::training {
 
@@ -47,11 +49,19 @@ enum class LogPart {
   kAll
 };
 
+struct LogOptions {
+  LogPart part = LogPart::kAll;
+  TensorBoardConfig tensorboard = {};
+  DrawnMetric drawn = {};
+  int64_t total_steps = 0;
+  int64_t resumed_step = metrics::kNoStep;  // lines and events of later steps are dropped
+  int world_size = 1;
+};
+
 class TrainingLog {
  public:
-  // Appends to the files in `output`; lines and events of steps after `resumed_step` are dropped.
-  TrainingLog(const Path& output, const engine::EngineConfig& config, DrawnMetric drawn,
-              LogPart part, int world_size, int64_t resumed_step);
+  // Appends to the files in `output`.
+  TrainingLog(const Path& output, const LogOptions& options);
   ~TrainingLog();
 
   void step(const StepRecord& record);
@@ -78,10 +88,10 @@ class TrainingLog {
   std::string_view name_of(optim::Phase phase) const;
   Json json_of(const StepRecord& record) const;
 
-  int64_t total_steps_;
-  bool alone_;   // one rank: nothing is sent
-  bool prints_;  // and draws
-  DrawnMetric drawn_;
+  bool alone() const { return options_.world_size == 1; }  // nothing is sent
+  bool prints() const { return options_.part == LogPart::kAll; }
+
+  LogOptions options_;
   TrainingTotals totals_;
 };
 

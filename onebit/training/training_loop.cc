@@ -27,151 +27,200 @@ bool is_due(int64_t step, int64_t every) {
   return every > 0 && step % every == 0;
 }
 
-void require_agreement(Session& run, int64_t step) {
+// What a rank does with its session, from the first look at the run's folder to the end table.
+class TrainingLoop {
+ public:
+  // `profile` may be null.
+  TrainingLoop(Context& context, Session& run, const RunOptions& options,
+               comm::Communicator& communicator, RunProfile* profile)
+      : context_(context),
+        run_(run),
+        options_(options),
+        communicator_(communicator),
+        profile_(profile),
+        events_(communicator.rank()),
+        total_steps_(run.engine().config().run.steps),
+        has_steps_(!run.finished()) {}
+
+  void run();
+
+ private:
+  bool first() const { return communicator_.rank() == 0; }
+  bool shows_tables() const { return first() && !options_.quiet; }
+  int64_t completed_steps() const { return run_.engine().completed_steps(); }
+
+  void prepare_folder();
+  void require_space() const;
+  void report_start();
+  void open_log();
+  void log_table(log_line::Kind kind, const Rows& rows, const Json& more);
+  void train();
+  void require_agreement(int64_t step);
+  bool end_step(const StepRecord& record, bool stop);
+  bool agree_to_stop(const Interruption& interruption);
+  void report_end();
+
+  Context& context_;
+  Session& run_;
+  const RunOptions& options_;
+  comm::Communicator& communicator_;
+  RunProfile* profile_;
+  RunEvents events_;
+  int64_t total_steps_;
+  bool has_steps_;  // when the session was opened
+  std::optional<FolderLock> lock_;
+  StartTable start_;
+  std::optional<TrainingLog> log_;
+};
+
+void TrainingLoop::run() {
+  communicator_.barrier();  // every rank has looked at the folder before it is written to
+  require(completed_steps() <= total_steps_,
+          "{}: has made {} steps already, run.steps is {}: raise it, or choose another --output",
+          options_.output.string(), completed_steps(), total_steps_);
+  prepare_folder();
+  if (!options_.quiet) start_ = start_table(context_, run_, communicator_);
+  if (shows_tables()) print_rows(start_.rows);
+  open_log();
+  if (!options_.quiet) report_start();
+  events_.begin(completed_steps());
+  run_.before_training(*log_);
+  if (profile_ != nullptr) profile_->start(completed_steps(), total_steps_);
+  train();
+  if (profile_ != nullptr) profile_->stop();
+  run_.after_training();
+  log_->finish();
+  if (run_.finished()) events_.finished(completed_steps());
+  report_end();
+}
+
+// What is written before the first step, where this rank writes for its disk.
+void TrainingLoop::prepare_folder() {
+  if (!run_.leads_disk()) return;
+  make_folder(options_.output);
+  lock_.emplace(options_.output);
+  require_space();
+  // A finished run keeps the recipe files with which it was made.
+  if (!run_.resumed() || has_steps_) {
+    write_run_recipes(options_.output, run_.recipe(), run_.engine().resolved_recipe());
+  }
+  // The run goes back to this checkpoint; the next one to be saved removes newer ones.
+  if (run_.resumed() && !options_.tag.empty()) {
+    engine::CheckpointFolder(options_.output).point_latest_at(options_.tag);
+  }
+}
+
+void TrainingLoop::require_space() const {
+  const std::optional<int64_t> free_bytes = free_bytes_at(options_.output);
+  if (!free_bytes) return;
+  const auto kept = static_cast<int64_t>(engine::CheckpointFolder(options_.output).tags().size());
+  const std::string warning =
+      check_space(run_.checkpoint_space(), kept, *free_bytes, options_.output.string());
+  if (!warning.empty()) log_warning("{}", warning);
+}
+
+void TrainingLoop::open_log() {
+  log_.emplace(options_.output,
+               LogOptions{.part = first()             ? LogPart::kAll
+                                  : run_.leads_disk() ? LogPart::kLines
+                                                      : LogPart::kNone,
+                          .tensorboard = run_.task().session_config().tensorboard,
+                          .drawn = run_.task().drawn(),
+                          .total_steps = total_steps_,
+                          .resumed_step = run_.resumed() ? completed_steps() : metrics::kNoStep,
+                          .world_size = communicator_.world_size()});
+}
+
+// A finished run that is started once more leaves its files as they are.
+void TrainingLoop::log_table(log_line::Kind kind, const Rows& rows, const Json& more) {
+  if (has_steps_) log_->table(kind, completed_steps(), rows, more);
+}
+
+void TrainingLoop::report_start() {
+  namespace expected = log_line::expected;
+  log_table(log_line::Kind::kStart, start_.rows,
+            {{log_line::kExpectedSeconds,
+              {{expected::kDense, start_.expected.dense.step_seconds},
+               {expected::kCompressed, start_.expected.compressed.step_seconds},
+               {expected::kRun, start_.run.seconds}}}});
+}
+
+void TrainingLoop::train() {
+  const Interruption interruption;
+  int64_t saved_step = completed_steps();
+  while (!run_.finished()) {
+    const StepRecord record = run_.train_step();
+    {
+      const PhaseSpan phase(context_, "log");
+      log_->step(record);
+    }
+    events_.step(record.outcome.step);
+    const bool stop = agree_to_stop(interruption);
+    if (end_step(record, stop)) saved_step = record.outcome.step;
+    if (stop) break;
+  }
+  {
+    const PhaseSpan phase(context_, "checkpoint");
+    run_.wait_for_checkpoint();
+  }
+  if (!run_.finished()) {
+    events_.stopped(saved_step);
+    log_->finish();
+    log_info("the run was asked to end and has saved step {}: add --resume to continue",
+             saved_step);
+  }
+}
+
+bool TrainingLoop::agree_to_stop(const Interruption& interruption) {
+  const PhaseSpan phase(context_, "agreement");
+  return interruption.agreed(communicator_);
+}
+
+// What follows a step that has been made. Returns whether a checkpoint was begun.
+bool TrainingLoop::end_step(const StepRecord& record, bool stop) {
+  const SessionConfig& config = run_.task().session_config();
+  // A skipped step has the number of the step before it: nothing is due by number again, but an
+  // epoch may have ended with its samples.
+  const bool applied = record.outcome.applied;
+  const int64_t step = record.outcome.step;
+  if (applied && is_due(step, config.check_replicas_every)) require_agreement(step);
+  if (run_.evaluation_is_due(record)) {
+    const PhaseSpan phase(context_, "evaluation");
+    events_.phase("evaluation");
+    run_.evaluate_into(*log_);
+    events_.step(step);
+  }
+  if ((applied && is_due(step, config.checkpoint_every)) || run_.finished() || stop) {
+    const PhaseSpan phase(context_, "checkpoint");
+    events_.phase("checkpoint");
+    run_.save_checkpoint();
+    events_.step(step);
+    return true;
+  }
+  return false;
+}
+
+void TrainingLoop::require_agreement(int64_t step) {
+  const PhaseSpan phase(context_, "comparing ranks");
   bool agree = true;
-  run.engine().with_common_values([&] { agree = run.engine().replicas_agree(); });
+  run_.engine().with_common_values([&] { agree = run_.engine().replicas_agree(); });
   require(agree,
           "step {}: the ranks no longer hold the same values; this is a fault of memory, of the "
           "network or of onebit. Resume from the last checkpoint",
           step);
 }
 
-// What follows a step that has been made. Returns whether a checkpoint was begun.
-bool end_step(Context& context, Session& run, const StepRecord& record, TrainingLog& log,
-              const RunEvents& events, bool stop) {
-  const engine::RunConfig& schedule = run.engine().config().run;
-  // A skipped step has the number of the step before it: nothing is due by number again, but an
-  // epoch may have ended with its samples.
-  const bool applied = record.outcome.applied;
-  const int64_t step = record.outcome.step;
-  if (applied && is_due(step, schedule.check_replicas_every)) {
-    const PhaseSpan phase(context, "comparing ranks");
-    require_agreement(run, step);
+void TrainingLoop::report_end() {
+  if (profile_ != nullptr) {
+    const std::string table = profile_->write(options_.output, communicator_);
+    if (shows_tables()) fmt::print(stderr, "{}", table);
   }
-  if (run.evaluation_is_due(record)) {
-    const PhaseSpan phase(context, "evaluation");
-    events.phase("evaluation");
-    run.evaluate_into(log);
-    events.step(step);
-  }
-  if ((applied && is_due(step, schedule.checkpoint_every)) || run.finished() || stop) {
-    const PhaseSpan phase(context, "checkpoint");
-    events.phase("checkpoint");
-    run.save_checkpoint();
-    events.step(step);
-    return true;
-  }
-  return false;
-}
-
-bool agree_to_stop(Context& context, const Interruption& interruption,
-                   comm::Communicator& communicator) {
-  const PhaseSpan phase(context, "agreement");
-  return interruption.agreed(communicator);
-}
-
-void log_step(Context& context, const StepRecord& record, TrainingLog& log) {
-  const PhaseSpan phase(context, "log");
-  log.step(record);
-}
-
-void train(Context& context, Session& run, TrainingLog& log, const RunEvents& events,
-           comm::Communicator& communicator) {
-  const Interruption interruption;
-  int64_t saved_step = run.engine().completed_steps();
-  while (!run.finished()) {
-    const StepRecord record = run.train_step();
-    log_step(context, record, log);
-    events.step(record.outcome.step);
-    const bool stop = agree_to_stop(context, interruption, communicator);
-    if (end_step(context, run, record, log, events, stop)) saved_step = record.outcome.step;
-    if (stop) break;
-  }
-  {
-    const PhaseSpan phase(context, "checkpoint");
-    run.wait_for_checkpoint();
-  }
-  if (!run.finished()) {
-    events.stopped(saved_step);
-    log.finish();
-    log_info("the run was asked to end and has saved step {}: add --resume to continue",
-             saved_step);
-  }
-}
-
-void require_space(Session& run, const Path& output) {
-  const std::optional<int64_t> free_bytes = free_bytes_at(output);
-  if (!free_bytes) return;
-  const CheckpointSpace space = space_of_checkpoints(run.engine(), run.share_of_disk());
-  const auto kept = static_cast<int64_t>(engine::CheckpointFolder(output).tags().size());
-  const std::string warning = check_space(space, kept, *free_bytes, output.string());
-  if (!warning.empty()) log_warning("{}", warning);
-}
-
-// What is written before the first step, where this rank writes for its disk.
-void prepare_folder(Session& run, const RunOptions& options, std::optional<FolderLock>& lock) {
-  if (!run.leads_disk()) return;
-  make_folder(options.output);
-  lock.emplace(options.output);
-  require_space(run, options.output);
-  // A finished run keeps the recipe files with which it was made.
-  if (!run.resumed() || !run.finished()) {
-    write_run_recipes(options.output, run.recipe(), run.engine().resolved_recipe());
-  }
-  // The run goes back to this checkpoint; the next one to be saved removes newer ones.
-  if (run.resumed() && !options.tag.empty()) {
-    engine::CheckpointFolder(options.output).point_latest_at(options.tag);
-  }
-}
-
-void run_to_the_end(Context& context, Session& run, const RunOptions& options,
-                    comm::Communicator& communicator, RunProfile* profile) {
-  const bool first = communicator.rank() == 0;
-  const RunEvents events(communicator.rank());
-  communicator.barrier();  // every rank has looked at the folder before it is written to
-  const int64_t steps = run.engine().config().run.steps;
-  require(run.engine().completed_steps() <= steps,
-          "{}: has made {} steps already, run.steps is {}: raise it, or choose another --output",
-          options.output.string(), run.engine().completed_steps(), steps);
-  std::optional<FolderLock> lock;
-  prepare_folder(run, options, lock);
-  StartTable start;
-  if (!options.quiet) {
-    start = start_table(context, run, communicator);
-    if (first) print_rows(start.rows);
-  }
-  const LogPart part = first ? LogPart::kAll : run.leads_disk() ? LogPart::kLines : LogPart::kNone;
-  TrainingLog log(options.output, run.engine().config(), run.task().drawn(), part,
-                  communicator.world_size(), run.resumed() ? run.engine().completed_steps() : -1);
-  const bool has_steps = !run.finished();
-  const auto record = [&](log_line::Kind kind, const Rows& rows, const Json& more) {
-    // A finished run that is started once more leaves its files as they are.
-    if (has_steps) log.table(kind, run.engine().completed_steps(), rows, more);
-  };
-  if (!options.quiet) {
-    record(log_line::Kind::kStart, start.rows,
-           {{log_line::kExpectedSeconds,
-             {{log_line::expected::kDense, start.expected.dense.step_seconds},
-              {log_line::expected::kCompressed, start.expected.compressed.step_seconds},
-              {log_line::expected::kRun, start.run.seconds}}}});
-  }
-  events.begin(run.engine().completed_steps());
-  run.before_training(log);
-  if (profile != nullptr) profile->start(run.engine().completed_steps(), steps);
-  train(context, run, log, events, communicator);
-  if (profile != nullptr) profile->stop();
-  run.after_training();
-  log.finish();
-  if (run.finished()) events.finished(run.engine().completed_steps());
-  if (profile != nullptr) {
-    const std::string table = profile->write(options.output, communicator);
-    if (first && !options.quiet) fmt::print(stderr, "{}", table);
-  }
-  if (!first || options.quiet) return;
-  if (const std::string curves = log.curves(); !curves.empty())
+  if (!shows_tables()) return;
+  if (const std::string curves = log_->curves(); !curves.empty()) {
     fmt::print(stderr, "\n{}\n", curves);
-  const Rows end = end_table(log.totals(), start, run);
-  record(log_line::Kind::kEnd, end, Json::object());
+  }
+  const Rows end = end_table(log_->totals(), start_, run_);
+  log_table(log_line::Kind::kEnd, end, Json::object());
   print_rows(end);
 }
 
@@ -186,7 +235,7 @@ RunSummary run_training(Context& context, Task& task, const RunOptions& options,
   // The error is announced here, before this rank waits for its threads, so that other ranks learn
   // of it at once (a checkpoint may be half written).
   comm::run_rank(communicator, [&] {
-    run_to_the_end(context, run, options, communicator, profile ? &*profile : nullptr);
+    TrainingLoop(context, run, options, communicator, profile ? &*profile : nullptr).run();
   });
   return run.summary();
 }

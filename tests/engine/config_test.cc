@@ -93,7 +93,7 @@ TEST(EngineConfig, WhatItWentByReadsTheSame) {
         optimizer));
     const Json resolved = config.recipe.resolved();
     EXPECT_EQ(resolved["optimizer"]["params"]["betas"], Json({0.9, 0.999}));
-    EXPECT_EQ(resolved["run"]["keep_last"], 3);
+    EXPECT_EQ(resolved["run"]["max_skipped_steps"], 20);
     EXPECT_EQ(parse(resolved.dump()).recipe.resolved(), resolved) << resolved.dump(2);
   }
 }
@@ -114,7 +114,7 @@ TEST(EngineConfig, RefusesWhatItCannotDo) {
             std::string::npos);
   EXPECT_EQ(error_of(with_optimizer(R"("gradient_clipping": -1)")),
             "recipe.json: key `gradient_clipping` is -1; it must be a number of at least 0");
-  EXPECT_NE(error_of(with_optimizer(R"("run": {"keep_last": 0})")).find("keep_last"),
+  EXPECT_NE(error_of(with_optimizer(R"("run": {"max_skipped_steps": 0})")).find("max_skipped"),
             std::string::npos);
   EXPECT_NE(error_of(with_optimizer(R"("train_batch_size": 0)")).find("of at least 1"),
             std::string::npos);
@@ -223,11 +223,11 @@ TEST(EngineConfig, ComparesWithAdamWhatFollowsIt) {
 TEST(EngineConfig, NamesEverythingThatIsWrong) {
   EXPECT_EQ(
       error_of(R"({"optimizer": {"type": "AdamW", "params": {"lr": "fast"}},
-                         "run": {"keep_last": 0, "step": 5},
+                         "run": {"max_skipped_steps": 0, "step": 5},
                          "fp16": {"enabled": true}, "bf16": {"enabled": true}})"),
       "recipe.json: key `fp16` and bf16 are both enabled; enable one\n"
       "recipe.json: key `optimizer.params.lr` is \"fast\"; it must be a number of at least 0\n"
-      "recipe.json: key `run.keep_last` is 0; it must be a whole number of at least 1\n"
+      "recipe.json: key `run.max_skipped_steps` is 0; it must be a whole number of at least 1\n"
       "recipe.json: key `run.step` is not known; did you mean \"steps\"?");
 }
 

@@ -16,14 +16,19 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-engine::EngineConfig config_of(const std::string& optimizer, const std::string& run) {
+struct Config {
+  engine::EngineConfig engine;
+  SessionConfig session;
+};
+
+Config config_of(const std::string& optimizer, const std::string& run) {
   const Json recipe = parse_json(
       fmt::format(R"({{"train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1,
                        "optimizer": {}, "run": {}}})",
                   optimizer, run),
       "recipe");
   Keys keys(recipe, "recipe");
-  engine::EngineConfig config = engine::parse_engine_config(keys);
+  Config config{engine::parse_engine_config(keys), read_session_config(keys)};
   keys.check();
   return config;
 }
@@ -31,7 +36,7 @@ engine::EngineConfig config_of(const std::string& optimizer, const std::string& 
 constexpr const char* kOneBit = R"({"type": "OneBitAdam", "params": {"freeze_step": 2}})";
 
 // Calls `look` on rank 0 with an engine over 200000 parameters, before and after some steps.
-void with_engine(int ranks, const engine::EngineConfig& config, int steps,
+void with_engine(int ranks, const Config& config, int steps,
                  const std::function<void(engine::Engine&)>& look,
                  const std::function<void(engine::Engine&, comm::Communicator&)>& after = {}) {
   comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {
@@ -39,7 +44,7 @@ void with_engine(int ranks, const engine::EngineConfig& config, int steps,
     params::Table table;
     table.add({.name = "weight", .shape = {400, 500}});
     table.allocate(Device{}, DType::kF32);
-    engine::Engine engine(context, table, config, communicator);
+    engine::Engine engine(context, table, config.engine, communicator);
     if (communicator.rank() == 0) look(engine);
     for (int step = 0; step < steps; ++step) {
       engine.backward([&](const engine::BackwardInput& input) {
@@ -68,7 +73,7 @@ TEST(CheckpointSpace, IsWhatIsWrittenInEitherPhase) {
       CheckpointSpace space;
       with_engine(
           ranks, config_of(kOneBit, R"({"steps": 4})"), steps,
-          [&](engine::Engine& engine) { space = space_of_checkpoints(engine); },
+          [&](engine::Engine& engine) { space = space_of_checkpoints(engine, {}); },
           [&](engine::Engine& engine, comm::Communicator& communicator) {
             engine::Checkpoints checkpoints(communicator, folder / "run", 1);
             checkpoints.save(engine, {}, [](const Path&) {});
@@ -96,7 +101,7 @@ TEST(CheckpointSpace, IsThatOfADisksShareOnSeveral) {
         const engine::Disks& disks = checkpoints.disks();
         const int shards = disks.shards_on(disks.disk_of(communicator.rank()), kCopies);
         EXPECT_EQ(shards, 3);
-        spaces[rank] = space_of_checkpoints(engine, shards / 3.0);
+        spaces[rank] = space_of_checkpoints(engine, {}, shards / 3.0);
         checkpoints.save(engine, {}, [](const Path&) {});
         checkpoints.wait();
       });
@@ -107,15 +112,17 @@ TEST(CheckpointSpace, IsThatOfADisksShareOnSeveral) {
     EXPECT_NEAR(planned, written, 0.01 * written) << disk;
   }
   with_engine(2, config_of(kOneBit, R"({"steps": 4})"), 0, [](engine::Engine& engine) {
-    const int64_t whole = space_of_checkpoints(engine).first_bytes;
-    EXPECT_EQ(space_of_checkpoints(engine, 0.5).first_bytes - 800000, (whole - 800000) / 2);
+    const int64_t whole = space_of_checkpoints(engine, {}).first_bytes;
+    EXPECT_EQ(space_of_checkpoints(engine, {}, 0.5).first_bytes - 800000, (whole - 800000) / 2);
   });
 }
 
 CheckpointSpace space_of(const std::string& optimizer, const std::string& run) {
   CheckpointSpace space;
-  with_engine(2, config_of(optimizer, run), 0,
-              [&](engine::Engine& engine) { space = space_of_checkpoints(engine); });
+  const Config config = config_of(optimizer, run);
+  with_engine(2, config, 0, [&](engine::Engine& engine) {
+    space = space_of_checkpoints(engine, config.session);
+  });
   return space;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "onebit/engine/config.h"
+#include "onebit/training/session_config.h"
 
 namespace onebit::training {
 namespace {
@@ -21,6 +22,7 @@ Json recipe() {
 std::vector<std::string> differences(const Json& was, const Json& is) {
   Keys keys(is, "recipe.json");
   engine::parse_engine_config(keys);
+  read_session_config(keys);
   return recipe_differences(was, is, keys.rows());
 }
 
@@ -66,6 +68,7 @@ TEST(RecipeDifferences, InKeysThatChangeNothingAreNone) {
 TEST(RecipeDifferences, InKeysWithoutEffectAreNone) {
   Keys listing = Keys::listing();
   engine::parse_engine_config(listing);
+  read_session_config(listing);
   int without_effect = 0;
   for (const KeyRow& row : listing.rows().rows) {
     if (row.use != KeyUse::kNoEffect) continue;

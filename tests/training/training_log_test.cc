@@ -28,7 +28,7 @@ report::RunHistory read_back(const Path& folder) {
 
 TEST(TrainingLog, IsWhatTheReportReads) {
   const TemporaryFolder folder;
-  TrainingLog log(folder.path(), {}, {}, LogPart::kAll, 2, metrics::kNoStep);
+  TrainingLog log(folder.path(), {.world_size = 2});
   log.table(metrics::log_line::Kind::kStart, 0, {{"model", "2 layers"}},
             {{"expected_seconds", {{"dense", 2.5}, {"compressed", 1.5}, {"run", 60}}}});
   StepRecord first = record_of(1), second = record_of(2);
@@ -64,7 +64,7 @@ TEST(TrainingLog, IsWhatTheReportReads) {
 
 TEST(TrainingLog, KeepsMetricsOfATaskUnderAnyName) {
   const TemporaryFolder folder;
-  TrainingLog log(folder.path(), {}, {}, LogPart::kAll, 2, metrics::kNoStep);
+  TrainingLog log(folder.path(), {.world_size = 2});
   StepRecord record = record_of(1);
   record.metrics = {{"loss_scale", 0.25}, {"step", 0.5}, {"phase", 0.75}};
   log.step(record);

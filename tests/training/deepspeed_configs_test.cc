@@ -8,14 +8,21 @@
 #include "onebit/base/json.h"
 #include "onebit/engine/config.h"
 #include "onebit/optim/adam_options.h"
+#include "onebit/training/session_config.h"
 #include "tests/base/message_of.h"
 
-namespace onebit::engine {
+namespace onebit::training {
 namespace {
 
-EngineConfig parse(const std::string& text) {
+using engine::EngineConfig;
+
+struct Config : EngineConfig {
+  SessionConfig session;
+};
+
+Config parse(const std::string& text) {
   Keys keys(parse_json(text, "ds_config.json"), "ds_config.json");
-  EngineConfig config = parse_engine_config(keys);
+  Config config{engine::parse_engine_config(keys), read_session_config(keys)};
   keys.check();
   return config;
 }
@@ -229,7 +236,7 @@ TEST(DeepSpeedConfigs, SchedulesThatNeverSynchronize) {
 
 // Everything that may stand in a config without being asked for.
 TEST(DeepSpeedConfigs, SectionsThatAreOff) {
-  const EngineConfig config = parse(R"({
+  const Config config = parse(R"({
     "train_batch_size": 16, "gradient_accumulation_steps": 2, "communication_data_type": "fp32",
     "optimizer": {"type": "AdamW", "params": {"betas": [0.9, 0.98], "eps": 1e-6}},
     "bf16": {"enabled": true}, "fp16": {"enabled": false, "loss_scale_window": 500},
@@ -244,7 +251,7 @@ TEST(DeepSpeedConfigs, SectionsThatAreOff) {
     "dump_state": false, "memory_breakdown": false, "disable_allgather": false})");
   EXPECT_EQ(config.compute, DType::kBF16);
   EXPECT_EQ(config.wire, DType::kF32);
-  EXPECT_FALSE(config.tensorboard.enabled);
+  EXPECT_FALSE(config.session.tensorboard.enabled);
   EXPECT_EQ(noticed(config),
             (std::set<std::string>{"zero_allow_untested_optimizer", "activation_checkpointing",
                                    "dump_state", "memory_breakdown", "disable_allgather",
@@ -282,4 +289,4 @@ TEST(DeepSpeedConfigs, WhatIsAskedAndNotThereIsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace onebit::engine
+}  // namespace onebit::training

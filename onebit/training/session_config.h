@@ -1,0 +1,30 @@
+// What a recipe says of a training session and the engine does not ask for: when to save, to
+// evaluate and to compare ranks, and where events go.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "onebit/base/keys.h"
+
+namespace onebit::training {
+
+struct TensorBoardConfig {
+  bool enabled = true;
+  std::string folder;  // empty: <output>/tensorboard
+};
+
+struct SessionConfig {
+  // In optimizer steps; 0: never in between.
+  int64_t checkpoint_every = 0;
+  int64_t evaluate_every = 0;
+  int64_t check_replicas_every = 0;
+  int64_t keep_last = 3;
+  int64_t checkpoint_copies = 1;  // disks that hold a shard, where hosts have their own
+  TensorBoardConfig tensorboard;
+};
+
+// Lists the keys, in the sections `run` and `tensorboard`, after the engine has listed its own.
+SessionConfig read_session_config(Keys& recipe);
+
+}  // namespace onebit::training
