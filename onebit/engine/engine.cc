@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "onebit/base/log.h"
 #include "onebit/device/profile.h"
@@ -149,8 +150,6 @@ std::optional<StepOutcome> Engine::step() {
       show_local_gradients(context_, {0, table_.size_elements()});
     }
   }
-  StepOutcome outcome;
-  outcome.loss_scale = scaler_.scale();
   const optim::GradientNorm norm = decide();
   const int64_t watch_every = config_.run.watch_every;
   const bool is_watched = watch_every > 0 && (completed_steps_ + 1) % watch_every == 0;
@@ -160,7 +159,7 @@ std::optional<StepOutcome> Engine::step() {
   const optim::StepInput shadowed = step_input(1 / scaler_.scale());
   const bool shadows = shadow_ && norm.finite;
   if (shadows) shadow_->before_step(route_ == GradientRoute::kAveraged, shadowed);
-  update(norm, outcome);
+  StepOutcome outcome = update(norm);
   if (watched) outcome.watch = watch_->after_step(outcome.learning_rate);
   if (shadows) shadow_->after_step(shadowed);
   if (shadows && is_watched) outcome.adam = shadow_->compare();
@@ -193,35 +192,30 @@ int Engine::sources() const {
   return levels_.two ? communicator_.nodes().count() : communicator_.world_size();
 }
 
-void Engine::update(const optim::GradientNorm& norm, StepOutcome& outcome) {
+StepOutcome Engine::update(const optim::GradientNorm& norm) {
   const optim::StepInput input = step_input(norm.coefficient / scaler_.scale());
-  outcome.learning_rate = input.learning_rate;
-  outcome.gradient_norm = norm.norm;
-  outcome.clip_coefficient = norm.coefficient;
-  if (!norm.finite) {
-    outcome.phase = optimizer_->phase();
-    outcome.applied = false;
+  optim::StepReport report{.phase = optimizer_->phase(), .applied = norm.finite};
+  if (norm.finite) {
+    report = optimizer_->step(context_, table_, input);
+  } else {
     optimizer_->skip_step();
-    return;
   }
-  const optim::StepReport report = optimizer_->step(context_, table_, input);
-  outcome.applied = report.applied;
-  outcome.phase = report.phase;
-  outcome.froze_now = report.froze_now;
-  outcome.sent_norm = report.sent_norm;
-  outcome.residual_norm = report.residual_norm;
-  outcome.still_elements = report.still_elements;
-  outcome.woken_elements = report.woken_elements;
-  outcome.compress_seconds = report.compress_seconds;
-  outcome.wait_seconds = report.wait_seconds;
-  outcome.optimizer_seconds = report.update_seconds;
+  double gradient_norm = norm.norm;
   if (route_ == GradientRoute::kLocalEarly) {
     // The estimate uses the same ratio as the limits did.
-    outcome.gradient_norm = clipper_.ratio() * std::sqrt(report.local_gradient_square);
-    outcome.clip_coefficient = report.clip_coefficient;
+    gradient_norm = clipper_.ratio() * std::sqrt(report.local_gradient_square);
+  } else {
+    report.clip_coefficient = norm.coefficient;
   }
-  clipper_.follow(report.norm_ratio,
-                  report.applied ? std::span(report.bucket_squares) : std::span<const double>());
+  if (norm.finite) {
+    clipper_.follow(report.norm_ratio,
+                    report.applied ? std::span(report.bucket_squares) : std::span<const double>());
+  }
+  StepOutcome outcome{std::move(report)};
+  outcome.learning_rate = input.learning_rate;
+  outcome.gradient_norm = gradient_norm;
+  outcome.loss_scale = scaler_.scale();
+  return outcome;
 }
 
 void Engine::account(StepOutcome& outcome) {

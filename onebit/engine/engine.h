@@ -38,25 +38,20 @@ struct BackwardInput {
   std::function<void(Range)> gradients_ready;
 };
 
-struct StepOutcome {
+// What the optimizer reports of a step and what the engine knows besides. The clip coefficient is
+// the engine's where it has clipped; seconds of compressing and waiting are those of the dense
+// exchange too.
+struct StepOutcome : optim::StepReport {
   int64_t step = 0;           // updates completed, this one included if it was applied
   int64_t skipped_steps = 0;  // since the beginning of the run
-  bool applied = true;        // false: some gradient was not finite; no value has moved on any rank
-  optim::Phase phase = optim::Phase::kDense;
-  bool froze_now = false;
   double learning_rate = 0;
   double gradient_norm = 0;  // of the average over ranks (an estimate in the compressed phase)
-  // Norm after clipping over norm before; with clipping by bucket, over all buckets together.
-  double clip_coefficient = 1;
   double loss_scale = 1;
-  double sent_norm = 0, residual_norm = 0;  // compressed phase only
-  int64_t still_elements = 0, woken_elements = 0;
   int64_t wire_bytes = 0;              // sent by this rank in this step, counted at the transport
   int64_t wire_bytes_inside_node = 0;  // of them, to ranks of its own node
   int64_t wire_bytes_dense16 = 0;      // what a 16-bit ring all-reduce of the gradients sends
-  std::optional<UpdateSummary> watch;  // of rank 0, in the steps that run.watch_every asks for
-  std::optional<AdamComparison> adam;  // in the same steps, of all ranks, with run.watch_adam
-  double compress_seconds = 0, wait_seconds = 0, optimizer_seconds = 0;
+  std::optional<UpdateSummary> watch = {};  // of rank 0, in the steps that run.watch_every asks for
+  std::optional<AdamComparison> adam = {};  // in the same steps, of all ranks, with run.watch_adam
 };
 
 class Engine {
@@ -117,7 +112,7 @@ class Engine {
   void show_local_gradients(Context& context, Range range);
   optim::StepInput step_input(double gradient_scale) const;
   optim::GradientNorm decide();
-  void update(const optim::GradientNorm& norm, StepOutcome& outcome);
+  StepOutcome update(const optim::GradientNorm& norm);
   void account(StepOutcome& outcome);
   void count_skip(const optim::GradientNorm& norm);
   [[noreturn]] void stop_not_finite(const optim::GradientNorm& norm);

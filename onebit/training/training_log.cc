@@ -148,7 +148,7 @@ Json TrainingLog::json_of(const StepRecord& record) const {
                               {log_line::seconds::kBackward, record.backward_seconds},
                               {log_line::seconds::kCompress, outcome.compress_seconds},
                               {log_line::seconds::kWait, outcome.wait_seconds},
-                              {log_line::seconds::kOptimizer, outcome.optimizer_seconds}};
+                              {log_line::seconds::kOptimizer, outcome.update_seconds}};
   return json;
 }
 
@@ -174,7 +174,7 @@ void TrainingLog::step(const StepRecord& record) {
   totals_.backward_seconds += record.backward_seconds;
   totals_.compress_seconds += outcome.compress_seconds;
   totals_.wait_seconds += outcome.wait_seconds;
-  totals_.optimizer_seconds += outcome.optimizer_seconds;
+  totals_.optimizer_seconds += outcome.update_seconds;
   if (!files_) return;
   // A skipped step has the number of the step before it, so only updates are logged.
   if (outcome.applied) {
