@@ -48,9 +48,13 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
   open_train_data(options, context.threads());
   choose_metrics();
   open_dev_data(options.dev, context.threads());
+  facts_.name = kClassifyTask;
+  facts_.sequences =
+      fmt::format("{} of at most {} tokens, without padding",
+                  examples_.has_pairs ? "pairs of texts" : "texts", encoded_->longest());
   if (config_.engine.run.steps == 0) {
-    decisions_.push_back(training::choose_steps(config_.engine, config_.epochs,
-                                                examples_.all.size(), communicator.world_size()));
+    facts_.decisions.push_back(training::choose_steps(
+        config_.engine, config_.epochs, examples_.all.size(), communicator.world_size()));
   }
 }
 
@@ -69,7 +73,7 @@ void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoi
       are_given, same_problem ? checkpoint : training::ClassifierDescription(), is_classifier);
   description_.classifier.labels = std::move(choice.labels);
   keeps_head_ = choice.keeps_head;
-  if (!choice.decision.empty()) decisions_.push_back(std::move(choice.decision));
+  if (!choice.decision.empty()) facts_.decisions.push_back(std::move(choice.decision));
 }
 
 void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int threads) {
@@ -84,20 +88,20 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
                               .has_pairs = examples_.has_pairs,
                               .threads = threads});
   const bool has_labels = targets_.problem != Problem::kRegression;
-  data_rows_.push_back(
+  facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}{}", options.train.string(), counted(examples_),
                                     has_labels ? fmt::format(", {} labels ({})", labels.size(),
                                                              listed(labels, kMostLabelsShown))
                                                : ", a number each")});
   if (encoded_->cut() > 0) {
-    decisions_.push_back(fmt::format(
+    facts_.decisions.push_back(fmt::format(
         "{} of {} sequences are longer than {} tokens and were cut{} (data.max_sequence_length)",
         encoded_->cut(), encoded_->size(), config_.max_sequence_length,
         examples_.has_pairs ? ", the longer text of a pair first" : ""));
   }
   if (examples_.skipped > 0) {
-    decisions_.push_back(fmt::format("{} lines of {} have too few fields and were left out",
-                                     examples_.skipped, examples_.source));
+    facts_.decisions.push_back(fmt::format("{} lines of {} have too few fields and were left out",
+                                           examples_.skipped, examples_.source));
   }
 }
 
@@ -113,7 +117,7 @@ void ClassifyTask::choose_metrics() {
   require(found.has_value(),
           "{}: key `classify.best_by` is {}, which is of two labels; there are {}: take f1_macro",
           config_.engine.place, config_.best_by, labels.size());
-  kept_by_ = *found;
+  facts_.kept_by = *found;
 }
 
 void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads) {
@@ -122,8 +126,12 @@ void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads)
     require(dev->has_pairs() == examples_.has_pairs,
             "{}: one of this file and {} holds pairs of texts, the other single ones",
             file.path.string(), examples_.source);
-    data_rows_.push_back(
+    facts_.data_rows.push_back(
         {"judged on", fmt::format("{}: {} examples", file.path.string(), dev->examples())});
+    facts_.evaluations = {.by_steps = true, .by_epochs = true};
+    data::BatchBounds& bounds = facts_.evaluation_bounds;
+    bounds.sequences = std::max(bounds.sequences, dev->bounds().sequences);
+    bounds.rows = std::max(bounds.rows, dev->bounds().rows);
     dev_.push_back(std::move(dev));
   }
 }
@@ -158,19 +166,12 @@ DataIdentity ClassifyTask::identity() const {
 std::unique_ptr<training::BatchSource> ClassifyTask::open(const training::StreamShare& share,
                                                           const Json* saved) {
   const DataIdentity here = identity();
-  if (saved != nullptr) here.require_continues(*saved, config_.engine.place);
+  if (saved != nullptr) {
+    decided(here.continued(*saved, config_.engine.place, "texts or labels"));
+  }
   return std::make_unique<ClassifySource>(
       classify::ExampleStream(*encoded_, targets_, share.dealt(), examples_.source),
       here.members());
-}
-
-data::BatchBounds ClassifyTask::evaluation_bounds() const {
-  data::BatchBounds bounds;
-  for (const auto& dev : dev_) {
-    bounds.sequences = std::max(bounds.sequences, dev->bounds().sequences);
-    bounds.rows = std::max(bounds.rows, dev->bounds().rows);
-  }
-  return bounds;
 }
 
 model::MemoryPlan ClassifyTask::plan(Context& context, const model::BatchLimits& limits) {
@@ -182,12 +183,6 @@ std::string ClassifyTask::fill(params::Table& table) {
       .model = model_folder_, .heads = {kPooler, kClassifier}, .seed = config_.engine.run.seed};
   if (!keeps_head_) first.replaced = {kClassifier};
   return fill_from_model(table, first);
-}
-
-std::vector<std::string> ClassifyTask::resume(const Json& client_state,
-                                              const std::string& /*place*/) {
-  if (identity().has_contents_of(client_state)) return {};
-  return {"changed: --train contains other texts or labels"};
 }
 
 training::Sums ClassifyTask::forward_backward(Context& context, const model::DeviceBatch& batch,
@@ -206,10 +201,6 @@ training::StepMetrics ClassifyTask::metrics(const training::StepSums& step) cons
     result.metrics.push_back({"accuracy", step.sums[1] / samples});
   }
   return result;
-}
-
-training::EvaluationTimes ClassifyTask::evaluation_times() const {
-  return {.by_steps = !dev_.empty(), .by_epochs = !dev_.empty()};
 }
 
 training::Evaluation ClassifyTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
@@ -237,9 +228,9 @@ std::string ClassifyTask::describe(const std::vector<metrics::Metric>& record) c
   // The micro F1 of single labels is their accuracy.
   std::erase_if(shown, [&](const metrics::Metric& metric) {
     return targets_.problem == Problem::kSingleLabel && metric.name.ends_with("f1_micro") &&
-           metric.name != kept_by_.metric;
+           metric.name != facts_.kept_by.metric;
   });
-  return metrics::text_of(shown, kept_by_.metric);
+  return metrics::text_of(shown, facts_.kept_by.metric);
 }
 
 void ClassifyTask::write_beside_model(const Path& folder) const {
@@ -250,11 +241,6 @@ void ClassifyTask::write_beside_model(const Path& folder) const {
     files.push_back(std::move(scores));
   }
   write_file_atomically(folder / run_files::kScores, files.dump(2) + "\n");
-}
-
-std::string ClassifyTask::sequences() const {
-  return fmt::format("{} of at most {} tokens, without padding",
-                     examples_.has_pairs ? "pairs of texts" : "texts", encoded_->longest());
 }
 
 training::RunSummary run_classify_training(Context& context, const ClassifyTrainingOptions& options,

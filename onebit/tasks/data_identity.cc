@@ -9,17 +9,16 @@ constexpr const char* kChecksum = "data";
 
 }  // namespace
 
-void DataIdentity::require_continues(const Json& saved, const std::string& place) const {
+std::vector<std::string> DataIdentity::continued(const Json& saved, const std::string& place,
+                                                 const char* contents) const {
   for (const auto& [key, here] : members_.items()) {
     require(key == kChecksum || saved.at(key) == here,
             "{}: the run was started on other training data, or they were cut otherwise: it had "
             "the {} {}, {} has {}",
             place, key, saved.at(key).dump(), source_, here.dump());
   }
-}
-
-bool DataIdentity::has_contents_of(const Json& saved) const {
-  return saved.value(kChecksum, Json()) == members_.at(kChecksum);
+  if (saved.value(kChecksum, Json()) == members_.at(kChecksum)) return {};
+  return {fmt::format("changed: --train contains other {}", contents)};
 }
 
 }  // namespace onebit::tasks

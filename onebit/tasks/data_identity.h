@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "onebit/base/json.h"
 
@@ -17,11 +19,11 @@ class DataIdentity {
 
   // For the client state of checkpoints.
   const Json& members() const { return members_; }
-  // Error: a member but the checksum is another in the client state `saved`, so that the run cannot
+  // Of a run that is resumed from the client state `saved`: a line if the contents, which are
+  // `contents`, have changed. Error: a member but the checksum is another, so that the run cannot
   // continue; `place` names the recipe.
-  void require_continues(const Json& saved, const std::string& place) const;
-  // Whether the contents are those of `saved`.
-  bool has_contents_of(const Json& saved) const;
+  std::vector<std::string> continued(const Json& saved, const std::string& place,
+                                     const char* contents) const;
 
  private:
   Json members_;

@@ -41,10 +41,13 @@ EmbedTask::EmbedTask(Context& context, const EmbedTrainingOptions& options,
   open_train_data(context.threads());
   if (!options.dev.empty()) open_dev_data(options.dev, context.threads());
   choose_metric();
+  facts_.name = kEmbedTask;
+  facts_.sequences = fmt::format("{} of texts of at most {} tokens, without padding",
+                                 embed::name_of(examples_.kind), encoded_->longest());
   if (config_.engine.run.steps == 0) {
-    decisions_.push_back(training::choose_steps(config_.engine, config_.epochs,
-                                                static_cast<uint64_t>(examples_.size()),
-                                                communicator.world_size()));
+    facts_.decisions.push_back(training::choose_steps(config_.engine, config_.epochs,
+                                                      static_cast<uint64_t>(examples_.size()),
+                                                      communicator.world_size()));
   }
 }
 
@@ -55,7 +58,7 @@ void EmbedTask::describe_vectors(const Path& folder) {
   if (config_.normalize) sentence.normalize = *config_.normalize;
   sentence.max_sequence_length = config_.max_sequence_length;
   description_.sentence = sentence;
-  decisions_.push_back(
+  facts_.decisions.push_back(
       fmt::format("a text's vector is {}{}",
                   sentence.pooling == formats::SentencePooling::kMean
                       ? "the mean of its tokens' last hidden states"
@@ -65,7 +68,7 @@ void EmbedTask::describe_vectors(const Path& folder) {
 
 void EmbedTask::report_cut(const std::string& source, int64_t cut, int64_t texts) {
   if (cut == 0) return;
-  decisions_.push_back(
+  facts_.decisions.push_back(
       fmt::format("{}: {} of {} texts are longer than {} tokens and were cut "
                   "(data.max_sequence_length)",
                   source, cut, texts, config_.max_sequence_length));
@@ -77,7 +80,7 @@ void EmbedTask::open_train_data(int threads) {
       classify::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
                               .has_pairs = false,
                               .threads = threads});
-  data_rows_.push_back(
+  facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}", examples_.source(), counted(examples_))});
   report_cut(examples_.source(), encoded_->cut(), encoded_->size());
 }
@@ -85,8 +88,11 @@ void EmbedTask::open_train_data(int threads) {
 void EmbedTask::open_dev_data(const Path& dev, int threads) {
   dev_ = std::make_unique<EmbedDev>(dev, config_, description_, threads);
   const embed::Examples& examples = dev_->examples();
-  data_rows_.push_back({"judged on", fmt::format("{}: {}", examples.source(), counted(examples))});
+  facts_.data_rows.push_back(
+      {"judged on", fmt::format("{}: {}", examples.source(), counted(examples))});
   report_cut(examples.source(), dev_->cut(), examples.size() * examples.parts());
+  facts_.evaluations = {.by_steps = true, .by_epochs = true};
+  facts_.evaluation_bounds = dev_->bounds();
 }
 
 void EmbedTask::choose_metric() {
@@ -96,7 +102,7 @@ void EmbedTask::choose_metric() {
   require(found.has_value(),
           "{}: key `embed.best_by` is {}, which a file of {} does not have: take {}",
           config_.engine.place, config_.best_by, embed::name_of(kind), names.front().name);
-  kept_by_ = *found;
+  facts_.kept_by = *found;
 }
 
 void EmbedTask::declare(params::Table& table) {
@@ -120,7 +126,7 @@ void EmbedTask::prepare_ranking(const training::StreamShare& share) {
   const int64_t hidden = description_.config.hidden_size;
   ranking_.emplace(all, parts, hidden, config_.scale);
   if (share.world_size > 1) all_vectors_ = Tensor(Device{}, DType::kF32, {all * parts, hidden});
-  decisions_.push_back(
+  facts_.decisions.push_back(
       fmt::format("an anchor is to find its positive among the {} {} of a micro-step of all ranks",
                   all * (parts - 1), parts > 2 ? "positives and negatives" : "positives"));
 }
@@ -128,15 +134,13 @@ void EmbedTask::prepare_ranking(const training::StreamShare& share) {
 std::unique_ptr<training::BatchSource> EmbedTask::open(const training::StreamShare& share,
                                                        const Json* saved) {
   const DataIdentity here = identity();
-  if (saved != nullptr) here.require_continues(*saved, config_.engine.place);
+  if (saved != nullptr) {
+    decided(here.continued(*saved, config_.engine.place, "texts or scores"));
+  }
   micro_batch_ = share.micro_batch;
   if (is_ranked()) prepare_ranking(share);
   return std::make_unique<EmbedSource>(embed::ExampleStream(*encoded_, examples_, share.dealt()),
                                        here.members());
-}
-
-data::BatchBounds EmbedTask::evaluation_bounds() const {
-  return dev_ ? dev_->bounds() : data::BatchBounds();
 }
 
 model::MemoryPlan EmbedTask::plan(Context& context, const model::BatchLimits& limits) {
@@ -146,11 +150,6 @@ model::MemoryPlan EmbedTask::plan(Context& context, const model::BatchLimits& li
 std::string EmbedTask::fill(params::Table& table) {
   return fill_from_model(table,
                          {.model = model_folder_, .heads = {}, .seed = config_.engine.run.seed});
-}
-
-std::vector<std::string> EmbedTask::resume(const Json& client_state, const std::string& /*place*/) {
-  if (identity().has_contents_of(client_state)) return {};
-  return {"changed: --train contains other texts or scores"};
 }
 
 training::Sums EmbedTask::rank(ConstView vectors, double gradient_scale, View gradients) {
@@ -202,10 +201,6 @@ training::StepMetrics EmbedTask::metrics(const training::StepSums& step) const {
   return metrics;
 }
 
-training::EvaluationTimes EmbedTask::evaluation_times() const {
-  return {.by_steps = dev_ != nullptr, .by_epochs = dev_ != nullptr};
-}
-
 training::Evaluation EmbedTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                          comm::Communicator& communicator) {
   const Stopwatch watch;
@@ -220,18 +215,13 @@ training::Evaluation EmbedTask::evaluate(Context& context, training::DeviceBatch
 }
 
 std::string EmbedTask::describe(const std::vector<metrics::Metric>& record) const {
-  return metrics::text_of(record, kept_by_.metric);
+  return metrics::text_of(record, facts_.kept_by.metric);
 }
 
 void EmbedTask::write_beside_model(const Path& folder) const {
   Json scores = {{"file", dev_->examples().source()}};
   scores.update(embed::json_of(scores_));
   write_file_atomically(folder / run_files::kScores, scores.dump(2) + "\n");
-}
-
-std::string EmbedTask::sequences() const {
-  return fmt::format("{} of texts of at most {} tokens, without padding",
-                     embed::name_of(examples_.kind), encoded_->longest());
 }
 
 training::RunSummary run_embed_training(Context& context, const EmbedTrainingOptions& options,

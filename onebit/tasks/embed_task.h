@@ -31,7 +31,6 @@ class EmbedTask : public training::Task {
   EmbedTask(Context& context, const EmbedTrainingOptions& options,
             comm::Communicator& communicator);
 
-  std::string_view name() const override { return kEmbedTask; }
   const engine::EngineConfig& config() const override { return config_.engine; }
   const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
@@ -39,26 +38,18 @@ class EmbedTask : public training::Task {
   void declare(params::Table& table) override;
   std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
                                               const Json* saved) override;
-  data::BatchBounds evaluation_bounds() const override;
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
-  std::vector<std::string> resume(const Json& client_state, const std::string& place) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,
                                   const model::TrainingPass& pass) override;
   training::StepMetrics metrics(const training::StepSums& step) const override;
 
-  training::EvaluationTimes evaluation_times() const override;
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
   std::string describe(const std::vector<metrics::Metric>& record) const override;
-  training::KeptBy kept_by() const override { return kept_by_; }
   void write_beside_model(const Path& folder) const override;
-
-  training::Rows data_rows() const override { return data_rows_; }
-  std::string sequences() const override;
-  std::vector<std::string> decisions() const override { return decisions_; }
 
  private:
   void describe_vectors(const Path& folder);
@@ -80,7 +71,6 @@ class EmbedTask : public training::Task {
   embed::Examples examples_;
   std::unique_ptr<classify::EncodedExamples> encoded_;
   std::unique_ptr<EmbedDev> dev_;
-  training::KeptBy kept_by_;
   embed::Scores scores_;  // of the last evaluation
   std::unique_ptr<model::EmbeddingModel> model_;
   // For vectors of all ranks, apart from the exchange of gradients.
@@ -89,8 +79,6 @@ class EmbedTask : public training::Task {
   std::optional<model::RankingLoss> ranking_;
   int64_t micro_batch_ = 0;
   Tensor all_vectors_;  // f32 [texts of a micro-step of all ranks, hidden]
-  training::Rows data_rows_;
-  std::vector<std::string> decisions_;
 };
 
 // Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)

@@ -54,8 +54,13 @@ PretrainingTask::PretrainingTask(const PretrainingOptions& options,
       stores_(open_stores(options.data)),
       start_(find_start(options)),
       config_(read_recipe()),
-      description_(describe_model()),
-      data_rows_(describe_stores(stores_)) {
+      description_(describe_model()) {
+  facts_.name = kPretrainingTask;
+  facts_.counts_items = true;  // masked words
+  facts_.drawn = {.name = "mlm_loss", .title = "MLM loss"};
+  facts_.data_rows = describe_stores(stores_);
+  facts_.sequences = fmt::format("sequences of {}{}", config_.data.pairs.sequence_length,
+                                 config_.data.pairs.next_sentence ? "" : " (masked words alone)");
   check_held_out_names(options_.valid);
   for (const data::WeightedStore& each : stores_) {
     require_segments(*each.store, config_.model.segments);
@@ -121,15 +126,28 @@ std::unique_ptr<training::BatchSource> PretrainingTask::open(const training::Str
                                                              const Json* saved) {
   const data::BatchStreamOptions stream = stream_options(config_, share);
   std::vector<data::EpochMark> marks;
-  if (saved != nullptr) marks = marks_of(*saved, stores_, stream);
+  if (saved != nullptr) {
+    marks = marks_of(*saved, stores_, stream);
+    report_changes(*saved);
+  }
   auto source = std::make_unique<PretrainingSource>(stores_, stream, marks);
   if (!options_.valid.empty()) {
     open_held_out_data(share.threads);
   } else if (config_.session.evaluate_every > 0) {
-    decisions_.emplace_back(
+    facts_.decisions.emplace_back(
         "no held-out losses (run.evaluate_every): --valid names no token store");
   }
   return source;
+}
+
+void PretrainingTask::report_changes(const Json& saved) {
+  if (saved.value("stores", Json()) != stores_to_json(stores_)) {
+    facts_.decisions.emplace_back(
+        "changed: --data names other token stores or weights; sample numbers continue in them");
+  }
+  if (options_.initialize_from) {
+    facts_.decisions.emplace_back("--initialize-from is for the first start: not used");
+  }
 }
 
 void PretrainingTask::open_held_out_data(int threads) {
@@ -138,22 +156,19 @@ void PretrainingTask::open_held_out_data(int threads) {
   options.max_samples = config_.data.evaluation_samples;
   options.pairs = config_.data.pairs;
   options.masks = config_.data.masks;
+  std::vector<data::BatchBounds> bounds;
   for (const HeldOutData& given : options_.valid) {
     held_out_.push_back({given.name, open_held_out(given.folder, vocabulary_owner(), options)});
-    data_rows_.push_back(
+    facts_.data_rows.push_back(
         {"held-out data",
          fmt::format("{}{}: {} sequences", given.name.empty() ? "" : given.name + ", ",
                      given.folder.string(), held_out_.back().stream->samples())});
+    bounds.push_back(held_out_.back().stream->bounds());
   }
-}
-
-data::BatchBounds PretrainingTask::evaluation_bounds() const {
+  facts_.evaluations = {.first_values = true, .by_steps = true};
   // Streams have the same options, and stores samples of other sizes.
-  std::vector<data::BatchBounds> streams;
-  for (const HeldOut& each : held_out_) streams.push_back(each.stream->bounds());
-  data::BatchBounds bounds = data::bounds_of(1, streams);
-  bounds.sequences = streams.empty() ? 0 : config_.data.evaluation_batch;
-  return bounds;
+  facts_.evaluation_bounds = data::bounds_of(1, bounds);
+  facts_.evaluation_bounds.sequences = config_.data.evaluation_batch;
 }
 
 model::MemoryPlan PretrainingTask::plan(Context& context, const model::BatchLimits& limits) {
@@ -174,19 +189,6 @@ std::string PretrainingTask::fill(params::Table& table) {
   if (lacking.empty()) return start_->folder.string();
   return fmt::format("{}; not there, and fresh with seed {}: {}", start_->folder.string(),
                      config_.engine.run.seed, parts_of(lacking));
-}
-
-std::vector<std::string> PretrainingTask::resume(const Json& client_state,
-                                                 const std::string& /*place*/) {
-  std::vector<std::string> lines;
-  if (client_state.value("stores", Json()) != stores_to_json(stores_)) {
-    lines.emplace_back(
-        "changed: --data names other token stores or weights; sample numbers continue in them");
-  }
-  if (options_.initialize_from) {
-    lines.emplace_back("--initialize-from is for the first start: not used");
-  }
-  return lines;
 }
 
 training::Sums PretrainingTask::forward_backward(Context& context, const model::DeviceBatch& batch,
@@ -215,10 +217,6 @@ training::StepMetrics PretrainingTask::metrics(const training::StepSums& step) c
                       {"nsp_accuracy", step.sums[3] / samples}}};
 }
 
-training::EvaluationTimes PretrainingTask::evaluation_times() const {
-  return {.first_values = !held_out_.empty(), .by_steps = !held_out_.empty()};
-}
-
 training::Evaluation PretrainingTask::evaluate(Context& context,
                                                training::DeviceBatchBuffer& buffer,
                                                comm::Communicator& communicator) {
@@ -237,11 +235,6 @@ std::string PretrainingTask::describe(const std::vector<metrics::Metric>& record
 std::string PretrainingTask::describe_change(const std::vector<metrics::Metric>& before,
                                              const std::vector<metrics::Metric>& after) const {
   return tasks::describe_change(before, after, first_name());
-}
-
-std::string PretrainingTask::sequences() const {
-  return fmt::format("sequences of {}{}", config_.data.pairs.sequence_length,
-                     config_.data.pairs.next_sentence ? "" : " (masked words alone)");
 }
 
 training::RunSummary run_pretraining(Context& context, const PretrainingOptions& options,

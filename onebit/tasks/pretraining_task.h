@@ -33,7 +33,6 @@ class PretrainingTask : public training::Task {
   // run starts from or resumes with. `communicator` outlives the task.
   PretrainingTask(const PretrainingOptions& options, comm::Communicator& communicator);
 
-  std::string_view name() const override { return kPretrainingTask; }
   const engine::EngineConfig& config() const override { return config_.engine; }
   const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
@@ -41,30 +40,19 @@ class PretrainingTask : public training::Task {
   void declare(params::Table& table) override;
   std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
                                               const Json* saved) override;
-  data::BatchBounds evaluation_bounds() const override;
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
-  std::vector<std::string> resume(const Json& client_state, const std::string& place) override;
 
-  bool counts_items() const override { return true; }  // masked words
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,
                                   const model::TrainingPass& pass) override;
   training::StepMetrics metrics(const training::StepSums& step) const override;
-  training::DrawnMetric drawn() const override { return {.name = "mlm_loss", .title = "MLM loss"}; }
 
-  // Evaluates held-out data, if given, before the first step, every run.evaluate_every steps, and
-  // at the end.
-  training::EvaluationTimes evaluation_times() const override;
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
   std::string describe(const std::vector<metrics::Metric>& record) const override;
   std::string describe_change(const std::vector<metrics::Metric>& before,
                               const std::vector<metrics::Metric>& after) const override;
-
-  training::Rows data_rows() const override { return data_rows_; }
-  std::string sequences() const override;
-  std::vector<std::string> decisions() const override { return decisions_; }
 
  private:
   // The model on the disk that the run starts from or resumes with.
@@ -82,6 +70,9 @@ class PretrainingTask : public training::Task {
   PretrainingConfig read_recipe() const;
   training::ModelDescription describe_model() const;
   VocabularyOwner vocabulary_owner() const;
+  // What is not as it was when the run saved its state.
+  void report_changes(const Json& saved);
+  // Judged before the first step, every run.evaluate_every steps and at the end.
   void open_held_out_data(int threads);
   const std::string& first_name() const { return options_.valid.front().name; }
 
@@ -93,8 +84,6 @@ class PretrainingTask : public training::Task {
   training::ModelDescription description_;
   std::unique_ptr<model::PreTrainingModel> model_;
   std::vector<HeldOut> held_out_;
-  training::Rows data_rows_;
-  std::vector<std::string> decisions_;
 };
 
 // Trains until `run.steps` and writes checkpoints, metrics.jsonl, TensorBoard events and the

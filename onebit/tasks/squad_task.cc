@@ -38,6 +38,10 @@ SquadTask::SquadTask(Context& context, const SquadTrainingOptions& options,
   open_train_data(options.train, context.threads(), is_first);
   if (options.dev) open_dev_data(*options.dev, context.threads(), is_first);
   choose_steps(communicator.world_size());
+  facts_.name = kSquadTask;
+  facts_.kept_by = {.metric = "f1"};
+  facts_.sequences = fmt::format("windows of at most {} tokens, without padding",
+                                 config_.features.max_sequence_length);
 }
 
 void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
@@ -52,10 +56,11 @@ void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
                                                                 : WindowsWithoutAnswer::kDrop);
   train_features_ = std::make_unique<squad::Features>(train_data_, description_.vocabulary,
                                                       description_.casing, features);
-  data_rows_.push_back({"training data", fmt::format("{}: {} questions, {} windows", path.string(),
-                                                     train_data_.questions.size(),
-                                                     train_features_->windows().size())});
-  decisions_.push_back(fmt::format(
+  facts_.data_rows.push_back(
+      {"training data",
+       fmt::format("{}: {} questions, {} windows", path.string(), train_data_.questions.size(),
+                   train_features_->windows().size())});
+  facts_.decisions.push_back(fmt::format(
       "{} windows of {} questions; {} windows without their answer {}; {} questions cut",
       train_features_->windows().size(), train_data_.questions.size(),
       train_features_->windows_dropped(),
@@ -67,14 +72,16 @@ void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
   dev_ = std::make_unique<SquadDev>(path, description_, config_.features, config_.decode,
                                     config_.prediction_batch, threads);
   report_problems(dev_->dataset(), is_first);
-  data_rows_.push_back({"judged on", fmt::format("{}: {} questions", path.string(),
-                                                 dev_->dataset().questions.size())});
+  facts_.evaluations = {.by_epochs = true};
+  facts_.evaluation_bounds = dev_->bounds();
+  facts_.data_rows.push_back({"judged on", fmt::format("{}: {} questions", path.string(),
+                                                       dev_->dataset().questions.size())});
 }
 
 void SquadTask::choose_steps(int world_size) {
   if (config_.engine.run.steps > 0) return;
-  decisions_.push_back(training::choose_steps(config_.engine, config_.epochs,
-                                              train_features_->windows().size(), world_size));
+  facts_.decisions.push_back(training::choose_steps(config_.engine, config_.epochs,
+                                                    train_features_->windows().size(), world_size));
 }
 
 void SquadTask::declare(params::Table& table) {
@@ -89,13 +96,11 @@ DataIdentity SquadTask::identity() const {
 std::unique_ptr<training::BatchSource> SquadTask::open(const training::StreamShare& share,
                                                        const Json* saved) {
   const DataIdentity here = identity();
-  if (saved != nullptr) here.require_continues(*saved, config_.engine.place);
+  if (saved != nullptr) {
+    decided(here.continued(*saved, config_.engine.place, "questions or passages"));
+  }
   return std::make_unique<SquadSource>(squad::SpanStream(*train_features_, share.dealt()),
                                        here.members());
-}
-
-data::BatchBounds SquadTask::evaluation_bounds() const {
-  return dev_ ? dev_->bounds() : data::BatchBounds{};
 }
 
 model::MemoryPlan SquadTask::plan(Context& context, const model::BatchLimits& limits) {
@@ -105,11 +110,6 @@ model::MemoryPlan SquadTask::plan(Context& context, const model::BatchLimits& li
 std::string SquadTask::fill(params::Table& table) {
   return fill_from_model(
       table, {.model = model_folder_, .heads = {kAnswerHead}, .seed = config_.engine.run.seed});
-}
-
-std::vector<std::string> SquadTask::resume(const Json& client_state, const std::string& /*place*/) {
-  if (identity().has_contents_of(client_state)) return {};
-  return {"changed: --train contains other questions or passages"};
 }
 
 training::Sums SquadTask::forward_backward(Context& context, const model::DeviceBatch& batch,
@@ -146,11 +146,6 @@ std::string SquadTask::describe(const std::vector<metrics::Metric>& record) cons
 
 void SquadTask::write_beside_model(const Path& folder) const {
   dev_->write_answers(folder);
-}
-
-std::string SquadTask::sequences() const {
-  return fmt::format("windows of at most {} tokens, without padding",
-                     config_.features.max_sequence_length);
 }
 
 training::RunSummary run_squad_training(Context& context, const SquadTrainingOptions& options,

@@ -26,7 +26,6 @@ class SquadTask : public training::Task {
   SquadTask(Context& context, const SquadTrainingOptions& options,
             comm::Communicator& communicator);
 
-  std::string_view name() const override { return kSquadTask; }
   const engine::EngineConfig& config() const override { return config_.engine; }
   const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
@@ -34,28 +33,18 @@ class SquadTask : public training::Task {
   void declare(params::Table& table) override;
   std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
                                               const Json* saved) override;
-  data::BatchBounds evaluation_bounds() const override;
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
-  std::vector<std::string> resume(const Json& client_state, const std::string& place) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,
                                   const model::TrainingPass& pass) override;
   training::StepMetrics metrics(const training::StepSums& step) const override;
 
-  training::EvaluationTimes evaluation_times() const override {
-    return {.by_epochs = dev_ != nullptr};
-  }
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
   std::string describe(const std::vector<metrics::Metric>& record) const override;
-  training::KeptBy kept_by() const override { return {.metric = "f1"}; }
   void write_beside_model(const Path& folder) const override;
-
-  training::Rows data_rows() const override { return data_rows_; }
-  std::string sequences() const override;
-  std::vector<std::string> decisions() const override { return decisions_; }
 
  private:
   void open_train_data(const Path& path, int threads, bool is_first);
@@ -70,8 +59,6 @@ class SquadTask : public training::Task {
   std::unique_ptr<squad::Features> train_features_;
   std::unique_ptr<SquadDev> dev_;
   std::unique_ptr<model::QuestionAnsweringModel> model_;
-  training::Rows data_rows_;
-  std::vector<std::string> decisions_;
 };
 
 // Trains, and leaves in `output`: the best model by F1 (the last one without dev) as a Hugging Face

@@ -43,8 +43,12 @@ TagTask::TagTask(Context& context, const TagTrainingOptions& options,
   open_train_data(context.threads());
   choose_metric();
   if (!options.dev.empty()) open_dev_data(options.dev, context.threads());
+  facts_.name = kTagTask;
+  facts_.counts_items = true;  // words
+  facts_.sequences =
+      fmt::format("sentences of at most {} tokens, without padding", encoded_->longest());
   if (config_.engine.run.steps == 0) {
-    decisions_.push_back(training::choose_steps(
+    facts_.decisions.push_back(training::choose_steps(
         config_.engine, config_.epochs, encoded_->windows().size(), communicator.world_size()));
   }
 }
@@ -59,7 +63,7 @@ void TagTask::choose_labels(const training::ClassifierDescription& checkpoint, b
                                             are_given, checkpoint, is_tagger);
   description_.classifier.labels = std::move(choice.labels);
   keeps_head_ = choice.keeps_head;
-  if (!choice.decision.empty()) decisions_.push_back(std::move(choice.decision));
+  if (!choice.decision.empty()) facts_.decisions.push_back(std::move(choice.decision));
 }
 
 void TagTask::open_train_data(int threads) {
@@ -70,14 +74,15 @@ void TagTask::open_train_data(int threads) {
       tag::EncodeOptions{.max_sequence_length = config_.max_sequence_length,
                          .stride = stride_of(config_.stride, config_.max_sequence_length),
                          .threads = threads});
-  data_rows_.push_back(
+  facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}, {} tags ({})", sentences_.source, counted(sentences_),
                                     labels.size(), listed(labels, kMostLabelsShown))});
   if (!config_.layout.scheme) {
-    decisions_.push_back(scheme_ == Scheme::kPlain
-                             ? "the tags are scored by accuracy: they are not those of entities"
-                             : fmt::format("the tags are those of entities in the scheme {}",
-                                           tag::name_of(scheme_)));
+    facts_.decisions.push_back(
+        scheme_ == Scheme::kPlain
+            ? "the tags are scored by accuracy: they are not those of entities"
+            : fmt::format("the tags are those of entities in the scheme {}",
+                          tag::name_of(scheme_)));
   }
   report(sentences_, *encoded_);
 }
@@ -85,7 +90,8 @@ void TagTask::open_train_data(int threads) {
 // What became of the data on their way to the model.
 void TagTask::report(const tag::Sentences& sentences, const tag::EncodedSentences& encoded) {
   const auto say = [&](int64_t count, const std::string& what) {
-    if (count > 0) decisions_.push_back(fmt::format("{}: {} {}", sentences.source, count, what));
+    if (count > 0)
+      facts_.decisions.push_back(fmt::format("{}: {} {}", sentences.source, count, what));
   };
   say(sentences.rewritten,
       fmt::format("tags were rewritten in the scheme {}", tag::name_of(scheme_)));
@@ -103,7 +109,7 @@ void TagTask::choose_metric() {
           config_.engine.place, config_.best_by,
           scheme_ == Scheme::kPlain ? "a file of plain tags" : "a file of entities",
           names.front().name);
-  kept_by_ = *found;
+  facts_.kept_by = *found;
 }
 
 void TagTask::open_dev_data(const Path& dev, int threads) {
@@ -115,10 +121,13 @@ void TagTask::open_dev_data(const Path& dev, int threads) {
           "{}: its tags are written in {}, those of the training file in {}: set tag.scheme "
           "(--scheme {}), which rewrites both",
           sentences.source, tag::name_of(found), tag::name_of(scheme_), tag::name_of(scheme_));
-  data_rows_.push_back({"judged on", fmt::format("{}: {}", sentences.source, counted(sentences))});
+  facts_.data_rows.push_back(
+      {"judged on", fmt::format("{}: {}", sentences.source, counted(sentences))});
   report(sentences, dev_->encoded());
+  facts_.evaluations = {.by_steps = true, .by_epochs = true};
+  facts_.evaluation_bounds = dev_->bounds();
   const std::string unknown_tags = dev_->targets().warning(sentences.source);
-  if (!unknown_tags.empty()) decisions_.push_back(unknown_tags);
+  if (!unknown_tags.empty()) facts_.decisions.push_back(unknown_tags);
 }
 
 void TagTask::declare(params::Table& table) {
@@ -139,13 +148,11 @@ DataIdentity TagTask::identity() const {
 std::unique_ptr<training::BatchSource> TagTask::open(const training::StreamShare& share,
                                                      const Json* saved) {
   const DataIdentity here = identity();
-  if (saved != nullptr) here.require_continues(*saved, config_.engine.place);
+  if (saved != nullptr) {
+    decided(here.continued(*saved, config_.engine.place, "words or tags"));
+  }
   return std::make_unique<TagSource>(
       tag::WindowStream(*encoded_, targets_, share.dealt(), sentences_.source), here.members());
-}
-
-data::BatchBounds TagTask::evaluation_bounds() const {
-  return dev_ ? dev_->bounds() : data::BatchBounds();
 }
 
 model::MemoryPlan TagTask::plan(Context& context, const model::BatchLimits& limits) {
@@ -157,11 +164,6 @@ std::string TagTask::fill(params::Table& table) {
       .model = model_folder_, .heads = {kClassifier}, .seed = config_.engine.run.seed};
   if (!keeps_head_) first.replaced = {kClassifier};
   return fill_from_model(table, first);
-}
-
-std::vector<std::string> TagTask::resume(const Json& client_state, const std::string& /*place*/) {
-  if (identity().has_contents_of(client_state)) return {};
-  return {"changed: --train contains other words or tags"};
 }
 
 training::Sums TagTask::forward_backward(Context& context, const model::DeviceBatch& batch,
@@ -179,10 +181,6 @@ training::StepMetrics TagTask::metrics(const training::StepSums& step) const {
           .metrics = {{"epoch", epoch}, {"accuracy", step.sums[1] / words}}};
 }
 
-training::EvaluationTimes TagTask::evaluation_times() const {
-  return {.by_steps = dev_ != nullptr, .by_epochs = dev_ != nullptr};
-}
-
 training::Evaluation TagTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                        comm::Communicator& communicator) {
   const Stopwatch watch;
@@ -197,17 +195,13 @@ training::Evaluation TagTask::evaluate(Context& context, training::DeviceBatchBu
 }
 
 std::string TagTask::describe(const std::vector<metrics::Metric>& record) const {
-  return metrics::text_of(record, kept_by_.metric);
+  return metrics::text_of(record, facts_.kept_by.metric);
 }
 
 void TagTask::write_beside_model(const Path& folder) const {
   Json scores = {{"file", dev_->sentences().source}};
   scores.update(tag::json_of(scores_));
   write_file_atomically(folder / run_files::kScores, scores.dump(2) + "\n");
-}
-
-std::string TagTask::sequences() const {
-  return fmt::format("sentences of at most {} tokens, without padding", encoded_->longest());
 }
 
 training::RunSummary run_tag_training(Context& context, const TagTrainingOptions& options,

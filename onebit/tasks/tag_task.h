@@ -24,7 +24,6 @@ class TagTask : public training::Task {
   // context's threads.
   TagTask(Context& context, const TagTrainingOptions& options, comm::Communicator& communicator);
 
-  std::string_view name() const override { return kTagTask; }
   const engine::EngineConfig& config() const override { return config_.engine; }
   const training::SessionConfig& session_config() const override { return config_.session; }
   const training::ModelDescription& description() const override { return description_; }
@@ -32,27 +31,18 @@ class TagTask : public training::Task {
   void declare(params::Table& table) override;
   std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
                                               const Json* saved) override;
-  data::BatchBounds evaluation_bounds() const override;
   model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
-  std::vector<std::string> resume(const Json& client_state, const std::string& place) override;
 
-  bool counts_items() const override { return true; }
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,
                                   const model::TrainingPass& pass) override;
   training::StepMetrics metrics(const training::StepSums& step) const override;
 
-  training::EvaluationTimes evaluation_times() const override;
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
   std::string describe(const std::vector<metrics::Metric>& record) const override;
-  training::KeptBy kept_by() const override { return kept_by_; }
   void write_beside_model(const Path& folder) const override;
-
-  training::Rows data_rows() const override { return data_rows_; }
-  std::string sequences() const override;
-  std::vector<std::string> decisions() const override { return decisions_; }
 
  private:
   void choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger);
@@ -71,11 +61,8 @@ class TagTask : public training::Task {
   std::vector<int32_t> targets_;              // [words]
   std::unique_ptr<tag::EncodedSentences> encoded_;
   std::unique_ptr<TagDev> dev_;
-  training::KeptBy kept_by_;
   tag::Scores scores_;  // of the last evaluation
   std::unique_ptr<model::TaggingModel> model_;
-  training::Rows data_rows_;
-  std::vector<std::string> decisions_;
 };
 
 // Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)

@@ -43,10 +43,10 @@ Session::Session(Context& context, Task& task, const RunOptions& options,
     : context_(context),
       task_(task),
       communicator_(communicator),
-      recipe_(named(options.recipe, task.name())),
+      recipe_(named(options.recipe, task.facts().name)),
       checkpoints_(communicator, options.output, task.session_config().keep_last,
                    task.session_config().checkpoint_copies),
-      best_(options.output, task.kept_by()) {
+      best_(options.output, task.facts().kept_by) {
   task_.declare(table_);
   table_.allocate(context.device(), task.config().compute);
   engine_ = std::make_unique<engine::Engine>(context, table_, task.config(), communicator);
@@ -70,7 +70,7 @@ void Session::open(const engine::SavedCheckpoint* saved) {
   } else {
     source_ = task_.open(share, nullptr);
   }
-  decisions_ = task_.decisions();
+  decisions_ = task_.facts().decisions;
   if (std::string line = describe_disks(); !line.empty()) decisions_.push_back(std::move(line));
 }
 
@@ -105,7 +105,7 @@ CheckpointSpace Session::checkpoint_space() {
 }
 
 void Session::plan_memory() {
-  const data::BatchBounds bounds = largest(source_->bounds(), task_.evaluation_bounds());
+  const data::BatchBounds bounds = largest(source_->bounds(), task_.facts().evaluation_bounds);
   buffer_.emplace(context_.device(), bounds);
   const model::MemoryPlan planned = task_.plan(context_, limits_of(bounds));
   memory_ = model::memory_report(table_, planned, task_.config().compute);
@@ -132,7 +132,6 @@ void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& opt
   report(restore_run(saved, task_.description(), recipe_, table_, *engine_,
                      communicator_.world_size()));
   const Json& state = saved.client_state;
-  report(task_.resume(state, saved.model_folder.string()));
   samples_ = state.at("samples").get<int64_t>();
   require(samples_ >= 0, "{}: damaged: `samples` is {}; resume from another checkpoint",
           (saved.model_folder.parent_path() / run_files::kState).string(), samples_);
@@ -144,7 +143,7 @@ void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& opt
     if (then.is_null()) return best_.is_better(one, other);
     return one.value("step", Json()) == then && other.value("step", Json()) != then;
   });
-  if (!task_.evaluation_times().any()) return;
+  if (!task_.facts().evaluations.any()) return;
   if (auto line = best_.resume(state, !options.tag.empty())) report({std::move(*line)});
 }
 
@@ -182,7 +181,7 @@ StepItems Session::fetch_step(StepRecord& record) {
     }
   }
   record.data_seconds = watch.seconds();
-  if (!task_.counts_items()) return step;
+  if (!task_.facts().counts_items) return step;
   const PhaseSpan phase(context_, kAgreementPhase);
   communicator_.all_reduce(std::span(&items, 1), comm::Reduction::kSum);
   step.items = std::max<int64_t>(items, 1);
@@ -258,15 +257,15 @@ StartFacts Session::facts() {
   return {.model = task_.description().config,
           .memory = memory_,
           .table = table_,
-          .sequences = task_.sequences(),
-          .data = task_.data_rows(),
+          .sequences = task_.facts().sequences,
+          .data = task_.facts().data_rows,
           .initial_values = initial_values_,
           .decisions = decisions_,
           .pass = measured_pass()};
 }
 
 bool Session::evaluation_is_due(const StepRecord& record) const {
-  const EvaluationTimes times = task_.evaluation_times();
+  const EvaluationTimes times = task_.facts().evaluations;
   const int64_t step = record.outcome.step, every = task_.session_config().evaluate_every;
   if (!times.any() || step == evaluated_step_) return false;
   if (step == engine_->config().run.steps) return true;
@@ -285,12 +284,12 @@ Evaluation Session::evaluate() {
 }
 
 ModelCard Session::card() const {
-  ModelCard card = {.task = std::string(task_.name()),
+  ModelCard card = {.task = task_.facts().name,
                     .step = engine_->completed_steps(),
                     .steps = engine_->config().run.steps,
                     .samples = samples_,
                     .initial_values = resumed_ ? "" : initial_values_,
-                    .data = task_.data_rows(),
+                    .data = task_.facts().data_rows,
                     .data_identity = source_->position(static_cast<uint64_t>(samples_)),
                     .result = last_ ? task_.describe(last_->record) : "",
                     .result_step = evaluated_step_,
@@ -303,7 +302,7 @@ ModelCard Session::card() const {
 void Session::evaluate_into(TrainingLog& log) {
   engine_->with_common_values([&] {
     Evaluation evaluation = evaluate();
-    const bool better = !task_.kept_by().metric.empty() && best_.is_better(evaluation.record);
+    const bool better = !task_.facts().kept_by.metric.empty() && best_.is_better(evaluation.record);
     if (better) evaluation.line += ", the best so far: kept";
     log.evaluated(evaluated_step_, samples_, evaluation);
     if (better) keep(evaluation);
@@ -318,13 +317,13 @@ void Session::keep(const Evaluation& evaluation) {
 }
 
 void Session::before_training(TrainingLog& log) {
-  if (resumed_ || !task_.evaluation_times().first_values) return;
+  if (resumed_ || !task_.facts().evaluations.first_values) return;
   before_ = evaluate();
   log.evaluated(0, 0, *before_);
 }
 
 void Session::after_training() {
-  const bool wanted = task_.evaluation_times().first_values;
+  const bool wanted = task_.facts().evaluations.first_values;
   if (!wanted || !finished() || after_) return;
   engine_->with_common_values([&] { evaluate(); });  // the log has it already
 }
@@ -360,7 +359,8 @@ void Session::save_checkpoint() {
   if (best_.best()) state["best"] = to_json(*best_.best());
   engine_->with_common_values([&] {
     save_run(checkpoints_, *engine_, table_, task_.description(), card(), std::move(state));
-    const bool keeps_last = !task_.kept_by().metric.empty() && !task_.evaluation_times().any();
+    const bool keeps_last =
+        !task_.facts().kept_by.metric.empty() && !task_.facts().evaluations.any();
     if (keeps_last && finished() && leads_disk()) {
       best_.write(table_, task_.description(), card());
     }

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "onebit/comm/communicator.h"
@@ -23,7 +22,7 @@ namespace onebit::training {
 // The counts that the loss of a step is a mean over, summed over its micro-steps and all ranks.
 struct StepItems {
   int64_t samples = 0;
-  int64_t items = 0;  // at least 1; the samples unless Task::counts_items()
+  int64_t items = 0;  // at least 1; the samples unless TaskFacts::counts_items
   int world_size = 1;
 
   // The weight of one item of `count` with which the engine's average over ranks is the mean.
@@ -47,12 +46,31 @@ struct StepMetrics {
   std::vector<metrics::Metric> metrics;  // besides the loss
 };
 
+// What a session knows of a task without asking: data that its constructor fills in, and open() as
+// far as they are about held-out data.
+struct TaskFacts {
+  std::string name;  // the recipe's key "task"
+  // Whether HostBatch::items() must be summed over all ranks before the first pass of a step.
+  bool counts_items = false;
+  DrawnMetric drawn = {};
+
+  EvaluationTimes evaluations = {};
+  data::BatchBounds evaluation_bounds = {};  // the largest sizes of a batch of evaluate()
+  // By which the best model is kept in the run's folder. Without evaluations the last model is
+  // kept. Without a metric models are in checkpoints only.
+  KeptBy kept_by = {};
+
+  // For the start table.
+  Rows data_rows = {};                      // the data of training and evaluation
+  std::string sequences;                    // "sequences of 128"
+  std::vector<std::string> decisions = {};  // made automatically
+};
+
 class Task {
  public:
   virtual ~Task() = default;
 
-  // The recipe's key "task".
-  virtual std::string_view name() const = 0;
+  const TaskFacts& facts() const { return facts_; }
   virtual const engine::EngineConfig& config() const = 0;
   virtual const SessionConfig& session_config() const = 0;
   // Describes the model for a model folder, without the values.
@@ -61,31 +79,20 @@ class Task {
   // Declares the parameters of the model and its heads.
   virtual void declare(params::Table& table) = 0;
   // Opens the batches. `saved` is the client state of the checkpoint from which the run is resumed,
-  // or null. Called once.
+  // or null; what changed since then is a decision. Error: the run cannot continue with other data.
+  // Called once.
   virtual std::unique_ptr<BatchSource> open(const StreamShare& share, const Json* saved) = 0;
-  // The largest sizes of a batch of evaluate().
-  virtual data::BatchBounds evaluation_bounds() const { return {}; }
   // Reserves the memory of every pass over batches up to `limits`.
   virtual model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) = 0;
   // Sets the first values; returns where they come from.
   virtual std::string fill(params::Table& table) = 0;
-  // Compares with the client state that the run is resumed from and returns what changed. Error:
-  // the run cannot continue with other data. `place` names the checkpoint's model.
-  virtual std::vector<std::string> resume(const Json& /*client_state*/,
-                                          const std::string& /*place*/) {
-    return {};
-  }
 
-  // Whether HostBatch::items() must be summed over all ranks before the first pass of a step.
-  virtual bool counts_items() const { return false; }
   // Adds a micro-batch's gradients to the table's. Returns its sums, the same number each time.
   virtual Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                 const StepItems& items, const model::TrainingPass& pass) = 0;
   virtual StepMetrics metrics(const StepSums& step) const = 0;
-  virtual DrawnMetric drawn() const { return {}; }
 
-  virtual EvaluationTimes evaluation_times() const { return {}; }
-  // Equal on all ranks. Collective. Called only where evaluation_times() asks for it.
+  // Equal on all ranks. Collective. Called only where the facts have evaluations.
   virtual Evaluation evaluate(Context& /*context*/, DeviceBatchBuffer& /*buffer*/,
                               comm::Communicator& /*communicator*/) {
     return {};
@@ -97,17 +104,15 @@ class Task {
                                       const std::vector<metrics::Metric>& /*after*/) const {
     return "";
   }
-  // By which the best model is kept in the run's folder. Without evaluations the last model is
-  // kept. Without a metric models are in checkpoints only.
-  virtual KeptBy kept_by() const { return {}; }
   // Writes the files of the last evaluation beside a kept model. Called on rank 0 only.
   virtual void write_beside_model(const Path& /*folder*/) const {}
 
-  // For the start table: the data of training and evaluation; "sequences of 128"; what was decided
-  // automatically.
-  virtual Rows data_rows() const = 0;
-  virtual std::string sequences() const = 0;
-  virtual std::vector<std::string> decisions() const { return {}; }
+ protected:
+  void decided(const std::vector<std::string>& lines) {
+    facts_.decisions.insert(facts_.decisions.end(), lines.begin(), lines.end());
+  }
+
+  TaskFacts facts_;
 };
 
 }  // namespace onebit::training

@@ -125,7 +125,7 @@ void TrainingLoop::open_log() {
                                   : run_.leads_disk() ? LogPart::kLines
                                                       : LogPart::kNone,
                           .tensorboard = run_.task().session_config().tensorboard,
-                          .drawn = run_.task().drawn(),
+                          .drawn = run_.task().facts().drawn,
                           .total_steps = total_steps_,
                           .resumed_step = run_.resumed() ? completed_steps() : metrics::kNoStep,
                           .world_size = communicator_.world_size()});

@@ -277,7 +277,8 @@ TEST_F(EmbedTest, LongTextsAreCutAndCounted) {
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   const EmbedTask task(context, given, *communicator);
-  EXPECT_THAT(task.decisions(), Contains(HasSubstr("texts are longer than 4 tokens and were cut")));
+  EXPECT_THAT(task.facts().decisions,
+              Contains(HasSubstr("texts are longer than 4 tokens and were cut")));
   EXPECT_THAT(
       message_of([&] { TextEncoder(context, folder_ / "bert", {.max_sequence_length = 200}); }),
       HasSubstr("has 128 positions"));

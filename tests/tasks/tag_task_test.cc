@@ -244,7 +244,7 @@ TEST_F(TagTest, ADevFileWithOtherTagsCountsThemAsMissed) {
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   TagTask task(context, given, *communicator);
-  EXPECT_THAT(task.decisions(),
+  EXPECT_THAT(task.facts().decisions,
               Contains(HasSubstr("dev.conll: 2 entities (3 words) have tags that the model does "
                                  "not have (B-ORG, I-ORG)")));
   const training::RunSummary summary = train(given);
