@@ -4,18 +4,14 @@
 
 #include "onebit/base/json.h"
 #include "onebit/cli/embed_command.h"
-#include "onebit/cli/model_options.h"
+#include "onebit/cli/fine_tuning_command.h"
 #include "onebit/cli/packed_files.h"
-#include "onebit/cli/recipe_options.h"
-#include "onebit/cli/usage.h"
 #include "onebit/tasks/embed_task.h"
 
 namespace onebit::cli {
 namespace {
 
-struct Arguments {
-  RecipeOptions recipe;
-  std::string model, train, dev;
+struct Arguments : FineTuningArguments {
   EmbedFileOptions files;
 };
 
@@ -34,16 +30,8 @@ void write_files_into(Json& recipe, const EmbedFileOptions& files) {
 }
 
 int run(const Arguments& given) {
-  tasks::EmbedTrainingOptions options;
-  options.model = given.model;
-  options.train = given.train;
-  options.dev = given.dev;
-  return train_on_ranks(
-      given.recipe, options,
-      [&](Context& context, comm::Communicator& communicator) {
-        tasks::run_embed_training(context, options, communicator);
-      },
-      [&](Json& recipe) { write_files_into(recipe, given.files); });
+  return fine_tune(given, tasks::run_embed_training,
+                   [&](Json& recipe) { write_files_into(recipe, given.files); });
 }
 
 }  // namespace
@@ -55,19 +43,12 @@ void add_embed_train(CLI::App& embed, Action& chosen) {
       "Fine-tune a BERT on texts that belong together; under mpirun, data parallel on all ranks. "
       "Leaves in --output the best model by the recipe's metric as a folder that "
       "sentence-transformers opens, and its scores on --dev");
-  add_pretrained_model_option(*command, given->model);
-  command
-      ->add_option("--train", given->train,
-                   fmt::format("Pairs of texts, triplets, or pairs with a score: TSV, CSV or JSON "
-                               "lines ({})",
-                               kPlainOrPacked))
-      ->type_name(kInput)
-      ->required();
-  command
-      ->add_option("--dev", given->dev,
-                   "The same, of any of the three kinds, to evaluate on at the end of each epoch "
-                   "and every run.evaluate_every steps")
-      ->type_name(kInput);
+  add_fine_tuning_options(
+      *command, *given,
+      fmt::format("Pairs of texts, triplets, or pairs with a score: TSV, CSV or JSON lines ({})",
+                  kPlainOrPacked),
+      "The same, of any of the three kinds, to evaluate on at the end of each epoch and every "
+      "run.evaluate_every steps");
   add_embed_file_options(*command, given->files);
   add_recipe_options(*command, given->recipe);
   command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });

@@ -25,7 +25,7 @@ std::span<const std::byte> bytes_of(ConstView view) {
 
 }  // namespace
 
-EmbedTask::EmbedTask(Context& context, const EmbedTrainingOptions& options,
+EmbedTask::EmbedTask(Context& context, const FineTuningOptions& options,
                      comm::Communicator& communicator)
     : model_folder_(options.model),
       config_(parse_embed_recipe(options.recipe, options.recipe_place)),
@@ -224,7 +224,7 @@ void EmbedTask::write_beside_model(const Path& folder) const {
   write_file_atomically(folder / run_files::kScores, scores.dump(2) + "\n");
 }
 
-training::RunSummary run_embed_training(Context& context, const EmbedTrainingOptions& options,
+training::RunSummary run_embed_training(Context& context, const FineTuningOptions& options,
                                         comm::Communicator& communicator) {
   training::check_run_folder(options.output, options.resume);
   EmbedTask task(context, options, communicator);

@@ -11,15 +11,10 @@
 #include "onebit/tasks/data_identity.h"
 #include "onebit/tasks/embed_config.h"
 #include "onebit/tasks/embed_dev.h"
+#include "onebit/tasks/fine_tuning_options.h"
 #include "onebit/training/session.h"
 
 namespace onebit::tasks {
-
-struct EmbedTrainingOptions : training::RunOptions {
-  Path model;  // as find_model_folder() takes it
-  Path train;
-  Path dev;  // evaluated at the end of each epoch and every run.evaluate_every steps; may be empty
-};
 
 // A sample is an example, which is two or three texts. Pairs and triplets are learned by ranking
 // (model/ranking_loss.h) among the texts of a micro-step of all ranks, scored pairs by their
@@ -28,8 +23,7 @@ class EmbedTask : public training::Task {
  public:
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
   // threads. Collective.
-  EmbedTask(Context& context, const EmbedTrainingOptions& options,
-            comm::Communicator& communicator);
+  EmbedTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
   const engine::EngineConfig& config() const override { return config_.engine; }
   const training::SessionConfig& session_config() const override { return config_.session; }
@@ -85,7 +79,7 @@ class EmbedTask : public training::Task {
 // as a folder of sentence-transformers, scores.json of dev; metrics.jsonl, TensorBoard events,
 // checkpoints, recipe.json. Every rank calls it with the same options. Errors, among others: those
 // of embed::read_examples(); `output` contains a run and resume was not asked for.
-training::RunSummary run_embed_training(Context& context, const EmbedTrainingOptions& options,
+training::RunSummary run_embed_training(Context& context, const FineTuningOptions& options,
                                         comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

@@ -29,14 +29,14 @@ void report_problems(const squad::Dataset& dataset, bool is_first) {
 
 }  // namespace
 
-SquadTask::SquadTask(Context& context, const SquadTrainingOptions& options,
+SquadTask::SquadTask(Context& context, const FineTuningOptions& options,
                      comm::Communicator& communicator)
     : model_folder_(options.model),
       config_(parse_squad_recipe(options.recipe, options.recipe_place)),
       description_(describe_model(options.model, config_)) {
   const bool is_first = communicator.rank() == 0;
   open_train_data(options.train, context.threads(), is_first);
-  if (options.dev) open_dev_data(*options.dev, context.threads(), is_first);
+  if (!options.dev.empty()) open_dev_data(options.dev, context.threads(), is_first);
   choose_steps(communicator.world_size());
   facts_.name = kSquadTask;
   facts_.kept_by = {.metric = "f1"};
@@ -148,7 +148,7 @@ void SquadTask::write_beside_model(const Path& folder) const {
   dev_->write_answers(folder);
 }
 
-training::RunSummary run_squad_training(Context& context, const SquadTrainingOptions& options,
+training::RunSummary run_squad_training(Context& context, const FineTuningOptions& options,
                                         comm::Communicator& communicator) {
   training::check_run_folder(options.output, options.resume);
   SquadTask task(context, options, communicator);

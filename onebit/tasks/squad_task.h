@@ -2,29 +2,22 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "onebit/tasks/data_identity.h"
+#include "onebit/tasks/fine_tuning_options.h"
 #include "onebit/tasks/squad_config.h"
 #include "onebit/tasks/squad_dev.h"
 #include "onebit/training/session.h"
 
 namespace onebit::tasks {
 
-struct SquadTrainingOptions : training::RunOptions {
-  Path model;  // as find_model_folder() takes it
-  Path train;
-  std::optional<Path> dev;  // evaluated at the end of each epoch
-};
-
 class SquadTask : public training::Task {
  public:
   // Reads the recipe, the model's description and the questions, and cuts their windows with the
   // context's threads.
-  SquadTask(Context& context, const SquadTrainingOptions& options,
-            comm::Communicator& communicator);
+  SquadTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
   const engine::EngineConfig& config() const override { return config_.engine; }
   const training::SessionConfig& session_config() const override { return config_.session; }
@@ -66,7 +59,7 @@ class SquadTask : public training::Task {
 // metrics.jsonl, TensorBoard events, checkpoints, recipe.json. Every rank calls it with the same
 // options. Errors, among others: no question of the file can be used; `output` contains a run and
 // resume was not asked for.
-training::RunSummary run_squad_training(Context& context, const SquadTrainingOptions& options,
+training::RunSummary run_squad_training(Context& context, const FineTuningOptions& options,
                                         comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

@@ -28,7 +28,7 @@ std::string counted(const tag::Sentences& sentences) {
 
 }  // namespace
 
-TagTask::TagTask(Context& context, const TagTrainingOptions& options,
+TagTask::TagTask(Context& context, const FineTuningOptions& options,
                  comm::Communicator& communicator)
     : model_folder_(options.model),
       config_(parse_tag_recipe(options.recipe, options.recipe_place)) {
@@ -204,7 +204,7 @@ void TagTask::write_beside_model(const Path& folder) const {
   write_file_atomically(folder / run_files::kScores, scores.dump(2) + "\n");
 }
 
-training::RunSummary run_tag_training(Context& context, const TagTrainingOptions& options,
+training::RunSummary run_tag_training(Context& context, const FineTuningOptions& options,
                                       comm::Communicator& communicator) {
   training::check_run_folder(options.output, options.resume);
   TagTask task(context, options, communicator);

@@ -6,23 +6,18 @@
 #include <vector>
 
 #include "onebit/tasks/data_identity.h"
+#include "onebit/tasks/fine_tuning_options.h"
 #include "onebit/tasks/tag_config.h"
 #include "onebit/tasks/tag_dev.h"
 #include "onebit/training/session.h"
 
 namespace onebit::tasks {
 
-struct TagTrainingOptions : training::RunOptions {
-  Path model;  // as find_model_folder() takes it
-  Path train;
-  Path dev;  // evaluated at the end of each epoch and every run.evaluate_every steps; may be empty
-};
-
 class TagTask : public training::Task {
  public:
   // Reads the recipe, the model's description and the sentences, and encodes them with the
   // context's threads.
-  TagTask(Context& context, const TagTrainingOptions& options, comm::Communicator& communicator);
+  TagTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
   const engine::EngineConfig& config() const override { return config_.engine; }
   const training::SessionConfig& session_config() const override { return config_.session; }
@@ -69,7 +64,7 @@ class TagTask : public training::Task {
 // as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints,
 // recipe.json. Every rank calls it with the same options. Errors, among others: those of the files
 // (conll_reader.h, json_reader.h, tag_set.h); `output` contains a run and resume was not asked for.
-training::RunSummary run_tag_training(Context& context, const TagTrainingOptions& options,
+training::RunSummary run_tag_training(Context& context, const FineTuningOptions& options,
                                       comm::Communicator& communicator);
 
 }  // namespace onebit::tasks

@@ -23,7 +23,7 @@ constexpr const char* kRecipe = R"({
 constexpr const char* kThings[] = {"king", "river", "mother", "tree",  "child", "house",
                                    "fire", "water", "night",  "mouse", "gold",  "horse"};
 
-class EmbedTest : public FineTuningTest<EmbedTrainingOptions, run_embed_training> {
+class EmbedTest : public FineTuningTest<FineTuningOptions, run_embed_training> {
  protected:
   // What the same word is in belongs together.
   Path pairs_file(const std::string& name = "pairs.jsonl") const {
@@ -55,26 +55,26 @@ class EmbedTest : public FineTuningTest<EmbedTrainingOptions, run_embed_training
     return write("scored.csv", text);
   }
 
-  EmbedTrainingOptions options(const std::string& name) const override {
-    EmbedTrainingOptions options = options_of(kRecipe, pairs_file(), name);
+  FineTuningOptions options(const std::string& name) const override {
+    FineTuningOptions options = options_of(kRecipe, pairs_file(), name);
     options.dev = options.train;
     return options;
   }
-  EmbedTrainingOptions scored(const std::string& name) const {
-    EmbedTrainingOptions given = options(name);
+  FineTuningOptions scored(const std::string& name) const {
+    FineTuningOptions given = options(name);
     given.train = given.dev = scored_file();
     given.recipe["data"]["score_scale"] = 5;
     return given;
   }
-  EmbedTrainingOptions triplets(const std::string& name) const {
-    EmbedTrainingOptions given = options(name);
+  FineTuningOptions triplets(const std::string& name) const {
+    FineTuningOptions given = options(name);
     given.train = given.dev = triplets_file();
     return given;
   }
 };
 
 TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
-  EmbedTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   learn_by_heart(given, 60);
   const training::RunSummary summary = train(given);
   EXPECT_EQ(best(summary, "accuracy"), 1);
@@ -107,7 +107,7 @@ TEST_F(EmbedTest, LearnsPairsAndLeavesAModelBehind) {
 }
 
 TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
-  EmbedTrainingOptions given = triplets("run");
+  FineTuningOptions given = triplets("run");
   learn_by_heart(given, 60);
   given.recipe["embed"] = {{"pooling", "cls"}, {"normalize", "no"}};
   const training::RunSummary summary = train(given);
@@ -118,7 +118,7 @@ TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
   EXPECT_FALSE(sentence->normalize);
   EXPECT_FALSE(std::filesystem::exists(given.output / "2_Normalize"));
   // What the model's folder says is what a run that starts from it does.
-  EmbedTrainingOptions again = triplets("again");
+  FineTuningOptions again = triplets("again");
   learn_by_heart(again, 1);
   again.model = given.output / "global_step60";  // the best one was found after a few steps
   train(again);
@@ -127,7 +127,7 @@ TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
 }
 
 TEST_F(EmbedTest, LearnsScores) {
-  EmbedTrainingOptions given = scored("run");
+  FineTuningOptions given = scored("run");
   learn_by_heart(given, 80);
   const training::RunSummary summary = train(given);
   EXPECT_GT(best(summary, "spearman"), 0.8);
@@ -137,7 +137,7 @@ TEST_F(EmbedTest, LearnsScores) {
 }
 
 TEST_F(EmbedTest, PairsMayBeJudgedByScores) {
-  EmbedTrainingOptions given = scored("run");
+  FineTuningOptions given = scored("run");
   given.train = pairs_file();
   train(given);
   const Json scores = read_json(given.output / "scores.json");
@@ -153,8 +153,8 @@ TEST_F(EmbedTest, ResumesBitForBit) {
 // does with all of them.
 TEST_F(EmbedTest, TwoRanksSeeWhatOneRankSees) {
   const auto compare = [&](const auto& make, const std::string& name) {
-    EmbedTrainingOptions one = make(name + "-one"), two = make(name + "-two");
-    for (EmbedTrainingOptions* given : {&one, &two}) learn_by_heart(*given, 12);
+    FineTuningOptions one = make(name + "-one"), two = make(name + "-two");
+    for (FineTuningOptions* given : {&one, &two}) learn_by_heart(*given, 12);
     one.recipe["train_micro_batch_size_per_gpu"] = 8;
     two.recipe["train_micro_batch_size_per_gpu"] = 4;
     train(one, 1);
@@ -168,8 +168,8 @@ TEST_F(EmbedTest, TwoRanksSeeWhatOneRankSees) {
 
 // Micro-steps after each other have negatives of their own.
 TEST_F(EmbedTest, FewerNegativesAreAnEasierLoss) {
-  EmbedTrainingOptions whole = options("whole"), parts = options("parts");
-  for (EmbedTrainingOptions* given : {&whole, &parts}) learn_by_heart(*given, 1);
+  FineTuningOptions whole = options("whole"), parts = options("parts");
+  for (FineTuningOptions* given : {&whole, &parts}) learn_by_heart(*given, 1);
   whole.recipe["train_micro_batch_size_per_gpu"] = 8;
   parts.recipe["train_micro_batch_size_per_gpu"] = 2;
   train(whole);
@@ -178,7 +178,7 @@ TEST_F(EmbedTest, FewerNegativesAreAnEasierLoss) {
 }
 
 TEST_F(EmbedTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
-  EmbedTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   given.dev.clear();
   given.recipe["run"].erase("steps");
   given.recipe["data"]["epochs"] = 2;
@@ -190,7 +190,7 @@ TEST_F(EmbedTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
 }
 
 TEST_F(EmbedTest, TheResolvedRecipeIsTheSameRun) {
-  EmbedTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   given.recipe["embed"] = {{"best_by", "accuracy"}, {"scale", 10}, {"pooling", "cls"}};
   expect_resolved_recipe_is_the_same_run(given);
   const auto stored = embed_config_of_run(given.output);
@@ -201,7 +201,7 @@ TEST_F(EmbedTest, TheResolvedRecipeIsTheSameRun) {
 
 TEST_F(EmbedTest, WhatIsWrongIsNamed) {
   const auto with = [&](const char* section, const char* key, const Json& value) {
-    return error_of([&](EmbedTrainingOptions& bad) { bad.recipe[section][key] = value; });
+    return error_of([&](FineTuningOptions& bad) { bad.recipe[section][key] = value; });
   };
   EXPECT_THAT(with("embed", "best_by", "spearmann"), HasSubstr("best_by"));
   EXPECT_THAT(with("embed", "best_by", "spearman"),
@@ -211,16 +211,16 @@ TEST_F(EmbedTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(with("data", "max_sequence_length", 200), HasSubstr("the model has 128 positions"));
   EXPECT_THAT(with("data", "epochs", 2), HasSubstr("run.steps are both given"));
   EXPECT_THAT(with("data", "positive", "anser"), HasSubstr("has no key `anser`"));
-  EXPECT_THAT(error_of([&](EmbedTrainingOptions& bad) {
+  EXPECT_THAT(error_of([&](FineTuningOptions& bad) {
                 bad.recipe["data"]["negative"] = "n";
                 bad.recipe["data"]["score"] = "s";
               }),
               HasSubstr("data.score are both given"));
-  EXPECT_THAT(error_of([&](EmbedTrainingOptions& bad) { bad.recipe["task"] = "classify"; }),
+  EXPECT_THAT(error_of([&](FineTuningOptions& bad) { bad.recipe["task"] = "classify"; }),
               HasSubstr("onebit classify train"));
-  EXPECT_THAT(error_of([&](EmbedTrainingOptions& bad) { bad.train = scored_file(); }),
+  EXPECT_THAT(error_of([&](FineTuningOptions& bad) { bad.train = scored_file(); }),
               HasSubstr("scored.csv:2: the score 5 is outside [-1, 1]"));
-  EXPECT_THAT(error_of([&](EmbedTrainingOptions& bad) {
+  EXPECT_THAT(error_of([&](FineTuningOptions& bad) {
                 bad.recipe["train_batch_size"] = 1;
                 bad.recipe["train_micro_batch_size_per_gpu"] = 1;
               }),
@@ -234,7 +234,7 @@ TEST_F(EmbedTest, ATokenizerThatKeepsAccentsIsRefused) {
 
 TEST_F(EmbedTest, AResumeWithOtherDataIsRefusedOrNamed) {
   train(options("run"));
-  EmbedTrainingOptions other = options("run");
+  FineTuningOptions other = options("run");
   other.resume = true;
   other.train = triplets_file();
   EXPECT_THAT(message_of([&] { train(other); }), HasSubstr("other training data"));
@@ -272,7 +272,7 @@ TEST_F(EmbedTest, AFileOfAnySizeIsEncodedInItsOrder) {
 }
 
 TEST_F(EmbedTest, LongTextsAreCutAndCounted) {
-  EmbedTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   given.recipe["data"]["max_sequence_length"] = 4;
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);

@@ -40,18 +40,18 @@ Json questions_file() {
   return squad::dataset_json::file_of(kContext, questions);
 }
 
-class SquadTest : public FineTuningTest<SquadTrainingOptions, run_squad_training> {
+class SquadTest : public FineTuningTest<FineTuningOptions, run_squad_training> {
  protected:
   SquadTest() { write("squad.json", questions_file().dump()); }
 
-  SquadTrainingOptions options(const std::string& name) const override {
-    SquadTrainingOptions options = options_of(kRecipe, folder_ / "squad.json", name);
+  FineTuningOptions options(const std::string& name) const override {
+    FineTuningOptions options = options_of(kRecipe, folder_ / "squad.json", name);
     options.dev = options.train;
     return options;
   }
   // The run "run", taken back to the checkpoint of a step and then made up to another one.
-  SquadTrainingOptions back_to(int64_t step, int64_t steps) const {
-    SquadTrainingOptions back = options("run");
+  FineTuningOptions back_to(int64_t step, int64_t steps) const {
+    FineTuningOptions back = options("run");
     back.resume = true;
     back.tag = "global_step" + std::to_string(step);
     back.recipe["run"]["steps"] = steps;
@@ -60,7 +60,7 @@ class SquadTest : public FineTuningTest<SquadTrainingOptions, run_squad_training
 };
 
 TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
-  SquadTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   learn_by_heart(given, 100);
   given.recipe["data"]["max_sequence_length"] = 128;  // one window
   const training::RunSummary summary = train(given);
@@ -74,7 +74,7 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
   Context context = Context::cpu(1);
   SquadPredictor predictor(context, given.output);
   const auto communicator = comm::make_single_rank();
-  const squad::Dataset dataset = squad::read_dataset(*given.dev, squad::Use::kPredict);
+  const squad::Dataset dataset = squad::read_dataset(given.dev, squad::Use::kPredict);
   PredictionOptions prediction;
   EXPECT_FALSE(squad_config_of_run(given.model).has_value());
   const auto recipe = squad_config_of_run(given.output);
@@ -93,7 +93,7 @@ TEST_F(SquadTest, LearnsByHeartAndLeavesAModelBehind) {
 // The loss scale doubles at every update, so that many steps overflow and are skipped; they consume
 // their samples.
 TEST_F(SquadTest, AnEpochThatEndsInASkippedStepIsEvaluated) {
-  SquadTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   use_adam(given);
   given.recipe["fp16"] = parse_json(R"({"enabled": true, "initial_scale_power": 20,
                                         "loss_scale_window": 1, "hysteresis": 1})",
@@ -129,7 +129,7 @@ TEST_F(SquadTest, AnEpochThatEndsInASkippedStepIsEvaluated) {
 
 TEST_F(SquadTest, RanksShareThePrediction) {
   const squad::Dataset dataset = squad::read_dataset(folder_ / "squad.json", squad::Use::kPredict);
-  SquadTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   train(given, 1);
   PredictionOptions prediction;
   prediction.features = {.max_sequence_length = 40, .doc_stride = 16, .max_question_length = 10};
@@ -179,17 +179,17 @@ TEST_F(SquadTest, GoingBackKeepsABestThatTheFolderStillHolds) {
 }
 
 TEST_F(SquadTest, TheResolvedRecipeIsTheSameRun) {
-  SquadTrainingOptions by_epochs = options("epochs");
+  FineTuningOptions by_epochs = options("epochs");
   by_epochs.recipe["run"].erase("steps");
   by_epochs.recipe["data"]["epochs"] = 1.5;
-  for (const SquadTrainingOptions& given : {options("steps"), by_epochs}) {
+  for (const FineTuningOptions& given : {options("steps"), by_epochs}) {
     const Json resolved = expect_resolved_recipe_is_the_same_run(given);
     EXPECT_EQ(resolved.at("run").contains("steps"), given.recipe.at("run").contains("steps"));
   }
 }
 
 TEST_F(SquadTest, TwoRanksSeeWhatOneRankSees) {
-  SquadTrainingOptions one = options("one"), two = options("two");
+  FineTuningOptions one = options("one"), two = options("two");
   use_adam(one);
   use_adam(two);
   train(one, 1);
@@ -198,8 +198,8 @@ TEST_F(SquadTest, TwoRanksSeeWhatOneRankSees) {
 }
 
 TEST_F(SquadTest, EpochsDecideTheSteps) {
-  SquadTrainingOptions given = options("run");
-  given.dev.reset();
+  FineTuningOptions given = options("run");
+  given.dev.clear();
   given.recipe["run"].erase("steps");
   given.recipe["data"]["epochs"] = 2;
   const training::RunSummary summary = train(given, 1);
@@ -215,7 +215,7 @@ TEST_F(SquadTest, EpochsDecideTheSteps) {
 
 // A recipe that names no task is that of the command; what the run stores names it.
 TEST_F(SquadTest, TheRunNamesItsTask) {
-  SquadTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   given.recipe["run"]["steps"] = 2;
   train(given, 1);
   const Json stored = read_json(given.output / "recipe.json");

@@ -25,7 +25,7 @@ constexpr const char* kRecipe = R"({
 constexpr const char* kNames[][2] = {{"king", "PER"}, {"river", "LOC"}, {"mother", "PER"},
                                      {"tree", "LOC"}, {"child", "PER"}, {"house", "LOC"}};
 
-class TagTest : public FineTuningTest<TagTrainingOptions, run_tag_training> {
+class TagTest : public FineTuningTest<FineTuningOptions, run_tag_training> {
  protected:
   // Sentences of "the old NAME and NAME .", where "old NAME" is an entity of two words.
   Path names_file(const std::string& name = "names.conll", int count = 24) const {
@@ -40,15 +40,15 @@ class TagTest : public FineTuningTest<TagTrainingOptions, run_tag_training> {
     return write(name, text);
   }
 
-  TagTrainingOptions options(const std::string& name) const override {
-    TagTrainingOptions options = options_of(kRecipe, names_file(), name);
+  FineTuningOptions options(const std::string& name) const override {
+    FineTuningOptions options = options_of(kRecipe, names_file(), name);
     options.dev = options.train;
     return options;
   }
 };
 
 TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
-  TagTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   learn_by_heart(given, 80);
   const training::RunSummary summary = train(given);
   EXPECT_EQ(best(summary, "f1"), 1);
@@ -88,7 +88,7 @@ TEST_F(TagTest, LearnsEntitiesAndLeavesAModelBehind) {
 }
 
 TEST_F(TagTest, LearnsPlainTags) {
-  TagTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   learn_by_heart(given, 80);
   std::string text;
   for (int i = 0; i < 24; ++i)
@@ -100,7 +100,7 @@ TEST_F(TagTest, LearnsPlainTags) {
 }
 
 TEST_F(TagTest, EntitiesByTheirPlacesAreWrittenInTheScheme) {
-  TagTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   learn_by_heart(given, 80);
   given.recipe["tag"] = {{"scheme", "iobes"}};
   std::string text;
@@ -119,7 +119,7 @@ TEST_F(TagTest, EntitiesByTheirPlacesAreWrittenInTheScheme) {
 // In windows of eight tokens a sentence of forty words is a dozen sequences; every word is learned
 // and judged.
 TEST_F(TagTest, LongSentencesAreLearnedInSeveralSequences) {
-  TagTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   learn_by_heart(given, 120);
   given.recipe["data"] = {{"max_sequence_length", 10}, {"stride", 4}};
   std::string text;
@@ -145,8 +145,8 @@ TEST_F(TagTest, ResumesBitForBit) {
 // Micro-batches of sentences of other lengths hold other numbers of words: the loss is a mean over
 // all words of the step all the same.
 TEST_F(TagTest, TwoRanksSeeWhatOneRankSees) {
-  TagTrainingOptions one = options("one"), two = options("two"), whole = options("whole");
-  for (TagTrainingOptions* given : {&one, &two, &whole}) learn_by_heart(*given, 12);
+  FineTuningOptions one = options("one"), two = options("two"), whole = options("whole");
+  for (FineTuningOptions* given : {&one, &two, &whole}) learn_by_heart(*given, 12);
   whole.recipe["train_micro_batch_size_per_gpu"] = 8;
   train(one, 1);
   train(two, 2);
@@ -160,7 +160,7 @@ TEST_F(TagTest, TwoRanksSeeWhatOneRankSees) {
 }
 
 TEST_F(TagTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
-  TagTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   given.dev.clear();
   given.recipe["run"].erase("steps");
   given.recipe["data"]["epochs"] = 2;
@@ -172,7 +172,7 @@ TEST_F(TagTest, EpochsDecideTheStepsAndWithoutDevTheLastModelIsKept) {
 }
 
 TEST_F(TagTest, TheResolvedRecipeIsTheSameRun) {
-  TagTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   given.recipe["tag"] = {{"best_by", "f1_strict"}, {"scheme", "iob2"}};
   expect_resolved_recipe_is_the_same_run(given);
   const auto stored = tag_config_of_run(given.output);
@@ -182,16 +182,16 @@ TEST_F(TagTest, TheResolvedRecipeIsTheSameRun) {
 }
 
 TEST_F(TagTest, AClassifierOfTheSameTagsIsTrainedOn) {
-  TagTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   learn_by_heart(given, 60);
   train(given);
-  TagTrainingOptions again = options("again");
+  FineTuningOptions again = options("again");
   learn_by_heart(again, 1);
   again.model = given.output;
   train(again);
   EXPECT_LT(losses_in(again.output)[0], 0.5 * losses_in(given.output)[0]);
   // Of other tags the head is new.
-  TagTrainingOptions other = options("other");
+  FineTuningOptions other = options("other");
   learn_by_heart(other, 1);
   other.model = given.output;
   other.recipe["tag"] = {{"scheme", "iobes"}};
@@ -201,7 +201,7 @@ TEST_F(TagTest, AClassifierOfTheSameTagsIsTrainedOn) {
 
 TEST_F(TagTest, WhatIsWrongIsNamed) {
   const auto with = [&](const char* section, const char* key, const Json& value) {
-    return error_of([&](TagTrainingOptions& bad) { bad.recipe[section][key] = value; });
+    return error_of([&](FineTuningOptions& bad) { bad.recipe[section][key] = value; });
   };
   EXPECT_THAT(with("tag", "best_by", "f2"), HasSubstr("best_by"));
   EXPECT_THAT(with("tag", "labels", Json({"O", "O"})), HasSubstr("names \"O\" twice"));
@@ -212,22 +212,22 @@ TEST_F(TagTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(with("data", "max_sequence_length", 200), HasSubstr("the model has 128 positions"));
   EXPECT_THAT(with("data", "epochs", 2), HasSubstr("run.steps are both given"));
   EXPECT_THAT(with("data", "tags", "3"), HasSubstr("there is no column 3 for the tags"));
-  EXPECT_THAT(error_of([&](TagTrainingOptions& bad) { bad.recipe["task"] = "classify"; }),
+  EXPECT_THAT(error_of([&](FineTuningOptions& bad) { bad.recipe["task"] = "classify"; }),
               HasSubstr("onebit classify train"));
-  const std::string plain = error_of([&](TagTrainingOptions& bad) {
+  const std::string plain = error_of([&](FineTuningOptions& bad) {
     bad.train = bad.dev = write("pos.conll", "a NN\nb VB\n");
     bad.recipe["tag"]["best_by"] = "f1";
   });
   EXPECT_THAT(plain, HasSubstr("`tag.best_by` is f1, which a file of plain tags does not have"));
   const std::string dev =
-      error_of([&](TagTrainingOptions& bad) { bad.dev = write("dev.conll", "king S-PER\n"); });
+      error_of([&](FineTuningOptions& bad) { bad.dev = write("dev.conll", "king S-PER\n"); });
   EXPECT_THAT(dev, HasSubstr("dev.conll:1, word 1 (king): the tag \"S-PER\" is none"));
   EXPECT_THAT(dev, HasSubstr("tag.scheme"));
 }
 
 // The labels are the same, and mean other entities.
 TEST_F(TagTest, ADevFileInAnotherSchemeIsRefused) {
-  const std::string error = error_of([&](TagTrainingOptions& bad) {
+  const std::string error = error_of([&](FineTuningOptions& bad) {
     bad.dev = write("dev.conll", "the O\nold I-PER\nking I-PER\n\nriver I-LOC\n");
   });
   EXPECT_THAT(error, HasSubstr("dev.conll: its tags are written in iob1, those of the training "
@@ -237,7 +237,7 @@ TEST_F(TagTest, ADevFileInAnotherSchemeIsRefused) {
 
 // What a model never saw it cannot find: a mistake of the model, and not of the file.
 TEST_F(TagTest, ADevFileWithOtherTagsCountsThemAsMissed) {
-  TagTrainingOptions given = options("run");
+  FineTuningOptions given = options("run");
   learn_by_heart(given, 80);
   given.dev = write(
       "dev.conll", read_file(given.train) + "the O\nold B-ORG\nking I-ORG\n\nriver B-ORG\n. O\n\n");
@@ -265,7 +265,7 @@ TEST_F(TagTest, ATokenizerThatKeepsAccentsIsRefused) {
 
 TEST_F(TagTest, AResumeWithOtherDataIsRefusedOrNamed) {
   train(options("run"));
-  TagTrainingOptions other = options("run");
+  FineTuningOptions other = options("run");
   other.resume = true;
   other.train = names_file("more.conll", 30);
   EXPECT_THAT(message_of([&] { train(other); }), HasSubstr("other training data"));

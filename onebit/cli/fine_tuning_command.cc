@@ -1,0 +1,31 @@
+#include "onebit/cli/fine_tuning_command.h"
+
+#include "onebit/cli/model_options.h"
+#include "onebit/cli/usage.h"
+
+namespace onebit::cli {
+
+void add_fine_tuning_options(CLI::App& command, FineTuningArguments& given,
+                             const std::string& train, const std::string& dev) {
+  add_pretrained_model_option(command, given.model);
+  command.add_option("--train", given.train, train)->type_name(kInput)->required();
+  command.add_option("--dev", given.dev, dev)->type_name(kInput);
+}
+
+int fine_tune(const FineTuningArguments& given,
+              training::RunSummary (*train)(Context&, const tasks::FineTuningOptions&,
+                                            comm::Communicator&),
+              const std::function<void(Json& recipe)>& complete) {
+  tasks::FineTuningOptions options;
+  options.model = given.model;
+  options.train = given.train;
+  options.dev = given.dev;
+  return train_on_ranks(
+      given.recipe, options,
+      [&](Context& context, comm::Communicator& communicator) {
+        train(context, options, communicator);
+      },
+      complete);
+}
+
+}  // namespace onebit::cli

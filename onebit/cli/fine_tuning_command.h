@@ -1,0 +1,28 @@
+// What the commands share that fine-tune a model on a file of examples.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "onebit/cli/recipe_options.h"
+#include "onebit/tasks/fine_tuning_options.h"
+#include "onebit/training/session.h"
+
+namespace onebit::cli {
+
+struct FineTuningArguments {
+  RecipeOptions recipe;
+  std::string model, train, dev;
+};
+
+// --model, --train and --dev; `train` and `dev` say what the files hold.
+void add_fine_tuning_options(CLI::App& command, FineTuningArguments& given,
+                             const std::string& train, const std::string& dev);
+
+// Trains on all ranks. `complete` adds to the recipe what else the command line says.
+int fine_tune(
+    const FineTuningArguments& given,
+    training::RunSummary (*train)(Context&, const tasks::FineTuningOptions&, comm::Communicator&),
+    const std::function<void(Json& recipe)>& complete = [](Json& /*recipe*/) {});
+
+}  // namespace onebit::cli
