@@ -46,6 +46,7 @@ COVERED_BY = {
     "corpus/length_counter": "corpus/store_statistics_test",
     "corpus/store": "corpus/token_store_test",
     "corpus/store_files": "corpus/token_store_test",
+    "corpus/store_head": "corpus/token_store_test",
     "data/example_source": "data/sample_source_test",
     "samples/hdf5_rows": "samples/hdf5_reader_test",
     "samples/padded_sample": "samples/sample_test",

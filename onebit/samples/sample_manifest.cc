@@ -6,6 +6,31 @@
 namespace onebit::samples {
 namespace {
 
+corpus::StoreKind sample_store() {
+  return {.name = "sample store",
+          .format = corpus::kSampleStoreFormat,
+          .of_sources = "source_format",
+          .version = kSampleStoreVersion,
+          .made_of = "its files",
+          .files = {kTokensName, kSequencesName, kPairsName, kMaskedName, kPositionsName,
+                    kTargetsName}};
+}
+
+// In the order of the manifest.
+struct Count {
+  const char* key;
+  uint64_t SampleManifest::*value;
+};
+constexpr Count kCounts[] = {{"samples", &SampleManifest::samples},
+                             {"tokens", &SampleManifest::tokens},
+                             {"masked", &SampleManifest::masked},
+                             {"pairs", &SampleManifest::pairs},
+                             {"labels", &SampleManifest::labels},
+                             {"random_next", &SampleManifest::random_next},
+                             {"longest_tokens", &SampleManifest::longest_tokens},
+                             {"most_masked", &SampleManifest::most_masked},
+                             {"replaced_by_mask", &SampleManifest::replaced_by_mask}};
+
 void check_counts(const SampleManifest& manifest, const std::string& source) {
   constexpr uint64_t kMost = UINT64_MAX / 16;
   const bool sound = manifest.samples >= 1 && manifest.samples < kMost && manifest.tokens < kMost &&
@@ -21,65 +46,18 @@ void check_counts(const SampleManifest& manifest, const std::string& source) {
 }  // namespace
 
 Json manifest_to_json(const SampleManifest& manifest) {
-  return {{"format", corpus::kSampleStoreFormat},
-          {"version", kSampleStoreVersion},
-          {"token_type", manifest.token_size_bytes == 2 ? "u16" : "u32"},
-          {"samples", manifest.samples},
-          {"tokens", manifest.tokens},
-          {"masked", manifest.masked},
-          {"pairs", manifest.pairs},
-          {"labels", manifest.labels},
-          {"random_next", manifest.random_next},
-          {"longest_tokens", manifest.longest_tokens},
-          {"most_masked", manifest.most_masked},
-          {"replaced_by_mask", manifest.replaced_by_mask},
-          {"casing", manifest.casing == text::Casing::kCased ? "cased" : "uncased"},
-          {"vocabulary_size", manifest.vocabulary_size},
-          {"vocabulary_checksum", fmt::format("{:08x}", manifest.vocabulary_checksum)},
-          {"source_format", manifest.format},
-          {"files", corpus::files_to_json(manifest.files)},
-          {"source_count", manifest.source_count},
-          {"sources", manifest.sources}};
+  Json counts = Json::object();
+  for (const Count& count : kCounts) counts[count.key] = manifest.*count.value;
+  return corpus::manifest_of(sample_store(), manifest, counts);
 }
 
 SampleManifest manifest_from_json(const Json& json, const std::string& source) {
-  const bool ours =
-      json.is_object() && json.contains("format") && json["format"] == corpus::kSampleStoreFormat;
-  require(ours, "{}: is not the manifest of a sample store", source);
-  JsonReader reader(json, source, "");
-  reader.accept("format");
-  const int64_t version = reader.integer("version", 0);
-  require(version == kSampleStoreVersion,
-          "{}: the store has version {}, this program reads version {}: prepare its files again",
-          source, version, kSampleStoreVersion);
   SampleManifest manifest;
-  manifest.token_size_bytes = reader.choice("token_type", "", {"u16", "u32"}) == "u16" ? 2 : 4;
-  struct Count {
-    const char* key;
-    uint64_t SampleManifest::*value;
-  };
-  for (const Count& count : {Count{"samples", &SampleManifest::samples},
-                             {"tokens", &SampleManifest::tokens},
-                             {"masked", &SampleManifest::masked},
-                             {"pairs", &SampleManifest::pairs},
-                             {"labels", &SampleManifest::labels},
-                             {"random_next", &SampleManifest::random_next},
-                             {"longest_tokens", &SampleManifest::longest_tokens},
-                             {"most_masked", &SampleManifest::most_masked},
-                             {"replaced_by_mask", &SampleManifest::replaced_by_mask},
-                             {"source_count", &SampleManifest::source_count}}) {
+  JsonReader reader = corpus::read_head(json, source, sample_store(), manifest);
+  for (const Count& count : kCounts) {
     manifest.*count.value = corpus::count_at(reader, count.key);
   }
   check_counts(manifest, source);
-  const bool cased = reader.choice("casing", "", {"cased", "uncased"}) == "cased";
-  manifest.casing = cased ? text::Casing::kCased : text::Casing::kUncased;
-  manifest.vocabulary_size = corpus::vocabulary_size_at(reader);
-  manifest.vocabulary_checksum = corpus::checksum_at(reader, "vocabulary_checksum");
-  manifest.format = reader.text("source_format", "");
-  manifest.files = corpus::files_from_json(
-      reader.object("files"), {kTokensName, kSequencesName, kPairsName, kMaskedName, kPositionsName,
-                               kTargetsName, corpus::kVocabularyName});
-  manifest.sources = corpus::sources_at(reader);
   reader.finish();
   return manifest;
 }

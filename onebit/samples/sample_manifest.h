@@ -3,10 +3,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "onebit/corpus/store_files.h"
-#include "onebit/text/casing.h"
+#include "onebit/corpus/store_head.h"
 
 namespace onebit::samples {
 
@@ -18,8 +16,7 @@ inline constexpr const char* kMaskedName = "masked.bin";
 inline constexpr const char* kPositionsName = "positions.bin";
 inline constexpr const char* kTargetsName = "targets.bin";
 
-struct SampleManifest {
-  int token_size_bytes = 2;  // 2 or 4
+struct SampleManifest : corpus::StoreHead {
   uint64_t samples = 0, tokens = 0, masked = 0;
   uint64_t pairs = 0;             // samples with a second text
   uint64_t labels = 0;            // samples with a next-sentence label: none, or all
@@ -27,17 +24,6 @@ struct SampleManifest {
   uint64_t longest_tokens = 0;    // of a sample
   uint64_t most_masked = 0;       // of a sample
   uint64_t replaced_by_mask = 0;  // of the masked words
-  text::Casing casing = text::Casing::kUncased;
-  int32_t vocabulary_size = 0;
-  uint32_t vocabulary_checksum = 0;
-  std::string format;  // what it was read from: "hdf5", "tfrecord"
-  std::vector<corpus::StoreFile> files;
-  uint64_t source_count = 0;
-  std::vector<std::string> sources;  // the first thousand files read
-
-  const corpus::StoreFile& file(const std::string& name) const {
-    return corpus::file_of(files, name);
-  }
 };
 
 Json manifest_to_json(const SampleManifest& manifest);
