@@ -12,6 +12,7 @@ class AdamRecipe : public OptimizerRecipe {
  public:
   explicit AdamRecipe(const AdamOptions& options) : options_(options) {}
 
+  std::string_view title() const override { return "Adam"; }
   double learning_rate() const override { return options_.learning_rate; }
   std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator&,
                                   const RunFacts&) const override {

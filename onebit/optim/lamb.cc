@@ -12,6 +12,7 @@ class LambRecipe : public OptimizerRecipe {
  public:
   explicit LambRecipe(const LambOptions& options) : options_(options) {}
 
+  std::string_view title() const override { return "LAMB"; }
   double learning_rate() const override { return options_.adam.learning_rate; }
   std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator&,
                                   const RunFacts&) const override {

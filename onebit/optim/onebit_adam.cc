@@ -27,6 +27,7 @@ class OneBitAdamRecipe : public OptimizerRecipe {
  public:
   explicit OneBitAdamRecipe(const OneBitAdamOptions& options) : options_(options) {}
 
+  std::string_view title() const override { return "1-bit Adam"; }
   double learning_rate() const override { return options_.adam.learning_rate; }
   std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
                                   const RunFacts& run) const override {

@@ -22,6 +22,7 @@ class OneBitLambRecipe : public OptimizerRecipe {
  public:
   explicit OneBitLambRecipe(const OneBitLambOptions& options) : options_(options) {}
 
+  std::string_view title() const override { return "1-bit LAMB"; }
   double learning_rate() const override { return options_.lamb.adam.learning_rate; }
   std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
                                   const RunFacts& run) const override {

@@ -9,20 +9,32 @@
 namespace onebit::optim {
 namespace {
 
+using Recipe = std::shared_ptr<const OptimizerRecipe>;
+
 struct OptimizerEntry {
   const char* name;  // the recipe's optimizer.type, in any case
   // Lists the keys of optimizer.params; others are errors.
-  std::shared_ptr<const OptimizerRecipe> (*read)(Keys& params);
+  Recipe (*read)(Keys& params);
+  // With defaults; of one optimizer for each way to compress.
+  Recipe (*with_averages)(int64_t dense_updates) = nullptr;
 };
+
+Recipe onebit_adam_after(int64_t dense_updates) {
+  return onebit_adam_recipe({.freeze = {.step = dense_updates}});
+}
+
+Recipe zero_one_adam_after(int64_t dense_updates) {
+  return zero_one_adam_recipe({.schedule = {.variance_freeze = dense_updates}});
+}
 
 constexpr OptimizerEntry kOptimizers[] = {
     {"Adam", read_adam},
     {"AdamW", read_adam},
     {"Lamb", read_lamb},
     {"FusedLamb", read_lamb},
-    {"OneBitAdam", read_onebit_adam},
+    {"OneBitAdam", read_onebit_adam, onebit_adam_after},
     {"OneBitLamb", read_onebit_lamb},
-    {"ZeroOneAdam", read_zero_one_adam},
+    {"ZeroOneAdam", read_zero_one_adam, zero_one_adam_after},
 };
 
 }  // namespace
@@ -44,6 +56,14 @@ std::shared_ptr<const OptimizerRecipe> read_optimizer(
   });
   section.without_effect("legacy_fusion", "a choice of DeepSpeed's kernels");
   return recipe;
+}
+
+std::vector<Recipe> compressed_recipes(int64_t dense_updates) {
+  std::vector<Recipe> recipes;
+  for (const OptimizerEntry& entry : kOptimizers) {
+    if (entry.with_averages != nullptr) recipes.push_back(entry.with_averages(dense_updates));
+  }
+  return recipes;
 }
 
 }  // namespace onebit::optim

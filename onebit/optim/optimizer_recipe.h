@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,9 @@ class OptimizerRecipe {
  public:
   virtual ~OptimizerRecipe() = default;
 
+  // What people call it: "1-bit Adam".
+  virtual std::string_view title() const = 0;
+
   // The base rate of the schedules that scale one.
   virtual double learning_rate() const = 0;
 
@@ -77,6 +81,8 @@ class OptimizerRecipe {
   // the optimizer never compresses.
   virtual std::optional<int64_t> last_dense_update(const RunFacts&) const { return std::nullopt; }
   bool compresses() const { return last_dense_update({}).has_value(); }
+  // Whether there are updates in which the ranks exchange nothing.
+  virtual bool makes_local_updates() const { return false; }
 
   // What several ranks exchange in the first `updates` of a run. One rank exchanges nothing.
   virtual UpdateCounts count_updates(const RunFacts& run, int64_t updates) const {

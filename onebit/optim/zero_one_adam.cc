@@ -27,6 +27,7 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
  public:
   explicit ZeroOneAdamRecipe(const ZeroOneAdamOptions& options) : options_(options) {}
 
+  std::string_view title() const override { return "0/1 Adam"; }
   double learning_rate() const override { return options_.adam.learning_rate; }
   std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
                                   const RunFacts& run) const override {
@@ -37,6 +38,7 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
                       const RunFacts& run) const override {
     return CompressedOptimizer::state_bytes_of(compressed(options_, run), table, world_size, run);
   }
+  bool makes_local_updates() const override { return true; }
   UpdateCounts count_updates(const RunFacts& run, int64_t updates) const override {
     const ZeroOneCounts counts = count_exchanges(ending_with(run, options_.schedule), updates);
     const int64_t dense = updates - counts.one_bit - counts.nothing;
