@@ -10,6 +10,7 @@
 #include "onebit/device/profile.h"
 #include "onebit/ops/onebit_update.h"
 #include "onebit/ops/reduce.h"
+#include "onebit/optim/earlier_state.h"
 
 namespace onebit::optim {
 namespace {
@@ -141,8 +142,7 @@ void GradientClipper::load(const Json& state, int sources) {
   measurements_ = state.at("measurements").get<int64_t>();
   // Shares of local norms do not depend on the number of ranks.
   if (shares_) shares_->load(state.value("buckets", Json()));
-  // Older checkpoints do not have the key; they are assumed to be from the same number of ranks.
-  const int saved = state.value("ranks", sources);
+  const int saved = completed_sources(state, sources);
   if (saved == sources) return;
   if (saved == 1) {
     // One rank alone measured no noise. A ratio of 1 clips too much rather than too little until it

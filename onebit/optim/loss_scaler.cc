@@ -51,11 +51,9 @@ Json LossScaler::save() const {
 
 void LossScaler::load(const Json& state) {
   // A configured static scale takes precedence over the saved one. A saved static scale says
-  // nothing about where overflow begins: that of a bf16 or f32 run is 1. Older checkpoints lack
-  // "dynamic"; there a scale of 1 was nearly always static.
-  const auto scale = state.at("scale").get<double>();
-  if (options_.static_scale != 0 || !state.value("dynamic", scale != 1)) return;
-  scale_ = scale;
+  // nothing about where overflow begins: that of a bf16 or f32 run is 1.
+  if (options_.static_scale != 0 || !state.at("dynamic").get<bool>()) return;
+  scale_ = state.at("scale").get<double>();
   iteration_ = state.at("iteration").get<int64_t>();
   last_overflow_ = state.at("last_overflow").get<int64_t>();
   hysteresis_left_ = state.at("hysteresis_left").get<int>();

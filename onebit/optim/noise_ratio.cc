@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "onebit/base/json.h"
+#include "onebit/optim/earlier_state.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::optim {
@@ -104,9 +105,7 @@ void NoiseRatio::load(const params::StateReader& reader) {
   const Json norms = reader.scalar("noise_norms");
   local_norm_ = norms.at(0).get<double>();
   average_norm_ = norms.at(1).get<double>();
-  const Json cycles = reader.scalar("noise_cycles");
-  // A checkpoint of an older onebit, which gave each cycle the same weight.
-  cycles_ = cycles.is_null() ? static_cast<int64_t>(1 / kWeight) : cycles.get<int64_t>();
+  cycles_ = completed_cycles(reader.scalar("noise_cycles"), static_cast<int64_t>(1 / kWeight));
   reader.replicated("noise_local", view_of(local_));
   reader.replicated("noise_average", view_of(average_));
   if (saved == world_size_) return;

@@ -5,15 +5,11 @@ namespace {
 
 // Keys of other arithmetics than the one that there is.
 void refuse_arithmetics(Keys& params) {
-  for (const char* key : {"coordinates", "variance", "scale"}) {
+  for (const char* key : {"coordinates", "variance", "scale", "parity"}) {
     params.refused(key,
                    "1-bit Adam has one arithmetic since what travels is the gradient "
                    "(docs/compression.md)");
   }
-  // Recipes that earlier runs have written hold "none".
-  std::string parity;
-  params.word("parity", parity, {"none"},
-              "DeepSpeed's arithmetic is only there to compare with, in tests/deepspeed");
 }
 
 CompressedOptions compressed(const OneBitAdamOptions& options) {

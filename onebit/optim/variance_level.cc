@@ -8,6 +8,7 @@
 #include "onebit/base/log.h"
 #include "onebit/comm/bucket.h"
 #include "onebit/ops/elementwise.h"
+#include "onebit/optim/earlier_state.h"
 #include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
@@ -137,24 +138,13 @@ void VarianceLevel::load(const params::StateReader& reader) {
     return;
   }
   exchanges_ = reader.scalar("exchanges").get<int64_t>();
-  load_turns(reader.scalar("turns"));
+  const Json turns = completed_turns(reader.scalar("turns"), exchanges_, kTurns);
+  updates_ = turns.at("updates").get<int64_t>();
+  left_at_ = turns.at("left_at").get<std::array<int64_t, kTurns>>();
   const int rank = levels_.world().rank();
   restore(energy_, reader, "energy", rank);
   restore(sketch_, reader, "sketch", rank);
   restore(block_energy_, reader, "block_energy", rank);
-}
-
-void VarianceLevel::load_turns(const Json& turns) {
-  if (!turns.is_null()) {
-    updates_ = turns.at("updates").get<int64_t>();
-    left_at_ = turns.at("left_at").get<std::array<int64_t, kTurns>>();
-    return;
-  }
-  // Checkpoints of an older onebit, which exchanged in every update.
-  updates_ = exchanges_;
-  for (int64_t at = std::max<int64_t>(0, exchanges_ - kTurns); at < exchanges_; ++at) {
-    left_at_[static_cast<size_t>(at % kTurns)] = at + 1;
-  }
 }
 
 int64_t VarianceLevel::size_bytes_of(int64_t elements, int world_size) {

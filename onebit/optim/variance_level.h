@@ -58,7 +58,6 @@ class VarianceLevel {
   // The number of updates whose energy is summed in the number that travels now.
   int64_t updates_in_turn() const { return updates_ + 1 - left_at_[static_cast<size_t>(turn())]; }
   void show_ratios();
-  void load_turns(const Json& turns);
 
   const Levels& levels_;
   NoiseRatio noise_;

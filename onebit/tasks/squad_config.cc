@@ -1,7 +1,5 @@
 #include "onebit/tasks/squad_config.h"
 
-#include "onebit/formats/bert_config_file.h"
-
 namespace onebit::tasks {
 namespace {
 
@@ -36,15 +34,6 @@ void read_answers(Keys section, squad::DecodeOptions& decode) {
       "by the places of its tokens, or by aligning words as the published programs");
 }
 
-// Recipes of older runs may not name their task; then the model does.
-bool was_squad_run(const Path& model, const Json& recipe) {
-  if (!recipe.is_object()) return false;
-  if (recipe.contains("task")) return recipe.at("task") == kSquadTask;
-  const auto folder = training::model_folder_in(model);
-  return folder && formats::read_bert_config(*folder / "config.json").architecture ==
-                       "BertForQuestionAnswering";
-}
-
 }  // namespace
 
 SquadConfig read_squad_recipe(Keys& recipe) {
@@ -73,9 +62,9 @@ RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {
 }
 
 std::optional<SquadConfig> squad_config_of_run(const Path& model) {
-  const std::optional<training::StoredRecipe> stored = training::stored_recipe(model);
   // Another task's model fails when it is opened: it has no answers.
-  if (!stored || !was_squad_run(model, stored->recipe)) return std::nullopt;
+  const std::optional<training::StoredRecipe> stored = recipe_of_run(model, kSquadTask);
+  if (!stored) return std::nullopt;
   return parse_squad_recipe(stored->recipe, stored->place);
 }
 

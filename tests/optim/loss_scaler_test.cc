@@ -81,16 +81,6 @@ TEST(LossScaler, AStaticScaleWinsOverWhatWasRunning) {
   EXPECT_EQ(fixed.scale(), 128);
 }
 
-TEST(LossScaler, ReadsWhatWasSavedBeforeItSaidWhetherItWasDynamic) {
-  LossScaler running({.initial_scale = 256, .window = 1});
-  running.update(false);
-  Json state = running.save();
-  state.erase("dynamic");
-  LossScaler resumed({});
-  resumed.load(state);
-  EXPECT_EQ(resumed.scale(), running.scale());
-}
-
 // Where gradients are zero nothing ever overflows.
 TEST(LossScaler, StaysFiniteInSinglePrecision) {
   LossScaler scaler({.initial_scale = std::ldexp(1.0, 120), .window = 1});

@@ -78,10 +78,6 @@ TEST(OptimizerList, FreezeOptions) {
   EXPECT_EQ(freeze_options_of(R"({"freeze_step": 7})").step, 7);
 }
 
-TEST(OptimizerList, RecipesThatEarlierRunsHaveWrittenLoad) {
-  EXPECT_TRUE(parse(R"({"type": "OneBitAdam", "params": {"parity": "none"}})")->compresses());
-}
-
 void expect_error(const char* text, const std::string& part) {
   try {
     parse(text);
@@ -106,7 +102,7 @@ TEST(OptimizerList, Errors) {
   expect_error(R"({"type": "OneBitAdam", "params": {"coordinates": "momentum"}})", "remove it");
   expect_error(R"({"type": "OneBitAdam", "params": {"eps_inside_sqrt": true}})", "eps");
   expect_error(R"({"type": "OneBitAdam", "params": {"scale": "rms"}})", "remove it");
-  expect_error(R"({"type": "OneBitAdam", "params": {"parity": "deepspeed"}})", "tests/deepspeed");
+  expect_error(R"({"type": "OneBitAdam", "params": {"parity": "deepspeed"}})", "remove it");
   expect_error(R"({"type": "OneBitAdam", "params": {"exp_avg_mask": 3}})", "rows that move");
   expect_error(R"({"type": "OneBitAdam", "params": {"betas": [0.9, 1.0]}})", "betas");
   expect_error(R"({"type": "OneBitAdam", "params": {"betas": 0.9}})", "list of 2 numbers");
