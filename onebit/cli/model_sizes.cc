@@ -11,16 +11,8 @@ Json with_sizes_of_model(Json recipe, const std::string& start) {
   if (!folder || (has_section && !recipe["model"].is_object())) return recipe;
   const model::BertConfig config =
       training::model_config(formats::read_bert_config(*folder / "config.json"));
-  const std::pair<const char*, int64_t> sizes[] = {
-      {"vocab_size", config.vocab_size},
-      {"hidden_size", config.hidden_size},
-      {"num_hidden_layers", config.layers},
-      {"num_attention_heads", config.heads},
-      {"intermediate_size", config.intermediate_size},
-      {"max_position_embeddings", config.max_positions},
-      {"type_vocab_size", config.segments}};
-  for (const auto& [key, size] : sizes) {
-    if (!recipe["model"].contains(key)) recipe["model"][key] = size;
+  for (const auto& [key, size] : model::kSizeKeys) {
+    if (!recipe["model"].contains(key)) recipe["model"][key] = config.*size;
   }
   return recipe;
 }

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 
+#include "onebit/base/config_keys.h"
 #include "onebit/text/casing.h"
 #include "onebit/text/vocabulary.h"
 
@@ -39,7 +40,7 @@ BertConfigFile read_config(const Path& path, int64_t words) {
     return formats::parse_bert_config(file, path.string());
   }
   Json config = *inner;
-  config["vocab_size"] = words;
+  config[config_keys::kVocabSize] = words;
   return formats::parse_bert_config(config, path.string() + ": bert_model_config");
 }
 

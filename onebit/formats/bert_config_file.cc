@@ -2,12 +2,28 @@
 
 #include <string_view>
 
+#include "onebit/base/config_keys.h"
 #include "onebit/base/number.h"
 
 namespace onebit::formats {
 namespace {
 
 constexpr const char* kPreLayerNormType = "bert_pre_layer_norm";
+
+struct Size {
+  const char* key;
+  int64_t BertConfigFile::*value;
+  bool required = true;  // false: files of 2018 lack it
+};
+constexpr Size kSizes[] = {
+    {config_keys::kVocabSize, &BertConfigFile::vocab_size},
+    {config_keys::kHiddenSize, &BertConfigFile::hidden_size},
+    {config_keys::kLayers, &BertConfigFile::num_hidden_layers},
+    {config_keys::kHeads, &BertConfigFile::num_attention_heads},
+    {config_keys::kIntermediateSize, &BertConfigFile::intermediate_size},
+    {config_keys::kPositions, &BertConfigFile::max_position_embeddings, false},
+    {config_keys::kSegments, &BertConfigFile::type_vocab_size, false},
+};
 
 int64_t size_of(JsonReader& reader, const std::string& key, std::optional<int64_t> fallback,
                 int64_t least) {
@@ -32,8 +48,9 @@ double positive(JsonReader& reader, const std::string& key, double fallback) {
 }
 
 GeluForm gelu_form(JsonReader& reader) {
-  const std::string name = reader.choice(
-      "hidden_act", "gelu", {"gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_python"});
+  const std::string name =
+      reader.choice(config_keys::kActivation, "gelu",
+                    {"gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_python"});
   return name == "gelu" || name == "gelu_python" ? GeluForm::kErf : GeluForm::kTanh;
 }
 
@@ -98,25 +115,21 @@ BertConfigFile parse_bert_config(const Json& config, const std::string& place) {
   refuse_other_models(reader);
   result.architecture = architecture_of(reader);
   result.pre_layer_norm = type == kPreLayerNormType;
-  result.vocab_size = size_of(reader, "vocab_size", std::nullopt, 1);
-  result.hidden_size = size_of(reader, "hidden_size", std::nullopt, 1);
-  result.num_hidden_layers = size_of(reader, "num_hidden_layers", std::nullopt, 1);
-  result.num_attention_heads = size_of(reader, "num_attention_heads", std::nullopt, 1);
-  result.intermediate_size = size_of(reader, "intermediate_size", std::nullopt, 1);
-  result.max_position_embeddings =
-      size_of(reader, "max_position_embeddings", result.max_position_embeddings, 1);
-  result.type_vocab_size = size_of(reader, "type_vocab_size", result.type_vocab_size, 1);
-  require(result.hidden_size % result.num_attention_heads == 0,
-          "{} is {}, which {} heads do not divide", reader.place("hidden_size"), result.hidden_size,
-          result.num_attention_heads);
-  result.hidden_act = gelu_form(reader);
-  result.hidden_dropout_prob = probability(reader, "hidden_dropout_prob", 0.1);
-  result.attention_probs_dropout_prob = probability(reader, "attention_probs_dropout_prob", 0.1);
-  if (reader.has("classifier_dropout")) {
-    result.classifier_dropout = probability(reader, "classifier_dropout", 0.1);
+  for (const auto& [key, value, required] : kSizes) {
+    result.*value = size_of(reader, key, required ? std::nullopt : std::optional(result.*value), 1);
   }
-  result.layer_norm_eps = positive(reader, "layer_norm_eps", result.layer_norm_eps);
-  result.initializer_range = positive(reader, "initializer_range", result.initializer_range);
+  require(result.hidden_size % result.num_attention_heads == 0,
+          "{} is {}, which {} heads do not divide", reader.place(config_keys::kHiddenSize),
+          result.hidden_size, result.num_attention_heads);
+  result.hidden_act = gelu_form(reader);
+  result.hidden_dropout_prob = probability(reader, config_keys::kHiddenDropout, 0.1);
+  result.attention_probs_dropout_prob = probability(reader, config_keys::kAttentionDropout, 0.1);
+  if (reader.has(config_keys::kClassifierDropout)) {
+    result.classifier_dropout = probability(reader, config_keys::kClassifierDropout, 0.1);
+  }
+  result.layer_norm_eps = positive(reader, config_keys::kLayerNormEps, result.layer_norm_eps);
+  result.initializer_range =
+      positive(reader, config_keys::kInitializerRange, result.initializer_range);
   result.pad_token_id = size_of(reader, "pad_token_id", result.pad_token_id, 0);
   result.torch_dtype = torch_dtype(reader);
   result.labels = label_names(reader);
@@ -132,27 +145,21 @@ std::string bert_config_text(const BertConfigFile& config) {
   // nlohmann::json sorts its keys, as transformers does.
   nlohmann::json json = {
       {"architectures", {config.architecture}},
-      {"attention_probs_dropout_prob", config.attention_probs_dropout_prob},
-      {"classifier_dropout", nullptr},
-      {"hidden_act", config.hidden_act == GeluForm::kErf ? "gelu" : "gelu_new"},
-      {"hidden_dropout_prob", config.hidden_dropout_prob},
-      {"hidden_size", config.hidden_size},
-      {"initializer_range", config.initializer_range},
-      {"intermediate_size", config.intermediate_size},
-      {"layer_norm_eps", config.layer_norm_eps},
-      {"max_position_embeddings", config.max_position_embeddings},
+      {config_keys::kAttentionDropout, config.attention_probs_dropout_prob},
+      {config_keys::kClassifierDropout, nullptr},
+      {config_keys::kActivation, config.hidden_act == GeluForm::kErf ? "gelu" : "gelu_new"},
+      {config_keys::kHiddenDropout, config.hidden_dropout_prob},
+      {config_keys::kInitializerRange, config.initializer_range},
+      {config_keys::kLayerNormEps, config.layer_norm_eps},
       {"model_type", config.pre_layer_norm ? kPreLayerNormType : "bert"},
-      {"num_attention_heads", config.num_attention_heads},
-      {"num_hidden_layers", config.num_hidden_layers},
       {"pad_token_id", config.pad_token_id},
       {"position_embedding_type", "absolute"},
       {"tie_word_embeddings", true},
       {"torch_dtype", torch_name(config.torch_dtype)},
-      {"type_vocab_size", config.type_vocab_size},
       {"use_cache", true},
-      {"vocab_size", config.vocab_size},
   };
-  if (config.classifier_dropout) json["classifier_dropout"] = *config.classifier_dropout;
+  for (const Size& size : kSizes) json[size.key] = config.*size.value;
+  if (config.classifier_dropout) json[config_keys::kClassifierDropout] = *config.classifier_dropout;
   if (!config.labels.empty()) {
     for (size_t id = 0; id < config.labels.size(); ++id) {
       json["id2label"][std::to_string(id)] = config.labels[id];

@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "onebit/base/config_keys.h"
 #include "onebit/base/error.h"
 #include "onebit/formats/name_tables.h"
 #include "onebit/formats/quote.h"
@@ -68,11 +69,11 @@ void require_shape(const BertConfigFile& config, const std::string& config_place
   const auto compare = [&](std::string_view key, int64_t said, int64_t found) {
     if (said != found) wrong.push_back(fmt::format("{} {}, the tensors have {}", key, said, found));
   };
-  compare("hidden_size", config.hidden_size, shape.hidden_size);
-  compare("num_hidden_layers", config.num_hidden_layers, shape.num_hidden_layers);
-  compare("intermediate_size", config.intermediate_size, shape.intermediate_size);
-  compare("max_position_embeddings", config.max_position_embeddings, shape.max_position_embeddings);
-  compare("type_vocab_size", config.type_vocab_size, shape.type_vocab_size);
+  compare(config_keys::kHiddenSize, config.hidden_size, shape.hidden_size);
+  compare(config_keys::kLayers, config.num_hidden_layers, shape.num_hidden_layers);
+  compare(config_keys::kIntermediateSize, config.intermediate_size, shape.intermediate_size);
+  compare(config_keys::kPositions, config.max_position_embeddings, shape.max_position_embeddings);
+  compare(config_keys::kSegments, config.type_vocab_size, shape.type_vocab_size);
   require(wrong.empty(), "{} is not the config of {}: it says {}", config_place, place,
           fmt::join(wrong, "; "));
 }

@@ -20,16 +20,10 @@ constexpr Preset kPresets[] = {
 }  // namespace
 
 void validate(const BertConfig& config, const std::string& source) {
-  const auto positive = [&](int64_t value, const char* name) {
-    require(value > 0, "{}: the model's {} is {}; it must be at least 1", source, name, value);
-  };
-  positive(config.vocab_size, "vocab_size");
-  positive(config.hidden_size, "hidden_size");
-  positive(config.layers, "num_hidden_layers");
-  positive(config.heads, "num_attention_heads");
-  positive(config.intermediate_size, "intermediate_size");
-  positive(config.max_positions, "max_position_embeddings");
-  positive(config.segments, "type_vocab_size");
+  for (const auto& [name, size] : kSizeKeys) {
+    require(config.*size > 0, "{}: the model's {} is {}; it must be at least 1", source, name,
+            config.*size);
+  }
   require(config.hidden_size % config.heads == 0,
           "{}: hidden_size {} does not divide into {} attention heads; choose "
           "num_attention_heads among the divisors of hidden_size",
@@ -38,8 +32,8 @@ void validate(const BertConfig& config, const std::string& source) {
     require(value >= 0 && value < 1, "{}: {} is {}; a dropout probability is in [0, 1)", source,
             name, value);
   };
-  probability(config.hidden_dropout, "hidden_dropout_prob");
-  probability(config.attention_dropout, "attention_probs_dropout_prob");
+  probability(config.hidden_dropout, config_keys::kHiddenDropout);
+  probability(config.attention_dropout, config_keys::kAttentionDropout);
   require(config.activation == ops::ActivationKind::kGeluErf ||
               config.activation == ops::ActivationKind::kGeluTanh,
           "{}: hidden_act must be a form of GELU: gelu, or gelu_new (its tanh form)", source);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "onebit/base/config_keys.h"
 #include "onebit/base/keys.h"
 #include "onebit/ops/activation.h"
 
@@ -35,6 +36,21 @@ struct BertConfig {
   // Vocabulary rows as stored: rounded up to 64 for the matrix products.
   int64_t stored_vocab_size() const { return (vocab_size + 63) / 64 * 64; }
   bool operator==(const BertConfig&) const = default;
+};
+
+// A size under its name in config.json and in recipes.
+struct SizeKey {
+  const char* name;
+  int64_t BertConfig::*size;
+};
+inline constexpr SizeKey kSizeKeys[] = {
+    {config_keys::kVocabSize, &BertConfig::vocab_size},
+    {config_keys::kHiddenSize, &BertConfig::hidden_size},
+    {config_keys::kLayers, &BertConfig::layers},
+    {config_keys::kHeads, &BertConfig::heads},
+    {config_keys::kIntermediateSize, &BertConfig::intermediate_size},
+    {config_keys::kPositions, &BertConfig::max_positions},
+    {config_keys::kSegments, &BertConfig::segments},
 };
 
 // Error: sizes that are not positive or do not divide, a probability outside [0, 1); `source` (the

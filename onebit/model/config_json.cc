@@ -9,18 +9,20 @@ void read_sizes(Keys& section, BertConfig& config) {
   const auto size = [&](const char* name, int64_t& value, const char* meaning) {
     section.integer(name, value, at_least(1), {meaning, "that of the model or the preset"});
   };
-  size("hidden_size", config.hidden_size, "width of the encoder; a multiple of the heads");
-  size("num_hidden_layers", config.layers, "encoder layers");
-  size("num_attention_heads", config.heads, "attention heads of a layer");
-  size("intermediate_size", config.intermediate_size, "width inside the feed-forward part");
-  section.integer("max_position_embeddings", config.max_positions, at_least(1),
+  size(config_keys::kHiddenSize, config.hidden_size,
+       "width of the encoder; a multiple of the heads");
+  size(config_keys::kLayers, config.layers, "encoder layers");
+  size(config_keys::kHeads, config.heads, "attention heads of a layer");
+  size(config_keys::kIntermediateSize, config.intermediate_size,
+       "width inside the feed-forward part");
+  section.integer(config_keys::kPositions, config.max_positions, at_least(1),
                   "the longest sequence, in tokens");
-  section.integer("type_vocab_size", config.segments, at_least(1),
+  section.integer(config_keys::kSegments, config.segments, at_least(1),
                   "segments (token types): the two sentences of a pair");
 }
 
 void read_arithmetic(Keys& section, BertConfig& config) {
-  section.choice("hidden_act", config.activation,
+  section.choice(config_keys::kActivation, config.activation,
                  {{"gelu", ActivationKind::kGeluErf},
                   {"gelu_new", ActivationKind::kGeluTanh},
                   {"gelu_tanh", ActivationKind::kGeluTanh},
@@ -29,15 +31,15 @@ void read_arithmetic(Keys& section, BertConfig& config) {
                   {"gelu_python", ActivationKind::kGeluErf}},
                  "activation of the feed-forward part; gelu and gelu_python are exact, the others "
                  "its tanh form");
-  section.number("hidden_dropout_prob", config.hidden_dropout, at_least(0).below(1),
+  section.number(config_keys::kHiddenDropout, config.hidden_dropout, at_least(0).below(1),
                  "dropout after embeddings and sublayers");
-  section.number("attention_probs_dropout_prob", config.attention_dropout, at_least(0).below(1),
+  section.number(config_keys::kAttentionDropout, config.attention_dropout, at_least(0).below(1),
                  "dropout of attention probabilities");
-  section.number("initializer_range", config.initializer_range, above(0),
+  section.number(config_keys::kInitializerRange, config.initializer_range, above(0),
                  "standard deviation of initial weights");
-  section.number("layer_norm_eps", config.layer_norm_eps, above(0),
+  section.number(config_keys::kLayerNormEps, config.layer_norm_eps, above(0),
                  "added to the variance in layer norms");
-  section.boolean("pre_layer_norm", config.pre_layer_norm,
+  section.boolean(config_keys::kPreLayerNorm, config.pre_layer_norm,
                   "layer norm before each sublayer instead of after it, and one at the end");
   section.boolean("residual_scaled_init", config.residual_scaled_init,
                   "draw the last matrix of each sublayer smaller, by sqrt(2 * layers)");
@@ -70,17 +72,11 @@ void require_as_started(Keys& section, const std::string& preset_name, const Ber
     }
   };
   const BertConfig& model = start.config;
-  same("hidden_size", config.hidden_size, model.hidden_size);
-  same("num_hidden_layers", config.layers, model.layers);
-  same("num_attention_heads", config.heads, model.heads);
-  same("intermediate_size", config.intermediate_size, model.intermediate_size);
-  same("max_position_embeddings", config.max_positions, model.max_positions);
-  same("type_vocab_size", config.segments, model.segments);
-  same("vocab_size", config.vocab_size, model.vocab_size);
-  same("hidden_act", std::string(word_of(config.activation)),
+  for (const auto& [name, size] : kSizeKeys) same(name, config.*size, model.*size);
+  same(config_keys::kActivation, std::string(word_of(config.activation)),
        std::string(word_of(model.activation)));
-  same("layer_norm_eps", config.layer_norm_eps, model.layer_norm_eps);
-  same("pre_layer_norm", config.pre_layer_norm, model.pre_layer_norm);
+  same(config_keys::kLayerNormEps, config.layer_norm_eps, model.layer_norm_eps);
+  same(config_keys::kPreLayerNorm, config.pre_layer_norm, model.pre_layer_norm);
 }
 
 }  // namespace
@@ -96,7 +92,7 @@ BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
   read_sizes(section, config);
   read_arithmetic(section, config);
   if (start == nullptr) config.vocab_size = vocab_size.value_or(config.vocab_size);
-  section.integer("vocab_size", config.vocab_size, at_least(1),
+  section.integer(config_keys::kVocabSize, config.vocab_size, at_least(1),
                   {"tokens of the vocabulary", "that of the model or the token store"});
   if (start != nullptr) require_as_started(section, name, config, *start);
   section.attempt([&] { validate(config, section.place("*")); });

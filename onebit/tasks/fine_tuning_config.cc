@@ -1,5 +1,6 @@
 #include "onebit/tasks/fine_tuning_config.h"
 
+#include "onebit/base/config_keys.h"
 #include "onebit/base/error.h"
 #include "onebit/base/keys.h"
 #include "onebit/tasks/task_list.h"
@@ -23,15 +24,15 @@ void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config) 
   config.session = training::read_session_config(recipe);
   Keys model = model_section(recipe);
   config.memory = model::read_memory_options(model);
-  model.number("hidden_dropout_prob", config.hidden_dropout, dropout_limits(),
+  model.number(config_keys::kHiddenDropout, config.hidden_dropout, dropout_limits(),
                {"dropout after embeddings and sublayers", "the checkpoint's"});
-  model.number("attention_probs_dropout_prob", config.attention_dropout, dropout_limits(),
+  model.number(config_keys::kAttentionDropout, config.attention_dropout, dropout_limits(),
                {"dropout of attention probabilities", "the checkpoint's"});
 }
 
 void read_classifier_dropout(Keys& recipe, FineTuningConfig& config) {
   model_section(recipe).number(
-      "classifier_dropout", config.classifier_dropout, dropout_limits(),
+      config_keys::kClassifierDropout, config.classifier_dropout, dropout_limits(),
       {"dropout before the classifier", "the checkpoint's, else hidden_dropout_prob"});
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/base/config_keys.h"
 #include "onebit/base/json.h"
 #include "onebit/tasks/task_list.h"
 
@@ -57,7 +58,7 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
   config.memory = model::read_memory_options(model);
   // A model's embeddings may have rows for more tokens than its vocabulary has.
   model.require(start != nullptr || !vocabulary_size || config.model.vocab_size == *vocabulary_size,
-                "vocab_size",
+                config_keys::kVocabSize,
                 "is {}, the token store's vocabulary has {} tokens; leave the key out to use the "
                 "store's",
                 config.model.vocab_size, vocabulary_size.value_or(0));

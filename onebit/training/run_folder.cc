@@ -1,7 +1,5 @@
 #include "onebit/training/run_folder.h"
 
-#include <tuple>
-
 #include "onebit/base/folder.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_state.h"
@@ -107,23 +105,15 @@ void read_client_state(const engine::SavedCheckpoint& saved, const std::function
 
 void require_same_shape(const model::BertConfig& wanted, const model::BertConfig& found,
                         const std::string& place) {
-  const std::tuple<const char*, int64_t, int64_t> sizes[] = {
-      {"vocab_size", wanted.vocab_size, found.vocab_size},
-      {"hidden_size", wanted.hidden_size, found.hidden_size},
-      {"num_hidden_layers", wanted.layers, found.layers},
-      {"num_attention_heads", wanted.heads, found.heads},
-      {"intermediate_size", wanted.intermediate_size, found.intermediate_size},
-      {"max_position_embeddings", wanted.max_positions, found.max_positions},
-      {"type_vocab_size", wanted.segments, found.segments},
-      {"pre_layer_norm", wanted.pre_layer_norm, found.pre_layer_norm},
-  };
-  for (const auto& [key, here, there] : sizes) {
+  const auto same = [&](const char* key, int64_t here, int64_t there) {
     require(
         here == there,
         "{}: the run's model has {} {}, the checkpoint's has {}: use the recipe and model the run "
         "was started with (recipe.json in its folder)",
         place, key, here, there);
-  }
+  };
+  for (const auto& [key, size] : model::kSizeKeys) same(key, wanted.*size, found.*size);
+  same(config_keys::kPreLayerNorm, wanted.pre_layer_norm ? 1 : 0, found.pre_layer_norm ? 1 : 0);
 }
 
 }  // namespace onebit::training
