@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "onebit/optim/lamb.h"
+#include "onebit/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 
 namespace onebit::optim {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "onebit/optim/onebit_adam.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/trial.h"
 
