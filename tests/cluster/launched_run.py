@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import time
 
@@ -113,6 +114,11 @@ class RunFolder:
             if not found or time.monotonic() > until:
                 return found
             time.sleep(0.1)
+
+    def remove_scratch(self):
+        """The temporary folders of attempts that a test has ended halfway."""
+        for one in self.ids():
+            shutil.rmtree(f"/dev/shm/onebit-{one}", ignore_errors=True)
 
     def model(self):
         tag = (self.records / "latest").read_text().strip()

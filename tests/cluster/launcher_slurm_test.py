@@ -67,6 +67,7 @@ class Slurm(unittest.TestCase):
             self.assertIn("2 ranks on 2 hosts (Slurm job", told)
             self.assertIn("started by srun", told)
             run = RunFolder(self.folder / "srun")
+            self.addCleanup(run.remove_scratch)
             self.assertEqual(len(run.steps()), 20)
             self.assertEqual(run.left_over(), [])
             log = (run.folder / "logs/attempt-1/launcher.log").read_text()
@@ -79,6 +80,7 @@ class Slurm(unittest.TestCase):
                                   "--time=30", SIGNAL, "--output=job.out", cwd=self.folder,
                                   env=self.variables("run"))
             run = RunFolder(self.folder / "run")
+            self.addCleanup(run.remove_scratch)
             self.wait_for(slurm, number, lambda job: run.step() >= 10)
             slurm.change(number, "TimeLimit=1")
             self.wait_for(slurm, number, lambda job: int(job.get("Restarts", 0)) >= 1)
