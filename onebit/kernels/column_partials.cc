@@ -19,8 +19,8 @@ ColumnPartials::ColumnPartials(Context& context, const RowBlocks& blocks, int64_
     : blocks_(blocks.count()),
       columns_(columns),
       sums_(sums),
-      memory_(context.scratch().take(blocks_ * columns * sums *
-                                              static_cast<int64_t>(sizeof(float)))) {}
+      memory_(
+          context.scratch().take(blocks_ * columns * sums * static_cast<int64_t>(sizeof(float)))) {}
 
 float* ColumnPartials::of(int sum, int64_t block) const {
   return memory_.as<float>() + (block * sums_ + sum) * columns_;

@@ -42,7 +42,8 @@ TEST(OptimizerRows, SayWhenTheCompressedPhaseBegins) {
   EXPECT_THAT(rows_of(R"({"freeze_step": 20})", linear), HasSubstr("after update 20 of 100;"));
   EXPECT_THAT(rows_of(R"({"freeze_step": 100})", linear),
               HasSubstr("after update 100 of 100: not in this run"));
-  EXPECT_THAT(rows_of(R"({"freeze_step": "auto"})", linear), HasSubstr("not before update 158 of 100: not in this run"));
+  EXPECT_THAT(rows_of(R"({"freeze_step": "auto"})", linear),
+              HasSubstr("not before update 158 of 100: not in this run"));
   EXPECT_THAT(rows_of(R"({"freeze_step": 20})", linear, 1), HasSubstr("nothing to send"));
 }
 
