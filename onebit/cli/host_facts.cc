@@ -14,6 +14,8 @@
 #include "onebit/corpus/store_manifest.h"
 #include "onebit/device/libraries.h"
 #include "onebit/device/memory.h"
+#include "onebit/samples/sample_manifest.h"
+#include "onebit/samples/sample_store.h"
 
 namespace onebit::cli {
 namespace {
@@ -35,18 +37,28 @@ std::string content_checksum(const Path& path) {
   return hexadecimal(crc32c(file.bytes().data(), file.bytes().size()));
 }
 
-void describe_store(const Path& folder, cluster::InputFacts& input) {
-  const Path path = folder / corpus::kManifestName;
-  const auto manifest = corpus::manifest_from_json(read_json(path), path.string());
+// `manifest` is that of a token store or of a sample store.
+template <typename Manifest>
+void describe_store(const Path& folder, const Manifest& manifest, cluster::InputFacts& input) {
   for (const corpus::StoreFile& file : manifest.files) {
     const Path place = folder / file.name;
     require(files::exists(place) && files::file_size(place) == file.size_bytes,
             "{}: is not what its manifest says: copy the data again", place.string());
   }
-  input.kind = "token store";
+  input.kind = "store";
   input.checksum = checksum_of(manifest_to_json(manifest)["files"].dump());
   input.vocabulary = hexadecimal(manifest.vocabulary_checksum);
   input.tokens = static_cast<int64_t>(manifest.tokens);
+}
+
+void describe_store(const Path& folder, cluster::InputFacts& input) {
+  const Path path = folder / corpus::kManifestName;
+  const Json json = read_json(path);
+  if (samples::is_sample_store(folder)) {
+    describe_store(folder, samples::manifest_from_json(json, path.string()), input);
+  } else {
+    describe_store(folder, corpus::manifest_from_json(json, path.string()), input);
+  }
 }
 
 // Names and sizes: reading a model takes longer than a check may.

@@ -15,7 +15,7 @@ namespace onebit::cluster {
 struct InputFacts {
   std::string path = {};
   std::string kind = {}, checksum = {};
-  std::string vocabulary = {};  // of a token store, as tokens
+  std::string vocabulary = {};  // of a store, as tokens
   int64_t tokens = 0;
   std::string error = {};  // why it cannot be used
 };

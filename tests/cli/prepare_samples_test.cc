@@ -37,6 +37,11 @@ TEST_F(PrepareSamples, TrainsFromGooglesExamples) {
                       store("r.json"), store("store"), store("store"), store("run")));
   EXPECT_EQ(trained.status, 0) << trained.output;
   EXPECT_TRUE(contains(trained.output, "16 samples")) << trained.output;
+  const Outcome launched = run(
+      fmt::format("launch --hosts localhost --ranks-per-host 1 -- pretrain --recipe {} --data {} "
+                  "--output {} --device cpu",
+                  store("r.json"), store("store"), store("launched")));
+  EXPECT_EQ(launched.status, 0) << launched.output;
   const Outcome inspected = run("inspect --verify --statistics " + store("store"));
   EXPECT_EQ(inspected.status, 0) << inspected.output;
   EXPECT_TRUE(contains(inspected.output, "sample statistics")) << inspected.output;
