@@ -88,23 +88,20 @@ def recipe(options, name, ranks, seed):
     return base
 
 
-def train(options, name, ranks, seed):
-    folder = options.output / f"{name}-{ranks}-{seed}"
-    if (folder / "done").exists():
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def launch(options, folder, ranks, made, more=(), per_node=1):
+    """Trains by the recipe `made` in folder/run, with these words more in the command. Whether it
+    ended well, which the file folder/done says from then on."""
     path = folder / "recipe.json"
-    path.write_text(json.dumps(recipe(options, name, ranks, seed), indent=2) + "\n")
+    path.write_text(json.dumps(made, indent=2) + "\n")
     threads = max(1, options.cores // ranks)
     command = ["mpirun", "--bind-to", "none", "--oversubscribe"]
     if os.getuid() == 0:
         command.append("--allow-run-as-root")
     command += ["-np", ranks, options.program, "pretrain", "--recipe", path, "--data", options.data,
-                "--valid", options.valid, "--output", folder / "run", "--threads", threads]
+                "--valid", options.valid, "--output", folder / "run", "--threads", threads, *more]
     # Ranks that wait beside others on one core must not spin.
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive",
-                   "ONEBIT_RANKS_A_NODE": str(ranks_a_node(name, ranks))}
+                   "ONEBIT_RANKS_A_NODE": str(per_node)}
     with open(folder / "log.txt", "w", encoding="utf-8") as log:
         ended = subprocess.run([str(part) for part in command], stdout=log, stderr=log,
                                env=environment, check=False)
@@ -112,6 +109,17 @@ def train(options, name, ranks, seed):
         (folder / "done").write_text("whole\n")
     else:
         print(f"{folder.name}: did not end, see {folder / 'log.txt'}")
+    return ended.returncode == 0
+
+
+def train(options, name, ranks, seed):
+    folder = options.output / f"{name}-{ranks}-{seed}"
+    if (folder / "done").exists():
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    launch(options, folder, ranks, recipe(options, name, ranks, seed),
+           per_node=ranks_a_node(name, ranks))
     return folder
 
 
@@ -234,8 +242,9 @@ def picture(results):
     return "\n".join(parts) + "\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
+def common_parser(description, seeds):
+    """The options of every study on this task."""
+    parser = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=pathlib.Path, default="build/onebit")
     parser.add_argument("--data", type=pathlib.Path, required=True)
@@ -243,20 +252,25 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, required=True)
     parser.add_argument("--recipe", type=pathlib.Path, default=ROOT / "bench" / "compression_study.json",
                         help="model, data, schedule and batch; its optimizer gives the learning rate")
+    parser.add_argument("--seeds", type=int, nargs="+", default=seeds)
+    parser.add_argument("--steps", type=int, help="default: the recipe's")
+    parser.add_argument("--dropout", action="store_true", help="as the model's preset has it")
+    parser.add_argument("--f32", action="store_true", help="compute in f32; default bf16")
+    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="to share among the ranks")
+    return parser
+
+
+def main():
+    parser = common_parser(__doc__, [42, 2, 3, 4, 5])
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--runs", nargs="+", default=["adam", "10%", "auto"],
                         help="of adam, 10%%, auto, 01, lamb, lamb10%%, lambauto; each also with -clip (in "
                              "the compressed phase by bucket), -clip-exact or -two (two levels: two "
                              "nodes of half of the ranks) behind it")
     parser.add_argument("--lamb-rate", type=float, default=0.01, help="learning rate of LAMB")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[42, 2, 3, 4, 5])
-    parser.add_argument("--steps", type=int, help="default: the recipe's")
-    parser.add_argument("--dropout", action="store_true", help="as the model's preset has it")
-    parser.add_argument("--f32", action="store_true", help="compute in f32; default bf16")
     parser.add_argument("--clip", type=float, default=1.0, help="gradient norm that -clip clips at")
     parser.add_argument("--left", type=float, default=5.0,
                         help="the plateau is left when the running mean of the loss is below this")
-    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="to share among the ranks")
     options = parser.parse_args()
     results = {}
     for seed in options.seeds:

@@ -8,12 +8,8 @@ checkpoint of the warm-up and one of the compressed phase. Copies of them go on 
 cases below say; the table has the masked-word loss on the whole held-out split at the end against that of
 the run that was not interrupted. What is finished is not run again.
 """
-import argparse
 import json
-import os
-import pathlib
 import shutil
-import subprocess
 
 import compression_study as study
 
@@ -29,73 +25,40 @@ CASES = [(2, 2, "warm-up", None), (2, 1, "warm-up", None), (2, 8, "warm-up", Non
 def recipe(options, ranks, seed, freeze_share):
     made = study.recipe(options, "10%", ranks, seed)
     steps = made["run"]["steps"]
-    # The fifteenth part of the steps lies in the warm-up, the fifth of these checkpoints is a third.
+    # The first checkpoint lies in the warm-up, the fifth in the compressed phase.
     made["run"].update(checkpoint_every=steps // 15, keep_last=16)
     if freeze_share is not None:
         made["optimizer"]["params"]["freeze_step"] = round(steps * freeze_share)
     return made
 
 
-def train(options, folder, ranks, made, tag=None):
-    """Whether the run in `folder` is finished; with `tag` it goes on from that checkpoint."""
-    if (folder / "done").exists():
-        return True
-    path = folder / "recipe.json"
-    path.write_text(json.dumps(made, indent=2) + "\n")
-    command = ["mpirun", "--bind-to", "none", "--oversubscribe"]
-    if os.getuid() == 0:
-        command.append("--allow-run-as-root")
-    command += ["-np", ranks, options.program, "pretrain", "--recipe", path, "--data", options.data,
-                "--valid", options.valid, "--output", folder / "run",
-                "--threads", max(1, options.cores // ranks)]
-    if tag:
-        command += ["--resume", tag]
-    with open(folder / "log.txt", "w", encoding="utf-8") as log:
-        ended = subprocess.run([str(part) for part in command], stdout=log, stderr=log, check=False,
-                               env={**os.environ, "OMP_WAIT_POLICY": "passive"})
-    if ended.returncode == 0:
-        (folder / "done").write_text("whole\n")
-    else:
-        print(f"{folder.name}: did not end, see {folder / 'log.txt'}")
-    return ended.returncode == 0
-
-
 def unbroken(options, ranks, seed):
     folder = options.output / f"unbroken-{ranks}-{seed}"
-    if not (folder / "done").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+    if (folder / "done").exists():
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     made = recipe(options, ranks, seed, None)
-    return folder if train(options, folder, ranks, made) else None
+    return folder if study.launch(options, folder, ranks, made) else None
 
 
 def resumed(options, whole, case, seed):
     first, second, phase, freeze_share = case
     changed = "" if freeze_share is None else f"-freeze{round(100 * freeze_share)}"
     folder = options.output / f"{first}to{second}-{phase}{changed}-{seed}"
+    if (folder / "done").exists():
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    shutil.copytree(whole / "run", folder / "run")
     made = recipe(options, second, seed, freeze_share)
-    if not (folder / "done").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        shutil.copytree(whole / "run", folder / "run")
     step = made["run"]["steps"] // (15 if phase == "warm-up" else 3)
-    return folder if train(options, folder, second, made, f"global_step{step}") else None
+    resume = ["--resume", f"global_step{step}"]
+    return folder if study.launch(options, folder, second, made, resume) else None
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", type=pathlib.Path, default="build/onebit")
-    parser.add_argument("--data", type=pathlib.Path, required=True)
-    parser.add_argument("--valid", type=pathlib.Path, required=True)
-    parser.add_argument("--output", type=pathlib.Path, required=True)
-    parser.add_argument("--recipe", type=pathlib.Path, default=study.ROOT / "bench/compression_study.json")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[42])
-    parser.add_argument("--steps", type=int, help="default: the recipe's")
-    parser.add_argument("--dropout", action="store_true", help="as the model's preset has it")
-    parser.add_argument("--f32", action="store_true", help="compute in f32; default bf16")
-    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="to share among the ranks")
-    options = parser.parse_args()
+    options = study.common_parser(__doc__, [42]).parse_args()
     options.clip = 0
     rows = ["| seed | first on | then on | taken up in the | freeze after, then | held-out loss "
             "| against the unbroken run |", "|---|---|---|---|---|---|---|"]
