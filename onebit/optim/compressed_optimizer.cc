@@ -11,11 +11,12 @@
 namespace onebit::optim {
 namespace {
 
-View part_of(const View& buffer, int64_t begin, int64_t end) {
+// Rows [begin, end) of a buffer that an update may do without.
+View rows_of(const View& buffer, int64_t begin, int64_t end) {
   return buffer.empty() ? View() : buffer.rows(begin, end);
 }
 
-ConstView part_of(const ConstView& buffer, int64_t begin, int64_t end) {
+ConstView rows_of(const ConstView& buffer, int64_t begin, int64_t end) {
   return buffer.empty() ? ConstView() : buffer.rows(begin, end);
 }
 
@@ -29,12 +30,12 @@ void cut_to_bucket(ops::OnebitNormalize& args, Range in_buffer) {
   args.gradient = args.gradient.rows(in_buffer.begin, in_buffer.end);
   args.value = args.value.rows(in_buffer.begin, in_buffer.end);
   args.variance = args.variance.rows(begin, end);
-  args.own_weight = part_of(args.own_weight, first_sub, last_sub);
-  args.energy = part_of(args.energy, first_sub, last_sub);
-  args.block_ratio = part_of(args.block_ratio, first, last);
+  args.own_weight = rows_of(args.own_weight, first_sub, last_sub);
+  args.energy = rows_of(args.energy, first_sub, last_sub);
+  args.block_ratio = rows_of(args.block_ratio, first, last);
   for (View* blocks : {&args.sketch, &args.block_energy, &args.block_variance, &args.block_square,
                        &args.block_flags}) {
-    *blocks = part_of(*blocks, first, last);
+    *blocks = rows_of(*blocks, first, last);
   }
   args.begin = 0;
   args.end = end - begin;
@@ -145,7 +146,7 @@ void CompressedOptimizer::freeze(Context& context, params::Table& table) {
   }
 }
 
-// The exchange receives its momentum.
+// From here on the exchange writes the momentum that arrives into that of `moments`.
 void CompressedOptimizer::hold_normalized(NormalizedMoments moments) {
   state_ = std::move(moments);
   exchange_.receive_in(normalized().momentum.view());
