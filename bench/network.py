@@ -63,6 +63,7 @@ def recipe(options, mode, ranks):
         "train_batch_size": options.batch * ranks,
         "train_micro_batch_size_per_gpu": options.batch,
         "communication_data_type": "bf16",
+        "bf16": {"enabled": options.compute == "bf16"},
         "optimizer": optimizer,
         "model": {"preset": options.model},
         "data": {"sequence_length": options.tokens, "short_sequence_probability": 0,
@@ -120,7 +121,7 @@ def run_onebit(options, store, mode, lab, rate):
 def run_pytorch(options, mode, lab):
     command = [options.python, "-B", ROOT / "bench/network_pytorch.py", "--preset", options.model,
                "--batch", options.batch, "--tokens", options.tokens, "--masked",
-               round(0.15 * options.tokens), "--steps", options.steps]
+               round(0.15 * options.tokens), "--steps", options.steps, "--compute", options.compute]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
         status = lab.run_plain(command + (["--fp16"] if mode == "ddp-fp16" else []),
                                options.timeout, stdout=said, stderr=said)
@@ -162,7 +163,7 @@ def torch_python(options):
 def setting(options):
     """What the points of one file have in common."""
     return {"model": options.model, "batch": options.batch, "tokens": options.tokens,
-            "delay": options.delay, "ranks_a_host": options.ranks_a_host}
+            "compute": options.compute, "delay": options.delay, "ranks_a_host": options.ranks_a_host}
 
 
 def open_results(options):
@@ -170,7 +171,7 @@ def open_results(options):
     if not path.exists():
         return {"setting": setting(options), "points": {}}
     results = json.loads(path.read_text())
-    if {"ranks_a_host": 1, **results["setting"]} != setting(options):
+    if {"ranks_a_host": 1, "compute": "f32", **results["setting"]} != setting(options):
         raise SystemExit(f"{path} was measured with {results['setting']}, not with "
                          f"{setting(options)}: choose another --output")
     return results
@@ -229,7 +230,7 @@ def write(options, results):
     (options.output / "table.md").write_text(table(results))
     if lines := lines_of(results):
         title = (f"samples/s against the rate of the links: {options.model}, {options.batch} x "
-                 f"{options.tokens} tokens a rank, one core each")
+                 f"{options.tokens} tokens a rank in {options.compute}, one core each")
         (options.output / "curves.svg").write_text(picture(lines, title))
 
 
@@ -247,6 +248,8 @@ def arguments():
     parser.add_argument("--model", default="bert-base", choices=PRESETS)
     parser.add_argument("--batch", type=int, default=4, help="sequences a rank")
     parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--compute", default="f32", choices=("f32", "bf16"),
+                        help="bf16: PyTorch's autocast; for processors with bf16 instructions")
     parser.add_argument("--steps", type=int, default=5, help="measured, of each point")
     parser.add_argument("--rates", nargs="+", default=RATES, type=rate_name,
                         help="e.g. 100mbit 4gbit none")

@@ -43,11 +43,13 @@ def main():
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--masked", type=int, default=20)
     parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--compute", default="f32", choices=("f32", "bf16"),
+                        help="bf16: autocast, with gradients in f32")
     parser.add_argument("--fp16", action="store_true", help="send gradients as fp16")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
-    step = PretrainingStep(options.preset)
+    step = PretrainingStep(options.preset, "f32" if options.compute == "f32" else "autocast")
     inputs = step.inputs(options.batch, options.tokens, options.masked)
     ranked = torch.nn.parallel.DistributedDataParallel(Loss(step))
     if options.fp16:
