@@ -14,6 +14,7 @@
 
 #include "hwy/cache_control.h"
 #include "onebit/compress/sign_codec.h"
+#include "onebit/compress/sub_block_scale.h"
 #include "onebit/kernels/simd_inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -147,11 +148,13 @@ struct AveragedSigns {
 
   HWY_INLINE void move_momentum(const BitMasks& masks, int64_t element, Vector* group) const {
     const uint32_t still_word = still == nullptr ? 0 : load_word(still, element);
+    const Vector least = hn::Set(F32(), kLeastLevel);
     for (int64_t k = 0; k < kVectors; ++k) {
       float* at = momentum + element + k * kLanes;
       const Vector before = hn::LoadU(F32(), at);
-      const Vector moved = hn::Add(hn::Mul(hn::Set(F32(), factors.beta), before),
-                                   hn::Mul(hn::Set(F32(), factors.weight), group[k]));
+      Vector moved = hn::Add(hn::Mul(hn::Set(F32(), factors.beta), before),
+                             hn::Mul(hn::Set(F32(), factors.weight), group[k]));
+      moved = hn::IfThenElseZero(hn::Ge(hn::Abs(moved), least), moved);
       const auto is_still = masks.of(still_word, k);
       hn::StoreU(hn::IfThenElse(is_still, before, moved), F32(), at);
       const Vector ahead =

@@ -7,8 +7,9 @@
 // differ a thousandfold. The scale of a sub-block, kSignGain times the mean absolute value of its
 // elements (without still entries and padding), is sent as a 4-bit code relative to the largest
 // scale of the block (sub_block_scale.h). A sub-block too small for any code sends nothing this
-// time; all of it stays in the residual. Zero (also -0) is coded as +1. Values must be finite: the
-// caller agrees on that first. wire_layout.h has the layout on the wire.
+// time; all of it stays in the residual. A block all of whose scales are below kLeastLevel is taken
+// for zeros: it sends nothing and owes nothing. Zero (also -0) is coded as +1. Values must be
+// finite: the caller agrees on that first. wire_layout.h has the layout on the wire.
 #pragma once
 
 #include <cstdint>
@@ -53,10 +54,11 @@ struct MomentumStep {
 MomentumStep momentum_step(double beta1, int64_t updates = 1);
 
 // The owner's step: a = (sum over ranks in rank order of what was decoded) / ranks, in f32. With a
-// momentum, that becomes momentum = beta momentum + weight a, and the owner sends momentum +
-// lead (momentum - momentum before) instead of a: the noise of the signs is then smoothed before it
-// is coded again, and the lead makes up for what signs delay (kMomentumLead). c = a (or what is
-// sent of the momentum) + residual, then as encode. Extras are averaged in rank order too, in f32.
+// momentum, that becomes momentum = beta momentum + weight a (0 below kLeastLevel), and the owner
+// sends momentum + lead (momentum - momentum before) instead of a: the noise of the signs is then
+// smoothed before it is coded again, and the lead makes up for what signs delay (kMomentumLead).
+// c = a (or what is sent of the momentum) + residual, then as encode. Extras are averaged in rank
+// order too, in f32.
 struct Average {
   ConstView chunks;    // u8 [ranks, chunk_bytes]
   View residual;       // f32 [elements]  read, then overwritten

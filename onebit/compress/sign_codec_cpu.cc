@@ -90,6 +90,7 @@ HWY_ATTR Coded code_as(const Source& source, const Block& block) {
   for (int64_t j = 0; j < kSubBlocks; ++j)
     sums.levels[j] = sums.levels[j] / block.divisors[j] * kSignGain;
   const BlockHeader header = header_of(sums.levels);
+  if (header.base == 0) std::fill_n(compensated, kBlock, 0.0f);
   float scales[kSubBlocks];
   scales_of(header, scales);
   const float left = quantise<kStill>(compensated, scales, block.still, block.residual, block.bits,

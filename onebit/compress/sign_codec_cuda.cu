@@ -93,7 +93,8 @@ struct Averaged {
     for (int rank = 1; rank < ranks; ++rank) sum += signed_scale(rank, block, sub_block, element);
     if (momentum == nullptr) return sum * share;
     const float before = momentum[element];
-    const float moved = beta * before + weight * (sum * share);
+    const float next = beta * before + weight * (sum * share);
+    const float moved = fabsf(next) >= kLeastLevel ? next : 0.0f;
     momentum[element] = moved;
     return moved + lead * (moved - before);
   }
@@ -168,7 +169,8 @@ __device__ void code_block(const Sink& sink, const Source& source, int64_t block
 #pragma unroll
   for (int group = 0; group < kGroups; ++group) {
     const int64_t element = first + group * kWarp + lane;
-    const float c = compensated[group], scale = scale_of(header, group / kSubBlockGroups);
+    const float c = header.base == 0 ? 0.0f : compensated[group];
+    const float scale = scale_of(header, group / kSubBlockGroups);
     const bool positive = c >= 0.0f;
     const float left = (left_out >> group & 1) != 0 ? 0.0f : c - (positive ? scale : -scale);
     if (element < sink.elements) sink.residual[element] = left;

@@ -1,7 +1,8 @@
 // The scales of a block's sub-blocks, written once for CPUs and CUDA devices, which must agree bit
 // for bit: base * 2^(-code / 2) for codes 0..14, 0 for code 15. The base is the largest mean
-// absolute value of the block, as bf16. The code of a sub-block is the number of limits its own is
-// below, which is the nearest in ratio; where the base is 0 all codes are 15.
+// absolute value of the block, as bf16, or 0 below kLeastLevel. The code of a sub-block is the
+// number of limits its own is below, which is the nearest in ratio; where the base is 0 all codes
+// are 15.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,12 @@ inline constexpr float kSignGain = 1.57079633f;
 // 0.08 / 0.92. Without it the largest stable curvature is 8 over the learning rate where Adam's is
 // 38, with it 38 (docs/compression.md).
 inline constexpr float kMomentumLead = 0.145f;
+
+// A block below it owes nothing, and an owner's momentum below it is 0. Without gradients, as in
+// rows of words that do not occur, both would shrink to the least denormal numbers and stay there,
+// with which processors compute ten times slower; so they would where only their squares are
+// denormal. What is coded is of size 1, so this is far below what f32 can tell of a value.
+inline constexpr float kLeastLevel = 0x1p-63f;  // its square is the least normal number
 
 inline constexpr int kScaleCodes = 15;
 inline constexpr uint32_t kNothingSent = 15;               // the code of scale 0
@@ -58,9 +65,10 @@ ONEBIT_HOST_DEVICE inline float base_value(uint16_t base) {
 }
 
 // bf16 of a level that is not negative, to nearest even; what would round to infinity becomes the
-// largest finite number.
+// largest finite number, what is below kLeastLevel 0.
 ONEBIT_HOST_DEVICE inline uint16_t base_of(float level) {
   constexpr uint32_t kLargest = 0x7F7F;
+  if (level < kLeastLevel) return 0;
   uint32_t word;
   std::memcpy(&word, &level, sizeof word);
   const uint32_t rounded = (word + 0x7FFFu + (word >> 16 & 1u)) >> 16;

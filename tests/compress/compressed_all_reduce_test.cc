@@ -213,6 +213,38 @@ TEST(CompressedAllReduce, ResumesExactly) {
   });
 }
 
+// What has no gradients any more ends at zero, not at numbers that processors are slow with.
+TEST(CompressedAllReduce, WithoutValuesNothingIsLeft) {
+  const Plan plan{.elements = 7000, .options = {.owner_momentum = true}};
+  comm::run_thread_world(2, [&](Communicator& world) {
+    Context context = Context::cpu(1);
+    CompressedAllReduce all_reduce(world, comm::Buckets(plan.elements, plan.bucket_bytes),
+                                   plan.options);
+    std::vector<uint8_t> still;
+    std::vector<float> extras;
+    const auto is_left = [&] {
+      bool any = false;
+      for (const View& part : {all_reduce.worker_residual(), all_reduce.server_residual(),
+                               all_reduce.owner_momentum()}) {
+        for (const float one : contents(part)) {
+          EXPECT_TRUE(one == 0 || std::isnormal(one)) << one;
+          any = any || one != 0;
+        }
+      }
+      return any;
+    };
+    for (int step = 0; step < 1500; ++step) {
+      std::vector<float> values(static_cast<size_t>(plan.elements));
+      if (step < 5) values = values_of(world.rank(), step, plan.elements);
+      testing::exchange(context, all_reduce, values, still, extras, 0.9f);
+      if (step == 5) {
+        EXPECT_TRUE(is_left());
+      }
+    }
+    EXPECT_FALSE(is_left());
+  });
+}
+
 TEST(CompressedAllReduce, ReportsNorms) {
   const auto norm = [](const std::vector<float>& values) {
     double squares = 0;

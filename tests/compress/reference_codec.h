@@ -64,7 +64,9 @@ inline Block compress(const std::vector<float>& compensated, const std::vector<u
       means[row] = lane_sum(levels) / static_cast<float>(count) * 1.57079633f;  // pi / 2
   }
   Block block;
-  block.base = rounded_to_bf16(*std::ranges::max_element(means));
+  const float largest = *std::ranges::max_element(means);
+  const bool nothing = largest < 0x1p-63f;
+  block.base = nothing ? 0.0f : rounded_to_bf16(largest);
   for (const float mean : means) {
     int code = 0;
     while (code < 15 && (block.base == 0 ||
@@ -80,7 +82,7 @@ inline Block compress(const std::vector<float>& compensated, const std::vector<u
     const float scale = block.scales[i / kRow];
     const float sent = held ? 0.0f : compensated[i] >= 0 ? scale : -scale;
     block.decoded.push_back(sent);
-    block.residual.push_back(held ? 0.0f : compensated[i] - sent);
+    block.residual.push_back(held || nothing ? 0.0f : compensated[i] - sent);
   }
   return block;
 }
@@ -141,6 +143,7 @@ class AllReduce {
     const float before = m;
     if (updates == 1) {
       m = beta * m + static_cast<float>(1 - double{beta}) * average;
+      if (std::abs(m) < 0x1p-63f) m = 0;
       return m + 0.145f * (m - before);
     }
     double one = double{m}, mean = 0;

@@ -293,7 +293,7 @@ TEST(SignCodecScales, CodesChangeHalfWayBetweenScales) {
 }
 
 TEST(SignCodecScales, TheBaseStaysFinite) {
-  for (const float size : {0.0f, 1e-40f, 1e-30f, 1e30f, std::numeric_limits<float>::max()}) {
+  for (const float size : {0.0f, 1e-18f, 1e30f, std::numeric_limits<float>::max()}) {
     const std::vector<float> values(2048, size);
     const Encoded encoded = encode_all(values, std::vector<float>(values.size()), {});
     const BlockHeader header = header_of(encoded.chunk, 0);
@@ -302,6 +302,19 @@ TEST(SignCodecScales, TheBaseStaysFinite) {
     EXPECT_TRUE(std::ranges::all_of(encoded.residual, [](float x) { return std::isfinite(x); }));
     EXPECT_EQ(header.base == 0, size == 0) << size;
   }
+}
+
+TEST(SignCodecScales, ABlockOfNearlyNothingOwesNothing) {
+  std::vector<float> values(2 * 2048, -1e-20f);
+  std::fill(values.begin() + 2048, values.end(), -1e-18f);
+  const Encoded encoded = encode_all(values, std::vector<float>(values.size()), {});
+  EXPECT_EQ(value_of(header_of(encoded.chunk, 0).base), 0.0f);
+  EXPECT_EQ(codes_of(header_of(encoded.chunk, 0)), std::vector<int>(8, 15));
+  EXPECT_GT(value_of(header_of(encoded.chunk, 1).base), 0.0f);
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(encoded.residual[i] == 0, i < 2048) << i;
+  }
+  EXPECT_EQ(encoded.squares[1], 0);
 }
 
 TEST(SignCodecStill, EntriesStayZeroAndOutOfEveryStatistic) {
