@@ -86,7 +86,7 @@ std::vector<std::string> freeze_warnings(const FreezeOptions& options, double be
         run.total_steps)};
   }
   // The first compressed update may be the last whose rate is above that of the one before.
-  if (options.step && earliest + 1 < run.schedule_warmup) {
+  if (options.step && earliest < run.schedule_warmup - 1) {
     return {fmt::format(
         "optimizer.params.freeze_step = {} compresses while the learning rate still rises (until "
         "update {}), where the variance is far from settled; freeze later, or use \"auto\"",

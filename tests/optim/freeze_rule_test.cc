@@ -134,6 +134,8 @@ TEST(FreezeRule, WarnsOfWhatIsHardlyMeant) {
             std::string::npos);
   EXPECT_NE(warning_of({.step = 20, .window = 5}, 10).find("freeze_window has no effect"),
             std::string::npos);
+  // Nor to a freeze that is never meant, where the length of the run is not known.
+  EXPECT_TRUE(freeze_warnings({.step = INT64_MAX}, kBeta2, {.schedule_warmup = 10}).empty());
 }
 
 TEST(FreezeRule, NothingLearnedIsNotSettled) {
@@ -157,6 +159,28 @@ TEST(FreezeRule, ResumesExactly) {
     second.load(MemoryReader({state}));
     EXPECT_EQ(frozen_after(second, at + 1, 3000, norm), expected) << "at " << at;
   }
+}
+
+// A resumed run goes by what its recipe says now.
+TEST(FreezeRule, WhatTheRecipeSaysWinsOverTheCheckpoint) {
+  const auto norm = [](int64_t) { return 1; };
+  const auto frozen = [&](const FreezeOptions& before, const FreezeOptions& now, int64_t at) {
+    FreezeRule first(before, kBeta2, {}), second(now, kBeta2, {});
+    EXPECT_EQ(frozen_after(first, 1, at, norm), 0);
+    MemoryState state;
+    first.save(state);
+    second.load(MemoryReader({state}));
+    return frozen_after(second, at + 1, 1000, norm);
+  };
+  EXPECT_EQ(frozen({.step = 100}, {.step = 130}, 80), 130);
+  // A number that has passed: with the next update.
+  EXPECT_EQ(frozen({.step = 100}, {.step = 80}, 80), 81);
+  EXPECT_EQ(frozen({.step = 100}, {.step = 7}, 80), 81);
+  // "auto" decides after update 11 here.
+  EXPECT_EQ(frozen(automatic(0), {.step = 90}, 40), 90);
+  EXPECT_EQ(frozen(automatic(0), {.step = 7}, 40), 41);
+  // It has seen nothing of the run under a number: a whole window, and the updates that observe.
+  EXPECT_EQ(frozen({.step = 100}, automatic(0), 80), 91 + FreezeRule::kObservedUpdates);
 }
 
 // All ranks freeze after the same update and stay equal, with real steps.

@@ -100,6 +100,26 @@ TEST(NoiseRatio, KeepsTheShareOfNoiseOnOtherRanks) {
   }
 }
 
+// One rank cannot tell noise from signal, so more ranks begin from noise alone, as after a freeze:
+// with a ratio of one their updates would be too small by up to the root of their number.
+TEST(NoiseRatio, StartsAgainAfterOneRank) {
+  const auto alone = on_ranks(1, {}, [](Trial&) {
+    MemoryState state;
+    NoiseRatio(5, 1).save(state);
+    return state;
+  });
+  on_ranks(4, {}, [&](Trial& trial) {
+    NoiseRatio noise(5, 4);
+    noise.follow(trial.communicator(), Sums(5, 9, 9).cycle());
+    noise.load(MemoryReader(alone));
+    for (const float ratio : noise.ratios()) EXPECT_EQ(ratio, 4);
+    EXPECT_EQ(noise.norm_ratio(), 0);
+    noise.follow(trial.communicator(), Sums(5, 18, 9).cycle());
+    for (const float ratio : noise.ratios()) EXPECT_NEAR(ratio, 2, 1e-6);
+    return 0;
+  });
+}
+
 // The whole compressed phase at eight ranks, with noise whose share rises after the freeze: the
 // variance that ranks continue with stays Adam's, whatever is known at the freeze.
 TEST(NoiseRatio, VarianceFollowsAdamsWhileTheShareOfNoiseRises) {

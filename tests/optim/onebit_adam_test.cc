@@ -162,7 +162,9 @@ TEST(OneBitAdam, ErrorFeedbackConserves) {
 
 TEST(OneBitAdam, ResumesExactlyInEveryPhase) {
   for (const auto& optimizer : variants()) {
-    for (const int at : {3, 7, 8, 12}) {
+    constexpr int kSteps = 22;
+    // The last one lies behind the first measure of the noise, nine updates after the freeze.
+    for (const int at : {3, 7, 8, 12, 19}) {
       const TrialOptions options{.optimizer = optimizer};
       struct End {
         MemoryState saved, ended;
@@ -171,7 +173,7 @@ TEST(OneBitAdam, ResumesExactlyInEveryPhase) {
       const auto unbroken = on_ranks(2, options, [&](Trial& trial) {
         trial.steps(at);
         End end{.saved = trial.save(), .values = trial.values()};
-        trial.steps(14 - at);
+        trial.steps(kSteps - at);
         end.ended = trial.save();
         end.end_values = trial.values();
         return end;
@@ -179,7 +181,7 @@ TEST(OneBitAdam, ResumesExactlyInEveryPhase) {
       const std::vector<MemoryState> saved{unbroken[0].saved, unbroken[1].saved};
       const auto resumed = on_ranks(2, options, [&](Trial& trial) {
         trial.load(saved, unbroken[0].values, at + 1);
-        trial.steps(14 - at);
+        trial.steps(kSteps - at);
         return End{.ended = trial.save(), .end_values = trial.values()};
       });
       for (size_t rank = 0; rank < 2; ++rank) {
@@ -273,6 +275,61 @@ TEST(OneBitAdam, GoesBackToTheWarmupWhereTheFreezeLiesAhead) {
       EXPECT_EQ(values, ends[0].second);
       EXPECT_EQ(thawed.replicated_buffers, ends[0].first.replicated_buffers);
     }
+  }
+}
+
+TrialOptions with_freeze(const FreezeOptions& freeze) {
+  OneBitAdamOptions options = onebit_options();
+  options.freeze = freeze;
+  return {.optimizer = onebit_adam_recipe(options)};
+}
+
+// A smaller one than the updates of a checkpoint of the warm-up: the next update is its last.
+TEST(OneBitAdam, FreezesAtOnceWhereTheFreezeHasPassed) {
+  constexpr int kAt = 11;
+  const auto saved = on_ranks(2, with_freeze({.step = 20}), [](Trial& trial) {
+    trial.steps(kAt);
+    return std::pair(trial.save(), trial.values());
+  });
+  const auto expected = on_ranks(2, with_freeze({.step = kAt + 1}), [](Trial& trial) {
+    trial.steps(kAt + 13);
+    return std::pair(trial.save(), trial.values());
+  });
+  for (const int world_size : {1, 2, 3}) {
+    const auto ends = on_ranks(world_size, with_freeze({.step = kFreeze}), [&](Trial& trial) {
+      trial.load({saved[0].first, saved[1].first}, saved[0].second, kAt + 1);
+      EXPECT_EQ(trial.optimizer().phase(), Phase::kWarmup);
+      EXPECT_TRUE(trial.step().froze_now);
+      EXPECT_EQ(trial.optimizer().phase(), Phase::kCompressed);
+      trial.steps(12);
+      return std::pair(trial.save(), trial.values());
+    });
+    for (const auto& [state, values] : ends) EXPECT_EQ(values, ends[0].second);
+    if (world_size == 2) {
+      EXPECT_EQ(ends, expected);
+    }
+  }
+}
+
+// What is compressed stays so, whatever is asked for but a number that lies ahead.
+TEST(OneBitAdam, StaysCompressedWhereTheFreezeHasPassed) {
+  const auto unbroken = on_ranks(2, with_freeze({.step = kFreeze}), [](Trial& trial) {
+    trial.steps(kFreeze + 4);
+    auto saved = std::pair(trial.save(), trial.values());
+    trial.steps(4);
+    return std::pair(saved, trial.values());
+  });
+  const auto& [state, values] = unbroken[0].first;
+  const std::vector<MemoryState> states{state, unbroken[1].first.first};
+  for (const FreezeOptions& now :
+       {FreezeOptions{.step = 3}, {.step = kFreeze + 4}, {.step = std::nullopt}}) {
+    const auto resumed = on_ranks(2, with_freeze(now), [&](Trial& trial) {
+      trial.load(states, values, kFreeze + 5);
+      EXPECT_EQ(trial.optimizer().phase(), Phase::kCompressed);
+      trial.steps(4);
+      return trial.values();
+    });
+    for (const auto& ended : resumed) EXPECT_EQ(ended, unbroken[0].second);
   }
 }
 
