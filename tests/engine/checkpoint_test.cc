@@ -46,12 +46,11 @@ class CheckpointTest : public testing::Test {
   }
 
   // Losses of `steps` steps, interrupted and restored after `interrupt` of them.
-  std::vector<double> losses(const char* optimizer, int world, int steps, int interrupt,
-                             const char* more = "") {
+  std::vector<double> losses(const EngineConfig& config, int world, int steps, int interrupt) {
     std::vector<double> all;
     const auto train = [&](int from, int to, bool resume) {
       comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-        ToyRun run(toy_config(optimizer, 12, 2, more), communicator);
+        ToyRun run(config, communicator);
         Checkpoints checkpoints(communicator, root_, 2);
         if (resume) restore(run, checkpoints.open().value());
         for (int step = from; step < to; ++step) {
@@ -69,12 +68,15 @@ class CheckpointTest : public testing::Test {
   Path root_;
 };
 
+// The last interruption lies behind the first measure of the noise, nine updates after the freeze.
 TEST_F(CheckpointTest, ResumesBitForBit) {
+  constexpr int kSteps = 23;
   for (const char* optimizer : {kAdam, kLamb, kOneBit}) {
+    const EngineConfig config = toy_config(optimizer, 12, 2);
     for (const int world : {1, 2, 3}) {
-      const auto unbroken = losses(optimizer, world, 18, 18);
-      for (const int interrupt : {1, 7, 8, 12}) {
-        EXPECT_EQ(losses(optimizer, world, 18, interrupt), unbroken)
+      const auto unbroken = losses(config, world, kSteps, kSteps);
+      for (const int interrupt : {1, 7, 8, 12, 19}) {
+        EXPECT_EQ(losses(config, world, kSteps, interrupt), unbroken)
             << optimizer << " on " << world << " ranks, interrupted after " << interrupt;
       }
     }
@@ -85,12 +87,39 @@ constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
 
 // Until update 10 too little is known of the buckets: interrupted before and after.
 TEST_F(CheckpointTest, ResumesClippingByBucketBitForBit) {
+  constexpr int kSteps = 23;
+  const EngineConfig config = toy_config(kOneBit, 12, 2, kClip);
   for (const int world : {2, 3}) {
-    const auto unbroken = losses(kOneBit, world, 20, 20, kClip);
-    for (const int interrupt : {3, 8, 9, 14}) {
-      EXPECT_EQ(losses(kOneBit, world, 20, interrupt, kClip), unbroken)
+    const auto unbroken = losses(config, world, kSteps, kSteps);
+    for (const int interrupt : {3, 8, 9, 14, 19}) {
+      EXPECT_EQ(losses(config, world, kSteps, interrupt), unbroken)
           << world << " ranks, interrupted after " << interrupt;
     }
+  }
+}
+
+// Interrupted before "auto" has decided, in the updates that observe, with the last of the warm-up
+// and behind it.
+TEST_F(CheckpointTest, ResumesAnAutomaticFreezeBitForBit) {
+  constexpr int kSteps = 66;
+  EngineConfig config = toy_config(
+      R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "betas": [0.9, 0.99], "freeze_step": "auto",
+                                           "freeze_window": 4}})",
+      12, 2, kClip);
+  config.run.steps = kSteps;
+  int frozen = 0;
+  comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+    ToyRun run(config, communicator);
+    for (int step = 1; step <= kSteps; ++step) {
+      run.step();
+      if (communicator.rank() == 0 && run.outcome().froze_now) frozen = step;
+    }
+  });
+  ASSERT_GT(frozen, 52);
+  ASSERT_LT(frozen, kSteps - 3);
+  const auto unbroken = losses(config, 2, kSteps, kSteps);
+  for (const int interrupt : {3, 30, frozen - 1, frozen, frozen + 3}) {
+    EXPECT_EQ(losses(config, 2, kSteps, interrupt), unbroken) << "after " << interrupt;
   }
 }
 
@@ -192,8 +221,9 @@ TEST_F(CheckpointTest, DenseOptimizersGoOnOnAnotherNumberOfRanks) {
 TEST_F(CheckpointTest, ResumesFromAnyNumberOfRanksOnAnyOther) {
   // The noise of the signs is as large after a few steps as after many; the way is not.
   constexpr int kSteps = 16;
-  const auto config = [] { return toy_config(kOneBit, 16, 2); };
-  for (const auto& [from, to] : {std::pair(4, 4), {4, 2}, {2, 4}, {1, 4}, {4, 1}}) {
+  const auto config = [] { return toy_config(kOneBit, 24, 1); };
+  for (const auto& [from, to] :
+       {std::pair(4, 4), {4, 2}, {2, 4}, {1, 4}, {4, 1}, {8, 1}, {1, 8}, {8, 3}, {3, 8}, {6, 8}}) {
     std::filesystem::remove_all(root_);
     std::vector<float> saved_values, unbroken, resumed;
     comm::run_thread_world(from, [&](comm::Communicator& communicator) {
