@@ -107,14 +107,11 @@ TEST_F(CheckpointTest, ResumesAnAutomaticFreezeBitForBit) {
                                            "freeze_window": 4}})",
       12, 2, kClip);
   config.run.steps = kSteps;
-  int frozen = 0;
-  comm::run_thread_world(2, [&](comm::Communicator& communicator) {
-    ToyRun run(config, communicator);
-    for (int step = 1; step <= kSteps; ++step) {
-      run.step();
-      if (communicator.rank() == 0 && run.outcome().froze_now) frozen = step;
-    }
-  });
+  int frozen = 1;
+  for (const StepOutcome& outcome : train_toy(config, 2, kSteps).outcomes) {
+    if (outcome.froze_now) break;
+    ++frozen;
+  }
   ASSERT_GT(frozen, 52);
   ASSERT_LT(frozen, kSteps - 3);
   const auto unbroken = losses(config, 2, kSteps, kSteps);

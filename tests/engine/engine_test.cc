@@ -15,34 +15,13 @@ constexpr const char* kAdam = R"({"type": "AdamW", "params": {"lr": 1e-3, "weigh
 constexpr const char* kLamb = R"({"type": "Lamb", "params": {"lr": 1e-2, "weight_decay": 0.01}})";
 constexpr const char* kOneBit =
     R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
-
-struct Trace {
-  std::vector<double> losses;
-  std::vector<float> values;
-  std::vector<StepOutcome> outcomes;
-};
-
-// Trains on `world` thread ranks; the trace of rank 0, values checked to agree on all ranks.
-Trace train(const EngineConfig& config, int world, int steps) {
-  Trace trace;
-  comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-    ToyRun run(config, communicator);
-    for (int step = 0; step < steps; ++step) {
-      const double loss = run.step();
-      EXPECT_TRUE(run.engine().replicas_agree());
-      if (communicator.rank() != 0) continue;
-      trace.losses.push_back(loss);
-      trace.outcomes.push_back(run.outcome());
-    }
-    if (communicator.rank() == 0) trace.values = run.values();
-  });
-  return trace;
-}
+constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
+constexpr const char* kExactly = R"(, "clip": "exact")";
 
 TEST(Engine, TwoRanksEqualOneRankWithAccumulation) {
   for (const char* optimizer : {kAdam, kLamb}) {
-    const Trace one = train(toy_config(optimizer, 8, 4), 1, 15);
-    const Trace two = train(toy_config(optimizer, 8, 4), 2, 15);
+    const ToyTrace one = train_toy(toy_config(optimizer, 8, 4), 1, 15);
+    const ToyTrace two = train_toy(toy_config(optimizer, 8, 4), 2, 15);
     for (size_t step = 0; step < one.losses.size(); ++step) {
       EXPECT_NEAR(one.losses[step], two.losses[step], 1e-5 * one.losses[step]) << step;
     }
@@ -53,15 +32,16 @@ TEST(Engine, TwoRanksEqualOneRankWithAccumulation) {
 TEST(Engine, OverlapChangesNothing) {
   EngineConfig late = toy_config(kAdam, 6, 2);
   late.run.overlap = false;
-  const Trace overlapped = train(toy_config(kAdam, 6, 2), 3, 8);
-  EXPECT_EQ(overlapped.values, train(late, 3, 8).values);
+  const ToyTrace overlapped = train_toy(toy_config(kAdam, 6, 2), 3, 8);
+  EXPECT_EQ(overlapped.values, train_toy(late, 3, 8).values);
   EngineConfig late_onebit = toy_config(kOneBit, 6, 2);
   late_onebit.run.overlap = false;
-  EXPECT_EQ(train(toy_config(kOneBit, 6, 2), 3, 18).values, train(late_onebit, 3, 18).values);
+  EXPECT_EQ(train_toy(toy_config(kOneBit, 6, 2), 3, 18).values,
+            train_toy(late_onebit, 3, 18).values);
 }
 
 TEST(Engine, CompressedPhaseLearnsOnAFractionOfTheBytes) {
-  const Trace trace = train(toy_config(kOneBit, 6, 3), 2, 40);
+  const ToyTrace trace = train_toy(toy_config(kOneBit, 6, 3), 2, 40);
   // Two batches take turns.
   EXPECT_LT(trace.losses[38], 0.5 * trace.losses[0]);
   EXPECT_LT(trace.losses[39], 0.5 * trace.losses[1]);
@@ -73,7 +53,7 @@ TEST(Engine, CompressedPhaseLearnsOnAFractionOfTheBytes) {
 
 TEST(Engine, TheWarmupSendsWhatA16BitAllReduceSends) {
   const auto bytes_of_a_step = [](const std::string& more) {
-    const Trace trace = train(toy_config(kOneBit, 6, 3, more), 2, 2);
+    const ToyTrace trace = train_toy(toy_config(kOneBit, 6, 3, more), 2, 2);
     EXPECT_TRUE(std::isfinite(trace.losses[1]));
     return static_cast<double>(trace.outcomes[1].wire_bytes) /
            static_cast<double>(trace.outcomes[1].wire_bytes_dense16);
@@ -87,148 +67,13 @@ TEST(Engine, TheWarmupSendsWhatA16BitAllReduceSends) {
 TEST(Engine, WarnsOfF16OnTheWireWithoutALossScale) {
   const auto warning_of = [](const std::string& more, int world) {
     testing::internal::CaptureStderr();
-    train(toy_config(kAdam, 2, 1, more), world, 0);
+    train_toy(toy_config(kAdam, 2, 1, more), world, 0);
     return testing::internal::GetCapturedStderr();
   };
   const char* half = R"(, "communication_data_type": "fp16")";
   EXPECT_NE(warning_of(half, 2).find("communication_data_type is fp16"), std::string::npos);
   EXPECT_EQ(warning_of(half, 1), "");
   EXPECT_EQ(warning_of(R"(, "fp16": {"enabled": true})", 2), "");
-}
-
-TEST(Engine, ClipsByTheNormOfTheAverage) {
-  for (const char* optimizer : {kAdam, kLamb}) {
-    const Trace trace = train(toy_config(optimizer, 4, 2, R"(, "gradient_clipping": 0.01)"), 2, 2);
-    EXPECT_GT(trace.outcomes[0].gradient_norm, 0.01);
-    EXPECT_NEAR(trace.outcomes[0].clip_coefficient * trace.outcomes[0].gradient_norm, 0.01, 1e-6);
-  }
-}
-
-constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
-constexpr const char* kExactly = R"(, "clip": "exact")";
-
-// In the compressed phase of a run with clipping, each step: whether buckets left during it.
-TEST(Engine, ClipsBucketByBucketDuringTheBackwardPass) {
-  for (const bool exact : {false, true}) {
-    const EngineConfig config = toy_config(kOneBit, 12, 2, kClip, exact ? kExactly : "");
-    comm::run_thread_world(3, [&](comm::Communicator& communicator) {
-      ToyRun run(config, communicator);
-      int clipped = 0;
-      for (int step = 0; step < 30; ++step) {
-        run.step();
-        EXPECT_TRUE(run.engine().replicas_agree());
-        const bool compressed = run.outcome().phase == optim::Phase::kCompressed;
-        EXPECT_EQ(run.announces(), !compressed || !exact) << step;
-        const auto& [coefficient, norm] =
-            std::pair(run.outcome().clip_coefficient, run.outcome().gradient_norm);
-        EXPECT_LE(coefficient * norm, 0.5 * 1.01);
-        if (compressed) clipped += coefficient < 1 ? 1 : 0;
-      }
-      EXPECT_GT(clipped, 5);
-    });
-  }
-}
-
-// The toy's buckets and ranks differ from step to step by little.
-TEST(Engine, ClippingByBucketLearnsWhatExactClippingLearns) {
-  const Trace exact = train(toy_config(kOneBit, 12, 2, kClip, kExactly), 3, 40);
-  const Trace by_bucket = train(toy_config(kOneBit, 12, 2, kClip), 3, 40);
-  ASSERT_EQ(exact.losses[10], by_bucket.losses[10]);  // the warm-up is the same
-  EXPECT_NEAR(by_bucket.losses[39], exact.losses[39], 0.1 * exact.losses[10]);
-  EXPECT_LT(by_bucket.losses[39], 0.5 * exact.losses[10]);
-}
-
-// A loss scale, and one rank, know no bucket before the whole.
-TEST(Engine, ClipsExactlyWhereNothingLeavesEarly) {
-  comm::run_thread_world(1, [&](comm::Communicator& communicator) {
-    ToyRun run(toy_config(kOneBit, 4, 4, kClip), communicator);
-    for (int step = 0; step < 12; ++step) run.step();
-    EXPECT_EQ(run.outcome().phase, optim::Phase::kCompressed);
-    EXPECT_FALSE(run.announces());
-    const auto& outcome = run.outcome();
-    EXPECT_NEAR(outcome.clip_coefficient, std::min(1.0, 0.5 / outcome.gradient_norm), 1e-12);
-  });
-  const EngineConfig half = toy_config(kOneBit, 4, 1, R"(, "gradient_clipping": 0.5, "fp16":
-                                                          {"enabled": true, "loss_scale": 8})");
-  EXPECT_EQ(half.run.clip, Clip::kExact);
-  EXPECT_NE(half.why_compressed_buckets_wait().find("fp16"), std::string::npos);
-}
-
-// With a freeze after 4 updates six more must be seen before buckets have limits.
-TEST(Engine, SaysThatItWaitsUntilBucketsAreKnown) {
-  const char* soon = R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 4}})";
-  testing::internal::CaptureStderr();
-  comm::run_thread_world(2, [&](comm::Communicator& communicator) {
-    ToyRun run(toy_config(soon, 12, 3, kClip), communicator);
-    for (int step = 1; step <= 14; ++step) {
-      run.step();
-      EXPECT_EQ(run.announces(), step <= 4 || step > 10) << step;
-    }
-  });
-  const std::string log = testing::internal::GetCapturedStderr();
-  const std::string line =
-      "update 5: the norm's distribution over buckets has not been measured yet: for 6 updates "
-      "clipping is exact";
-  EXPECT_NE(log.find(line), std::string::npos) << log;
-  EXPECT_EQ(log.find("not been measured yet", log.find(line) + line.size()), std::string::npos);
-}
-
-// In the compressed phase no rank has the average; the reported norm continues as before, where
-// the ranks' own norms are nearly twice as large.
-TEST(Engine, TheNormDoesNotJumpAtTheFreeze) {
-  const char* optimizer = R"({"type": "OneBitAdam", "params": {"lr": 1e-5, "freeze_step": 10}})";
-  for (const bool overlap : {true, false}) {
-    EngineConfig config = toy_config(optimizer, 12, 4);
-    config.run.overlap = overlap;
-    const Trace trace = train(config, 3, 13);
-    ASSERT_EQ(trace.outcomes[8].phase, optim::Phase::kWarmup);
-    ASSERT_EQ(trace.outcomes[12].phase, optim::Phase::kCompressed);
-    const double before = trace.outcomes[8].gradient_norm;
-    EXPECT_NEAR(trace.outcomes[12].gradient_norm, before, 0.05 * before) << overlap;
-  }
-}
-
-// Later the share of noise in the average grows, as it does while a model learns: a ratio that is
-// measured once would over-estimate the norm, and clip, by 1.7.
-TEST(Engine, TheNormIsFollowedWhileTheShareOfNoiseRises) {
-  constexpr int kWorld = 4, kSteps = 400, kObserved = 40;
-  constexpr int64_t kElements = 16 * comm::kBlockElements;
-  for (const int freeze : {6, 60}) {
-    EngineConfig config = toy_config(
-        fmt::format(
-            R"({{"type": "OneBitAdam", "params": {{"lr": 1e-4, "betas": [0.9, 0.99], "freeze_step": {}}}}})",
-            freeze),
-        kWorld, 1);
-    config.run.steps = kSteps;
-    comm::run_thread_world(kWorld, [&](comm::Communicator& communicator) {
-      params::Table table;
-      table.add({.name = "weight", .shape = {kElements}});
-      table.allocate(Device{}, DType::kF32);
-      Context context = Context::cpu(1);
-      Engine engine(context, table, config, communicator);
-      double mean = 0;
-      for (int step = 1; step <= kSteps; ++step) {
-        // The mean square of the average is 1 all the time.
-        const double share = step <= freeze ? 0.1 : 0.9;
-        const double signal = std::sqrt(2 * (1 - share)), noise = std::sqrt(3 * share * kWorld);
-        engine.backward([&](const BackwardInput& input) {
-          RandomSequence random(5, static_cast<uint64_t>(communicator.rank()),
-                                static_cast<uint64_t>(step));
-          float* gradient = table.gradients().data<float>();
-          for (int64_t i = 0; i < kElements; ++i) {
-            const double angle = 0.01 * step + static_cast<double>(i);
-            gradient[i] =
-                static_cast<float>(signal * std::sin(angle) + noise * (2 * random.uniform() - 1));
-          }
-          if (input.gradients_ready) input.gradients_ready({0, kElements});
-        });
-        const StepOutcome outcome = engine.step().value();
-        if (step > kSteps - kObserved) mean += outcome.gradient_norm / kObserved;
-      }
-      const double expected = std::sqrt(static_cast<double>(kElements));
-      EXPECT_NEAR(mean, expected, 0.15 * expected) << "freeze after " << freeze;
-    });
-  }
 }
 
 TEST(Engine, SaysWhichRangesABackwardPassHasLeftOut) {
@@ -256,7 +101,7 @@ TEST(Engine, WatchesWhatAnUpdateDoesToTheValues) {
   EngineConfig config = toy_config(kAdam, 4, 2);
   config.run.watch_every = 2;
   config.run.watch_tensors = "weight";
-  const Trace trace = train(config, 2, 4);
+  const ToyTrace trace = train_toy(config, 2, 4);
   EXPECT_FALSE(trace.outcomes[0].watch);
   ASSERT_TRUE(trace.outcomes[1].watch);
   const UpdateSummary& watch = *trace.outcomes[3].watch;
@@ -284,7 +129,7 @@ TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
     config.run.watch_every = 30;
     config.run.watch_adam = true;
     config.run.steps = 180;
-    const Trace trace = train(config, world, 180);
+    const ToyTrace trace = train_toy(config, world, 180);
     for (const int step : {30, 60, 90, 120, 150, 180}) {
       ASSERT_TRUE(trace.outcomes[static_cast<size_t>(step - 1)].adam);
       const auto [distance, cosine] = *trace.outcomes[static_cast<size_t>(step - 1)].adam;

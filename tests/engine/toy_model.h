@@ -1,11 +1,14 @@
 // Least squares with known samples: the smallest model the engine can train.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <vector>
 
 #include "onebit/base/json.h"
 #include "onebit/base/philox.h"
+#include "onebit/comm/thread_communicator.h"
 #include "onebit/engine/engine.h"
 
 namespace onebit::engine {
@@ -126,6 +129,29 @@ inline EngineConfig toy_config(const std::string& optimizer, int64_t train, int6
   EngineConfig config = parse_engine_config(keys);
   keys.check();
   return config;
+}
+
+struct ToyTrace {
+  std::vector<double> losses;
+  std::vector<float> values;
+  std::vector<StepOutcome> outcomes;
+};
+
+// Trains on `world` thread ranks; the trace of rank 0, values checked to agree on all ranks.
+inline ToyTrace train_toy(const EngineConfig& config, int world, int steps) {
+  ToyTrace trace;
+  comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+    ToyRun run(config, communicator);
+    for (int step = 0; step < steps; ++step) {
+      const double loss = run.step();
+      EXPECT_TRUE(run.engine().replicas_agree());
+      if (communicator.rank() != 0) continue;
+      trace.losses.push_back(loss);
+      trace.outcomes.push_back(run.outcome());
+    }
+    if (communicator.rank() == 0) trace.values = run.values();
+  });
+  return trace;
 }
 
 }  // namespace onebit::engine
