@@ -46,6 +46,8 @@ BatchStream::BatchStream(const std::vector<WeightedStore>& stores,
                          const BatchStreamOptions& options, const std::vector<EpochMark>& marks)
     : options_(options) {
   check_options(options);
+  parts_ = parts_of(options);
+  ONEBIT_INVARIANT(parts_.largest() <= options.micro_batch);
   require(!stores.empty(), "no store was given");
   ONEBIT_INVARIANT(marks.empty() || marks.size() == stores.size());
   for (size_t i = 0; i < stores.size(); ++i) {
@@ -65,16 +67,12 @@ BatchStream::BatchStream(const std::vector<WeightedStore>& stores,
           options.world_size);
 }
 
-uint64_t BatchStream::samples_per_step() const {
-  return static_cast<uint64_t>(options_.micro_batch * options_.accumulation * options_.world_size);
-}
-
 void BatchStream::build(uint64_t first_sample, int64_t micro_step, Batch& batch) {
   ONEBIT_INVARIANT(micro_step >= 0 && micro_step < options_.accumulation);
   batch.clear();
-  const int64_t part = micro_step * options_.world_size + options_.rank;
-  const uint64_t begin = first_sample + static_cast<uint64_t>(part * options_.micro_batch);
-  for (uint64_t k = 0; k < static_cast<uint64_t>(options_.micro_batch); ++k) {
+  const int64_t part = parts_.part_of(options_.rank, micro_step);
+  const uint64_t begin = first_sample + static_cast<uint64_t>(parts_.begin(part));
+  for (uint64_t k = 0; k < static_cast<uint64_t>(parts_.size(part)); ++k) {
     const Mixture::Place place = mixture_.place(begin + k);
     ExampleSource& source = *sources_[place.source];
     source.append(source.locate(place.counter), begin + k, batch);

@@ -11,6 +11,7 @@
 #include "onebit/data/batch.h"
 #include "onebit/data/example_source.h"
 #include "onebit/data/mixture.h"
+#include "onebit/data/step_parts.h"
 
 namespace onebit::data {
 
@@ -18,8 +19,9 @@ struct BatchStreamOptions {
   uint64_t seed = 0;
   int world_size = 1;
   int rank = 0;
-  int64_t micro_batch = 1;   // sequences of one rank in one micro-step
+  int64_t micro_batch = 1;   // the most sequences of one rank in one micro-step
   int64_t accumulation = 1;  // micro-steps in a step
+  int64_t step_samples = 0;  // of all ranks; 0: micro_batch in every micro-step of every rank
   PairOptions pairs;
   MaskOptions masks;
   int threads = 1;  // for building the index of the first epoch
@@ -41,11 +43,10 @@ class BatchStream {
   BatchStream(const std::vector<WeightedStore>& stores, const BatchStreamOptions& options,
               const std::vector<EpochMark>& marks = {});
 
-  // micro_batch * accumulation * world_size.
-  uint64_t samples_per_step() const;
+  uint64_t samples_per_step() const { return static_cast<uint64_t>(parts_.samples); }
   // This rank's batch in micro-step `micro_step` of the step that begins at global sample
-  // `first_sample`: samples first_sample + (micro_step * world_size + rank) * micro_batch + k.
-  // A pure function of its arguments; to resume, continue at the sample counter.
+  // `first_sample`: those of its part (StepParts), counted from first_sample; possibly none. A pure
+  // function of its arguments; to resume, continue at the sample counter.
   void build(uint64_t first_sample, int64_t micro_step, Batch& batch);
   // The largest sizes of any batch.
   BatchBounds bounds() const;
@@ -64,6 +65,7 @@ class BatchStream {
   BatchStreamOptions options_;
   std::vector<std::unique_ptr<ExampleSource>> sources_;
   Mixture mixture_;
+  StepParts parts_;
 };
 
 }  // namespace onebit::data

@@ -18,12 +18,10 @@ StepDealer::StepDealer(std::vector<int32_t> lengths, const DealOptions& options,
           options.micro_batch);
   require(options.accumulation >= 1, "accumulation is {}: it must be at least 1",
           options.accumulation);
+  parts_ = parts_of(options);
+  ONEBIT_INVARIANT(parts_.largest() <= options.micro_batch);
   require(samples_per_epoch() >= static_cast<uint64_t>(options.world_size),
           "{} are too few for {} ranks: use fewer ranks or more data", source, options.world_size);
-}
-
-uint64_t StepDealer::samples_per_step() const {
-  return static_cast<uint64_t>(options_.micro_batch * options_.accumulation * options_.world_size);
 }
 
 std::vector<DealtSample> StepDealer::deal(uint64_t first_sample, int64_t micro_step) const {
@@ -42,12 +40,14 @@ std::vector<DealtSample> StepDealer::deal(uint64_t first_sample, int64_t micro_s
     return lengths_[a.item] > lengths_[b.item];
   });
   // Back and forth over the parts of the step, so that the longest items are paired with the
-  // shortest.
-  const auto parts = static_cast<size_t>(options_.accumulation * options_.world_size);
-  const auto part = static_cast<size_t>(micro_step * options_.world_size + options_.rank);
-  std::vector<DealtSample> mine(static_cast<size_t>(options_.micro_batch));
+  // shortest. The last round may have samples for the first parts only.
+  const auto parts = static_cast<size_t>(parts_.count());
+  const int64_t own = parts_.part_of(options_.rank, micro_step);
+  const auto part = static_cast<size_t>(own);
+  std::vector<DealtSample> mine(static_cast<size_t>(parts_.size(own)));
   for (size_t round = 0; round < mine.size(); ++round) {
-    mine[round] = step[round * parts + (round % 2 == 0 ? part : parts - 1 - part)];
+    const size_t first = round * parts, dealt = std::min(parts, step.size() - first);
+    mine[round] = step[first + (round % 2 == 0 ? part : dealt - 1 - part)];
   }
   return mine;
 }

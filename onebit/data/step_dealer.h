@@ -7,14 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "onebit/data/step_parts.h"
+
 namespace onebit::data {
 
 struct DealOptions {
   uint64_t seed = 0;
   int world_size = 1;
   int rank = 0;
-  int64_t micro_batch = 1;
+  int64_t micro_batch = 1;  // the most of one micro-step
   int64_t accumulation = 1;
+  int64_t step_samples = 0;  // of all ranks; 0: micro_batch in every micro-step of every rank
 };
 
 struct DealtSample {
@@ -30,15 +33,16 @@ class StepDealer {
   StepDealer(std::vector<int32_t> lengths, const DealOptions& options, const std::string& source);
 
   uint64_t samples_per_epoch() const { return lengths_.size(); }
-  uint64_t samples_per_step() const;
+  uint64_t samples_per_step() const { return static_cast<uint64_t>(parts_.samples); }
   // This rank's samples in micro-step `micro_step` of the step that begins at global sample
-  // `first_sample`; a pure function of its arguments. Epochs follow each other without a gap: the
-  // last step of one may hold the first samples of the next.
+  // `first_sample`, possibly none; a pure function of its arguments. Epochs follow each other
+  // without a gap: the last step of one may hold the first samples of the next.
   std::vector<DealtSample> deal(uint64_t first_sample, int64_t micro_step) const;
 
  private:
   std::vector<int32_t> lengths_;
   DealOptions options_;
+  StepParts parts_;
 };
 
 }  // namespace onebit::data

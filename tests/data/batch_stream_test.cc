@@ -190,6 +190,13 @@ TEST_F(BatchStreamTest, RanksAndAccumulationShareTheSameSamples) {
     options.micro_batch = 24 / (ranks * accumulation);
     EXPECT_EQ(collect({{store_}}, options, 240, 3), one) << ranks;
   }
+  options.step_samples = 24;
+  for (const auto& [ranks, accumulation] : {std::pair{5, 1}, {5, 3}, {7, 4}}) {
+    options.world_size = ranks;
+    options.accumulation = accumulation;
+    options.micro_batch = parts_of(options).largest();
+    EXPECT_EQ(collect({{store_}}, options, 240, 3), one) << ranks;
+  }
 }
 
 TEST_F(BatchStreamTest, ResumesAtAnySample) {

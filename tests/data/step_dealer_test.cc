@@ -46,6 +46,37 @@ TEST(StepDealer, AStepHoldsTheSameSamplesForAnyRanks) {
   EXPECT_EQ(one, step(4, 2, 1));
 }
 
+// Ten samples over three ranks, in micro-batches of at most four or two.
+TEST(StepDealer, UnequalPartsHoldTheSameSamples) {
+  const std::vector<int32_t> all = lengths(23);
+  std::vector<std::pair<uint64_t, uint32_t>> one;
+  for (const DealtSample& dealt : StepDealer(all, {5, 1, 0, 10, 1}, "x").deal(20, 0)) {
+    one.emplace_back(dealt.sample, dealt.item);
+  }
+  std::sort(one.begin(), one.end());
+  for (const int64_t accumulation : {1, 2, 10}) {
+    SCOPED_TRACE(accumulation);
+    const int64_t micro = accumulation == 1 ? 4 : accumulation == 2 ? 2 : 1;
+    std::vector<std::pair<uint64_t, uint32_t>> samples;
+    std::vector<size_t> counts;
+    for (int rank = 0; rank < 3; ++rank) {
+      const StepDealer dealer(all, {5, 3, rank, micro, accumulation, 10}, "x");
+      EXPECT_EQ(dealer.samples_per_step(), 10u);
+      counts.push_back(0);
+      for (int64_t micro_step = 0; micro_step < accumulation; ++micro_step) {
+        const auto dealt = dealer.deal(20, micro_step);
+        EXPECT_LE(dealt.size(), static_cast<size_t>(micro));
+        for (const DealtSample& sample : dealt) samples.emplace_back(sample.sample, sample.item);
+        counts.back() += dealt.size();
+      }
+      EXPECT_FALSE(dealer.deal(20, 0).empty());
+    }
+    std::sort(samples.begin(), samples.end());
+    EXPECT_EQ(samples, one);
+    EXPECT_EQ(counts, (std::vector<size_t>{4, 3, 3}));
+  }
+}
+
 TEST(StepDealer, AnEpochSeesEveryItemOnceInAnotherOrder) {
   const StepDealer dealer(lengths(23), {.seed = 5}, "x");
   std::vector<uint32_t> first, second;
