@@ -15,7 +15,7 @@ constexpr int64_t kRowsOfThread = 16;
 }  // namespace
 
 RankingLoss::RankingLoss(int64_t examples, int64_t parts, int64_t hidden, double scale)
-    : examples_(examples),
+    : most_examples_(examples),
       parts_(parts),
       hidden_(hidden),
       scale_(scale),
@@ -30,25 +30,23 @@ RankingLoss::RankingLoss(int64_t examples, int64_t parts, int64_t hidden, double
   std::iota(targets_.data<int32_t>(), targets_.data<int32_t>() + examples, 0);
 }
 
-int64_t RankingLoss::row_of(int64_t example, int64_t part) const {
-  return part * examples_ + example;
-}
-
-void RankingLoss::normalize(Context& host, ConstView vectors) const {
-  host.parallel_for(examples_ * parts_, kRowsOfThread, [&](int64_t begin, int64_t end) {
+void RankingLoss::normalize(Context& host, const Call& call) const {
+  const int64_t examples = examples_in(call);
+  host.parallel_for(examples * parts_, kRowsOfThread, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = row_of(i / parts_, i % parts_);
-      lengths_.data<float>()[row] = to_unit_length(vectors.data<float>() + i * hidden_, hidden_,
-                                                   units_.data<float>() + row * hidden_);
+      const int64_t row = i % parts_ * examples + i / parts_;
+      lengths_.data<float>()[row] = to_unit_length(call.vectors.data<float>() + i * hidden_,
+                                                   hidden_, units_.data<float>() + row * hidden_);
     }
   });
 }
 
 // Through the division by the length.
 void RankingLoss::own_gradients(Context& host, const Call& call) const {
+  const int64_t examples = examples_in(call);
   host.parallel_for(call.own.elements() * parts_, kRowsOfThread, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = row_of(call.own.begin + i / parts_, i % parts_);
+      const int64_t row = i % parts_ * examples + call.own.begin + i / parts_;
       to_unit_length_backward({.grad_unit = grad_units_.data<float>() + row * hidden_,
                                .unit = units_.data<float>() + row * hidden_,
                                .length = lengths_.data<float>()[row],
@@ -59,12 +57,13 @@ void RankingLoss::own_gradients(Context& host, const Call& call) const {
 }
 
 RankingLoss::Result RankingLoss::run(Context& host, const Call& call) const {
-  ONEBIT_INVARIANT(call.vectors.shape() == units_.shape());
-  ONEBIT_INVARIANT(call.own.begin >= 0 && call.own.end <= examples_);
-  normalize(host, call.vectors);
-  const int64_t all = examples_ * parts_, candidates = all - examples_;
-  const View anchors = units_.view().rows(0, examples_), logits = logits_.view();
-  const View others = units_.view().rows(examples_, all);
+  const int64_t examples = examples_in(call);
+  const int64_t all = examples * parts_, candidates = all - examples;
+  ONEBIT_INVARIANT(call.vectors.shape() == Shape({all, hidden_}) && examples <= most_examples_);
+  ONEBIT_INVARIANT(call.own.begin >= 0 && call.own.end <= examples);
+  normalize(host, call);
+  const View anchors = units_.first_rows(examples), others = units_.view().rows(examples, all);
+  const View logits = View::of(logits_.data<float>(), {examples, candidates});
   ops::linear(host, {.x = anchors, .weight = others, .bias = {}, .y = logits});
   float* cosines = logits_.data<float>();
   host.parallel_for(logits.elements(), int64_t{1} << 14, [&](int64_t begin, int64_t end) {
@@ -72,14 +71,14 @@ RankingLoss::Result RankingLoss::run(Context& host, const Call& call) const {
   });
   ops::cross_entropy(host, {.logits = logits,
                             .classes = candidates,
-                            .targets = targets_.view(),
+                            .targets = targets_.first_rows(examples),
                             .write_gradient = true,
                             .gradient_scale = static_cast<float>(call.gradient_scale * scale_),
-                            .losses = losses_.view(),
-                            .correct = correct_.view()});
+                            .losses = losses_.first_rows(examples),
+                            .correct = correct_.first_rows(examples)});
   ops::linear_backward_input(
-      host, {.grad_y = logits, .weight = others, .grad_x = grad_units_.view().rows(0, examples_)});
-  const View grad_others = grad_units_.view().rows(examples_, all);
+      host, {.grad_y = logits, .weight = others, .grad_x = grad_units_.first_rows(examples)});
+  const View grad_others = grad_units_.view().rows(examples, all);
   std::fill_n(grad_others.data<float>(), grad_others.elements(), 0.0f);
   ops::linear_backward_weight(
       host, {.grad_y = logits, .x = anchors, .grad_weight = grad_others, .grad_bias = {}});

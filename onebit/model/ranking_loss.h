@@ -11,8 +11,8 @@
 
 namespace onebit::model {
 
-// Of `examples` examples of `parts` texts each: the anchor, its positive, and its negatives if
-// there are any. With c_ij the cosine of anchor i and candidate j, and the positives of all
+// Of at most `examples` examples of `parts` texts each: the anchor, its positive, and its negatives
+// if there are any. With c_ij the cosine of anchor i and candidate j, and the positives of all
 // examples and the negatives of all as candidates:
 //
 //   loss_i = log(sum_j exp(scale c_ij)) - scale c_ii
@@ -21,7 +21,8 @@ class RankingLoss {
   RankingLoss(int64_t examples, int64_t parts, int64_t hidden, double scale);
 
   struct Call {
-    ConstView vectors;  // f32 [examples * parts, hidden] on the CPU, an example's texts together
+    // f32 [examples of this call * parts, hidden] on the CPU, an example's texts together
+    ConstView vectors;
     double gradient_scale;  // of every example's loss
     Range own;              // examples of this rank
     View gradients;         // f32 [own examples * parts, hidden]  overwritten
@@ -37,13 +38,14 @@ class RankingLoss {
   Result run(Context& host, const Call& call) const;
 
  private:
-  int64_t row_of(int64_t example, int64_t part) const;
-  void normalize(Context& host, ConstView vectors) const;
+  int64_t examples_in(const Call& call) const { return call.vectors.extent(0) / parts_; }
+  void normalize(Context& host, const Call& call) const;
   void own_gradients(Context& host, const Call& call) const;
 
-  int64_t examples_, parts_, hidden_;
+  int64_t most_examples_, parts_, hidden_;
   double scale_;
-  // Row row_of(example, part): the anchors, then the candidates. Of length 1.
+  // For the most examples; a call uses the beginning. Row part * examples + example: the anchors,
+  // then the candidates. Of length 1.
   Tensor units_;       // f32 [examples * parts, hidden]
   Tensor grad_units_;  // f32 [examples * parts, hidden]
   Tensor lengths_;     // f32 [examples * parts], before

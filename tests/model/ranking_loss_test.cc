@@ -113,6 +113,27 @@ TEST(RankingLoss, PartsOfRanksAreThoseOfTheWhole) {
   EXPECT_EQ(correct, whole.result.correct);
 }
 
+// A call of fewer examples leaves nothing of a larger one before it.
+TEST(RankingLoss, FewerExamplesAreRankedAmongThemselves) {
+  constexpr int64_t kParts = 3;
+  const std::vector<float> vectors = vectors_of(6, kParts);
+  Context context = Context::cpu(2);
+  const RankingLoss loss(6, kParts, kHidden, 20);
+  for (const int64_t examples : {6, 4, 1}) {
+    const std::vector<float> own(vectors.begin(), vectors.begin() + examples * kParts * kHidden);
+    const Outcome alone = run(own, examples, kParts, 20, 1, {0, examples});
+    std::vector<float> gradients(own.size(), 77);
+    const auto result =
+        loss.run(context, {.vectors = ConstView::of(own.data(), {examples * kParts, kHidden}),
+                           .gradient_scale = 1,
+                           .own = {0, examples},
+                           .gradients = View::of(gradients.data(), {examples * kParts, kHidden})});
+    EXPECT_EQ(result.loss_sum, alone.result.loss_sum);
+    EXPECT_EQ(result.correct, alone.result.correct);
+    EXPECT_EQ(gradients, alone.gradients);
+  }
+}
+
 TEST(RankingLoss, NanIsNotHidden) {
   std::vector<float> vectors = vectors_of(3, 2);
   vectors[5] = std::nanf("");
