@@ -7,19 +7,21 @@
 namespace onebit::cluster {
 
 BatchFit fit_batch(const engine::BatchSizes& planned, int most) {
-  int ranks = std::max(1, most);
-  while (planned.train % ranks != 0) --ranks;
-  const int64_t of_one_rank = planned.train / ranks;
-  int64_t micro = std::min(planned.micro, of_one_rank);
-  while (of_one_rank % micro != 0) --micro;
-  return {.ranks = ranks,
-          .sizes = {.train = planned.train, .micro = micro, .accumulation = of_one_rank / micro}};
+  const auto ranks = static_cast<int>(std::clamp<int64_t>(most, 1, planned.train));
+  BatchFit fit = {.ranks = ranks,
+                  .sizes = engine::solve_batch_sizes(
+                      {.train = planned.train, .micro = planned.micro, .uneven = true}, ranks,
+                      "the batch of the run")};
+  fit.sizes.uneven = planned.uneven || !fit.sizes.are_equal(ranks);
+  return fit;
 }
 
 Words overrides_of(const engine::BatchSizes& sizes) {
-  return {"--set", fmt::format("train_batch_size={}", sizes.train),
-          "--set", fmt::format("train_micro_batch_size_per_gpu={}", sizes.micro),
-          "--set", fmt::format("gradient_accumulation_steps={}", sizes.accumulation)};
+  Words words = {"--set", fmt::format("train_batch_size={}", sizes.train),
+                 "--set", fmt::format("train_micro_batch_size_per_gpu={}", sizes.micro),
+                 "--set", fmt::format("gradient_accumulation_steps={}", sizes.accumulation)};
+  if (sizes.uneven) words.insert(words.end(), {"--set", "run.uneven_batches=true"});
+  return words;
 }
 
 void keep_ranks(Hosts& hosts, int ranks) {

@@ -15,9 +15,9 @@ struct BatchFit {
   engine::BatchSizes sizes;  // with these ranks
 };
 
-// The largest number of ranks up to `most` that divides `train`. The micro-batch stays, or becomes
-// the next smaller one that divides what a rank has (memory was planned for the given one);
-// accumulation makes up for the rest.
+// `most` ranks, or as many as there are samples. The micro-batch never grows (memory was planned
+// for the given one), accumulation makes up for the rest; what then does not divide is dealt
+// unevenly.
 BatchFit fit_batch(const engine::BatchSizes& planned, int most);
 
 // The recipe's keys for it: `--set train_batch_size=...` and so on.

@@ -326,21 +326,20 @@ class Launcher {
     const int planned = count_ranks(options_.hosts), there = count_ranks(choice.hosts);
     if (there == planned) return choice;
     const BatchFit fit = fit_batch(training_.batch, there);
+    const engine::BatchSizes& sizes = fit.sizes;
     if (training_.checkpoint_copies > 1) {
       keep_ranks_and_copies(choice.hosts, fit.ranks, options_.hosts);
     } else {
       keep_ranks(choice.hosts, fit.ranks);
     }
-    choice.batch = fit.sizes;
+    choice.batch = sizes;
     choice.changed = true;
+    const bool equal = sizes.are_equal(fit.ranks);
     log_info(
-        "the run continues on {} of {} ranks: a batch of {} stays, as {} x {} x {} ranks "
-        "(micro-batch x "
-        "accumulation){}",
-        fit.ranks, planned, fit.sizes.train, fit.sizes.micro, fit.sizes.accumulation, fit.ranks,
-        fit.ranks == there ? ""
-                           : fmt::format("; {} would be there, but the batch does not divide by {}",
-                                         there, there));
+        "the run continues on {} of {} ranks: a batch of {} stays, as {}{}{}", fit.ranks, planned,
+        sizes.train, engine::describe_shares(sizes, fit.ranks),
+        equal ? "" : " (it does not divide: run.uneven_batches)",
+        fit.ranks == there ? "" : fmt::format("; {} would be there, and have no sample", there));
     return choice;
   }
 

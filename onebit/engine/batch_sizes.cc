@@ -8,6 +8,16 @@ namespace {
 constexpr const char* kFix =
     "train_batch_size must equal train_micro_batch_size_per_gpu x gradient_accumulation_steps x "
     "ranks; give any two of the three";
+constexpr const char* kFixOfRemainder =
+    ", or deal what does not divide unevenly with run.uneven_batches: true";
+constexpr const char* kFixOfUneven =
+    "With run.uneven_batches train_batch_size may be at most train_micro_batch_size_per_gpu x "
+    "gradient_accumulation_steps x ranks, and has a sample for every rank and every micro-step; "
+    "leave gradient_accumulation_steps out, or use fewer ranks";
+
+int64_t divided_upwards(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 // Lists the sizes that the recipe gives, and only these.
 std::string describe(const BatchSizes& given, int64_t world) {
@@ -22,12 +32,27 @@ std::string describe(const BatchSizes& given, int64_t world) {
   return text + fmt::format("{} rank{}", world, world == 1 ? "" : "s");
 }
 
+BatchSizes solve_uneven(const BatchSizes& given, int64_t world, const std::string& place) {
+  BatchSizes solved = given;
+  if (solved.accumulation == 0) {
+    solved.accumulation = given.micro > 0 ? divided_upwards(given.train, given.micro * world) : 1;
+  }
+  solved.micro = divided_upwards(given.train, solved.accumulation * world);
+  const bool fits = given.micro == 0 || solved.micro <= given.micro;
+  const bool each_has_some =
+      given.train >= world && given.train > (solved.accumulation - 1) * world;
+  require(fits && each_has_some, "{}: the batch cannot be dealt: {}. {}", place,
+          describe(given, world), kFixOfUneven);
+  return solved;
+}
+
 }  // namespace
 
 int ranks_of(const BatchSizes& given) {
   const int64_t of_one_rank = given.micro * given.accumulation;
-  const bool is_whole = given.train > 0 && of_one_rank > 0 && given.train % of_one_rank == 0;
-  return is_whole ? static_cast<int>(given.train / of_one_rank) : 1;
+  if (given.train == 0 || of_one_rank == 0) return 1;
+  if (given.uneven) return static_cast<int>(divided_upwards(given.train, of_one_rank));
+  return given.train % of_one_rank == 0 ? static_cast<int>(given.train / of_one_rank) : 1;
 }
 
 BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string& place) {
@@ -40,14 +65,35 @@ BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string
   require(given.train > 0 || given.micro > 0,
           "{}: neither train_batch_size nor train_micro_batch_size_per_gpu is given. {}", place,
           kFix);
+  if (given.uneven && given.train > 0) return solve_uneven(given, world, place);
   if (solved.accumulation == 0 && (given.train == 0 || given.micro == 0)) solved.accumulation = 1;
   if (solved.train == 0) solved.train = solved.micro * solved.accumulation * world;
   if (solved.accumulation == 0) solved.accumulation = solved.train / (solved.micro * world);
   if (solved.micro == 0) solved.micro = solved.train / (solved.accumulation * world);
-  require(solved.micro > 0 && solved.accumulation > 0 &&
-              solved.train == solved.micro * solved.accumulation * world,
-          "{}: the batch does not divide: {}. {}", place, describe(given, world), kFix);
+  require(solved.micro > 0 && solved.accumulation > 0 && solved.are_equal(world_size),
+          "{}: the batch does not divide: {}. {}{}", place, describe(given, world), kFix,
+          kFixOfRemainder);
   return solved;
+}
+
+std::string describe_shares(const BatchSizes& solved, int world_size) {
+  if (solved.are_equal(world_size)) {
+    return fmt::format("{} a rank x {} micro-steps x {} ranks", solved.micro, solved.accumulation,
+                       world_size);
+  }
+  constexpr int kMostListed = 8;
+  const int64_t less = solved.train / world_size, more = solved.train % world_size;
+  std::string shares;
+  for (int rank = 0; rank < world_size && world_size <= kMostListed; ++rank) {
+    shares += fmt::format("{}{}", rank == 0 ? "" : " + ", rank < more ? less + 1 : less);
+  }
+  // Every rank may have as many, in micro-batches that differ.
+  if (world_size > kMostListed) {
+    shares = more == 0 ? fmt::format("{} x {}", world_size, less)
+                       : fmt::format("{} x {} + {} x {}", more, less + 1, world_size - more, less);
+  }
+  return fmt::format("{} over {} ranks, in {} micro-steps of at most {} a rank", shares, world_size,
+                     solved.accumulation, solved.micro);
 }
 
 }  // namespace onebit::engine

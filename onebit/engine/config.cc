@@ -76,6 +76,14 @@ void read_precision(Keys& recipe, EngineConfig& config) {
       {"type in which gradients are averaged, before a freeze", "the type of the computation"});
 }
 
+void read_dealing(Keys& run, BatchSizes& batch) {
+  // By itself it changes no run: the sizes that come of it do.
+  run.boolean("uneven_batches", batch.uneven,
+              About("deal a train_batch_size that does not divide among the ranks: micro-batches "
+                    "differ by a sequence, and the one that is given is the most")
+                  .without_influence());
+}
+
 void read_length(Keys& run, RunConfig& config) {
   std::optional<int64_t> steps;
   auto seed = static_cast<int64_t>(config.seed);
@@ -228,6 +236,7 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
   const Keys scheduler = recipe.section("scheduler", "the learning rate of each update");
   Keys run = recipe.section("run", "when things happen, counted in updates");
   read_length(run, config.run);
+  read_dealing(run, config.batch);
   read_watch(run, config);
   read_exchange(run, config);
   accept_without_effect(recipe);

@@ -61,6 +61,8 @@ class Engine {
   Engine(Context& context, params::Table& table, const EngineConfig& config,
          comm::Communicator& communicator);
 
+  // With run.uneven_batches its micro-batch is the largest, and any may be smaller or empty: the
+  // gradient stays the mean if items are weighted as said above.
   const BatchSizes& batch() const { return batch_; }
   const EngineConfig& config() const { return config_; }
   const params::Table& table() const { return table_; }

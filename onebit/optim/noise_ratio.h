@@ -3,7 +3,9 @@
 //
 // Let a rank's gradient be a signal that all ranks share and noise of its own. Its mean square is
 // s + n, that of the average over W ranks s + n / W, so the ratio of the two lies between 1 (signal
-// alone) and W (noise alone). For signs z that are random but the same on every rank, the inner
+// alone) and W (noise alone). Ranks with n and with n + 1 samples of one weight (data/step_parts.h)
+// leave the part of the noise exact, and that of the signal too large by 1 / (4 n (n + 1)) at most.
+// For signs z that are random but the same on every rank, the inner
 // product <z, g> is linear in g, so its mean over ranks is <z, average>, whose square has the
 // expectation |average|^2 (Alon, Matias, Szegedy 1996). So one number a block and cycle that
 // travels beside the signs says, without bias, how large the average is. A group of blocks adds

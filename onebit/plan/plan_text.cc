@@ -54,9 +54,8 @@ std::string facts(const RunPlan& plan, const std::string& measured) {
   table.add_row({"host", fmt::format("{}, {}, {} of memory, {}", plan.machine.processor,
                                      counted(plan.machine.threads, "thread"),
                                      bytes(plan.machine.memory_bytes), measured)});
-  table.add_row(
-      {"batch", fmt::format("{} = {} a rank x {} micro-steps x {} ranks", plan.batch.train,
-                            plan.batch.micro, plan.batch.accumulation, cluster.ranks())});
+  table.add_row({"batch", fmt::format("{} = {}", plan.batch.train,
+                                      engine::describe_shares(plan.batch, cluster.ranks()))});
   table.add_row({"power", fmt::format("{:g} W a host, assumed (--watts)", plan.watts_a_host)});
   return table.text();
 }

@@ -1,5 +1,7 @@
 #include "onebit/tasks/embed_task.h"
 
+#include <utility>
+
 #include "onebit/base/clock.h"
 #include "onebit/base/run_files.h"
 #include "onebit/model/similarity_loss.h"
@@ -20,6 +22,7 @@ std::string counted(const embed::Examples& examples) {
 }
 
 std::span<const std::byte> bytes_of(ConstView view) {
+  if (view.empty()) return {};
   return {static_cast<const std::byte*>(view.raw()), static_cast<size_t>(view.size_bytes())};
 }
 
@@ -118,8 +121,9 @@ DataIdentity EmbedTask::identity() const {
 }
 
 void EmbedTask::prepare_ranking(const training::StreamShare& share) {
-  const int64_t all = share.micro_batch * share.world_size, parts = examples_.parts();
-  require(all >= 2 || parts > 2,
+  const int64_t all = step_parts_.size_of_micro_step(0), parts = examples_.parts();
+  const int64_t least = step_parts_.size_of_micro_step(share.accumulation - 1);
+  require(least >= 2 || parts > 2,
           "{}: the micro-batches of all ranks hold one pair, whose anchor has no other text to be "
           "ranked among; raise train_micro_batch_size_per_gpu",
           config_.engine.place);
@@ -127,8 +131,10 @@ void EmbedTask::prepare_ranking(const training::StreamShare& share) {
   ranking_.emplace(all, parts, hidden, config_.scale);
   if (share.world_size > 1) all_vectors_ = Tensor(Device{}, DType::kF32, {all * parts, hidden});
   facts_.decisions.push_back(
-      fmt::format("an anchor is to find its positive among the {} {} of a micro-step of all ranks",
-                  all * (parts - 1), parts > 2 ? "positives and negatives" : "positives"));
+      fmt::format("an anchor is to find its positive among the {}{} {} of a micro-step of all "
+                  "ranks",
+                  least == all ? "" : fmt::format("{} to ", least * (parts - 1)), all * (parts - 1),
+                  parts > 2 ? "positives and negatives" : "positives"));
 }
 
 std::unique_ptr<training::BatchSource> EmbedTask::open(const training::StreamShare& share,
@@ -137,7 +143,7 @@ std::unique_ptr<training::BatchSource> EmbedTask::open(const training::StreamSha
   if (saved != nullptr) {
     decided(here.continued(*saved, config_.engine.place, "texts or scores"));
   }
-  micro_batch_ = share.micro_batch;
+  step_parts_ = data::parts_of(share);
   if (is_ranked()) prepare_ranking(share);
   return std::make_unique<EmbedSource>(embed::ExampleStream(*encoded_, examples_, share.dealt()),
                                        here.members());
@@ -152,18 +158,29 @@ std::string EmbedTask::fill(params::Table& table) {
                          {.model = model_folder_, .heads = {}, .seed = config_.engine.run.seed});
 }
 
-training::Sums EmbedTask::rank(ConstView vectors, double gradient_scale, View gradients) {
-  ConstView all = vectors;
-  if (communicator_->world_size() > 1) {
-    const View gathered = all_vectors_.view();
-    communicator_->all_gather(bytes_of(vectors), {static_cast<std::byte*>(gathered.raw()),
-                                                  static_cast<size_t>(gathered.size_bytes())});
-    all = gathered;
+EmbedTask::Gathered EmbedTask::gather(ConstView vectors, int64_t micro_step) {
+  const int64_t row_bytes = description_.config.hidden_size * size_bytes_of(DType::kF32);
+  std::vector<int64_t> sizes_bytes;
+  int64_t examples = 0;
+  Range own;
+  for (int rank = 0; rank < communicator_->world_size(); ++rank) {
+    const int64_t part = step_parts_.part_of(rank, micro_step);
+    const int64_t begin = std::exchange(examples, examples + step_parts_.size(part));
+    if (rank == communicator_->rank()) own = {begin, examples};
+    sizes_bytes.push_back((examples - begin) * examples_.parts() * row_bytes);
   }
-  const int64_t first = communicator_->rank() * micro_batch_;
-  const auto result = ranking_->run(host_, {.vectors = all,
+  if (communicator_->world_size() == 1) return {vectors, own};
+  const View all = all_vectors_.first_rows(examples * examples_.parts());
+  communicator_->all_gather_v(
+      bytes_of(vectors),
+      {static_cast<std::byte*>(all.raw()), static_cast<size_t>(all.size_bytes())}, sizes_bytes);
+  return {all, own};
+}
+
+training::Sums EmbedTask::rank(const Gathered& gathered, double gradient_scale, View gradients) {
+  const auto result = ranking_->run(host_, {.vectors = gathered.vectors,
                                             .gradient_scale = gradient_scale,
-                                            .own = {first, first + micro_batch_},
+                                            .own = gathered.own,
                                             .gradients = gradients});
   return {result.loss_sum, static_cast<double>(result.correct)};
 }
@@ -184,11 +201,16 @@ training::Sums EmbedTask::forward_backward(Context& context, const model::Device
   const double scale = items.weight(items.samples) * pass.loss_scale;
   training::Sums sums;
   const auto loss = [&](ConstView vectors, View gradients) {
-    sums = is_ranked() ? rank(vectors, scale, gradients)
+    sums = is_ranked() ? rank(gather(vectors, pass.micro_step), scale, gradients)
                        : compare(vectors, batch.label_values, scale, gradients);
   };
   model_->forward_backward(context, batch, loss, pass);
   return sums;
+}
+
+// The other ranks' anchors are ranked among their texts alone.
+void EmbedTask::attend_pass(const model::TrainingPass& pass) {
+  if (is_ranked()) gather({}, pass.micro_step);
 }
 
 training::StepMetrics EmbedTask::metrics(const training::StepSums& step) const {

@@ -38,6 +38,7 @@ class EmbedTask : public training::Task {
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                   const training::StepItems& items,
                                   const model::TrainingPass& pass) override;
+  void attend_pass(const model::TrainingPass& pass) override;
   training::StepMetrics metrics(const training::StepSums& step) const override;
 
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
@@ -54,8 +55,14 @@ class EmbedTask : public training::Task {
   void prepare_ranking(const training::StreamShare& share);
   DataIdentity identity() const;
   bool is_ranked() const { return examples_.kind != embed::Kind::kScored; }
+  // The vectors of a micro-step on all ranks, and which of its examples are this rank's.
+  struct Gathered {
+    ConstView vectors;
+    Range own;
+  };
+  Gathered gather(ConstView vectors, int64_t micro_step);
   // Of the vectors of a micro-batch: the gradient, and the sums that metrics() takes.
-  training::Sums rank(ConstView vectors, double gradient_scale, View gradients);
+  training::Sums rank(const Gathered& gathered, double gradient_scale, View gradients);
   static training::Sums compare(ConstView vectors, ConstView scores, double gradient_scale,
                                 View gradients);
 
@@ -71,8 +78,8 @@ class EmbedTask : public training::Task {
   std::unique_ptr<comm::Communicator> communicator_;
   Context host_;
   std::optional<model::RankingLoss> ranking_;
-  int64_t micro_batch_ = 0;
-  Tensor all_vectors_;  // f32 [texts of a micro-step of all ranks, hidden]
+  data::StepParts step_parts_;
+  Tensor all_vectors_;  // f32 [texts of the largest micro-step of all ranks, hidden]
 };
 
 // Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)

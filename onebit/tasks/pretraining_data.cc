@@ -117,6 +117,7 @@ data::BatchStreamOptions stream_options(const PretrainingConfig& config,
           .rank = share.rank,
           .micro_batch = share.micro_batch,
           .accumulation = share.accumulation,
+          .step_samples = share.step_samples,
           .pairs = config.data.pairs,
           .masks = config.data.masks,
           .threads = share.threads};

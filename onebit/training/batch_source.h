@@ -23,19 +23,23 @@ class HostBatch {
   virtual int64_t items() const { return rows().sequences(); }
 };
 
-// Determines which samples of a step this rank gets. All members but `rank` are equal on all ranks.
+// Determines which samples of a step this rank gets (data/step_parts.h). All members but `rank` are
+// equal on all ranks.
 struct StreamShare {
   uint64_t seed = 0;
   int world_size = 1, rank = 0;
-  int64_t micro_batch = 1, accumulation = 1;
-  int threads = 1;  // for what is computed once, at the start
+  int64_t micro_batch = 1;  // the most of a micro-step
+  int64_t accumulation = 1;
+  int64_t step_samples = 0;  // of all ranks; 0: micro_batch in every micro-step of every rank
+  int threads = 1;           // for what is computed once, at the start
 
   data::DealOptions dealt() const {
     return {.seed = seed,
             .world_size = world_size,
             .rank = rank,
             .micro_batch = micro_batch,
-            .accumulation = accumulation};
+            .accumulation = accumulation,
+            .step_samples = step_samples};
   }
 };
 
@@ -47,7 +51,8 @@ class BatchSource {
   // An empty batch that holds the memory of the largest.
   virtual std::unique_ptr<HostBatch> make_batch() const = 0;
   // Fills a batch of make_batch() with micro-step `micro_step` of the step that begins at global
-  // sample `first_sample`. A pure function of its arguments: the sample counter is the position.
+  // sample `first_sample`; possibly with no sample (data/step_parts.h). A pure function of its
+  // arguments: the sample counter is the position.
   virtual void build(uint64_t first_sample, int64_t micro_step, HostBatch& batch) = 0;
   // The largest sizes of any batch.
   virtual data::BatchBounds bounds() const = 0;

@@ -65,6 +65,7 @@ void Session::open(const engine::SavedCheckpoint* saved) {
                              .rank = communicator_.rank(),
                              .micro_batch = engine_->batch().micro,
                              .accumulation = engine_->batch().accumulation,
+                             .step_samples = engine_->batch().train,
                              .threads = context_.threads()};
   if (saved != nullptr) {
     read_client_state(*saved, [&] { source_ = task_.open(share, &saved->client_state); });
@@ -202,18 +203,24 @@ Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
   int64_t micro_step = 0;
   for (const auto& batch : step_batches_) {
     engine_->backward([&](const engine::BackwardInput& input) {
-      Stopwatch pass;
-      const auto forward_done = [&] { record.forward_seconds += pass.restart(); };
-      add(sums, task_.forward_backward(context_, upload(*batch), items,
-                                       {.dropout_seed = engine_->config().run.seed,
+      Stopwatch watch;
+      const auto forward_done = [&] { record.forward_seconds += watch.restart(); };
+      const model::TrainingPass pass = {.dropout_seed = engine_->config().run.seed,
                                         .loss_scale = input.loss_scale,
                                         .gradients_ready = input.gradients_ready,
                                         .forward_done = forward_done,
                                         .step = engine_->completed_steps(),
-                                        .micro_step = micro_step}));
+                                        .micro_step = micro_step};
+      if (batch->rows().sequences() > 0) {
+        add(sums, task_.forward_backward(context_, upload(*batch), items, pass));
+      } else {
+        // The gradients are what the micro-steps before have made of them.
+        task_.attend_pass(pass);
+        if (input.gradients_ready) input.gradients_ready({0, table_.size_elements()});
+      }
       // The host runs ahead of a GPU; where the step continues it waits for it in any case.
       if (&batch == &step_batches_.back()) context_.synchronize();
-      record.backward_seconds += pass.seconds();
+      record.backward_seconds += watch.seconds();
     });
     ++micro_step;
   }

@@ -128,9 +128,8 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   if (const auto& levels = run.engine().levels(); !levels.text.empty()) {
     rows.push_back({"levels", levels.text});
   }
-  rows.push_back({"batch", fmt::format("{} {} = {} a rank x {} micro-steps x {} ranks", batch.train,
-                                       facts.sequences, batch.micro, batch.accumulation,
-                                       communicator.world_size())});
+  rows.push_back({"batch", fmt::format("{} {} = {}", batch.train, facts.sequences,
+                                       describe_shares(batch, communicator.world_size()))});
   rows.push_back(
       {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.run.steps)});
   rows.push_back({"a checkpoint", describe(run.checkpoint_space())});

@@ -25,7 +25,8 @@ struct StepItems {
   int64_t items = 0;  // at least 1; the samples unless TaskFacts::counts_items
   int world_size = 1;
 
-  // The weight of one item of `count` with which the engine's average over ranks is the mean.
+  // The weight of one item of `count` with which the engine's average over ranks is the mean,
+  // however the items are spread over ranks and micro-steps.
   double weight(int64_t count) const {
     return static_cast<double>(world_size) / static_cast<double>(count);
   }
@@ -96,6 +97,9 @@ class Task {
   // Adds a micro-batch's gradients to the table's. Returns its sums, the same number each time.
   virtual Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                 const StepItems& items, const model::TrainingPass& pass) = 0;
+  // Called in its place in a micro-step that has samples for other ranks only: takes part in what
+  // their passes exchange.
+  virtual void attend_pass(const model::TrainingPass& /*pass*/) {}
   virtual StepMetrics metrics(const StepSums& step) const = 0;
 
   // Equal on all ranks. Collective. Called only where the facts have evaluations.

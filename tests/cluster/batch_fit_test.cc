@@ -14,18 +14,27 @@ struct FitCase {
 
 TEST(BatchFit, KeepsTheBatch) {
   const FitCase cases[] = {
-      {{64, 4, 4}, 4, {4, {64, 4, 4}}}, {{64, 4, 4}, 2, {2, {64, 4, 8}}},
-      {{64, 4, 4}, 3, {2, {64, 4, 8}}},  // 64 does not divide by 3
-      {{12, 4, 1}, 2, {2, {12, 3, 2}}},  // 6 a rank do not divide by 4
-      {{6, 2, 1}, 1, {1, {6, 2, 3}}},   {{7, 1, 1}, 6, {1, {7, 1, 7}}},
+      {{64, 4, 4}, 4, {4, {64, 4, 4}}},
+      {{64, 4, 4}, 2, {2, {64, 4, 8}}},
+      {{64, 4, 4}, 3, {3, {64, 4, 6, true}}},  // 64 does not divide by 3
+      {{12, 4, 1}, 2, {2, {12, 3, 2}}},        // 6 a rank do not divide by 4
+      {{14, 4, 1}, 2, {2, {14, 4, 2, true}}},  // 7 a rank: 4 and 3
+      {{6, 2, 1}, 1, {1, {6, 2, 3}}},
+      {{7, 1, 1}, 6, {6, {7, 1, 2, true}}},
       {{8, 8, 1}, 4, {4, {8, 2, 1}}},
+      {{2, 1, 1}, 3, {2, {2, 1, 1}}},
+      {{8, 8, 1, true}, 4, {4, {8, 2, 1, true}}},  // as the recipe asks
   };
   for (const FitCase& one : cases) {
     const BatchFit fit = fit_batch(one.planned, one.most);
     EXPECT_EQ(fit.ranks, one.fit.ranks);
     EXPECT_EQ(fit.sizes.micro, one.fit.sizes.micro);
     EXPECT_EQ(fit.sizes.accumulation, one.fit.sizes.accumulation);
-    EXPECT_EQ(fit.sizes.micro * fit.sizes.accumulation * fit.ranks, one.planned.train);
+    EXPECT_EQ(fit.sizes.train, one.planned.train);
+    EXPECT_EQ(fit.sizes.uneven, one.fit.sizes.uneven);
+    const Words words = overrides_of(fit.sizes);
+    EXPECT_EQ(words.back() == "run.uneven_batches=true", fit.sizes.uneven);
+    EXPECT_EQ(words.size(), fit.sizes.uneven ? 8u : 6u);
   }
 }
 

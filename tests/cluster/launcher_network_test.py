@@ -92,8 +92,26 @@ class Launching(unittest.TestCase):
             hosts.cut_power(1)
             self.assertEqual(run.wait(), 0, run.text())
             self.assertIn(f"{hosts.names[1]} is left out: cannot be reached", run.text())
-            self.assertIn("the run continues on 1 of 2 ranks: a batch of 16 stays, as 8 x 2 x 1 ranks", run.text())
+            self.assertIn("the run continues on 1 of 2 ranks: a batch of 16 stays, as 8 a rank x 2 "
+                          "micro-steps x 1 ranks", run.text())
             self.assertEqual(len(run.steps()), 240)
+            self.assertEqual(run.left_over(), [])
+
+    def test_a_batch_that_does_not_divide_is_dealt_unevenly(self):
+        with Hosts(4) as hosts:
+            run = self.launch(hosts, "uneven", "--hosts", ",".join(hosts.names), "--min-hosts",
+                              "2", "--hang-timeout", "30s", "--host-timeout", "6s")
+            run.reach(25)
+            hosts.cut_power(2)
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertIn("attempt 2: 3 ranks on", run.text())
+            self.assertIn("the run continues on 3 of 4 ranks: a batch of 16 stays, as 6 + 5 + 5 over "
+                          "3 ranks, in 2 micro-steps of at most 3 a rank (it does not divide: "
+                          "run.uneven_batches)", run.text())
+            steps = run.steps()
+            self.assertEqual([step["samples"] for step in steps],
+                             [16 * step for step in range(1, 241)])
+            self.assertLess(steps[-1]["loss"], steps[25]["loss"])
             self.assertEqual(run.left_over(), [])
 
     def test_a_host_that_comes_back_is_used_again(self):

@@ -6,6 +6,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/engine/recipe.h"
+#include "tests/base/message_of.h"
 
 namespace onebit::engine {
 namespace {
@@ -56,6 +57,57 @@ TEST(BatchSizes, RefusesWhatDoesNotDivide) {
   }
 }
 
+struct UnevenCase {
+  BatchSizes given;
+  int ranks;
+  BatchSizes solved;
+  const char* shares;
+};
+
+TEST(BatchSizes, UnevenOnesKeepTheBatch) {
+  const UnevenCase cases[] = {
+      {{32, 0, 0}, 3, {32, 11, 1}, "11 + 11 + 10 over 3 ranks, in 1 micro-steps of at most 11"},
+      {{32, 8, 0}, 3, {32, 6, 2}, "11 + 11 + 10 over 3 ranks, in 2 micro-steps of at most 6"},
+      {{32, 6, 2}, 3, {32, 6, 2}, "11 + 11 + 10 over 3 ranks, in 2 micro-steps of at most 6"},
+      {{32, 0, 4}, 3, {32, 3, 4}, "11 + 11 + 10 over 3 ranks, in 4 micro-steps of at most 3"},
+      {{32, 1, 0}, 3, {32, 1, 11}, "11 + 11 + 10 over 3 ranks, in 11 micro-steps of at most 1"},
+      {{14, 4, 0}, 2, {14, 4, 2}, "7 + 7 over 2 ranks, in 2 micro-steps of at most 4"},
+      {{14, 4, 0}, 12, {14, 2, 1}, "2 x 2 + 10 x 1 over 12 ranks, in 1 micro-steps of at most 2"},
+      {{12, 4, 0}, 2, {12, 3, 2}, "3 a rank x 2 micro-steps x 2 ranks"},
+      {{0, 8, 2}, 2, {32, 8, 2}, "8 a rank x 2 micro-steps x 2 ranks"},
+  };
+  for (const UnevenCase& one : cases) {
+    SCOPED_TRACE(one.shares);
+    BatchSizes given = one.given;
+    given.uneven = true;
+    const BatchSizes solved = solve_batch_sizes(given, one.ranks, "r");
+    EXPECT_EQ(solved.train, one.solved.train);
+    EXPECT_EQ(solved.micro, one.solved.micro);
+    EXPECT_EQ(solved.accumulation, one.solved.accumulation);
+    EXPECT_EQ(describe_shares(solved, one.ranks).find(one.shares), 0u)
+        << describe_shares(solved, one.ranks);
+    // A run's resolved recipe is the same run, and says for how many ranks it is.
+    const BatchSizes again = solve_batch_sizes(solved, one.ranks, "r");
+    EXPECT_EQ(again.micro, solved.micro);
+    EXPECT_EQ(again.accumulation, solved.accumulation);
+    EXPECT_LE(ranks_of(solved), one.ranks);
+    EXPECT_NO_THROW(solve_batch_sizes(solved, ranks_of(solved), "r"));
+  }
+  EXPECT_EQ(ranks_of({32, 11, 1, true}), 3);
+}
+
+TEST(BatchSizes, UnevenOnesHaveLimits) {
+  for (const BatchSizes given : {BatchSizes{32, 4, 2, true},  // 24 at most
+                                 BatchSizes{2, 0, 0, true},   // 3 ranks
+                                 BatchSizes{32, 0, 12, true}, BatchSizes{0, 0, 2, true}}) {
+    EXPECT_THROW(solve_batch_sizes(given, 3, "recipe.json"), Error);
+  }
+  const std::string text = message_of([] { solve_batch_sizes({2, 0, 0, true}, 3, "recipe.json"); });
+  EXPECT_NE(text.find("recipe.json: the batch cannot be dealt: train_batch_size 2, 3 ranks. "),
+            std::string::npos)
+      << text;
+}
+
 TEST(BatchSizes, ErrorNamesValuesAndRecipe) {
   try {
     solve_batch_sizes({33, 8, 0}, 2, "recipe.json");
@@ -66,6 +118,7 @@ TEST(BatchSizes, ErrorNamesValuesAndRecipe) {
     EXPECT_NE(text.find("train_batch_size 33, train_micro_batch_size_per_gpu 8, 2 ranks."),
               std::string::npos)
         << text;
+    EXPECT_NE(text.find("run.uneven_batches: true"), std::string::npos) << text;
   }
 }
 

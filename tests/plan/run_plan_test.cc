@@ -127,6 +127,21 @@ TEST(RunPlan, OfThreeRanksAHostCountsWholeHosts) {
   EXPECT_EQ(counts, (std::vector<int>{1, 2, 3, 6, 12, 24, 48, 96, 192, 384, 768}));
 }
 
+TEST(RunPlan, UnevenBatchesGoOnAnyRanksWithASampleEach) {
+  tasks::PretrainingConfig config = small_config();
+  config.engine.batch.uneven = true;
+  PaperCluster three = two_hosts();
+  three.hosts = 3;
+  const RunPlan plan = plan_of(config, three);
+  EXPECT_EQ(plan.batch.train, 64);
+  EXPECT_EQ(plan.batch.micro, 8);
+  EXPECT_EQ(plan.batch.accumulation, 3);
+  for (const PlannedRanks& ranks : plan.others) {
+    EXPECT_EQ(ranks.cannot.empty(), ranks.cluster.ranks() <= 64) << ranks.cluster.ranks();
+  }
+  EXPECT_THAT(plan.others.back().cannot, HasSubstr("cannot be dealt"));
+}
+
 TEST(RunPlan, SaysWhatCannotBe) {
   PaperCluster three = two_hosts();
   three.hosts = 3;

@@ -155,6 +155,10 @@ TEST_F(ClassifyTest, ResumesOnDisksOfTheHosts) {
   expect_resumes_on_disks_of_the_hosts();
 }
 
+TEST_F(ClassifyTest, ThreeRanksSeeWhatOneRankSees) {
+  expect_three_ranks_see_what_one_sees();
+}
+
 TEST_F(ClassifyTest, TwoRanksSeeWhatOneRankSees) {
   ClassifyTrainingOptions one = options("one"), two = options("two");
   for (ClassifyTrainingOptions* given : {&one, &two}) learn_by_heart(*given, 12);

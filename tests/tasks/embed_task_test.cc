@@ -149,17 +149,20 @@ TEST_F(EmbedTest, ResumesBitForBit) {
   expect_resumes_bit_for_bit();
 }
 
-// Vectors of all ranks are gathered: two ranks with half of the examples each learn what one rank
-// does with all of them.
+// Vectors of all ranks are gathered: two ranks with half of the examples each, and three with 3, 3
+// and 2 of the eight, learn what one rank does with all of them.
 TEST_F(EmbedTest, TwoRanksSeeWhatOneRankSees) {
   const auto compare = [&](const auto& make, const std::string& name) {
     FineTuningOptions one = make(name + "-one"), two = make(name + "-two");
-    for (FineTuningOptions* given : {&one, &two}) learn_by_heart(*given, 12);
+    FineTuningOptions three = make(name + "-three");
+    for (FineTuningOptions* given : {&one, &two, &three}) learn_by_heart(*given, 12);
     one.recipe["train_micro_batch_size_per_gpu"] = 8;
     two.recipe["train_micro_batch_size_per_gpu"] = 4;
     train(one, 1);
     train(two, 2);
+    train(dealt(three, 3), 3);
     expect_same_losses(name + "-one", name + "-two");
+    expect_same_losses(name + "-one", name + "-three");
   };
   compare([&](const std::string& name) { return options(name); }, "pairs");
   compare([&](const std::string& name) { return triplets(name); }, "triplets");
@@ -225,6 +228,9 @@ TEST_F(EmbedTest, WhatIsWrongIsNamed) {
                 bad.recipe["train_micro_batch_size_per_gpu"] = 1;
               }),
               HasSubstr("hold one pair, whose anchor has no other text"));
+  FineTuningOptions lonely = options("bad");
+  lonely.recipe["train_batch_size"] = 4;
+  EXPECT_THAT(message_of([&] { train(dealt(lonely, 1), 3); }), HasSubstr("hold one pair"));
 }
 
 TEST_F(EmbedTest, ATokenizerThatKeepsAccentsIsRefused) {

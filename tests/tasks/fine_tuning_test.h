@@ -70,6 +70,12 @@ class FineTuningTest : public testing::Test {
     options.recipe["run"] = {{"steps", steps}, {"seed", 3}};
     options.recipe["model"] = {{"hidden_dropout_prob", 0}, {"attention_probs_dropout_prob", 0}};
   }
+  // The batch on any number of ranks, in micro-batches of at most so many.
+  static Options dealt(Options options, int64_t micro_batch) {
+    options.recipe["train_micro_batch_size_per_gpu"] = micro_batch;
+    options.recipe["run"]["uneven_batches"] = true;
+    return options;
+  }
 
   static training::RunSummary train(const Options& options, int world = 1) {
     training::RunSummary summary;
@@ -125,15 +131,18 @@ class FineTuningTest : public testing::Test {
   }
 
   void expect_resumes_bit_for_bit() const {
-    for (const int world : {1, 2}) {
+    for (const int world : {1, 2, 3}) {
       const std::string whole = "whole" + std::to_string(world);
       const std::string broken = "broken" + std::to_string(world);
-      const training::RunSummary unbroken = train(options(whole), world);
-      Options first = options(broken);
+      const auto given = [&](const std::string& name) {
+        return world == 3 ? dealt(options(name), 1) : options(name);
+      };
+      const training::RunSummary unbroken = train(given(whole), world);
+      Options first = given(broken);
       first.recipe["scheduler"]["params"]["total_num_steps"] = 12;
       first.recipe["run"]["steps"] = 9;  // checkpoints at 5 and 9, in the compressed phase
       train(first, world);
-      Options rest = options(broken);
+      Options rest = given(broken);
       rest.resume = true;
       const training::RunSummary resumed = train(rest, world);
       EXPECT_EQ(losses(broken), losses(whole)) << world << " ranks";
@@ -150,6 +159,19 @@ class FineTuningTest : public testing::Test {
     for (size_t step = 0; step < first.size(); ++step) {
       EXPECT_NEAR(first[step], second[step], 1e-4) << other << " " << step;
     }
+  }
+  // Of the eight samples of a step: 3, 3 and 2 at once, or one in each micro-batch but the ninth.
+  void expect_three_ranks_see_what_one_sees() const {
+    const auto run = [&](const std::string& name, int64_t micro_batch, int world) {
+      Options given = options(name);
+      learn_by_heart(given, 12);
+      train(dealt(given, micro_batch), world);
+    };
+    run("one", 8, 1);
+    run("three", 8, 3);
+    run("single", 1, 3);
+    expect_same_losses("one", "three");
+    expect_same_losses("one", "single");
   }
   // Trains as asked, and again by what the run says was in effect; returns that.
   static Json expect_resolved_recipe_is_the_same_run(const Options& given) {

@@ -199,6 +199,10 @@ TEST_F(SquadTest, TheResolvedRecipeIsTheSameRun) {
   }
 }
 
+TEST_F(SquadTest, ThreeRanksSeeWhatOneRankSees) {
+  expect_three_ranks_see_what_one_sees();
+}
+
 TEST_F(SquadTest, TwoRanksSeeWhatOneRankSees) {
   FineTuningOptions one = options("one"), two = options("two");
   use_adam(one);

@@ -142,6 +142,10 @@ TEST_F(TagTest, ResumesBitForBit) {
   expect_resumes_bit_for_bit();
 }
 
+TEST_F(TagTest, ThreeRanksSeeWhatOneRankSees) {
+  expect_three_ranks_see_what_one_sees();
+}
+
 // Micro-batches of sentences of other lengths hold other numbers of words: the loss is a mean over
 // all words of the step all the same.
 TEST_F(TagTest, TwoRanksSeeWhatOneRankSees) {
