@@ -1,7 +1,8 @@
 // The operations at BERT-base shapes, each as a share of what the machine can do at best, measured
 // in the same run: matrix products against the best large square product, everything else against a
 // triad over memory.
-//   ops_bench [threads] [rows]          (default: all processors, 4096 rows)
+//   ops_bench [threads] [rows] [linear|rows|attention|loss]
+// (default: all processors, 4096 rows, all of them)
 // Time is wall time, or, for one thread, processor time, which other work on the machine does not
 // spoil.
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "onebit/base/clock.h"
@@ -29,19 +31,22 @@
 namespace onebit::ops {
 namespace {
 
-constexpr int64_t kHidden = 768, kIntermediate = 3072, kHeads = 12, kLength = 128, kVocab = 30528;
+constexpr int64_t kHidden = 768, kIntermediate = 3072, kHeads = 12, kVocab = 30528;
 
 class Bench {
  public:
   Bench(int threads, int64_t rows, DType dtype)
       : context_(Context::cpu(threads)), threads_(threads), rows_(rows), dtype_(dtype) {}
 
-  void run() {
+  void run(std::string_view part) {
+    const auto wanted = [&](std::string_view name) { return part.empty() || part == name; };
     measure_ceilings();
-    run_linear();
-    run_rows();
-    run_attention();
-    run_loss();
+    if (wanted("linear")) run_linear();
+    if (wanted("rows")) run_rows();
+    if (wanted("attention")) {
+      for (const int64_t length : {128, 384, 512}) run_attention(length);
+    }
+    if (wanted("loss")) run_loss();
   }
 
  private:
@@ -209,19 +214,19 @@ class Bench {
     }
   }
 
-  void run_attention() {
+  void run_attention(int64_t length) {
     const Tensor qkv = tensor({rows_, 3 * kHidden}), out = tensor({rows_, kHidden});
     const Tensor grad = tensor({rows_, kHidden}), grad_qkv = tensor({rows_, 3 * kHidden});
     const Tensor log_sum_exp = tensor({kHeads, rows_}, DType::kF32);
     std::vector<int32_t> starts;
-    for (int64_t row = 0; row <= rows_; row += kLength) starts.push_back(static_cast<int32_t>(row));
+    for (int64_t row = 0; row <= rows_; row += length) starts.push_back(static_cast<int32_t>(row));
     starts.back() = static_cast<int32_t>(rows_);
     const SequenceStarts sequences{
         ConstView::of(starts.data(), {static_cast<int64_t>(starts.size())}), starts};
-    const double flops = 4.0 * static_cast<double>(rows_ * kLength * kHidden);
+    const double flops = 4.0 * static_cast<double>(rows_ * length * kHidden);
     for (const float probability : {0.0f, 0.1f}) {
       const kernels::Dropout drop = dropout(probability);
-      const std::string name = fmt::format(", {} tokens, dropout {}", kLength, probability);
+      const std::string name = fmt::format(", {} tokens, dropout {}", length, probability);
       report_flops("attention" + name, flops, best([&] {
                      attention(context_, {.qkv = qkv.view(),
                                           .sequence_starts = sequences,
@@ -283,7 +288,8 @@ class Bench {
 int main(int count, char** arguments) {
   const int threads = count > 1 ? std::atoi(arguments[1]) : onebit::available_threads();
   const int64_t rows = count > 2 ? std::atoll(arguments[2]) : 4096;
+  const std::string_view part = count > 3 ? arguments[3] : "";
   for (const onebit::DType dtype : {onebit::DType::kF32, onebit::DType::kBF16}) {
-    onebit::ops::Bench(threads, rows, dtype).run();
+    onebit::ops::Bench(threads, rows, dtype).run(part);
   }
 }

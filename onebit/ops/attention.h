@@ -1,7 +1,9 @@
 // Multi-head self-attention over packed sequences (Vaswani et al., arXiv 1706.03762), tiled as in
 // FlashAttention (arXiv 2205.14135): a tile of scores lives in cache, probabilities are computed
-// again in the backward pass. Activations f32, bf16 or f16; arithmetic f32. Results do not depend
-// on the number of threads.
+// again in the backward pass. Activations f32, bf16 or f16; softmax and all sums f32. Products are
+// of f32, or, where the device multiplies the type, of the type: then probabilities and the
+// gradients of scores are rounded to it (on a CPU bf16 with an even head size, where the processor
+// has the instructions). Results do not depend on the number of threads.
 //
 // qkv [rows, 3 * hidden]: a row is the query, the key and the value of one token, hidden each; head
 // h owns columns [h * head_size, (h + 1) * head_size) of each third, head_size = hidden / heads.

@@ -3,16 +3,16 @@
 #include "hwy/foreach_target.h"
 //
 #include <algorithm>
-#include <cmath>
+#include <type_traits>
 
 #include "onebit/device/scratch.h"
 #include "onebit/kernels/cpu_op.h"
 #include "onebit/kernels/float_type.h"
 #include "onebit/kernels/for_parts.h"
-#include "onebit/kernels/simd_dropout_inl.h"
-#include "onebit/kernels/simd_math_inl.h"
+#include "onebit/kernels/softmax_inl.h"
 #include "onebit/kernels/tile_product_inl.h"
 #include "onebit/ops/attention.h"
+#include "onebit/ops/attention_bf16_inl.h"
 #include "onebit/ops/attention_plan.h"
 #include "onebit/ops/attention_tile.h"
 
@@ -47,46 +47,50 @@ struct ForwardTiles {
   uint16_t* bits;                  // [keys]
 };
 
-// Scores of one query to exp(score - maximum), dropped ones to zero. Returns log(sum exp(score)).
-HWY_INLINE float softmax_row(float* score, int64_t keys, const DropoutPlan& plan,
-                             const uint16_t* bits, float& inverse_sum) {
-  const Vector first = set(score[0]);
-  Vector best = first;
-  for_lanes(keys, [&](int64_t i, auto lanes) HWY_ATTR {
-    Vector value = load(score + i, lanes);
-    if constexpr (std::is_same_v<decltype(lanes), First>) {
-      value = hn::IfThenElse(hn::FirstN(F32(), lanes.lanes), value, first);
-    }
-    best = hn::Max(best, value);
-  });
-  const float maximum = hn::GetLane(hn::MaxOfLanes(F32(), best));
-  Chains sums;
-  for_lanes_chained(keys, [&](int64_t i, auto lanes, auto chain) HWY_ATTR {
-    const Vector e = exponential(hn::Sub(load(score + i, lanes), set(maximum)));
-    sums.chain[chain] = hn::Add(sums.chain[chain], keep(e, lanes));
-    store(dropped(e, plan, bits + i), score + i, lanes);
-  });
-  const float sum = sums.sum();
-  inverse_sum = 1.0f / sum;
-  return maximum + std::log(sum);
-}
-
 template <typename T>
-void forward_item(const Attention& a, const AttentionPlan& plan, const DropoutPlan& dropout,
-                  const AttentionLayout& layout, const ForwardTiles& tiles, int64_t item) {
-  const int64_t first = plan.first_row(item), keys = plan.length(item), head = plan.head(item);
-  const int64_t size = plan.head_size, row_elements = 3 * plan.hidden;
-  const T* query = a.qkv.data<T>() + first * row_elements + head * size;
-  T* context = a.context.data<T>() + first * plan.hidden + head * size;
-  pack_transposed(query + plan.hidden, row_elements, keys, size, tiles.key, layout.key_row);
-  pack_rows(query + 2 * plan.hidden, row_elements, keys, size, 1.0f, tiles.value, layout.head_row);
-  for (int64_t begin = 0; begin < keys; begin += kQueryTile) {
-    const int64_t queries = std::min(kQueryTile, keys - begin);
-    pack_rows(query + begin * row_elements, row_elements, queries, size, plan.scale, tiles.query,
+struct Forward {
+  using Tiles = ForwardTiles;
+
+  const Attention& a;
+  const AttentionPlan& plan;
+  const DropoutPlan& dropout;
+  const AttentionLayout& layout;
+  const Tiles& tiles;
+  AttentionPlace at;
+
+  void run() const {
+    const T* query = a.qkv.data<T>() + at.in_qkv;
+    T* context = a.context.data<T>() + at.in_context;
+    pack_transposed(query + plan.hidden, at.row_elements, at.keys, at.size, tiles.key,
+                    layout.key_row);
+    pack_rows(query + 2 * plan.hidden, at.row_elements, at.keys, at.size, 1.0f, tiles.value,
               layout.head_row);
+    for (int64_t begin = 0; begin < at.keys; begin += kQueryTile) {
+      const int64_t queries = std::min(kQueryTile, at.keys - begin);
+      probabilities(query + begin * at.row_elements, begin, queries);
+      tile_product<false>({.m = queries,
+                           .n = at.size,
+                           .k = at.keys,
+                           .a = tiles.score,
+                           .a_row = layout.key_row,
+                           .a_step = 1,
+                           .b = tiles.value,
+                           .b_row = layout.head_row,
+                           .c = tiles.context,
+                           .c_row = layout.head_row});
+      for (int64_t i = 0; i < queries; ++i) {
+        unpack_rows(tiles.context + i * layout.head_row, 0, 1, at.size, tiles.inverse_sum[i],
+                    context + (begin + i) * plan.hidden, 0);
+      }
+    }
+  }
+
+  // Leaves the dropped exp(score - maximum) of `queries` queries from `begin` on.
+  void probabilities(const T* query, int64_t begin, int64_t queries) const {
+    pack_rows(query, at.row_elements, queries, at.size, plan.scale, tiles.query, layout.head_row);
     tile_product<false>({.m = queries,
-                         .n = keys,
-                         .k = size,
+                         .n = at.keys,
+                         .k = at.size,
                          .a = tiles.query,
                          .a_row = layout.head_row,
                          .a_step = 1,
@@ -95,51 +99,14 @@ void forward_item(const Attention& a, const AttentionPlan& plan, const DropoutPl
                          .c = tiles.score,
                          .c_row = layout.key_row});
     for (int64_t i = 0; i < queries; ++i) {
-      const int64_t row = first + begin + i;
-      if (dropout.active()) {
-        draw_dropout_bits(dropout, dropout.row_keys[row], static_cast<uint32_t>(head * 8192), keys,
-                          tiles.bits);
-      }
-      const float log_sum = softmax_row(tiles.score + i * layout.key_row, keys, dropout, tiles.bits,
-                                        tiles.inverse_sum[i]);
-      if (!a.log_sum_exp.empty()) a.log_sum_exp.data<float>()[head * plan.rows + row] = log_sum;
-    }
-    tile_product<false>({.m = queries,
-                         .n = size,
-                         .k = keys,
-                         .a = tiles.score,
-                         .a_row = layout.key_row,
-                         .a_step = 1,
-                         .b = tiles.value,
-                         .b_row = layout.head_row,
-                         .c = tiles.context,
-                         .c_row = layout.head_row});
-    for (int64_t i = 0; i < queries; ++i) {
-      unpack_rows(tiles.context + i * layout.head_row, 0, 1, size, tiles.inverse_sum[i],
-                  context + (begin + i) * plan.hidden, 0);
+      const int64_t row = at.first + begin + i;
+      draw_score_bits(dropout, row, at.head, at.keys, tiles.bits);
+      const float log_sum = softmax_row(tiles.score + i * layout.key_row, at.keys, dropout,
+                                        tiles.bits, tiles.inverse_sum[i]);
+      if (!a.log_sum_exp.empty()) a.log_sum_exp.data<float>()[at.head * plan.rows + row] = log_sum;
     }
   }
-}
-
-void attention(Context& context, const Attention& a) {
-  const AttentionPlan plan(a.qkv, a.sequence_starts.host, a.heads);
-  if (plan.longest == 0 || plan.head_size == 0) return;
-  const DropoutPlan dropout(a.dropout);
-  const AttentionLayout layout(plan.longest, plan.head_size);
-  const int64_t parts = part_count(context, plan.item_count(), 1);
-  const int64_t part_bytes = ForwardTiles::size_bytes(layout);
-  const auto memory = context.scratch().take(parts * part_bytes);
-  with_float_type(a.qkv.dtype(), [&](auto tag) HWY_ATTR {
-    for_parts(context, parts, 1, [&](int64_t part, int64_t, int64_t) HWY_ATTR {
-      const ForwardTiles tiles(layout, memory.data() + part * part_bytes);
-      const int64_t end = plan.first_item(part + 1, parts);
-      for (int64_t item = plan.first_item(part, parts); item < end; ++item) {
-        if (plan.length(item) == 0) continue;
-        forward_item<decltype(tag)>(a, plan, dropout, layout, tiles, item);
-      }
-    });
-  });
-}
+};
 
 struct BackwardTiles {
   BackwardTiles(const AttentionLayout& layout, std::byte* memory) {
@@ -171,85 +138,48 @@ struct BackwardTiles {
   uint16_t* bits;                            // [keys]
 };
 
-// In: scores, and the gradients of the dropped probabilities. Out: the dropped probabilities, and
-// the gradients of the scores: p * (dropout * grad - grad_dot_context).
-HWY_INLINE void softmax_backward_row(float* probability, float* grad_score, int64_t keys,
-                                     float log_sum_exp, float grad_dot_context,
-                                     const DropoutPlan& plan, const uint16_t* bits) {
-  for_lanes(keys, [&](int64_t i, auto lanes) HWY_ATTR {
-    const Vector p = exponential(hn::Sub(load(probability + i, lanes), set(log_sum_exp)));
-    const Vector grad = dropped(load(grad_score + i, lanes), plan, bits + i);
-    store(dropped(p, plan, bits + i), probability + i, lanes);
-    store(hn::Mul(p, hn::Sub(grad, set(grad_dot_context))), grad_score + i, lanes);
-  });
-}
-
 template <typename T>
-HWY_INLINE float row_dot(const T* a, const T* b, int64_t count) {
-  Chains sums;
-  for_lanes_chained(count, [&](int64_t i, auto lanes, auto chain) HWY_ATTR {
-    sums.chain[chain] = hn::MulAdd(load(a + i, lanes), load(b + i, lanes), sums.chain[chain]);
-  });
-  return sums.sum();
-}
+struct Backward {
+  using Tiles = BackwardTiles;
 
-// One head of one sequence.
-template <typename T>
-struct Item {
   const AttentionBackward& a;
   const AttentionPlan& plan;
   const DropoutPlan& dropout;
   const AttentionLayout& layout;
-  const BackwardTiles& tiles;
-  int64_t first, keys, head, size, row_elements;
-  const T *query, *grad_context, *context;
-  T* grad_query;
-
-  Item(const AttentionBackward& arguments, const AttentionPlan& attention_plan,
-       const DropoutPlan& dropout_plan, const AttentionLayout& tile_layout,
-       const BackwardTiles& memory, int64_t item)
-      : a(arguments),
-        plan(attention_plan),
-        dropout(dropout_plan),
-        layout(tile_layout),
-        tiles(memory),
-        first(plan.first_row(item)),
-        keys(plan.length(item)),
-        head(plan.head(item)),
-        size(plan.head_size),
-        row_elements(3 * plan.hidden),
-        query(a.qkv.data<T>() + first * row_elements + head * size),
-        grad_context(a.grad_context.data<T>() + first * plan.hidden + head * size),
-        context(a.context.data<T>() + first * plan.hidden + head * size),
-        grad_query(a.grad_qkv.data<T>() + first * row_elements + head * size) {}
+  const Tiles& tiles;
+  AttentionPlace at;
 
   void run() const {
+    const T* query = a.qkv.data<T>() + at.in_qkv;
     const T *key = query + plan.hidden, *value = key + plan.hidden;
-    pack_transposed(key, row_elements, keys, size, tiles.key_transposed, layout.key_row);
-    pack_transposed(value, row_elements, keys, size, tiles.value_transposed, layout.key_row);
-    pack_rows(key, row_elements, keys, size, 1.0f, tiles.key, layout.head_row);
-    std::fill_n(tiles.grad_key, keys * layout.head_row, 0.0f);
-    std::fill_n(tiles.grad_value, keys * layout.head_row, 0.0f);
-    for (int64_t begin = 0; begin < keys; begin += kQueryTile) {
-      const int64_t queries = std::min(kQueryTile, keys - begin);
-      grad_scores(begin, queries);
-      grad_products(begin, queries);
+    T* grad_query = a.grad_qkv.data<T>() + at.in_qkv;
+    pack_transposed(key, at.row_elements, at.keys, at.size, tiles.key_transposed, layout.key_row);
+    pack_transposed(value, at.row_elements, at.keys, at.size, tiles.value_transposed,
+                    layout.key_row);
+    pack_rows(key, at.row_elements, at.keys, at.size, 1.0f, tiles.key, layout.head_row);
+    std::fill_n(tiles.grad_key, at.keys * layout.head_row, 0.0f);
+    std::fill_n(tiles.grad_value, at.keys * layout.head_row, 0.0f);
+    for (int64_t begin = 0; begin < at.keys; begin += kQueryTile) {
+      const int64_t queries = std::min(kQueryTile, at.keys - begin);
+      grad_scores(query + begin * at.row_elements, begin, queries);
+      grad_products(queries, grad_query + begin * at.row_elements);
     }
-    unpack_rows(tiles.grad_key, layout.head_row, keys, size, 1.0f, grad_query + plan.hidden,
-                row_elements);
-    unpack_rows(tiles.grad_value, layout.head_row, keys, size, 1.0f, grad_query + 2 * plan.hidden,
-                row_elements);
+    unpack_rows(tiles.grad_key, layout.head_row, at.keys, at.size, 1.0f, grad_query + plan.hidden,
+                at.row_elements);
+    unpack_rows(tiles.grad_value, layout.head_row, at.keys, at.size, 1.0f,
+                grad_query + 2 * plan.hidden, at.row_elements);
   }
 
   // Leaves dropped probabilities and gradients of the scores of queries [begin, begin + queries).
-  void grad_scores(int64_t begin, int64_t queries) const {
-    pack_rows(query + begin * row_elements, row_elements, queries, size, plan.scale, tiles.query,
+  void grad_scores(const T* query, int64_t begin, int64_t queries) const {
+    const T* grad_context = a.grad_context.data<T>() + at.in_context + begin * plan.hidden;
+    const T* context = a.context.data<T>() + at.in_context + begin * plan.hidden;
+    pack_rows(query, at.row_elements, queries, at.size, plan.scale, tiles.query, layout.head_row);
+    pack_rows(grad_context, plan.hidden, queries, at.size, 1.0f, tiles.grad_context,
               layout.head_row);
-    pack_rows(grad_context + begin * plan.hidden, plan.hidden, queries, size, 1.0f,
-              tiles.grad_context, layout.head_row);
     TileProduct product{.m = queries,
-                        .n = keys,
-                        .k = size,
+                        .n = at.keys,
+                        .k = at.size,
                         .a = tiles.query,
                         .a_row = layout.head_row,
                         .a_step = 1,
@@ -263,23 +193,20 @@ struct Item {
     product.c = tiles.grad_score;
     tile_product<false>(product);
     for (int64_t i = 0; i < queries; ++i) {
-      const int64_t row = first + begin + i, place = (begin + i) * plan.hidden;
-      if (dropout.active()) {
-        draw_dropout_bits(dropout, dropout.row_keys[row], static_cast<uint32_t>(head * 8192), keys,
-                          tiles.bits);
-      }
+      const int64_t row = at.first + begin + i, place = i * plan.hidden;
+      draw_score_bits(dropout, row, at.head, at.keys, tiles.bits);
       softmax_backward_row(
-          tiles.probability + i * layout.key_row, tiles.grad_score + i * layout.key_row, keys,
-          a.log_sum_exp.data<float>()[head * plan.rows + row],
-          row_dot(grad_context + place, context + place, size), dropout, tiles.bits);
+          tiles.probability + i * layout.key_row, tiles.grad_score + i * layout.key_row, at.keys,
+          a.log_sum_exp.data<float>()[at.head * plan.rows + row],
+          row_dot(grad_context + place, context + place, at.size), dropout, tiles.bits);
     }
   }
 
   // The gradients of values, keys and queries. The scale is in the packed queries, and is given to
   // the queries' gradient at the end.
-  void grad_products(int64_t begin, int64_t queries) const {
-    TileProduct to_keys{.m = keys,
-                        .n = size,
+  void grad_products(int64_t queries, T* grad_query) const {
+    TileProduct to_keys{.m = at.keys,
+                        .n = at.size,
                         .k = queries,
                         .a = tiles.probability,
                         .a_row = 1,
@@ -294,8 +221,8 @@ struct Item {
     to_keys.c = tiles.grad_key;
     tile_product<true>(to_keys);
     tile_product<false>({.m = queries,
-                         .n = size,
-                         .k = keys,
+                         .n = at.size,
+                         .k = at.keys,
                          .a = tiles.grad_score,
                          .a_row = layout.key_row,
                          .a_step = 1,
@@ -303,29 +230,53 @@ struct Item {
                          .b_row = layout.head_row,
                          .c = tiles.grad_query,
                          .c_row = layout.head_row});
-    unpack_rows(tiles.grad_query, layout.head_row, queries, size, plan.scale,
-                grad_query + begin * row_elements, row_elements);
+    unpack_rows(tiles.grad_query, layout.head_row, queries, at.size, plan.scale, grad_query,
+                at.row_elements);
   }
 };
 
-void attention_backward(Context& context, const AttentionBackward& a) {
-  const AttentionPlan plan(a.qkv, a.sequence_starts.host, a.heads);
-  if (plan.longest == 0 || plan.head_size == 0) return;
+// Pass::run() for every head of every sequence.
+template <class Pass, class Arguments>
+void for_heads(Context& context, const AttentionPlan& plan, const Arguments& a) {
   const DropoutPlan dropout(a.dropout);
   const AttentionLayout layout(plan.longest, plan.head_size);
   const int64_t parts = part_count(context, plan.item_count(), 1);
-  const int64_t part_bytes = BackwardTiles::size_bytes(layout);
+  const int64_t part_bytes = Pass::Tiles::size_bytes(layout);
   const auto memory = context.scratch().take(parts * part_bytes);
-  with_float_type(a.qkv.dtype(), [&](auto tag) HWY_ATTR {
-    for_parts(context, parts, 1, [&](int64_t part, int64_t, int64_t) HWY_ATTR {
-      const BackwardTiles tiles(layout, memory.data() + part * part_bytes);
-      const int64_t end = plan.first_item(part + 1, parts);
-      for (int64_t item = plan.first_item(part, parts); item < end; ++item) {
-        if (plan.length(item) == 0) continue;
-        Item<decltype(tag)>(a, plan, dropout, layout, tiles, item).run();
-      }
-    });
+  for_parts(context, parts, 1, [&](int64_t part, int64_t, int64_t) HWY_ATTR {
+    const typename Pass::Tiles tiles(layout, memory.data() + part * part_bytes);
+    const int64_t end = plan.first_item(part + 1, parts);
+    for (int64_t item = plan.first_item(part, parts); item < end; ++item) {
+      if (plan.length(item) == 0) continue;
+      Pass{a, plan, dropout, layout, tiles, AttentionPlace(plan, item)}.run();
+    }
   });
+}
+
+// By pairs of bf16 where the type, the head size and the processor allow it, else in f32. The
+// baseline leaves that half out: a processor with bf16 instructions has more, AVX-512 in general,
+// AVX2 in a build that leaves AVX-512's vector loops out, as those with sanitizers do.
+template <template <typename> class Pass, class Bf16Pass, class Arguments>
+void for_heads_of_type(Context& context, const Arguments& a) {
+  const AttentionPlan plan(a.qkv, a.sequence_starts.host, a.heads);
+  if (plan.longest == 0 || plan.head_size == 0) return;
+  with_float_type(a.qkv.dtype(), [&](auto tag) HWY_ATTR {
+    using T = decltype(tag);
+    if constexpr (std::is_same_v<T, bf16> && HWY_TARGET <= HWY_AVX2) {
+      if (plan.head_size % 2 == 0 && has_bf16_products()) {
+        return for_heads<Bf16Pass>(context, plan, a);
+      }
+    }
+    for_heads<Pass<T>>(context, plan, a);
+  });
+}
+
+void attention(Context& context, const Attention& a) {
+  for_heads_of_type<Forward, Bf16Forward>(context, a);
+}
+
+void attention_backward(Context& context, const AttentionBackward& a) {
+  for_heads_of_type<Backward, Bf16Backward>(context, a);
 }
 
 }  // namespace

@@ -33,4 +33,20 @@ struct AttentionPlan {
   int64_t total_cost_;
 };
 
+// Where the rows of an item are.
+struct AttentionPlace {
+  AttentionPlace(const AttentionPlan& plan, int64_t item)
+      : first(plan.first_row(item)),
+        keys(plan.length(item)),
+        head(plan.head(item)),
+        size(plan.head_size),
+        row_elements(3 * plan.hidden),
+        in_qkv(first * row_elements + head * size),
+        in_context(first * plan.hidden + head * size) {}
+
+  int64_t first, keys, head, size;
+  int64_t row_elements;        // of qkv
+  int64_t in_qkv, in_context;  // the first element of the head's queries and contexts
+};
+
 }  // namespace onebit::ops

@@ -7,7 +7,7 @@
 
 namespace onebit::ops {
 
-// Queries handled together: a multiple of the rows a product keeps in registers.
+// Queries handled together: an even multiple of the rows a product keeps in registers.
 inline constexpr int64_t kQueryTile = 48;
 
 // Row lengths, padded for the widest vectors; the key row is also kept off powers of two, which
@@ -19,10 +19,12 @@ struct AttentionLayout {
         keys(longest),
         head_size_(head_size) {}
 
-  // [head_size, keys]: keys or values transposed.
+  // [head_size, keys] or [head_size / 2, keys, 2]: keys or values transposed.
   int64_t transposed_elements() const { return head_size_ * key_row; }
   // [keys, head_size]: keys, values or their gradients.
   int64_t plain_elements() const { return keys * head_row; }
+  // [keys / 2, head_size, 2]: pairs of keys or values, where the last may be with zeros.
+  int64_t paired_elements() const { return (keys + keys % 2) * head_row; }
   // [queries, keys]: scores and the values derived from them.
   int64_t score_elements() const { return kQueryTile * key_row; }
   // [queries, head_size]: queries, contexts or their gradients.

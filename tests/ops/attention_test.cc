@@ -1,6 +1,9 @@
 #include "onebit/ops/attention.h"
 
+#include <algorithm>
+
 #include "onebit/device/profile.h"
+#include "onebit/kernels/bf16_tile_product.h"
 #include "tests/ops/backend_test.h"
 #include "tests/reference/attention.h"
 
@@ -20,6 +23,7 @@ const std::vector<Case>& cases() {
       {{0, 1}, 1, 1, 0},
       {{0, 1, 6, 6, 23}, 2, 5, 0},  // an empty sequence among them
       {{0, 47, 48, 97}, 3, 8, 0.1},
+      {{0, 1, 2, 5, 56, 105}, 2, 18, 0.1},  // lengths of 1 and odd ones, rows beside the vectors
       {{0, 128, 200}, 2, 64, 0.1},
       {{0, 1, 16, 33, 96, 161, 288}, 3, 64, 0.1},  // tiles of 16 and of 64 that end early
       {{0, 1, 16, 33, 96, 161}, 2, 32, 0.1},
@@ -34,27 +38,59 @@ class AttentionTest : public BackendTest {
     Tensor context, log_sum_exp, grad_qkv;
   };
 
+  // Whether products may be of the type itself, not of f32.
+  bool multiplies_type(int64_t head_size) const {
+    if (GetParam().device == DeviceType::kCuda) return dtype() != DType::kF32;
+    return dtype() == DType::kBF16 && head_size % 2 == 0 && kernels::has_bf16_products();
+  }
+
   Result run(Context& on, const Case& c, const Tensor& qkv, const Tensor& grad_context,
              const kernels::Dropout& drop) {
+    Result result = forward(on, c, qkv, drop);
+    result.grad_qkv = backward(on, c, qkv, result.context, result.log_sum_exp, grad_context, drop);
+    return result;
+  }
+
+  Result forward(Context& on, const Case& c, const Tensor& qkv, const kernels::Dropout& drop) {
     const int64_t rows = c.starts.back(), hidden = c.heads * c.head_size;
     const Tensor starts = upload_values(c.starts, {static_cast<int64_t>(c.starts.size())});
-    const SequenceStarts sequences{starts.view(), c.starts};
-    Result result{zeros({rows, hidden}), zeros_f32({c.heads, rows}), zeros({rows, 3 * hidden})};
+    Result result{
+        Tensor::zeros(on.device(), qkv.dtype(), {rows, hidden}), zeros_f32({c.heads, rows}), {}};
     attention(on, {.qkv = qkv.view(),
-                   .sequence_starts = sequences,
+                   .sequence_starts = {starts.view(), c.starts},
                    .heads = c.heads,
                    .dropout = drop,
                    .context = result.context.view(),
                    .log_sum_exp = result.log_sum_exp.view()});
+    return result;
+  }
+
+  Tensor backward(Context& on, const Case& c, const Tensor& qkv, const Tensor& context_rows,
+                  const Tensor& log_sum_exp, const Tensor& grad_context,
+                  const kernels::Dropout& drop) {
+    const Tensor starts = upload_values(c.starts, {static_cast<int64_t>(c.starts.size())});
+    Tensor grad_qkv = Tensor::zeros(on.device(), qkv.dtype(), qkv.shape());
     attention_backward(on, {.grad_context = grad_context.view(),
                             .qkv = qkv.view(),
-                            .context = result.context.view(),
-                            .log_sum_exp = result.log_sum_exp.view(),
-                            .sequence_starts = sequences,
+                            .context = context_rows.view(),
+                            .log_sum_exp = log_sum_exp.view(),
+                            .sequence_starts = {starts.view(), c.starts},
                             .heads = c.heads,
                             .dropout = drop,
-                            .grad_qkv = result.grad_qkv.view()});
-    return result;
+                            .grad_qkv = grad_qkv.view()});
+    return grad_qkv;
+  }
+
+  // Of `wide`, rounded to the type, the elements that `got` has too.
+  double share_of_equals(const Tensor& got, const Tensor& wide) const {
+    const Tensor host = to_cpu_f32(got.view());
+    Matrix values(1, wide.view().elements());
+    std::copy_n(wide.data<float>(), values.data.size(), values.data.begin());
+    values = rounded(values, dtype());
+    double equal = 0;
+    for (size_t i = 0; i < values.data.size(); ++i)
+      equal += host.data<float>()[i] == values.data[i];
+    return equal / static_cast<double>(values.data.size());
   }
 };
 
@@ -80,10 +116,9 @@ TEST_P(AttentionTest, ForwardAndBackward) {
     }
     const double score_error = (4 * std::sqrt(d) + 4) * 0x1p-24;
     const double relative = 2 * score_error + (4 * std::sqrt(longest) + 8) * 0x1p-24;
-    // Tensor cores take the probabilities rounded to the type, of which each is off by u and all
-    // add up to the scale.
-    const bool rounds = GetParam().device == DeviceType::kCuda && dtype() != DType::kF32;
-    const double of_probabilities = rounds ? epsilon() : 0;
+    // What multiplies the type takes the probabilities rounded to it, of which each is off by u and
+    // all add up to the scale.
+    const double of_probabilities = multiplies_type(c.head_size) ? epsilon() : 0;
     expect_near(got.context, context_wanted, epsilon(), 2 * scale * (relative + of_probabilities),
                 "context");
     expect_near(got.log_sum_exp, log_sum_exp, 0x1p-23, relative, "log_sum_exp");
@@ -117,6 +152,33 @@ TEST_P(AttentionTest, DoesNotDependOnThreads) {
     const Result again = run(other, c, qkv, grad, drop);
     EXPECT_EQ(bytes(again.context), bytes(first.context)) << threads;
     EXPECT_EQ(bytes(again.grad_qkv), bytes(first.grad_qkv)) << threads;
+  }
+}
+
+// Products of f32 give a 16-bit type what they give f32 of the same numbers, rounded at the end;
+// products of the type differ from that in a good part of all elements.
+TEST_P(AttentionTest, MultipliesF32UnlessTheProcessorMultipliesTheType) {
+  if (GetParam().device != DeviceType::kCpu) GTEST_SKIP() << "about the CPU's instructions";
+  for (const int64_t head_size : {7, 12}) {
+    SCOPED_TRACE(head_size);
+    const Case c{{0, 1, 4, 91, 139}, 2, head_size, 0.1};
+    const Matrix qkv = random(139, 6 * head_size, 1), grad = random(139, 2 * head_size, 2);
+    const kernels::Dropout drop = dropout(rule(0.1, 139));
+    const Tensor wide_qkv = to_cpu_f32(upload(qkv).view());
+    const Result got = run(context(), c, upload(qkv), upload(grad), drop);
+    const Result wide = forward(context(), c, wide_qkv, drop);
+    const Tensor wide_grad = backward(context(), c, wide_qkv, to_cpu_f32(got.context.view()),
+                                      got.log_sum_exp, to_cpu_f32(upload(grad).view()), drop);
+    const double contexts = share_of_equals(got.context, wide.context);
+    const double gradients = share_of_equals(got.grad_qkv, wide_grad);
+    if (multiplies_type(head_size)) {
+      EXPECT_LT(contexts, 0.95);
+      EXPECT_LT(gradients, 0.95);
+    } else {
+      EXPECT_EQ(contexts, 1);
+      EXPECT_EQ(gradients, 1);
+      EXPECT_EQ(bytes(got.log_sum_exp), bytes(wide.log_sum_exp));
+    }
   }
 }
 

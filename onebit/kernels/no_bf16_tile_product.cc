@@ -1,0 +1,39 @@
+// Without a compiler and a processor that have bf16 instructions.
+#include "onebit/base/error.h"
+#include "onebit/kernels/bf16_tile_product.h"
+
+namespace onebit::kernels {
+
+namespace {
+
+[[noreturn]] void refuse() {
+  fail("bf16 products were asked for in a build without them: has_bf16_products() says so");
+}
+
+}  // namespace
+
+bool has_bf16_products() {
+  return false;
+}
+
+void bf16_tile_product(const Bf16TileProduct&) {
+  refuse();
+}
+
+void pair_columns(const bf16*, int64_t, int64_t, int64_t, bf16*, int64_t) {
+  refuse();
+}
+
+void pair_rows(const bf16*, int64_t, int64_t, int64_t, bf16*, int64_t) {
+  refuse();
+}
+
+void round_to_row_pairs(const float*, int64_t, int64_t, int64_t, bf16*, int64_t) {
+  refuse();
+}
+
+void round_row(const float*, int64_t, float, bf16*) {
+  refuse();
+}
+
+}  // namespace onebit::kernels
