@@ -1,6 +1,8 @@
 // A run of 1-bit Adam that goes on with another freeze_step than its checkpoint was made with.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "onebit/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 
@@ -34,6 +36,17 @@ TEST(FreezeAfterAResume, GoesBackToTheWarmupWhereTheFreezeLiesAhead) {
       for (const float one : thawed.replicated_buffers.at("variance")) found += one;
       for (const float one : adam[0].replicated_buffers.at("variance")) expected += one;
       EXPECT_NEAR(found, expected, 0.15 * expected);
+      // The momentum is Adam's but for what one update's signs add.
+      const auto& momentum = thawed.replicated_buffers.at("momentum");
+      const auto& of_adam = adam[0].replicated_buffers.at("momentum");
+      double squares = 0, squares_of_adam = 0, product = 0;
+      for (size_t i = 0; i < momentum.size(); ++i) {
+        squares += double{momentum[i]} * momentum[i];
+        squares_of_adam += double{of_adam[i]} * of_adam[i];
+        product += double{momentum[i]} * of_adam[i];
+      }
+      EXPECT_NEAR(std::sqrt(squares / squares_of_adam), 1, 0.2);
+      EXPECT_GT(product / std::sqrt(squares * squares_of_adam), 0.9);
       trial.steps(4);
       EXPECT_EQ(trial.optimizer().phase(), Phase::kCompressed);
       return std::pair(thawed, trial.values());
