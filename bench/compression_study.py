@@ -148,7 +148,7 @@ def read(options, folder):
     return {
         "held_out": held_out,
         "end": evaluate(options, folder),
-        "left": left or len(steps),
+        "left": left,
         "freeze": compressed[0]["step"] - 1 if compressed else None,
         "compressed": share(compressed) if compressed else None,
         "whole": share(steps),
@@ -161,10 +161,14 @@ def share(lines):
     return sum(line["wire_bytes_dense16"] for line in lines) / sent if sent else None
 
 
-def mean_and_error(values):
-    mean = statistics.fmean(values)
-    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return mean, error
+def mean_and_error(values, digits):
+    """Two cells of a table: "-" for what so few values do not say."""
+    if not values:
+        return "- | -"
+    mean = f"{statistics.fmean(values):+.{digits}f} %"
+    if len(values) == 1:
+        return f"{mean} | -"
+    return f"{mean} | {statistics.stdev(values) / math.sqrt(len(values)):.{digits}f} %"
 
 
 def runs_table(results):
@@ -173,7 +177,7 @@ def runs_table(results):
     for (name, ranks, seed), result in sorted(results.items()):
         sent, whole = (f"1/{result[phase]:.2f}" if result[phase] else "-"
                        for phase in ("compressed", "whole"))
-        rows.append(f"| {name} | {ranks} | {seed} | {result['freeze'] or '-'} | {result['left']} | "
+        rows.append(f"| {name} | {ranks} | {seed} | {result['freeze'] or '-'} | {result['left'] or '-'} | "
                     f"{result['end']:.4f} | {sent} | {whole} |")
     return "\n".join(rows) + "\n"
 
@@ -197,11 +201,11 @@ def pairs_table(results):
                 continue
             dense = results[min(rivals, key=lambda key: (key[1] != ranks, key[1]))]
             loss.append(100 * (result["end"] / dense["end"] - 1))
-            left.append(100 * (result["left"] / dense["left"] - 1))
+            if result["left"] and dense["left"]:
+                left.append(100 * (result["left"] / dense["left"] - 1))
         if loss:
-            (mean, error), (mean_left, error_left) = mean_and_error(loss), mean_and_error(left)
-            rows.append(f"| {name} | {ranks} | {len(loss)} | {mean:+.2f} % | {error:.2f} % | "
-                        f"{mean_left:+.1f} % | {error_left:.1f} % |")
+            rows.append(f"| {name} | {ranks} | {len(loss)} | {mean_and_error(loss, 2)} | "
+                        f"{mean_and_error(left, 1)} |")
     return "\n".join(rows) + "\n"
 
 

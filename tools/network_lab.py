@@ -98,7 +98,7 @@ def guard(name):
 
 class NetworkLab:
     """The network, as a context: `with NetworkLab(2, Link(rate_bits=1e8)) as lab: lab.run([...])`.
-    Error: CannotRun."""
+    Errors: ValueError if the ranks cannot be joined so; CannotRun from the machine."""
 
     def __init__(self, ranks, link, pin=False, ranks_a_host=1):
         self.ranks = ranks
@@ -110,9 +110,9 @@ class NetworkLab:
         self.folder = pathlib.Path(tempfile.gettempdir()) / self.name
         self.guard = None
         if not 1 <= ranks <= 200:
-            raise CannotRun(f"{ranks} ranks: from 1 to 200 can be joined")
+            raise ValueError(f"{ranks} ranks: from 1 to 200 can be joined")
         if ranks_a_host < 1 or ranks % ranks_a_host:
-            raise CannotRun(f"{ranks} ranks are no whole number of hosts with {ranks_a_host} each")
+            raise ValueError(f"{ranks} ranks are no whole number of hosts with {ranks_a_host} each")
 
     def __enter__(self):
         check_machine()
@@ -315,7 +315,11 @@ def main():
         if not options.command:
             parser.error("there is no command to run")
         link = Link(options.rate, options.delay, options.loss)
-        with NetworkLab(options.ranks, link, options.pin, options.ranks_a_host) as lab:
+        try:
+            lab = NetworkLab(options.ranks, link, options.pin, options.ranks_a_host)
+        except ValueError as error:
+            parser.error(str(error))
+        with lab:
             run = lab.run_plain if options.plain else lab.run
             return run(options.command, timeout=options.timeout)
     except CannotRun as error:
