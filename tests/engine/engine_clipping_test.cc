@@ -9,15 +9,8 @@
 namespace onebit::engine {
 namespace {
 
-constexpr const char* kAdam = R"({"type": "AdamW", "params": {"lr": 1e-3, "weight_decay": 0.01}})";
-constexpr const char* kLamb = R"({"type": "Lamb", "params": {"lr": 1e-2, "weight_decay": 0.01}})";
-constexpr const char* kOneBit =
-    R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
-constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
-constexpr const char* kExactly = R"(, "clip": "exact")";
-
 TEST(EngineClipping, ClipsByTheNormOfTheAverage) {
-  for (const char* optimizer : {kAdam, kLamb}) {
+  for (const char* optimizer : {toy::kAdam, toy::kLamb}) {
     const ToyTrace trace =
         train_toy(toy_config(optimizer, 4, 2, R"(, "gradient_clipping": 0.01)"), 2, 2);
     EXPECT_GT(trace.outcomes[0].gradient_norm, 0.01);
@@ -28,7 +21,8 @@ TEST(EngineClipping, ClipsByTheNormOfTheAverage) {
 // In the compressed phase of a run with clipping, each step: whether buckets left during it.
 TEST(EngineClipping, ClipsBucketByBucketDuringTheBackwardPass) {
   for (const bool exact : {false, true}) {
-    const EngineConfig config = toy_config(kOneBit, 12, 2, kClip, exact ? kExactly : "");
+    const EngineConfig config =
+        toy_config(toy::kOneBit, 12, 2, toy::kClip, exact ? toy::kExactly : "");
     comm::run_thread_world(3, [&](comm::Communicator& communicator) {
       ToyRun run(config, communicator);
       int clipped = 0;
@@ -49,8 +43,9 @@ TEST(EngineClipping, ClipsBucketByBucketDuringTheBackwardPass) {
 
 // The toy's buckets and ranks differ from step to step by little.
 TEST(EngineClipping, ClippingByBucketLearnsWhatExactClippingLearns) {
-  const ToyTrace exact = train_toy(toy_config(kOneBit, 12, 2, kClip, kExactly), 3, 40);
-  const ToyTrace by_bucket = train_toy(toy_config(kOneBit, 12, 2, kClip), 3, 40);
+  const ToyTrace exact =
+      train_toy(toy_config(toy::kOneBit, 12, 2, toy::kClip, toy::kExactly), 3, 40);
+  const ToyTrace by_bucket = train_toy(toy_config(toy::kOneBit, 12, 2, toy::kClip), 3, 40);
   ASSERT_EQ(exact.losses[10], by_bucket.losses[10]);  // the warm-up is the same
   EXPECT_NEAR(by_bucket.losses[39], exact.losses[39], 0.1 * exact.losses[10]);
   EXPECT_LT(by_bucket.losses[39], 0.5 * exact.losses[10]);
@@ -59,14 +54,14 @@ TEST(EngineClipping, ClippingByBucketLearnsWhatExactClippingLearns) {
 // A loss scale, and one rank, know no bucket before the whole.
 TEST(EngineClipping, ClipsExactlyWhereNothingLeavesEarly) {
   comm::run_thread_world(1, [&](comm::Communicator& communicator) {
-    ToyRun run(toy_config(kOneBit, 4, 4, kClip), communicator);
+    ToyRun run(toy_config(toy::kOneBit, 4, 4, toy::kClip), communicator);
     for (int step = 0; step < 12; ++step) run.step();
     EXPECT_EQ(run.outcome().phase, optim::Phase::kCompressed);
     EXPECT_FALSE(run.announces());
     const auto& outcome = run.outcome();
     EXPECT_NEAR(outcome.clip_coefficient, std::min(1.0, 0.5 / outcome.gradient_norm), 1e-12);
   });
-  const EngineConfig half = toy_config(kOneBit, 4, 1, R"(, "gradient_clipping": 0.5, "fp16":
+  const EngineConfig half = toy_config(toy::kOneBit, 4, 1, R"(, "gradient_clipping": 0.5, "fp16":
                                                           {"enabled": true, "loss_scale": 8})");
   EXPECT_EQ(half.run.clip, Clip::kExact);
   EXPECT_NE(half.why_compressed_buckets_wait().find("fp16"), std::string::npos);
@@ -77,7 +72,7 @@ TEST(EngineClipping, SaysThatItWaitsUntilBucketsAreKnown) {
   const char* soon = R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 4}})";
   testing::internal::CaptureStderr();
   comm::run_thread_world(2, [&](comm::Communicator& communicator) {
-    ToyRun run(toy_config(soon, 12, 3, kClip), communicator);
+    ToyRun run(toy_config(soon, 12, 3, toy::kClip), communicator);
     for (int step = 1; step <= 14; ++step) {
       run.step();
       EXPECT_EQ(run.announces(), step <= 4 || step > 10) << step;

@@ -11,15 +11,8 @@
 namespace onebit::engine {
 namespace {
 
-constexpr const char* kAdam = R"({"type": "AdamW", "params": {"lr": 1e-3, "weight_decay": 0.01}})";
-constexpr const char* kLamb = R"({"type": "Lamb", "params": {"lr": 1e-2, "weight_decay": 0.01}})";
-constexpr const char* kOneBit =
-    R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
-constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
-constexpr const char* kExactly = R"(, "clip": "exact")";
-
 TEST(Engine, TwoRanksEqualOneRankWithAccumulation) {
-  for (const char* optimizer : {kAdam, kLamb}) {
+  for (const char* optimizer : {toy::kAdam, toy::kLamb}) {
     const ToyTrace one = train_toy(toy_config(optimizer, 8, 4), 1, 15);
     const ToyTrace two = train_toy(toy_config(optimizer, 8, 4), 2, 15);
     for (size_t step = 0; step < one.losses.size(); ++step) {
@@ -30,18 +23,18 @@ TEST(Engine, TwoRanksEqualOneRankWithAccumulation) {
 }
 
 TEST(Engine, OverlapChangesNothing) {
-  EngineConfig late = toy_config(kAdam, 6, 2);
+  EngineConfig late = toy_config(toy::kAdam, 6, 2);
   late.run.overlap = false;
-  const ToyTrace overlapped = train_toy(toy_config(kAdam, 6, 2), 3, 8);
+  const ToyTrace overlapped = train_toy(toy_config(toy::kAdam, 6, 2), 3, 8);
   EXPECT_EQ(overlapped.values, train_toy(late, 3, 8).values);
-  EngineConfig late_onebit = toy_config(kOneBit, 6, 2);
+  EngineConfig late_onebit = toy_config(toy::kOneBit, 6, 2);
   late_onebit.run.overlap = false;
-  EXPECT_EQ(train_toy(toy_config(kOneBit, 6, 2), 3, 18).values,
+  EXPECT_EQ(train_toy(toy_config(toy::kOneBit, 6, 2), 3, 18).values,
             train_toy(late_onebit, 3, 18).values);
 }
 
 TEST(Engine, CompressedPhaseLearnsOnAFractionOfTheBytes) {
-  const ToyTrace trace = train_toy(toy_config(kOneBit, 6, 3), 2, 40);
+  const ToyTrace trace = train_toy(toy_config(toy::kOneBit, 6, 3), 2, 40);
   // Two batches take turns.
   EXPECT_LT(trace.losses[38], 0.5 * trace.losses[0]);
   EXPECT_LT(trace.losses[39], 0.5 * trace.losses[1]);
@@ -53,7 +46,7 @@ TEST(Engine, CompressedPhaseLearnsOnAFractionOfTheBytes) {
 
 TEST(Engine, TheWarmupSendsWhatA16BitAllReduceSends) {
   const auto bytes_of_a_step = [](const std::string& more) {
-    const ToyTrace trace = train_toy(toy_config(kOneBit, 6, 3, more), 2, 2);
+    const ToyTrace trace = train_toy(toy_config(toy::kOneBit, 6, 3, more), 2, 2);
     EXPECT_TRUE(std::isfinite(trace.losses[1]));
     return static_cast<double>(trace.outcomes[1].wire_bytes) /
            static_cast<double>(trace.outcomes[1].wire_bytes_dense16);
@@ -67,7 +60,7 @@ TEST(Engine, TheWarmupSendsWhatA16BitAllReduceSends) {
 TEST(Engine, WarnsOfF16OnTheWireWithoutALossScale) {
   const auto warning_of = [](const std::string& more, int world) {
     testing::internal::CaptureStderr();
-    train_toy(toy_config(kAdam, 2, 1, more), world, 0);
+    train_toy(toy_config(toy::kAdam, 2, 1, more), world, 0);
     return testing::internal::GetCapturedStderr();
   };
   const char* half = R"(, "communication_data_type": "fp16")";
@@ -77,9 +70,9 @@ TEST(Engine, WarnsOfF16OnTheWireWithoutALossScale) {
 }
 
 TEST(Engine, SaysWhichRangesABackwardPassHasLeftOut) {
-  for (const char* optimizer : {kAdam, kOneBit}) {
+  for (const char* optimizer : {toy::kAdam, toy::kOneBit}) {
     const EngineConfig config = toy_config(optimizer, 2, 1);
-    const int frozen = optimizer == kOneBit ? 10 : 0;
+    const int frozen = optimizer == toy::kOneBit ? 10 : 0;
     std::string message;
     comm::run_thread_world(2, [&](comm::Communicator& communicator) {
       ToyRun run(config, communicator);
@@ -98,7 +91,7 @@ TEST(Engine, SaysWhichRangesABackwardPassHasLeftOut) {
 }
 
 TEST(Engine, WatchesWhatAnUpdateDoesToTheValues) {
-  EngineConfig config = toy_config(kAdam, 4, 2);
+  EngineConfig config = toy_config(toy::kAdam, 4, 2);
   config.run.watch_every = 2;
   config.run.watch_tensors = "weight";
   const ToyTrace trace = train_toy(config, 2, 4);
@@ -120,8 +113,8 @@ TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
   constexpr int64_t kAll = ToyRun::kSamples;
   for (const auto& [world, micro, more, more_run] :
        {std::tuple(1, int64_t{4}, "", ""), std::tuple(2, int64_t{4}, "", ""),
-        std::tuple(4, int64_t{4}, "", ""), std::tuple(2, int64_t{4}, kClip, kExactly),
-        std::tuple(2, kAll, kClip, "")}) {
+        std::tuple(4, int64_t{4}, "", ""), std::tuple(2, int64_t{4}, toy::kClip, toy::kExactly),
+        std::tuple(2, kAll, toy::kClip, "")}) {
     // A learning rate at which there is something to learn until the end.
     EngineConfig config = toy_config(
         R"({"type": "OneBitAdam", "params": {"lr": 1e-4, "weight_decay": 0.01, "freeze_step": 60}})",
@@ -189,7 +182,7 @@ TEST(Engine, RefusesIntervalsThatDoNotFitTheRun) {
 TEST(Engine, ValuesTravelOnlyWhereTheyDiffer) {
   for (const int world : {2, 4}) {
     comm::run_thread_world(world, [&](comm::Communicator& communicator) {
-      ToyRun run(toy_config(kAdam, 4, 1), communicator);
+      ToyRun run(toy_config(toy::kAdam, 4, 1), communicator);
       const std::vector<float> expected = run.values();
       const auto bytes = static_cast<int64_t>(expected.size() * sizeof(float));
       int64_t before = communicator.wire_bytes_sent();
@@ -233,21 +226,22 @@ TEST_P(NotFinite, LeavesValuesAloneThenStopsWithADiagnosis) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Phases, NotFinite,
-                         testing::Values(std::tuple{kAdam, 3, ""}, std::tuple{kOneBit, 3, ""},
-                                         std::tuple{kOneBit, 15, ""},
-                                         std::tuple{kOneBit, 15, R"(, "gradient_clipping": 1.0)"},
-                                         std::tuple{kOneBit, 15, kClip},
-                                         // A scale that is fixed cannot be at fault.
-                                         std::tuple{kAdam, 3, R"(, "fp16": {"enabled": true,
+INSTANTIATE_TEST_SUITE_P(
+    Phases, NotFinite,
+    testing::Values(std::tuple{toy::kAdam, 3, ""}, std::tuple{toy::kOneBit, 3, ""},
+                    std::tuple{toy::kOneBit, 15, ""},
+                    std::tuple{toy::kOneBit, 15, R"(, "gradient_clipping": 1.0)"},
+                    std::tuple{toy::kOneBit, 15, toy::kClip},
+                    // A scale that is fixed cannot be at fault.
+                    std::tuple{toy::kAdam, 3, R"(, "fp16": {"enabled": true,
                                                                   "loss_scale": 128})"},
-                                         std::tuple{kLamb, 3, ""},
-                                         std::tuple{kLamb, 3, R"(, "fp16": {"enabled": true,
+                    std::tuple{toy::kLamb, 3, ""},
+                    std::tuple{toy::kLamb, 3, R"(, "fp16": {"enabled": true,
                                                                   "loss_scale": 128})"}));
 
 TEST(Engine, ReportsOneStepForEachAccumulation) {
   const auto communicator = comm::make_single_rank();
-  ToyRun run(toy_config(kAdam, 8, 2), *communicator);
+  ToyRun run(toy_config(toy::kAdam, 8, 2), *communicator);
   EXPECT_EQ(run.engine().batch().accumulation, 4);
   int64_t calls = 0;
   run.engine().backward([&](const BackwardInput&) { ++calls; });

@@ -72,30 +72,6 @@ TEST(ChooseLevels, NeedsA1BitPhaseAndNoShadow) {
   EXPECT_NE(message_of([] { config_with("three"); }).find("levels"), std::string::npos);
 }
 
-struct Trace {
-  std::vector<double> losses;
-  std::vector<float> values;
-  std::vector<StepOutcome> outcomes;
-};
-
-Trace train(const EngineConfig& config, const Nodes& nodes, int steps) {
-  Trace trace;
-  comm::run_thread_world(nodes.ranks(), [&](comm::Communicator& communicator) {
-    communicator.set_nodes(nodes);
-    ToyRun run(config, communicator);
-    EXPECT_EQ(run.engine().levels().two, config.run.levels == LevelsWanted::kTwo);
-    for (int step = 0; step < steps; ++step) {
-      const double loss = run.step();
-      EXPECT_TRUE(run.engine().replicas_agree());
-      if (communicator.rank() != 0) continue;
-      trace.losses.push_back(loss);
-      trace.outcomes.push_back(run.outcome());
-    }
-    if (communicator.rank() == 0) trace.values = run.values();
-  });
-  return trace;
-}
-
 // Clipped before its buckets leave, after all are known, and not at all.
 TEST(TwoLevels, TrainAsOneLevelDoes) {
   const Nodes nodes({0, 0, 1, 1});
@@ -103,8 +79,8 @@ TEST(TwoLevels, TrainAsOneLevelDoes) {
   const std::pair<std::string, std::string> cases[] = {
       {"", ""}, {clip, ""}, {clip, R"(, "clip": "exact")"}};
   for (const auto& [more, more_run] : cases) {
-    const Trace one = train(config_with("one", kOneBit, more, more_run), nodes, 40);
-    const Trace two = train(config_with("two", kOneBit, more, more_run), nodes, 40);
+    const ToyTrace one = train_toy(config_with("one", kOneBit, more, more_run), nodes, 40);
+    const ToyTrace two = train_toy(config_with("two", kOneBit, more, more_run), nodes, 40);
     EXPECT_EQ(std::vector(two.losses.begin(), two.losses.begin() + 11),
               std::vector(one.losses.begin(), one.losses.begin() + 11))
         << "the warm-up is the same";

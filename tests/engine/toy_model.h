@@ -131,17 +131,31 @@ inline EngineConfig toy_config(const std::string& optimizer, int64_t train, int6
   return config;
 }
 
+// Optimizers and further keys of toy_config().
+namespace toy {
+inline constexpr const char* kAdam =
+    R"({"type": "AdamW", "params": {"lr": 1e-3, "weight_decay": 0.01}})";
+inline constexpr const char* kLamb =
+    R"({"type": "Lamb", "params": {"lr": 1e-2, "weight_decay": 0.01}})";
+inline constexpr const char* kOneBit =
+    R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
+inline constexpr const char* kClip = R"(, "gradient_clipping": 0.5)";
+inline constexpr const char* kExactly = R"(, "clip": "exact")";
+}  // namespace toy
+
 struct ToyTrace {
   std::vector<double> losses;
   std::vector<float> values;
   std::vector<StepOutcome> outcomes;
 };
 
-// Trains on `world` thread ranks; the trace of rank 0, values checked to agree on all ranks.
-inline ToyTrace train_toy(const EngineConfig& config, int world, int steps) {
+// Trains on the thread ranks of `nodes`; the trace of rank 0, values checked to agree on all ranks.
+inline ToyTrace train_toy(const EngineConfig& config, const comm::Nodes& nodes, int steps) {
   ToyTrace trace;
-  comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+  comm::run_thread_world(nodes.ranks(), [&](comm::Communicator& communicator) {
+    communicator.set_nodes(nodes);
     ToyRun run(config, communicator);
+    EXPECT_EQ(run.engine().levels().two, config.run.levels == LevelsWanted::kTwo);
     for (int step = 0; step < steps; ++step) {
       const double loss = run.step();
       EXPECT_TRUE(run.engine().replicas_agree());
@@ -152,6 +166,11 @@ inline ToyTrace train_toy(const EngineConfig& config, int world, int steps) {
     if (communicator.rank() == 0) trace.values = run.values();
   });
   return trace;
+}
+
+// The same on `world` ranks of one node.
+inline ToyTrace train_toy(const EngineConfig& config, int world, int steps) {
+  return train_toy(config, comm::Nodes::one(world), steps);
 }
 
 }  // namespace onebit::engine
