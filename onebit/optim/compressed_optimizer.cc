@@ -140,7 +140,7 @@ void CompressedOptimizer::freeze(Context& context, params::Table& table) {
   exchange_.adopt_momentum({0, table.size_elements()});
   if (communicator_.rank() == 0) {
     log_info(
-        "update {}: gradients are compressed from here on; {} of {} elements have had no gradient "
+        "update {}: the warm-up of the optimizer has ended; {} of {} elements have had no gradient "
         "yet and keep their values",
         updates_, still_.count(), table.size_elements());
   }
