@@ -121,9 +121,7 @@ std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
   if (disks_.count() > 1) return open_on_disks(tag);
   const std::optional<std::string> found = agreed_tag(communicator_, folder_, tag);
   if (!found) return std::nullopt;
-  std::vector<std::string> others = folder_.tags();
-  std::erase(others, *found);
-  std::reverse(others.begin(), others.end());
+  const std::vector<std::string> others = folder_.tags_beside(*found);
   const Path folder = folder_.folder(*found);
   std::optional<CheckpointFacts> facts;
   suggest_other_checkpoints(others, [&] { facts = read_facts(folder); });

@@ -59,6 +59,13 @@ std::vector<std::string> CheckpointFolder::tags() const {
   return found;
 }
 
+std::vector<std::string> CheckpointFolder::tags_beside(const std::string& tag) const {
+  std::vector<std::string> others = tags();
+  std::erase(others, tag);
+  std::reverse(others.begin(), others.end());
+  return others;
+}
+
 void CheckpointFolder::require_present(const std::string& tag) const {
   const bool plain = Path(tag).filename() == Path(tag) && !is_left_over(tag);
   if (plain && std::filesystem::is_regular_file(folder(tag) / run_files::kState)) return;

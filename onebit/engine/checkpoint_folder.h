@@ -25,6 +25,8 @@ class CheckpointFolder {
   std::optional<std::string> latest() const;
   // Finished tags, oldest step first.
   std::vector<std::string> tags() const;
+  // All but `tag`, newest step first.
+  std::vector<std::string> tags_beside(const std::string& tag) const;
   // Error: no checkpoint has this name; the message lists those that exist.
   void require_present(const std::string& tag) const;
 

@@ -81,7 +81,10 @@ std::optional<PretrainingTask::Start> PretrainingTask::find_start(
     const engine::CheckpointFolder run(options.output);
     const auto tag = options.tag.empty() ? run.latest() : std::optional(options.tag);
     const Path folder = run.folder(tag.value_or("")) / "model";
-    if (tag && std::filesystem::exists(folder / "config.json")) return read(folder, true);
+    if (tag && std::filesystem::exists(folder / "config.json")) {
+      return engine::suggest_other_checkpoints(run.tags_beside(*tag),
+                                               [&] { return read(folder, true); });
+    }
   }
   if (!options.initialize_from) return std::nullopt;
   return read(training::find_model_folder(*options.initialize_from), false);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onebit/base/crc32c.h"
 #include "onebit/base/log.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_folder.h"
@@ -98,6 +99,11 @@ ModelDescription read_model_description(const Path& model_folder) {
           .classifier = {.labels = folder.config.labels,
                          .problem_type = folder.config.problem_type,
                          .dropout = folder.config.classifier_dropout}};
+}
+
+uint32_t config_checksum(const ModelDescription& description) {
+  const std::string text = formats::bert_config_text(to_file(description));
+  return crc32c(text.data(), text.size());
 }
 
 formats::MatchReport load_values(params::Table& table, const Path& model_folder,

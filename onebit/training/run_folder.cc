@@ -20,6 +20,16 @@ void refuse_other_files(const Path& output) {
   }
 }
 
+// The shape of a model and its tensors say nothing of its activation or its epsilon. Checkpoints of
+// older versions have no checksum.
+void require_as_written(const ModelDescription& found, const engine::SavedCheckpoint& saved) {
+  const auto written = saved.client_state.find("config_crc32c");
+  if (written == saved.client_state.end()) return;
+  require(written->get<uint32_t>() == config_checksum(found),
+          "{}: is not as the checkpoint was written with; take another copy of the file",
+          (saved.model_folder / "config.json").string());
+}
+
 }  // namespace
 
 void check_run_folder(const Path& output, bool resume) {
@@ -44,6 +54,7 @@ void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
               const ModelCard& card, Json client_state) {
   client_state["recipe"] = card.recipe;
   client_state["vocabulary_checksum"] = description.vocabulary->checksum();
+  client_state["config_crc32c"] = config_checksum(description);
   std::function<void(const Path&)> write_model;
   if (checkpoints.writes_model()) {
     write_model = [snapshot = std::make_shared<ValueSnapshot>(table), description,
@@ -59,7 +70,11 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
                                      const ModelDescription& description, const Json& recipe,
                                      params::Table& table, engine::Engine& engine, int world_size) {
   const std::string place = saved.model_folder.string();
-  require_same_shape(description.config, read_model_description(saved.model_folder).config, place);
+  engine::suggest_other_checkpoints(saved.other_tags, [&] {
+    const ModelDescription written = read_model_description(saved.model_folder);
+    require_as_written(written, saved);
+    require_same_shape(description.config, written.config, place);
+  });
   const auto checksum = saved.client_state.value("vocabulary_checksum", int64_t{-1});
   require(checksum == description.vocabulary->checksum(),
           "{}: the run was started with another vocabulary; name the data or the model that it was "

@@ -139,6 +139,26 @@ TEST_F(PretrainingTest, ADamagedModelNamesTheOtherCheckpoints) {
   }
 }
 
+// The activation is in no tensor, so only the checkpoint can tell that it is another.
+TEST_F(PretrainingTest, AChangedConfigurationNamesTheOtherCheckpoints) {
+  PretrainingOptions given = options("run");
+  train(given, 1);
+  given.resume = true;
+  const Path config = given.output / "global_step12" / "model" / "config.json";
+  std::string text = read_file(config);
+  const size_t at = text.find(R"("gelu")");
+  ASSERT_NE(at, std::string::npos) << text;
+  write_file_atomically(config, text.replace(at, 6, R"("gelu_new")"));
+  const std::string changed = message_of([&] { train(given, 1); });
+  EXPECT_NE(changed.find("config.json: is not as the checkpoint was written"), std::string::npos)
+      << changed;
+  EXPECT_NE(changed.find("--resume global_step10"), std::string::npos) << changed;
+  write_file_atomically(config, "{");
+  const std::string broken = message_of([&] { train(given, 1); });
+  EXPECT_NE(broken.find("config.json"), std::string::npos) << broken;
+  EXPECT_NE(broken.find("--resume global_step10"), std::string::npos) << broken;
+}
+
 // What resuming late needs of the epochs before; older checkpoints do without.
 TEST_F(PretrainingTest, ResumesWithAndWithoutTheMarksOfEpochs) {
   PretrainingOptions given = options("whole", 60);
