@@ -256,15 +256,18 @@ StepRecord Session::train_step() {
   return record;
 }
 
-std::function<PassTimes()> Session::measured_pass() {
+AnnouncingPass Session::measured_pass() {
   const std::shared_ptr<HostBatch> batch = source_->make_batch();
   source_->build(static_cast<uint64_t>(samples_), 0, *batch);
   const StepItems items = {.samples = batch->rows().sequences(),
                            .items = std::max<int64_t>(batch->items(), 1)};
-  return [this, batch, items] {
-    return time_pass(context_, engine_->config().run.seed, [&](const model::TrainingPass& pass) {
-      task_.forward_backward(context_, upload(*batch), items, pass);
-    });
+  return [this, batch, items](const std::function<void(Range)>& ready) {
+    return time_pass(
+        context_, engine_->config().run.seed,
+        [&](const model::TrainingPass& pass) {
+          task_.forward_backward(context_, upload(*batch), items, pass);
+        },
+        ready);
   };
 }
 

@@ -31,7 +31,7 @@ struct StartFacts {
   const std::vector<std::string>& decisions;
   // Makes one forward and backward pass over a micro-batch and returns when it is done. Touches the
   // gradients, nothing else.
-  std::function<PassTimes()> pass;
+  AnnouncingPass pass;
 };
 
 // What came of a run.
@@ -100,7 +100,7 @@ class Session {
   void restore(const RunOptions& options, const engine::SavedCheckpoint* saved);
   void resume(const engine::SavedCheckpoint& saved, const RunOptions& options);
   void start_prefetch();
-  std::function<PassTimes()> measured_pass();
+  AnnouncingPass measured_pass();
   // Fills step_batches_; returns what the losses of this step are means over.
   StepItems fetch_step(StepRecord& record);
   model::DeviceBatch upload(const HostBatch& batch);

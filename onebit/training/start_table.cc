@@ -4,6 +4,7 @@
 #include "onebit/ops/linear.h"
 #include "onebit/training/checkpoint_space.h"
 #include "onebit/training/optimizer_rows.h"
+#include "onebit/training/rehearsal.h"
 
 namespace onebit::training {
 namespace {
@@ -73,6 +74,11 @@ void add_run(Rows& rows, StartTable& table, engine::Engine& engine) {
                    samples / table.run.seconds)});
 }
 
+// A delay as a part of the step without it.
+double percent(double delay, double step) {
+  return 100 * delay / (step - delay);
+}
+
 // What a step is expected to take, dense and compressed, and from which figures.
 void add_forecast(Rows& rows, const StepCosts& costs, const StepForecast& expected,
                   const engine::BatchSizes& batch, comm::Communicator& communicator) {
@@ -96,6 +102,14 @@ void add_forecast(Rows& rows, const StepCosts& costs, const StepForecast& expect
                    human_duration(expected.dense.waiting_seconds),
                    human_duration(expected.compressed.exchange_seconds),
                    human_duration(expected.compressed.waiting_seconds))});
+  const double dense = costs.dense_delay_seconds, compressed = costs.compressed_delay_seconds;
+  if (dense != 0 || compressed != 0) {
+    rows.push_back(
+        {"rehearsed", fmt::format("computation and exchange at once take {:+.0f} % dense "
+                                  "and {:+.0f} % at one bit of a step of these parts",
+                                  percent(dense, expected.dense.step_seconds),
+                                  percent(compressed, expected.compressed.step_seconds))});
+  }
   rows.push_back({"expected step",
                   fmt::format("{} dense, {} at one bit an element: {:.1f} times the speed",
                               human_duration(expected.dense.step_seconds),
@@ -139,6 +153,7 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
       exchange_buckets(facts.table, config, communicator.nodes(), run.engine().levels().two);
   StepCosts costs =
       measure_step_costs(context, facts.pass, facts.table, buckets, config.wire, communicator);
+  rehearse_steps(costs, facts.pass, context, facts.table, buckets, config, communicator);
   costs.pass = with_share_of_layers(costs.pass, layers.share);
   table.expected = forecast(costs, buckets, config, batch.accumulation);
   if (communicator.world_size() > 1) {

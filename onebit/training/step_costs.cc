@@ -202,7 +202,8 @@ void measure_compressed_phase(StepCosts& costs, Context& context, const params::
 }  // namespace
 
 PassTimes time_pass(Context& context, uint64_t dropout_seed,
-                    const std::function<void(const model::TrainingPass&)>& run) {
+                    const std::function<void(const model::TrainingPass&)>& run,
+                    const std::function<void(Range)>& ready) {
   PassTimes times;
   Stopwatch watch;
   run({.dropout_seed = dropout_seed,
@@ -210,6 +211,7 @@ PassTimes time_pass(Context& context, uint64_t dropout_seed,
            [&](Range range) {
              context.synchronize();
              times.ready.push_back({range, watch.seconds()});
+             ready(range);
            },
        .forward_done =
            [&] {
@@ -221,17 +223,18 @@ PassTimes time_pass(Context& context, uint64_t dropout_seed,
   return times;
 }
 
-PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicator& communicator) {
+PassTimes measure_pass(const AnnouncingPass& pass, comm::Communicator& communicator) {
   constexpr size_t kMeasurements = 5;
   constexpr double kMostSeconds = 8;
   const auto total = [](const PassTimes& times) {
     return times.forward_seconds + times.backward_seconds;
   };
-  pass();  // the first one makes the library's kernels
+  const auto alone = [](Range) {};
+  pass(alone);  // the first one makes the library's kernels
   std::vector<PassTimes> measured;
   double spent = 0;
   while (measured.size() < kMeasurements && spent < kMostSeconds) {
-    PassTimes times = pass();
+    PassTimes times = pass(alone);
     std::array<double, 2> seconds{times.forward_seconds, times.backward_seconds};
     communicator.all_reduce(std::span<double>(seconds), comm::Reduction::kMax);
     times.forward_seconds = seconds[0];
@@ -239,7 +242,7 @@ PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicato
     spent += total(times);
     measured.push_back(std::move(times));
   }
-  const auto middle = measured.begin() + static_cast<std::ptrdiff_t>(measured.size() / 2);
+  const auto middle = measured.begin() + static_cast<std::ptrdiff_t>((measured.size() - 1) / 2);
   std::nth_element(
       measured.begin(), middle, measured.end(),
       [&](const PassTimes& left, const PassTimes& right) { return total(left) < total(right); });
@@ -261,7 +264,7 @@ ExchangeBuckets exchange_buckets(const params::Table& table, const engine::Engin
   return exchange_buckets(table, config, comm::Nodes::one(world_size), false);
 }
 
-StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>& pass,
+StepCosts measure_step_costs(Context& context, const AnnouncingPass& pass,
                              const params::Table& table, const ExchangeBuckets& buckets, DType wire,
                              comm::Communicator& communicator) {
   StepCosts costs{.pass = measure_pass(pass, communicator)};
@@ -282,13 +285,16 @@ StepForecast forecast(const StepCosts& costs, const ExchangeBuckets& buckets,
                   .overlap = config.run.overlap,
                   .bucket = costs.dense,
                   .update_seconds = costs.update_seconds,
-                  .agreement_seconds = kAgreements * costs.latency_seconds};
+                  .agreement_seconds = kAgreements * costs.latency_seconds,
+                  .delay_seconds = costs.dense_delay_seconds};
   StepForecast expected{.dense = predict_step(buckets.dense, parts)};
   parts.overlap = config.why_compressed_buckets_wait().empty();
   parts.bucket = costs.compressed;
   parts.update_seconds = costs.compressed_update_seconds;
+  parts.delay_seconds = costs.compressed_delay_seconds;
   expected.compressed = predict_step(buckets.compressed, parts);
   parts.bucket = costs.local;
+  parts.delay_seconds = 0;
   expected.local = predict_step(buckets.compressed, parts);
   return expected;
 }

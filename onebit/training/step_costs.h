@@ -14,11 +14,12 @@ namespace onebit::training {
 
 // Runs one forward and backward pass with the callbacks that time it; waits for the device.
 PassTimes time_pass(Context& context, uint64_t dropout_seed,
-                    const std::function<void(const model::TrainingPass&)>& run);
+                    const std::function<void(const model::TrainingPass&)>& run,
+                    const std::function<void(Range)>& ready);
 
 // A representative pass: the median of five, or of as many as fit into eight seconds, on the
 // slowest rank. Collective.
-PassTimes measure_pass(const std::function<PassTimes()>& pass, comm::Communicator& communicator);
+PassTimes measure_pass(const AnnouncingPass& pass, comm::Communicator& communicator);
 
 // More elements than caches hold: enough to measure the cost of one in a pass over all parameters.
 inline constexpr int64_t kSampledElements = int64_t{1} << 22;
@@ -61,10 +62,12 @@ struct StepCosts {
   // What 1-bit Adam does with a bucket that stays here (the local updates of 0/1 Adam); a part of
   // `compressed`.
   BucketCost local;
+  // What a step takes longer than its parts, each alone (rehearsal.h); 0 if it was not rehearsed.
+  double dense_delay_seconds = 0, compressed_delay_seconds = 0;
 };
 
 // Collective. Touches the gradients of the table, nothing else.
-StepCosts measure_step_costs(Context& context, const std::function<PassTimes()>& pass,
+StepCosts measure_step_costs(Context& context, const AnnouncingPass& pass,
                              const params::Table& table, const ExchangeBuckets& buckets, DType wire,
                              comm::Communicator& communicator);
 

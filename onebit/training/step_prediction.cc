@@ -49,7 +49,7 @@ StepPrediction predict_step(const comm::Buckets& buckets, const StepParts& parts
   const auto micro_steps = static_cast<double>(parts.accumulation);
   prediction.step_seconds = (micro_steps - 1) * (pass.forward_seconds + pass.backward_seconds) +
                             pass.forward_seconds + std::max(sent, computed) + parts.update_seconds +
-                            parts.agreement_seconds;
+                            parts.agreement_seconds + parts.delay_seconds;
   return prediction;
 }
 

@@ -4,6 +4,7 @@
 //   step = forward and backward of all micro-steps but the last, and the last one's forward
 //        + the last backward, with the exchange of the buckets as far as it reaches beyond it
 //        + the optimizer's pass over the parameters + the small agreements of the ranks
+//        + what computation and exchange slow each other down
 //
 // A bucket may leave when its gradients are ready, and buckets leave in order. Each takes its time
 // on the wire, one after the other, and before that its time on the processor (packing,
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +34,9 @@ struct PassTimes {
   double forward_seconds = 0, backward_seconds = 0;
   std::vector<Ready> ready;  // as the model has announced them
 };
+
+// A forward and backward pass; calls `ready` for each range of the gradients when it is final.
+using AnnouncingPass = std::function<PassTimes(const std::function<void(Range)>& ready)>;
 
 // The mean of passes that compute `share` of the layers, from one that computes all. The gradients
 // of the heads are the first that a model announces, those of the embeddings the last; between them
@@ -55,6 +60,7 @@ struct StepParts {
   BucketCost bucket;
   double update_seconds = 0;     // the optimizer's, behind the exchange
   double agreement_seconds = 0;  // small collectives that are waited for
+  double delay_seconds = 0;      // of computation and exchange by each other
 };
 
 struct StepPrediction {

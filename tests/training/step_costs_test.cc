@@ -30,7 +30,9 @@ TEST(MeasurePass, TakesTheMiddleOfSome) {
   int calls = 0;
   const double seconds[] = {0.9, 0.3, 0.1, 0.2, 0.5, 0.4};
   const PassTimes pass = measure_pass(
-      [&] { return PassTimes{.forward_seconds = 0.01, .backward_seconds = seconds[calls++]}; },
+      [&](const auto&) {
+        return PassTimes{.forward_seconds = 0.01, .backward_seconds = seconds[calls++]};
+      },
       *alone);
   EXPECT_EQ(calls, 6) << "the first one does not count";
   EXPECT_EQ(pass.backward_seconds, 0.3);
@@ -40,7 +42,7 @@ TEST(MeasurePass, MeasuresALongOneOnce) {
   const auto alone = comm::make_single_rank();
   int calls = 0;
   measure_pass(
-      [&] {
+      [&](const auto&) {
         ++calls;
         return PassTimes{.forward_seconds = 20, .backward_seconds = 40};
       },
@@ -55,7 +57,7 @@ TEST(StepCosts, AreMeasuredOnAllRanksAlike) {
     table.add({.name = "weight", .shape = {400, 1000}});
     table.allocate(Device{}, DType::kBF16);
     const engine::EngineConfig config = config_of("");
-    const auto pass = [] {
+    const auto pass = [](const auto&) {
       return PassTimes{.forward_seconds = 1, .backward_seconds = 2, .ready = {{{0, 400000}, 1.5}}};
     };
     const ExchangeBuckets buckets = exchange_buckets(table, config, 2);

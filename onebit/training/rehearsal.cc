@@ -1,0 +1,130 @@
+#include "onebit/training/rehearsal.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "onebit/base/clock.h"
+#include "onebit/comm/overlapped_exchange.h"
+#include "onebit/compress/wire_layout.h"
+#include "onebit/ops/elementwise.h"
+#include "onebit/optim/levels.h"
+
+namespace onebit::training {
+namespace {
+
+constexpr double kLongestStep = 10;  // seconds
+
+class StandInExchange final : public comm::BucketExchange {
+ public:
+  StandInExchange(comm::Communicator& communicator, const comm::Buckets& buckets,
+                  const StandIn& exchange)
+      : BucketExchange(communicator, buckets),
+        wire_bytes_(exchange.wire_bytes),
+        values_(Tensor::zeros(communicator.device(), DType::kF32, {kValues})),
+        packing_passes_(exchange.packing_seconds / seconds_of_pass()) {
+    reserve();
+  }
+
+  void submit(Context& context, int64_t bucket) { advance(context, bucket); }
+
+ protected:
+  int64_t chunk_bytes(Range chunk) const override { return wire_bytes_(chunk.elements()); }
+  // Passes over memory take the place of packing, averaging and unpacking.
+  void pack(Context& context, InFlightBucket& in_flight) override {
+    const double share = static_cast<double>(buckets().range(in_flight.bucket).elements()) /
+                         static_cast<double>(buckets().max_elements());
+    passes_due_ += share * packing_passes_;
+    for (; passes_due_ >= 1; passes_due_ -= 1) ops::fill(context, values_.view(), 1.0f);
+  }
+  void reduce(Context&, InFlightBucket&) override {}
+  void unpack(Context&, InFlightBucket&) override {}
+
+ private:
+  static constexpr int64_t kValues = int64_t{1} << 16;  // 256 KiB: a short pass
+
+  // Timed as packing was, by the clock while all ranks work: where ranks share a core, both contain
+  // the time that others have it.
+  double seconds_of_pass() const {
+    constexpr double kSeconds = 0.01;
+    Context context = exchange_context(communicator().device());
+    communicator().barrier();
+    int64_t passes = 0;
+    const Stopwatch watch;
+    for (; watch.seconds() < kSeconds; ++passes) ops::fill(context, values_.view(), 1.0f);
+    return watch.seconds() / static_cast<double>(passes);
+  }
+
+  std::function<int64_t(int64_t)> wire_bytes_;
+  Tensor values_;
+  double packing_passes_;  // of a whole bucket
+  double passes_due_ = 0;
+};
+
+// How much longer a rehearsed step takes than `parts` say. On one core they cannot take less than
+// their sum: where they do, the pass alone was slower for some other reason.
+double delay(const AnnouncingPass& pass, const Context& context, const StepParts& parts,
+             const StandIn& exchange, comm::Communicator& communicator) {
+  const double predicted = predict_step(exchange.announced, parts).step_seconds;
+  if (predicted > kLongestStep) return 0;
+  return std::max(rehearse(pass, context, exchange, communicator) - predicted, 0.0);
+}
+
+}  // namespace
+
+double rehearse(const AnnouncingPass& pass, const Context& computing, const StandIn& exchange,
+                comm::Communicator& communicator, double at_most_seconds) {
+  constexpr size_t kMost = 7;
+  Context own = exchange_context(computing.device());
+  comm::OverlappedExchange overlapped(exchange.communicator, exchange.buckets, computing.device(),
+                                      exchange.announced);
+  auto& stand_in = overlapped.make<StandInExchange>(exchange);
+  std::vector<double> measured;
+  double spent = 0;
+  for (bool first = true; measured.empty() || (measured.size() < kMost && spent < at_most_seconds);
+       first = false) {
+    overlapped.begin(computing,
+                     [&](Context& context, int64_t bucket) { stand_in.submit(context, bucket); });
+    communicator.barrier();
+    const Stopwatch watch;
+    pass([&](Range range) { overlapped.ready(range); });
+    overlapped.finish(own);
+    double seconds = watch.seconds();
+    communicator.all_reduce(std::span(&seconds, 1), comm::Reduction::kMax);
+    spent += seconds;
+    if (!first) measured.push_back(seconds);
+  }
+  const auto middle = measured.begin() + static_cast<std::ptrdiff_t>((measured.size() - 1) / 2);
+  std::nth_element(measured.begin(), middle, measured.end());
+  return *middle;
+}
+
+void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& context,
+                    const params::Table& table, const ExchangeBuckets& buckets,
+                    const engine::EngineConfig& config, comm::Communicator& communicator) {
+  if (communicator.world_size() == 1 || !context.device().is_cpu()) return;
+  if (config.run.overlap) {
+    const int64_t element_bytes = size_bytes_of(config.wire);
+    costs.dense_delay_seconds =
+        delay(pass, context, {.pass = costs.pass, .bucket = costs.dense},
+              {.communicator = communicator,
+               .buckets = buckets.dense,
+               .announced = buckets.dense,
+               .wire_bytes = [=](int64_t elements) { return elements * element_bytes; },
+               .packing_seconds =
+                   costs.dense.processor_seconds - costs.dense_link.processor_seconds_per_bucket},
+              communicator);
+  }
+  if (!config.why_compressed_buckets_wait().empty()) return;
+  optim::Levels levels(communicator, buckets.ownership, table.device());
+  costs.compressed_delay_seconds =
+      delay(pass, context, {.pass = costs.pass, .bucket = costs.compressed},
+            {.communicator = levels.across(),
+             .buckets = levels.buckets(),
+             .announced = buckets.compressed,
+             .wire_bytes = compress::chunk_bytes,
+             .packing_seconds = costs.compressed.processor_seconds -
+                                costs.compressed_link.processor_seconds_per_bucket},
+            communicator);
+}
+
+}  // namespace onebit::training
