@@ -91,8 +91,7 @@ class LinkCheck {
       if (end.open) sources.push_back({end.process->output(), POLLIN, 0});
     }
     ::poll(sources.data(), static_cast<nfds_t>(sources.size()), kTickMilliseconds);
-    for (size_t i = 0; i < ends_.size(); ++i) {
-      End& end = ends_[i];
+    for (End& end : ends_) {
       if (!end.open) continue;
       end.open = read_available(end.process->output(), end.text);
       read_available(end.process->error(), end.said);

@@ -1,5 +1,6 @@
 #include "onebit/comm/communicator.h"
 
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace {
 
 template <typename T>
 T combine(T left, T right, Reduction reduction) {
-  const bool right_is_nan = right != right;
+  const bool right_is_nan = std::isnan(static_cast<double>(right));
   switch (reduction) {
     case Reduction::kMax:
       return right > left || right_is_nan ? right : left;

@@ -58,7 +58,7 @@ struct Accumulator {
   Vector parts[kVectors];
 
   HWY_INLINE Accumulator() {
-    for (int64_t k = 0; k < kVectors; ++k) parts[k] = hn::Zero(F32());
+    for (Vector& part : parts) part = hn::Zero(F32());
   }
   HWY_INLINE void add(int64_t k, Vector value) { parts[k] = hn::Add(parts[k], value); }
   HWY_INLINE float sum() const {

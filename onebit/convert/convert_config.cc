@@ -85,7 +85,7 @@ BertConfigFile config_from_file(const Path& path, const ConvertOptions& options,
   lines.push_back(fmt::format("config: {}", path.string()));
   const bool may_differ = source.naming == formats::Naming::kFused && !options.activation;
   if (may_differ && config.hidden_act == GeluForm::kErf) {
-    lines.push_back(
+    lines.emplace_back(
         "note: the config says hidden_act gelu; DeepSpeed's fused layer computes gelu_new whatever "
         "its config says: give --hidden-act gelu_new if this model was trained with it");
   }

@@ -57,7 +57,7 @@ class OrderedPipeline {
     {
       std::unique_lock lock(mutex_);
       room_.wait(lock, [this] {
-        return stopped_ || taken_ - written_ < static_cast<uint64_t>(4 * threads_);
+        return stopped_ || taken_ - written_ < uint64_t{4} * static_cast<uint64_t>(threads_);
       });
       if (stopped_ || ended_) return false;
     }

@@ -98,7 +98,7 @@ class FileExchange {
     std::span<const std::byte> left = receive;
     for (const auto& [rank, stream] : from_) {
       const auto part = static_cast<size_t>(part_of(stream, begin));
-      try_to([&] { write(stream, begin, left.first(part)); });
+      try_to([&, &stream = stream] { write(stream, begin, left.first(part)); });
       left = left.subspan(part);
     }
   }

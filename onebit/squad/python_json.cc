@@ -57,7 +57,7 @@ class Writer {
   void end_line(int depth) {
     if (indent_ == 0) return;
     text_ += '\n';
-    text_.append(static_cast<size_t>(indent_ * depth), ' ');
+    text_.append(static_cast<size_t>(indent_) * static_cast<size_t>(depth), ' ');
   }
 
   int indent_;

@@ -53,9 +53,9 @@ std::string parts_of(const std::vector<std::string>& names) {
                                                             {kTokenTypes, "token types (zeros)"}};
   std::vector<std::string> parts;
   for (const auto& [prefix, part] : kParts) {
-    const bool there = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return name.starts_with(prefix);
-    });
+    const bool there = std::any_of(
+        names.begin(), names.end(),
+        [&, start = prefix](const std::string& name) { return name.starts_with(start); });
     if (there) parts.emplace_back(part);
   }
   return fmt::format("{}", fmt::join(parts, ", "));

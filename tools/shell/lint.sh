@@ -31,8 +31,6 @@ lint_with_clang_tidy() {
   if [ ${#sources[@]} -eq 0 ]; then
     mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- 'onebit/*.cc')
   fi
-  say "clang-tidy over ${#sources[@]} sources"
-  printf '%s\n' "${sources[@]}" |
-    xargs -r -n 1 -P "$(build_jobs)" clang-tidy -p build-lint --quiet --warnings-as-errors='*' \
-      --extra-arg=-Wno-unknown-warning-option
+  say "clang-tidy"
+  ONEBIT_JOBS="$(build_jobs)" python3 -B tools/run_clang_tidy.py build-lint "${sources[@]}"
 }

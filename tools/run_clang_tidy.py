@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over many sources in little time.
+
+    tools/run_clang_tidy.py build-lint SOURCE...
+
+Most of clang-tidy's time for a source goes into the headers, which nearly all sources share: they are
+parsed, and every check looks at them, once for each source. So the sources of a floor are included, up
+to 16 together, by units made for this, whose findings are those of the sources. Sources that define the
+same name for themselves (in an unnamed namespace) go into different units; where a unit does not compile
+all the same, its sources are checked one by one. A source that is alone has no unit, nor has one that
+Highway includes again for every instruction set.
+
+Ends with 1 if there are findings. ONEBIT_JOBS: so many at once.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+MOST_IN_A_UNIT = 16
+# Against including sources, and against names that another source of the unit has too; GCC looks at
+# shadows in every source alone.
+NOT_IN_UNITS = "-bugprone-suspicious-include,-clang-diagnostic-shadow"
+# The style puts every definition of a namespace at the left margin.
+DEFINITION = re.compile(
+    r"^(?:(?:struct|class|enum class|enum|union|using|concept)\s+(\w+)"
+    r"|(?:\w[\w:<>,&*\[\] ]*?[\s&*])(\w+)\s*(?:\(|=|\{|\[|;))")
+
+
+def local_names(text):
+    """Names that a source defines in unnamed namespaces, at namespace scope or as a macro."""
+    names = set(re.findall(r"^#define (\w+)", text, re.M))
+    inside = False
+    for line in text.splitlines():
+        if line == "namespace {":
+            inside = True
+        elif line.startswith("}  // namespace") and line.strip() == "}  // namespace":
+            inside = False
+        elif inside and line and not line[0].isspace():
+            if match := DEFINITION.match(line):
+                names.add(match.group(1) or match.group(2))
+    return names
+
+
+def compile_arguments(entry):
+    """Those of a compile command that say how a source is understood."""
+    words = entry.get("arguments") or shlex.split(entry["command"])
+    kept, skip = [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word in ("-o", "-MT", "-MF", "-MQ"):
+            skip = True
+        elif word in ("-c", "-MD", "-MMD") or word == entry["file"]:
+            continue
+        else:
+            kept.append(word)
+    compiler = next(i for i, word in enumerate(kept) if re.search(r"(\+\+|clang|gcc|cc)[-\d.]*$", word))
+    return kept[compiler:]
+
+
+def units_of(sources, entries):
+    """Lists of sources that can be one translation unit: the same folder, the same arguments, no name
+    twice."""
+    units = []  # (key, names, sources)
+    for source in sources:
+        entry = entries[source]
+        key = (os.path.dirname(source), tuple(compile_arguments(entry)))
+        text = Path(source).read_text()
+        names = local_names(text)
+        if "HWY_TARGET_INCLUDE" in text:
+            key += (source,)
+        for unit in units:
+            if unit[0] == key and len(unit[2]) < MOST_IN_A_UNIT and not names & unit[1]:
+                unit[1].update(names)
+                unit[2].append(source)
+                break
+        else:
+            units.append((key, set(names), [source]))
+    return [(list(key[1]), members) for key, _, members in units]
+
+
+class Tidy:
+    def __init__(self, build):
+        self.build = build
+        self.folder = os.path.join(build, "tidy")
+
+    def run(self, database, source, *more):
+        command = ["clang-tidy", "-p", database, "--quiet", "--warnings-as-errors=*",
+                   "--extra-arg=-Wno-unknown-warning-option", *more, source]
+        done = subprocess.run(command, capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    def check(self, unit, members):
+        """The findings of some sources, as one text; empty: none."""
+        if len(members) > 1:
+            status, text = self.run(self.folder, unit, f"--checks={NOT_IN_UNITS}")
+            if status == 0:
+                return ""
+            if "[clang-diagnostic-error]" not in text:
+                return text
+        found = [self.run(self.build, source) for source in members]
+        return "".join(text or f"{source}: clang-tidy failed\n"
+                       for source, (status, text) in zip(members, found) if status != 0)
+
+
+def write_units(folder, units):
+    os.makedirs(folder, exist_ok=True)
+    database, paths = [], []
+    for number, (arguments, members) in enumerate(units):
+        name = os.path.relpath(os.path.dirname(members[0])).replace("/", "_")
+        path = os.path.abspath(os.path.join(folder, f"{name}_{number}.cc"))
+        Path(path).write_text("".join(f'#include "{member}"\n' for member in members))
+        database.append({"directory": os.getcwd(), "file": path,
+                         "arguments": [*arguments, "-c", path]})
+        paths.append(path)
+    Path(folder, "compile_commands.json").write_text(json.dumps(database, indent=1))
+    return paths
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", help="folder of the compile database")
+    parser.add_argument("sources", nargs="+")
+    options = parser.parse_args()
+    database = json.loads(Path(options.build, "compile_commands.json").read_text())
+    entries = {os.path.normpath(os.path.join(entry["directory"], entry["file"])): entry
+               for entry in database}
+    sources = [os.path.abspath(source) for source in options.sources]
+    # Sources that this build does not compile, say for want of a library.
+    sources = [source for source in sources if source in entries]
+    units = units_of(sources, entries)
+    tidy = Tidy(options.build)
+    paths = write_units(tidy.folder, units)
+    jobs = int(os.environ.get("ONEBIT_JOBS") or os.cpu_count() or 1)
+    print(f"{len(sources)} sources in {len(units)} units, {jobs} at once", flush=True)
+    status = 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        waiting = {pool.submit(tidy.check, path, members): members
+                   for path, (_, members) in zip(paths, units)}
+        for done in concurrent.futures.as_completed(waiting):
+            if text := done.result():
+                status = 1
+                print(text, flush=True)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
