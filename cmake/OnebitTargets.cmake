@@ -110,6 +110,8 @@ function(onebit_test name)
     target_link_libraries(test_${name} PRIVATE onebit_${dependency})
   endforeach()
   target_compile_definitions(test_${name} PRIVATE ONEBIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # What takes time is in the floors; tests compile in two thirds of the time with -O1.
+  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   onebit_precompile(test_${name} test_base ${ONEBIT_PRECOMPILED_HEADERS} <gmock/gmock.h>
                     <gtest/gtest.h>)
   if((ONEBIT_SANITIZE MATCHES "thread" AND NOT name IN_LIST ONEBIT_THREADED_TESTS)
