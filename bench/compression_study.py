@@ -271,7 +271,7 @@ def main():
                         help="of adam, 10%%, auto, 01, lamb, lamb10%%, lambauto; each also with -clip (in "
                              "the compressed phase by bucket), -clip-exact or -two (two levels: two "
                              "nodes of half of the ranks) behind it")
-    parser.add_argument("--lamb-rate", type=float, default=0.01, help="learning rate of LAMB")
+    parser.add_argument("--lamb-rate", type=float, default=0.005, help="learning rate of LAMB")
     parser.add_argument("--clip", type=float, default=1.0, help="gradient norm that -clip clips at")
     parser.add_argument("--left", type=float, default=5.0,
                         help="the plateau is left when the running mean of the loss is below this")
