@@ -12,7 +12,7 @@ Buffer::Buffer(Device device, int64_t size_bytes)
       size_bytes_(size_bytes) {}
 
 Buffer::~Buffer() {
-  if (data_ != nullptr) memory::release(device_, data_);
+  if (data_ != nullptr) memory::release(device_, data_, size_bytes_);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept {

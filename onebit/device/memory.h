@@ -11,7 +11,8 @@
 namespace onebit::memory {
 
 std::byte* allocate(Device device, int64_t size_bytes);
-void release(Device device, std::byte* data) noexcept;
+// `size_bytes` as they were asked for.
+void release(Device device, std::byte* data, int64_t size_bytes) noexcept;
 void fill_zero(Device device, void* data, int64_t size_bytes);
 // Between any two devices; returns when the bytes have arrived.
 void copy(Device to_device, void* to, Device from_device, const void* from, int64_t size_bytes);
@@ -42,5 +43,8 @@ void release_staging(std::byte* data) noexcept;
 
 // The number of allocate() calls of this process, for the tests that a step allocates nothing.
 int64_t allocation_count();
+// The most bytes that were allocated and not yet released at any time since the last call, for the
+// tests that no phase needs more than was announced.
+int64_t take_most_held_bytes();
 
 }  // namespace onebit::memory

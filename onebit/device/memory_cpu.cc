@@ -9,21 +9,34 @@ namespace onebit::memory {
 namespace {
 
 constexpr int64_t kCpuAlignmentBytes = 64;
-std::atomic<int64_t> allocations{0};
+std::atomic<int64_t> allocations{0}, held_bytes{0}, most_held_bytes{0};
+
+void count_held(int64_t size_bytes) {
+  const int64_t held = held_bytes += size_bytes;
+  int64_t most = most_held_bytes;
+  while (held > most && !most_held_bytes.compare_exchange_weak(most, held)) {
+  }
+}
 
 }  // namespace
 
 std::byte* allocate(Device device, int64_t size_bytes) {
   ++allocations;
-  if (!device.is_cpu()) return cuda_allocate(device.index, size_bytes);
+  if (!device.is_cpu()) {
+    std::byte* const data = cuda_allocate(device.index, size_bytes);
+    count_held(size_bytes);
+    return data;
+  }
   const int64_t rounded =
       (size_bytes + kCpuAlignmentBytes - 1) / kCpuAlignmentBytes * kCpuAlignmentBytes;
   void* data = std::aligned_alloc(kCpuAlignmentBytes, static_cast<size_t>(rounded));
   require(data != nullptr, "out of memory: {} bytes asked for; {}", size_bytes, kOutOfMemoryAdvice);
+  count_held(size_bytes);
   return static_cast<std::byte*>(data);
 }
 
-void release(Device device, std::byte* data) noexcept {
+void release(Device device, std::byte* data, int64_t size_bytes) noexcept {
+  held_bytes -= size_bytes;
   if (device.is_cpu()) {
     std::free(data);
   } else {
@@ -51,6 +64,10 @@ void copy(Device to_device, void* to, Device from_device, const void* from, int6
 
 int64_t allocation_count() {
   return allocations;
+}
+
+int64_t take_most_held_bytes() {
+  return most_held_bytes.exchange(held_bytes);
 }
 
 }  // namespace onebit::memory

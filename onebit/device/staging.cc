@@ -17,7 +17,7 @@ Staging::Staging(Device device, int64_t size_bytes) : device_(device), size_byte
 
 Staging::~Staging() {
   if (data_ == nullptr) return;
-  device_.is_cpu() ? memory::release(device_, data_) : memory::release_staging(data_);
+  device_.is_cpu() ? memory::release(device_, data_, size_bytes_) : memory::release_staging(data_);
 }
 
 Staging::Staging(Staging&& other) noexcept {

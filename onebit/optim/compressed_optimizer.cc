@@ -136,7 +136,8 @@ void CompressedOptimizer::freeze(Context& context, params::Table& table) {
                                .variance_factor = 1 / rule_.variance_weight()});
   still_.hold(momentum, variance);
   still_.refresh();
-  hold_normalized(in_memory_of(std::move(moments), levels_));
+  // The update has read the gradients.
+  hold_normalized(in_memory_of(std::move(moments), levels_, table.gradients()));
   exchange_.adopt_momentum({0, table.size_elements()});
   if (communicator_.rank() == 0) {
     log_info(

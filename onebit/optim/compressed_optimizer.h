@@ -114,8 +114,8 @@ class CompressedOptimizer final : public Optimizer {
   void gather_values(Context&, params::Table&) const;
 
   void hold_normalized(NormalizedMoments moments);
-  void load_moments(const params::StateReader&, bool compressed);
-  void load_compressed(const params::StateReader&);
+  void load_moments(const params::Table&, const params::StateReader&, bool compressed);
+  void load_compressed(const params::Table&, const params::StateReader&);
   int64_t moments_bytes() const;
   // Goes back to the warm-up with the mean of the ranks' state. Collective.
   void thaw();

@@ -51,24 +51,27 @@ void CompressedOptimizer::load(Context& context, params::Table& table,
   level_.restart();
   begun_ = false;
   if (local_) exchange_.set_owed_updates(LocalUpdates::saved_owed_updates(reader));
-  load_moments(reader, compressed);
+  load_moments(table, reader, compressed);
   if (compressed && freeze_rule_.is_before(updates_)) thaw();
   if (!local_) return;
   const bool is_warmup = phase() == Phase::kWarmup;
   local_->load(context, table, reader, is_warmup ? View() : normalized().momentum.view());
 }
 
-void CompressedOptimizer::load_moments(const params::StateReader& reader, bool compressed) {
-  if (compressed) return load_compressed(reader);
+void CompressedOptimizer::load_moments(const params::Table& table,
+                                       const params::StateReader& reader, bool compressed) {
+  if (compressed) return load_compressed(table, reader);
   if (phase() == Phase::kCompressed) {
     state_ = in_memory_of(std::get<NormalizedMoments>(std::move(state_)), levels_);
   }
   std::get<Moments>(state_).load(reader);
 }
 
-void CompressedOptimizer::load_compressed(const params::StateReader& reader) {
+void CompressedOptimizer::load_compressed(const params::Table& table,
+                                          const params::StateReader& reader) {
   if (phase() == Phase::kWarmup) {
-    hold_normalized(in_memory_of(std::get<Moments>(std::move(state_)), levels_));
+    // Between steps nothing needs the gradients.
+    hold_normalized(in_memory_of(std::get<Moments>(std::move(state_)), levels_, table.gradients()));
   }
   std::get<NormalizedMoments>(state_).load(reader, levels_);
   const std::vector<float> variances = levels_.gathered(normalized().variance.view());

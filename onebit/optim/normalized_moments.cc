@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "onebit/device/memory.h"
 #include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
@@ -24,11 +25,14 @@ void NormalizedMoments::load(const params::StateReader& reader, const Levels& le
 
 namespace {
 
-// Takes the place of `whole`, whose memory is released before the next buffer is reserved.
-Tensor share_of(Tensor&& whole, const Levels& levels) {
-  const Tensor all = std::move(whole);
-  Tensor share = Tensor::zeros(all.view().device(), DType::kF32, {levels.elements()});
-  levels.take_share(share.view(), all.view());
+// The share of `whole`. It waits in `scratch` until the memory of the whole is released and that of
+// the share reserved.
+Tensor share_of(Tensor&& whole, const Levels& levels, View scratch) {
+  const View waiting = scratch.rows(0, levels.elements());
+  levels.take_share(waiting, whole.view());
+  { const Tensor released = std::move(whole); }
+  Tensor share(scratch.device(), DType::kF32, waiting.shape());
+  copy(share.view(), waiting);
   return share;
 }
 
@@ -40,12 +44,14 @@ Tensor whole_of(Tensor&& share, const Levels& levels) {
 
 }  // namespace
 
-NormalizedMoments in_memory_of(Moments&& moments, const Levels& levels) {
+NormalizedMoments in_memory_of(Moments&& moments, const Levels& levels, View scratch) {
   if (!levels.two()) {
     return {.momentum = std::move(moments.momentum), .variance = std::move(moments.variance)};
   }
-  return {.momentum = share_of(std::move(moments.momentum), levels),
-          .variance = share_of(std::move(moments.variance), levels)};
+  NormalizedMoments shares = {.momentum = share_of(std::move(moments.momentum), levels, scratch),
+                              .variance = share_of(std::move(moments.variance), levels, scratch)};
+  memory::fill_zero(scratch.device(), scratch.raw(), scratch.size_bytes());
+  return shares;
 }
 
 Moments in_memory_of(NormalizedMoments&& moments, const Levels& levels) {

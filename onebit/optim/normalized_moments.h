@@ -21,8 +21,10 @@ struct NormalizedMoments {
 };
 
 // On one level each takes over the memory of the other; the caller converts or overwrites the
-// numbers. On two, the first keeps this rank's share of them, and the second starts from zeros.
-NormalizedMoments in_memory_of(Moments&& moments, const Levels&);
+// numbers. On two, the first keeps this rank's share of them, and the second starts from zeros. No
+// more memory is held meanwhile than by the whole moments: `scratch`, f32 [whole elements], is
+// zero afterwards.
+NormalizedMoments in_memory_of(Moments&& moments, const Levels&, View scratch);
 Moments in_memory_of(NormalizedMoments&& moments, const Levels&);
 
 }  // namespace onebit::optim

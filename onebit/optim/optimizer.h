@@ -120,8 +120,8 @@ class Optimizer {
   }
 
   // One update of table.values(), and of table.compute_values() in the same pass. Gradients are
-  // read; on two levels those of this rank's share become the node's. Does everything itself when
-  // begin_step() was not called.
+  // read; on two levels those of this rank's share become the node's, and the last update of the
+  // warm-up leaves zeros, as does load(). Does everything itself when begin_step() was not called.
   virtual StepReport step(Context&, params::Table&, const StepInput&) = 0;
   // The engine found, agreed by all ranks, that this step's gradient is not finite: nothing moves,
   // no state changes. Not between begin_step() and step().

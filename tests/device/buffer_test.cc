@@ -61,6 +61,16 @@ TEST(Memory, CountsAllocations) {
   EXPECT_EQ(memory::allocation_count(), before + 2);
 }
 
+TEST(Memory, CountsTheMostThatIsHeldAtOnce) {
+  memory::take_most_held_bytes();
+  const int64_t before = memory::take_most_held_bytes();
+  { const Buffer one(Device{}, 800); }
+  const Buffer two(Device{}, 500);
+  { const Buffer three(Device{}, 200); }
+  EXPECT_EQ(memory::take_most_held_bytes(), before + 800);
+  EXPECT_EQ(memory::take_most_held_bytes(), before + 500);
+}
+
 TEST(Memory, CopiesBytes) {
   const char from[] = "sixteen bytes...";
   char to[] = "................";

@@ -1,9 +1,11 @@
 // The 1-bit optimizers with exact means inside a node and one bit between nodes.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
+#include "onebit/device/memory.h"
 #include "onebit/optim/levels.h"
 #include "tests/base/message_of.h"
 #include "tests/optim/two_levels.h"
@@ -167,6 +169,37 @@ TEST(TwoLevels, DivideStateOverTheRanksOfANode) {
     for (const auto& [warm, frozen] : memory) {
       EXPECT_LE(frozen, warm - 8 * static_cast<int64_t>(elements / 2 - 2048));
     }
+  }
+}
+
+// The freeze divides the moments without holding a whole one and its share at once.
+TEST(TwoLevels, FreezeInTheMemoryThatWasAnnounced) {
+  const Layout two{4, {0, 0, 1, 1}};
+  for (const bool loads : {false, true}) {
+    const Saved saved = saved_after(15, 4, two.options(onebit_adam()));
+    std::atomic<int64_t> before = 0;
+    on_ranks(4, two.options(onebit_adam()), [&](Trial& trial) {
+      trial.steps(kFreeze - 1);
+      trial.communicator().barrier();
+      if (trial.communicator().rank() == 0) {
+        memory::take_most_held_bytes();  // of everything so far
+        before = memory::take_most_held_bytes();
+      }
+      trial.communicator().barrier();
+      if (loads) {
+        trial.load(saved.states, saved.values, 16);
+      } else {
+        EXPECT_TRUE(trial.step().froze_now);
+      }
+      trial.communicator().barrier();
+      // With the small buffers of a step: less than a rank's share of one moment.
+      if (trial.communicator().rank() == 0) {
+        EXPECT_LE(memory::take_most_held_bytes(),
+                  before + trial.table().size_elements() * 4 / 2 / 2);
+      }
+      trial.communicator().barrier();
+      return 0;
+    });
   }
 }
 
