@@ -120,20 +120,34 @@ TEST(NoiseRatio, StartsAgainAfterOneRank) {
   });
 }
 
+// A signal that all ranks share and noise of each, so that the average over ranks has mean square 1
+// and `share` of that is noise.
+float noisy_signal(int ranks, double share, int rank, int64_t step, int64_t place) {
+  RandomSequence random(5, static_cast<uint64_t>(rank + 1),
+                        static_cast<uint64_t>(step * 1000003 + place));
+  const double noise = std::sqrt(3 * share * ranks) * (2 * random.uniform() - 1);
+  const double signal = std::sqrt(2 * (1 - share)) *
+                        std::sin(0.002 * static_cast<double>(step) + static_cast<double>(place));
+  return static_cast<float>(signal + noise);
+}
+
+double mean_of_moving(const Values& variance) {
+  double sum = 0;
+  int64_t count = 0;
+  for (const float one : variance) {
+    sum += one;
+    count += one > 0 ? 1 : 0;
+  }
+  return sum / static_cast<double>(count);
+}
+
 // The whole compressed phase at eight ranks, with noise whose share rises after the freeze: the
 // variance that ranks continue with stays Adam's, whatever is known at the freeze.
 TEST(NoiseRatio, VarianceFollowsAdamsWhileTheShareOfNoiseRises) {
   constexpr int kWorld = 8, kSteps = 700;
   for (const int64_t freeze : {6, 60}) {
     const auto gradient = [freeze](int rank, int64_t step, int64_t place) {
-      const double share = step <= freeze ? 0.3 : 0.9;
-      RandomSequence random(5, static_cast<uint64_t>(rank + 1),
-                            static_cast<uint64_t>(step * 1000003 + place));
-      const double noise = std::sqrt(3 * share * kWorld) * (2 * random.uniform() - 1);
-      const double signal =
-          std::sqrt(2 * (1 - share)) *
-          std::sin(0.002 * static_cast<double>(step) + static_cast<double>(place));
-      return static_cast<float>(signal + noise);
+      return noisy_signal(kWorld, step <= freeze ? 0.3 : 0.9, rank, step, place);
     };
     TrialOptions options{
         .optimizer = onebit_adam_recipe({.adam = {.beta2 = 0.99}, .freeze = {.step = freeze}}),
@@ -142,16 +156,39 @@ TEST(NoiseRatio, VarianceFollowsAdamsWhileTheShareOfNoiseRises) {
       trial.steps(kSteps);
       return trial.save();
     });
-    // The average has mean square 1 all the time.
     for (const MemoryState& state : states) {
-      double sum = 0;
-      int64_t count = 0;
-      for (const float one : state.own_buffers.at("variance")) {
-        sum += one;
-        count += one > 0 ? 1 : 0;
-      }
-      EXPECT_NEAR(sum / static_cast<double>(count), 1, 0.1) << "freeze after " << freeze;
+      EXPECT_NEAR(mean_of_moving(state.own_buffers.at("variance")), 1, 0.1)
+          << "freeze after " << freeze;
     }
+  }
+}
+
+// The share of noise is measured all the time: what was measured in the first updates after the
+// freeze is not trusted once gradients become others, in either direction.
+TEST(NoiseRatio, VarianceFollowsAdamsWhenTheShareOfNoiseChangesLongAfterTheFreeze) {
+  constexpr int kWorld = 4;
+  constexpr int64_t kFreeze = 6, kChange = 300;  // 32 cycles are followed by then
+  for (const auto& [early, late] : {std::pair(0.1, 0.9), std::pair(0.9, 0.1)}) {
+    const auto gradient = [before = early, after = late](int rank, int64_t step, int64_t place) {
+      return noisy_signal(kWorld, step <= kChange ? before : after, rank, step, place);
+    };
+    const TrialOptions options{
+        .optimizer = onebit_adam_recipe({.adam = {.beta2 = 0.99}, .freeze = {.step = kFreeze}}),
+        .gradient = gradient};
+    const auto expect_near_adams = [](Trial& trial, double share) {
+      EXPECT_NEAR(mean_of_moving(trial.save().own_buffers.at("variance")), 1, 0.15) << share;
+      // 1.3 or 3.7; an estimate from six blocks.
+      const double expected = 1 + share * (kWorld - 1), ratio = trial.step().norm_ratio;
+      EXPECT_NEAR(1 / (ratio * ratio), expected, 0.3 * expected);
+    };
+    on_ranks(kWorld, options, [&, before = early, after = late](Trial& trial) {
+      trial.steps(kChange - 1);
+      expect_near_adams(trial, before);
+      // Four times as long as it takes a mean of weight 0.04 a cycle to forget.
+      trial.steps(4 * 9 * 25);
+      expect_near_adams(trial, after);
+      return 0;
+    });
   }
 }
 
