@@ -1,12 +1,15 @@
 #include "onebit/optim/freeze_rule.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
+#include "onebit/base/json.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/optim/onebit_adam.h"
+#include "tests/base/message_of.h"
 #include "tests/optim/memory_state.h"
 #include "tests/optim/trial.h"
 
@@ -136,6 +139,27 @@ TEST(FreezeRule, WarnsOfWhatIsHardlyMeant) {
             std::string::npos);
   // Nor to a freeze that is never meant, where the length of the run is not known.
   EXPECT_TRUE(freeze_warnings({.step = INT64_MAX}, kBeta2, {.schedule_warmup = 10}).empty());
+}
+
+// Updates are added to the window, so the largest may not come near the end of the numbers.
+TEST(FreezeRule, RefusesAWindowLongerThanAnyRun) {
+  const FreezeOptions most = automatic(FreezeOptions::kMostWindow);
+  for (const int64_t warmup : {int64_t{0}, INT64_MAX - FreezeOptions::kMostWindow, INT64_MAX}) {
+    EXPECT_GT(last_warmup_update(most, kBeta2, {.schedule_warmup = warmup}), most.window);
+  }
+  for (const int64_t window : {FreezeOptions::kMostWindow + 1, INT64_MAX}) {
+    const auto refused = [&](const auto& use) {
+      EXPECT_THAT(message_of(use), testing::HasSubstr("freeze_window")) << window;
+    };
+    refused([&] { last_warmup_update(automatic(window), kBeta2, {}); });
+    refused([&] { FreezeRule(automatic(window), kBeta2, {}); });
+    refused([&] {
+      const Json section{{"freeze_step", "auto"}, {"freeze_window", window}};
+      Keys keys(section, "recipe.json", "optimizer.params");
+      read_freeze_options(keys);
+      keys.check();
+    });
+  }
 }
 
 TEST(FreezeRule, NothingLearnedIsNotSettled) {
