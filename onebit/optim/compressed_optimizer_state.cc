@@ -49,7 +49,7 @@ void CompressedOptimizer::load(Context& context, params::Table& table,
   freeze_rule_.load(reader);
   rule_.load(reader);
   level_.restart();
-  begun_ = false;
+  begun_ = prepared_ = false;
   if (local_) exchange_.set_owed_updates(LocalUpdates::saved_owed_updates(reader));
   load_moments(table, reader, compressed);
   if (compressed && freeze_rule_.is_before(updates_)) thaw();
@@ -65,6 +65,7 @@ void CompressedOptimizer::load_moments(const params::Table& table,
     state_ = in_memory_of(std::get<NormalizedMoments>(std::move(state_)), levels_);
   }
   std::get<Moments>(state_).load(reader);
+  exchange_.owe_nothing();
 }
 
 void CompressedOptimizer::load_compressed(const params::Table& table,

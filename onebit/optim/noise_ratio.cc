@@ -29,11 +29,11 @@ NoiseRatio::NoiseRatio(int64_t blocks, int world_size)
       world_size_(world_size),
       local_(static_cast<size_t>((blocks + kBlocksInGroup - 1) / kBlocksInGroup)),
       average_(local_.size()) {
-  start();
+  restart();
 }
 
 // Where the variance is right, the squared average over the variance is 1 in each update.
-void NoiseRatio::start() {
+void NoiseRatio::restart() {
   for (size_t group = 0; group < local_.size(); ++group) {
     const int64_t first = static_cast<int64_t>(group) * kBlocksInGroup;
     const double blocks = static_cast<double>(std::min(kBlocksInGroup, blocks_ - first));
@@ -99,7 +99,7 @@ void NoiseRatio::save(params::StateWriter& writer) const {
 }
 
 void NoiseRatio::load(const params::StateReader& reader) {
-  start();
+  restart();
   const int saved = reader.scalar("noise_ranks").get<int>();
   if (saved == 1 || world_size_ == 1) return;
   const Json norms = reader.scalar("noise_norms");

@@ -35,6 +35,8 @@ class NoiseRatio {
   struct Cycle {
     std::span<const float> energy, variance, sketch;
   };
+  // Forgets what was followed.
+  void restart();
   // Collective; every rank ends with the same ratios.
   void follow(comm::Communicator& communicator, const Cycle& cycle);
 
@@ -49,7 +51,6 @@ class NoiseRatio {
   void load(const params::StateReader&);
 
  private:
-  void start();
   double ratio_of(double local, double average) const;
 
   int64_t blocks_;

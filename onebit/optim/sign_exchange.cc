@@ -126,6 +126,11 @@ void SignExchange::owe_for(int64_t updates) {
   copy(residual, view_of(values));
 }
 
+void SignExchange::owe_nothing() {
+  owed_updates_ = 1;
+  all_reduce_->clear_residuals();
+}
+
 SignExchange::Bucket SignExchange::bucket_at(int64_t bucket, int slot) const {
   const Range range = buckets().range(bucket);
   const auto index = static_cast<size_t>(slot);

@@ -62,6 +62,8 @@ class SignExchange {
   // it is in a state that load() reads next.
   void owe_for(int64_t updates);
   void set_owed_updates(int64_t updates) { owed_updates_ = updates; }
+  // Workers and owners have sent everything.
+  void owe_nothing();
   int64_t owed_updates() const { return owed_updates_; }
 
   // The exact momentum of what this rank owns, f32 [owned elements]; with one rank all of it.

@@ -7,6 +7,7 @@
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/comm/bucket.h"
+#include "onebit/device/memory.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/optim/earlier_state.h"
 #include "onebit/optim/saved_state.h"
@@ -66,6 +67,13 @@ void VarianceLevel::show_ratios() {
 void VarianceLevel::restart() {
   exchanges_ = updates_ = 0;
   left_at_ = {};
+  noise_.restart();
+  if (alone()) return;
+  for (const Tensor* tensor : {&energy_, &sketch_, &mean_sketch_, &block_energy_}) {
+    const View view = tensor->view();
+    memory::fill_zero(view.device(), view.raw(), view.size_bytes());
+  }
+  show_ratios();
 }
 
 void VarianceLevel::prepare(ops::OnebitNormalize& args, double variance_memory,

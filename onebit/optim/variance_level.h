@@ -34,7 +34,7 @@ class VarianceLevel {
   void end_exchange(Context&);
   // Called at the end of an update without an exchange.
   void end_update() { ++updates_; }
-  // The next exchange begins a cycle.
+  // As at the start: nothing is summed or known of the noise, and the next exchange begins a cycle.
   void restart();
 
   double norm_ratio() const { return noise_.norm_ratio(); }

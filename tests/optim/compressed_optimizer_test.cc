@@ -1,0 +1,80 @@
+// A checkpoint loaded into an optimizer that has made updates of its own: nothing of these is left.
+#include "onebit/optim/compressed_optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/optim/two_levels.h"
+
+namespace onebit::optim {
+namespace {
+
+// Trains on from a checkpoint, in an optimizer that has made `own` updates before.
+Saved continued(const Saved& saved, int at, int own, int ranks, const TrialOptions& options) {
+  const auto ends = on_ranks(ranks, options, [&](Trial& trial) {
+    trial.steps(own);
+    trial.load(saved.states, saved.values, at + 1);
+    trial.steps(kSteps - at);
+    return std::pair(trial.save(), trial.common_values());
+  });
+  Saved end{.states = {}, .values = ends[0].second};
+  for (const auto& [state, values] : ends) end.states.push_back(state);
+  return end;
+}
+
+void expect_equal(const Saved& found, const Saved& expected, const std::string& where) {
+  EXPECT_EQ(found.values, expected.values) << where;
+  EXPECT_EQ(found.states, expected.states) << where;
+}
+
+// 23 updates end in the middle of a cycle of nine, and of 0/1 Adam's local updates.
+constexpr int kOwn = 23;
+
+TEST(CompressedOptimizer, LoadsIntoAUsedOneAsIntoAFreshOne) {
+  for (const Layout& layout : {Layout{3, {}}, Layout{4, {0, 0, 1, 1}}}) {
+    for (const Recipe& recipe : variants()) {
+      const TrialOptions options = layout.options(recipe);
+      for (const int at : {3, 15}) {
+        const Saved saved = saved_after(at, layout.ranks, options);
+        expect_equal(continued(saved, at, kOwn, layout.ranks, options),
+                     continued(saved, at, 0, layout.ranks, options),
+                     fmt::format("update {} on {} ranks", at, layout.ranks));
+      }
+    }
+  }
+}
+
+// Sums of an unfinished cycle of other ranks are dropped, so are those of this optimizer.
+TEST(CompressedOptimizer, LoadsWhatOtherRanksSavedAsAFreshOneDoes) {
+  for (const Recipe& recipe : variants()) {
+    const TrialOptions options{.optimizer = recipe};
+    const Saved saved = saved_after(15, 2, options);
+    expect_equal(continued(saved, 15, kOwn, 3, options), continued(saved, 15, 0, 3, options),
+                 "from 2 ranks on 3");
+  }
+}
+
+// A warm-up that continues behind a compressed phase saves no more than any other, so the next
+// compressed phase may not begin with more either.
+TEST(CompressedOptimizer, ResumesAWarmUpAfterACompressedPhaseExactly) {
+  constexpr int kAt = 15, kMore = 3;
+  OneBitAdamOptions later = onebit_options();
+  later.freeze.step = kAt + 5;
+  const TrialOptions before{.optimizer = onebit_adam()},
+      after{.optimizer = onebit_adam_recipe(later)};
+  const Saved saved = saved_after(kAt, 3, before);
+  const auto unbroken = on_ranks(3, after, [&](Trial& trial) {
+    trial.load(saved.states, saved.values, kAt + 1);
+    EXPECT_EQ(trial.optimizer().phase(), Phase::kWarmup);
+    trial.steps(kMore);
+    Saved end{.states = {trial.save()}, .values = trial.values()};
+    trial.steps(kSteps - kAt - kMore);
+    return std::pair(end, trial.values());
+  });
+  Saved middle{.states = {}, .values = unbroken[0].first.values};
+  for (const auto& [end, values] : unbroken) middle.states.push_back(end.states[0]);
+  const Saved resumed = continued(middle, kAt + kMore, 0, 3, after);
+  EXPECT_EQ(resumed.values, unbroken[0].second);
+}
+
+}  // namespace
+}  // namespace onebit::optim
