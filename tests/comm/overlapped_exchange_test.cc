@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -39,7 +42,11 @@ class Rank {
     sent_.clear();
     overlapped_.begin(context_, [this](Context& context, int64_t bucket) {
       const Range range = overlapped_.buckets().range(bucket);
-      sent_.push_back(bucket);
+      {
+        const std::lock_guard lock(mutex_);
+        sent_.push_back(bucket);
+      }
+      sends_.notify_all();
       exchange_->submit(context, bucket,
                         View::of(values_.data() + range.begin, {range.elements()}));
     });
@@ -49,13 +56,21 @@ class Rank {
 
   Context& context() { return context_; }
   const std::vector<float>& values() const { return values_; }
+  // After finish().
   const std::vector<int64_t>& sent() const { return sent_; }
+  // Waits until `buckets` have left in this step; false after so long that they never will.
+  bool sends(size_t buckets) {
+    std::unique_lock lock(mutex_);
+    return sends_.wait_for(lock, std::chrono::seconds(20), [&] { return sent_.size() >= buckets; });
+  }
   OverlappedExchange& overlapped() { return overlapped_; }
 
  private:
   Context context_;
   int rank_;
   std::vector<float> values_;
+  std::mutex mutex_;
+  std::condition_variable sends_;
   std::vector<int64_t> sent_;
   DenseExchange* exchange_ = nullptr;
   OverlappedExchange overlapped_;
@@ -88,6 +103,25 @@ TEST(OverlappedExchange, ReceivesTheSameWhetherBucketsLeaveEarlyOrLate) {
       EXPECT_EQ(rank.overlapped().wire_bytes_sent() > 0, world_size > 1);
     });
   }
+}
+
+// The ranges that are still to come depend on a bucket having left: an exchange that keeps buckets
+// until finish() never gets there.
+TEST(OverlappedExchange, ABucketLeavesBeforeTheNextRangeIsReady) {
+  run_thread_world(3, [](Communicator& world) {
+    Rank rank(world);
+    for (int step = 0; step < 2; ++step) {
+      rank.begin(step);
+      rank.ready(4 * kBlockElements, kElements);
+      ASSERT_TRUE(rank.sends(1)) << "step " << step;
+      rank.ready(3 * kBlockElements, 4 * kBlockElements);  // half of a bucket
+      rank.ready(2 * kBlockElements, 3 * kBlockElements);
+      ASSERT_TRUE(rank.sends(2)) << "step " << step;
+      rank.ready(0, 2 * kBlockElements);
+      rank.finish();
+      EXPECT_EQ(rank.sent(), (std::vector<int64_t>{0, 1, 2}));
+    }
+  });
 }
 
 // The device has not made the gradients yet when they are announced: work on the exchange's own
