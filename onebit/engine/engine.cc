@@ -109,6 +109,7 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
 void Engine::find_local_route() {
   route_ = GradientRoute::kLocalLate;
   norm_limits_ = {};
+  report_unknown_noise();
   if (!config_.why_compressed_buckets_wait().empty()) return;
   norm_limits_ = clipper_.norm_limits();
   if (config_.gradient_clipping == 0 || !norm_limits_.empty()) {
@@ -123,6 +124,19 @@ void Engine::find_local_route() {
         completed_steps_ + 1, missing);
   }
   reported_waiting_ = true;
+}
+
+// After one rank, which cannot tell noise from signal, or a warm-up that ended unobserved.
+void Engine::report_unknown_noise() {
+  const bool wanted = config_.gradient_clipping > 0 && sources() > 1 && !clipper_.ratio_known();
+  if (wanted && !reported_noise_ && communicator_.rank() == 0) {
+    log_info(
+        "update {}: the noise of gradients has not been measured yet: until nine updates have "
+        "exchanged one bit an element, gradient_clipping takes the norm for up to {:.2f} times as "
+        "large as it is",
+        completed_steps_ + 1, std::sqrt(sources()));
+  }
+  reported_noise_ = true;
 }
 
 void Engine::show_local_gradients(Context& context, Range range) {

@@ -111,6 +111,7 @@ class Engine {
   void begin_update();
   void prepare_last_micro_step(BackwardInput& input);
   void find_local_route();
+  void report_unknown_noise();
   void show_local_gradients(Context& context, Range range);
   optim::StepInput step_input(double gradient_scale) const;
   optim::GradientNorm decide();
@@ -137,7 +138,7 @@ class Engine {
   std::unique_ptr<GradientExchange> exchange_;  // absent with one rank
   GradientRoute route_ = GradientRoute::kAveraged;
   std::span<const double> norm_limits_;  // of this step, on the early route
-  bool reported_waiting_ = false;
+  bool reported_waiting_ = false, reported_noise_ = false;
   std::unique_ptr<UpdateWatch> watch_;  // rank 0, when asked for
   std::unique_ptr<AdamShadow> shadow_;  // when asked for
   int64_t micro_step_ = 0;

@@ -62,6 +62,7 @@ void Engine::load(const params::StateReader& reader) {
   scaler_.load(state.at("loss_scaler"));
   clipper_.load(state.at("clipper"), sources());
   micro_step_ = 0;
+  reported_waiting_ = reported_noise_ = false;
   optimizer_->load(context_, table_, reader);
 }
 

@@ -118,7 +118,10 @@ void GradientClipper::measure_ratio(double norm_of_average, double rms_of_norms,
 }
 
 void GradientClipper::follow(double ratio, std::span<const double> bucket_squares) {
-  if (ratio > 0) ratio_ = ratio;
+  if (ratio > 0) {
+    ratio_ = ratio;
+    measurements_ = std::max<int64_t>(measurements_, 1);
+  }
   if (shares_ && !bucket_squares.empty()) shares_->follow(bucket_squares);
 }
 

@@ -59,6 +59,8 @@ class GradientClipper {
   void follow(double ratio, std::span<const double> bucket_squares = {});
 
   double ratio() const { return ratio_; }
+  // Without a measurement the ratio is taken for 1, that of gradients without noise.
+  bool ratio_known() const { return measurements_ > 0; }
   // The largest norm of this rank's gradient in each bucket, in the form StepInput takes; empty if
   // there is no threshold or too few steps were measured. Valid until the next call.
   std::span<const double> norm_limits();

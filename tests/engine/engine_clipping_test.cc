@@ -5,6 +5,7 @@
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/engine/engine.h"
 #include "tests/engine/toy_model.h"
+#include "tests/optim/memory_state.h"
 
 namespace onebit::engine {
 namespace {
@@ -84,6 +85,49 @@ TEST(EngineClipping, SaysThatItWaitsUntilBucketsAreKnown) {
       "clipping is exact";
   EXPECT_NE(log.find(line), std::string::npos) << log;
   EXPECT_EQ(log.find("not been measured yet", log.find(line) + line.size()), std::string::npos);
+}
+
+// One rank cannot tell noise from signal. Until several can, they clip as if there were none, which
+// makes updates too small and never too large, and say so once.
+TEST(EngineClipping, SaysThatItClipsMoreUntilTheNoiseIsKnown) {
+  constexpr int kSaved = 14;
+  const EngineConfig config = toy_config(toy::kOneBit, 12, 2, toy::kClip);
+  optim::MemoryState saved;
+  std::vector<float> values;
+  comm::run_thread_world(1, [&](comm::Communicator& communicator) {
+    ToyRun run(config, communicator);
+    for (int step = 0; step < kSaved; ++step) run.step();
+    run.engine().save(saved);
+    values = run.values();
+  });
+  const auto log_of = [&](int world) {
+    testing::internal::CaptureStderr();
+    comm::run_thread_world(world, [&](comm::Communicator& communicator) {
+      ToyRun run(config, communicator);
+      std::copy(values.begin(), values.end(), run.table().values().data<float>());
+      run.engine().load(optim::MemoryReader({saved}));
+      run.continue_from(12 * kSaved);
+      for (int step = 1; step <= 12; ++step) {
+        run.step();
+        const double local = std::sqrt(run.outcome().local_gradient_square);
+        const double norm = run.outcome().gradient_norm;
+        if (world > 1 && step <= 9) {
+          // Exact, by a norm that is too large.
+          EXPECT_NEAR(run.outcome().clip_coefficient, std::min(1.0, 0.5 / norm), 1e-12) << step;
+          EXPECT_NEAR(local, std::min(0.5, norm), 1e-6) << step;
+        } else if (world > 1) {
+          EXPECT_LT(norm * run.outcome().clip_coefficient, 0.95 * local) << step;
+        }
+      }
+    });
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string log = log_of(3);
+  const std::string line = "update 15: the noise of gradients has not been measured yet";
+  EXPECT_NE(log.find(line), std::string::npos) << log;
+  EXPECT_NE(log.find("up to 1.73 times"), std::string::npos) << log;
+  EXPECT_EQ(log.find("noise of gradients", log.find(line) + line.size()), std::string::npos);
+  EXPECT_EQ(log_of(1).find("noise of gradients"), std::string::npos);
 }
 
 // In the compressed phase no rank has the average; the reported norm continues as before, where
