@@ -157,28 +157,6 @@ TEST_F(CheckpointTest, BucketsAreKnownAgainAfterALoad) {
   EXPECT_EQ(first_early(2, ""), 25);
 }
 
-TEST_F(CheckpointTest, ContinuesOnAnotherNumberOfRanks) {
-  comm::run_thread_world(3, [&](comm::Communicator& communicator) {
-    ToyRun run(toy_config(kOneBit, 12, 2), communicator);
-    Checkpoints checkpoints(communicator, root_, 2);
-    for (int step = 0; step < 12; ++step) run.step();
-    save(run, checkpoints);
-  });
-  comm::run_thread_world(2, [&](comm::Communicator& communicator) {
-    ToyRun run(toy_config(kOneBit, 12, 2), communicator);
-    Checkpoints checkpoints(communicator, root_, 2);
-    const auto saved = checkpoints.open();
-    EXPECT_EQ(saved->world_size, 3);
-    restore(run, *saved);
-    EXPECT_EQ(run.engine().optimizer().phase(), optim::Phase::kCompressed);
-    const double first = run.step();
-    double last = first;
-    for (int step = 0; step < 15; ++step) last = run.step();
-    EXPECT_LT(last, first);
-    EXPECT_TRUE(run.engine().replicas_agree());
-  });
-}
-
 double distance(const std::vector<float>& left, const std::vector<float>& right) {
   double square = 0;
   for (size_t i = 0; i < left.size(); ++i) square += std::pow(double{left[i]} - right[i], 2);
