@@ -85,7 +85,7 @@ TEST(TrainingFlops, AreTheReferenceFigures) {
   EXPECT_NEAR(training_flops(preset("bert-large"), 512, 80) / 1e9, 1020.5, 0.5);
 }
 
-TEST(PreTrainingModel, AllocatesNothingAfterItsPlan) {
+TEST(PreTrainingModel, ReservesNoBuffersAfterItsPlan) {
   const BertConfig config = tiny_config(false);
   TinyBatch batch = random_batch(config, {5, 9, 3}, 3);
   Context context = Context::cpu(2);

@@ -165,7 +165,7 @@ class Layer {
   Tensor indices_ = Tensor::zeros({}, DType::kI32, {kRows});
 };
 
-TEST(Allocation, RepeatedCallsAllocateNothing) {
+TEST(Allocation, RepeatedCallsReserveNoBuffers) {
   for (const DType type : {DType::kF32, DType::kBF16}) {
     Layer layer(type);
     layer.step(90);

@@ -120,7 +120,7 @@ TEST_F(LayerDropRuns, EvaluationLeavesNothingOut) {
   EXPECT_NEAR(again.nsp_loss, metrics::value_of(summary.after->metrics, "nsp_loss"), 1e-5);
 }
 
-TEST_F(LayerDropRuns, StepsAllocateNothingAfterTheFirst) {
+TEST_F(LayerDropRuns, StepsReserveNoBuffersAfterTheFirst) {
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   const PretrainingOptions given = options("run", 60);

@@ -220,7 +220,7 @@ TEST_F(PretrainingTest, TwoRanksSeeWhatOneRankSees) {
     EXPECT_NEAR(one[step], two[step], 1e-5 * one[step]) << step;
 }
 
-TEST_F(PretrainingTest, StepsAllocateNothingAfterTheFirst) {
+TEST_F(PretrainingTest, StepsReserveNoBuffersAfterTheFirst) {
   const auto communicator = comm::make_single_rank();
   Context context = Context::cpu(1);
   PretrainingOptions given = options("run", 30);
@@ -233,7 +233,7 @@ TEST_F(PretrainingTest, StepsAllocateNothingAfterTheFirst) {
   EXPECT_EQ(memory::allocation_count(), before);
 }
 
-TEST_F(PretrainingTest, CompressedStepsAllocateNothingAfterTheFirst) {
+TEST_F(PretrainingTest, CompressedStepsReserveNoBuffersAfterTheFirst) {
   std::atomic<int64_t> before = 0;
   comm::run_thread_world(2, [&](comm::Communicator& communicator) {
     Context context = Context::cpu(1);
