@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "tests/deepspeed/golden_rank.h"
 
 namespace onebit::deepspeed {
@@ -34,27 +37,63 @@ OneBitAdamOptions golden_options(bool per_tensor) {
 
 using Rank = GoldenRank<OneBitAdam, OneBitAdamOptions>;
 
-TEST(OneBitAdam, GoldenTrace) {
-  for (const bool per_tensor : {true, false}) {
-    comm::run_thread_world(2, [per_tensor](comm::Communicator& communicator) {
-      Rank rank(communicator, golden_options(per_tensor), {4});
-      for (int64_t k = 1; k <= 5; ++k) {
-        const StepReport report = rank.step(k);
-        EXPECT_EQ(report.phase, k <= 2 ? Phase::kWarmup : Phase::kCompressed);
-        EXPECT_EQ(report.froze_now, k == 2);
-        const std::vector<float> values = rank.values();
-        for (size_t i = 0; i < 4; ++i) {
-          EXPECT_NEAR(values[i], kTrace[k - 1].p[i], 1e-6) << "p, k " << k << " i " << i;
-          const float m = rank.optimizer().moments().momentum.data<float>()[i];
-          EXPECT_NEAR(m, kTrace[k - 1].m[i], 1e-6) << "m, k " << k << " i " << i;
-        }
-      }
-      const double frozen[4] = {1.2937831e-05, 5.6500924e-05, 6.0838279e-05, 2.5784896e-05};
-      for (int i = 0; i < 4; ++i) {
-        EXPECT_NEAR(rank.optimizer().moments().variance.data<float>()[i], frozen[i], 1e-11);
-      }
-    });
+// Of every element of the tensors, in their order.
+std::vector<float> momentum_of(Rank& rank) {
+  const float* momentum = rank.optimizer().moments().momentum.data<float>();
+  std::vector<float> all;
+  for (const params::Parameter& parameter : rank.table().parameters()) {
+    const float* first = momentum + parameter.range.begin;
+    all.insert(all.end(), first, first + parameter.declaration.shape.elements());
   }
+  return all;
+}
+
+TEST(OneBitAdam, GoldenTrace) {
+  comm::run_thread_world(2, [](comm::Communicator& communicator) {
+    Rank rank(communicator, golden_options(true), {4});
+    for (int64_t k = 1; k <= 5; ++k) {
+      const StepReport report = rank.step(k);
+      EXPECT_EQ(report.phase, k <= 2 ? Phase::kWarmup : Phase::kCompressed);
+      EXPECT_EQ(report.froze_now, k == 2);
+      const std::vector<float> values = rank.values(), momentum = momentum_of(rank);
+      for (size_t i = 0; i < 4; ++i) {
+        EXPECT_NEAR(values[i], kTrace[k - 1].p[i], 1e-6) << "p, k " << k << " i " << i;
+        EXPECT_NEAR(momentum[i], kTrace[k - 1].m[i], 1e-6) << "m, k " << k << " i " << i;
+      }
+    }
+    const double frozen[4] = {1.2937831e-05, 5.6500924e-05, 6.0838279e-05, 2.5784896e-05};
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_NEAR(rank.optimizer().moments().variance.data<float>()[i], frozen[i], 1e-11);
+    }
+  });
+}
+
+// What the momentum of the four elements of the trace becomes in tensors of `sizes`, as far from it
+// as its largest element lies.
+double distance_from_trace(bool per_tensor, const std::vector<int64_t>& sizes) {
+  double distance = 0;
+  comm::run_thread_world(2, [&](comm::Communicator& communicator) {
+    Rank rank(communicator, golden_options(per_tensor), sizes);
+    double own = 0;
+    for (int64_t k = 1; k <= 5; ++k) {
+      rank.step(k);
+      const std::vector<float> momentum = momentum_of(rank);
+      for (size_t i = 0; i < 4; ++i) {
+        own = std::max(own, std::abs(momentum[i] - kTrace[k - 1].m[i]));
+      }
+    }
+    if (communicator.rank() == 0) distance = own;
+  });
+  return distance;
+}
+
+// With a scale a tensor a second tensor changes nothing of the first; with one for the group, two
+// tensors are what one of their length is.
+TEST(OneBitAdam, ScalesBelongToATensorOrToTheGroup) {
+  EXPECT_LT(distance_from_trace(true, {4, 3}), 1e-6);
+  EXPECT_GT(distance_from_trace(false, {4, 3}), 1e-4);
+  EXPECT_LT(distance_from_trace(false, {2, 2}), 1e-6);
+  EXPECT_GT(distance_from_trace(true, {2, 2}), 1e-4);
 }
 
 TEST(OneBitAdam, ResumesExactly) {
