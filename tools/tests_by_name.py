@@ -11,7 +11,7 @@ TESTS_OF_A_WHOLE = {
     "cli/network_test": "two ranks of the program over a slow link",
     "cli/program_test": "the program as its user sees it",
     "comm/contract_test": "one body for every transport",
-    "comm/device_transport_test": "which transport takes pointers of a device",
+    "comm/device_transport_test": "which transport goes between devices",
     "comm/failing_rank_test": "a rank that fails ends all of them",
     "compress/conservation_test": "error feedback loses nothing",
     "compress/cuda_all_reduce_test": "ranks on a CUDA device have the bits of ranks on CPUs",

@@ -44,15 +44,21 @@ std::string_view name_of(DeviceTransport transport) {
   return "mpi, cuda-aware";
 }
 
-DeviceTransport default_transport(int local_ranks, int local_devices) {
-  const bool alone = local_ranks <= local_devices;
-  return nccl_is_built() && alone ? DeviceTransport::kNccl : DeviceTransport::kStaged;
-}
-
-DeviceTransport mpi_transport(bool cuda_aware, bool takes_device_memory) {
-  if (!cuda_aware) return DeviceTransport::kStaged;
+DeviceTransport transport_of(const TransportFacts& facts) {
+  const bool alone = facts.local_ranks <= facts.local_devices;
+  if (facts.backend == "nccl") {
+    require(
+        alone,
+        "optimizer.params.comm_backend_name is \"nccl\", which needs a device for every rank, but "
+        "this machine has {} ranks and {} CUDA devices: start fewer ranks, or set it to \"mpi\"",
+        facts.local_ranks, facts.local_devices);
+    return DeviceTransport::kNccl;
+  }
+  // As in DeepSpeed, cuda_aware has no effect on NCCL.
+  if (facts.backend.empty() && alone && nccl_is_built()) return DeviceTransport::kNccl;
+  if (!facts.cuda_aware) return DeviceTransport::kStaged;
   require(
-      takes_device_memory,
+      facts.mpi_takes_device_memory,
       "optimizer.params.cuda_aware is true, but this MPI does not say that it takes pointers to "
       "CUDA memory (MPIX_Query_cuda_support): leave the key out to go through host memory, or "
       "use an MPI that is built with CUDA");

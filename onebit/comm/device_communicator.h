@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "onebit/comm/communicator.h"
@@ -16,13 +17,18 @@ enum class DeviceTransport {
 };
 std::string_view name_of(DeviceTransport transport);
 
-// The default transport: NCCL if it is built in and no two of the `local_ranks` ranks of this
-// machine share one of its `local_devices`, else staged.
-DeviceTransport default_transport(int local_ranks, int local_devices);
+// What a recipe asks for, and what is there.
+struct TransportFacts {
+  std::string backend;                     // "nccl", "mpi"; empty: either
+  bool cuda_aware = false;                 // MPI is to take device memory
+  int local_ranks = 1, local_devices = 1;  // of this machine
+  bool mpi_takes_device_memory = false;
+};
 
-// A transport through MPI: staged, or with `cuda_aware` straight from the device. Error: this MPI
-// does not take pointers to device memory.
-DeviceTransport mpi_transport(bool cuda_aware, bool takes_device_memory);
+// Without a backend NCCL if it is built in and no two ranks of the machine share a device, else
+// MPI: staged, or with `cuda_aware` straight from the device. Errors: NCCL where ranks share a
+// device; an MPI that does not take pointers to device memory, if it is asked to.
+DeviceTransport transport_of(const TransportFacts& facts);
 
 // Collective. `device` is this rank's. Errors: NCCL is not built in, or refuses (two ranks on one
 // device).

@@ -2,19 +2,52 @@
 
 #include "onebit/comm/device_communicator.h"
 #include "onebit/comm/mpi_communicator.h"
+#include "onebit/comm/nccl_communicator.h"
 #include "tests/base/message_of.h"
 #include "tests/comm/mpi_environment.h"
 
 namespace onebit::comm {
 namespace {
 
+TransportFacts facts(const std::string& backend, int ranks, int devices, bool aware = false,
+                     bool takes = false) {
+  return {.backend = backend,
+          .cuda_aware = aware,
+          .local_ranks = ranks,
+          .local_devices = devices,
+          .mpi_takes_device_memory = takes};
+}
+
 // An MPI without CUDA would read a device pointer as one of the host and crash.
 TEST(DeviceTransport, PointersGoStraightToMpiOnlyIfItTakesThem) {
-  EXPECT_EQ(mpi_transport(false, false), DeviceTransport::kStaged);
-  EXPECT_EQ(mpi_transport(false, true), DeviceTransport::kStaged);
-  EXPECT_EQ(mpi_transport(true, true), DeviceTransport::kCudaAware);
-  const std::string error = message_of([] { mpi_transport(true, false); });
-  EXPECT_NE(error.find("optimizer.params.cuda_aware"), std::string::npos) << error;
+  EXPECT_EQ(transport_of(facts("mpi", 2, 2)), DeviceTransport::kStaged);
+  EXPECT_EQ(transport_of(facts("mpi", 2, 2, false, true)), DeviceTransport::kStaged);
+  EXPECT_EQ(transport_of(facts("mpi", 2, 2, true, true)), DeviceTransport::kCudaAware);
+  for (const char* backend : {"mpi", ""}) {
+    const std::string error = message_of([&] { transport_of(facts(backend, 3, 2, true)); });
+    EXPECT_NE(error.find("optimizer.params.cuda_aware"), std::string::npos) << error;
+  }
+}
+
+TEST(DeviceTransport, WithoutABackendNcclWhereEveryRankHasADevice) {
+  const auto built_or = [](DeviceTransport other) {
+    return nccl_is_built() ? DeviceTransport::kNccl : other;
+  };
+  for (const int ranks : {1, 2, 4}) {
+    EXPECT_EQ(transport_of(facts("", ranks, 4)), built_or(DeviceTransport::kStaged));
+    // cuda_aware is about MPI alone, and so is what this one takes.
+    EXPECT_EQ(transport_of(facts("", ranks, 4, true, true)), built_or(DeviceTransport::kCudaAware));
+  }
+  EXPECT_EQ(transport_of(facts("", 5, 4)), DeviceTransport::kStaged);
+  EXPECT_EQ(transport_of(facts("", 5, 4, true, true)), DeviceTransport::kCudaAware);
+}
+
+TEST(DeviceTransport, NcclIsRefusedWhereRanksShareADevice) {
+  EXPECT_EQ(transport_of(facts("nccl", 4, 4, true)), DeviceTransport::kNccl);
+  const std::string error = message_of([] { transport_of(facts("nccl", 5, 4)); });
+  EXPECT_NE(error.find("comm_backend_name"), std::string::npos) << error;
+  EXPECT_NE(error.find("5 ranks and 4 CUDA devices"), std::string::npos) << error;
+  EXPECT_NE(error.find("\"mpi\""), std::string::npos) << error;
 }
 
 TEST(MpiDeviceTransport, RanksOfOneJobHearTheSameOfMpi) {
