@@ -259,6 +259,23 @@ TEST(DeepSpeedConfigs, SectionsThatAreOff) {
                                    "checkpoint.tag_validation"}));
 }
 
+// Memory is not traded as that section asks, so its notice says which keys do it here.
+TEST(DeepSpeedConfigs, ActivationCheckpointingNamesWhatToUseInstead) {
+  const std::vector<std::string> expected{
+      "activation_checkpointing: no effect, use the model section's memory options"};
+  for (const char* section : {R"({"partition_activations": true, "cpu_checkpointing": true,
+                                  "number_checkpoints": 4})",
+                              "{}"}) {
+    EXPECT_EQ(parse(std::string(R"({"optimizer": {"type": "Adam"},
+                                    "activation_checkpointing": )") +
+                    section + "}")
+                  .notices,
+              expected)
+        << section;
+  }
+  EXPECT_TRUE(parse(R"({"optimizer": {"type": "Adam"}})").notices.empty());
+}
+
 // A whole config each; the error names the key.
 TEST(DeepSpeedConfigs, WhatIsAskedAndNotThereIsRefusedByName) {
   const std::string adam = R"("optimizer": {"type": "Adam"})";
