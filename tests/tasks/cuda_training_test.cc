@@ -18,6 +18,10 @@ constexpr const char* kRecipe = R"({
   "data": {"sequence_length": 32, "max_predictions_per_sequence": 5},
   "run": {"steps": 8, "checkpoint_every": 4, "seed": 3}})";
 
+// Updates of a run that goes on behind its first measure of the noise, with the ninth exchange
+// after a freeze at update 3 or 4.
+constexpr size_t kMeasured = 16;
+
 enum class Where { kCpu, kCuda };
 
 class CudaTraining : public PretrainingRuns {
@@ -55,12 +59,32 @@ class CudaTraining : public PretrainingRuns {
     });
   }
 
-  void expect_near(const std::string& name, const std::string& expected, size_t steps) const {
+  // But for rounding. Where it turns the sign of an element that is owed nearly nothing, that
+  // element moves another way for an update or two: allowed behind `exact_steps`.
+  void expect_near(const std::string& name, const std::string& expected, size_t steps,
+                   size_t exact_steps = 50) const {
     const std::vector<double> got = losses(name), wanted = losses(expected);
     ASSERT_EQ(got.size(), steps);
     ASSERT_EQ(wanted.size(), steps);
     for (size_t step = 0; step < steps; ++step) {
-      EXPECT_NEAR(got[step], wanted[step], 1e-4 * wanted[step]) << name << ", step " << step + 1;
+      const double tolerance = step < exact_steps ? 1e-4 : 5e-3;
+      EXPECT_NEAR(got[step], wanted[step], tolerance * wanted[step])
+          << name << ", step " << step + 1;
+    }
+  }
+
+  // As the checkpoint of the last update has it: squared norms of local gradients and of their
+  // average, measured once.
+  void expect_same_noise(const std::string& name, const std::string& expected) const {
+    const auto state_of = [&](const std::string& run) {
+      const std::string tag = "global_step" + std::to_string(kMeasured);
+      return read_json(corpus_.folder(run) / tag / "state.json").at("state");
+    };
+    const Json got = state_of(name), wanted = state_of(expected);
+    EXPECT_EQ(got.at("noise_cycles"), 1);
+    for (const size_t norm : {0, 1}) {
+      const auto square = wanted.at("noise_norms").at(norm).get<double>();
+      EXPECT_NEAR(got.at("noise_norms").at(norm).get<double>(), square, 0.02 * square) << name;
     }
   }
 
@@ -132,12 +156,13 @@ TEST_F(CudaTraining, RanksOnDevicesOfTheirOwnExchangeThroughNccl) {
     GTEST_SKIP() << "needs two CUDA devices and NCCL";
   }
   for (const Where where : {Where::kCpu, Where::kCuda}) {
-    PretrainingOptions given = options(where == Where::kCpu ? "cpu" : "cuda", 8);
+    PretrainingOptions given = options(where == Where::kCpu ? "cpu" : "cuda", kMeasured);
     given.recipe["optimizer"] =
         parse_json(R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 4}})", "o");
     train(given, where, 2);
   }
-  expect_near("cuda", "cpu", 8);
+  expect_near("cuda", "cpu", kMeasured, 8);
+  expect_same_noise("cuda", "cpu");
 }
 
 // Two nodes of two ranks: means inside a node, signs between nodes, shares of the update, and local
@@ -150,14 +175,17 @@ TEST_F(CudaTraining, TwoLevelsGiveTheCpusLosses) {
             "var_update_scaler": 2, "local_step_scaler": 2, "local_step_clipper": 2}})"}) {
     const Json chosen = parse_json(optimizer, "optimizer");
     const std::string name = chosen.at("type").get<std::string>() + "_two";
+    // Noise is measured by the same passes whatever the optimizer.
+    const int64_t steps = name == "OneBitAdam_two" ? kMeasured : 8;
     for (const Where where : {Where::kCpu, Where::kCuda}) {
-      PretrainingOptions given = options(name + (where == Where::kCpu ? "_cpu" : "_cuda"), 8);
+      PretrainingOptions given = options(name + (where == Where::kCpu ? "_cpu" : "_cuda"), steps);
       given.recipe["optimizer"] = chosen;
       given.recipe["train_micro_batch_size_per_gpu"] = 2;
       given.recipe["run"]["levels"] = "two";
       train(given, where, 4, {0, 0, 1, 1});
     }
-    expect_near(name + "_cuda", name + "_cpu", 8);
+    expect_near(name + "_cuda", name + "_cpu", steps, 8);
+    if (steps == kMeasured) expect_same_noise(name + "_cuda", name + "_cpu");
   }
 }
 

@@ -99,12 +99,12 @@ TEST_F(UnevenTest, OneBitAdamResumesBitForBit) {
             this->options(name + std::to_string(micro_batch) + (clipping > 0 ? "-clipped" : ""));
         deal(options, micro_batch);
         options.recipe["gradient_clipping"] = clipping;
-        options.recipe["run"]["check_replicas_every"] = 1;
+        options.recipe["run"].update({{"steps", 20}, {"check_replicas_every", 1}});
         return options;
       };
       train(given("whole"), 3);
       PretrainingOptions first = given("broken");
-      first.recipe["run"]["steps"] = 8;  // in the compressed phase
+      first.recipe["run"]["steps"] = 17;  // the noise has been measured
       train(first, 3);
       PretrainingOptions rest = given("broken");
       rest.resume = true;
