@@ -1,8 +1,10 @@
 #include "onebit/formats/hugging_face_folder.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "onebit/base/crc32c.h"
 #include "onebit/base/error.h"
 #include "onebit/formats/safetensors.h"
 #include "onebit/formats/sharded_source.h"
@@ -11,20 +13,46 @@
 namespace onebit::formats {
 namespace {
 
+constexpr const char* kTensors = "model.safetensors";
+
 void write_text(const Path& path, std::string_view text) {
   FileWriter writer(path);
   writer.write(text);
   writer.finish();
 }
 
-void write_descriptions(const Path& folder, const HuggingFaceFolder& content) {
+struct Description {
+  std::string name, text;
+};
+
+std::vector<Description> descriptions_of(const HuggingFaceFolder& content) {
   ONEBIT_INVARIANT(content.tokenizer.has_value());
-  write_text(folder / "vocab.txt", text::vocabulary_text(content.vocabulary));
-  write_text(folder / "tokenizer_config.json", tokenizer_config_text(*content.tokenizer));
-  write_text(folder / "special_tokens_map.json", special_tokens_map_text(*content.tokenizer));
-  write_text(folder / "tokenizer.json",
-             tokenizer_json_text(content.vocabulary, *content.tokenizer));
-  write_text(folder / "config.json", bert_config_text(content.config));
+  return {{"vocab.txt", text::vocabulary_text(content.vocabulary)},
+          {"tokenizer_config.json", tokenizer_config_text(*content.tokenizer)},
+          {"special_tokens_map.json", special_tokens_map_text(*content.tokenizer)},
+          {"tokenizer.json", tokenizer_json_text(content.vocabulary, *content.tokenizer)},
+          {"config.json", bert_config_text(content.config)}};
+}
+
+std::string checksum_of(std::string_view text) {
+  return fmt::format("{:08x}", crc32c(text.data(), text.size()));
+}
+
+// Of a file beside the tensors, as "onebit.crc32c.vocab.txt".
+std::string checksum_key_of(const std::string& name) {
+  return fmt::format("{}.{}", kChecksumKey, name);
+}
+
+FileMetadata checksums_of(const std::vector<Description>& descriptions) {
+  FileMetadata metadata;
+  for (const auto& [name, text] : descriptions) {
+    metadata.emplace_back(checksum_key_of(name), checksum_of(text));
+  }
+  return metadata;
+}
+
+void write_descriptions(const Path& folder, const std::vector<Description>& descriptions) {
+  for (const auto& [name, text] : descriptions) write_text(folder / name, text);
   sync_folder(folder);
 }
 
@@ -47,7 +75,7 @@ HuggingFaceFolder read_hugging_face_folder(const Path& folder) {
 }
 
 std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder) {
-  const Path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
+  const Path single = folder / kTensors, index = folder / "model.safetensors.index.json";
   if (std::filesystem::exists(single)) return std::make_shared<SafetensorsFile>(single);
   require(std::filesystem::exists(index),
           "{}: holds neither model.safetensors nor "
@@ -56,16 +84,43 @@ std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder
   return open_sharded_safetensors(index);
 }
 
+std::vector<std::string> changed_files(const Path& folder) {
+  const Path tensors = folder / kTensors;
+  std::vector<std::string> changed;
+  if (!std::filesystem::exists(tensors)) return changed;
+  const SafetensorsFile file(tensors);
+  for (const auto& [key, checksum] : file.metadata()) {
+    const std::string before = checksum_key_of("");
+    const std::string name = key.substr(std::min(key.size(), before.size()));
+    // A name that leads out of the folder is nothing that we wrote.
+    if (!key.starts_with(before) || name.empty() || name.find('/') != std::string::npos) continue;
+    const bool is_there = std::filesystem::is_regular_file(folder / name);
+    if (!is_there || checksum_of(read_file(folder / name)) != checksum) changed.push_back(name);
+  }
+  return changed;
+}
+
+void require_unchanged(const Path& folder) {
+  const std::vector<std::string> changed = changed_files(folder);
+  require(changed.empty(), "{}: {} as model.safetensors was written with; take another copy of {}",
+          folder.string(),
+          changed.size() == 1 ? changed.front() + " is not"
+                              : fmt::format("{} are not", fmt::join(changed, ", ")),
+          changed.size() == 1 ? "the file" : "the files");
+}
+
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                std::vector<NamedTensor> tensors) {
-  write_safetensors(folder / "model.safetensors", std::move(tensors));
-  write_descriptions(folder, content);
+  const std::vector<Description> descriptions = descriptions_of(content);
+  write_safetensors(folder / kTensors, std::move(tensors), checksums_of(descriptions));
+  write_descriptions(folder, descriptions);
 }
 
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                const TensorSource& source, std::optional<DType> dtype) {
-  write_safetensors(folder / "model.safetensors", source, dtype);
-  write_descriptions(folder, content);
+  const std::vector<Description> descriptions = descriptions_of(content);
+  write_safetensors(folder / kTensors, source, dtype, checksums_of(descriptions));
+  write_descriptions(folder, descriptions);
 }
 
 }  // namespace onebit::formats

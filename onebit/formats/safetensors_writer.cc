@@ -43,9 +43,11 @@ const char* file_dtype(DType dtype) {
 
 // The header with its length before it, padded with spaces so that the data is aligned to 8; the
 // checksum is known at the end.
-std::string header_of(const std::vector<TensorEntry>& entries, const std::string& place) {
+std::string header_of(const std::vector<TensorEntry>& entries, const FileMetadata& metadata,
+                      const std::string& place) {
   Json header = Json::object();
   header["__metadata__"] = {{"format", "pt"}, {kChecksumKey, kUnknownChecksum}};
+  for (const auto& [key, value] : metadata) header["__metadata__"][key] = value;
   std::set<std::string> names;
   int64_t begin = 0;
   for (const TensorEntry& entry : entries) {
@@ -111,14 +113,15 @@ std::span<const std::byte> converted(const TensorSource& source, size_t index, D
 
 }  // namespace
 
-SafetensorsWriter::SafetensorsWriter(const Path& path, std::vector<TensorEntry> entries)
+SafetensorsWriter::SafetensorsWriter(const Path& path, std::vector<TensorEntry> entries,
+                                     const FileMetadata& metadata)
     : file_(path), place_(path.string()) {
   for (size_t i = 0; i < entries.size(); ++i) {
     ONEBIT_INVARIANT(i == 0 ||
                      size_bytes_of(entries[i].dtype) <= size_bytes_of(entries[i - 1].dtype));
     expected_bytes_ += static_cast<uint64_t>(entries[i].size_bytes());
   }
-  const std::string header = header_of(entries, place_);
+  const std::string header = header_of(entries, metadata, place_);
   checksum_offset_ = checksum_offset(header);
   crc32c_ = crc32c(header.data(), header.size());
   file_.write(header);
@@ -138,7 +141,8 @@ void SafetensorsWriter::finish() {
   file_.finish();
 }
 
-void write_safetensors(const Path& path, std::vector<NamedTensor> tensors) {
+void write_safetensors(const Path& path, std::vector<NamedTensor> tensors,
+                       const FileMetadata& metadata) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
     return size_bytes_of(a.values.dtype()) > size_bytes_of(b.values.dtype());
   });
@@ -147,7 +151,7 @@ void write_safetensors(const Path& path, std::vector<NamedTensor> tensors) {
     ONEBIT_INVARIANT(tensor.values.device().is_cpu());
     entries.push_back({tensor.name, tensor.values.dtype(), tensor.values.shape()});
   }
-  SafetensorsWriter writer(path, std::move(entries));
+  SafetensorsWriter writer(path, std::move(entries), metadata);
   for (const NamedTensor& tensor : tensors) {
     writer.write({static_cast<const std::byte*>(tensor.values.raw()),
                   static_cast<size_t>(tensor.values.size_bytes())});
@@ -155,7 +159,8 @@ void write_safetensors(const Path& path, std::vector<NamedTensor> tensors) {
   writer.finish();
 }
 
-void write_safetensors(const Path& path, const TensorSource& source, std::optional<DType> dtype) {
+void write_safetensors(const Path& path, const TensorSource& source, std::optional<DType> dtype,
+                       const FileMetadata& metadata) {
   std::vector<size_t> order(source.entries().size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto type_of = [&](size_t index) {
@@ -169,7 +174,7 @@ void write_safetensors(const Path& path, const TensorSource& source, std::option
     const TensorEntry& entry = source.entries()[index];
     entries.push_back({entry.name, type_of(index), entry.shape});
   }
-  SafetensorsWriter writer(path, entries);
+  SafetensorsWriter writer(path, entries, metadata);
   std::vector<std::byte> scratch;
   for (size_t i = 0; i < order.size(); ++i) {
     const bool same = source.entries()[order[i]].dtype == entries[i].dtype;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onebit/base/file.h"
@@ -15,12 +16,16 @@
 
 namespace onebit::formats {
 
+// What `__metadata__` has besides: keys and values.
+using FileMetadata = std::vector<std::pair<std::string, std::string>>;
+
 class SafetensorsWriter {
  public:
   // `entries` in writing order, element sizes never growing, so that every tensor is aligned.
   // Errors: a name twice, a reserved name, the file cannot be made. Unless finish() is reached the
   // file is removed.
-  SafetensorsWriter(const Path& path, std::vector<TensorEntry> entries);
+  SafetensorsWriter(const Path& path, std::vector<TensorEntry> entries,
+                    const FileMetadata& metadata = {});
 
   // The next entry's elements, contiguous, in one or several pieces.
   void write(std::span<const std::byte> bytes);
@@ -40,11 +45,13 @@ struct NamedTensor {
 };
 
 // All at once, in the order given (larger element types first).
-void write_safetensors(const Path& path, std::vector<NamedTensor> tensors);
+void write_safetensors(const Path& path, std::vector<NamedTensor> tensors,
+                       const FileMetadata& metadata = {});
 
 // Every tensor of `source`, floating-point ones as `dtype` (absent: as they are, f64 as f32).
 // Errors: see TensorSource::bytes; a finite value that `dtype` cannot hold; a tensor of another
 // kind.
-void write_safetensors(const Path& path, const TensorSource& source, std::optional<DType> dtype);
+void write_safetensors(const Path& path, const TensorSource& source, std::optional<DType> dtype,
+                       const FileMetadata& metadata = {});
 
 }  // namespace onebit::formats

@@ -6,6 +6,7 @@
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/engine/checkpoint_state.h"
 #include "onebit/engine/recipe.h"
+#include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/safetensors.h"
 #include "onebit/tasks/pretraining_heads.h"
 #include "onebit/tasks/pretraining_inspection.h"
@@ -29,6 +30,7 @@ Json tensors_of(const formats::TensorSource& source) {
 }
 
 Json inspect_model(const Path& folder, bool verify) {
+  if (verify) formats::require_unchanged(folder);
   const training::ModelDescription description = training::read_model_description(folder);
   Json json = {{"kind", "model"},
                {"path", folder.string()},

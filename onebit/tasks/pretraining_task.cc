@@ -5,6 +5,7 @@
 #include <set>
 
 #include "onebit/engine/checkpoint_folder.h"
+#include "onebit/formats/hugging_face_folder.h"
 #include "onebit/tasks/pretraining_batch.h"
 #include "onebit/tasks/pretraining_heads.h"
 #include "onebit/tasks/stream_source.h"
@@ -82,8 +83,10 @@ std::optional<PretrainingTask::Start> PretrainingTask::find_start(
     const auto tag = options.tag.empty() ? run.latest() : std::optional(options.tag);
     const Path folder = run.folder(tag.value_or("")) / "model";
     if (tag && std::filesystem::exists(folder / "config.json")) {
-      return engine::suggest_other_checkpoints(run.tags_beside(*tag),
-                                               [&] { return read(folder, true); });
+      return engine::suggest_other_checkpoints(run.tags_beside(*tag), [&] {
+        formats::require_unchanged(folder);
+        return read(folder, true);
+      });
     }
   }
   if (!options.initialize_from) return std::nullopt;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "onebit/base/crc32c.h"
 #include "onebit/base/log.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_folder.h"
@@ -101,13 +100,12 @@ ModelDescription read_model_description(const Path& model_folder) {
                          .dropout = folder.config.classifier_dropout}};
 }
 
-uint32_t config_checksum(const ModelDescription& description) {
-  const std::string text = formats::bert_config_text(to_file(description));
-  return crc32c(text.data(), text.size());
-}
-
 formats::MatchReport load_values(params::Table& table, const Path& model_folder,
                                  const formats::MatchRules& rules) {
+  if (const auto changed = formats::changed_files(model_folder); !changed.empty()) {
+    log_warning("{}: changed since the model was written: {}", model_folder.string(),
+                fmt::join(changed, ", "));
+  }
   const auto source = formats::under_our_names(formats::open_checkpoint(model_folder).tensors);
   std::vector<formats::WantedTensor> wanted;
   for (const auto& entry : table.entries()) wanted.push_back({entry.name, entry.shape});

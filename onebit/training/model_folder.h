@@ -53,12 +53,9 @@ Path find_model_folder(const Path& path);
 // text as onebit's does not.
 ModelDescription read_model_description(const Path& model_folder);
 
-// CRC-32C of the config.json that ValueSnapshot::write() makes of it. What read_model_description()
-// returns of such a folder has the same.
-uint32_t config_checksum(const ModelDescription& description);
-
 // Reads the values of every entry of `table`. Errors: tensors missing, unexpected or of another
-// shape, all listed. Differences that the rules allow are logged in a line and returned.
+// shape, all listed. Differences that the rules allow are logged in a line and returned; files that
+// are not as the values were written with are a warning.
 formats::MatchReport load_values(params::Table& table, const Path& model_folder,
                                  const formats::MatchRules& rules);
 

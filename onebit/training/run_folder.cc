@@ -3,6 +3,7 @@
 #include "onebit/base/folder.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_state.h"
+#include "onebit/formats/hugging_face_folder.h"
 #include "onebit/training/recipe_differences.h"
 
 namespace onebit::training {
@@ -18,16 +19,6 @@ void refuse_other_files(const Path& output) {
             "{}: holds other files ({}): choose a new or empty folder as --output", output.string(),
             name);
   }
-}
-
-// The shape of a model and its tensors say nothing of its activation or its epsilon. Checkpoints of
-// older versions have no checksum.
-void require_as_written(const ModelDescription& found, const engine::SavedCheckpoint& saved) {
-  const auto written = saved.client_state.find("config_crc32c");
-  if (written == saved.client_state.end()) return;
-  require(written->get<uint32_t>() == config_checksum(found),
-          "{}: is not as the checkpoint was written with; take another copy of the file",
-          (saved.model_folder / "config.json").string());
 }
 
 }  // namespace
@@ -54,7 +45,6 @@ void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
               const ModelCard& card, Json client_state) {
   client_state["recipe"] = card.recipe;
   client_state["vocabulary_checksum"] = description.vocabulary->checksum();
-  client_state["config_crc32c"] = config_checksum(description);
   std::function<void(const Path&)> write_model;
   if (checkpoints.writes_model()) {
     write_model = [snapshot = std::make_shared<ValueSnapshot>(table), description,
@@ -71,8 +61,9 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
                                      params::Table& table, engine::Engine& engine, int world_size) {
   const std::string place = saved.model_folder.string();
   engine::suggest_other_checkpoints(saved.other_tags, [&] {
+    // The shape of a model and its tensors say nothing of its activation or its epsilon.
+    formats::require_unchanged(saved.model_folder);
     const ModelDescription written = read_model_description(saved.model_folder);
-    require_as_written(written, saved);
     require_same_shape(description.config, written.config, place);
   });
   const auto checksum = saved.client_state.value("vocabulary_checksum", int64_t{-1});

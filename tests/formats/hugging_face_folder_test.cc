@@ -45,6 +45,23 @@ TEST(HuggingFaceFolder, ReadsWhatItWrites) {
   EXPECT_EQ(values_of(*open_hugging_face_tensors(folder.path()), "x"), values);
 }
 
+TEST(HuggingFaceFolder, AChangedFileIsNamed) {
+  TemporaryFolder folder;
+  const std::vector<float> values = {1, 2, 3};
+  write_hugging_face_folder(folder.path(), small(), {{"x", ConstView::of(values.data(), {3})}});
+  EXPECT_THAT(changed_files(folder.path()), ElementsAre());
+  require_unchanged(folder.path());
+  put(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nb\n");
+  EXPECT_THAT(changed_files(folder.path()), ElementsAre("vocab.txt"));
+  EXPECT_THAT(message_of([&] { require_unchanged(folder.path()); }),
+              HasSubstr("vocab.txt is not as model.safetensors was written with"));
+  std::filesystem::remove(folder / "config.json");
+  EXPECT_THAT(changed_files(folder.path()), ElementsAre("vocab.txt", "config.json"));
+  // Another program's file has no checksums.
+  write_safetensors(folder / "model.safetensors", {{"x", ConstView::of(values.data(), {3})}});
+  EXPECT_THAT(changed_files(folder.path()), ElementsAre());
+}
+
 TEST(HuggingFaceFolder, WhatIsMissingIsNamed) {
   TemporaryFolder folder;
   EXPECT_THAT(message_of([&] { read_hugging_face_folder(folder / "no"); }),

@@ -152,6 +152,18 @@ TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
   EXPECT_EQ(model["verified"], false);
   EXPECT_EQ(inspect(options.output, {.verify = true})["model"]["verified"], true);
   const Path folder(checkpoint["path"].get<std::string>());
+  // Another last token; a line end more.
+  const std::vector<std::pair<const char*, const char*>> changes = {{"vocab.txt", "x\n"},
+                                                                    {"tokenizer.json", "}\n"}};
+  for (const auto& [name, end] : changes) {
+    const Path file = folder / "model" / name;
+    const std::string text = read_file(file);
+    write_file_atomically(file, text.substr(0, text.size() - 1) + end);
+    EXPECT_NO_THROW(inspect(folder, {})) << name;
+    EXPECT_THROW(inspect(folder, {.verify = true}), Error) << name;
+    EXPECT_THROW(inspect(folder / "model", {.verify = true}), Error) << name;
+    write_file_atomically(file, text);
+  }
   change_last_byte(folder / checkpoint["state"].at(0)["file"].get<std::string>());
   EXPECT_EQ(inspect(options.output, {}), run);
   EXPECT_THROW(inspect(options.output, {.verify = true}), Error);

@@ -1,5 +1,6 @@
 #include "onebit/tasks/pretraining_task.h"
 
+#include <array>
 #include <atomic>
 #include <set>
 
@@ -140,20 +141,26 @@ TEST_F(PretrainingTest, ADamagedModelNamesTheOtherCheckpoints) {
   }
 }
 
-// The activation is in no tensor, so only the checkpoint can tell that it is another.
-TEST_F(PretrainingTest, AChangedConfigurationNamesTheOtherCheckpoints) {
+// Activation and casing are in no tensor, so only checksums can tell that they are others.
+TEST_F(PretrainingTest, AChangedFileOfTheModelNamesTheOtherCheckpoints) {
   PretrainingOptions given = options("run");
   train(given, 1);
   given.resume = true;
-  const Path config = given.output / "global_step12" / "model" / "config.json";
-  std::string text = read_file(config);
-  const size_t at = text.find(R"("gelu")");
-  ASSERT_NE(at, std::string::npos) << text;
-  write_file_atomically(config, text.replace(at, 6, R"("gelu_new")"));
-  const std::string changed = message_of([&] { train(given, 1); });
-  EXPECT_NE(changed.find("config.json: is not as the checkpoint was written"), std::string::npos)
-      << changed;
-  EXPECT_NE(changed.find("--resume global_step10"), std::string::npos) << changed;
+  const Path model = given.output / "global_step12" / "model", config = model / "config.json";
+  const std::vector<std::array<std::string, 3>> changes = {
+      {"config.json", R"("gelu")", R"("gelu_new")"},
+      {"tokenizer_config.json", R"("do_lower_case": true)", R"("do_lower_case": false)"},
+      {"vocab.txt", "[MASK]", "[MISK]"}};
+  for (const auto& [name, from, to] : changes) {
+    const std::string text = read_file(model / name);
+    ASSERT_NE(text.find(from), std::string::npos) << text;
+    write_file_atomically(model / name,
+                          std::string(text).replace(text.find(from), from.size(), to));
+    const std::string changed = message_of([&] { train(given, 1); });
+    EXPECT_NE(changed.find(name + " is not as model.safetensors"), std::string::npos) << changed;
+    EXPECT_NE(changed.find("--resume global_step10"), std::string::npos) << changed;
+    write_file_atomically(model / name, text);
+  }
   write_file_atomically(config, "{");
   const std::string broken = message_of([&] { train(given, 1); });
   EXPECT_NE(broken.find("config.json"), std::string::npos) << broken;
