@@ -38,12 +38,13 @@ std::optional<std::string> CheckpointFolder::latest() const {
   while (!tag.empty() && (tag.back() == '\n' || tag.back() == ' ' || tag.back() == '\r')) {
     tag.pop_back();
   }
-  require(
-      !tag.empty() && std::filesystem::is_directory(folder(tag)),
-      "{}: names the checkpoint \"{}\", which is not there; write the name of one of the folders "
-      "beside it into this file",
-      file.string(), tag);
-  return tag;
+  if (!tag.empty() && std::filesystem::is_directory(folder(tag))) return tag;
+  const std::vector<std::string> others = tags_beside(tag);
+  fail("{}: names the checkpoint \"{}\", which is not there; {}", file.string(), tag,
+       others.empty() ? "nor is another: without this file a run begins anew"
+                      : fmt::format("resume from another with --resume TAG, or write its name into "
+                                    "this file: {}",
+                                    fmt::join(others, ", ")));
 }
 
 std::vector<std::string> CheckpointFolder::tags() const {
