@@ -65,6 +65,14 @@ std::string words(const CLI::App& command, const CLI::ParseError& error) {
   return error.what();
 }
 
+// `onebit pretrian --help`: there is no help on it. CLI11 would print that of the command above it.
+bool asks_about_no_command(const CLI::App& program, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::CallForHelp*>(&error) == nullptr) return false;
+  const CLI::App& command = wrong_command(program, error);
+  return command.get_require_subcommand_min() > 0 && command.get_subcommands().empty() &&
+         !command.remaining().empty();
+}
+
 bool launched_above_rank_zero() {
   try {
     return comm::detect_launch().rank > 0;
@@ -85,7 +93,9 @@ CLI::Validator at_least(int64_t least) {
 }
 
 int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {
-  if (error.get_exit_code() == kSuccess) return program.exit(error);
+  if (error.get_exit_code() == kSuccess && !asks_about_no_command(program, error)) {
+    return program.exit(error);
+  }
   if (launched_above_rank_zero()) {
     std::this_thread::sleep_for(kTimeForRankZero);
     return kUsageError;

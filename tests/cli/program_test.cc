@@ -93,6 +93,8 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
   const WrongUse cases[] = {
       {"", "onebit", "name a command"},
       {"pretrian", "onebit", "did you mean pretrain?"},
+      {"pretrian --help", "onebit", "did you mean pretrain?"},
+      {"--help pretrian", "onebit", "did you mean pretrain?"},
       {"--log-level loud doctor", "onebit", "--log-level"},
       {"fill", "onebit fill", "model is required"},
       {"launch --hosts a", "onebit launch", "command is required"},
@@ -122,6 +124,7 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"recipe schema --task x", "onebit recipe schema", "--task"},
       {"squad", "onebit squad", "name a command"},
       {"squad trian", "onebit squad", "did you mean train?"},
+      {"squad trian --help", "onebit squad", "did you mean train?"},
       {"squad ask q -m x -c y --doc-stride 0", "onebit squad ask", "--doc-stride"},
       {"squad ask q -m x -c y --top 0", "onebit squad ask", "--top"},
       {"squad predict -m x -i y -o z --batch 0", "onebit squad predict", "--batch"},
