@@ -58,8 +58,11 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
     watch_ = std::make_unique<UpdateWatch>(table, config.run.watch_tensors);
   }
   if (config.run.watch_adam) {
+    // What it sends is no part of the run, and counted apart.
+    shadow_communicator_ = communicator.duplicate();
+    shadow_communicator_->count_inside_node_apart();
     shadow_ = std::make_unique<AdamShadow>(table, *config.optimizer->followed_adam(),
-                                           config.gradient_clipping, communicator);
+                                           config.gradient_clipping, *shadow_communicator_);
   }
 }
 
@@ -68,6 +71,7 @@ void Engine::begin_update() {
   ops::fill(context_, table_.gradients(), 0.0f);
   wire_bytes_before_ = wire_bytes_sent();
   inside_bytes_before_ = communicator_.bytes_sent_inside_node();
+  watch_bytes_before_ = watch_bytes_sent();
   if (exchange_) seconds_before_ = exchange_->seconds();
 }
 
@@ -235,6 +239,7 @@ StepOutcome Engine::update(const optim::GradientNorm& norm) {
 void Engine::account(StepOutcome& outcome) {
   outcome.wire_bytes = wire_bytes_sent() - wire_bytes_before_;
   outcome.wire_bytes_inside_node = communicator_.bytes_sent_inside_node() - inside_bytes_before_;
+  outcome.watch_bytes = watch_bytes_sent() - watch_bytes_before_;
   outcome.wire_bytes_dense16 =
       comm::ring_bytes_16bit(table_.size_elements(), communicator_.world_size());
   if (exchange_) {
@@ -246,6 +251,10 @@ void Engine::account(StepOutcome& outcome) {
 int64_t Engine::wire_bytes_sent() const {
   return communicator_.wire_bytes_sent() + optimizer_communicator_->wire_bytes_sent() +
          optimizer_->wire_bytes_sent() + (exchange_ ? exchange_->wire_bytes_sent() : 0);
+}
+
+int64_t Engine::watch_bytes_sent() const {
+  return shadow_communicator_ ? shadow_communicator_->wire_bytes_sent() : 0;
 }
 
 void Engine::count_skip(const optim::GradientNorm& norm) {

@@ -50,6 +50,7 @@ struct StepOutcome : optim::StepReport {
   int64_t wire_bytes = 0;              // sent by this rank in this step, counted at the transport
   int64_t wire_bytes_inside_node = 0;  // of them, to ranks of its own node
   int64_t wire_bytes_dense16 = 0;      // what a 16-bit ring all-reduce of the gradients sends
+  int64_t watch_bytes = 0;             // sent for run.watch_adam, and in none of the above
   std::optional<UpdateSummary> watch = {};  // of rank 0, in the steps that run.watch_every asks for
   std::optional<AdamComparison> adam = {};  // in the same steps, of all ranks, with run.watch_adam
 };
@@ -120,6 +121,7 @@ class Engine {
   void count_skip(const optim::GradientNorm& norm);
   [[noreturn]] void stop_not_finite(const optim::GradientNorm& norm);
   int64_t wire_bytes_sent() const;
+  int64_t watch_bytes_sent() const;
   // How many local gradients the compressed phase averages.
   int sources() const;
 
@@ -140,10 +142,11 @@ class Engine {
   std::span<const double> norm_limits_;  // of this step, on the early route
   bool reported_waiting_ = false, reported_noise_ = false;
   std::unique_ptr<UpdateWatch> watch_;  // rank 0, when asked for
+  std::unique_ptr<comm::Communicator> shadow_communicator_;
   std::unique_ptr<AdamShadow> shadow_;  // when asked for
   int64_t micro_step_ = 0;
   int64_t completed_steps_ = 0, skipped_steps_ = 0, skipped_in_a_row_ = 0;
-  int64_t wire_bytes_before_ = 0, inside_bytes_before_ = 0;
+  int64_t wire_bytes_before_ = 0, inside_bytes_before_ = 0, watch_bytes_before_ = 0;
   comm::ExchangeSeconds seconds_before_;
 };
 

@@ -91,6 +91,11 @@ Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& r
                     fmt::format("{}; a 16-bit all-reduce: {}", describe_sent(totals),
                                 human_bytes(static_cast<double>(totals.wire_bytes_dense16)))});
   }
+  if (totals.watch_bytes > 0) {
+    rows.push_back({since("sent to watch"),
+                    fmt::format("{}, of run.watch_adam alone and counted nowhere else",
+                                human_bytes(static_cast<double>(totals.watch_bytes)))});
+  }
   const bool two = run.engine().levels().two;
   const int64_t compressed_bytes =
       totals.compressed_wire_bytes - (two ? totals.compressed_inside_bytes : 0);

@@ -162,6 +162,7 @@ void TrainingLog::step(const StepRecord& record) {
   totals_.wire_bytes += outcome.wire_bytes;
   totals_.inside_bytes += outcome.wire_bytes_inside_node;
   totals_.wire_bytes_dense16 += outcome.wire_bytes_dense16;
+  totals_.watch_bytes += outcome.watch_bytes;
   if (compressed) {
     totals_.compressed_steps += 1;
     totals_.compressed_wire_bytes += outcome.wire_bytes;

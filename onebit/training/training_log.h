@@ -36,6 +36,7 @@ struct TrainingTotals {
   int64_t steps = 0, samples = 0, tokens = 0;
   // Sent, of which to ranks of the same node; what a 16-bit all-reduce would send.
   int64_t wire_bytes = 0, inside_bytes = 0, wire_bytes_dense16 = 0;
+  int64_t watch_bytes = 0;  // beside them
   int64_t compressed_steps = 0, compressed_wire_bytes = 0, compressed_inside_bytes = 0,
           compressed_dense16 = 0;
   double seconds = 0, data_seconds = 0, forward_seconds = 0, backward_seconds = 0;

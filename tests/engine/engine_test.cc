@@ -123,6 +123,10 @@ TEST(Engine, UpdatesFollowAdamsThroughTheCompressedPhase) {
     config.run.watch_adam = true;
     config.run.steps = 180;
     const ToyTrace trace = train_toy(config, world, 180);
+    // The comparison's own traffic, dense in f32, is none of the optimizer's.
+    const StepOutcome& compressed = trace.outcomes[100];
+    EXPECT_LE(compressed.wire_bytes, compressed.wire_bytes_dense16 / 5);
+    EXPECT_GE(compressed.watch_bytes, compressed.wire_bytes_dense16);
     for (const int step : {30, 60, 90, 120, 150, 180}) {
       ASSERT_TRUE(trace.outcomes[static_cast<size_t>(step - 1)].adam);
       const auto [distance, cosine] = *trace.outcomes[static_cast<size_t>(step - 1)].adam;
