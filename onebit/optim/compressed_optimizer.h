@@ -60,6 +60,7 @@ class CompressedOptimizer final : public Optimizer {
 
   GradientNeed gradient_need() const override;
   Phase phase() const override;
+  std::string describe_warmup_end() const override { return freeze_rule_.describe_end(); }
   bool observes_local_gradients() const override;
   // With one rank nothing is sent, so nothing has to leave early.
   std::optional<comm::Buckets> limited_buckets() const override;

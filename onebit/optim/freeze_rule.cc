@@ -129,11 +129,7 @@ bool FreezeRule::freezes_after(Context& context, comm::Communicator& communicato
   }
   if (norm < kSettled * before.norm || before.norm < kSettled * norm) return false;
   last_ = update + kObservedUpdates;
-  if (communicator.rank() == 0)
-    log_info(
-        "update {}: the variance has settled ({:.4f} of its L1 norm {} updates ago); freezing "
-        "after update {}",
-        update, norm / before.norm, update - before.update, *last_);
+  if (communicator.rank() == 0) report_decision(update, norm / before.norm, update - before.update);
   samples_.clear();
   return false;
 }
@@ -144,6 +140,34 @@ void FreezeRule::save(params::StateWriter& writer) const {
   writer.scalar("freeze_samples", samples);
   writer.scalar("freeze_after", automatic_ && last_ ? Json(*last_) : Json());
 }
+void FreezeRule::report_decision(int64_t update, double change, int64_t updates) const {
+  const std::string settled =
+      fmt::format("update {}: the variance has settled ({:.4f} of its L1 norm {} updates ago)",
+                  update, change, updates);
+  if (total_steps_ == 0 || *last_ < total_steps_) {
+    log_info("{}; freezing after update {}", settled, *last_);
+    return;
+  }
+  log_warning(
+      "{}, too late: a freeze comes {} updates after its decision, and the run ends after {}: "
+      "nothing will be compressed; raise run.steps, or give a number as "
+      "optimizer.params.freeze_step",
+      settled, kObservedUpdates, total_steps_);
+}
+
+std::string FreezeRule::describe_end() const {
+  if (!automatic_) return fmt::format("which lasts until update {}; freeze earlier", *last_);
+  if (last_) {
+    return fmt::format(
+        "which \"auto\" has decided to end after update {}; give a number as freeze_step", *last_);
+  }
+  return fmt::format(
+      "and \"auto\" has not seen {}; give a number as freeze_step",
+      schedule_warmup_ >= total_steps_
+          ? "the learning rate stop rising"
+          : "the variance settle, for which a smaller freeze_window needs fewer updates");
+}
+
 
 void FreezeRule::load(const params::StateReader& reader) {
   if (!automatic_) return;  // a number in the recipe wins

@@ -59,6 +59,9 @@ class FreezeRule {
   // Whether a number in the recipe says that `updates` are not enough.
   bool is_before(int64_t updates) const { return !automatic_ && last_ && updates < *last_; }
 
+  // What the warm-up waits for, as a part of a sentence.
+  std::string describe_end() const;
+
   void save(params::StateWriter&) const;
   void load(const params::StateReader&);
 
@@ -67,6 +70,9 @@ class FreezeRule {
     int64_t update;
     double norm;
   };
+
+  // `change`: of the variance's norm over the last `updates`.
+  void report_decision(int64_t update, double change, int64_t updates) const;
 
   bool automatic_;
   std::optional<int64_t> last_;  // update of the warm-up; empty while "auto" has not decided

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -95,6 +96,9 @@ class Optimizer {
   // The answer holds for the next step and may change between steps, on every rank alike.
   virtual GradientNeed gradient_need() const = 0;
   virtual Phase phase() const = 0;
+
+  // In the warm-up, what it waits for and what makes it shorter, as the end of a sentence about it.
+  virtual std::string describe_warmup_end() const { return {}; }
 
   // Whether the engine should measure the norm of this rank's gradients beside that of their
   // average: in the last steps before a freeze, after which only the former is seen.

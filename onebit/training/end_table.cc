@@ -99,6 +99,13 @@ Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& r
   const bool two = run.engine().levels().two;
   const int64_t compressed_bytes =
       totals.compressed_wire_bytes - (two ? totals.compressed_inside_bytes : 0);
+  const optim::Optimizer& optimizer = run.engine().optimizer();
+  if (optimizer.phase() == optim::Phase::kWarmup && run.finished() && start.world_size > 1) {
+    rows.push_back(
+        {"compressed phase", fmt::format("none: the run has ended in its warm-up, {}, or "
+                                         "raise run.steps",
+                                         optimizer.describe_warmup_end())});
+  }
   if (totals.compressed_steps > 0 && compressed_bytes > 0) {
     rows.push_back({since("compressed phase"),
                     fmt::format("{} steps, {}1/{:.2f} of a 16-bit all-reduce",

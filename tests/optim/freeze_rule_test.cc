@@ -115,6 +115,28 @@ TEST(FreezeRule, NotWithTheLastUpdateOfTheRun) {
   EXPECT_EQ(frozen_after(in_time, 1, 21, norm), 20);
 }
 
+TEST(FreezeRule, WarnsOfADecisionThatIsTooLate) {
+  // Falls below a half in ten updates, until update 170, then stays.
+  const auto norm = [](int64_t update) {
+    return std::pow(0.4, static_cast<double>(std::min<int64_t>(update, 170)) / 10);
+  };
+  const RunFacts run{.total_steps = 200, .schedule_warmup = 10};
+  EXPECT_TRUE(freeze_warnings(automatic(0), kBeta2, run).empty());
+  FreezeRule rule(automatic(0), kBeta2, run);
+  EXPECT_EQ(frozen_after(rule, 1, 160, norm), 0);
+  EXPECT_NE(rule.describe_end().find("has not seen the variance settle"), std::string::npos);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(frozen_after(rule, 161, 200, norm), 0);
+  const std::string log = testing::internal::GetCapturedStderr();
+  const size_t found = log.find("warning: update 1");
+  ASSERT_NE(found, std::string::npos) << log;
+  EXPECT_NE(log.find("the run ends after 200: nothing will be compressed"), std::string::npos);
+  EXPECT_EQ(log.find("warning", found + 7), std::string::npos) << log;
+  EXPECT_NE(rule.describe_end().find("\"auto\" has decided to end after update 2"),
+            std::string::npos)
+      << rule.describe_end();
+}
+
 // LRRangeTest's warm-up is as long as can be: no number of updates may be added to it.
 TEST(FreezeRule, WarnsOfWhatIsHardlyMeant) {
   const auto warning_of = [](const FreezeOptions& options, int64_t warmup) {

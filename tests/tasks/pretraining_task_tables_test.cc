@@ -1,0 +1,59 @@
+// What the tables at the start and at the end of a run say of it.
+#include <gmock/gmock.h>
+
+#include "tests/tasks/pretraining_runs.h"
+
+namespace onebit::tasks {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kRecipe = R"({
+  "train_batch_size": 4,
+  "optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 12}},
+  "model": {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "intermediate_size": 64, "max_position_embeddings": 32},
+  "data": {"sequence_length": 32, "max_predictions_per_sequence": 5},
+  "run": {"steps": 12, "checkpoint_every": 4, "seed": 3}})";
+
+class TablesTest : public PretrainingRuns {
+ protected:
+  PretrainingOptions options(int64_t steps, const Json& freeze_step) const {
+    PretrainingOptions options = options_of(kRecipe, "run");
+    options.valid.clear();
+    options.quiet = false;
+    options.recipe["run"]["steps"] = steps;
+    options.recipe["optimizer"]["params"]["freeze_step"] = freeze_step;
+    return options;
+  }
+  // The text of a row in the last table of a kind; empty if it has none of this name.
+  std::string row(const std::string& kind, const std::string& name) const {
+    std::string found;
+    for (const Json& line : lines_in(corpus_.folder("run"))) {
+      if (line.at("kind") != kind) continue;
+      found.clear();
+      for (const Json& one : line.at("rows")) {
+        if (one.at(0) == name) found = one.at(1).get<std::string>();
+      }
+    }
+    return found;
+  }
+};
+
+TEST_F(TablesTest, ARunThatEndsInItsWarmupSaysWhy) {
+  train(options(12, 12), 2);
+  EXPECT_THAT(row("end", "compressed phase"),
+              HasSubstr("none: the run has ended in its warm-up, which lasts until update 12"));
+  PretrainingOptions longer = options(16, "auto");
+  longer.resume = true;
+  train(longer, 2);
+  EXPECT_THAT(row("end", "compressed phase"), HasSubstr("\"auto\" has not seen"));
+  longer = options(20, 17);
+  longer.resume = true;
+  train(longer, 2);
+  EXPECT_THAT(row("end", "compressed phase since the resume"), HasSubstr("3 steps"));
+  EXPECT_EQ(row("end", "compressed phase"), "");
+}
+
+}  // namespace
+}  // namespace onebit::tasks
