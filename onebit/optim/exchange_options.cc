@@ -20,10 +20,11 @@ std::vector<std::pair<std::string, std::string>> compressed_phase_rows(const Fre
                                                                        const RunFacts& run,
                                                                        int world_size) {
   const std::string when = describe(options, beta2, run);
-  return {{"1-bit phase",
-           world_size == 1
-               ? fmt::format("nothing to send on one rank; freeze {}", when)
-               : fmt::format("{}; gradient / sqrt(variance) at one bit an element", when)}};
+  return {{"1-bit phase", world_size == 1
+                              ? fmt::format("nothing to send on one rank; {}{}",
+                                            run.compressed ? "frozen " : "freeze ", when)
+                              : fmt::format("{}{}; gradient / sqrt(variance) at one bit an element",
+                                            run.compressed ? "begun " : "", when)}};
 }
 
 }  // namespace onebit::optim

@@ -45,7 +45,10 @@ FreezeOptions read_freeze_options(Keys& params) {
 }
 
 int64_t last_warmup_update(const FreezeOptions& options, double beta2, const RunFacts& run) {
-  if (options.step) return *options.step;
+  // A freeze that a resumed run finds behind it comes with its next update.
+  if (options.step) {
+    return run.compressed ? *options.step : std::max(*options.step, run.completed_steps + 1);
+  }
   const Window window = window_of(options, beta2);
   // The first sample that a whole window precedes, after the learning rate has stopped rising.
   constexpr int64_t kNever = INT64_MAX;
@@ -53,10 +56,13 @@ int64_t last_warmup_update(const FreezeOptions& options, double beta2, const Run
   if (run.schedule_warmup > kNever - compared - FreezeRule::kObservedUpdates) return kNever;
   const int64_t first = std::max(compared, run.schedule_warmup + 1);
   const int64_t decided = (first + window.stride - 1) / window.stride * window.stride;
-  return decided + FreezeRule::kObservedUpdates;
+  return std::max(decided + FreezeRule::kObservedUpdates, run.completed_steps + 1);
 }
 
 std::string describe(const FreezeOptions& options, double beta2, const RunFacts& run) {
+  if (run.compressed) {
+    return fmt::format("by update {} of {}", run.completed_steps, run.total_steps);
+  }
   if (!options.step && run.schedule_warmup >= run.total_steps) {
     return "not in this run: its learning rate never stops rising";
   }
@@ -134,12 +140,6 @@ bool FreezeRule::freezes_after(Context& context, comm::Communicator& communicato
   return false;
 }
 
-void FreezeRule::save(params::StateWriter& writer) const {
-  Json samples = Json::array();
-  for (const Sample& sample : samples_) samples.push_back({sample.update, sample.norm});
-  writer.scalar("freeze_samples", samples);
-  writer.scalar("freeze_after", automatic_ && last_ ? Json(*last_) : Json());
-}
 void FreezeRule::report_decision(int64_t update, double change, int64_t updates) const {
   const std::string settled =
       fmt::format("update {}: the variance has settled ({:.4f} of its L1 norm {} updates ago)",
@@ -168,6 +168,12 @@ std::string FreezeRule::describe_end() const {
           : "the variance settle, for which a smaller freeze_window needs fewer updates");
 }
 
+void FreezeRule::save(params::StateWriter& writer) const {
+  Json samples = Json::array();
+  for (const Sample& sample : samples_) samples.push_back({sample.update, sample.norm});
+  writer.scalar("freeze_samples", samples);
+  writer.scalar("freeze_after", automatic_ && last_ ? Json(*last_) : Json());
+}
 
 void FreezeRule::load(const params::StateReader& reader) {
   if (!automatic_) return;  // a number in the recipe wins

@@ -35,7 +35,7 @@ struct FreezeOptions {
 FreezeOptions read_freeze_options(Keys& params);
 // The last update of the warm-up, at the earliest.
 int64_t last_warmup_update(const FreezeOptions& options, double beta2, const RunFacts& run);
-// "after update 20 of 100", for the table at the start.
+// "after update 20 of 100" or, where it has come, "by update 30 of 100": for the start table.
 std::string describe(const FreezeOptions& options, double beta2, const RunFacts& run);
 
 // What is unusual about this freeze in a run of this length (optimizer_recipe.h).

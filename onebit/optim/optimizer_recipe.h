@@ -27,6 +27,9 @@ struct RunFacts {
   int64_t schedule_warmup = 0;  // Schedule::warmup_updates(): "auto" never freezes before
   // The least size of the values in a bucket of the compressed exchange (compress/bucket_size.h).
   int64_t bucket_bytes = 4 << 20;
+  // Where a resumed run goes on: updates made, and whether the compressed phase has begun.
+  int64_t completed_steps = 0;
+  bool compressed = false;
   // The compressed exchange is between nodes, which are those of the communicator (levels.h).
   bool two_levels = false;
 };

@@ -60,8 +60,10 @@ std::string describe_overlap(const engine::EngineConfig& config, bool compresses
 }  // namespace
 
 Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& schedule,
-                    int world_size) {
-  const optim::RunFacts run = config.run_facts(schedule);
+                    int world_size, const RunProgress& progress) {
+  optim::RunFacts run = config.run_facts(schedule);
+  run.completed_steps = progress.completed_steps;
+  run.compressed = progress.compressed;
   const bool compresses = config.optimizer->compresses();
   Rows rows = {{"optimizer", describe_optimizer(config)},
                {"learning rate", describe(schedule, config)}};

@@ -8,8 +8,14 @@
 
 namespace onebit::training {
 
+// Where a run begins: not at its first update if it was resumed.
+struct RunProgress {
+  int64_t completed_steps = 0;
+  bool compressed = false;  // the compressed phase has begun
+};
+
 Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& schedule,
-                    int world_size);
+                    int world_size, const RunProgress& progress = {});
 
 // Whether the run will compress, by its recipe.
 bool reaches_compressed_phase(const engine::EngineConfig& config, const optim::Schedule& schedule);

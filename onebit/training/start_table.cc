@@ -147,7 +147,10 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   rows.push_back(
       {"steps", fmt::format("{} to {}", run.engine().completed_steps(), config.run.steps)});
   rows.push_back({"a checkpoint", describe(run.checkpoint_space())});
-  const Rows optimizer = optimizer_rows(config, run.engine().schedule(), communicator.world_size());
+  const bool compressed = run.engine().optimizer().phase() == optim::Phase::kCompressed;
+  const Rows optimizer =
+      optimizer_rows(config, run.engine().schedule(), communicator.world_size(),
+                     {.completed_steps = run.engine().completed_steps(), .compressed = compressed});
   rows.insert(rows.end(), optimizer.begin(), optimizer.end());
   const ExchangeBuckets buckets =
       exchange_buckets(facts.table, config, communicator.nodes(), run.engine().levels().two);

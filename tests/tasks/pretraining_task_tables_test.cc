@@ -55,5 +55,22 @@ TEST_F(TablesTest, ARunThatEndsInItsWarmupSaysWhy) {
   EXPECT_EQ(row("end", "compressed phase"), "");
 }
 
+// The phase of a resumed run is that of its checkpoint, or comes with its next update.
+TEST_F(TablesTest, AResumedRunSaysInWhichPhaseItIs) {
+  const auto phase_after = [&](const std::string& tag, int64_t steps, int64_t freeze_step,
+                               int world = 2) {
+    PretrainingOptions given = options(steps, freeze_step);
+    given.resume = !tag.empty();
+    given.tag = tag;
+    train(given, world);
+    return row("start", "1-bit phase");
+  };
+  EXPECT_THAT(phase_after("", 12, 20), HasSubstr("after update 20 of 12: not in this run"));
+  EXPECT_THAT(phase_after("global_step8", 12, 4), HasSubstr("after update 9 of 12;"));
+  EXPECT_THAT(phase_after("global_step12", 16, 4), HasSubstr("begun by update 12 of 16;"));
+  EXPECT_THAT(phase_after("global_step12", 16, 15), HasSubstr("after update 15 of 16;"));
+  EXPECT_THAT(phase_after("global_step16", 18, 4, 1), HasSubstr("frozen by update 16 of 18"));
+}
+
 }  // namespace
 }  // namespace onebit::tasks
