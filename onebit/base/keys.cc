@@ -252,8 +252,7 @@ void Keys::refused(const char* name, const char* reason) {
 void Keys::without_effect(const char* name, const char* reason) {
   KeyRow& row = add(name, {.type = KeyType::kAnything}, reason);
   row.use = KeyUse::kNoEffect;
-  if (take(row) == nullptr) return;
-  walk_->notices.push_back(fmt::format("{}: no effect, {}", joined(path_, name), reason));
+  if (take(row) != nullptr) add_notice(name, fmt::format("no effect, {}", reason));
 }
 
 void Keys::accepted(const char* name, const char* meaning) {
@@ -342,6 +341,10 @@ void Keys::add_warning(std::string text) {
 }
 
 bool Keys::has(const std::string& name) const {
+void Keys::add_notice(const char* name, const std::string& text) {
+  if (!walk_->listing) walk_->notices.push_back(fmt::format("{}: {}", joined(path_, name), text));
+}
+
   return given_value(*given_, name) != nullptr;
 }
 

@@ -117,6 +117,11 @@ class Keys {
   void warn(fmt::format_string<Args...> format, Args&&... args) {
     add_warning(fmt::format(format, std::forward<Args>(args)...));
   }
+  // What the run says of a key that the recipe gives.
+  template <typename... Args>
+  void note(const char* name, fmt::format_string<Args...> format, Args&&... args) {
+    if (has(name)) add_notice(name, fmt::format(format, std::forward<Args>(args)...));
+  }
   // Runs `check` unless something is wrong already; its Error is collected.
   void attempt(const std::function<void()>& check);
 
@@ -148,6 +153,7 @@ class Keys {
   const Json* take(KeyRow& row);
   void complain(const char* name, const std::string& what);
   void add_warning(std::string text);
+  void add_notice(const char* name, const std::string& text);
   Keys inside(KeyRow& row);
 
   std::shared_ptr<Walk> walk_;  // of the whole recipe

@@ -153,6 +153,12 @@ void read_exchange(Keys& run, EngineConfig& engine) {
               "\"by_bucket\" is for buckets that leave during the backward pass, but these leave "
               "after it: {}; remove it, or ask for \"exact\"",
               why);
+  const bool clips = engine.gradient_clipping > 0;
+  if (clips && compresses) return;
+  run.note("clip", "no effect, {}",
+           clips ? "this optimizer has no 1-bit phase"
+                 : "gradients are not clipped: gradient_clipping says from which norm on");
+  run.leave_out("clip");
 }
 
 // DeepSpeed's keys whose behaviour onebit always has, or that steer what it does not contain.
@@ -257,7 +263,6 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
       recipe.warn("{}", warning);
     }
   }
-  config.notices = recipe.notices();
   config.recipe = recipe;
   return config;
 }

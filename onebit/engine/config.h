@@ -59,9 +59,8 @@ struct EngineConfig {
   std::shared_ptr<const optim::OptimizerRecipe> optimizer;
   TransportRequest transport;
   RunConfig run;
-  Keys recipe;                       // all of it, with what was read from it
-  std::string place;                 // the recipe's path, for errors
-  std::vector<std::string> notices;  // keys accepted without effect, and why
+  Keys recipe;        // all of it, with what was read from it
+  std::string place;  // the recipe's path, for errors
 
   // Why the buckets of the compressed phase leave after the backward pass: what multiplies their
   // gradients is known only then. Empty: they leave during it.

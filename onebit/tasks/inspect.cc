@@ -104,7 +104,7 @@ Json engine_part(const engine::EngineConfig& config, const Path& path, const cha
           {"compute", std::string(onebit::name_of(config.compute))},
           {"optimizer", config.recipe.given().at("optimizer")},
           {"scheduler", config.recipe.given().value("scheduler", Json())},
-          {"notices", config.notices}};
+          {"notices", config.recipe.notices()}};
 }
 
 Json inspect_recipe(const Path& path) {

@@ -167,7 +167,7 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   }
   add_run(rows, table, run.engine());
   for (const auto& decision : facts.decisions) rows.push_back({"decided", decision});
-  for (const auto& notice : config.notices) rows.push_back({"recipe", notice});
+  for (const auto& notice : config.recipe.notices()) rows.push_back({"recipe", notice});
   return table;
 }
 

@@ -33,6 +33,10 @@ std::string with_optimizer(const std::string& more) {
   return std::string("{") + kOptimizer + (more.empty() ? "" : ", ") + more + "}";
 }
 
+std::string with_onebit_adam(const std::string& more) {
+  return R"({"optimizer": {"type": "OneBitAdam"})" + (more.empty() ? "" : ", " + more) + "}";
+}
+
 TEST(BatchSizes, AnyTwoGiveTheThird) {
   const BatchSizes wanted = {32, 8, 2};
   for (const BatchSizes given :
@@ -134,7 +138,7 @@ TEST(EngineConfig, ReadsDeepSpeedConfigUnchanged) {
   EXPECT_EQ(config.batch.train, 4096);
   EXPECT_EQ(config.compute, DType::kF16);
   EXPECT_EQ(config.gradient_clipping, 1.0);
-  EXPECT_FALSE(config.notices.empty());
+  EXPECT_FALSE(config.recipe.notices().empty());
 }
 
 TEST(EngineConfig, WhatItWentByReadsTheSame) {
@@ -187,13 +191,34 @@ TEST(EngineConfig, GradientsTravelAsTheyWereComputed) {
   EXPECT_EQ(wire_of(R"("communication_data_type": "bf16")"), DType::kBF16);
 }
 
+TEST(EngineConfig, AClipThatClipsNothingIsNoted) {
+  const auto notices_of = [](const std::string& more) {
+    return parse(with_onebit_adam(more)).recipe.notices();
+  };
+  for (const char* clip : {"by_bucket", "exact"}) {
+    const std::string run = fmt::format(R"("run": {{"clip": "{}"}})", clip);
+    const auto notices = notices_of(run);
+    ASSERT_EQ(notices.size(), 1u) << clip;
+    EXPECT_EQ(notices[0].rfind("run.clip: no effect, gradients are not clipped", 0), 0u)
+        << notices[0];
+    EXPECT_TRUE(notices_of(R"("gradient_clipping": 1, )" + run).empty());
+  }
+  EXPECT_TRUE(notices_of("").empty());
+  const EngineConfig adam =
+      parse(with_optimizer(R"("gradient_clipping": 1, "run": {"clip": "exact"})"));
+  ASSERT_EQ(adam.recipe.notices().size(), 1u);
+  EXPECT_NE(adam.recipe.notices()[0].find("no 1-bit phase"), std::string::npos);
+  // The recipe that it went by has none either, and is not noted again.
+  EXPECT_FALSE(adam.recipe.resolved()["run"].contains("clip"));
+}
+
 TEST(EngineConfig, ClipsByBucketWhereBucketsLeaveEarly) {
   const auto clip_of = [](const std::string& more) { return parse(with_optimizer(more)).run.clip; };
   EXPECT_EQ(clip_of(""), Clip::kByBucket);
   EXPECT_EQ(clip_of(R"("run": {"clip": "exact"})"), Clip::kExact);
   EXPECT_EQ(clip_of(R"("run": {"overlap": false})"), Clip::kExact);
   EXPECT_EQ(clip_of(R"("fp16": {"enabled": true})"), Clip::kExact);
-  const EngineConfig config = parse(with_optimizer(R"("gradient_clipping": 1)"));
+  const EngineConfig config = parse(with_onebit_adam(R"("gradient_clipping": 1)"));
   EXPECT_EQ(config.why_compressed_buckets_wait(), "");
   EXPECT_EQ(config.recipe.resolved()["run"]["clip"], "by_bucket");
   const EngineConfig exact =

@@ -30,7 +30,7 @@ Config parse(const std::string& text) {
 // The keys of the notices, each of which gives a reason.
 std::set<std::string> noticed(const EngineConfig& config) {
   std::set<std::string> keys;
-  for (const std::string& notice : config.notices) {
+  for (const std::string& notice : config.recipe.notices()) {
     const size_t end = notice.find(": no effect, ");
     EXPECT_NE(end, std::string::npos) << notice;
     EXPECT_GT(notice.size(), end + 20) << notice;
