@@ -62,6 +62,7 @@ std::vector<std::string> names_in(const KeyRow& section) {
 void find_unknown(const KeyRow& section, const Json& given, const std::string& source,
                   const std::string& path, std::vector<std::string>& errors) {
   for (const auto& [name, value] : given.items()) {
+    if (value.is_null()) continue;  // absent
     const auto row = std::find_if(section.rows.begin(), section.rows.end(),
                                   [&name = name](const KeyRow& one) { return one.name == name; });
     const std::string inner = joined(path, name);
@@ -340,11 +341,11 @@ void Keys::add_warning(std::string text) {
   if (!walk_->listing) walk_->warnings.push_back(std::move(text));
 }
 
-bool Keys::has(const std::string& name) const {
 void Keys::add_notice(const char* name, const std::string& text) {
   if (!walk_->listing) walk_->notices.push_back(fmt::format("{}: {}", joined(path_, name), text));
 }
 
+bool Keys::has(const std::string& name) const {
   return given_value(*given_, name) != nullptr;
 }
 
