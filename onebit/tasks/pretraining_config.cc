@@ -62,10 +62,17 @@ PretrainingData parse_pretraining_data(Keys section) {
                  at_least(0).up_to(1), "share of sequences with a random shorter length");
   section.number("masked_lm_probability", masks.probability, above(0).below(1),
                  "share of the tokens that is to be predicted");
-  masks.max_predictions = predictions_of(masks.probability, pairs.sequence_length);
+  const int64_t share = predictions_of(masks.probability, pairs.sequence_length);
+  masks.max_predictions = share;
   section.integer("max_predictions_per_sequence", masks.max_predictions, at_least(1),
                   {"tokens to predict in a sequence, at most",
                    "masked_lm_probability x sequence_length, rounded up"});
+  if (masks.max_predictions < share) {
+    section.note("max_predictions_per_sequence",
+                 "{} of a sequence of {} tokens, where masked_lm_probability {:g} asks for {}; "
+                 "without the key their number follows the length",
+                 masks.max_predictions, pairs.sequence_length, masks.probability, share);
+  }
   section.boolean("whole_word_masking", masks.whole_words, "mask all pieces of a word or none");
   section.integer("evaluation_batch", config.evaluation_batch, at_least(1),
                   About("held-out sequences of one pass").without_influence());

@@ -32,6 +32,26 @@ TEST(PretrainingData, MasksTheShareOfAFullSequenceWhateverItsLength) {
             20);
 }
 
+// As DeepSpeed's scripts have it for both lengths: the run says what it masks then.
+TEST(PretrainingData, FewerPredictionsThanTheShareAreNoted) {
+  const auto notices_of = [](const std::string& text) {
+    const Keys keys(parse_json(text, "recipe"), "recipe", "data");
+    parse_pretraining_data(keys);
+    return keys.notices();
+  };
+  const auto notices =
+      notices_of(R"({"sequence_length": 512, "max_predictions_per_sequence": 20})");
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].rfind("data.max_predictions_per_sequence: 20 of a sequence of 512", 0), 0u)
+      << notices[0];
+  EXPECT_NE(notices[0].find("0.15 asks for 77"), std::string::npos) << notices[0];
+  for (const char* text : {R"({"sequence_length": 512})",
+                           R"({"sequence_length": 512, "max_predictions_per_sequence": 80})",
+                           R"({"sequence_length": 128, "max_predictions_per_sequence": 20})"}) {
+    EXPECT_TRUE(notices_of(text).empty()) << text;
+  }
+}
+
 TEST(PretrainingData, ValuesOutOfRangeAreNamed) {
   const auto error_of = [](const std::string& text) { return message_of([&] { parse(text); }); };
   EXPECT_NE(error_of(R"({"sequence_length": 9000000000000000000})").find("sequence_length"),
