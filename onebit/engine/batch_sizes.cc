@@ -66,6 +66,11 @@ BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string
           "{}: neither train_batch_size nor train_micro_batch_size_per_gpu is given. {}", place,
           kFix);
   if (given.uneven && given.train > 0) return solve_uneven(given, world, place);
+  require(
+      given.train == 0 || given.train >= world,
+      "{}: some ranks would have no sequence in a step: {}. Raise train_batch_size, or use fewer "
+      "ranks",
+      place, describe(given, world));
   if (solved.accumulation == 0 && (given.train == 0 || given.micro == 0)) solved.accumulation = 1;
   if (solved.train == 0) solved.train = solved.micro * solved.accumulation * world;
   if (solved.accumulation == 0) solved.accumulation = solved.train / (solved.micro * world);

@@ -100,18 +100,45 @@ std::string steps(const RunPlan& plan) {
   return table.text();
 }
 
+// Why the recipe does not run on the ranks that are listed.
+std::string describe_misfit(const engine::BatchSizes& given, int ranks, const std::string& listed) {
+  if (given.train < ranks) {
+    return fmt::format("a step of {} leaves some of {} ranks without a sequence\n",
+                       counted(given.train, "sequence"), listed);
+  }
+  if (given.micro > 0 && !given.uneven && given.train < given.micro * ranks) {
+    return fmt::format("a step of {} has no micro-batch of {} for each of {} ranks\n",
+                       counted(given.train, "sequence"), given.micro, listed);
+  }
+  return fmt::format("the batch does not divide among {} ranks\n", listed);
+}
+
+// A line for each reason.
+std::string misfits(const RunPlan& plan) {
+  std::vector<std::pair<std::string, std::vector<int>>> reasons;
+  for (const PlannedRanks& planned : plan.others) {
+    if (planned.cannot.empty()) continue;
+    const int ranks = planned.cluster.ranks();
+    const std::string reason = describe_misfit(plan.given_batch, ranks, "");
+    if (reasons.empty() || reasons.back().first != reason) reasons.push_back({reason, {}});
+    reasons.back().second.push_back(ranks);
+  }
+  std::string text;
+  for (const auto& [reason, ranks] : reasons) {
+    text +=
+        describe_misfit(plan.given_batch, ranks.front(), fmt::format("{}", fmt::join(ranks, ", ")));
+  }
+  return text;
+}
+
 std::string other_ranks(const RunPlan& plan) {
   std::vector<std::string> header{"ranks", "hosts"};
   for (const Choice& choice : plan.choices) header.push_back(choice.name);
   header.emplace_back("memory a rank");
   metrics::TextTable table(header);
   table.align_right({0, 1, 2, 3, 4, 5, 6});
-  std::string cannot;
   for (const PlannedRanks& ranks : plan.others) {
-    if (!ranks.cannot.empty()) {
-      cannot += (cannot.empty() ? "" : ", ") + std::to_string(ranks.cluster.ranks());
-      continue;
-    }
+    if (!ranks.cannot.empty()) continue;
     std::vector<std::string> row{std::to_string(ranks.cluster.ranks()),
                                  std::to_string(ranks.cluster.hosts)};
     int64_t most = 0;
@@ -122,11 +149,7 @@ std::string other_ranks(const RunPlan& plan) {
     row.push_back("up to " + bytes(most));
     table.add_row(row);
   }
-  std::string text = table.text();
-  if (!cannot.empty()) {
-    text += fmt::format("the batch does not divide among {} ranks\n", cannot);
-  }
-  return text;
+  return table.text() + misfits(plan);
 }
 
 std::string curves(const RunPlan& plan) {

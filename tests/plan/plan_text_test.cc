@@ -20,10 +20,27 @@ TEST(PlanText, ShowsTheRunItsStepsOtherRanksAndTheAdvice) {
         "125 MB/s, latency 50.0 us", "a processor, 8 threads", "from here.json",
         "64 = 8 a rank x 4 micro-steps x 2 ranks", "500 W a host, assumed",
         "f32 averages (the recipe)", "1-bit Adam, averages", "1-bit Adam, one bit", "optimizer",
-        "does not divide among 16, 32, 64, 128, 256, 512, 1024 ranks", "2 to the power of"}) {
+        "64 sequences has no micro-batch of 8 for each of 16, 32, 64 ranks\n",
+        "64 sequences leaves some of 128, 256, 512, 1024 ranks without a sequence\n",
+        "2 to the power of"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_TRUE(text.ends_with(plan.advice.sentence + "\n"));
+}
+
+TEST(PlanText, SaysWhyTheBatchFitsSomeRanksNot) {
+  Context context = Context::cpu(1);
+  PaperCluster cluster = two_hosts();
+  cluster.ranks_a_host = cluster.host_parts = 3;
+  tasks::PretrainingConfig config = small_config();
+  const auto text = [&](const engine::BatchSizes& batch) {
+    config.engine.batch = batch;
+    return plan_text(make_plan(context, config, round_machine(), {.cluster = cluster}), "");
+  };
+  EXPECT_THAT(text({.train = 36, .micro = 0, .accumulation = 1}),
+              HasSubstr("does not divide among 24 ranks\n"));
+  EXPECT_THAT(text({.train = 36, .micro = 8, .accumulation = 0, .uneven = true}),
+              HasSubstr("36 sequences leaves some of 48, 96, 192, 384, 768 ranks without"));
 }
 
 TEST(PlanText, SaysHowManyLayersPassesCompute) {
