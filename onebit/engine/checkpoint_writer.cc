@@ -33,7 +33,11 @@ CheckpointWriter::~CheckpointWriter() {
 
 void CheckpointWriter::start(CheckpointJob job) {
   wait();
-  running_ = std::async(std::launch::async, [this, job = std::move(job)] { write(job); });
+  running_ = std::async(std::launch::async, [this, job = std::move(job)]() mutable {
+    // The future keeps this function until the next checkpoint: the copies go as they are written.
+    const CheckpointJob written = std::move(job);
+    write(written);
+  });
 }
 
 void CheckpointWriter::wait() {

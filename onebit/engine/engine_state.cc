@@ -31,10 +31,12 @@ Json Engine::resolved_recipe() const {
 }
 
 bool Engine::replicas_agree() {
-  const Tensor staged = to_cpu_f32(table_.values());
-  const auto* words = reinterpret_cast<const uint32_t*>(staged.data<float>());
+  const ConstView values = table_.values();
+  const Tensor staged = values.device().is_cpu() ? Tensor() : to_cpu_f32(values);
+  const auto* words = static_cast<const uint32_t*>(
+      values.device().is_cpu() ? values.raw() : static_cast<const void*>(staged.data<float>()));
   uint64_t hash = 0xCBF29CE484222325ull;
-  for (int64_t index = 0; index < staged.shape().elements(); ++index) {
+  for (int64_t index = 0; index < values.elements(); ++index) {
     hash = (hash ^ words[index]) * 0x100000001B3ull;
   }
   int64_t least = static_cast<int64_t>(hash), most = least;

@@ -62,16 +62,24 @@ std::string shard_name(int rank, int world_size) {
 
 void StateShard::replicated(const std::string& name, ConstView flat) {
   const ConstView all = flat.reshaped({flat.elements()});
-  const Tensor part = to_cpu_f32(all.rows(part_begin(flat.elements(), rank_, world_size_),
-                                          part_begin(flat.elements(), rank_ + 1, world_size_)));
-  const float* data = part.data<float>();
-  buffers_.push_back({kReplicated + name, {data, data + part.shape().elements()}});
+  add(kReplicated + name, all.rows(part_begin(flat.elements(), rank_, world_size_),
+                                   part_begin(flat.elements(), rank_ + 1, world_size_)));
 }
 
 void StateShard::own(const std::string& name, ConstView flat) {
-  const Tensor staged = to_cpu_f32(flat.reshaped({flat.elements()}));
-  const float* data = staged.data<float>();
-  buffers_.push_back({kOwn + name, {data, data + flat.elements()}});
+  add(kOwn + name, flat.reshaped({flat.elements()}));
+}
+
+void StateShard::add(std::string name, ConstView part) {
+  Buffer& buffer = buffers_.emplace_back(Buffer{.name = std::move(name), .values = {}});
+  buffer.values.resize(static_cast<size_t>(part.elements()));
+  copy(View::of(buffer.values.data(), {part.elements()}), part);
+}
+
+int64_t StateShard::size_bytes() const {
+  int64_t elements = 0;
+  for (const Buffer& buffer : buffers_) elements += static_cast<int64_t>(buffer.values.size());
+  return elements * static_cast<int64_t>(sizeof(float));
 }
 
 void StateShard::write(const Path& folder) const {

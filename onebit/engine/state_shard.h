@@ -28,6 +28,8 @@ class StateShard : public params::StateWriter {
   void replicated(const std::string& name, ConstView flat) override;
   void own(const std::string& name, ConstView flat) override;
 
+  // Of the copies.
+  int64_t size_bytes() const;
   // Equal on every rank.
   const Json& scalars() const { return scalars_; }
   // Writes the file of this name into `folder`.
@@ -38,6 +40,8 @@ class StateShard : public params::StateWriter {
     std::string name;
     std::vector<float> values;
   };
+
+  void add(std::string name, ConstView part);
 
   int rank_, world_size_;
   Json scalars_ = Json::object();

@@ -19,6 +19,17 @@ int64_t most_kept(const CheckpointSpace& space) {
 
 }  // namespace
 
+int64_t checkpoint_copy_bytes(engine::Engine& engine, int world_size, bool writes_model) {
+  const optim::Optimizer& optimizer = engine.optimizer();
+  int64_t shards = optimizer.saved_bytes(optimizer.phase());
+  if (optimizer.phase() == Phase::kCompressed ||
+      reaches_compressed_phase(engine.config(), engine.schedule())) {
+    shards = std::max(shards, optimizer.saved_bytes(Phase::kCompressed));
+  }
+  const int64_t values = engine.table().size_elements() * static_cast<int64_t>(sizeof(float));
+  return (shards + world_size - 1) / world_size + (writes_model ? values : 0);
+}
+
 CheckpointSpace space_of_checkpoints(engine::Engine& engine, const SessionConfig& session,
                                      double share) {
   const optim::Optimizer& optimizer = engine.optimizer();

@@ -26,6 +26,10 @@ struct CheckpointSpace {
 CheckpointSpace space_of_checkpoints(engine::Engine& engine, const SessionConfig& session,
                                      double share = 1);
 
+// What a rank copies to write its part beside the training: its shard, and the values where it
+// writes the model too. In the phase that the run is in or reaches where more is copied.
+int64_t checkpoint_copy_bytes(engine::Engine& engine, int world_size, bool writes_model);
+
 // "4.03 GB, 25.6 GB after the freeze; ..."
 std::string describe(const CheckpointSpace& space);
 

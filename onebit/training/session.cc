@@ -271,9 +271,18 @@ AnnouncingPass Session::measured_pass() {
   };
 }
 
+int64_t Session::copied_bytes() {
+  const bool keeps_best = leads_disk() && !task_.facts().kept_by.metric.empty();
+  return checkpoint_copy_bytes(*engine_, communicator_.world_size(), leads_disk()) +
+         (keeps_best ? table_.size_elements() * static_cast<int64_t>(sizeof(float)) : 0);
+}
+
 StartFacts Session::facts() {
+  std::vector<model::MemoryRow> memory = memory_;
+  // Of a GPU's memory they take nothing.
+  if (table_.device().is_cpu()) memory.push_back({"copies for a checkpoint", copied_bytes()});
   return {.model = task_.description().config,
-          .memory = memory_,
+          .memory = std::move(memory),
           .table = table_,
           .sequences = task_.facts().sequences,
           .data = task_.facts().data_rows,

@@ -94,6 +94,8 @@ class Session {
 
   // Of the shards of a checkpoint, the part that this rank's disk keeps.
   double share_of_disk() const;
+  // What is copied of values and state while a checkpoint or the best model is written.
+  int64_t copied_bytes();
   void open(const engine::SavedCheckpoint* saved);
   std::string describe_disks() const;
   void plan_memory();

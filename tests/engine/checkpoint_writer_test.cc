@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <memory>
+#include <thread>
+
 #include "onebit/base/folder.h"
 #include "tests/engine/disks_run.h"
 
@@ -48,6 +52,22 @@ TEST_F(CheckpointWriterTest, OnOneDiskNothingIsAdded) {
   EXPECT_FALSE(state.contains("generation"));
   EXPECT_FALSE(state.contains("disks"));
   EXPECT_TRUE(resume({.layout = {0, 0}}).report.empty());
+}
+
+// A copy that stayed until the next checkpoint would be there twice while that one is made.
+TEST_F(CheckpointWriterTest, CopiesAreGoneWhenTheyAreWritten) {
+  on_ranks({.layout = {0}}, [&](ToyRun& run, Checkpoints& checkpoints, bool) {
+    run.step();
+    auto copy = std::make_shared<int>();
+    const std::weak_ptr<int> seen = copy;
+    checkpoints.save(run.engine(), {}, [copy = std::move(copy)](const Path&) {});
+    // Without a call that waits for the writer.
+    for (int i = 0; i < 1000 && !seen.expired(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_TRUE(seen.expired());
+    checkpoints.wait();
+  });
 }
 
 TEST_F(CheckpointWriterTest, TheOldOneStaysUntilEveryDiskHasTheNew) {

@@ -117,6 +117,25 @@ TEST(CheckpointSpace, IsThatOfADisksShareOnSeveral) {
   });
 }
 
+// The plan of memory has what saving copies, in the phase that copies most.
+TEST(CheckpointSpace, CopiesAreThoseOfAShardAndTheValues) {
+  constexpr int64_t kValues = 4 * 200000;
+  for (const int ranks : {1, 3}) {
+    int64_t planned = 0;
+    with_engine(
+        ranks, config_of(kOneBit, R"({"steps": 4})"), 4,
+        [&](engine::Engine& engine) { planned = checkpoint_copy_bytes(engine, ranks, false); },
+        [&](engine::Engine& engine, comm::Communicator& communicator) {
+          EXPECT_NEAR(checkpoint_copy_bytes(engine, ranks, true),
+                      checkpoint_copy_bytes(engine, ranks, false) + kValues, 100);
+          engine::StateShard shard(communicator.rank(), ranks);
+          engine.save(shard);
+          const auto copied = static_cast<double>(shard.size_bytes());
+          EXPECT_NEAR(static_cast<double>(planned), copied, 0.01 * copied) << ranks;
+        });
+  }
+}
+
 CheckpointSpace space_of(const std::string& optimizer, const std::string& run) {
   CheckpointSpace space;
   const Config config = config_of(optimizer, run);
