@@ -5,7 +5,7 @@
 #include <string>
 
 #include "onebit/classify/example_reader.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/usage.h"
 #include "onebit/tasks/classify_config.h"
 #include "onebit/tasks/classify_prediction.h"

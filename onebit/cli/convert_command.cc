@@ -3,7 +3,7 @@
 #include <map>
 #include <memory>
 
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/usage.h"
 #include "onebit/convert/convert.h"
 

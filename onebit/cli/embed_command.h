@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/embed/example_reader.h"
 #include "onebit/tasks/text_encoder.h"
 

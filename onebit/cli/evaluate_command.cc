@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "onebit/base/json.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/model_options.h"
 #include "onebit/cli/usage.h"

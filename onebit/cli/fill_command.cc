@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "onebit/base/json.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/usage.h"
 #include "onebit/tasks/fill_mask.h"

@@ -5,7 +5,7 @@
 #include "onebit/base/error.h"
 #include "onebit/base/number.h"
 #include "onebit/base/run_event.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/usage.h"
 #include "onebit/cluster/host_watch.h"
 #include "onebit/cluster/host_words.h"

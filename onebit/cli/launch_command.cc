@@ -11,7 +11,7 @@
 #include "onebit/base/error.h"
 #include "onebit/base/file.h"
 #include "onebit/base/log.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/host_options.h"
 #include "onebit/cli/recipe_options.h"

@@ -5,7 +5,7 @@
 
 #include "onebit/base/log.h"
 #include "onebit/base/run_event.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/usage.h"
 #include "onebit/comm/communicator.h"
 

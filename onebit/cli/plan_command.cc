@@ -6,7 +6,7 @@
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/base/parallel_for.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/model_sizes.h"
 #include "onebit/cli/recipe_options.h"

@@ -6,7 +6,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/base/log.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/prepare_samples.h"
 #include "onebit/cli/usage.h"

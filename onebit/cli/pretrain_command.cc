@@ -1,7 +1,7 @@
 #include <cmath>
 #include <memory>
 
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/tasks/pretraining_task.h"

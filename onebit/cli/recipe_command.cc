@@ -4,7 +4,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/tasks/recipe_check.h"

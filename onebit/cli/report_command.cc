@@ -4,7 +4,7 @@
 
 #include "onebit/base/file.h"
 #include "onebit/base/run_files.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/report/page.h"
 
 namespace onebit::cli {

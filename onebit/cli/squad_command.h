@@ -1,7 +1,7 @@
 // The parts of `onebit squad`, one file each.
 #pragma once
 
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/usage.h"
 #include "onebit/tasks/squad_prediction.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/usage.h"
 #include "onebit/tag/sentence_reader.h"
 #include "onebit/tasks/tag_prediction.h"

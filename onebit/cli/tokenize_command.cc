@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "onebit/base/error.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/tasks/tokenize_stream.h"
 #include "onebit/text/casing.h"
 

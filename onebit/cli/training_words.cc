@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "onebit/base/json.h"
-#include "onebit/cli/command.h"
+#include "onebit/cli/command_list.h"
 #include "onebit/cli/model_sizes.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"

@@ -1,3 +1,4 @@
+// What happens to a bucket between its two collectives; these are in comm/bucket_exchange.cc.
 #include "onebit/compress/compressed_all_reduce.h"
 
 #include <algorithm>

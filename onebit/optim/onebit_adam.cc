@@ -1,3 +1,4 @@
+// The recipe of 1-bit Adam; its update is that of compressed_optimizer.cc.
 #include "onebit/optim/onebit_adam.h"
 
 namespace onebit::optim {

@@ -10,7 +10,7 @@
 #include "onebit/base/machine.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/ops/linear.h"
-#include "onebit/optim/onebit_adam_work.h"
+#include "onebit/optim/onebit_adam_timing.h"
 #include "onebit/training/machine_speed.h"
 #include "onebit/training/step_costs.h"
 
@@ -38,7 +38,7 @@ ComputingCosts measure_computing(Context& context, DType type) {
 ExchangingCosts measure_exchanging(Context& context) {
   ExchangingCosts costs;
   Context exchanging = exchange_context(context.device());
-  costs.one_bit_passes =
+  const double one_bit_passes =
       optim::measure_onebit_adam(exchanging, context, DType::kF32, kSampledElements, kRanks)
           .bucket_seconds;
   comm::run_thread_world(kRanks, [&](comm::Communicator& communicator) {
@@ -53,7 +53,7 @@ ExchangingCosts measure_exchanging(Context& context) {
         .bf16 = packing(DType::kBF16),
         .f16 = packing(DType::kF16),
         .one_bit = measure_compressing(own, buckets, 0, communicator) / elements,
-        .one_bit_passes = costs.one_bit_passes};
+        .one_bit_passes = one_bit_passes};
     if (communicator.rank() == 0) costs = measured;
   });
   return costs;

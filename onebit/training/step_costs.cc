@@ -11,7 +11,7 @@
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/reduce.h"
 #include "onebit/optim/levels.h"
-#include "onebit/optim/onebit_adam_work.h"
+#include "onebit/optim/onebit_adam_timing.h"
 
 namespace onebit::training {
 namespace {
@@ -133,7 +133,8 @@ double measure_packing(Context& context, const comm::Buckets& buckets, double wi
 double measure_compressing(Context& context, const comm::Buckets& buckets, double wire_seconds,
                            comm::Communicator& communicator) {
   ExchangeWork work(communicator, buckets, wire_seconds);
-  compress::CompressedAllReduce exchange(communicator, work.buckets(), {});
+  compress::CompressedAllReduce exchange(communicator, work.buckets(),
+                                         {.owner_momentum = true});  // as 1-bit Adam's
   return work.seconds(context, exchange, [&](int64_t bucket) {
     exchange.submit(context, bucket,
                     {.values = work.values(bucket), .still = ConstView(), .extras = View()});
@@ -190,7 +191,7 @@ void measure_inside_node(StepCosts& costs, Context& context, const params::Table
 void measure_compressed_phase(StepCosts& costs, Context& context, const params::Table& table,
                               const optim::Levels& levels, comm::Communicator& communicator) {
   Context exchanging = exchange_context(communicator.device());
-  const optim::OneBitAdamWork work = optim::measure_onebit_adam(
+  const optim::OneBitAdamTiming work = optim::measure_onebit_adam(
       exchanging, context, table.compute_type(), sampled_elements(table), levels.sources());
   costs.local.processor_seconds = slowest(communicator, work.bucket_seconds) *
                                   static_cast<double>(levels.buckets().max_elements());

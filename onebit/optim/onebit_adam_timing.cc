@@ -1,4 +1,4 @@
-#include "onebit/optim/onebit_adam_work.h"
+#include "onebit/optim/onebit_adam_timing.h"
 
 #include <array>
 
@@ -91,8 +91,8 @@ class Passes {
 
 }  // namespace
 
-OneBitAdamWork measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
-                                   int64_t elements, int world_size) {
+OneBitAdamTiming measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
+                                     int64_t elements, int world_size) {
   Passes passes(computing.device(), compute_type, elements, world_size);
   passes.start(computing);
   computing.synchronize();

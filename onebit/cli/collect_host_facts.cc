@@ -1,4 +1,4 @@
-#include "onebit/cli/host_facts.h"
+#include "onebit/cli/collect_host_facts.h"
 
 #include <unistd.h>
 

@@ -10,7 +10,7 @@
 namespace onebit::optim {
 
 // Seconds for each element that the compressed phase spends on the processor besides coding.
-struct OneBitAdamWork {
+struct OneBitAdamTiming {
   double bucket_seconds = 0;  // with a bucket, before it leaves and when it has arrived
   double step_seconds = 0;    // once all have arrived, and gradients set to zero
 };
@@ -18,7 +18,7 @@ struct OneBitAdamWork {
 // Measured on buffers of `elements` (a multiple of 16), each pass once after a first run that is
 // not counted. `exchanging` is the context of the thread that exchanges buckets, `computing` that
 // of the step; both on one device.
-OneBitAdamWork measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
-                                   int64_t elements, int world_size);
+OneBitAdamTiming measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
+                                     int64_t elements, int world_size);
 
 }  // namespace onebit::optim
