@@ -37,6 +37,10 @@ void AdamShadow::before_step(bool averaged, const optim::StepInput& input) {
   double square = 0;
   for (const float gradient : gradients_) square += double{gradient} * gradient;
   const double norm = scale * std::sqrt(square);
+  // On some routes only the optimizer finds out that a gradient is not finite: the step does not
+  // happen then, on any rank.
+  happens_ = std::isfinite(square);
+  if (!happens_) return;
   if (clipping_ > 0 && norm > clipping_) scale *= clipping_ / norm;
   const double beta1 = input.beta1.value_or(adam_options_.beta1), beta2 = adam_options_.beta2;
   momentum_weight_ = beta1 * momentum_weight_ + 1 - beta1;
@@ -54,6 +58,7 @@ void AdamShadow::before_step(bool averaged, const optim::StepInput& input) {
 }
 
 void AdamShadow::after_step(const optim::StepInput& input) {
+  if (!happens_) return;
   std::vector<float>& after = gradients_;  // read for this step already
   read(after, table_.values());
   for (size_t i = 0; i < after.size(); ++i) {

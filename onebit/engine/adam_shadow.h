@@ -39,6 +39,7 @@ class AdamShadow {
   std::vector<float> gradients_, values_;
   std::vector<double> momentum_, variance_, gone_, adam_;
   double momentum_weight_ = 0, variance_weight_ = 0;
+  bool happens_ = true;  // the step that before_step() saw
 };
 
 }  // namespace onebit::engine

@@ -13,18 +13,26 @@ namespace {
 
 constexpr size_t kMostListed = 8;
 
-// Calls `use` with each shard and the name of a disk that keeps it, as state.json says.
+// Calls `use` with each shard and the name of a disk that keeps it, as state.json says. Its checksum
+// may not have been looked at yet: what cannot be meant is passed over.
 template <typename Use>
 void for_keepers(const Json& disks, const Use& use) {
   if (!disks.is_object()) return;
   const Json names = disks.value("hosts", Json::array());
   const Json of_rank = disks.value("of_rank", Json::array());
-  const auto count = static_cast<int>(names.size());
-  const int copies = disks.value("copies", 1);
+  const Json copies = disks.value("copies", Json(1));
+  const auto counts = [](const Json& value) {
+    return value.is_number_integer() && value.get<int64_t>() >= 0;
+  };
+  const size_t count = names.size();
+  if (!names.is_array() || count == 0 || !of_rank.is_array() || !counts(copies)) return;
+  const size_t kept = std::min(copies.get<size_t>(), count);
   for (size_t shard = 0; shard < of_rank.size(); ++shard) {
-    for (int copy = 0; copy < copies; ++copy) {
-      const int disk = (of_rank[shard].get<int>() + copy) % count;
-      use(static_cast<int>(shard), names[static_cast<size_t>(disk)].get<std::string>());
+    if (!counts(of_rank[shard])) continue;
+    const auto first = of_rank[shard].get<size_t>();
+    for (size_t copy = 0; copy < kept; ++copy) {
+      const Json& name = names[(first % count + copy) % count];
+      if (name.is_string()) use(static_cast<int>(shard), name.get<std::string>());
     }
   }
 }
