@@ -269,11 +269,11 @@ TEST(DeepSpeedConfigs, ActivationCheckpointingNamesWhatToUseInstead) {
     EXPECT_EQ(parse(std::string(R"({"optimizer": {"type": "Adam"},
                                     "activation_checkpointing": )") +
                     section + "}")
-                  .notices,
+                  .recipe.notices(),
               expected)
         << section;
   }
-  EXPECT_TRUE(parse(R"({"optimizer": {"type": "Adam"}})").notices.empty());
+  EXPECT_TRUE(parse(R"({"optimizer": {"type": "Adam"}})").recipe.notices().empty());
 }
 
 // A whole config each; the error names the key.
