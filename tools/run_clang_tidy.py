@@ -24,9 +24,9 @@ import sys
 from pathlib import Path
 
 MOST_IN_A_UNIT = 16
-# Against including sources, and against names that another source of the unit has too; GCC looks at
-# shadows in every source alone.
-NOT_IN_UNITS = "-bugprone-suspicious-include,-clang-diagnostic-shadow"
+# Against including sources; and against names that another source of the unit has too: GCC looks at
+# every source alone.
+IN_UNITS = ["--checks=-bugprone-suspicious-include", "--extra-arg=-Wno-shadow"]
 # The style puts every definition of a namespace at the left margin.
 DEFINITION = re.compile(
     r"^(?:(?:struct|class|enum class|enum|union|using|concept)\s+(\w+)"
@@ -100,7 +100,7 @@ class Tidy:
     def check(self, unit, members):
         """The findings of some sources, as one text; empty: none."""
         if len(members) > 1:
-            status, text = self.run(self.folder, unit, f"--checks={NOT_IN_UNITS}")
+            status, text = self.run(self.folder, unit, *IN_UNITS)
             if status == 0:
                 return ""
             if "[clang-diagnostic-error]" not in text:

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kMostListed = 8;
 
-// Calls `use` with each shard and the name of a disk that keeps it, as state.json says. Its checksum
-// may not have been looked at yet: what cannot be meant is passed over.
+// Calls `use` with each shard and the name of a disk that keeps it, as state.json says. Its
+// checksum may not have been looked at yet: what cannot be meant is passed over.
 template <typename Use>
 void for_keepers(const Json& disks, const Use& use) {
   if (!disks.is_object()) return;
