@@ -317,7 +317,8 @@ class Refusals(unittest.TestCase):
         status, output, _ = self.run_program("doctor", "--hosts", "a,b", "--agent",
                                              self.folder / "agent", "--input", "corpus")
         self.assertEqual(status, 0, output)
-        self.assertIn("Nothing looks wrong.", output)
+        # A busy machine may give its two hosts links of two speeds, which is noted, not wrong.
+        self.assertNotIn("What is wrong:", output)
         status, output, _ = self.run_program("doctor", "--hosts", "a,gone,other", "--agent",
                                              self.folder / "agent", "--input",
                                              self.folder / "corpus")
