@@ -6,6 +6,7 @@
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/engine/checkpoint_state.h"
 #include "onebit/engine/recipe.h"
+#include "onebit/engine/state_shard.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/safetensors.h"
 #include "onebit/tasks/pretraining_heads.h"
@@ -50,8 +51,23 @@ Json inspect_model(const Path& folder, bool verify) {
   return json;
 }
 
+// Of a run whose hosts have disks of their own, each keeps some of the shards.
+void require_all_shards(const Path& folder, const Json& state) {
+  if (state.contains("disks")) return;
+  const int ranks = state.value("world_size", 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Path shard = folder / engine::shard_name(rank, ranks);
+    require(
+        std::filesystem::exists(shard),
+        "{}: is not there, and the run had {} ranks; take it from a copy, or resume from another "
+        "checkpoint",
+        shard.string(), ranks);
+  }
+}
+
 Json inspect_checkpoint(const Path& folder, bool verify) {
   const Json state = engine::read_checkpoint_state(folder);
+  if (verify) require_all_shards(folder, state);
   const Json client = state.value("client_state", Json::object());
   Json json = {{"kind", "checkpoint"},
                {"path", folder.string()},

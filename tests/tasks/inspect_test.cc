@@ -164,7 +164,13 @@ TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
     EXPECT_THROW(inspect(folder / "model", {.verify = true}), Error) << name;
     write_file_atomically(file, text);
   }
-  change_last_byte(folder / checkpoint["state"].at(0)["file"].get<std::string>());
+  const Path shard = folder / checkpoint["state"].at(0)["file"].get<std::string>();
+  const Path elsewhere = folder / "shard";
+  std::filesystem::rename(shard, elsewhere);
+  EXPECT_THROW(inspect(folder, {.verify = true}), Error);
+  std::filesystem::rename(elsewhere, shard);
+  EXPECT_NO_THROW(inspect(folder, {.verify = true}));
+  change_last_byte(shard);
   EXPECT_EQ(inspect(options.output, {}), run);
   EXPECT_THROW(inspect(options.output, {.verify = true}), Error);
   EXPECT_THROW(inspect(folder, {.verify = true}), Error);
