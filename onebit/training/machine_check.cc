@@ -66,22 +66,22 @@ void check_libraries(const Machine& machine, const Surroundings& around,
         *around.openmp_threads, around.threads));
   }
   if (around.has_mpi && !around.has_mpirun) {
-    found.push_back(
+    found.emplace_back(
         "MPI is built in, but mpirun is not in PATH: install openmpi-bin (or the launcher of the "
         "MPI it was built with) to train on several ranks");
   }
   if (!around.has_mpi) {
-    found.push_back(
+    found.emplace_back(
         "this onebit is built without MPI: to train on several ranks install libopenmpi-dev and "
         "openmpi-bin and build again with -DONEBIT_MPI=ON");
   }
   if (machine.has_nvidia_device && !around.has_cuda) {
-    found.push_back(
+    found.emplace_back(
         "there is an NVIDIA device, and this onebit is built without CUDA: install the CUDA "
         "toolkit and build again with -DONEBIT_CUDA=ON");
   }
   if (around.has_cuda && machine.has_nvidia_device && around.cuda_devices == 0) {
-    found.push_back(
+    found.emplace_back(
         "there is an NVIDIA device, but CUDA sees none: compare the driver's version in nvidia-smi "
         "with the toolkit's, and see CUDA_VISIBLE_DEVICES");
   }
@@ -111,7 +111,7 @@ void check_memory(const Machine& machine, std::vector<std::string>& found) {
 
 void check_speed(const Surroundings& around, std::vector<std::string>& found) {
   if (around.bf16 > 0 && around.native_bf16 && around.bf16 < around.f32) {
-    found.push_back(
+    found.emplace_back(
         "products in bf16 are slower than in f32 although the processor has the instructions: "
         "something else runs, or oneDNN is too old; set bf16.enabled to false in the recipe");
   }

@@ -86,7 +86,7 @@ struct TrainingLog::Files {
 
 TrainingLog::TrainingLog(const Path& output, const LogOptions& options) : options_(options) {
   if (options.part == LogPart::kNone) return;
-  files_.reset(
+  files_.reset(  // NOLINT(modernize-make-unique): an aggregate has no constructor
       new Files{.lines = {output / run_files::kMetrics, options.resumed_step}, .events = nullptr});
   files_->training.name = "training " + options.drawn.title;
   files_->validation.name = "held-out " + options.drawn.title;
