@@ -40,7 +40,7 @@ def local_names(text):
     for line in text.splitlines():
         if line == "namespace {":
             inside = True
-        elif line.startswith("}  // namespace") and line.strip() == "}  // namespace":
+        elif line == "}  // namespace":
             inside = False
         elif inside and line and not line[0].isspace():
             if match := DEFINITION.match(line):
@@ -96,7 +96,8 @@ class Tidy:
                    "--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-missing-braces",
                    *more, source]
         done = subprocess.run(command, capture_output=True, text=True)
-        return done.returncode, done.stdout
+        # What it says of itself counts where it has no findings: a crash, a missing file.
+        return done.returncode, done.stdout or f"{source}: clang-tidy failed\n{done.stderr}"
 
     def check(self, unit, members):
         """The findings of some sources, as one text; empty: none."""
@@ -104,11 +105,10 @@ class Tidy:
             status, text = self.run(self.folder, unit, *IN_UNITS)
             if status == 0:
                 return ""
-            if "[clang-diagnostic-error]" not in text:
+            if "-warnings-as-errors]" in text and "[clang-diagnostic-error]" not in text:
                 return text
         found = [self.run(self.build, source) for source in members]
-        return "".join(text or f"{source}: clang-tidy failed\n"
-                       for source, (status, text) in zip(members, found) if status != 0)
+        return "".join(text for status, text in found if status != 0)
 
 
 def write_units(folder, units):
@@ -135,7 +135,9 @@ def main():
     entries = {os.path.normpath(os.path.join(entry["directory"], entry["file"])): entry
                for entry in database}
     sources = [os.path.abspath(source) for source in options.sources]
-    # Sources that this build does not compile, say for want of a library.
+    for source in sources:
+        if source not in entries:
+            print(f"left out, since this build does not compile it: {os.path.relpath(source)}")
     sources = [source for source in sources if source in entries]
     units = units_of(sources, entries)
     tidy = Tidy(options.build)

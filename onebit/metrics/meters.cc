@@ -32,7 +32,7 @@ void Median::add(double value) {
 double Median::median() const {
   if (kept_.empty()) return 0;
   std::vector<double> values = kept_;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }

@@ -39,7 +39,8 @@ class Rate {
   double amount_ = 0, seconds_ = 0;
 };
 
-// The median of many values, from a bounded number of them, evenly spread over all.
+// The median of many values, from a bounded number of them, evenly spread over all; of two
+// in the middle the lower.
 class Median {
  public:
   void add(double value);

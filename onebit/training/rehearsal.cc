@@ -1,11 +1,11 @@
 #include "onebit/training/rehearsal.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "onebit/base/clock.h"
 #include "onebit/comm/overlapped_exchange.h"
 #include "onebit/compress/wire_layout.h"
+#include "onebit/metrics/meters.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/optim/levels.h"
 
@@ -73,14 +73,15 @@ double delay(const AnnouncingPass& pass, const Context& context, const StepParts
 
 double rehearse(const AnnouncingPass& pass, const Context& computing, const StandIn& exchange,
                 comm::Communicator& communicator, double at_most_seconds) {
-  constexpr size_t kMost = 7;
+  constexpr int64_t kMost = 7;
   Context own = exchange_context(computing.device());
   comm::OverlappedExchange overlapped(exchange.communicator, exchange.buckets, computing.device(),
                                       exchange.announced);
   auto& stand_in = overlapped.make<StandInExchange>(exchange);
-  std::vector<double> measured;
+  metrics::Median measured;
   double spent = 0;
-  for (bool first = true; measured.empty() || (measured.size() < kMost && spent < at_most_seconds);
+  for (bool first = true;
+       measured.count() == 0 || (measured.count() < kMost && spent < at_most_seconds);
        first = false) {
     overlapped.begin(computing,
                      [&](Context& context, int64_t bucket) { stand_in.submit(context, bucket); });
@@ -91,11 +92,9 @@ double rehearse(const AnnouncingPass& pass, const Context& computing, const Stan
     double seconds = watch.seconds();
     communicator.all_reduce(std::span(&seconds, 1), comm::Reduction::kMax);
     spent += seconds;
-    if (!first) measured.push_back(seconds);
+    if (!first) measured.add(seconds);
   }
-  const auto middle = measured.begin() + static_cast<std::ptrdiff_t>((measured.size() - 1) / 2);
-  std::nth_element(measured.begin(), middle, measured.end());
-  return *middle;
+  return measured.median();
 }
 
 void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& context,

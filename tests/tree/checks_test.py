@@ -1,6 +1,7 @@
 """The checks find what they are for: every breach is planted in a small tree and must be named."""
 import contextlib
 import io
+import os
 import sys
 import tempfile
 import unittest
@@ -9,6 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import check_floors  # noqa: E402
 import check_layout  # noqa: E402
+import run_clang_tidy  # noqa: E402
 from cpp_source import functions  # noqa: E402
 
 
@@ -234,6 +236,52 @@ void h() {}
 }
 """
         self.assertEqual(self.names(text), [("S", 3), ("get", 1), ("f", 8), ("h", 1)])
+
+
+class ClangTidy(unittest.TestCase):
+    """Sources that are checked together, by a clang-tidy that this test writes."""
+
+    def check(self, *lines):
+        """(what is reported of two sources, how often clang-tidy ran)"""
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            program = root / "clang-tidy"
+            program.write_text("\n".join(["#!/bin/sh", f"echo run >> {root}/runs", *lines, ""]))
+            program.chmod(0o755)
+            path = os.environ["PATH"]
+            os.environ["PATH"] = f"{root}:{path}"
+            try:
+                text = run_clang_tidy.Tidy(str(root)).check("unit.cc", ["a.cc", "b.cc"])
+            finally:
+                os.environ["PATH"] = path
+            return text, len((root / "runs").read_text().split())
+
+    def test_nothing_found(self):
+        self.assertEqual(self.check("exit 0"), ("", 1))
+
+    def test_a_finding_of_the_unit(self):
+        text, runs = self.check("echo 'a.cc:1:1: error: x [modernize-use-nullptr,-warnings-as-errors]'",
+                                "exit 1")
+        self.assertIn("modernize-use-nullptr", text)
+        self.assertEqual(runs, 1)
+
+    def test_what_does_not_compile_together_is_checked_alone(self):
+        text, runs = self.check("case \"$*\" in *unit.cc) ;; *) exit 0 ;; esac",
+                                "echo 'error: redefinition [clang-diagnostic-error]'", "exit 1")
+        self.assertEqual((text, runs), ("", 3))
+
+    def test_a_crash_is_no_success(self):
+        text, runs = self.check("echo crashed >&2", "exit 139")
+        self.assertIn("a.cc: clang-tidy failed\ncrashed", text)
+        self.assertEqual(runs, 3)
+
+    def test_names_of_unnamed_namespaces(self):
+        self.assertEqual(
+            run_clang_tidy.local_names("namespace {\n\nconstexpr int kMost = 2;\n"
+                                       "struct Part {\n  int size = 0;\n};\n"
+                                       "std::string name_of(int part) {\n  return \"\";\n}\n\n"
+                                       "}  // namespace\n\nint outside() {\n"),
+            {"kMost", "Part", "name_of"})
 
 
 if __name__ == "__main__":
