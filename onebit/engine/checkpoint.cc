@@ -42,6 +42,7 @@ struct CheckpointFacts {
   int64_t step = 0;
   int world_size = 1;
   Json client_state, state;
+  Json all;               // the whole of state.json
   bool on_disks = false;  // written on several
 };
 
@@ -61,6 +62,7 @@ CheckpointFacts read_facts(const Path& folder) {
           .world_size = static_cast<int>(world_size),
           .client_state = reader.raw("client_state"),
           .state = reader.raw("state"),
+          .all = state,
           .on_disks = reader.has("generation")};
 }
 
@@ -108,7 +110,6 @@ void Checkpoints::save(const Engine& engine, const Json& client_state,
                       {"of_rank", disks_.ranks.node_of_rank()},
                       {"copies", std::min<int64_t>(copies_, disks_.count())}};
   }
-  add_checksum(state);
   writer_.start({.tag = tag_of_step(engine.completed_steps()),
                  .step = engine.completed_steps(),
                  .state = std::move(state),
@@ -128,6 +129,11 @@ std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
   suggest_other_checkpoints(others, [&] { facts = read_facts(folder); });
   if (facts->on_disks) return open_on_disks(tag);
   return suggest_other_checkpoints(others, [&] {
+    require_of_checkpoint(facts->all, folder, model_file_name());
+    // Every rank reads parts of all of them.
+    for (int shard = 0; shard < facts->world_size; ++shard) {
+      require_of_checkpoint(facts->all, folder, shard_name(shard, facts->world_size));
+    }
     StateShards shards(folder, facts->world_size, facts->state, rank_, world_size_);
     SavedCheckpoint saved = saved_checkpoint(folder, *found, *facts, std::move(shards));
     saved.other_tags = others;

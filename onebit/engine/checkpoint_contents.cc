@@ -117,8 +117,16 @@ Path folder_of(const CheckpointFolder& folder, const HeldCheckpoint& held) {
 }
 
 std::string flaw_of_shard(const Path& folder, int shard, int world_size) {
+  Json state = Json::object();
   try {
-    formats::SafetensorsFile(folder / shard_name(shard, world_size)).verify_checksum();
+    state = read_checkpoint_state(folder);
+  } catch (const std::exception&) {
+    // A flaw of the common files: the shard may be whole.
+  }
+  try {
+    const std::string name = shard_name(shard, world_size);
+    formats::SafetensorsFile(folder / name).verify_checksum();
+    require_of_checkpoint(state, folder, name);
     return {};
   } catch (const Error& error) {
     return error.what();
@@ -130,7 +138,7 @@ std::string flaw_of_common_files(const Path& folder, const HeldCheckpoint& held)
     return fmt::format("{}: is not there", (folder / run_files::kModel).string());
   }
   try {
-    read_checkpoint_state(folder);
+    require_of_checkpoint(read_checkpoint_state(folder), folder, model_file_name());
     for (const auto& [name, bytes] : held.common_files) {
       if (name.ends_with(".safetensors")) {
         formats::SafetensorsFile(folder / name).verify_checksum();

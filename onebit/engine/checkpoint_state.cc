@@ -2,6 +2,8 @@
 
 #include "onebit/base/crc32c.h"
 #include "onebit/base/run_files.h"
+#include "onebit/formats/hugging_face_folder.h"
+#include "onebit/formats/safetensors.h"
 
 namespace onebit::engine {
 namespace {
@@ -29,6 +31,27 @@ Json read_checkpoint_state(const Path& folder) {
           "another checkpoint (--resume TAG), or, after a change by hand, remove the key `{}`",
           path.string(), kChecksum);
   return state;
+}
+
+std::string model_file_name() {
+  return fmt::format("{}/{}", run_files::kModel, formats::kTensors);
+}
+
+std::string stated_checksum(const Path& file) {
+  return formats::SafetensorsFile(file).stated_checksum().value_or("");
+}
+
+void require_of_checkpoint(const Json& state, const Path& folder, const std::string& name) {
+  const Json files = state.value(kFilesOfCheckpoint, Json::object());
+  const auto written = files.find(name);
+  if (written == files.end()) return;
+  const Path file = folder / name;
+  const std::string found = stated_checksum(file);
+  require(found.empty() || *written == found,
+          "{}: is not the file that was written with this checkpoint: its checksum is \"{}\", {} "
+          "names {}; take the file from another copy of this checkpoint, or use another one "
+          "(--resume TAG)",
+          file.string(), found, run_files::kState, written->dump());
 }
 
 }  // namespace onebit::engine

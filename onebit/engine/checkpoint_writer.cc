@@ -8,6 +8,7 @@
 #include "onebit/base/run_event.h"
 #include "onebit/base/run_files.h"
 #include "onebit/device/profile.h"
+#include "onebit/engine/checkpoint_state.h"
 #include "onebit/engine/file_exchange.h"
 #include "onebit/engine/rank_texts.h"
 
@@ -71,6 +72,26 @@ void CheckpointWriter::send_copies(const Path& partial) {
   run_on_all(*communicator_, kWhat, [&] { exchange_files(*communicator_, transfers); });
 }
 
+// With the checksums of the shards and of the model, whose bytes are equal on all disks.
+// Collective.
+Json CheckpointWriter::complete_state(const CheckpointJob& job, const Path& partial) const {
+  const int world = communicator_->world_size(), rank = communicator_->rank();
+  const Path model = partial / model_file_name();
+  std::string own;
+  Json state = job.state, files = Json::object();
+  run_on_all(*communicator_, kWhat, [&] {
+    own = stated_checksum(partial / shard_name(rank, world));
+    if (std::filesystem::exists(model)) files[model_file_name()] = stated_checksum(model);
+  });
+  const std::vector<std::string> shards = gather_texts(*communicator_, own);
+  for (int shard = 0; shard < world; ++shard) {
+    files[shard_name(shard, world)] = shards[static_cast<size_t>(shard)];
+  }
+  state[kFilesOfCheckpoint] = std::move(files);
+  add_checksum(state);
+  return state;
+}
+
 // Afterwards what belongs to a disk lies whole in its partial folder.
 void CheckpointWriter::write_parts(const CheckpointJob& job) {
   const bool leads = disks_.leads(communicator_->rank());
@@ -78,23 +99,19 @@ void CheckpointWriter::write_parts(const CheckpointJob& job) {
   run_on_all(*communicator_, kWhat, [&] {
     if (leads) folder_.begin(job.tag);
   });
-  const auto write_state = [&] {
-    write_file_atomically(partial / run_files::kState, job.state.dump(2) + "\n");
-  };
   run_on_all(*communicator_, kWhat, [&] {
     job.shard->write(partial);
     if (!leads) return;
     make_folder(partial / run_files::kModel);
     job.write_model(partial / run_files::kModel);
-    if (disks_.count() == 1) write_state();
   });
-  if (disks_.count() == 1) return;
-  send_copies(partial);
+  if (disks_.count() > 1) send_copies(partial);
+  const Json state = complete_state(job, partial);
   // Last: it says that this disk has all of it, should another one be the only to publish it.
   run_on_all(*communicator_, kWhat, [&] {
     if (!leads) return;
-    write_state();
-    sync_tree(partial);
+    write_file_atomically(partial / run_files::kState, state.dump(2) + "\n");
+    if (disks_.count() > 1) sync_tree(partial);
   });
 }
 

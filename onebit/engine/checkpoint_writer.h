@@ -18,7 +18,8 @@ namespace onebit::engine {
 struct CheckpointJob {
   std::string tag;
   int64_t step = 0;
-  Json state;                               // state.json, equal on every rank
+  // state.json without the checksums of the files that are written; equal on every rank.
+  Json state;
   std::shared_ptr<const StateShard> shard;  // this rank's
   // Fills the folder "model"; called on one rank of each disk.
   std::function<void(const Path&)> write_model;
@@ -48,6 +49,7 @@ class CheckpointWriter {
   void write(const CheckpointJob& job);
   void write_parts(const CheckpointJob& job);
   void send_copies(const Path& partial);
+  Json complete_state(const CheckpointJob& job, const Path& partial) const;
   void prune(int64_t keep_last) const;
 
   std::unique_ptr<comm::Communicator> communicator_;

@@ -1,17 +1,10 @@
 #include "onebit/engine/rank_texts.h"
 
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <numeric>
 #include <span>
 
 namespace onebit::engine {
-namespace {
-
-constexpr size_t kMessageBytes = 1024;
-
-}  // namespace
 
 std::vector<std::string> gather_texts(comm::Communicator& communicator, const std::string& mine) {
   const auto world = static_cast<size_t>(communicator.world_size());
@@ -20,6 +13,7 @@ std::vector<std::string> gather_texts(comm::Communicator& communicator, const st
   communicator.all_gather(std::as_bytes(std::span(&own_bytes, 1)),
                           std::as_writable_bytes(std::span(sizes)));
   const int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  if (total == 0) return std::vector<std::string>(world);
   std::string all(static_cast<size_t>(total), '\0');
   communicator.all_gather_v(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)),
                             sizes);
@@ -34,19 +28,16 @@ std::vector<std::string> gather_texts(comm::Communicator& communicator, const st
 
 void run_on_all(comm::Communicator& communicator, const char* what,
                 const std::function<void()>& work) {
-  std::array<char, kMessageBytes> message{};
+  std::string message;
   try {
     work();
   } catch (const std::exception& error) {
-    std::strncpy(message.data(), error.what(), kMessageBytes - 1);
-    if (message[0] == '\0') message[0] = '?';
+    message = error.what();
+    if (message.empty()) message = "?";
   }
-  std::vector<char> all(kMessageBytes * static_cast<size_t>(communicator.world_size()));
-  communicator.all_gather(std::as_bytes(std::span(message)),
-                          std::as_writable_bytes(std::span(all)));
-  for (int rank = 0; rank < communicator.world_size(); ++rank) {
-    const char* text = all.data() + kMessageBytes * static_cast<size_t>(rank);
-    if (*text != '\0') fail("{}, rank {}: {}", what, rank, text);
+  const std::vector<std::string> all = gather_texts(communicator, message);
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (!all[rank].empty()) fail("{}, rank {}: {}", what, rank, all[rank]);
   }
 }
 

@@ -13,8 +13,6 @@
 namespace onebit::formats {
 namespace {
 
-constexpr const char* kTensors = "model.safetensors";
-
 void write_text(const Path& path, std::string_view text) {
   FileWriter writer(path);
   writer.write(text);

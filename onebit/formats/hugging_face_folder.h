@@ -15,6 +15,9 @@
 
 namespace onebit::formats {
 
+// The file of the tensors where they are in one.
+inline constexpr const char* kTensors = "model.safetensors";
+
 struct HuggingFaceFolder {
   BertConfigFile config;
   std::vector<std::string> vocabulary;  // by id

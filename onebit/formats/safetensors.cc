@@ -16,10 +16,16 @@ SafetensorsFile::SafetensorsFile(const Path& path) : file_(path) {
   set_entries(path.string(), std::move(header.entries));
 }
 
-void SafetensorsFile::verify_checksum() const {
+std::optional<std::string> SafetensorsFile::stated_checksum() const {
   const auto stated = std::find_if(metadata_.begin(), metadata_.end(),
                                    [](const auto& item) { return item.first == kChecksumKey; });
-  if (stated == metadata_.end()) return;
+  if (stated == metadata_.end()) return std::nullopt;
+  return stated->second;
+}
+
+void SafetensorsFile::verify_checksum() const {
+  const std::optional<std::string> stated = stated_checksum();
+  if (!stated) return;
   const std::span<const std::byte> all = file_.bytes();
   uint64_t length = 0;
   std::memcpy(&length, all.data(), sizeof length);
@@ -29,16 +35,16 @@ void SafetensorsFile::verify_checksum() const {
   require(offset != std::string::npos,
           "{}: {} in __metadata__ is {}, not as onebit writes it; a program that "
           "writes the file anew must leave it out",
-          place(), kChecksumKey, quote(stated->second));
+          place(), kChecksumKey, quote(*stated));
   header.replace(offset, kUnknownChecksum.size(), kUnknownChecksum);
   const uint32_t front = crc32c(header.data(), header.size());
   const std::span<const std::byte> data = all.subspan(header_bytes);
   const std::string found = fmt::format("{:08x}", crc32c(data.data(), data.size(), front));
   require(
-      found == stated->second,
+      found == *stated,
       "{}: damaged: its checksum is {}, {} was written; take another copy of the file (a program "
       "that writes it anew must leave {} out of __metadata__)",
-      place(), found, quote(stated->second), kChecksumKey);
+      place(), found, quote(*stated), kChecksumKey);
 }
 
 std::span<const std::byte> SafetensorsFile::readable_bytes(size_t index,

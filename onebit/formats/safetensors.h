@@ -1,6 +1,8 @@
 // Reading a safetensors file. It stays mapped; nothing is copied until a tensor is read.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,8 @@ class SafetensorsFile : public TensorSource {
   // The range of a tensor's elements in the file.
   SafetensorsSpan span(size_t index) const { return spans_[index]; }
   void verify_checksum() const override;
+  // As the file states it, eight hexadecimal digits unless it is damaged; absent: it states none.
+  std::optional<std::string> stated_checksum() const;
   // "__metadata__", as {"format", "pt"}.
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
 

@@ -82,13 +82,17 @@ Json inspect_checkpoint(const Path& folder, bool verify) {
   std::sort(shards.begin(), shards.end());
   for (const Path& shard : shards) {
     const formats::SafetensorsFile file(shard);
-    if (verify) file.verify_checksum();
+    if (verify) {
+      file.verify_checksum();
+      engine::require_of_checkpoint(state, folder, shard.filename().string());
+    }
     for (Json& tensor : tensors_of(file)) {
       tensor["file"] = shard.filename().string();
       json["state"].push_back(std::move(tensor));
     }
   }
   json["model"] = inspect_model(folder / run_files::kModel, verify);
+  if (verify) engine::require_of_checkpoint(state, folder, engine::model_file_name());
   return json;
 }
 

@@ -71,6 +71,9 @@ class InspectTest : public testing::Test {
     return path;
   }
 
+  // The folder of a run of two steps.
+  Path trained() const;
+
   SmallCorpus corpus_;
 };
 
@@ -85,6 +88,18 @@ const Json kRecipe = {{"train_batch_size", 4},
                         {"max_position_embeddings", 32}}},
                       {"data", {{"sequence_length", 32}, {"max_predictions_per_sequence", 5}}},
                       {"run", {{"steps", 2}}}};
+
+Path InspectTest::trained() const {
+  PretrainingOptions options;
+  options.recipe = kRecipe;
+  options.recipe_place = "recipe";
+  options.data = {{corpus_.train(), 0.0}};
+  options.output = corpus_.folder("run");
+  options.quiet = true;
+  Context context = Context::cpu(1);
+  run_pretraining(context, options, *comm::make_single_rank());
+  return options.output;
+}
 
 TEST_F(InspectTest, ATokenStore) {
   const Json store = inspect(corpus_.train(), {});
@@ -116,22 +131,14 @@ TEST_F(InspectTest, StatisticsOfATokenStore) {
 }
 
 TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
-  PretrainingOptions options;
-  options.recipe = kRecipe;
-  options.recipe_place = "recipe";
-  options.data = {{corpus_.train(), 0.0}};
-  options.output = corpus_.folder("run");
-  options.quiet = true;
-  Context context = Context::cpu(1);
-  run_pretraining(context, options, *comm::make_single_rank());
-
-  const Json run = inspect(options.output, {});
+  const Path output = trained();
+  const Json run = inspect(output, {});
   EXPECT_EQ(keys_of(run), kRunKeys);
   EXPECT_EQ(run["kind"], "run");
   EXPECT_EQ(run["latest"], run["checkpoints"].back());
   EXPECT_EQ(keys_of(run["model"]), kModelKeys);
 
-  const Json checkpoint = inspect(options.output / run["latest"].get<std::string>(), {});
+  const Json checkpoint = inspect(output / run["latest"].get<std::string>(), {});
   EXPECT_EQ(keys_of(checkpoint), kCheckpointKeys);
   EXPECT_EQ(checkpoint["kind"], "checkpoint");
   EXPECT_EQ(checkpoint["step"], 2);
@@ -148,9 +155,15 @@ TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
   for (const Json& json : {run, checkpoint, model}) {
     EXPECT_NE(inspection_text(json).find("vocab"), std::string::npos);
   }
+}
 
+TEST_F(InspectTest, VerifiesARunItsCheckpointAndItsModel) {
+  const Path output = trained();
+  const Json run = inspect(output, {});
+  const Json checkpoint = inspect(output / run["latest"].get<std::string>(), {});
+  const Json& model = checkpoint["model"];
   EXPECT_EQ(model["verified"], false);
-  EXPECT_EQ(inspect(options.output, {.verify = true})["model"]["verified"], true);
+  EXPECT_EQ(inspect(output, {.verify = true})["model"]["verified"], true);
   const Path folder(checkpoint["path"].get<std::string>());
   // Another last token; a line end more.
   const std::vector<std::pair<const char*, const char*>> changes = {{"vocab.txt", "x\n"},
@@ -170,9 +183,13 @@ TEST_F(InspectTest, ARunItsCheckpointAndItsModel) {
   EXPECT_THROW(inspect(folder, {.verify = true}), Error);
   std::filesystem::rename(elsewhere, shard);
   EXPECT_NO_THROW(inspect(folder, {.verify = true}));
+  const std::string whole = read_file(shard);
+  write_file_atomically(shard, read_file(folder / "model/model.safetensors"));
+  EXPECT_THROW(inspect(folder, {.verify = true}), Error);
+  write_file_atomically(shard, whole);
   change_last_byte(shard);
-  EXPECT_EQ(inspect(options.output, {}), run);
-  EXPECT_THROW(inspect(options.output, {.verify = true}), Error);
+  EXPECT_EQ(inspect(output, {}), run);
+  EXPECT_THROW(inspect(output, {.verify = true}), Error);
   EXPECT_THROW(inspect(folder, {.verify = true}), Error);
 }
 

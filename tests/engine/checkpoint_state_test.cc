@@ -1,0 +1,48 @@
+#include "onebit/engine/checkpoint_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "onebit/formats/hugging_face_folder.h"
+#include "tests/engine/disks_run.h"
+
+namespace onebit::engine {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CheckpointStateTest : public DisksTest {};
+
+// Each file is whole, and together they are no checkpoint.
+TEST_F(CheckpointStateTest, AFileOfAnotherCheckpointIsRefused) {
+  const Trial trial = {.layout = {0, 0}};
+  train(trial);
+  const Path old = disk(0) / tag_of_step(kFirst), fresh = disk(0) / tag_of_step(kSecond);
+  const auto expect_refused = [&](const std::string& name, const Path& other) {
+    const std::string whole = read_file(fresh / name);
+    write_file_atomically(fresh / name, read_file(other));
+    EXPECT_THAT(error_of_resuming(trial),
+                HasSubstr(name + ": is not the file that was written with this checkpoint"));
+    write_file_atomically(fresh / name, whole);
+    EXPECT_EQ(error_of_resuming(trial), "(no error)");
+  };
+  for (const int rank : {0, 1}) {
+    expect_refused(shard_name(rank, 2), old / shard_name(rank, 2));
+    expect_refused(shard_name(rank, 2), fresh / shard_name(1 - rank, 2));
+  }
+  expect_refused(model_file_name(), old / model_file_name());
+}
+
+// Another program leaves the checksum out, as it must.
+TEST_F(CheckpointStateTest, AFileThatStatesNoChecksumIsBelieved) {
+  const Trial trial = {.layout = {0, 0}};
+  train(trial);
+  const Path model = disk(0) / tag_of_step(kSecond) / model_file_name();
+  std::string changed = read_file(model);
+  changed.replace(changed.find(formats::kChecksumKey), 6, "somebo");
+  write_file_atomically(model, changed);
+  EXPECT_EQ(error_of_resuming(trial), "(no error)");
+}
+
+}  // namespace
+}  // namespace onebit::engine
