@@ -28,9 +28,10 @@ std::vector<std::pair<std::string, int64_t>> common_files_in(const Path& folder)
       {run_files::kState, static_cast<int64_t>(files::file_size(folder / run_files::kState))}};
   const Path model = folder / run_files::kModel;
   if (!files::is_directory(model)) return {};
-  for (const auto& file : files::directory_iterator(model)) {
+  // A sentence model has folders in its own.
+  for (const auto& file : files::recursive_directory_iterator(model)) {
     if (!file.is_regular_file()) continue;
-    found.emplace_back(Path(run_files::kModel) / file.path().filename(),
+    found.emplace_back(file.path().lexically_relative(folder),
                        static_cast<int64_t>(file.file_size()));
   }
   std::sort(found.begin() + 1, found.end());

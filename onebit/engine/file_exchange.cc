@@ -7,6 +7,7 @@
 #include <string>
 
 #include "onebit/base/error.h"
+#include "onebit/base/folder.h"
 
 namespace onebit::engine {
 namespace {
@@ -133,7 +134,10 @@ class FileExchange {
 
   FileWriter& writer(size_t index) {
     std::unique_ptr<FileWriter>& writer = writers_[index];
-    if (writer == nullptr) writer = std::make_unique<FileWriter>(transfers_[index].target);
+    if (writer == nullptr) {
+      make_folder(transfers_[index].target.parent_path());
+      writer = std::make_unique<FileWriter>(transfers_[index].target);
+    }
     return *writer;
   }
 

@@ -12,8 +12,6 @@ namespace {
 constexpr const char* kModules = "modules.json";
 constexpr const char* kSentenceBert = "sentence_bert_config.json";
 constexpr const char* kOwnConfig = "config_sentence_transformers.json";
-constexpr const char* kPoolingFolder = "1_Pooling";
-constexpr const char* kNormalizeFolder = "2_Normalize";
 constexpr const char* kModulePrefix = "sentence_transformers.models.";
 
 constexpr const char* kMean = "pooling_mode_mean_tokens";

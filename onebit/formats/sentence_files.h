@@ -23,6 +23,10 @@ struct SentenceFiles {
   bool operator==(const SentenceFiles&) const = default;
 };
 
+// The folders among them.
+inline constexpr const char* kPoolingFolder = "1_Pooling";
+inline constexpr const char* kNormalizeFolder = "2_Normalize";
+
 // Absent where the folder has no modules.json. Errors: a file is missing or damaged; a module that
 // is none of Transformer, Pooling and Normalize; another pooling, or several together; prompts that
 // are put before every text; text that is lower-cased before a cased tokenizer sees it.

@@ -12,6 +12,7 @@
 #include "onebit/base/run_files.h"
 #include "onebit/engine/file_exchange.h"
 #include "onebit/engine/rank_texts.h"
+#include "onebit/formats/sentence_files.h"
 #include "onebit/metrics/jsonl_writer.h"
 
 namespace onebit::training {
@@ -27,8 +28,8 @@ struct DiskFiles {
   int64_t metrics_bytes = -1;  // -1: none
   int64_t steps = 0;           // updates in it, up to the one that the run continues from
   std::vector<std::string> events;
-  std::string evaluation;  // the text of evaluation.json; empty: no kept model
-  std::vector<std::string> model;
+  std::string evaluation;          // the text of evaluation.json; empty: no kept model
+  std::vector<std::string> model;  // files, relative to the folder of the run
 };
 
 std::vector<std::string> names_in(const Path& folder) {
@@ -55,6 +56,11 @@ DiskFiles look_at(const Path& output, int64_t step) {
     if (file.is_regular_file() && is_kept && name != run_files::kReport &&
         !name.ends_with(kPartialSuffix) && !name.starts_with(run_files::kDiskToken)) {
       found.model.push_back(name);
+    }
+  }
+  for (const char* folder : {formats::kPoolingFolder, formats::kNormalizeFolder}) {
+    for (const std::string& name : names_in(output / folder)) {
+      found.model.push_back((Path(folder) / name).string());
     }
   }
   std::sort(found.model.begin(), found.model.end());
@@ -145,9 +151,10 @@ void share_run_files(comm::Communicator& communicator, const engine::Disks& disk
     if (!takes) return;
     // The evaluation comes last: it says that the model is there.
     for (const engine::FileTransfer& transfer : transfers) {
-      if (transfer.to == rank && transfer.target.parent_path() == incoming) {
-        rename_durably(transfer.target, output / transfer.target.filename());
-      }
+      const Path name = transfer.target.lexically_relative(incoming);
+      if (transfer.to != rank || *name.begin() == run_files::kTensorBoard) continue;
+      make_folder((output / name).parent_path());
+      rename_durably(transfer.target, output / name);
     }
     // All of them belong together: what is here covers less of the same steps.
     if (!files::is_empty(incoming / run_files::kTensorBoard)) {

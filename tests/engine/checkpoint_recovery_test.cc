@@ -93,6 +93,29 @@ TEST_F(CheckpointRecoveryTest, DamageIsReplacedByTheCopy) {
   EXPECT_EQ(read_file(copy), whole);
 }
 
+// The shards of two ranks have changed their names, say: each is whole.
+TEST_F(CheckpointRecoveryTest, AnotherFileIsReplacedByTheCopy) {
+  const Trial trial = {.layout = {0, 1}, .copies = 2};
+  const std::vector<double> unbroken = train(trial);
+  const Path changed = shard(0, kSecond, 0, 2);
+  const std::string whole = read_file(changed);
+  write_file_atomically(changed, read_file(shard(0, kSecond, 1, 2)));
+  const Resumed resumed = resume(trial);
+  EXPECT_EQ(resumed.losses, std::vector<double>(unbroken.begin() + 3, unbroken.end()));
+  EXPECT_THAT(fmt::format("{}", fmt::join(resumed.report, "\n")),
+              HasSubstr("is not the file that was written with this checkpoint"));
+  EXPECT_EQ(read_file(changed), whole);
+}
+
+TEST_F(CheckpointRecoveryTest, AFileInAFolderOfTheModelIsRestored) {
+  const Trial trial = {.layout = {0, 1}, .copies = 2};
+  const std::vector<double> unbroken = train(trial);
+  const Path lost = disk(1) / tag_of_step(kSecond) / "model/1_Pooling/config.json";
+  ASSERT_TRUE(files::remove(lost));
+  expect_goes_on(trial, kSecond, unbroken);
+  EXPECT_EQ(read_file(lost), "{}");
+}
+
 // A disk that takes nothing more is no reason not to continue.
 TEST_F(CheckpointRecoveryTest, DamageThatCannotBeReplacedIsReadFromACopy) {
   const Trial trial = {.layout = {0, 1}, .copies = 2};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "onebit/base/folder.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/engine/checkpoint.h"
 #include "onebit/formats/safetensors.h"
@@ -48,6 +49,8 @@ class DisksTest : public testing::Test {
     checkpoints.save(
         run.engine(), {{"samples", run.samples()}}, [values = run.values()](const Path& folder) {
           write_file_atomically(folder / "config.json", "{}");
+          make_folder(folder / "1_Pooling");  // as sentence models have
+          write_file_atomically(folder / "1_Pooling/config.json", "{}");
           formats::write_safetensors(
               folder / "model.safetensors",
               {{"values", ConstView::of(values.data(), {static_cast<int64_t>(values.size())})}});

@@ -33,12 +33,15 @@ TEST(DiskFiles, ANewDiskGetsTheLogAndTheBestModel) {
     write_file_atomically(folder / "evaluation.json",
                           is_old ? R"({"step": 3, "f1": 0.9})" : R"({"step": 2, "f1": 0.7})");
     write_file_atomically(folder / "config.json", is_old ? "better" : "worse");
+    make_folder(folder / "1_Pooling");
+    write_file_atomically(folder / "1_Pooling/config.json", is_old ? "mean" : "first");
     write_file_atomically(folder / "scores.json", "[]");
     write_file_atomically(folder / "recipe.json", is_old ? "recipe" : "another");
   }
   share(root, {0, 1, 1, 2});
   for (const Path& folder : {old, worse, fresh}) {
     EXPECT_EQ(text_of(folder / "config.json"), "better");
+    EXPECT_EQ(text_of(folder / "1_Pooling/config.json"), "mean");
     EXPECT_EQ(text_of(folder / "scores.json"), "[]");
     EXPECT_EQ(text_of(folder / "evaluation.json"), R"({"step": 3, "f1": 0.9})");
     EXPECT_FALSE(std::filesystem::exists(folder / "incoming"));
