@@ -177,4 +177,13 @@ void Keys::choice(const char* name, T& value,
   }
 }
 
+// A whole recipe by its reader, `read(Keys&)`. Error: everything that is wrong in it.
+template <typename Read>
+auto read_whole(const Json& recipe, const std::string& place, const Read& read) {
+  Keys keys(recipe, place);
+  auto config = read(keys);
+  keys.check();
+  return config;
+}
+
 }  // namespace onebit

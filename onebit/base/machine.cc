@@ -4,7 +4,9 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -133,6 +135,11 @@ int64_t free_bytes(const Path& folder) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 int64_t peak_resident_bytes() {
   rusage used{};

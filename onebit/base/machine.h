@@ -27,6 +27,9 @@ struct Machine {
   bool has_nvidia_device = false;   // a device file of NVIDIA's driver
 };
 
+// As the system has it, with or without its domain; empty: not known.
+std::string host_name();
+
 // The most memory that this process has had in use at once; 0: not known.
 int64_t peak_resident_bytes();
 

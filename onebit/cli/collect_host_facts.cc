@@ -1,9 +1,6 @@
 #include "onebit/cli/collect_host_facts.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <filesystem>
 
@@ -92,11 +89,6 @@ cluster::InputFacts describe_input(const std::string& given) {
     input.error = error.what();
   }
   return input;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 std::string program_checksum() {

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "onebit/base/error.h"
+#include "onebit/base/machine.h"
 #include "onebit/base/run_files.h"
 
 namespace onebit::engine {
@@ -80,7 +81,8 @@ Introduction introduction(uint64_t token, int64_t made_folders) {
       .token = token,
       .made_folders = made_folders,
       .milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count()};
-  if (::gethostname(mine.host.data(), kHostBytes - 1) != 0) mine.host[0] = '\0';
+  const std::string host = host_name().substr(0, kHostBytes - 1);
+  std::copy(host.begin(), host.end(), mine.host.begin());
   return mine;
 }
 

@@ -3,7 +3,7 @@
 
 #include "onebit/comm/chunked.h"
 #include "onebit/engine/engine.h"
-#include "onebit/ops/elementwise.h"
+#include "onebit/optim/value_rule.h"
 
 namespace onebit::engine {
 
@@ -16,9 +16,7 @@ void Engine::broadcast_values() {
     comm::broadcast_in_chunks(communicator_, std::as_writable_bytes(std::span(values)), 0);
     copy(table_.values(), staged);
   }
-  if (table_.compute_type() != DType::kF32) {
-    ops::cast(context_, {.from = table_.values(), .to = table_.compute_values()});
-  }
+  optim::refresh_compute_copy(context_, table_);
 }
 
 Json Engine::resolved_recipe() const {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
 #include "onebit/base/error.h"
+#include "onebit/base/machine.h"
 
 namespace onebit::metrics {
 namespace {
@@ -19,16 +19,12 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(now).count();
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
-}
-
 // A name that no file of the folder has: two runs may begin in one second.
 Path free_path(const Path& folder, double seconds) {
-  const std::string name = fmt::format("events.out.tfevents.{:010d}.{}.{}",
-                                       static_cast<int64_t>(seconds), host_name(), ::getpid());
+  const std::string host = host_name();
+  const std::string name =
+      fmt::format("events.out.tfevents.{:010d}.{}.{}", static_cast<int64_t>(seconds),
+                  host.empty() ? "localhost" : host, ::getpid());
   for (int i = 0;; ++i) {
     const Path path = folder / fmt::format("{}.{}", name, i);
     if (!std::filesystem::exists(path)) return path;

@@ -348,8 +348,7 @@ void CompressedOptimizer::move_values(Context& context, params::Table& table, do
 void CompressedOptimizer::gather_values(Context& context, params::Table& table) const {
   if (!levels_.two()) return;
   levels_.gather(context, table.values());
-  if (table.compute_type() == DType::kF32) return;
-  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
+  refresh_compute_copy(context, table);
 }
 
 void CompressedOptimizer::show_common_values(Context& context, params::Table& table) {

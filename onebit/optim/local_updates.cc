@@ -8,6 +8,7 @@
 #include "onebit/base/json.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/optim/saved_state.h"
+#include "onebit/optim/value_rule.h"
 
 namespace onebit::optim {
 namespace {
@@ -16,11 +17,6 @@ using Kind = ZeroOneSchedule::Kind;
 
 constexpr int64_t kSwappedElements = int64_t{1} << 18;
 constexpr int64_t kFloat = sizeof(float);
-
-void refresh_compute_copy(Context& context, const params::Table& table) {
-  if (table.compute_type() == DType::kF32) return;
-  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
-}
 
 }  // namespace
 

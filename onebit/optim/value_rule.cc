@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "onebit/ops/elementwise.h"
 #include "onebit/ops/onebit_update.h"
 
 namespace onebit::optim {
@@ -47,6 +48,11 @@ std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExch
 View compute_part(const params::Table& table, Range range) {
   if (table.compute_type() == DType::kF32) return {};
   return table.compute_values().rows(range.begin, range.end);
+}
+
+void refresh_compute_copy(Context& context, const params::Table& table) {
+  if (table.compute_type() == DType::kF32) return;
+  ops::cast(context, {.from = table.values(), .to = table.compute_values()});
 }
 
 }  // namespace onebit::optim

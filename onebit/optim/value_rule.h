@@ -46,5 +46,7 @@ std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExch
 
 // A part of the compute copy; empty where there is none.
 View compute_part(const params::Table&, Range);
+// Makes the whole compute copy, where there is one, of the values anew.
+void refresh_compute_copy(Context&, const params::Table&);
 
 }  // namespace onebit::optim

@@ -122,10 +122,7 @@ ClassifyConfig read_classify_recipe(Keys& recipe) {
 }
 
 ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place) {
-  Keys keys(recipe, place);
-  ClassifyConfig config = read_classify_recipe(keys);
-  keys.check();
-  return config;
+  return read_whole(recipe, place, read_classify_recipe);
 }
 
 RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place) {

@@ -82,10 +82,7 @@ EmbedConfig read_embed_recipe(Keys& recipe) {
 }
 
 EmbedConfig parse_embed_recipe(const Json& recipe, const std::string& place) {
-  Keys keys(recipe, place);
-  EmbedConfig config = read_embed_recipe(keys);
-  keys.check();
-  return config;
+  return read_whole(recipe, place, read_embed_recipe);
 }
 
 RecipeFacts inspect_embed_recipe(const Json& recipe, const std::string& place) {

@@ -114,10 +114,9 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start) {
-  Keys keys(recipe, place);
-  PretrainingConfig config = read_pretraining_recipe(keys, vocabulary_size, start);
-  keys.check();
-  return config;
+  return read_whole(recipe, place, [&](Keys& keys) {
+    return read_pretraining_recipe(keys, vocabulary_size, start);
+  });
 }
 
 }  // namespace onebit::tasks

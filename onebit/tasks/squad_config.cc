@@ -45,10 +45,7 @@ SquadConfig read_squad_recipe(Keys& recipe) {
 }
 
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place) {
-  Keys keys(recipe, place);
-  SquadConfig config = read_squad_recipe(keys);
-  keys.check();
-  return config;
+  return read_whole(recipe, place, read_squad_recipe);
 }
 
 RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {

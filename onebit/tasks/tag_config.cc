@@ -74,10 +74,7 @@ TagConfig read_tag_recipe(Keys& recipe) {
 }
 
 TagConfig parse_tag_recipe(const Json& recipe, const std::string& place) {
-  Keys keys(recipe, place);
-  TagConfig config = read_tag_recipe(keys);
-  keys.check();
-  return config;
+  return read_whole(recipe, place, read_tag_recipe);
 }
 
 RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place) {

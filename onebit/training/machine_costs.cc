@@ -1,9 +1,6 @@
 #include "onebit/training/machine_costs.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "onebit/base/json.h"
@@ -57,11 +54,6 @@ ExchangingCosts measure_exchanging(Context& context) {
     if (communicator.rank() == 0) costs = measured;
   });
   return costs;
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 Json to_json(const ByKind& rates) {
