@@ -1,14 +1,13 @@
 #include "onebit/cluster/agent.h"
 
 #include <poll.h>
-#include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <memory>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/error.h"
+#include "onebit/base/machine.h"
 
 namespace onebit::cluster {
 namespace {
@@ -17,11 +16,6 @@ constexpr int kTickMilliseconds = 100;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::string own_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 std::string short_name(const std::string& name) {
@@ -33,20 +27,10 @@ bool is_loopback(const std::string& name) {
 }
 
 bool is_this_machine(const std::string& name) {
-  const std::string own = own_name();
+  const std::string own = host_name();
   return is_loopback(name) || (!own.empty() && short_name(name) == short_name(own) &&
                                (name.find('.') == std::string::npos || name == own ||
                                 own.find('.') == std::string::npos));
-}
-
-// The last line that is not empty: what a program says when it gives up.
-std::string last_line(std::string text) {
-  text += '\n';
-  std::string last;
-  for (std::string& line : take_lines(text)) {
-    if (!line.empty()) last = std::move(line);
-  }
-  return last;
 }
 
 struct Question {

@@ -73,7 +73,7 @@ class Attempt {
       }
       for (const auto& link : links_) {
         if (link->ready()) continue;
-        if (link->is_lost() || link->silent_seconds(now()) > kReadySeconds) {
+        if (link->is_lost() || link->silent_seconds() > kReadySeconds) {
           fault(fmt::format("{} does not answer{}{}", link->host(),
                             link->complaint().empty() ? "" : ": ", link->complaint()));
           return false;
@@ -128,7 +128,7 @@ class Attempt {
 
   bool lost_host() {
     for (const auto& link : links_) {
-      const double silent = link->silent_seconds(now());
+      const double silent = link->silent_seconds();
       if (!link->is_lost() && silent <= request_.host_seconds) continue;
       fault(link->is_lost() ? fmt::format("the connection to {} is lost", link->host())
                             : fmt::format("{} does not answer for {:.0f} s", link->host(), silent));
@@ -249,7 +249,7 @@ class Attempt {
     const double until = now() + kSweepSeconds;
     const auto all_ended = [&] {
       return std::all_of(links_.begin(), links_.end(), [&](auto& link) {
-        return link->ended() || link->silent_seconds(now()) > request_.host_seconds;
+        return link->ended() || link->silent_seconds() > request_.host_seconds;
       });
     };
     while (now() < until && !all_ended()) tick();

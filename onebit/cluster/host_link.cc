@@ -13,10 +13,12 @@ HostLink::HostLink(const Agent& agent, std::string host, const Words& command,
                    const std::string& folder, double now)
     : host_(std::move(host)),
       process_(std::make_unique<Subprocess>(words_on(agent, host_, command, folder))),
-      heard_(now) {}
+      heard_(now),
+      advanced_(now) {}
 
 void HostLink::advance(double now) {
   if (!open_) return;
+  advanced_ = now;
   open_ = read_available(process_->output(), text_);
   if (said_.size() < kMostSaid) read_available(process_->error(), said_);
   for (const std::string& line : take_lines(text_)) {
@@ -55,11 +57,7 @@ void HostLink::put(WatchRequest request) const {
 }
 
 std::string HostLink::complaint() const {
-  std::string text = said_ + "\n", last;
-  for (std::string& line : take_lines(text)) {
-    if (!line.empty()) last = std::move(line);
-  }
-  return last;
+  return last_line(said_);
 }
 
 void HostLink::look() {

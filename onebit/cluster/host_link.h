@@ -25,8 +25,9 @@ class HostLink {
   void advance(double now);
 
   bool ready() const { return ready_; }
-  // How long nothing was heard.
-  double silent_seconds(double now) const { return now - heard_; }
+  // How long nothing was heard, by the last advance(): while this process itself stands still (a
+  // full disk, a slow file system) nobody can be heard.
+  double silent_seconds() const { return advanced_ - heard_; }
   // The connection is closed, though the watch was not asked to end.
   bool is_lost() const { return !open_ && !ending_; }
   // What the agent said on its standard error.
@@ -50,7 +51,7 @@ class HostLink {
   std::string host_;
   std::unique_ptr<Subprocess> process_;
   std::string text_, said_;
-  double heard_, spoken_ = 0;
+  double heard_, advanced_, spoken_ = 0;
   bool open_ = true, ready_ = false, looked_ = false, ending_ = false, ended_ = false;
   int ended_ranks_ = 0;
   std::map<int, char> states_;  // of /proc/PID/stat, by rank

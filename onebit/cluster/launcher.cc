@@ -81,8 +81,8 @@ class Launcher {
   int run() {
     Choice choice = first_choice();
     if (requests_.any()) return asked_to_end(-1);
-    for (bool again = false;; again = true) {
-      const AttemptOutcome outcome = attempt(choice, again);
+    for (;;) {
+      const AttemptOutcome outcome = attempt(choice);
       if (outcome.end == AttemptEnd::kDone) return 0;
       if (outcome.end == AttemptEnd::kStopped) return asked_to_end(outcome.step);
       const std::optional<double> pause = after(outcome);
@@ -94,7 +94,7 @@ class Launcher {
     }
   }
 
-  StartCommand command(const Choice& choice, const std::string& id, bool again) const {
+  StartCommand command(const Choice& choice, const std::string& id) const {
     return start_command(options_.starter,
                          {.hosts = choice.hosts,
                           .agent = options_.agent,
@@ -107,7 +107,7 @@ class Launcher {
                           .scratch = scratch(id),
                           .as_root = options_.as_root,
                           .in_slurm = options_.in_slurm,
-                          .command = rank_words(options_.program, training_words(choice, again))});
+                          .command = rank_words(options_.program, training_words(choice))});
   }
 
  private:
@@ -186,7 +186,11 @@ class Launcher {
     return choice;
   }
 
-  Words training_words(const Choice& choice, bool again) const {
+  // An attempt that has begun to train has checked that its folder holds no other run, or has gone
+  // back to the checkpoint of --resume TAG: what follows it continues from the newest one. Before
+  // that the words stay as they were given, or a run that a host's disk holds would be continued
+  // unasked.
+  Words training_words(const Choice& choice) const {
     Words words = training_.words;
     if (choice.threads > 0 && !training_.sets_threads) {
       words.insert(words.end(), {"--threads", fmt::format("{}", choice.threads)});
@@ -195,7 +199,7 @@ class Launcher {
       const Words overrides = overrides_of(choice.batch);
       words.insert(words.end(), overrides.begin(), overrides.end());
     }
-    if (again) {
+    if (has_begun()) {
       words.emplace_back("--resume");
     } else {
       words.insert(words.end(), training_.resume.begin(), training_.resume.end());
@@ -216,13 +220,13 @@ class Launcher {
     return all;
   }
 
-  AttemptOutcome attempt(const Choice& choice, bool again) {
+  AttemptOutcome attempt(const Choice& choice) {
     const Path logs = output_ / run_files::kLogs;
     const int number = next_attempt(logs);
     const std::string id = fmt::format("{}-{}", run_id_, number);
     AttemptLog log(logs / fmt::format("{}{}", run_files::kAttempt, number),
                    hosts_of_ranks(choice.hosts));
-    const Words start = words_of(command(choice, id, again));
+    const Words start = words_of(command(choice, id));
     log.note(fmt::format("launch {}", id));
     log.note(shell_line(start));
     log_info("attempt {}: {} rank{} on {}; all they print is in {}", number,
@@ -256,7 +260,14 @@ class Launcher {
   // The tag that the run continues from; empty: it begins again. What the run has said counts where
   // it is newer than what lies here: its folder need not be on a disk that this machine sees.
   std::string checkpoint() const {
-    std::string here = engine::CheckpointFolder(output_).latest().value_or("");
+    if (!has_begun() && training_.resume.size() > 1) return training_.resume[1];
+    std::string here;
+    try {
+      here = engine::CheckpointFolder(output_).latest().value_or("");
+    } catch (const Error& error) {
+      // The ranks say so themselves, and other disks may know better.
+      log_warning("{}", error.what());
+    }
     return engine::step_of_tag(here) >= saved_step_ || saved_step_ <= 0
                ? here
                : engine::tag_of_step(saved_step_);
@@ -274,15 +285,15 @@ class Launcher {
   // The pause before the next attempt; empty if there is none.
   std::optional<double> after(const AttemptOutcome& outcome) {
     if (outcome.cause.is_usage) return std::nullopt;
+    const std::string tag = checkpoint();
     const RestartDecision decision = policy_.after({.kind = outcome.cause.kind,
                                                     .cause = outcome.cause.text,
                                                     .step = outcome.step,
-                                                    .checkpoint = checkpoint()});
+                                                    .checkpoint = tag});
     if (!decision.restart) {
       log_error("the run is not started again: {}", decision.reason);
       return std::nullopt;
     }
-    const std::string tag = checkpoint();
     log_info("the run starts again from {} after a pause of {}",
              tag.empty() ? "the beginning" : tag, metrics::human_duration(decision.pause_seconds));
     return decision.pause_seconds;
@@ -343,12 +354,16 @@ class Launcher {
     return choice;
   }
 
+  bool has_begun() const { return saved_step_ >= 0; }
+
   const LaunchOptions& options_;
   const TrainingCommand& training_;
   Path output_;
   RestartPolicy policy_;
   std::string run_id_;
-  int64_t saved_step_ = -1;  // of the last checkpoint that an attempt has reported
+  // Of the checkpoint that the last attempt which began to train would continue from, 0: of none;
+  // -1: no attempt has begun to train.
+  int64_t saved_step_ = -1;
   EndRequests requests_;
 };
 
@@ -362,7 +377,7 @@ Words facts_words(const std::string& program, const std::vector<std::string>& in
 
 int show_launch(const LaunchOptions& options, const TrainingCommand& training) {
   Launcher launcher(options, training);
-  fmt::print("{}", explained(launcher.command(launcher.first_choice(), "ID", false)));
+  fmt::print("{}", explained(launcher.command(launcher.first_choice(), "ID")));
   return 0;
 }
 

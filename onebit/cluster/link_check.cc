@@ -147,10 +147,7 @@ class LinkCheck {
   }
 
   static std::string complaint(const End& end, const char* what) {
-    std::string text = end.said + "\n", last;
-    for (std::string& line : take_lines(text)) {
-      if (!line.empty()) last = std::move(line);
-    }
+    const std::string last = last_line(end.said);
     return last.empty() ? what : fmt::format("{}: {}", what, last);
   }
 

@@ -130,6 +130,10 @@ StartCommand mpich_command(const StartRequest& request) {
   if (has_remote_hosts(request) && !(request.in_slurm && request.agent.is_default)) {
     add({"-launcher", "ssh"}, "proxies are started by an agent");
     if (!request.agent.is_default) {
+      require(request.agent.words.size() == 1,
+              "--agent: MPICH's mpiexec takes an agent without arguments, this is \"{}\"; write a "
+              "script that runs `{} \"$@\"` and name it, or give --with openmpi",
+              fmt::join(request.agent.words, " "), fmt::join(request.agent.words, " "));
       add({"-launcher-exec", request.agent.words[0]}, "as --agent says");
     }
   }

@@ -176,4 +176,13 @@ std::vector<std::string> take_lines(std::string& text) {
   return lines;
 }
 
+std::string last_line(std::string text) {
+  text += '\n';
+  std::string last;
+  for (std::string& line : take_lines(text)) {
+    if (!line.empty()) last = std::move(line);
+  }
+  return last;
+}
+
 }  // namespace onebit::cluster

@@ -60,5 +60,7 @@ bool read_available(int descriptor, std::string& text);
 
 // Takes the complete lines, without their ends, from the front of `text`.
 std::vector<std::string> take_lines(std::string& text);
+// The last line that is not empty: what a program says when it gives up.
+std::string last_line(std::string text);
 
 }  // namespace onebit::cluster

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """`onebit launch` with real runs on this machine: logs, exit statuses, restarts, and that nothing
-is left over.
-
-Usage: launcher_test.py ONEBIT
+is left over. Usage: launcher_test.py ONEBIT
 """
+import fcntl
 import os
 import pathlib
 import shutil
@@ -149,6 +148,17 @@ class Launcher(unittest.TestCase):
         self.assertIn("not started again: it ended 2 times in a row with the same error",
                       run.text())
         self.assertEqual(run.left_over(), [])
+
+    def test_a_run_that_never_began_is_not_resumed(self):
+        folder = self.folder / "locked"
+        folder.mkdir()
+        with open(folder / "lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            run = self.launch("locked", "--restart-pause", "100ms")
+            self.assertEqual(run.wait(), 1, run.text())
+        for attempt in (1, 2):
+            words = (folder / f"logs/attempt-{attempt}/launcher.log").read_text().splitlines()[1]
+            self.assertNotIn("--resume", words)
 
     @unittest.skipIf(shutil.which("srun"), "srun is here")
     def test_a_starter_that_is_not_there(self):
@@ -310,7 +320,6 @@ class Refusals(unittest.TestCase):
         self.assertIn("--host n1:1,n2:1", output)
         self.assertNotIn("plm_rsh_agent", output)
         status, output, error = self.launch("--dry-run", "--no-checks", "--with", "srun", env=job)
-        self.assertIn("srun", output)
         self.assertIn("--ntasks=2", output)
 
     def test_doctor_compares_hosts(self):
@@ -319,9 +328,8 @@ class Refusals(unittest.TestCase):
         self.assertEqual(status, 0, output)
         # A busy machine may give its two hosts links of two speeds, which is noted, not wrong.
         self.assertNotIn("What is wrong:", output)
-        status, output, _ = self.run_program("doctor", "--hosts", "a,gone,other", "--agent",
-                                             self.folder / "agent", "--input",
-                                             self.folder / "corpus")
+        status, output, _ = self.run_program("doctor", "--hosts", "a,gone,other", "--input",
+                                             self.folder / "corpus", "--agent", self.folder / "agent")
         self.assertEqual(status, 1, output)
         for part in ("What is wrong:", "no route to host", "is not there"):
             self.assertIn(part, output)

@@ -68,7 +68,11 @@ TEST(StartCommand, OfOpenMpiInsideSlurmLeavesDaemonsToSlurm) {
 }
 
 TEST(StartCommand, OfMpich) {
-  EXPECT_EQ(line(Starter::kMpich, request()),
+  StartRequest given = request();
+  EXPECT_THAT(message_of([&] { start_command(Starter::kMpich, given); }),
+              HasSubstr("an agent without arguments, this is \"my-ssh -q\""));
+  given.agent.words = {"my-ssh"};
+  EXPECT_EQ(line(Starter::kMpich, given),
             "mpiexec -hosts a:2,b:1 -n 3 -launcher ssh -launcher-exec my-ssh -bind-to core:4 "
             "-iface 10.0.0.0/24 -genvlist ONEBIT_LAUNCH_ID,OMP_WAIT_POLICY "
             "-wdir '/shared/my project' /opt/onebit host rank -- /opt/onebit pretrain");
