@@ -20,17 +20,17 @@ struct StandIn {
 };
 
 // Seconds of a forward and backward pass whose buckets leave as they are ready, until the last one
-// has arrived: the median of those that fit into `at_most_seconds` (seven at most, at least one,
+// has arrived: the median of those that fit into `at_most_seconds` (seven at most, at least three,
 // and before them one that does not count), on the slowest rank. Every bucket sends its bytes
 // without their meaning, and before that keeps the exchange thread busy for its packing.
 // Collective.
 double rehearse(const AnnouncingPass& pass, const Context& computing, const StandIn& exchange,
                 comm::Communicator& communicator, double at_most_seconds = 8);
 
-// Fills the delays of `costs`: what a rehearsed step took longer than its parts
-// say. A phase is not rehearsed whose buckets leave after the backward pass (its parts run alone),
-// nor one whose step takes over ten seconds (there the network decides); nor is any on a GPU or
-// with one rank. Collective.
+// Fills the delays of `costs`: what a rehearsed step took longer than its parts say; the lower of
+// two rehearsals where that is more than a quarter. A phase is not rehearsed whose buckets leave
+// after the backward pass (its parts run alone), nor one whose step takes over ten seconds (there
+// the network decides); nor is any on a GPU or with one rank. Collective.
 void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& context,
                     const params::Table& table, const ExchangeBuckets& buckets,
                     const engine::EngineConfig& config, comm::Communicator& communicator);
