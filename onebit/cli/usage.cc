@@ -59,9 +59,17 @@ std::string unexpected(const CLI::App& command) {
 }
 
 std::string words(const CLI::App& command, const CLI::ParseError& error) {
+  const std::vector<std::string> left = command.remaining();
+  const bool has_unknown_option =
+      !left.empty() && left.front().starts_with("-") && left.front() != "--";
   const bool wants_command = command.get_require_subcommand_min() > 0;
-  if (wants_command && command.get_subcommands().empty()) return missing_command(command);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(command);
+  if (wants_command && command.get_subcommands().empty()) {
+    return has_unknown_option ? unexpected(command) : missing_command(command);
+  }
+  // A required option that is missing may be there misspelt.
+  if (has_unknown_option || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    return unexpected(command);
+  }
   return error.what();
 }
 
