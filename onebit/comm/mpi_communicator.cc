@@ -85,6 +85,7 @@ class Job {
   [[noreturn]] void end(const std::string& message) {
     const std::string text = message.substr(0, kLongestMessage);
     await_same_failure();
+    double patience_seconds = kGraceSeconds;
     {
       const std::lock_guard lock(mutex_);
       if (!failed_) receive_failure();
@@ -102,15 +103,16 @@ class Job {
           }
         }
       }
+      // The rank that failed aborts for all; the others only if it does not get to it.
+      if (failed_rank_ != rank_) patience_seconds += kYieldSeconds;
     }
-    // The rank that failed aborts for all; the others only if it does not get to it.
-    const double patience_seconds = kGraceSeconds + (failed_rank_ == rank_ ? 0 : kYieldSeconds);
     const Stopwatch stopwatch;
     while (stopwatch.seconds() < patience_seconds) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      const std::lock_guard lock(mutex_);  // the thread that writes a checkpoint may fail too
       int notified = 0;
       MPI_Testall(static_cast<int>(notifying_.size()), notifying_.data(), &notified,
                   MPI_STATUSES_IGNORE);
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::terminate();

@@ -15,6 +15,7 @@ void note_signal(int) {
 }  // namespace
 
 Interruption::Interruption() {
+  asked_to_end = 0;  // an earlier run of this process may have been asked
   struct sigaction action {};
   action.sa_handler = note_signal;
   action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
