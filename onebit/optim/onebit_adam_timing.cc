@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "onebit/base/clock.h"
+#include "onebit/base/steady_seconds.h"
 #include "onebit/compress/wire_layout.h"
 #include "onebit/kernels/blocks.h"
 #include "onebit/ops/elementwise.h"
@@ -97,12 +97,11 @@ OneBitAdamTiming measure_onebit_adam(Context& exchanging, Context& computing, DT
   passes.start(computing);
   computing.synchronize();
   const auto seconds_of = [&](Context& context, void (Passes::*pass)(Context&)) {
-    (passes.*pass)(context);  // touches the memory
-    context.synchronize();
-    const Stopwatch watch;
-    (passes.*pass)(context);
-    context.synchronize();
-    return watch.seconds() / static_cast<double>(elements);
+    const auto run = [&] {
+      (passes.*pass)(context);
+      context.synchronize();
+    };
+    return steady_seconds(run) / static_cast<double>(elements);
   };
   const double bucket = seconds_of(exchanging, &Passes::around_the_exchange);
   return {.bucket_seconds = bucket, .step_seconds = seconds_of(computing, &Passes::step)};

@@ -4,8 +4,10 @@
 #include <span>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/log.h"
 #include "onebit/comm/overlapped_exchange.h"
 #include "onebit/compress/wire_layout.h"
+#include "onebit/metrics/human.h"
 #include "onebit/metrics/meters.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/optim/levels.h"
@@ -14,6 +16,7 @@ namespace onebit::training {
 namespace {
 
 constexpr double kLongestStep = 10;  // seconds
+constexpr double kLongPass = 1;      // seconds: whoever waits for some of them is told
 // Times the parts. What else a machine does for a moment can fill a whole rehearsal, so one that
 // takes longer than this is made again.
 constexpr double kUnlikely = 1.25;
@@ -112,6 +115,11 @@ void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& conte
                     const params::Table& table, const ExchangeBuckets& buckets,
                     const engine::EngineConfig& config, comm::Communicator& communicator) {
   if (communicator.world_size() == 1 || !context.device().is_cpu()) return;
+  const double seconds = costs.pass.forward_seconds + costs.pass.backward_seconds;
+  if (seconds >= kLongPass && communicator.rank() == 0) {
+    log_info("before the first step, 8 to 32 passes of {} are timed while their buckets travel",
+             metrics::human_duration(seconds));
+  }
   if (config.run.overlap) {
     const int64_t element_bytes = size_bytes_of(config.wire);
     costs.dense_delay_seconds =

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/steady_seconds.h"
 #include "onebit/comm/dense_exchange.h"
 #include "onebit/compress/bucket_size.h"
 #include "onebit/compress/compressed_all_reduce.h"
@@ -30,6 +32,16 @@ int64_t sampled_elements(const params::Table& table) {
   return std::min(kSampledElements, table.size_elements()) / 16 * 16;
 }
 
+// Of collective work, which all ranks do equally often: `work` returns its seconds. The first time
+// touches the memory.
+double middle_of_three(const std::function<double()>& work) {
+  work();
+  std::array<double, 3> seconds{};
+  for (double& one : seconds) one = work();
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[1];
+}
+
 // Measures the processor's work for a bucket in a real exchange of a few small buckets, since large
 // ones would take long on a slow network.
 class ExchangeWork {
@@ -51,14 +63,13 @@ class ExchangeWork {
   // Seconds for a whole bucket on the slowest rank; `submit` sends one of buckets(). Collective.
   double seconds(Context& context, comm::BucketExchange& exchange,
                  const std::function<void(int64_t)>& submit) {
-    double compute = 0;
-    for (int round = 0; round < 2; ++round) {  // the first one touches the memory
+    const double compute = middle_of_three([&] {
       const double before = exchange.seconds().compute;
       for (int64_t bucket = 0; bucket < kBuckets; ++bucket) submit(bucket);
       exchange.finish(context);
       context.synchronize();
-      compute = exchange.seconds().compute - before;
-    }
+      return exchange.seconds().compute - before;
+    });
     return slowest(communicator_, compute) / kBuckets * static_cast<double>(whole_elements_) /
            static_cast<double>(elements_);
   }
@@ -108,23 +119,18 @@ double measure_update(Context& context, int64_t elements, DType compute) {
                                .learning_rate = 1e-3});
     context.synchronize();
   };
-  run();
-  const Stopwatch watch;
-  run();
-  return watch.seconds() / static_cast<double>(elements);
+  return steady_seconds(run) / static_cast<double>(elements);
 }
 
 double measure_packing(Context& context, const comm::Buckets& buckets, double wire_seconds,
                        DType wire, comm::Communicator& communicator) {
   ExchangeWork work(communicator, buckets, wire_seconds);
   comm::DenseExchange exchange(communicator, work.buckets(), wire);
-  double inspecting = 0;
   const double exchanging = work.seconds(context, exchange, [&](int64_t bucket) {
-    const Stopwatch watch;
-    ops::all_finite(context, work.values(bucket));  // as the engine does before a bucket leaves
-    inspecting = watch.seconds();
     exchange.submit(context, bucket, work.values(bucket));
   });
+  // As the engine does before a bucket leaves.
+  const double inspecting = steady_seconds([&] { ops::all_finite(context, work.values(0)); });
   return exchanging + slowest(communicator, inspecting) *
                           static_cast<double>(buckets.max_elements()) /
                           static_cast<double>(work.buckets().max_elements());
@@ -172,10 +178,11 @@ void measure_inside_node(StepCosts& costs, Context& context, const params::Table
   if (!levels.two()) return;
   Context exchanging = exchange_context(communicator.device());
   const auto seconds_of = [&](const auto& work) {
-    work();  // touches the memory
-    const Stopwatch watch;
-    work();
-    return slowest(communicator, watch.seconds());
+    return slowest(communicator, middle_of_three([&] {
+                     const Stopwatch watch;
+                     work();
+                     return watch.seconds();
+                   }));
   };
   const double mean = seconds_of([&] {
     levels.average(exchanging, table.gradients(), 0);
