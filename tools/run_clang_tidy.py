@@ -21,9 +21,11 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 MOST_IN_A_UNIT = 16
+SECONDS_BETWEEN_LINES = 30
 # Against including sources; and against names that another source of the unit has too: GCC looks at
 # every source alone.
 IN_UNITS = ["--checks=-bugprone-suspicious-include", "--extra-arg=-Wno-shadow"]
@@ -144,14 +146,17 @@ def main():
     paths = write_units(tidy.folder, units)
     jobs = int(os.environ.get("ONEBIT_JOBS") or os.cpu_count() or 1)
     print(f"{len(sources)} sources in {len(units)} units, {jobs} at once", flush=True)
-    status = 0
+    status, said = 0, time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         waiting = {pool.submit(tidy.check, path, members): members
                    for path, (_, members) in zip(paths, units)}
-        for done in concurrent.futures.as_completed(waiting):
+        for number, done in enumerate(concurrent.futures.as_completed(waiting), 1):
             if text := done.result():
                 status = 1
                 print(text, flush=True)
+            if time.monotonic() - said > SECONDS_BETWEEN_LINES:
+                said = time.monotonic()
+                print(f"{number} of {len(units)} units checked", flush=True)
     sys.exit(status)
 
 
