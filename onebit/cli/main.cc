@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   for (const auto add : onebit::cli::kCommands) add(program, chosen);
   try {
     program.parse(argc, argv);
+    onebit::cli::require_values(program);
     return chosen();
   } catch (const CLI::ParseError& error) {
     return onebit::cli::end_of_parsing(program, error);

@@ -67,11 +67,12 @@ const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     program.parse(std::move(words));
+    require_values(program);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       throw UsageError("behind -- stands what is to be trained, without --help");
     }
-    throw UsageError(std::string("behind --: ") + error.what());
+    throw UsageError("behind --: " + explanation(program, error));
   }
   const CLI::App* command = &program;
   std::string name = program.get_name();

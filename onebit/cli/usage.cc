@@ -16,15 +16,34 @@ namespace {
 
 constexpr auto kTimeForRankZero = std::chrono::seconds(1);
 
+const CLI::App& innermost(const CLI::App& program) {
+  const CLI::App* command = &program;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
+}
+
 // The innermost command on the line, or the program if one of its own options is wrong.
 const CLI::App& wrong_command(const CLI::App& program, const CLI::ParseError& error) {
   const std::string message = error.what();
   for (const CLI::Option* option : program.get_options()) {
     if (message.starts_with(option->get_name() + ":")) return program;
   }
-  const CLI::App* command = &program;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  return *command;
+  return innermost(program);
+}
+
+// CLI11 takes any word behind an option for its value, `--resume` behind `--output` too. Empty
+// unless that has happened.
+std::string missing_value(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional()) continue;
+    for (const std::string& value : option->results()) {
+      if (value.size() < 2 || value[0] != '-') continue;
+      const std::string name = value.substr(0, value.find('='));
+      if (command.get_option_no_throw(name) == nullptr) continue;
+      return fmt::format("{}: a value is missing ({} follows)", option->get_name(), value);
+    }
+  }
+  return {};
 }
 
 std::string full_name(const CLI::App& command) {
@@ -48,6 +67,19 @@ std::string missing_command(const CLI::App& command) {
                      guess(left.front(), names));
 }
 
+// `onebit launch --hosts a pretrain --recipe r`: the command whose name is taken for a word of this
+// one; empty if there is none.
+std::string command_without_dashes(const CLI::App& command) {
+  if (command.get_parent() == nullptr) return {};
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_positional() || option->results().empty()) continue;
+    const std::string& word = option->results().front();
+    const auto has_name = [&](const CLI::App* one) { return one->get_name() == word; };
+    if (!command.get_parent()->get_subcommands(has_name).empty()) return word;
+  }
+  return {};
+}
+
 std::string unexpected(const CLI::App& command) {
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options()) {
@@ -55,10 +87,14 @@ std::string unexpected(const CLI::App& command) {
   }
   const std::vector<std::string> left = command.remaining();
   if (left.empty()) return "too many words";
+  if (const std::string word = command_without_dashes(command); !word.empty()) {
+    return fmt::format("{} is not expected; put -- in front of {}", left.front(), word);
+  }
   return fmt::format("{} is not expected{}", left.front(), guess(left.front(), known));
 }
 
 std::string words(const CLI::App& command, const CLI::ParseError& error) {
+  if (std::string missing = missing_value(command); !missing.empty()) return missing;
   const std::vector<std::string> left = command.remaining();
   const bool has_unknown_option =
       !left.empty() && left.front().starts_with("-") && left.front() != "--";
@@ -98,6 +134,16 @@ CLI::Validator at_least(int64_t least) {
             return fmt::format("must be a whole number of at least {}, got {}", least, text);
           },
           fmt::format(">={}", least)};
+}
+
+std::string explanation(const CLI::App& program, const CLI::ParseError& error) {
+  return words(wrong_command(program, error), error);
+}
+
+void require_values(const CLI::App& program) {
+  if (const std::string missing = missing_value(innermost(program)); !missing.empty()) {
+    throw UsageError(missing);
+  }
 }
 
 int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {

@@ -24,6 +24,11 @@ inline constexpr const char* kInput = "INPUT";
 // Whole numbers from `least` on.
 CLI::Validator at_least(int64_t least);
 
+// What is wrong, with the nearest command or option.
+std::string explanation(const CLI::App& program, const CLI::ParseError& error);
+// Error: the value of an option is another option, so its own is missing.
+void require_values(const CLI::App& program);
+
 // Prints help or version if `error` asks for them; else one line with what is wrong and the nearest
 // command or option, and one that names the command's --help. Returns the exit status. Ranks above
 // 0 of a launcher print nothing and wait for rank 0: all have the same command line.

@@ -2,6 +2,7 @@
 
 #include "onebit/base/crc32c.h"
 #include "onebit/base/run_files.h"
+#include "onebit/engine/checkpoint_folder.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/safetensors.h"
 
@@ -25,6 +26,14 @@ void add_checksum(Json& state) {
 Json read_checkpoint_state(const Path& folder) {
   const Path path = folder / run_files::kState;
   Json state = read_json(path);
+  const int64_t of_folder = step_of_tag(folder.filename().string());
+  if (of_folder >= 0 && state.is_object() && state.contains("step")) {
+    require(state.at("step") == of_folder,
+            "{}: is that of step {}, the folder is that of step {}: take the file from another "
+            "copy of this checkpoint, give the folder its name again, or use another checkpoint "
+            "(--resume TAG)",
+            path.string(), state.at("step").dump(), of_folder);
+  }
   if (!state.is_object() || !state.contains(kChecksum)) return state;
   require(state.at(kChecksum) == checksum_of(state),
           "{}: damaged: its contents do not have the checksum that was written with them; use "

@@ -237,6 +237,9 @@ void TrainingLoop::report_end() {
   const Rows end = end_table(log_->totals(), start_, run_);
   log_table(log_line::Kind::kEnd, end, Json::object());
   print_rows(end);
+  if (!has_steps_) {
+    log_info("the run was complete already; raise run.steps above {} to continue it", total_steps_);
+  }
 }
 
 }  // namespace

@@ -33,6 +33,14 @@ TEST_F(CheckpointStateTest, AFileOfAnotherCheckpointIsRefused) {
   expect_refused(model_file_name(), old / model_file_name());
 }
 
+TEST_F(CheckpointStateTest, AFolderWithTheNameOfAnotherStepIsRefused) {
+  const Trial trial = {.layout = {0, 0}};
+  train(trial);
+  std::filesystem::rename(disk(0) / tag_of_step(kFirst), disk(0) / tag_of_step(kFirst + 1));
+  EXPECT_THAT(error_of_resuming({.layout = {0, 0}, .tag = tag_of_step(kFirst + 1)}),
+              HasSubstr("state.json: is that of step 6, the folder is that of step 7"));
+}
+
 // Another program leaves the checksum out, as it must.
 TEST_F(CheckpointStateTest, AFileThatStatesNoChecksumIsBelieved) {
   const Trial trial = {.layout = {0, 0}};
