@@ -196,6 +196,7 @@ def small_disk(folder):
 
 
 def run_with_faults(program, folder, name, faults, chance):
+    """As many of the faults as fit before the run's end."""
     rows = []
     with Hosts(2) as hosts, small_disk(folder / name):
         run = LaunchedRun(program, folder, f"{name}/run",
@@ -206,7 +207,10 @@ def run_with_faults(program, folder, name, faults, chance):
             share = (STEPS - 40) // max(1, len(faults))
             for number, fault in enumerate(faults):
                 step = number * share + chance.randrange(5, max(6, share))
-                rows.append(inject(hosts, run, chance, fault, max(step, run.step() + 1)))
+                step = max(step, run.step() + 1)
+                if rows and step > STEPS - 10:
+                    break
+                rows.append(inject(hosts, run, chance, fault, step))
                 print(rows[-1], flush=True)
                 if rows[-1].wrong:
                     return rows, [], run.text()
@@ -273,9 +277,9 @@ def main():
             return network_lab.CANNOT
         if len(losses) != STEPS:
             sys.exit(f"the run without faults failed:\n{text}")
-        for begin in range(0, len(faults), args.per_run):
-            own, found, text = run_with_faults(program, folder, f"run-{begin}",
-                                               faults[begin:begin + args.per_run], chance)
+        while len(rows) < len(faults):
+            own, found, text = run_with_faults(program, folder, f"run-{len(rows)}",
+                                               faults[len(rows):len(rows) + args.per_run], chance)
             if not own[-1].wrong and found != losses:
                 own[-1].wrong = "losses differ from those of the run without faults"
             if own[-1].wrong:
