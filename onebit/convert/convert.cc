@@ -7,6 +7,7 @@
 #include "onebit/base/partial_folder.h"
 #include "onebit/convert/convert_config.h"
 #include "onebit/convert/task_heads.h"
+#include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/renamed_source.h"
 #include "onebit/formats/sentence_files.h"
 #include "onebit/metrics/human.h"
@@ -144,7 +145,7 @@ class Conversion {
       tensors = std::make_shared<formats::RenamedSource>(std::move(tensors), std::move(plan));
     }
     formats::write_hugging_face_folder(output.path(), model, *tensors, options_.dtype);
-    const auto bytes = files::file_size(output.path() / "model.safetensors");
+    const auto bytes = files::file_size(output.path() / formats::kTensors);
     take_sentence_files(output.path(), model.config.hidden_size);
     output.finish();
     lines_.push_back(

@@ -21,7 +21,7 @@ constexpr std::string_view kFirstPart = "mp_rank_00_model_states.pt";
 constexpr std::string_view kLatest = "latest";
 // The names searched in a folder, in order of preference; bundles may have any name.
 constexpr std::pair<std::string_view, CheckpointKind> kFileNames[] = {
-    {"model.safetensors", CheckpointKind::kSafetensors},
+    {kTensors, CheckpointKind::kSafetensors},
     {"model.safetensors.index.json", CheckpointKind::kSafetensors},
     {"pytorch_model.bin", CheckpointKind::kTorch},
     {"pytorch_model.bin.index.json", CheckpointKind::kTorch},

@@ -9,6 +9,7 @@
 #include "onebit/comm/dense_exchange.h"
 #include "onebit/compress/bucket_size.h"
 #include "onebit/compress/compressed_all_reduce.h"
+#include "onebit/metrics/meters.h"
 #include "onebit/ops/adam_update.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/reduce.h"
@@ -36,10 +37,9 @@ int64_t sampled_elements(const params::Table& table) {
 // touches the memory.
 double middle_of_three(const std::function<double()>& work) {
   work();
-  std::array<double, 3> seconds{};
-  for (double& one : seconds) one = work();
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[1];
+  metrics::Median seconds;
+  for (int time = 0; time < 3; ++time) seconds.add(work());
+  return seconds.median();
 }
 
 // Measures the processor's work for a bucket in a real exchange of a few small buckets, since large
