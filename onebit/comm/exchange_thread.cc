@@ -53,12 +53,16 @@ bool ExchangeThread::run_job(const Job& job, Context& context) {
   }
 }
 
+Context exchange_context(Device device) {
+  return device.is_cpu() ? Context::cpu(1) : Context::cuda(device.index);
+}
+
 void ExchangeThread::run() {
   std::unique_lock lock(mutex_);
   try {
     run_rank(*communicator_, [&] {
       lock.unlock();
-      Context context = device_.is_cpu() ? Context::cpu(1) : Context::cuda(device_.index);
+      Context context = exchange_context(device_);
       lock.lock();
       for (;;) {
         changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });

@@ -16,6 +16,9 @@
 
 namespace onebit::comm {
 
+// The context of its jobs: one thread on a CPU, a stream of their own elsewhere.
+Context exchange_context(Device device);
+
 // Runs jobs one after the other in the order of submission. Every rank must submit the same jobs in
 // the same order. A job that throws aborts all ranks through the communicator at once (so that no
 // rank waits for it), its exception comes out of the next wait(), and later jobs are not run.
@@ -23,8 +26,8 @@ class ExchangeThread {
  public:
   using Job = std::function<void(Context&, Communicator&)>;
 
-  // `communicator` belongs to the thread from now on: give it a duplicate(). Jobs compute on
-  // `device`: with one thread on a CPU, on a stream of their own elsewhere.
+  // `communicator` belongs to the thread from now on: give it a duplicate(). Jobs compute in
+  // exchange_context(device).
   ExchangeThread(std::unique_ptr<Communicator> communicator, Device device);
   // Stops.
   ~ExchangeThread();

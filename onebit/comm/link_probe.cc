@@ -77,7 +77,7 @@ Trial find_size(Context& context, Communicator& communicator, int64_t wanted_byt
 
 }  // namespace
 
-double steady_seconds(std::span<const Stream> streams) {
+double seconds_per_bucket(std::span<const Stream> streams) {
   constexpr size_t kLast = 3;
   if (streams.size() > kLast) streams = streams.last(kLast);
   const Stream& longest = streams.back();
@@ -114,7 +114,7 @@ StreamSpeed probe_stream(Context& context, Communicator& communicator, int64_t b
     const double limit = streams.size() < 3 ? limits.at_most_seconds : limits.seconds;
     if (spent + 2 * streams.back().seconds > limit) break;
   }
-  const double seconds = steady_seconds(streams);
+  const double seconds = seconds_per_bucket(streams);
   const double scale = static_cast<double>(bucket_bytes) / static_cast<double>(trial.bucket_bytes);
   speed.seconds_per_bucket = scale * seconds;
   speed.processor_seconds_per_bucket =

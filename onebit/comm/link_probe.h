@@ -21,7 +21,7 @@ struct Stream {
 // (fewer if there are fewer), each longer than the one before. One-time costs (opening, latency)
 // and gains (the burst that a shaper lets through, the buffers of sockets) are in the offset, not
 // in the slope.
-double steady_seconds(std::span<const Stream> streams);
+double seconds_per_bucket(std::span<const Stream> streams);
 
 struct StreamSpeed {
   double seconds_per_bucket = 0;

@@ -5,6 +5,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/base/machine.h"
+#include "onebit/comm/exchange_thread.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/ops/linear.h"
 #include "onebit/optim/onebit_adam_timing.h"
@@ -23,7 +24,7 @@ constexpr int64_t kMostThreads = 1 << 16;
 ComputingCosts measure_computing(Context& context, DType type) {
   const PassShape shape{.model = {.layers = 2}, .memory = {}, .sequences = 8};
   const ObservedPass pass = observe_pass(context, shape, type, kPassSeconds);
-  Context exchanging = exchange_context(context.device());
+  Context exchanging = comm::exchange_context(context.device());
   const auto onebit =
       optim::measure_onebit_adam(exchanging, context, type, kSampledElements, kRanks);
   return {.forward = pass.work.forward / pass.seconds.forward,
@@ -34,12 +35,12 @@ ComputingCosts measure_computing(Context& context, DType type) {
 
 ExchangingCosts measure_exchanging(Context& context) {
   ExchangingCosts costs;
-  Context exchanging = exchange_context(context.device());
+  Context exchanging = comm::exchange_context(context.device());
   const double one_bit_passes =
       optim::measure_onebit_adam(exchanging, context, DType::kF32, kSampledElements, kRanks)
           .bucket_seconds;
   comm::run_thread_world(kRanks, [&](comm::Communicator& communicator) {
-    Context own = exchange_context(communicator.device());
+    Context own = comm::exchange_context(communicator.device());
     const comm::Buckets buckets(kSampledElements, int64_t{4} << 20);
     const auto elements = static_cast<double>(buckets.max_elements());
     const auto packing = [&](DType wire) {

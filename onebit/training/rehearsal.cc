@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
+#include "onebit/comm/exchange_thread.h"
 #include "onebit/comm/overlapped_exchange.h"
 #include "onebit/compress/wire_layout.h"
 #include "onebit/metrics/human.h"
-#include "onebit/metrics/meters.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/optim/levels.h"
 
@@ -53,7 +54,7 @@ class StandInExchange final : public comm::BucketExchange {
   // the time that others have it.
   double seconds_of_pass() const {
     constexpr double kSeconds = 0.01;
-    Context context = exchange_context(communicator().device());
+    Context context = comm::exchange_context(communicator().device());
     communicator().barrier();
     int64_t passes = 0;
     const Stopwatch watch;
@@ -70,12 +71,17 @@ class StandInExchange final : public comm::BucketExchange {
 // How much longer a rehearsed step takes than `parts` say. On one core they cannot take less than
 // their sum: where they do, the pass alone was slower for some other reason.
 double delay(const AnnouncingPass& pass, const Context& context, const StepParts& parts,
-             const StandIn& exchange, comm::Communicator& communicator) {
+             const StandIn& exchange, comm::Communicator& communicator, const char* phase) {
   const double predicted = predict_step(exchange.announced, parts).step_seconds;
   // Parts on the processor are this rank's, and all ranks must decide alike.
   double longest = predicted;
   communicator.all_reduce(std::span(&longest, 1), comm::Reduction::kMax);
   if (longest > kLongestStep) return 0;
+  const double seconds = parts.pass.forward_seconds + parts.pass.backward_seconds;
+  if (seconds >= kLongPass && communicator.rank() == 0) {
+    log_info("before the first step, passes of {} are timed while their buckets travel {}",
+             metrics::human_duration(seconds), phase);
+  }
   double rehearsed = rehearse(pass, context, exchange, communicator);
   if (rehearsed > kUnlikely * longest) {
     rehearsed = std::min(rehearsed, rehearse(pass, context, exchange, communicator));
@@ -87,15 +93,15 @@ double delay(const AnnouncingPass& pass, const Context& context, const StepParts
 
 double rehearse(const AnnouncingPass& pass, const Context& computing, const StandIn& exchange,
                 comm::Communicator& communicator, double at_most_seconds) {
-  constexpr int64_t kLeast = 3, kMost = 7;
-  Context own = exchange_context(computing.device());
+  constexpr size_t kLeast = 3, kMost = 7;
+  Context own = comm::exchange_context(computing.device());
   comm::OverlappedExchange overlapped(exchange.communicator, exchange.buckets, computing.device(),
                                       exchange.announced);
   auto& stand_in = overlapped.make<StandInExchange>(exchange);
-  metrics::Median measured;
+  std::vector<double> measured;
   double spent = 0;
   for (bool first = true;
-       measured.count() < kLeast || (measured.count() < kMost && spent < at_most_seconds);
+       measured.size() < kLeast || (measured.size() < kMost && spent < at_most_seconds);
        first = false) {
     overlapped.begin(computing,
                      [&](Context& context, int64_t bucket) { stand_in.submit(context, bucket); });
@@ -106,20 +112,15 @@ double rehearse(const AnnouncingPass& pass, const Context& computing, const Stan
     double seconds = watch.seconds();
     communicator.all_reduce(std::span(&seconds, 1), comm::Reduction::kMax);
     spent += seconds;
-    if (!first) measured.add(seconds);
+    if (!first) measured.push_back(seconds);
   }
-  return measured.median();
+  return *std::min_element(measured.begin(), measured.end());
 }
 
 void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& context,
                     const params::Table& table, const ExchangeBuckets& buckets,
                     const engine::EngineConfig& config, comm::Communicator& communicator) {
   if (communicator.world_size() == 1 || !context.device().is_cpu()) return;
-  const double seconds = costs.pass.forward_seconds + costs.pass.backward_seconds;
-  if (seconds >= kLongPass && communicator.rank() == 0) {
-    log_info("before the first step, 8 to 32 passes of {} are timed while their buckets travel",
-             metrics::human_duration(seconds));
-  }
   if (config.run.overlap) {
     const int64_t element_bytes = size_bytes_of(config.wire);
     costs.dense_delay_seconds =
@@ -130,7 +131,7 @@ void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& conte
                .wire_bytes = [=](int64_t elements) { return elements * element_bytes; },
                .packing_seconds =
                    costs.dense.processor_seconds - costs.dense_link.processor_seconds_per_bucket},
-              communicator);
+              communicator, "dense");
   }
   if (!config.why_compressed_buckets_wait().empty()) return;
   optim::Levels levels(communicator, buckets.ownership, table.device());
@@ -142,7 +143,7 @@ void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& conte
              .wire_bytes = compress::chunk_bytes,
              .packing_seconds = costs.compressed.processor_seconds -
                                 costs.compressed_link.processor_seconds_per_bucket},
-            communicator);
+            communicator, "at one bit an element");
 }
 
 }  // namespace onebit::training

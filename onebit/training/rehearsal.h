@@ -20,9 +20,9 @@ struct StandIn {
 };
 
 // Seconds of a forward and backward pass whose buckets leave as they are ready, until the last one
-// has arrived: the median of those that fit into `at_most_seconds` (seven at most, at least three,
-// and before them one that does not count), on the slowest rank. Every bucket sends its bytes
-// without their meaning, and before that keeps the exchange thread busy for its packing.
+// has arrived: the shortest of those that fit into `at_most_seconds` (seven at most, at least
+// three, and before them one that does not count), on the slowest rank. Every bucket sends its
+// bytes without their meaning, and before that keeps the exchange thread busy for its packing.
 // Collective.
 double rehearse(const AnnouncingPass& pass, const Context& computing, const StandIn& exchange,
                 comm::Communicator& communicator, double at_most_seconds = 8);

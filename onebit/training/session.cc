@@ -9,6 +9,7 @@
 #include "onebit/training/disk_files.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/step_costs.h"
+#include "onebit/training/typical_batch.h"
 
 namespace onebit::training {
 namespace {
@@ -167,7 +168,17 @@ bool Session::finished() const {
 
 AnnouncingPass Session::measured_pass() {
   const std::shared_ptr<HostBatch> batch = source_->make_batch();
-  source_->build(static_cast<uint64_t>(samples_), 0, *batch);
+  const engine::BatchSizes& sizes = engine_->batch();
+  const auto build = [&](int64_t index) {
+    const int64_t step = index / sizes.accumulation;
+    source_->build(static_cast<uint64_t>(samples_ + step * sizes.train), index % sizes.accumulation,
+                   *batch);
+  };
+  const auto rows_of = [&](int64_t index) {
+    build(index);
+    return batch->rows().rows();
+  };
+  build(typical_micro_step(rows_of, sizes.accumulation, communicator_));
   const StepItems items = {.samples = batch->rows().sequences(),
                            .items = std::max<int64_t>(batch->items(), 1)};
   return [this, batch, items](const std::function<void(Range)>& ready) {

@@ -102,6 +102,7 @@ class Session {
   void restore(const RunOptions& options, const engine::SavedCheckpoint* saved);
   void resume(const engine::SavedCheckpoint& saved, const RunOptions& options);
   void start_prefetch();
+  // Over a batch that is like those of the steps to come. Collective.
   AnnouncingPass measured_pass();
   // Fills step_batches_; returns what the losses of this step are means over.
   StepItems fetch_step(StepRecord& record);

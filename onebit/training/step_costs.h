@@ -17,8 +17,8 @@ PassTimes time_pass(Context& context, uint64_t dropout_seed,
                     const std::function<void(const model::TrainingPass&)>& run,
                     const std::function<void(Range)>& ready);
 
-// A representative pass: the median of five, or of as many as fit into eight seconds, on the
-// slowest rank. Collective.
+// A pass that nothing else disturbs: the shortest of five, or of as many as fit into eight seconds,
+// on the slowest rank. Collective.
 PassTimes measure_pass(const AnnouncingPass& pass, comm::Communicator& communicator);
 
 // More elements than caches hold: enough to measure the cost of one in a pass over all parameters.
@@ -27,9 +27,6 @@ inline constexpr int64_t kSampledElements = int64_t{1} << 22;
 // Seconds for each element of the passes over all parameters outside the exchange: zeroing
 // gradients, their norm, Adam.
 double measure_update(Context& context, int64_t elements, DType compute);
-
-// The context in which exchanges compute: on a CPU with one thread.
-Context exchange_context(Device device);
 
 // Seconds that a whole bucket takes on the processor of the slowest rank: packing or compressing,
 // averaging, unpacking. Measured in a real exchange of a few buckets, small ones where

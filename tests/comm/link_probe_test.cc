@@ -21,15 +21,15 @@ TEST(SteadySeconds, IsTheSlopeWhateverComesOnce) {
     return std::array{Stream{1, 9}, Stream{2, once + 2 * 0.25}, Stream{4, once + 4 * 0.25},
                       Stream{8, once + 8 * 0.25}};
   };
-  EXPECT_DOUBLE_EQ(steady_seconds(streams(0)), 0.25);
-  EXPECT_DOUBLE_EQ(steady_seconds(streams(3)), 0.25) << "connections were opened";
-  EXPECT_DOUBLE_EQ(steady_seconds(streams(-0.4)), 0.25) << "a shaper let a burst through";
+  EXPECT_DOUBLE_EQ(seconds_per_bucket(streams(0)), 0.25);
+  EXPECT_DOUBLE_EQ(seconds_per_bucket(streams(3)), 0.25) << "connections were opened";
+  EXPECT_DOUBLE_EQ(seconds_per_bucket(streams(-0.4)), 0.25) << "a shaper let a burst through";
 }
 
 TEST(SteadySeconds, TakesWhatThereIs) {
-  EXPECT_DOUBLE_EQ(steady_seconds(std::array{Stream{1, 3}}), 3);
-  EXPECT_DOUBLE_EQ(steady_seconds(std::array{Stream{1, 3}, Stream{2, 4}}), 1);
-  EXPECT_DOUBLE_EQ(steady_seconds(std::array{Stream{1, 3}, Stream{2, 2}}), 1) << "no slope";
+  EXPECT_DOUBLE_EQ(seconds_per_bucket(std::array{Stream{1, 3}}), 3);
+  EXPECT_DOUBLE_EQ(seconds_per_bucket(std::array{Stream{1, 3}, Stream{2, 4}}), 1);
+  EXPECT_DOUBLE_EQ(seconds_per_bucket(std::array{Stream{1, 3}, Stream{2, 2}}), 1) << "no slope";
 }
 
 // One end of a link whose other end does and sends just the same.

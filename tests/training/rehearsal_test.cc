@@ -93,8 +93,6 @@ int passes_of(const char* more, double seconds, std::optional<double> elsewhere 
     StepCosts costs = {.pass = {.backward_seconds = own}};
     rehearse_steps(costs, computing_for(0.005, passes), context, table,
                    exchange_buckets(table, config, 2), config, communicator);
-    EXPECT_GE(costs.dense_delay_seconds, 0);
-    EXPECT_GE(costs.compressed_delay_seconds, 0);
   });
   return passes / 2;
 }
