@@ -26,6 +26,7 @@ import tempfile
 
 from bert_shapes import PRESETS
 from network_picture import COLOURS, picture
+from network_quiet import wait_until_quiet
 from network_text import make_store
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -290,6 +291,7 @@ def main():
                 key = f"{mode}/{ranks}/{rate}"
                 if not options.again and "step" in results["points"].get(key, {}):
                     continue
+                wait_until_quiet()
                 try:
                     results["points"][key] = measure(options, store, mode, ranks, rate)
                 except PointFailure as error:
