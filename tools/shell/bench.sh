@@ -1,5 +1,5 @@
 # ./run bench: every benchmark program, one after the other; ./run bench network: training steps over
-# slow links.
+# slow links; ./run bench plan: what `onebit plan` expects of them.
 # shellcheck shell=bash
 
 run_bench() {
@@ -8,6 +8,12 @@ run_bench() {
     shift
     build_program
     python3 -B bench/network.py "$@"
+    return
+  fi
+  if [ "${1:-}" = plan ]; then
+    shift
+    build_program
+    python3 -B bench/plan_against_network.py "$@"
     return
   fi
   if [ "${1:-}" = --filter ] && [ $# -eq 2 ]; then

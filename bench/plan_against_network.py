@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""The steps that `onebit plan` expects beside those that bench/network.py has measured.
+
+    ./run bench plan                                   # build/network, of `./run bench network`
+    python3 bench/plan_against_network.py --network DIR
+
+The machine is measured here as the ranks of that bench used it: `onebit doctor --output` runs on all
+ranks at once, each on its core, and the middle one of their measurements counts. Points without a
+limit of the link are left out: a plan is asked for a bandwidth. Prints a table and writes plan.md
+beside the results.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from network import ONEBIT_MODES, TORCH_MODES, duration, ordered, recipe
+from network_lab import Link, NetworkLab, end_on_signals, rate_of
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LATENCY = "50us"
+
+
+def total(machine, compute):
+    """Seconds that a fixed mix of work takes there: by it measurements are ordered."""
+    costs = machine[compute]
+    return sum(1 / costs[way]["products_flops_a_second"] for way in ("forward", "backward"))
+
+
+def measured_machine(options, ranks, ranks_a_host, compute):
+    """The middle of the measurements that all ranks make at once."""
+    with tempfile.TemporaryDirectory() as place:
+        words = f'exec "$0" doctor --threads 1 --output {place}/$RANK.json'
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        with NetworkLab(ranks, Link(None, 0), pin=True, ranks_a_host=ranks_a_host) as lab:
+            status = lab.run_plain(["sh", "-c", words, options.program], options.timeout,
+                                   env=environment, stdout=subprocess.DEVNULL)
+        if status != 0:
+            raise SystemExit(f"onebit doctor ended with {status}")
+        machines = [json.loads(path.read_text()) for path in pathlib.Path(place).glob("*.json")]
+    machines.sort(key=lambda machine: total(machine, compute))
+    return machines[(len(machines) - 1) // 2]
+
+
+def planned_step(options, setting, mode, ranks, rate, machine):
+    """Seconds, by `onebit plan`."""
+    hosts = ranks // setting["ranks_a_host"]
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        values = argparse.Namespace(**setting, steps=options.steps)
+        (folder / "recipe.json").write_text(json.dumps(recipe(values, mode, ranks)))
+        (folder / "machine.json").write_text(json.dumps(machine))
+        words = [options.program, "plan", "--recipe", folder / "recipe.json", "--hosts", str(hosts),
+                 "--ranks-per-host", str(setting["ranks_a_host"]), "--bandwidth",
+                 f"{rate_of(rate) / 1e6:g}Mb/s", "--latency", LATENCY, "--measured",
+                 folder / "machine.json", "--json"]
+        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    choices = json.loads(said)["plan"]["choices"]
+    if mode in ONEBIT_MODES:
+        return next(one for one in choices if one["of_recipe"])["compressed_step"]["seconds"]
+    return next(one for one in choices if one["name"] == "bf16 averages")["dense_step"]["seconds"]
+
+
+def rows_of(options, results):
+    setting = {"ranks_a_host": 1, "compute": "f32", **results["setting"]}
+    machines = {}
+    for mode, ranks, rate, point in ordered(results):
+        planned = mode not in TORCH_MODES and mode != "onebit-two" and rate_of(rate) is not None
+        if not planned or "failed" in point:
+            continue
+        if ranks not in machines:
+            machines[ranks] = measured_machine(options, ranks, setting["ranks_a_host"],
+                                               setting["compute"])
+        step = planned_step(options, setting, mode, ranks, rate, machines[ranks])
+        yield ranks, rate, mode, step, point["step"]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/onebit")
+    parser.add_argument("--network", type=pathlib.Path, default=ROOT / "build/network",
+                        help="what bench/network.py wrote")
+    parser.add_argument("--timeout", type=float, default=600, help="of a measurement, in seconds")
+    options = parser.parse_args()
+    options.steps = 5  # of the recipe; a step does not depend on it
+    return options
+
+
+def main():
+    options = arguments()
+    end_on_signals()
+    path = options.network / "results.json"
+    if not path.exists():
+        raise SystemExit(f"{path}: not there: run `./run bench network` first, or give --network")
+    lines = ["| ranks | link | mode | planned | measured | |", "|---|---|---|---|---|---|"]
+    differences = []
+    for ranks, rate, mode, planned, measured in rows_of(options, json.loads(path.read_text())):
+        differences.append(abs(planned / measured - 1))
+        lines.append(f"| {ranks} | {rate} | {mode} | {duration(planned)} | {duration(measured)} | "
+                     f"{100 * (planned / measured - 1):+.0f} % |")
+        print(lines[-1], flush=True)
+    if not differences:
+        raise SystemExit(f"{path}: has no point that a plan could be compared with")
+    print(f"{len(differences)} points, at most {100 * max(differences):.0f} % apart, in the median "
+          f"{100 * statistics.median(differences):.0f} %")
+    (options.network / "plan.md").write_text("\n".join(lines) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
