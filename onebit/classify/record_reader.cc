@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onebit/base/counted.h"
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/base/listed.h"
@@ -168,8 +169,8 @@ void RecordReader::check_count() {
     fields_expected_ = split_.size();
   }
   const bool is_tsv = options_.format == FileFormat::kTsv;
-  require(split_.size() == fields_expected_, "{}: has {} field{}, {} has {}{}", place(),
-          split_.size(), split_.size() == 1 ? "" : "s",
+  require(split_.size() == fields_expected_, "{}: has {}, {} has {}{}", place(),
+          counted(static_cast<int64_t>(split_.size()), "field"),
           names_.empty() ? "the first line" : "the header", fields_expected_,
           is_tsv
               ? ": a tab or a line end inside a text? TSV has no quotes: remove it, or use CSV or "

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/base/counted.h"
 #include "onebit/base/json.h"
 #include "onebit/metrics/human.h"
 #include "onebit/metrics/text_table.h"
@@ -88,14 +89,14 @@ class Comparison {
     const int64_t wanted = needs_.bytes_a_rank * ranks, there = usable_bytes(facts());
     if (wanted > there && there > 0) {
       wrong(
-          fmt::format("{} rank{} need {} of memory, {} are free: take fewer ranks there, a smaller "
+          fmt::format("{} need {} of memory, {} are free: take fewer ranks there, a smaller "
                       "micro-batch, or end what else runs",
-                      ranks, ranks == 1 ? "" : "s", bytes(wanted), bytes(there)));
+                      counted(ranks, "rank"), bytes(wanted), bytes(there)));
     }
     const int cores = usable_cores(*host_);
     if (cores > 0 && needs_.threads * ranks > cores) {
-      note(fmt::format("{} ranks of {} threads share {} cores: take fewer ranks or threads", ranks,
-                       needs_.threads, cores));
+      note(fmt::format("{} of {} share {}: take fewer ranks or threads", counted(ranks, "rank"),
+                       counted(needs_.threads, "thread"), counted(cores, "core")));
     }
   }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "onebit/base/counted.h"
 #include "onebit/base/json.h"
 #include "onebit/base/number.h"
 
@@ -227,8 +228,8 @@ void set_ranks(Hosts& hosts, int ranks_per_host, Problems& problems) {
       host = make_host(host.name, std::max(1, ranks_per_host), host.place);
     } else if (ranks_per_host > host.ranks()) {
       problems.push_back(
-          {host.place, fmt::format("{} has {} slot{}, --ranks-per-host asks for {}", host.name,
-                                   host.ranks(), host.ranks() == 1 ? "" : "s", ranks_per_host)});
+          {host.place, fmt::format("{} has {}, --ranks-per-host asks for {}", host.name,
+                                   counted(host.ranks(), "slot"), ranks_per_host)});
     } else if (ranks_per_host > 0) {
       host.slots.resize(static_cast<size_t>(ranks_per_host));
     }

@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <random>
 #include <string_view>
 
 #include "onebit/base/error.h"
+#include "onebit/base/random_id.h"
 
 namespace onebit::cluster {
 namespace {
@@ -20,11 +20,6 @@ namespace {
 constexpr int kTickMilliseconds = 50;
 constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr int kBacklog = 1024;  // all hosts come at once
-
-std::string random_token() {
-  std::random_device source;
-  return fmt::format("{:08x}{:08x}", source(), source());
-}
 
 // Closed if somebody else has the port.
 Socket listening_at(int port) {
@@ -60,7 +55,7 @@ Socket listening_in(const PortRange& range) {
 }  // namespace
 
 LinkServer::LinkServer(std::span<const PortRange> ranges)
-    : token_(random_token()), buffer_(kBufferBytes) {
+    : token_(fmt::format("{:016x}", random_id())), buffer_(kBufferBytes) {
   for (const PortRange& range : ranges) {
     listeners_.push_back(listening_in(range));
     ports_.push_back(port_of(listeners_.back()));

@@ -1,5 +1,6 @@
 #include "onebit/engine/batch_sizes.h"
 
+#include "onebit/base/counted.h"
 #include "onebit/base/error.h"
 
 namespace onebit::engine {
@@ -29,7 +30,7 @@ std::string describe(const BatchSizes& given, int64_t world) {
   for (const auto& [key, value] : keys) {
     if (value > 0) text += fmt::format("{} {}, ", key, value);
   }
-  return text + fmt::format("{} rank{}", world, world == 1 ? "" : "s");
+  return text + counted(world, "rank");
 }
 
 BatchSizes solve_uneven(const BatchSizes& given, int64_t world, const std::string& place) {
@@ -83,8 +84,8 @@ BatchSizes solve_batch_sizes(BatchSizes given, int world_size, const std::string
 
 std::string describe_shares(const BatchSizes& solved, int world_size) {
   if (solved.are_equal(world_size)) {
-    return fmt::format("{} a rank x {} micro-steps x {} ranks", solved.micro, solved.accumulation,
-                       world_size);
+    return fmt::format("{} a rank x {} x {}", solved.micro,
+                       counted(solved.accumulation, "micro-step"), counted(world_size, "rank"));
   }
   constexpr int kMostListed = 8;
   const int64_t less = solved.train / world_size, more = solved.train % world_size;
@@ -97,8 +98,8 @@ std::string describe_shares(const BatchSizes& solved, int world_size) {
     shares = more == 0 ? fmt::format("{} x {}", world_size, less)
                        : fmt::format("{} x {} + {} x {}", more, less + 1, world_size - more, less);
   }
-  return fmt::format("{} over {} ranks, in {} micro-steps of at most {} a rank", shares, world_size,
-                     solved.accumulation, solved.micro);
+  return fmt::format("{} over {}, in {} of at most {} a rank", shares, counted(world_size, "rank"),
+                     counted(solved.accumulation, "micro-step"), solved.micro);
 }
 
 }  // namespace onebit::engine

@@ -6,11 +6,11 @@
 #include <array>
 #include <chrono>
 #include <numeric>
-#include <random>
 #include <span>
 
 #include "onebit/base/error.h"
 #include "onebit/base/machine.h"
+#include "onebit/base/random_id.h"
 #include "onebit/base/run_files.h"
 
 namespace onebit::engine {
@@ -30,11 +30,6 @@ struct Introduction {
 
 Path token_path(const Path& folder, uint64_t token) {
   return folder / fmt::format("{}{:016x}", run_files::kDiskToken, token);
-}
-
-uint64_t random_token() {
-  std::random_device source;
-  return (uint64_t{source()} << 32) ^ source();
 }
 
 // A file that is there as long as the object.
@@ -147,7 +142,7 @@ int Disks::shards_on(int disk, int64_t copies) const {
 }
 
 Disks find_disks(comm::Communicator& communicator, const Path& folder) {
-  const uint64_t token = random_token();
+  const uint64_t token = random_id();
   const auto world = static_cast<size_t>(communicator.world_size());
   std::vector<Introduction> ranks(world);
   if (world == 1) {

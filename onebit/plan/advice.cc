@@ -6,6 +6,8 @@
 #include <limits>
 #include <optional>
 
+#include "onebit/base/counted.h"
+#include "onebit/base/error.h"
 #include "onebit/metrics/human.h"
 
 namespace onebit::plan {
@@ -36,11 +38,20 @@ std::string nothing_fits(const RunPlan& plan) {
       plan.asked.runs.begin(), plan.asked.runs.end(),
       [](const PlannedRun& a, const PlannedRun& b) { return a.memory_bytes < b.memory_bytes; });
   return fmt::format(
-      "Nothing fits: {} {} of at least {} each need more than the {} of a host; take a smaller "
+      "Nothing fits: {} of at least {} each need more than the {} of a host; take a smaller "
       "train_micro_batch_size_per_gpu, fewer ranks a host or the memory options of the model",
-      plan.asked.cluster.ranks_a_host, plan.asked.cluster.ranks_a_host == 1 ? "rank" : "ranks",
+      counted(plan.asked.cluster.ranks_a_host, "rank"),
       metrics::human_bytes(static_cast<double>(least.memory_bytes)),
       metrics::human_bytes(static_cast<double>(plan.machine.memory_bytes)));
+}
+
+size_t sixteen_bit_averages(const RunPlan& plan) {
+  const auto found =
+      std::find_if(plan.choices.begin(), plan.choices.end(), [](const Choice& choice) {
+        return !choice.optimizer->compresses() && size_bytes_of(choice.wire) == 2;
+      });
+  ONEBIT_INVARIANT(found != plan.choices.end());
+  return static_cast<size_t>(found - plan.choices.begin());
 }
 
 std::string reason(const RunPlan& plan, size_t chosen) {
@@ -54,12 +65,13 @@ std::string reason(const RunPlan& plan, size_t chosen) {
         choice.name, long_duration(runs[chosen].run.seconds), 100 * runs[chosen].waiting_share,
         100 * kWorthwhile);
   }
-  const PlannedRun& sixteen = runs[1];
+  const size_t averages = sixteen_bit_averages(plan);
+  const PlannedRun& sixteen = runs[averages];
   return fmt::format(
       "Choose {}: {} instead of {} with {}, because {:.0f} % of a step with those wait for the "
       "network",
       choice.name, long_duration(runs[chosen].run.seconds), long_duration(sixteen.run.seconds),
-      plan.choices[1].name, 100 * sixteen.waiting_share);
+      plan.choices[averages].name, 100 * sixteen.waiting_share);
 }
 
 // The fewest ranks with which the run ends in a month.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/base/counted.h"
 #include "onebit/metrics/curve_plot.h"
 #include "onebit/metrics/human.h"
 #include "onebit/metrics/text_table.h"
@@ -29,10 +30,6 @@ std::string energy(double kilowatt_hours) {
   if (kilowatt_hours < 1) return fmt::format("{:.3g} Wh", kilowatt_hours * 1000);
   return kilowatt_hours < 1000 ? fmt::format("{:.3g} kWh", kilowatt_hours)
                                : fmt::format("{:.3g} MWh", kilowatt_hours / 1000);
-}
-
-std::string counted(int64_t count, const char* one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
 std::string facts(const RunPlan& plan, const std::string& measured) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "onebit/base/counted.h"
 #include "onebit/base/error.h"
 #include "onebit/base/number.h"
 #include "onebit/corpus/text_lines.h"
@@ -177,8 +178,8 @@ void ConllReader::learn_columns() {
 }
 
 void ConllReader::check_count() const {
-  require(fields_.size() == columns_, "{}: has {} column{}, the first word's line has {}{}",
-          lines_.place(), fields_.size(), fields_.size() == 1 ? "" : "s", columns_,
+  require(fields_.size() == columns_, "{}: has {}, the first word's line has {}{}", lines_.place(),
+          counted(static_cast<int64_t>(fields_.size()), "column"), columns_,
           has_comments_            ? ""
           : line_.starts_with('#') ? ": a comment? The format conllu has them"
           : has_tabs_              ? ""

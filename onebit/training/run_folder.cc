@@ -1,5 +1,6 @@
 #include "onebit/training/run_folder.h"
 
+#include "onebit/base/counted.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_state.h"
@@ -85,8 +86,8 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
   }
   if (saved.world_size != world_size) {
     report.push_back(
-        fmt::format("written on {} rank{}, resumed on {}: losses continue, but not bit for bit",
-                    saved.world_size, saved.world_size == 1 ? "" : "s", world_size));
+        fmt::format("written on {}, resumed on {}: losses continue, but not bit for bit",
+                    counted(saved.world_size, "rank"), world_size));
   }
   return report;
 }

@@ -1,5 +1,6 @@
 #include "onebit/training/start_table.h"
 
+#include "onebit/base/counted.h"
 #include "onebit/metrics/human.h"
 #include "onebit/ops/linear.h"
 #include "onebit/training/checkpoint_space.h"
@@ -134,9 +135,10 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   table.completed_steps = run.engine().completed_steps();
   table.world_size = communicator.world_size();
   table.memory_bytes = add_memory(rows, facts, run.engine());
-  rows.push_back({"device", context.device().is_cpu()
-                                ? fmt::format("cpu, {} threads a rank", context.threads())
-                                : fmt::format("cuda {}", context.device().index)});
+  rows.push_back(
+      {"device", context.device().is_cpu()
+                     ? fmt::format("cpu, {} a rank", counted(context.threads(), "thread"))
+                     : fmt::format("cuda {}", context.device().index)});
   rows.push_back(
       {"ranks", fmt::format("{} ({})", communicator.world_size(), communicator.transport())});
   if (const auto& levels = run.engine().levels(); !levels.text.empty()) {

@@ -93,7 +93,7 @@ class Launching(unittest.TestCase):
             self.assertEqual(run.wait(), 0, run.text())
             self.assertIn(f"{hosts.names[1]} is left out: cannot be reached", run.text())
             self.assertIn("the run continues on 1 of 2 ranks: a batch of 16 stays, as 8 a rank x 2 "
-                          "micro-steps x 1 ranks", run.text())
+                          "micro-steps x 1 rank", run.text())
             self.assertEqual(len(run.steps()), 240)
             self.assertEqual(run.left_over(), [])
 

@@ -70,13 +70,13 @@ struct UnevenCase {
 
 TEST(BatchSizes, UnevenOnesKeepTheBatch) {
   const UnevenCase cases[] = {
-      {{32, 0, 0}, 3, {32, 11, 1}, "11 + 11 + 10 over 3 ranks, in 1 micro-steps of at most 11"},
+      {{32, 0, 0}, 3, {32, 11, 1}, "11 + 11 + 10 over 3 ranks, in 1 micro-step of at most 11"},
       {{32, 8, 0}, 3, {32, 6, 2}, "11 + 11 + 10 over 3 ranks, in 2 micro-steps of at most 6"},
       {{32, 6, 2}, 3, {32, 6, 2}, "11 + 11 + 10 over 3 ranks, in 2 micro-steps of at most 6"},
       {{32, 0, 4}, 3, {32, 3, 4}, "11 + 11 + 10 over 3 ranks, in 4 micro-steps of at most 3"},
       {{32, 1, 0}, 3, {32, 1, 11}, "11 + 11 + 10 over 3 ranks, in 11 micro-steps of at most 1"},
       {{14, 4, 0}, 2, {14, 4, 2}, "7 + 7 over 2 ranks, in 2 micro-steps of at most 4"},
-      {{14, 4, 0}, 12, {14, 2, 1}, "2 x 2 + 10 x 1 over 12 ranks, in 1 micro-steps of at most 2"},
+      {{14, 4, 0}, 12, {14, 2, 1}, "2 x 2 + 10 x 1 over 12 ranks, in 1 micro-step of at most 2"},
       {{12, 4, 0}, 2, {12, 3, 2}, "3 a rank x 2 micro-steps x 2 ranks"},
       {{0, 8, 2}, 2, {32, 8, 2}, "8 a rank x 2 micro-steps x 2 ranks"},
   };
