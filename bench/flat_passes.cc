@@ -4,7 +4,7 @@
 
 #include "onebit/compress/sign_codec.h"
 #include "onebit/ops/adam_update.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 
 namespace onebit {
 

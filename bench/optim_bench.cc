@@ -17,7 +17,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/ops/adam_update.h"
 #include "onebit/ops/lamb_update.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 #include "onebit/tensor/tensor.h"
 
 namespace onebit::ops {

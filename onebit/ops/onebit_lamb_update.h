@@ -1,7 +1,8 @@
-// LAMB's step from the momentum of 1-bit Adam (onebit_update.h), which is divided by the root of
-// the variance already. What has arrived of a momentum are signs, whose norm is not the momentum's;
-// the exact momentum is known to the ranks that own it. So each rank adds up the squares of what it
-// owns, the sums of all ranks give the trust ratios, and then every rank makes the same step.
+// LAMB's step from the momentum of 1-bit Adam (onebit_adam_update.h), which is divided by the root
+// of the variance already. What has arrived of a momentum are signs, whose norm is not the
+// momentum's; the exact momentum is known to the ranks that own it. So each rank adds up the
+// squares of what it owns, the sums of all ranks give the trust ratios, and then every rank makes
+// the same step.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ struct OnebitLambStep {
   View value;                           // f32 [elements]  updated
   View compute_value;                   // bf16 or f16 [elements]  overwritten; empty: none
   ConstView momentum;                   // f32 [elements]
-  ConstView still;                      // u8 [ceil(elements / 8)], bits as in onebit_update.h
+  ConstView still;                      // u8 [ceil(elements / 8)], bits as in onebit_adam_update.h
   ConstView ratio;                      // f32 [tensors]
   std::span<const LambTensor> tensors;  // as above
   double learning_rate = 0, momentum_factor = 1;

@@ -6,7 +6,7 @@
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/ops/elementwise.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 
 namespace onebit::optim {
 namespace {
@@ -139,11 +139,9 @@ void CompressedOptimizer::freeze(Context& context, params::Table& table) {
   // The update has read the gradients.
   hold_normalized(in_memory_of(std::move(moments), levels_, table.gradients()));
   exchange_.adopt_momentum({0, table.size_elements()});
-  if (communicator_.rank() == 0) {
-    log_info(
-        "update {}: the warm-up of the optimizer has ended; {} of {} elements have had no gradient "
-        "yet and keep their values",
-        updates_, still_.count(), table.size_elements());
+  if (communicator_.rank() == 0 && still_.count() > 0) {
+    log_info("update {}: {} of {} elements have had no gradient yet and keep their values",
+             updates_, still_.count(), table.size_elements());
   }
 }
 
@@ -164,7 +162,7 @@ void CompressedOptimizer::begin_step(Context& computing, params::Table& table,
   begun_ = true;
   plan_ = next_plan();
   if (!plan_.exchanges) return;
-  exchange_.owe_for(plan_.updates);
+  exchange_.scale_owner_residuals(plan_.updates);
   exchange_.begin(
       computing, compress::momentum_step(rule_.beta1(input), plan_.updates),
       [this, &table, input](Context& context, const Bucket& bucket) {

@@ -22,6 +22,7 @@
 // called.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -51,6 +52,10 @@ struct CompressedOptions {
   ExchangeOptions exchange;
   std::optional<ZeroOneOptions> schedule = {};  // absent: every update exchanges one bit
   ValueRuleMaker values = make_adam_values;
+  // Its size_bytes() for a table that need not be allocated.
+  std::function<int64_t(const params::Table&)> values_bytes = [](const params::Table&) {
+    return int64_t{0};
+  };
 };
 
 class CompressedOptimizer final : public Optimizer {
@@ -78,8 +83,7 @@ class CompressedOptimizer final : public Optimizer {
   int64_t compressed_state_bytes() const override;
   int64_t wire_bytes_sent() const override;
 
-  // state_bytes() of rank 0 on one level but for the value rule's, for a table that need not be
-  // allocated.
+  // state_bytes() of rank 0 on one level, for a table that need not be allocated.
   static int64_t state_bytes_of(const CompressedOptions& options, const params::Table& table,
                                 int world_size, const RunFacts& run);
 
@@ -119,7 +123,7 @@ class CompressedOptimizer final : public Optimizer {
   void load_compressed(const params::Table&, const params::StateReader&);
   int64_t moments_bytes() const;
   // Goes back to the warm-up with the mean of the ranks' state. Collective.
-  void thaw();
+  void return_to_warmup();
 
   CompressedOptions options_;
   comm::Communicator& communicator_;

@@ -52,7 +52,7 @@ void CompressedOptimizer::load(Context& context, params::Table& table,
   begun_ = prepared_ = false;
   if (local_) exchange_.set_owed_updates(LocalUpdates::saved_owed_updates(reader));
   load_moments(table, reader, compressed);
-  if (compressed && freeze_rule_.is_before(updates_)) thaw();
+  if (compressed && freeze_rule_.is_before(updates_)) return_to_warmup();
   if (!local_) return;
   const bool is_warmup = phase() == Phase::kWarmup;
   local_->load(context, table, reader, is_warmup ? View() : normalized().momentum.view());
@@ -65,7 +65,7 @@ void CompressedOptimizer::load_moments(const params::Table& table,
     state_ = in_memory_of(std::get<NormalizedMoments>(std::move(state_)), levels_);
   }
   std::get<Moments>(state_).load(reader);
-  exchange_.owe_nothing();
+  exchange_.clear_residuals();
 }
 
 void CompressedOptimizer::load_compressed(const params::Table& table,
@@ -81,7 +81,7 @@ void CompressedOptimizer::load_compressed(const params::Table& table,
   level_.load(reader);
 }
 
-void CompressedOptimizer::thaw() {
+void CompressedOptimizer::return_to_warmup() {
   std::vector<float> momenta = exchange_.collect_momentum(options_.adam.beta1);
   std::vector<float> variances(momenta.size());
   const View variance = View::of(variances.data(), {static_cast<int64_t>(variances.size())});
@@ -137,7 +137,7 @@ int64_t CompressedOptimizer::state_bytes_of(const CompressedOptions& options,
   return Moments::size_bytes_of(table) + StillEntries::size_bytes_of(elements) +
          VarianceLevel::size_bytes_of(elements, world_size) +
          GradientAgreement::size_bytes_of(elements) +
-         SignExchange::size_bytes_of(buckets, world_size) +
+         SignExchange::size_bytes_of(buckets, world_size) + options.values_bytes(table) +
          (options.schedule ? LocalUpdates::size_bytes_of(table, world_size) : 0);
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onebit/device/context.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 #include "onebit/optim/levels.h"
 #include "onebit/optim/optimizer.h"
 #include "onebit/tensor/tensor.h"

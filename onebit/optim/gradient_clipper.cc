@@ -8,7 +8,7 @@
 #include "onebit/base/json.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/device/profile.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 #include "onebit/ops/reduce.h"
 #include "onebit/optim/earlier_state.h"
 

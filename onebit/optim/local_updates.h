@@ -47,7 +47,7 @@ class LocalUpdates {
   bool shows_common() const { return shows_common_; }
 
   // `momentum` as it has arrived, f32 [elements of the share]; empty in the warm-up. What the
-  // exchange owes is scaled to the updates of its last one (SignExchange::owe_for()).
+  // exchange owes is scaled to the updates of its last one (SignExchange::scale_owner_residuals()).
   void save(params::StateWriter&, ConstView momentum, int64_t owed_updates) const;
   static int64_t saved_owed_updates(const params::StateReader&);
   // On another number of sources all continue from the mean of their values. Collective.

@@ -6,7 +6,7 @@
 #include "onebit/compress/wire_layout.h"
 #include "onebit/kernels/blocks.h"
 #include "onebit/ops/elementwise.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 #include "onebit/tensor/tensor.h"
 
 namespace onebit::optim {

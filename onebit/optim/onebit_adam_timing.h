@@ -1,5 +1,5 @@
 // Measures how long 1-bit Adam's passes over the parameters take on this machine
-// (ops/onebit_update.h), for the forecast of a step.
+// (ops/onebit_adam_update.h), for the forecast of a step.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct OneBitAdamTiming {
   double step_seconds = 0;    // once all have arrived, and gradients set to zero
 };
 
-// Measured on buffers of `elements` (a multiple of 16), each pass once after a first run that is
-// not counted. `exchanging` is the context of the thread that exchanges buckets, `computing` that
-// of the step; both on one device.
+// Measured on buffers of `elements` (a multiple of 16), each pass as by steady_seconds().
+// `exchanging` is the context of the thread that exchanges buckets, `computing` that of the step;
+// both on one device.
 OneBitAdamTiming measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
                                      int64_t elements, int world_size);
 

@@ -3,51 +3,10 @@
 #include <algorithm>
 
 #include "onebit/ops/lamb_update_formula.h"
+#include "onebit/optim/compressed_recipe.h"
 
 namespace onebit::optim {
 namespace {
-
-CompressedOptions compressed(const OneBitLambOptions& options) {
-  return {
-      .name = "onebit_lamb",
-      .adam = options.lamb.adam,
-      .freeze = options.freeze,
-      .exchange = options.exchange,
-      .values = [lamb = options.lamb](const params::Table& table, const SignExchange& exchange) {
-        return std::make_unique<OneBitLambValues>(lamb, table, exchange);
-      }};
-}
-
-class OneBitLambRecipe : public OptimizerRecipe {
- public:
-  explicit OneBitLambRecipe(const OneBitLambOptions& options) : options_(options) {}
-
-  std::string_view title() const override { return "1-bit LAMB"; }
-  double learning_rate() const override { return options_.lamb.adam.learning_rate; }
-  std::unique_ptr<Optimizer> make(const params::Table& table, comm::Communicator& communicator,
-                                  const RunFacts& run) const override {
-    return std::make_unique<CompressedOptimizer>(compressed(options_), table, communicator, run);
-  }
-  int64_t state_bytes(const params::Table& table, int world_size,
-                      const RunFacts& run) const override {
-    return CompressedOptimizer::state_bytes_of(compressed(options_), table, world_size, run) +
-           OneBitLambValues::size_bytes_of(table, options_.lamb);
-  }
-  std::string describe() const override { return optim::describe(options_.lamb); }
-  std::vector<std::pair<std::string, std::string>> rows(const RunFacts& run,
-                                                        int world_size) const override {
-    return compressed_phase_rows(options_.freeze, options_.lamb.adam.beta2, run, world_size);
-  }
-  std::vector<std::string> warnings(const RunFacts& run) const override {
-    return freeze_warnings(options_.freeze, options_.lamb.adam.beta2, run);
-  }
-  std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
-    return last_warmup_update(options_.freeze, options_.lamb.adam.beta2, run);
-  }
-
- private:
-  OneBitLambOptions options_;
-};
 
 // Cuts what a rank owns where tensors begin and into pieces of at most a block.
 std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
@@ -160,7 +119,21 @@ int64_t OneBitLambValues::size_bytes_of(const params::Table& table, const LambOp
 }
 
 std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOptions& options) {
-  return std::make_shared<OneBitLambRecipe>(options);
+  return std::make_shared<CompressedRecipe>(
+      CompressedTitle{.title = "1-bit LAMB", .description = describe(options.lamb)},
+      CompressedOptions{
+          .name = "onebit_lamb",
+          .adam = options.lamb.adam,
+          .freeze = options.freeze,
+          .exchange = options.exchange,
+          .values =
+              [lamb = options.lamb](const params::Table& table, const SignExchange& exchange) {
+                return std::make_unique<OneBitLambValues>(lamb, table, exchange);
+              },
+          .values_bytes =
+              [lamb = options.lamb](const params::Table& table) {
+                return OneBitLambValues::size_bytes_of(table, lamb);
+              }});
 }
 
 std::shared_ptr<const OptimizerRecipe> read_onebit_lamb(Keys& params) {

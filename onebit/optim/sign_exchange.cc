@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/counted.h"
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/comm/chunked.h"
@@ -18,7 +19,7 @@ View view_of(std::vector<float>& values) {
 
 std::string describe(const compress::Ownership& ownership) {
   const int ranks = ownership.world_size;
-  if (!ownership.nodes) return ranks == 1 ? "one rank" : fmt::format("{} ranks", ranks);
+  if (!ownership.nodes) return counted(ranks, "rank");
   return fmt::format("{} nodes of {} ranks", ownership.sources(), ownership.ranks_a_source());
 }
 
@@ -115,7 +116,7 @@ void SignExchange::visit(Context& context, const Work& work) {
   }
 }
 
-void SignExchange::owe_for(int64_t updates) {
+void SignExchange::scale_owner_residuals(int64_t updates) {
   const double factor = static_cast<double>(owed_updates_) / static_cast<double>(updates);
   owed_updates_ = updates;
   const View residual = all_reduce_->server_residual();
@@ -126,7 +127,7 @@ void SignExchange::owe_for(int64_t updates) {
   copy(residual, view_of(values));
 }
 
-void SignExchange::owe_nothing() {
+void SignExchange::clear_residuals() {
   owed_updates_ = 1;
   all_reduce_->clear_residuals();
 }

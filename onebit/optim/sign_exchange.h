@@ -60,10 +60,10 @@ class SignExchange {
   // What the owners have not sent yet was to move values for as many updates as were exchanged
   // then: scales it to `updates`, those of the next exchange. set_owed_updates() says for how many
   // it is in a state that load() reads next.
-  void owe_for(int64_t updates);
+  void scale_owner_residuals(int64_t updates);
   void set_owed_updates(int64_t updates) { owed_updates_ = updates; }
   // Workers and owners have sent everything.
-  void owe_nothing();
+  void clear_residuals();
   int64_t owed_updates() const { return owed_updates_; }
 
   // The exact momentum of what this rank owns, f32 [owned elements]; with one rank all of it.

@@ -6,7 +6,7 @@
 
 #include "onebit/base/error.h"
 #include "onebit/comm/chunked.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 
 namespace onebit::optim {
 namespace {

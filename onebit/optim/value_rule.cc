@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "onebit/ops/elementwise.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 
 namespace onebit::optim {
 namespace {

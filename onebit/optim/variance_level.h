@@ -2,7 +2,8 @@
 // variance within a sub-block is each rank's own; its sum follows the squared gradients of all
 // ranks, through one number for each block that travels beside the signs: the energies of the
 // sub-blocks in turns, then the sketch from which the noise ratio is computed (noise_ratio.h,
-// ops/onebit_update.h). Nine exchanges are a cycle; there may be updates without one between them.
+// ops/onebit_adam_update.h). Nine exchanges are a cycle; there may be updates without one between
+// them.
 #pragma once
 
 #include <array>
@@ -10,7 +11,7 @@
 
 #include "onebit/base/json_fwd.h"
 #include "onebit/device/context.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 #include "onebit/optim/levels.h"
 #include "onebit/optim/noise_ratio.h"
 #include "onebit/params/table.h"

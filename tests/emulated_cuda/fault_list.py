@@ -142,9 +142,9 @@ FAULTS = [
         "row < call.rows ? call.ids[row] - first_id : -1", "call.ids[row] - first_id",
         "*EmbeddingTest*uda*"),
     # Optimizers and codecs.
-    ops("onebit_step_bound", OPS + "onebit_update_cuda.cu",
+    ops("onebit_step_bound", OPS + "onebit_adam_update_cuda.cu",
         "  if (at >= a.elements) return;\n", "", "*OnebitStep*uda*"),
-    ops("onebit_normalize_bound", OPS + "onebit_update_cuda.cu", "const bool here = at < a.end;",
+    ops("onebit_normalize_bound", OPS + "onebit_adam_update_cuda.cu", "const bool here = at < a.end;",
         "const bool here = true;", "*OnebitNormalize*uda*"),
     ops("lamb_bound", OPS + "lamb_update_cuda.cu", "count = tensor.end - at;",
         "count = kEight;", "*LambUpdate*uda*", **of(1)),

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "onebit/base/philox.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 #include "onebit/optim/onebit_adam.h"
 #include "tests/optim/trial.h"
 

@@ -1,11 +1,11 @@
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "tests/ops/onebit_update_fixture.h"
+#include "tests/ops/onebit_adam_update_fixture.h"
 
 namespace onebit::ops {
 namespace {

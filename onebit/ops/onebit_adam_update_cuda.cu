@@ -1,6 +1,6 @@
 #include "onebit/kernels/update_ranges_cuda.h"
 #include "onebit/ops/adam_update.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 
 namespace onebit::ops::cuda {
 

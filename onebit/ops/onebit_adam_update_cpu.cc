@@ -1,5 +1,5 @@
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "onebit/ops/onebit_update_cpu.cc"
+#define HWY_TARGET_INCLUDE "onebit/ops/onebit_adam_update_cpu.cc"
 #include "hwy/foreach_target.h"
 // foreach_target.h comes first
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include "onebit/kernels/simd_inl.h"
 #include "onebit/kernels/still_lanes_inl.h"
 #include "onebit/ops/adam_update.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onebit::ops::HWY_NAMESPACE {

@@ -1,4 +1,4 @@
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "tests/ops/onebit_update_fixture.h"
+#include "tests/ops/onebit_adam_update_fixture.h"
 
 namespace onebit::ops {
 namespace {

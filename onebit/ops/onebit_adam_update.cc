@@ -1,4 +1,4 @@
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 
 #include "onebit/kernels/argument_check.h"
 #include "onebit/kernels/device_switch.h"

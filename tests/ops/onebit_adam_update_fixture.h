@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "onebit/base/philox.h"
-#include "onebit/ops/onebit_update.h"
+#include "onebit/ops/onebit_adam_update.h"
 #include "tests/ops/mirror.h"
 
 namespace onebit::ops {
