@@ -8,6 +8,7 @@
 #include <memory>
 #include <sstream>
 
+#include "onebit/base/counted.h"
 #include "onebit/base/json.h"
 #include "onebit/base/machine.h"
 #include "onebit/base/number.h"
@@ -89,10 +90,6 @@ void measure(Context& context, training::Surroundings& around) {
   around.memory = training::measure_memory(context, kSeconds);
 }
 
-std::string counted(int64_t count, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 std::string bytes(int64_t count) {
   return human_bytes(static_cast<double>(count));
 }
@@ -100,11 +97,10 @@ std::string bytes(int64_t count) {
 void add_machine(metrics::TextTable& table, const Machine& machine) {
   table.add_title("Machine");
   table.add_row({"processor", machine.processor.empty() ? "unknown" : machine.processor});
-  table.add_row(
-      {"processors", fmt::format("{} on {}, {}; this process may use {}", machine.processors,
-                                 counted(machine.cores, "core", "cores"),
-                                 counted(machine.numa_nodes, "memory node", "memory nodes"),
-                                 machine.allowed_processors)});
+  table.add_row({"processors", fmt::format("{} on {}, {}; this process may use {}",
+                                           machine.processors, counted(machine.cores, "core"),
+                                           counted(machine.numa_nodes, "memory node"),
+                                           machine.allowed_processors)});
   table.add_row(
       {"memory", fmt::format("{}, {} free; {} free in /dev/shm", bytes(machine.memory_bytes),
                              bytes(machine.available_bytes), bytes(machine.shared_memory_bytes))});
@@ -120,10 +116,9 @@ void add_program(metrics::TextTable& table, const training::Surroundings& around
   table.add_row({"MPI", around.has_mpi ? comm::mpi_version() : "not built in"});
   table.add_row({"mpirun", around.has_mpirun ? in_path("mpirun") : "not in PATH"});
   const int cuda = cuda_version();
-  table.add_row({"CUDA", cuda == 0
-                             ? "not built in"
-                             : fmt::format("{}.{}, {}", cuda / 1000, cuda % 1000 / 10,
-                                           counted(around.cuda_devices, "device", "devices"))});
+  table.add_row({"CUDA", cuda == 0 ? "not built in"
+                                   : fmt::format("{}.{}, {}", cuda / 1000, cuda % 1000 / 10,
+                                                 counted(around.cuda_devices, "device"))});
   for (int index = 0; index < around.cuda_devices; ++index) {
     table.add_row({fmt::format("device {}", index), memory::describe_cuda_device(index)});
   }

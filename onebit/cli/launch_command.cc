@@ -8,6 +8,7 @@
 #include <memory>
 #include <sstream>
 
+#include "onebit/base/counted.h"
 #include "onebit/base/error.h"
 #include "onebit/base/file.h"
 #include "onebit/base/log.h"
@@ -70,10 +71,8 @@ Starter starter_of(const std::string& name, const ChosenHosts& chosen,
   const bool alone = cluster::count_ranks(chosen.hosts) == 1 &&
                      cluster::runs_here(agent, chosen.hosts.front().name);
   if (alone) return Starter::kAlone;
-  require(comm::mpi_is_built(),
-          "{} ranks need MPI, and this onebit is built without: install libopenmpi-dev and "
-          "openmpi-bin and build again with -DONEBIT_MPI=ON",
-          cluster::count_ranks(chosen.hosts));
+  require(comm::mpi_is_built(), "{} ranks need MPI, and this onebit is built without: {}",
+          cluster::count_ranks(chosen.hosts), comm::kHowToBuildMpi);
   const std::string mpi = comm::mpi_version();
   const bool open_mpi = mpi.find("Open MPI") != std::string::npos;
   const std::string program = open_mpi ? "mpirun" : "mpiexec";
@@ -149,7 +148,7 @@ int run(const Arguments& given) {
   require(around.world_size == 1,
           "onebit launch starts all ranks itself, and {} has started it {} times: start it once, "
           "without {}",
-          around.launcher, around.world_size, around.launcher);
+          around.starter, around.world_size, around.starter);
   const ChosenHosts chosen = choose_hosts(given.hosts);
   const int ranks = cluster::count_ranks(chosen.hosts);
   require(given.min_hosts <= static_cast<int>(chosen.hosts.size()),
@@ -161,9 +160,11 @@ int run(const Arguments& given) {
       training.checkpoint_copies,
       chosen.hosts.size() == 1 ? "is one host" : fmt::format("are {} hosts", chosen.hosts.size()));
   const cluster::LaunchOptions options = launch_options(given, chosen);
-  log_info("{} rank{} on {} host{} ({}), started by {}", ranks, ranks == 1 ? "" : "s",
-           chosen.hosts.size(), chosen.hosts.size() == 1 ? "" : "s", chosen.origin,
-           cluster::name_of(options.starter));
+  log_info("{} on {} ({}), started {}", counted(ranks, "rank"),
+           counted(static_cast<int64_t>(chosen.hosts.size()), "host"), chosen.origin,
+           options.starter == cluster::Starter::kAlone
+               ? "without MPI"
+               : fmt::format("by {}", cluster::name_of(options.starter)));
   return given.dry_run ? cluster::show_launch(options, training)
                        : cluster::launch(options, training);
 }

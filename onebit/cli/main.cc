@@ -1,11 +1,11 @@
 #include <cstdio>
 #include <exception>
-#include <map>
 #include <string>
 
 #include "onebit/base/log.h"
 #include "onebit/base/run_event.h"
 #include "onebit/cli/command_list.h"
+#include "onebit/cli/log_level_option.h"
 #include "onebit/cli/usage.h"
 #include "onebit/comm/communicator.h"
 
@@ -15,22 +15,6 @@ constexpr const char* kAbout =
     "onebit: pre-train and fine-tune BERT encoders over slow networks.\n"
     "A first run: onebit prepare, then onebit pretrain, then onebit fill.";
 
-const std::map<std::string, onebit::LogLevel> kLogLevels{{"debug", onebit::LogLevel::kDebug},
-                                                         {"info", onebit::LogLevel::kInfo},
-                                                         {"warning", onebit::LogLevel::kWarning},
-                                                         {"error", onebit::LogLevel::kError}};
-
-void add_log_level(CLI::App& program) {
-  program
-      .add_option_function<std::string>(
-          "--log-level",
-          [](const std::string& name) { onebit::set_log_level(kLogLevels.at(name)); },
-          "Lines of the log to show: debug, info, warning or error (onebit --log-level debug "
-          "pretrain ...)")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
-      ->default_str("info");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -38,9 +22,9 @@ int main(int argc, char** argv) {
   program.set_version_flag("--version", ONEBIT_VERSION);
   program.require_subcommand(1);
   program.fallthrough(false);
-  add_log_level(program);
   onebit::cli::Action chosen;
   for (const auto add : onebit::cli::kCommands) add(program, chosen);
+  onebit::cli::add_log_level(program);
   try {
     program.parse(argc, argv);
     onebit::cli::require_values(program);

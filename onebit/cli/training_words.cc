@@ -5,6 +5,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/cli/command_list.h"
+#include "onebit/cli/log_level_option.h"
 #include "onebit/cli/model_sizes.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
@@ -64,6 +65,7 @@ void take_resume(cluster::TrainingCommand& training) {
 const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
   program.require_subcommand(1);
   for (const auto add : kCommands) add(program, unused);
+  add_log_level(program);
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     program.parse(std::move(words));

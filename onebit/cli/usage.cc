@@ -58,9 +58,8 @@ std::string guess(const std::string& word, const std::vector<std::string>& known
 
 std::string missing_command(const CLI::App& command) {
   std::vector<std::string> names;
-  for (const CLI::App* one : command.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(one->get_name());
-  }
+  const auto is_shown = [](const CLI::App* one) { return !one->get_group().empty(); };
+  for (const CLI::App* one : command.get_subcommands(is_shown)) names.push_back(one->get_name());
   const std::vector<std::string> left = command.remaining();
   if (left.empty()) return fmt::format("name a command: {}", fmt::join(names, ", "));
   return fmt::format("{} is not a command: there are {}{}", left.front(), fmt::join(names, ", "),
@@ -106,7 +105,11 @@ std::string words(const CLI::App& command, const CLI::ParseError& error) {
   if (has_unknown_option || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     return unexpected(command);
   }
-  return error.what();
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.ends_with(" missing")) {
+    return fmt::format("{}: a value is missing", text.substr(0, text.find(':')));
+  }
+  return text;
 }
 
 // `onebit pretrian --help`: there is no help on it. CLI11 would print that of the command above it.

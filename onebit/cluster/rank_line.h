@@ -1,5 +1,5 @@
 // How the lines of all ranks travel through one stream: every rank's guard marks each with the rank
-// and with what it is, so that no launcher (mpirun, mpiexec, srun) needs to distinguish them.
+// and with what it is, so that no starter (mpirun, mpiexec, srun) needs to distinguish them.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct RankLine {
 };
 
 // The line as the guard writes it: its mark carries the length, by which the parts of a line that a
-// launcher cut are recognized. The separator of records in the text becomes a space, and carriage
+// starter cut are recognized. The separator of records in the text becomes a space, and carriage
 // returns at its end are left out.
 std::string marked(RankLine line);
 
@@ -34,15 +34,15 @@ std::string marked(RankLine line);
 std::string end_text(const Ended& ended);
 std::optional<Ended> parse_end(std::string_view text);
 
-// Collects what a launcher's stream brings, in pieces of any size. A launcher reads each rank's
-// stream in blocks, so that what another rank or the launcher itself wrote may come between two
+// Collects what a starter's stream brings, in pieces of any size. A starter reads each rank's
+// stream in blocks, so that what another rank or the starter itself wrote may come between two
 // parts of a long line. The parts find each other by their length; an unmarked line of exactly the
 // missing length is taken for the part.
 class RankLineReader {
  public:
   struct Lines {
     std::vector<RankLine> of_ranks;
-    std::vector<std::string> unmarked;  // the launcher's own
+    std::vector<std::string> unmarked;  // the starter's own
   };
 
   // The lines that `bytes` completes.

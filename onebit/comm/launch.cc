@@ -44,7 +44,7 @@ void group_by_environment(Communicator& communicator) {
 }
 
 struct LauncherVariables {
-  const char* launcher;
+  const char* starter;
   const char* world_size;
   const char* rank;
 };
@@ -61,7 +61,7 @@ Launch detect_launch() {
     if (std::getenv(variables.world_size) == nullptr || std::getenv(variables.rank) == nullptr) {
       continue;
     }
-    return {.launcher = variables.launcher,
+    return {.starter = variables.starter,
             .rank = environment_number(variables.rank),
             .world_size = environment_number(variables.world_size)};
   }
@@ -74,18 +74,16 @@ World::World() {
     communicator_ = make_single_rank();
     return;
   }
-  require(mpi_is_built(),
-          "{} started {} ranks, but this onebit is built without MPI: install libopenmpi-dev and "
-          "openmpi-bin and build again with -DONEBIT_MPI=ON",
-          launch.launcher, launch.world_size);
+  require(mpi_is_built(), "{} started {} ranks, but this onebit is built without MPI: {}",
+          launch.starter, launch.world_size, kHowToBuildMpi);
   environment_ = std::make_unique<MpiEnvironment>();
   communicator_ = environment_->world();
   // The error is announced at once: while unwinding, MPI would end before the message is seen.
   run_rank(*communicator_, [&] {
     require(communicator_->world_size() == launch.world_size,
-            "{} started {} ranks, but MPI sees {}: the launcher belongs to another MPI than the "
+            "{} started {} ranks, but MPI sees {}: the starter belongs to another MPI than the "
             "one onebit is built with; use its mpirun, or srun --mpi=pmix",
-            launch.launcher, launch.world_size, communicator_->world_size());
+            launch.starter, launch.world_size, communicator_->world_size());
     group_by_environment(*communicator_);
   });
 }

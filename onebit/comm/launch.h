@@ -10,20 +10,20 @@
 
 namespace onebit::comm {
 
-// What a launcher put into the environment. `launcher` is empty if the process was started alone.
+// What a starter put into the environment. `starter` is empty if the process was started alone.
 struct Launch {
-  std::string launcher;  // "mpirun" (Open MPI), "mpiexec" (PMI), "srun" (Slurm)
+  std::string starter;  // "mpirun" (Open MPI), "mpiexec" (PMI), "srun" (Slurm)
   int rank = 0;
   int world_size = 1;
 };
 
-// Error: a launcher's variable that is not a number.
+// Error: a starter's variable that is not a number.
 Launch detect_launch();
 
-// The ranks this process belongs to: MPI when a launcher started several, one rank otherwise. Ranks
+// The ranks this process belongs to: MPI when a starter started several, one rank otherwise. Ranks
 // share a node as MPI says, or as ONEBIT_RANKS_A_NODE does: so many ranks, one after the other,
 // each. Errors: several were launched and MPI is not built in, or MPI sees another number of ranks
-// than the launcher started (a launcher of another MPI).
+// than the starter started (a starter of another MPI).
 class World {
  public:
   World();

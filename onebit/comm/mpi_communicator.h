@@ -9,6 +9,9 @@
 namespace onebit::comm {
 
 bool mpi_is_built();
+// What errors say where it is not.
+inline constexpr const char* kHowToBuildMpi =
+    "install libopenmpi-dev and openmpi-bin and build again with -DONEBIT_MPI=ON";
 // The first line of the library's version text ("Open MPI v4.1.4, ..."); empty if MPI is not built
 // in.
 std::string mpi_version();

@@ -6,9 +6,7 @@ namespace onebit::comm {
 namespace {
 
 [[noreturn]] void fail_without_mpi() {
-  fail(
-      "this onebit is built without MPI: install libopenmpi-dev and openmpi-bin and build again "
-      "with -DONEBIT_MPI=ON");
+  fail("this onebit is built without MPI: {}", kHowToBuildMpi);
 }
 
 }  // namespace

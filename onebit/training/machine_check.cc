@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "onebit/comm/mpi_communicator.h"
 #include "onebit/metrics/human.h"
 
 namespace onebit::training {
@@ -71,9 +72,8 @@ void check_libraries(const Machine& machine, const Surroundings& around,
         "MPI it was built with) to train on several ranks");
   }
   if (!around.has_mpi) {
-    found.emplace_back(
-        "this onebit is built without MPI: to train on several ranks install libopenmpi-dev and "
-        "openmpi-bin and build again with -DONEBIT_MPI=ON");
+    found.push_back(fmt::format("this onebit is built without MPI, which several ranks need: {}",
+                                comm::kHowToBuildMpi));
   }
   if (machine.has_nvidia_device && !around.has_cuda) {
     found.emplace_back(

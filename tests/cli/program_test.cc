@@ -85,6 +85,12 @@ TEST(Program, PrintsItsVersion) {
   EXPECT_NE(run("--version").output.find('.'), std::string::npos);
 }
 
+TEST(Program, TakesTheLogLevelAnywhere) {
+  EXPECT_EQ(run("--log-level error recipe schema").status, 0);
+  EXPECT_EQ(run("recipe schema --log-level error").status, 0);
+  EXPECT_NE(run("--log-level loud recipe schema").status, 0);
+}
+
 TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
   const std::string recipe = ONEBIT_SOURCE_DIR "/recipes/bert-tiny.json";
   const std::string weight = "pretrain --data a=0 --output o --recipe " + recipe;
@@ -95,8 +101,8 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"pretrian", "onebit", "did you mean pretrain?"},
       {"pretrian --help", "onebit", "did you mean pretrain?"},
       {"--help pretrian", "onebit", "did you mean pretrain?"},
-      {"--log-level loud doctor", "onebit", "--log-level"},
       {"fill", "onebit fill", "model is required"},
+      {"inspect run --log-level", "onebit", "--log-level: a value is missing"},
       {"launch --hosts a", "onebit launch", "command is required"},
       {"launch --hosts a -- fill x", "onebit launch", "behind --"},
       {"doctor --hosts a --hostfile b", "onebit doctor", "give one of them"},

@@ -35,15 +35,15 @@ class Variables {
 TEST(Launch, AloneIsOneRank) {
   const Variables variables;
   const Launch launch = detect_launch();
-  EXPECT_EQ(launch.launcher, "");
+  EXPECT_EQ(launch.starter, "");
   EXPECT_EQ(launch.world_size, 1);
   World world;
   EXPECT_EQ(world.communicator().world_size(), 1);
 }
 
-TEST(Launch, KnowsTheLaunchers) {
+TEST(Launch, KnowsTheStarters) {
   struct Case {
-    const char *launcher, *size, *rank;
+    const char *starter, *size, *rank;
   };
   for (const Case& expected : {Case{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
                                Case{"mpiexec", "PMI_SIZE", "PMI_RANK"},
@@ -52,7 +52,7 @@ TEST(Launch, KnowsTheLaunchers) {
     variables.set(expected.size, "4");
     variables.set(expected.rank, "3");
     const Launch launch = detect_launch();
-    EXPECT_EQ(launch.launcher, expected.launcher);
+    EXPECT_EQ(launch.starter, expected.starter);
     EXPECT_EQ(launch.world_size, 4);
     EXPECT_EQ(launch.rank, 3);
   }

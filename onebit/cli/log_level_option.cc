@@ -1,0 +1,28 @@
+#include "onebit/cli/log_level_option.h"
+
+#include <map>
+#include <string>
+
+#include "onebit/base/log.h"
+
+namespace onebit::cli {
+namespace {
+
+const std::map<std::string, LogLevel> kLogLevels{{"debug", LogLevel::kDebug},
+                                                 {"info", LogLevel::kInfo},
+                                                 {"warning", LogLevel::kWarning},
+                                                 {"error", LogLevel::kError}};
+
+}  // namespace
+
+void add_log_level(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--log-level", [](const std::string& name) { set_log_level(kLogLevels.at(name)); },
+          "Lines of the log to show: debug, info, warning or error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->default_str("info");
+  for (CLI::App* one : command.get_subcommands([](CLI::App*) { return true; })) add_log_level(*one);
+}
+
+}  // namespace onebit::cli
