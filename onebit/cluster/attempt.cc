@@ -260,7 +260,6 @@ class Attempt {
   AttemptOutcome outcome() {
     AttemptOutcome outcome = {.step = progress_.step(),
                               .saved_step = progress_.saved_step(),
-                              .saved = progress_.stopped(),
                               .ended_ranks = ended_ranks_};
     if (failing_since_) outcome.ending_seconds = now() - *failing_since_;
     const bool well = ended_ && ended_->well() && !faults_.any();

@@ -38,8 +38,6 @@ struct AttemptOutcome {
   int64_t step = -1;  // the last that was seen
   // Of the checkpoint that the run continues from, as it has said itself; -1: it has not.
   int64_t saved_step = -1;
-  // Whether the run made a checkpoint because it was asked to end.
-  bool saved = false;
   double ending_seconds = 0;  // from the first sign of a failure until nothing was left
   int ended_ranks = 0;        // that did not end by themselves
 };

@@ -84,7 +84,8 @@ Cause FaultNotes::cause(const std::string& starter) const {
             .text = *reported_,
             .is_usage = reported_kind_ == RunEvent::Kind::kFailedUsage};
   }
-  if (status_) return {.kind = FaultKind::kReported, .text = *status_};
+  // Errors of its own the program reports; this is a library's, or the starter's.
+  if (status_) return {.kind = FaultKind::kOutside, .text = *status_};
   if (unmarked_) {
     return {.kind = FaultKind::kOutside,
             .text = fmt::format("{}: {}", starter, noticed_ ? *noticed_ : *unmarked_)};

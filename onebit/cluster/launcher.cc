@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <random>
 
 #include "onebit/base/clock.h"
+#include "onebit/base/counted.h"
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/log.h"
+#include "onebit/base/random_id.h"
 #include "onebit/base/run_files.h"
 #include "onebit/cluster/attempt.h"
 #include "onebit/cluster/batch_fit.h"
@@ -30,11 +31,6 @@ namespace {
 constexpr double kCheckSeconds = 30;
 constexpr double kLeastLease = 30;
 constexpr double kLongestLook = 30;  // between two looks for hosts
-
-std::string random_id() {
-  std::random_device source;
-  return fmt::format("{:08x}", source());
-}
 
 std::vector<std::string> names_of(const Hosts& hosts) {
   std::vector<std::string> names;
@@ -58,7 +54,7 @@ class Launcher {
         training_(training),
         output_(Path(options.folder) / training.output),
         policy_(options.max_restarts, options.pause_seconds),
-        run_id_(random_id()) {}
+        run_id_(fmt::format("{:08x}", static_cast<uint32_t>(random_id()))) {}
 
   // Error: something is wrong on some host.
   Choice first_choice() {
@@ -229,9 +225,9 @@ class Launcher {
     const Words start = words_of(command(choice, id));
     log.note(fmt::format("launch {}", id));
     log.note(shell_line(start));
-    log_info("attempt {}: {} rank{} on {}; all they print is in {}", number,
-             count_ranks(choice.hosts), count_ranks(choice.hosts) == 1 ? "" : "s",
-             fmt::join(names_of(choice.hosts), ", "), log.folder().string());
+    log_info("attempt {}: {} on {}; all they print is in {}", number,
+             counted(count_ranks(choice.hosts), "rank"), fmt::join(names_of(choice.hosts), ", "),
+             log.folder().string());
     const double lease = std::max(kLeastLease, 3 * options_.host_seconds);
     AttemptOutcome outcome = run_attempt(
         {.hosts = choice.hosts,
@@ -252,6 +248,9 @@ class Launcher {
                       outcome.step < 0 ? "" : fmt::format(" at step {}", outcome.step),
                       outcome.cause.text, outcome.ending_seconds);
       log.note(line);
+      if (outcome.ended_ranks > 0) {
+        log.note(fmt::format("{} had to be ended", counted(outcome.ended_ranks, "rank")));
+      }
       log_error("{}", line);
     }
     return outcome;
@@ -289,7 +288,8 @@ class Launcher {
     const RestartDecision decision = policy_.after({.kind = outcome.cause.kind,
                                                     .cause = outcome.cause.text,
                                                     .step = outcome.step,
-                                                    .checkpoint = tag});
+                                                    .checkpoint = tag,
+                                                    .begun = has_begun()});
     if (!decision.restart) {
       log_error("the run is not started again: {}", decision.reason);
       return std::nullopt;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "onebit/base/counted.h"
+
 namespace onebit::cluster {
 namespace {
 
@@ -21,6 +23,9 @@ RestartDecision RestartPolicy::after(const Failure& failure) {
                      failure.checkpoint == last_.checkpoint;
   repeated_ = again ? repeated_ + 1 : 1;
   last_ = failure;
+  if (failure.kind == FaultKind::kReported && !failure.begun && max_restarts_ > 0) {
+    return {.reason = "it ended with an error of its own before it began to train"};
+  }
   const int most = failure.kind == FaultKind::kReported ? 2 : 3;
   if (repeated_ >= most && max_restarts_ > 0) {
     return {.reason = fmt::format("it ended {} times in a row with the same error at the same step",
@@ -29,8 +34,8 @@ RestartDecision RestartPolicy::after(const Failure& failure) {
   if (restarts_ >= max_restarts_) {
     return {.reason = max_restarts_ == 0
                           ? "--max-restarts is 0"
-                          : fmt::format("--max-restarts: {} restart{} without a new checkpoint",
-                                        restarts_, restarts_ == 1 ? "" : "s")};
+                          : fmt::format("--max-restarts: {} without a new checkpoint",
+                                        counted(restarts_, "restart"))};
   }
   const double pause =
       first_pause_seconds_ * std::min(kLongestPause, std::exp2(static_cast<double>(restarts_)));

@@ -15,6 +15,7 @@ struct Failure {
   std::string cause;       // one line
   int64_t step = -1;       // the last one that was seen
   std::string checkpoint;  // the one that the run continues from now; empty: none
+  bool begun = true;       // this or an earlier attempt of the launch has begun to train
 };
 
 struct RestartDecision {
@@ -29,8 +30,9 @@ class RestartPolicy {
   // until it is 60 times as long.
   RestartPolicy(int max_restarts, double first_pause_seconds);
 
-  // After a failed attempt. An error that the program reports at the same step twice in a row ends
-  // the run, anything else three times.
+  // After a failed attempt. An error that the program reports ends the run at once where no attempt
+  // has begun to train (what was given is wrong), and where it comes twice in a row at the same
+  // step; anything else ends it the third time.
   RestartDecision after(const Failure& failure);
 
  private:

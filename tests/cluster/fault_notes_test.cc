@@ -48,6 +48,7 @@ TEST_F(FaultNotesTest, ARankThatReportsNothingIsNamedWithItsLastError) {
   EXPECT_FALSE(notes_.any());  // an error line is no end
   end(0, "status 1");
   EXPECT_EQ(cause(), "rank 0 on a ended with status 1: base/json.cc:12: broken invariant");
+  EXPECT_EQ(notes_.cause("x").kind, FaultKind::kOutside);
 }
 
 TEST_F(FaultNotesTest, AnEndThatIsNotUnderstoodIsAFault) {

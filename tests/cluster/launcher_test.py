@@ -149,16 +149,16 @@ class Launcher(unittest.TestCase):
                       run.text())
         self.assertEqual(run.left_over(), [])
 
-    def test_a_run_that_never_began_is_not_resumed(self):
+    def test_an_error_before_training_ends_the_launch(self):
         folder = self.folder / "locked"
         folder.mkdir()
         with open(folder / "lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             run = self.launch("locked", "--restart-pause", "100ms")
             self.assertEqual(run.wait(), 1, run.text())
-        for attempt in (1, 2):
-            words = (folder / f"logs/attempt-{attempt}/launcher.log").read_text().splitlines()[1]
-            self.assertNotIn("--resume", words)
+        self.assertIn("not started again: it ended with an error of its own before it began to "
+                      "train", run.text())
+        self.assertEqual([path.name for path in (folder / "logs").iterdir()], ["attempt-1"])
 
     @unittest.skipIf(shutil.which("srun"), "srun is here")
     def test_a_starter_that_is_not_there(self):
@@ -305,7 +305,7 @@ class Refusals(unittest.TestCase):
         own = ["--hosts", socket.gethostname(), "--dry-run"]
         status, output, error = self.launch(*own)
         self.assertEqual(status, 0, error)
-        self.assertIn("started by alone", error)
+        self.assertIn("started without MPI", error)
         status, output, error = self.launch(*own, "--agent", self.folder / "agent")
         self.assertEqual(status, 0, error)
         self.assertIn("started by openmpi", error)

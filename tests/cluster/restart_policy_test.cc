@@ -52,6 +52,18 @@ TEST(RestartPolicy, EndsWhenAnErrorRepeatsAtTheSameStep) {
   EXPECT_FALSE(patient.after(outside(3)).restart);
 }
 
+// A wrong tag, a damaged checkpoint, a folder in use: the next attempt would say so again.
+TEST(RestartPolicy, EndsWithAnErrorBeforeTraining) {
+  RestartPolicy policy(100, 1);
+  Failure failure = outside(-1);
+  failure.begun = false;
+  EXPECT_TRUE(policy.after(failure).restart);
+  failure.kind = FaultKind::kReported;
+  const RestartDecision decision = policy.after(failure);
+  EXPECT_FALSE(decision.restart);
+  EXPECT_THAT(decision.reason, HasSubstr("an error of its own before it began to train"));
+}
+
 TEST(RestartPolicy, OfNoRestarts) {
   RestartPolicy policy(0, 1);
   EXPECT_FALSE(policy.after(outside(1)).restart);
