@@ -140,8 +140,8 @@ bool decide_lower_case(const ConvertOptions& options, std::optional<bool> said, 
   if (options.casing) {
     const bool lower_case = *options.casing == text::Casing::kUncased;
     if (against(lower_case)) {
-      lines.push_back(fmt::format("note: {} as asked, though of {} {}",
-                                  lower_case ? "uncased" : "cased", path.string(), shown));
+      lines.push_back(fmt::format("note: {} as asked, though of {} {}", name_of(*options.casing),
+                                  path.string(), shown));
     }
     return lower_case;
   }
@@ -157,10 +157,10 @@ bool decide_lower_case(const ConvertOptions& options, std::optional<bool> said, 
       "{}: neither a tokenizer_config.json nor the words show whether text is lower-cased; give "
       "--cased or --uncased",
       path.string());
-  lines.push_back(fmt::format("casing: {}, as of {} {}",
-                              evidence == CasingEvidence::kUncased ? "uncased" : "cased",
-                              path.string(), shown));
-  return evidence == CasingEvidence::kUncased;
+  const text::Casing casing =
+      evidence == CasingEvidence::kUncased ? text::Casing::kUncased : text::Casing::kCased;
+  lines.push_back(fmt::format("casing: {}, as of {} {}", name_of(casing), path.string(), shown));
+  return casing == text::Casing::kUncased;
 }
 
 }  // namespace
@@ -187,8 +187,9 @@ formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
   model.tokenizer->lower_case =
       decide_lower_case(options, tokenizer ? std::optional(tokenizer->lower_case) : std::nullopt,
                         *path, text::casing_of(vocabulary), lines);
-  lines.push_back(fmt::format("vocabulary: {}, {} words, {}", path->string(), vocabulary.size(),
-                              model.tokenizer->lower_case ? "uncased" : "cased"));
+  lines.push_back(fmt::format(
+      "vocabulary: {}, {} words, {}", path->string(), vocabulary.size(),
+      name_of(model.tokenizer->lower_case ? text::Casing::kUncased : text::Casing::kCased)));
   return model;
 }
 

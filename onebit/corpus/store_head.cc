@@ -10,7 +10,7 @@ Json manifest_of(const StoreKind& kind, const StoreHead& head, const Json& count
                {"token_type", head.token_size_bytes == 2 ? "u16" : "u32"}};
   json.update(counts);
   json.update({{kind.of_sources, head.format},
-               {"casing", head.casing == text::Casing::kCased ? "cased" : "uncased"},
+               {"casing", name_of(head.casing)},
                {"vocabulary_size", head.vocabulary_size},
                {"vocabulary_checksum", fmt::format("{:08x}", head.vocabulary_checksum)},
                {"files", files_to_json(head.files)},

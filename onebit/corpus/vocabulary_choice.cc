@@ -11,10 +11,6 @@
 namespace onebit::corpus {
 namespace {
 
-const char* name(text::Casing casing) {
-  return casing == text::Casing::kCased ? "cased" : "uncased";
-}
-
 ChosenVocabulary with_evident_casing(const PrepareOptions& options,
                                      std::shared_ptr<const text::Vocabulary> vocabulary,
                                      const std::string& path) {
@@ -26,7 +22,7 @@ ChosenVocabulary with_evident_casing(const PrepareOptions& options,
   if (!options.casing) {
     chosen.casing = found;
     chosen.decisions.push_back(
-        fmt::format("casing: {}, as {} words in {} have capitals", name(found),
+        fmt::format("casing: {}, as {} words in {} have capitals", name_of(found),
                     found == text::Casing::kCased ? "many" : "few or no", path));
     return chosen;
   }
@@ -45,12 +41,13 @@ ChosenVocabulary of_model(const PrepareOptions& options, const ModelVocabulary& 
       !options.casing || *options.casing == *model.casing,
       "{}: its text is {}, and --{} was asked for: leave that out, a model reads text as it was "
       "trained on it",
-      model.place, name(*model.casing), name(options.casing.value_or(*model.casing)));
+      model.place, name_of(*model.casing), name_of(options.casing.value_or(*model.casing)));
   ChosenVocabulary chosen;
   chosen.vocabulary = model.tokens;
   chosen.casing = *model.casing;
   chosen.decisions.push_back(fmt::format("vocabulary: the {} tokens of {}, {}",
-                                         model.tokens->size(), model.place, name(*model.casing)));
+                                         model.tokens->size(), model.place,
+                                         name_of(*model.casing)));
   return chosen;
 }
 
@@ -105,8 +102,8 @@ ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
   chosen.decisions.push_back(
       tokens.size() < size
           ? fmt::format("vocabulary: {} tokens learned, {}; the text has no more for {}",
-                        tokens.size(), name(chosen.casing), size)
-          : fmt::format("vocabulary: {} tokens learned, {}", size, name(chosen.casing)));
+                        tokens.size(), name_of(chosen.casing), size)
+          : fmt::format("vocabulary: {} tokens learned, {}", size, name_of(chosen.casing)));
   chosen.vocabulary = std::make_shared<const text::Vocabulary>(
       text::Vocabulary::from_tokens(std::move(tokens), "the learned vocabulary"));
   return chosen;

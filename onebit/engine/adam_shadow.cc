@@ -23,7 +23,7 @@ AdamShadow::AdamShadow(const params::Table& table, const optim::AdamOptions& ada
   }
   gradients_.resize(elements);
   values_.resize(elements);
-  for (auto* all : {&momentum_, &variance_, &gone_, &adam_}) all->resize(elements);
+  for (auto* all : {&momentum_, &variance_, &moved_, &adam_}) all->resize(elements);
 }
 
 void AdamShadow::before_step(bool averaged, const optim::StepInput& input) {
@@ -64,20 +64,20 @@ void AdamShadow::after_step(const optim::StepInput& input) {
   for (size_t i = 0; i < after.size(); ++i) {
     const double decayed =
         adam_options_.decoupled_decay && decays_[i] ? adam_options_.weight_decay * values_[i] : 0;
-    gone_[i] += double{values_[i]} - after[i] - input.learning_rate * decayed;
+    moved_[i] += double{values_[i]} - after[i] - input.learning_rate * decayed;
   }
 }
 
 AdamComparison AdamShadow::compare() {
-  double gone = 0, adam = 0, both = 0;
-  for (size_t i = 0; i < gone_.size(); ++i) {
-    gone += gone_[i] * gone_[i];
+  double moved = 0, adam = 0, both = 0;
+  for (size_t i = 0; i < moved_.size(); ++i) {
+    moved += moved_[i] * moved_[i];
     adam += adam_[i] * adam_[i];
-    both += gone_[i] * adam_[i];
-    gone_[i] = adam_[i] = 0;
+    both += moved_[i] * adam_[i];
+    moved_[i] = adam_[i] = 0;
   }
-  if (!(adam > 0 && gone > 0)) return {};
-  return {.distance = std::sqrt(gone / adam), .cosine = both / std::sqrt(gone * adam)};
+  if (!(adam > 0 && moved > 0)) return {};
+  return {.distance = std::sqrt(moved / adam), .cosine = both / std::sqrt(moved * adam)};
 }
 
 }  // namespace onebit::engine

@@ -37,7 +37,7 @@ class AdamShadow {
   comm::Communicator& communicator_;
   std::vector<bool> decays_;
   std::vector<float> gradients_, values_;
-  std::vector<double> momentum_, variance_, gone_, adam_;
+  std::vector<double> momentum_, variance_, moved_, adam_;
   double momentum_weight_ = 0, variance_weight_ = 0;
   bool happens_ = true;  // the step that before_step() saw
 };

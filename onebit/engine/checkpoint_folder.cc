@@ -38,9 +38,11 @@ std::optional<std::string> CheckpointFolder::latest() const {
   while (!tag.empty() && (tag.back() == '\n' || tag.back() == ' ' || tag.back() == '\r')) {
     tag.pop_back();
   }
-  if (!tag.empty() && std::filesystem::is_directory(folder(tag))) return tag;
+  const bool there = !tag.empty() && std::filesystem::is_directory(folder(tag));
+  if (there && !is_left_over(tag)) return tag;
   const std::vector<std::string> others = tags_beside(tag);
-  fail("{}: names the checkpoint \"{}\", which is not there; {}", file.string(), tag,
+  fail("{}: names the checkpoint \"{}\", which is not {}; {}", file.string(), tag,
+       there ? "whole" : "there",
        others.empty() ? "nor is another: without this file a run begins anew"
                       : fmt::format("resume from another with --resume TAG, or write its name into "
                                     "this file: {}",

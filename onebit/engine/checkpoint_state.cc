@@ -17,6 +17,16 @@ uint32_t checksum_of(Json state) {
   return crc32c(text.data(), text.size());
 }
 
+// Of a file that was changed by hand: its checksum would show it otherwise.
+void require_one_step(const Json& state, const Path& path) {
+  const Json::json_pointer counted("/state/engine/completed_steps");
+  if (!state.contains("step") || !state.contains(counted)) return;
+  require(state.at("step") == state.at(counted),
+          "{}: damaged: `step` is {} and `state.engine.completed_steps` {}, which must be equal; "
+          "use another checkpoint (--resume TAG)",
+          path.string(), state.at("step").dump(), state.at(counted).dump());
+}
+
 }  // namespace
 
 void add_checksum(Json& state) {
@@ -26,15 +36,22 @@ void add_checksum(Json& state) {
 Json read_checkpoint_state(const Path& folder) {
   const Path path = folder / run_files::kState;
   Json state = read_json(path);
+  require(state.is_object(),
+          "{}: damaged: it holds no JSON object; use another checkpoint "
+          "(--resume TAG)",
+          path.string());
   const int64_t of_folder = step_of_tag(folder.filename().string());
-  if (of_folder >= 0 && state.is_object() && state.contains("step")) {
+  if (of_folder >= 0 && state.contains("step")) {
     require(state.at("step") == of_folder,
             "{}: is that of step {}, the folder is that of step {}: take the file from another "
             "copy of this checkpoint, give the folder its name again, or use another checkpoint "
             "(--resume TAG)",
             path.string(), state.at("step").dump(), of_folder);
   }
-  if (!state.is_object() || !state.contains(kChecksum)) return state;
+  if (!state.contains(kChecksum)) {
+    require_one_step(state, path);
+    return state;
+  }
   require(state.at(kChecksum) == checksum_of(state),
           "{}: damaged: its contents do not have the checksum that was written with them; use "
           "another checkpoint (--resume TAG), or, after a change by hand, remove the key `{}`",

@@ -14,8 +14,8 @@ void add_checksum(Json& state);
 
 // The contents of the checkpoint `folder`. A file without a checksum is believed: an older one, or
 // one that was changed by hand. Errors: no such file; no JSON; another step than the folder's name
-// says; its contents are not those of the checksum, so that a run would continue otherwise without
-// a word.
+// or the saved counters say; its contents are not those of the checksum, so that a run would
+// continue otherwise without a word.
 Json read_checkpoint_state(const Path& folder);
 
 // In state.json: the checksums of the checkpoint's safetensors files, by their names in its folder.

@@ -1,6 +1,6 @@
 // The training engine, in DeepSpeed's shape: any model with a params::Table, a forward and a
-// backward trains with it. The step with data and a loss is `train_step` of training/session.cc. A
-// loop is
+// backward trains with it. The step with data and a loss is `train_step` of training/train_step.cc.
+// A loop is
 //
 //   Engine engine(context, table, config, communicator);
 //   while (engine.completed_steps() < steps) {

@@ -13,7 +13,7 @@ namespace onebit::engine {
 struct FileTransfer {
   int from = 0, to = 0;  // ranks, which differ
   Path source;           // where `from` reads it; other ranks ignore it
-  Path target;           // where `to` writes it, synced; its folder is there
+  Path target;           // where `to` writes it, synced; its folder is made
 };
 
 // Makes the transfers, the same list on every rank, in rounds of `chunk_bytes` between two ranks.

@@ -80,46 +80,46 @@ uint64_t ShardService::file_bytes(int holder, int shard) {
   return bytes;
 }
 
-void ShardService::get(Wish wish, std::span<std::byte> to) {
+void ShardService::get(Request request, std::span<std::byte> to) {
   std::unique_lock lock(mutex_);
-  wish_ = wish;
+  request_ = request;
   to_ = to;
   changed_.notify_all();
-  changed_.wait(lock, [this] { return !wish_ || error_; });
+  changed_.wait(lock, [this] { return !request_ || error_; });
   if (error_) std::rethrow_exception(error_);
 }
 
 // What this rank says in a round: it waits a moment for something to say.
-ShardService::Wish ShardService::next_wish() {
+ShardService::Request ShardService::next_request() {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, kIdle, [this] { return wish_ || done_; });
-  if (wish_) return *wish_;
+  changed_.wait_for(lock, kIdle, [this] { return request_ || done_; });
+  if (request_) return *request_;
   return {.done = done_ ? 1 : 0};
 }
 
 void ShardService::rounds() {
-  std::vector<Wish> wishes(static_cast<size_t>(communicator_->world_size()));
+  std::vector<Request> requests(static_cast<size_t>(communicator_->world_size()));
   for (;;) {
-    const Wish own = next_wish();
+    const Request own = next_request();
     communicator_->all_gather(std::as_bytes(std::span(&own, 1)),
-                              std::as_writable_bytes(std::span(wishes)));
-    const auto is_done = [](const Wish& wish) { return wish.done != 0; };
-    if (std::all_of(wishes.begin(), wishes.end(), is_done)) return;
-    const auto wants = [](const Wish& wish) { return wish.holder >= 0; };
-    if (std::any_of(wishes.begin(), wishes.end(), wants)) give(wishes, own);
+                              std::as_writable_bytes(std::span(requests)));
+    const auto is_done = [](const Request& request) { return request.done != 0; };
+    if (std::all_of(requests.begin(), requests.end(), is_done)) return;
+    const auto wants = [](const Request& request) { return request.holder >= 0; };
+    if (std::any_of(requests.begin(), requests.end(), wants)) serve(requests, own);
   }
 }
 
-void ShardService::give(std::span<const Wish> wishes, const Wish& own) {
-  const auto size_of = [](const Wish& wish) {
-    return wish.bytes == 0 ? static_cast<int64_t>(sizeof(uint64_t)) : wish.bytes;
+void ShardService::serve(std::span<const Request> requests, const Request& own) {
+  const auto size_of = [](const Request& request) {
+    return request.bytes == 0 ? static_cast<int64_t>(sizeof(uint64_t)) : request.bytes;
   };
-  std::vector<int64_t> send_bytes(wishes.size()), receive_bytes(wishes.size());
+  std::vector<int64_t> send_bytes(requests.size()), receive_bytes(requests.size());
   std::vector<std::byte> send;
-  for (size_t rank = 0; rank < wishes.size(); ++rank) {
-    if (wishes[rank].holder != communicator_->rank()) continue;
-    append(wishes[rank], send);
-    send_bytes[rank] = size_of(wishes[rank]);
+  for (size_t rank = 0; rank < requests.size(); ++rank) {
+    if (requests[rank].holder != communicator_->rank()) continue;
+    append(requests[rank], send);
+    send_bytes[rank] = size_of(requests[rank]);
   }
   std::span<std::byte> receive;
   if (own.holder >= 0) {
@@ -131,22 +131,24 @@ void ShardService::give(std::span<const Wish> wishes, const Wish& own) {
   if (own.holder < 0) return;
   const std::lock_guard lock(mutex_);
   fetched_bytes_ += size_of(own);
-  wish_.reset();
+  request_.reset();
   changed_.notify_all();
 }
 
-void ShardService::append(const Wish& wish, std::vector<std::byte>& to) {
-  const auto file = files_.find(wish.shard) != files_.end()
-                        ? files_.find(wish.shard)
-                        : files_.emplace(wish.shard, path_of_(static_cast<int>(wish.shard))).first;
+void ShardService::append(const Request& request, std::vector<std::byte>& to) {
+  const auto file =
+      files_.find(request.shard) != files_.end()
+          ? files_.find(request.shard)
+          : files_.emplace(request.shard, path_of_(static_cast<int>(request.shard))).first;
   const std::span<const std::byte> all = file->second.bytes();
-  if (wish.bytes == 0) {
+  if (request.bytes == 0) {
     const uint64_t length = all.size();
     const auto* bytes = reinterpret_cast<const std::byte*>(&length);
     to.insert(to.end(), bytes, bytes + sizeof length);
     return;
   }
-  const auto begin = static_cast<size_t>(wish.offset), count = static_cast<size_t>(wish.bytes);
+  const auto begin = static_cast<size_t>(request.offset),
+             count = static_cast<size_t>(request.bytes);
   require(begin <= all.size() && count <= all.size() - begin,
           "{}: it has {} bytes, [{}, {}) were asked for: it changed while the run was restored",
           file->second.path().string(), all.size(), begin, begin + count);

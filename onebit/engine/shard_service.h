@@ -38,7 +38,7 @@ class ShardService {
   int64_t fetched_bytes() const { return fetched_bytes_; }
 
  private:
-  struct Wish {
+  struct Request {
     int64_t holder = -1;  // -1: none this time
     int64_t shard = 0;
     int64_t offset = 0;
@@ -47,10 +47,10 @@ class ShardService {
   };
 
   void rounds();
-  Wish next_wish();
-  void give(std::span<const Wish> wishes, const Wish& own);
-  void append(const Wish& wish, std::vector<std::byte>& to);
-  void get(Wish wish, std::span<std::byte> to);
+  Request next_request();
+  void serve(std::span<const Request> requests, const Request& own);
+  void append(const Request& request, std::vector<std::byte>& to);
+  void get(Request request, std::span<std::byte> to);
 
   std::unique_ptr<comm::Communicator> communicator_;
   std::function<Path(int)> path_of_;
@@ -59,7 +59,7 @@ class ShardService {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Wish> wish_;  // until it is fulfilled
+  std::optional<Request> request_;  // until it is fulfilled
   std::span<std::byte> to_;
   bool done_ = false, stopping_ = false;
   std::exception_ptr error_;

@@ -93,7 +93,11 @@ std::vector<std::string> changed_files(const Path& folder) {
     // A name that leads out of the folder is nothing that we wrote.
     if (!key.starts_with(before) || name.empty() || name.find('/') != std::string::npos) continue;
     const bool is_there = std::filesystem::is_regular_file(folder / name);
-    if (!is_there || checksum_of(read_file(folder / name)) != checksum) changed.push_back(name);
+    if (!is_there) {
+      changed.push_back(name + " (missing)");
+    } else if (checksum_of(read_file(folder / name)) != checksum) {
+      changed.push_back(name);
+    }
   }
   return changed;
 }

@@ -34,8 +34,9 @@ HuggingFaceFolder read_hugging_face_folder(const Path& folder);
 // model.safetensors.index.json. Error: neither exists.
 std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder);
 
-// The files that are not as model.safetensors was written with: it has a checksum of each that
-// write_hugging_face_folder() makes, in `__metadata__`. None where another program wrote it.
+// The files that are not as model.safetensors was written with, or "(missing)" behind them: it has
+// a checksum of each that write_hugging_face_folder() makes, in `__metadata__`. None where another
+// program wrote it.
 std::vector<std::string> changed_files(const Path& folder);
 // Error: there are any.
 void require_unchanged(const Path& folder);

@@ -1,5 +1,7 @@
 #include "onebit/tasks/inspect.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "onebit/base/run_files.h"
@@ -12,6 +14,7 @@
 #include "onebit/tasks/pretraining_heads.h"
 #include "onebit/tasks/pretraining_inspection.h"
 #include "onebit/tasks/store_inspection.h"
+#include "onebit/text/casing.h"
 #include "onebit/training/model_folder.h"
 
 namespace onebit::tasks {
@@ -93,19 +96,35 @@ Json inspect_checkpoint(const Path& folder, bool verify) {
   }
   json["model"] = inspect_model(folder / run_files::kModel, verify);
   if (verify) engine::require_of_checkpoint(state, folder, engine::model_file_name());
+  json["verified"] = verify;
   return json;
+}
+
+// Error: names everything that is damaged, and what is whole.
+void verify_all(const engine::CheckpointFolder& folder) {
+  std::vector<std::string> whole, flaws;
+  for (const std::string& tag : folder.tags()) {
+    try {
+      inspect_checkpoint(folder.folder(tag), true);
+      whole.push_back(tag);
+    } catch (const Error& error) {
+      flaws.emplace_back(error.what());
+    }
+  }
+  require(flaws.empty(), "{}\n{} of {} checkpoints are whole{}{}", fmt::join(flaws, "\n"),
+          whole.size(), whole.size() + flaws.size(), whole.empty() ? "" : ": ",
+          fmt::join(whole, ", "));
 }
 
 Json inspect_run(const Path& path, bool verify) {
   const engine::CheckpointFolder folder(path);
-  if (verify) {
-    for (const std::string& tag : folder.tags()) inspect_checkpoint(folder.folder(tag), true);
-  }
+  if (verify) verify_all(folder);
   const auto latest = folder.latest();
   return {{"kind", "run"},
           {"path", path.string()},
           {"checkpoints", folder.tags()},
           {"latest", latest ? Json(*latest) : Json()},
+          {"verified", verify},
           {"model", inspect_model(training::find_model_folder(path), verify)}};
 }
 

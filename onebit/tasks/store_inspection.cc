@@ -3,6 +3,7 @@
 #include "onebit/corpus/store_statistics.h"
 #include "onebit/corpus/token_store.h"
 #include "onebit/samples/sample_statistics.h"
+#include "onebit/text/casing.h"
 
 namespace onebit::tasks {
 namespace {
@@ -123,10 +124,6 @@ Json inspect_sample_store(const Path& path, const InspectOptions& options) {
 }
 
 }  // namespace
-
-const char* name_of(text::Casing casing) {
-  return casing == text::Casing::kUncased ? "uncased" : "cased";
-}
 
 bool looks_like_store(const Path& path) {
   return !corpus::store_format(path).empty() ||

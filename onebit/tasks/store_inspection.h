@@ -2,12 +2,8 @@
 #pragma once
 
 #include "onebit/tasks/inspect.h"
-#include "onebit/text/casing.h"
 
 namespace onebit::tasks {
-
-// "uncased", "cased".
-const char* name_of(text::Casing casing);
 
 // Whether a store lies in `path`, sound or not.
 bool looks_like_store(const Path& path);

@@ -18,6 +18,10 @@ bool in_brackets(const std::string& token) {
 
 }  // namespace
 
+const char* name_of(Casing casing) {
+  return casing == Casing::kUncased ? "uncased" : "cased";
+}
+
 CasingEvidence casing_of(const Vocabulary& vocabulary) {
   size_t with_capital = 0, latin = 0;
   for (int32_t id = 0; id < vocabulary.size(); ++id) {

@@ -8,6 +8,9 @@ class Vocabulary;
 // kUncased lower-cases and strips accents; kCased keeps words as they are written.
 enum class Casing { kUncased, kCased };
 
+// "uncased", "cased".
+const char* name_of(Casing casing);
+
 enum class CasingEvidence {
   kCased,    // at least one word of a hundred has a capital: text was not lower-cased
   kUncased,  // there are words in Latin letters and none has a capital

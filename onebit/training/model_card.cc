@@ -39,8 +39,7 @@ Rows rows_of(const ModelCard& card, const ModelDescription& description) {
   if (!card.initial_values.empty()) rows.push_back({"first values", card.initial_values});
   rows.push_back(
       {"vocabulary", fmt::format("{} tokens, {}, checksum {:08x}", description.vocabulary->size(),
-                                 description.casing == text::Casing::kUncased ? "uncased" : "cased",
-                                 description.vocabulary->checksum())});
+                                 name_of(description.casing), description.vocabulary->checksum())});
   rows.insert(rows.end(), card.data.begin(), card.data.end());
   if (!card.result.empty()) {
     rows.push_back({fmt::format("result at step {}", card.result_step), card.result});

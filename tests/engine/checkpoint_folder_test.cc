@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "onebit/base/error.h"
+#include "onebit/base/folder.h"
 #include "tests/base/message_of.h"
 
 namespace onebit::engine {
@@ -72,6 +73,13 @@ TEST_F(CheckpointFolderTest, LatestThatNamesNothingIsAnError) {
   std::filesystem::create_directories(root_);
   write_file_atomically(root_ / "latest", "global_step7\n");
   EXPECT_NE(message_of([&] { folder_.latest(); }).find("nor is another"), std::string::npos);
+  write_file_atomically(root_ / "latest", "global_step7.partial");
+  make_folder(root_ / "global_step7.partial");
+  EXPECT_NE(
+      message_of([&] { folder_.latest(); }).find("\"global_step7.partial\", which is not whole"),
+      std::string::npos);
+  std::filesystem::remove_all(root_ / "global_step7.partial");
+  write_file_atomically(root_ / "latest", "global_step7\n");
   for (const int step : {2, 4})
     std::filesystem::create_directories(folder_.folder(tag_of_step(step)));
   const std::string message = message_of([&] { folder_.latest(); });

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "onebit/base/run_files.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "tests/engine/disks_run.h"
 
@@ -39,6 +40,24 @@ TEST_F(CheckpointStateTest, AFolderWithTheNameOfAnotherStepIsRefused) {
   std::filesystem::rename(disk(0) / tag_of_step(kFirst), disk(0) / tag_of_step(kFirst + 1));
   EXPECT_THAT(error_of_resuming({.layout = {0, 0}, .tag = tag_of_step(kFirst + 1)}),
               HasSubstr("state.json: is that of step 6, the folder is that of step 7"));
+}
+
+TEST_F(CheckpointStateTest, AFileWhoseCountersContradictEachOtherIsRefused) {
+  const Trial trial = {.layout = {0, 0}};
+  train(trial);
+  const Path path = disk(0) / tag_of_step(kSecond) / run_files::kState;
+  Json state = read_json(path);
+  state.erase("crc32c");
+  write_file_atomically(path, state.dump());
+  EXPECT_EQ(error_of_resuming(trial), "(no error)");
+  state["state"]["engine"]["completed_steps"] = 3;
+  write_file_atomically(path, state.dump());
+  EXPECT_THAT(error_of_resuming(trial),
+              HasSubstr(fmt::format("state.json: damaged: `step` is {} and "
+                                    "`state.engine.completed_steps` 3",
+                                    kSecond)));
+  write_file_atomically(path, "[]");
+  EXPECT_THAT(error_of_resuming(trial), HasSubstr("state.json: damaged: it holds no JSON object"));
 }
 
 // Another program leaves the checksum out, as it must.

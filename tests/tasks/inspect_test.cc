@@ -1,5 +1,6 @@
 #include "onebit/tasks/inspect.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -9,10 +10,13 @@
 #include "onebit/tasks/inspection_text.h"
 #include "onebit/tasks/pretraining_task.h"
 #include "tests/base/damage.h"
+#include "tests/base/message_of.h"
 #include "tests/tasks/small_corpus.h"
 
 namespace onebit::tasks {
 namespace {
+
+using ::testing::HasSubstr;
 
 using Keys = std::set<std::string>;
 
@@ -47,8 +51,9 @@ const Keys kModelKeys = {"kind",
                          "parameters",
                          "tensors",
                          "verified"};
-const Keys kCheckpointKeys = {"kind", "path", "step", "ranks", "samples", "state", "model"};
-const Keys kRunKeys = {"kind", "path", "checkpoints", "latest", "model"};
+const Keys kCheckpointKeys = {"kind",    "path",  "step",     "ranks",
+                              "samples", "state", "verified", "model"};
+const Keys kRunKeys = {"kind", "path", "checkpoints", "latest", "verified", "model"};
 const Keys kRecipeKeys = {"kind",  "path",    "task",      "batch",     "ranks",
                           "steps", "compute", "optimizer", "scheduler", "notices"};
 
@@ -163,7 +168,9 @@ TEST_F(InspectTest, VerifiesARunItsCheckpointAndItsModel) {
   const Json checkpoint = inspect(output / run["latest"].get<std::string>(), {});
   const Json& model = checkpoint["model"];
   EXPECT_EQ(model["verified"], false);
-  EXPECT_EQ(inspect(output, {.verify = true})["model"]["verified"], true);
+  const Json verified = inspect(output, {.verify = true});
+  EXPECT_EQ(verified["verified"], true);
+  EXPECT_EQ(verified["model"]["verified"], true);
   const Path folder(checkpoint["path"].get<std::string>());
   // Another last token; a line end more.
   const std::vector<std::pair<const char*, const char*>> changes = {{"vocab.txt", "x\n"},
@@ -189,7 +196,11 @@ TEST_F(InspectTest, VerifiesARunItsCheckpointAndItsModel) {
   write_file_atomically(shard, whole);
   change_last_byte(shard);
   EXPECT_EQ(inspect(output, {}), run);
-  EXPECT_THROW(inspect(output, {.verify = true}), Error);
+  const std::string flaws = message_of([&] { inspect(output, {.verify = true}); });
+  EXPECT_THAT(flaws, HasSubstr(shard.string()));
+  EXPECT_THAT(flaws,
+              HasSubstr(fmt::format("{} of {} checkpoints are whole", run["checkpoints"].size() - 1,
+                                    run["checkpoints"].size())));
   EXPECT_THROW(inspect(folder, {.verify = true}), Error);
 }
 

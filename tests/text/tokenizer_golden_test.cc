@@ -15,10 +15,6 @@ Tokenizer golden_tokenizer(Casing casing) {
                    casing);
 }
 
-std::string name_of(Casing casing) {
-  return casing == Casing::kUncased ? "uncased" : "cased";
-}
-
 class TokenizerGolden : public testing::TestWithParam<Casing> {};
 
 TEST_P(TokenizerGolden, EqualsTheLibraryLineByLine) {
