@@ -49,6 +49,7 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
   choose_metrics();
   open_dev_data(options.dev, context.threads());
   facts_.name = kClassifyTask;
+  facts_.use = "onebit classify predict --model {} --input FILE --output FILE";
   facts_.sequences =
       fmt::format("{} of at most {} tokens, without padding",
                   examples_.has_pairs ? "pairs of texts" : "texts", encoded_->longest());
@@ -93,16 +94,20 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
                                     has_labels ? fmt::format(", {} labels ({})", labels.size(),
                                                              listed(labels, kMostLabelsShown))
                                                : ", a number each")});
-  if (encoded_->cut() > 0) {
-    facts_.decisions.push_back(fmt::format(
-        "{} of {} sequences are longer than {} tokens and were cut{} (data.max_sequence_length)",
-        encoded_->cut(), encoded_->size(), config_.max_sequence_length,
-        examples_.has_pairs ? ", the longer text of a pair first" : ""));
-  }
+  report_cut(examples_.source, encoded_->cut(), encoded_->size());
   if (examples_.skipped > 0) {
     facts_.decisions.push_back(fmt::format("{} lines of {} have too few fields and were left out",
                                            examples_.skipped, examples_.source));
   }
+}
+
+void ClassifyTask::report_cut(const std::string& source, int64_t cut, int64_t all) {
+  if (cut == 0) return;
+  facts_.decisions.push_back(
+      fmt::format("{}: {} of {} sequences are longer than {} tokens and were cut{} "
+                  "(data.max_sequence_length)",
+                  source, cut, all, config_.max_sequence_length,
+                  examples_.has_pairs ? ", the longer text of a pair first" : ""));
 }
 
 void ClassifyTask::choose_metrics() {
@@ -128,6 +133,7 @@ void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads)
             file.path.string(), examples_.source);
     facts_.data_rows.push_back(
         {"judged on", fmt::format("{}: {} examples", file.path.string(), dev->examples())});
+    report_cut(file.path.string(), dev->cut(), dev->examples());
     facts_.evaluations = {.by_steps = true, .by_epochs = true};
     data::BatchBounds& bounds = facts_.evaluation_bounds;
     bounds.sequences = std::max(bounds.sequences, dev->bounds().sequences);

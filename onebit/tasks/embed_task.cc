@@ -45,6 +45,7 @@ EmbedTask::EmbedTask(Context& context, const FineTuningOptions& options,
   if (!options.dev.empty()) open_dev_data(options.dev, context.threads());
   choose_metric();
   facts_.name = kEmbedTask;
+  facts_.use = "onebit embed encode --model {} --input FILE --output FILE";
   facts_.sequences = fmt::format("{} of texts of at most {} tokens, without padding",
                                  embed::name_of(examples_.kind), encoded_->longest());
   if (config_.engine.run.steps == 0) {

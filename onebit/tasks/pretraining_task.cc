@@ -57,6 +57,7 @@ PretrainingTask::PretrainingTask(const PretrainingOptions& options,
       config_(read_recipe()),
       description_(describe_model()) {
   facts_.name = kPretrainingTask;
+  facts_.use = "onebit fill {} \"Some text with a [MASK] .\"";
   facts_.counts_items = true;  // masked words
   facts_.drawn = {.name = "mlm_loss", .title = "MLM loss"};
   facts_.data_rows = describe_stores(stores_);

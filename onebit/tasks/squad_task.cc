@@ -39,6 +39,7 @@ SquadTask::SquadTask(Context& context, const FineTuningOptions& options,
   if (!options.dev.empty()) open_dev_data(options.dev, context.threads(), is_first);
   choose_steps(communicator.world_size());
   facts_.name = kSquadTask;
+  facts_.use = "onebit squad ask --model {} \"A question?\" --context FILE";
   facts_.kept_by = {.metric = "f1"};
   facts_.sequences = fmt::format("windows of at most {} tokens, without padding",
                                  config_.features.max_sequence_length);

@@ -44,6 +44,7 @@ TagTask::TagTask(Context& context, const FineTuningOptions& options,
   choose_metric();
   if (!options.dev.empty()) open_dev_data(options.dev, context.threads());
   facts_.name = kTagTask;
+  facts_.use = "onebit tag predict --model {} --input FILE --output FILE";
   facts_.counts_items = true;  // words
   facts_.sequences =
       fmt::format("sentences of at most {} tokens, without padding", encoded_->longest());

@@ -15,11 +15,12 @@ struct TensorBoardConfig {
 };
 
 struct SessionConfig {
-  // In optimizer steps; 0: never in between.
+  // In optimizer steps; 0: never before the end.
   int64_t checkpoint_every = 0;
   int64_t evaluate_every = 0;
   int64_t check_replicas_every = 0;
-  int64_t keep_last = 3;
+
+  int64_t keep_last = 3;          // checkpoints
   int64_t checkpoint_copies = 1;  // disks that hold a shard, where hosts have their own
   TensorBoardConfig tensorboard;
 };

@@ -71,6 +71,9 @@ struct TaskFacts {
   Rows data_rows = {};                      // the data of training and evaluation
   std::string sequences;                    // "sequences of 128"
   std::vector<std::string> decisions = {};  // made automatically
+
+  // For the end: a command that uses the model, {} in the place of its folder.
+  std::string use = {};
 };
 
 class Task {

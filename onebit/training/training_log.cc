@@ -256,10 +256,6 @@ void TrainingLog::table(log_line::Kind kind, int64_t step, const Rows& rows, con
   files_->lines.write(line);
 }
 
-void TrainingLog::note(const std::string& line) {
-  if (prints()) files_->progress.note(line);
-}
-
 void TrainingLog::finish() {
   if (prints()) files_->progress.finish();
 }

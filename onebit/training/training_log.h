@@ -71,7 +71,6 @@ class TrainingLog {
   void table(metrics::log_line::Kind kind, int64_t step, const Rows& rows,
              const Json& more = Json::object());
   // Prints a line above the progress line.
-  void note(const std::string& line);
   const TrainingTotals& totals() const { return totals_; }
   // A plot of the drawn metric of this session's steps and evaluations, for a terminal; empty on
   // ranks that print nothing and if no step was made.

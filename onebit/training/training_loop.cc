@@ -13,6 +13,7 @@
 #include "onebit/training/checkpoint_space.h"
 #include "onebit/training/end_table.h"
 #include "onebit/training/interruption.h"
+#include "onebit/training/model_folder.h"
 #include "onebit/training/run_events.h"
 #include "onebit/training/run_folder.h"
 #include "onebit/training/run_profile.h"
@@ -61,6 +62,7 @@ class TrainingLoop {
   bool end_step(const StepRecord& record, bool stop);
   bool agree_to_stop(const Interruption& interruption);
   void report_end();
+  void report_model() const;
 
   Context& context_;
   Session& run_;
@@ -237,9 +239,18 @@ void TrainingLoop::report_end() {
   const Rows end = end_table(log_->totals(), start_, run_);
   log_table(log_line::Kind::kEnd, end, Json::object());
   print_rows(end);
+  if (run_.finished()) report_model();
   if (!has_steps_) {
     log_info("the run was complete already; raise run.steps above {} to continue it", total_steps_);
   }
+}
+
+void TrainingLoop::report_model() const {
+  const std::optional<Path> folder = model_folder_in(options_.output);
+  if (!folder) return;
+  const std::string use =
+      fmt::format(fmt::runtime(run_.task().facts().use), options_.output.string());
+  log_info("the model is in {}{}{}", folder->string(), use.empty() ? "" : "; try: ", use);
 }
 
 }  // namespace
