@@ -59,7 +59,10 @@ def planned_step(options, setting, mode, ranks, rate, machine):
                  "--ranks-per-host", str(setting["ranks_a_host"]), "--bandwidth",
                  f"{rate_of(rate) / 1e6:g}Mb/s", "--latency", LATENCY, "--measured",
                  folder / "machine.json", "--json"]
-        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        done = subprocess.run(words, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"onebit plan: {done.stderr.strip()}")
+    said = done.stdout
     choices = json.loads(said)["plan"]["choices"]
     if mode in ONEBIT_MODES:
         return next(one for one in choices if one["of_recipe"])["compressed_step"]["seconds"]
@@ -70,7 +73,7 @@ def rows_of(options, results):
     setting = {"ranks_a_host": 1, "compute": "f32", **results["setting"]}
     machines = {}
     for mode, ranks, rate, point in ordered(results):
-        planned = mode not in TORCH_MODES and mode != "onebit-two" and rate_of(rate) is not None
+        planned = mode not in TORCH_MODES and mode != "onebit-two" and rate_of(rate)
         if not planned or "failed" in point:
             continue
         if ranks not in machines:
