@@ -12,7 +12,6 @@ beside the results.
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -36,10 +35,9 @@ def measured_machine(options, ranks, ranks_a_host, compute):
     """The middle of the measurements that all ranks make at once."""
     with tempfile.TemporaryDirectory() as place:
         words = f'exec "$0" doctor --threads 1 --output {place}/$RANK.json'
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         with NetworkLab(ranks, Link(None, 0), pin=True, ranks_a_host=ranks_a_host) as lab:
             status = lab.run_plain(["sh", "-c", words, options.program], options.timeout,
-                                   env=environment, stdout=subprocess.DEVNULL)
+                                   stdout=subprocess.DEVNULL)
         if status != 0:
             raise SystemExit(f"onebit doctor ended with {status}")
         machines = [json.loads(path.read_text()) for path in pathlib.Path(place).glob("*.json")]
@@ -62,8 +60,7 @@ def planned_step(options, setting, mode, ranks, rate, machine):
         done = subprocess.run(words, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"onebit plan: {done.stderr.strip()}")
-    said = done.stdout
-    choices = json.loads(said)["plan"]["choices"]
+    choices = json.loads(done.stdout)["plan"]["choices"]
     if mode in ONEBIT_MODES:
         return next(one for one in choices if one["of_recipe"])["compressed_step"]["seconds"]
     return next(one for one in choices if one["name"] == "bf16 averages")["dense_step"]["seconds"]

@@ -5,7 +5,7 @@
 
 namespace onebit {
 
-// From the system's entropy: no two are equal, and no run repeats them.
+// 64 bits of the system's entropy, so that two processes hardly ever draw the same.
 uint64_t random_id();
 
 }  // namespace onebit
