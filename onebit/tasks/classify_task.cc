@@ -9,6 +9,7 @@
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/classifier_labels.h"
 #include "onebit/tasks/classify_batch.h"
+#include "onebit/tasks/cut_texts.h"
 #include "onebit/tasks/stream_source.h"
 #include "onebit/training/epochs.h"
 #include "onebit/training/run_folder.h"
@@ -94,20 +95,16 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
                                     has_labels ? fmt::format(", {} labels ({})", labels.size(),
                                                              listed(labels, kMostLabelsShown))
                                                : ", a number each")});
-  report_cut(examples_.source, encoded_->cut(), encoded_->size());
+  report_cut({.source = examples_.source,
+              .cut = encoded_->cut(),
+              .all = encoded_->size(),
+              .max_sequence_length = config_.max_sequence_length,
+              .pairs = examples_.has_pairs},
+             facts_.decisions);
   if (examples_.skipped > 0) {
     facts_.decisions.push_back(fmt::format("{} lines of {} have too few fields and were left out",
                                            examples_.skipped, examples_.source));
   }
-}
-
-void ClassifyTask::report_cut(const std::string& source, int64_t cut, int64_t all) {
-  if (cut == 0) return;
-  facts_.decisions.push_back(
-      fmt::format("{}: {} of {} sequences are longer than {} tokens and were cut{} "
-                  "(data.max_sequence_length)",
-                  source, cut, all, config_.max_sequence_length,
-                  examples_.has_pairs ? ", the longer text of a pair first" : ""));
 }
 
 void ClassifyTask::choose_metrics() {
@@ -133,7 +130,12 @@ void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads)
             file.path.string(), examples_.source);
     facts_.data_rows.push_back(
         {"judged on", fmt::format("{}: {} examples", file.path.string(), dev->examples())});
-    report_cut(file.path.string(), dev->cut(), dev->examples());
+    report_cut({.source = file.path.string(),
+                .cut = dev->cut(),
+                .all = dev->examples(),
+                .max_sequence_length = config_.max_sequence_length,
+                .pairs = dev->has_pairs()},
+               facts_.decisions);
     facts_.evaluations = {.by_steps = true, .by_epochs = true};
     data::BatchBounds& bounds = facts_.evaluation_bounds;
     bounds.sequences = std::max(bounds.sequences, dev->bounds().sequences);

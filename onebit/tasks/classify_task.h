@@ -49,7 +49,6 @@ class ClassifyTask : public training::Task {
  private:
   void open_train_data(const ClassifyTrainingOptions& options, int threads);
   void choose_labels(const training::ClassifierDescription& checkpoint, bool is_classifier);
-  void report_cut(const std::string& source, int64_t cut, int64_t all);
   void choose_metrics();
   void open_dev_data(const std::vector<DevFile>& files, int threads);
   std::vector<float> class_weights() const;

@@ -6,6 +6,7 @@
 #include "onebit/base/run_files.h"
 #include "onebit/model/similarity_loss.h"
 #include "onebit/tasks/checkpoint_heads.h"
+#include "onebit/tasks/cut_texts.h"
 #include "onebit/tasks/embed_batch.h"
 #include "onebit/tasks/stream_source.h"
 #include "onebit/training/epochs.h"
@@ -70,14 +71,6 @@ void EmbedTask::describe_vectors(const Path& folder) {
                   sentence.normalize ? ", brought to length 1 by those who use the model" : ""));
 }
 
-void EmbedTask::report_cut(const std::string& source, int64_t cut, int64_t texts) {
-  if (cut == 0) return;
-  facts_.decisions.push_back(
-      fmt::format("{}: {} of {} texts are longer than {} tokens and were cut "
-                  "(data.max_sequence_length)",
-                  source, cut, texts, config_.max_sequence_length));
-}
-
 void EmbedTask::open_train_data(int threads) {
   encoded_ = std::make_unique<classify::EncodedExamples>(
       examples_.texts.all, description_.vocabulary, description_.casing,
@@ -86,7 +79,11 @@ void EmbedTask::open_train_data(int threads) {
                               .threads = threads});
   facts_.data_rows.push_back(
       {"training data", fmt::format("{}: {}", examples_.source(), counted(examples_))});
-  report_cut(examples_.source(), encoded_->cut(), encoded_->size());
+  report_cut({.source = examples_.source(),
+              .cut = encoded_->cut(),
+              .all = encoded_->size(),
+              .max_sequence_length = config_.max_sequence_length},
+             facts_.decisions);
 }
 
 void EmbedTask::open_dev_data(const Path& dev, int threads) {
@@ -94,7 +91,11 @@ void EmbedTask::open_dev_data(const Path& dev, int threads) {
   const embed::Examples& examples = dev_->examples();
   facts_.data_rows.push_back(
       {"judged on", fmt::format("{}: {}", examples.source(), counted(examples))});
-  report_cut(examples.source(), dev_->cut(), examples.size() * examples.parts());
+  report_cut({.source = examples.source(),
+              .cut = dev_->cut(),
+              .all = examples.size() * examples.parts(),
+              .max_sequence_length = config_.max_sequence_length},
+             facts_.decisions);
   facts_.evaluations = {.by_steps = true, .by_epochs = true};
   facts_.evaluation_bounds = dev_->bounds();
 }

@@ -51,7 +51,6 @@ class EmbedTask : public training::Task {
   void open_train_data(int threads);
   void open_dev_data(const Path& dev, int threads);
   void choose_metric();
-  void report_cut(const std::string& source, int64_t cut, int64_t texts);
   void prepare_ranking(const training::StreamShare& share);
   DataIdentity identity() const;
   bool is_ranked() const { return examples_.kind != embed::Kind::kScored; }

@@ -252,6 +252,23 @@ TEST_F(ClassifyTest, AClassifierOfTheSameLabelsIsTrainedOn) {
               ElementsAre("a", "b"));
 }
 
+TEST_F(ClassifyTest, LongTextsAreCutAndCounted) {
+  ClassifyTrainingOptions given = options("run");
+  const Path dev = folder_ / "long.tsv";
+  std::filesystem::copy_file(given.train, dev);
+  given.dev = {{dev, ""}};
+  given.recipe["data"]["max_sequence_length"] = 4;
+  const auto communicator = comm::make_single_rank();
+  Context context = Context::cpu(1);
+  const ClassifyTask task(context, given, *communicator);
+  for (const Path& file : {given.train, dev}) {
+    EXPECT_THAT(task.facts().decisions,
+                testing::Contains(
+                    testing::AllOf(HasSubstr(file.string() + ": "),
+                                   HasSubstr("texts are longer than 4 tokens and were cut"))));
+  }
+}
+
 TEST_F(ClassifyTest, AGlueTaskIsReadByItsOwnColumns) {
   write_texts("train.tsv", 18, "",
               [](size_t topic, int) { return fmt::format("src\t{}\t", topic == 0 ? 1 : 0); });
