@@ -81,7 +81,7 @@ World::World() {
   // The error is announced at once: while unwinding, MPI would end before the message is seen.
   run_rank(*communicator_, [&] {
     require(communicator_->world_size() == launch.world_size,
-            "{} started {} ranks, but MPI sees {}: the starter belongs to another MPI than the "
+            "{} started {} ranks, but MPI sees {}: it belongs to another MPI than the "
             "one onebit is built with; use its mpirun, or srun --mpi=pmix",
             launch.starter, launch.world_size, communicator_->world_size());
     group_by_environment(*communicator_);
