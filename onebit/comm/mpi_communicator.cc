@@ -1,5 +1,5 @@
-// The only file that uses MPI. A collective is a set of non-blocking messages between pairs: the
-// bytes counted are the bytes sent, and a wait can check for failed ranks while it polls.
+// A collective is a set of non-blocking messages between pairs: the bytes counted are the bytes
+// sent, and a wait can check for failed ranks while it polls.
 #include "onebit/comm/mpi_communicator.h"
 
 #include <dlfcn.h>
@@ -9,21 +9,21 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
+#include <csignal>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/error.h"
+#include "onebit/comm/mpi_job.h"
 
 namespace onebit::comm {
 namespace {
 
 using Requests = std::vector<MPI_Request>;
 
-constexpr int kDataTag = 1, kFailureTag = 2;
+constexpr int kDataTag = kMpiFailureTag + 1;
 constexpr size_t kLargestPieceBytes = size_t{1} << 30;  // MPI counts are int
 // Open MPI sends up to 64 KiB over TCP, header included, without asking the receiver first (eager).
 // For a longer message it waits for an answer, which on a slow link stands behind the data of the
@@ -31,134 +31,6 @@ constexpr size_t kLargestPieceBytes = size_t{1} << 30;  // MPI counts are int
 constexpr size_t kEagerPieceBytes = 60 * 1024;
 // What is sent eagerly is copied until the link takes it: right for buckets, too much for values.
 constexpr size_t kMostEagerBytes = size_t{4} << 20;
-constexpr size_t kLongestMessage = 4096;
-// How long a rank that did not fail waits for the failed one to end the job.
-constexpr double kYieldSeconds = 10;
-
-void check_mpi(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
-  throw NetworkError(
-      fmt::format("{}: {}", call, std::string_view(text.data(), static_cast<size_t>(length))));
-}
-
-MPI_Comm duplicate_of(MPI_Comm parent) {
-  MPI_Comm fresh = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(parent, &fresh), "MPI_Comm_dup");
-  check_mpi(MPI_Comm_set_errhandler(fresh, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  return fresh;
-}
-
-int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
-  return rank;
-}
-
-int size_of(MPI_Comm comm) {
-  int size = 1;
-  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-  return size;
-}
-
-// Shared by all communicators of the process: a channel on which failures are announced.
-class Job {
- public:
-  Job()
-      : control_(duplicate_of(MPI_COMM_WORLD)),
-        rank_(rank_in(control_)),
-        world_size_(size_of(control_)) {}
-
-  int rank() const { return rank_; }
-  bool failed() const { return failed_; }
-
-  // Throws PeerError once a rank has announced that it failed.
-  void check_peers() {
-    const std::lock_guard lock(mutex_);
-    if (!failed_) receive_failure();
-    if (failed_) throw PeerError(failed_rank_, failed_message_);
-  }
-
-  // Prints, notifies the others, gives them a moment to unwind and ends the job.
-  [[noreturn]] void end(const std::string& message) {
-    const std::string text = message.substr(0, kLongestMessage);
-    await_same_failure();
-    double patience_seconds = kGraceSeconds;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!failed_) receive_failure();
-      if (!failed_) {
-        failed_ = true;
-        failed_rank_ = rank_;
-        failed_message_ = text;
-        std::fprintf(stderr, "onebit: rank %d failed: %s\n", rank_, text.c_str());
-        std::fflush(stderr);
-        for (int peer = 0; peer < world_size_; ++peer) {
-          MPI_Request request = MPI_REQUEST_NULL;
-          if (peer != rank_ && MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_CHAR, peer,
-                                         kFailureTag, control_, &request) == MPI_SUCCESS) {
-            notifying_.push_back(request);
-          }
-        }
-      }
-      // The rank that failed aborts for all; the others only if it does not get to it.
-      if (failed_rank_ != rank_) patience_seconds += kYieldSeconds;
-    }
-    const Stopwatch stopwatch;
-    while (stopwatch.seconds() < patience_seconds) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      const std::lock_guard lock(mutex_);  // the thread that writes a checkpoint may fail too
-      int notified = 0;
-      MPI_Testall(static_cast<int>(notifying_.size()), notifying_.data(), &notified,
-                  MPI_STATUSES_IGNORE);
-    }
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    std::terminate();
-  }
-
- private:
-  static constexpr double kGraceSeconds = 1;
-  static constexpr double kDeferSeconds = 1;
-
-  // An error in a recipe or a file fails on every rank alike: rank 0 reports it, the others wait a
-  // moment for that.
-  void await_same_failure() {
-    const Stopwatch stopwatch;
-    while (rank_ > 0 && stopwatch.seconds() < kDeferSeconds) {
-      {
-        const std::lock_guard lock(mutex_);
-        if (!failed_) receive_failure();
-        if (failed_) return;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  }
-
-  void receive_failure() {
-    int found = 0;
-    MPI_Message envelope;
-    MPI_Status status;
-    MPI_Improbe(MPI_ANY_SOURCE, kFailureTag, control_, &found, &envelope, &status);
-    if (!found) return;
-    int length = 0;
-    MPI_Get_count(&status, MPI_CHAR, &length);
-    std::string text(static_cast<size_t>(length), '\0');
-    MPI_Mrecv(text.data(), length, MPI_CHAR, &envelope, MPI_STATUS_IGNORE);
-    failed_rank_ = status.MPI_SOURCE;
-    failed_message_ = text;
-    failed_ = true;
-  }
-
-  MPI_Comm control_;
-  int rank_, world_size_;
-  std::mutex mutex_;
-  std::atomic<bool> failed_{false};
-  int failed_rank_ = -1;
-  std::string failed_message_;
-  Requests notifying_;
-};
 
 // Polls instead of blocking in MPI, which would spin on a core that computes and could not notice a
 // failed rank: first without pauses, then with pauses of an eighth of the time waited so far. Where
@@ -191,8 +63,9 @@ class Backoff {
 
 class MpiState : public Request::State {
  public:
-  MpiState(std::shared_ptr<Job> job, std::shared_ptr<std::atomic<bool>> interrupted, MPI_Comm comm,
-           std::string_view operation, std::span<const std::span<const std::byte>> send,
+  MpiState(std::shared_ptr<MpiJob> job, std::shared_ptr<std::atomic<bool>> interrupted,
+           MPI_Comm comm, std::string_view operation,
+           std::span<const std::span<const std::byte>> send,
            std::span<const std::span<std::byte>> receive)
       : job_(std::move(job)), interrupted_(std::move(interrupted)), operation_(operation) {
     for (size_t peer = 0; peer < receive.size(); ++peer) {
@@ -280,7 +153,7 @@ class MpiState : public Request::State {
     }
   }
 
-  std::shared_ptr<Job> job_;
+  std::shared_ptr<MpiJob> job_;
   std::shared_ptr<std::atomic<bool>> interrupted_;
   std::string_view operation_;
   Requests requests_;               // receives, then sends
@@ -291,7 +164,7 @@ class MpiState : public Request::State {
 
 class MpiCommunicator : public Communicator {
  public:
-  MpiCommunicator(std::shared_ptr<Job> job, MPI_Comm comm, int local_rank)
+  MpiCommunicator(std::shared_ptr<MpiJob> job, MPI_Comm comm, int local_rank)
       : Communicator(rank_in(comm), size_of(comm), local_rank), job_(std::move(job)), comm_(comm) {}
   ~MpiCommunicator() override {
     if (!job_->failed() && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
@@ -319,7 +192,7 @@ class MpiCommunicator : public Communicator {
   }
 
  private:
-  std::shared_ptr<Job> job_;
+  std::shared_ptr<MpiJob> job_;
   MPI_Comm comm_;
   std::shared_ptr<std::atomic<bool>> interrupted_ = std::make_shared<std::atomic<bool>>(false);
 };
@@ -362,6 +235,9 @@ bool mpi_takes_device_memory() {
 }
 
 MpiEnvironment::MpiEnvironment() : exceptions_at_start_(std::uncaught_exceptions()) {
+  // A write to a rank that has died is an error of this rank and must not end it by a signal: the
+  // launcher would take it for the one that died first.
+  ::signal(SIGPIPE, SIG_IGN);
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   if (provided < MPI_THREAD_MULTIPLE) {
@@ -379,12 +255,12 @@ MpiEnvironment::~MpiEnvironment() {
     return;
   }
   // The rank that failed first ends the job; this one does only if that does not happen.
-  std::this_thread::sleep_for(std::chrono::duration<double>(kYieldSeconds));
+  std::this_thread::sleep_for(std::chrono::duration<double>(MpiJob::kYieldSeconds));
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 std::unique_ptr<Communicator> MpiEnvironment::world() {
-  auto job = std::make_shared<Job>();
+  auto job = std::make_shared<MpiJob>();
   const Place place = place_on_machine();
   std::vector<int> node_of_rank(static_cast<size_t>(size_of(MPI_COMM_WORLD)));
   check_mpi(

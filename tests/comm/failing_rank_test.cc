@@ -1,8 +1,10 @@
 // A rank that fails ends all of them, with its message.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -117,6 +119,17 @@ TEST(FailingRank, TakesItsBuffersBackSafely) {
     };
     EXPECT_THROW(run_thread_world(3, work), Error);
   }
+}
+
+// A launcher would take the rank that the signal ends for the one that died first.
+TEST(FailingRank, MpiTakesWritingToAClosedConnectionForAnError) {
+  ONEBIT_SKIP_WITHOUT_MPIRUN();
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  ::close(ends[0]);
+  EXPECT_EQ(::write(ends[1], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  ::close(ends[1]);
 }
 
 struct Ended {
