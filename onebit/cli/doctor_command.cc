@@ -1,18 +1,17 @@
 // onebit doctor: what this machine and this program offer for training, how fast they are, and what
 // looks wrong; or the same of many hosts, in a table.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <sstream>
 
 #include "onebit/base/counted.h"
 #include "onebit/base/json.h"
 #include "onebit/base/machine.h"
 #include "onebit/base/number.h"
 #include "onebit/base/parallel_for.h"
+#include "onebit/base/program_path.h"
 #include "onebit/cli/collect_host_facts.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
@@ -53,16 +52,6 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The path of a program as the shell would find it, or empty.
-std::string in_path(const std::string& program) {
-  std::istringstream folders(environment("PATH"));
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string path = (folder.empty() ? "." : folder) + "/" + program;
-    if (::access(path.c_str(), X_OK) == 0) return path;
-  }
-  return "";
-}
-
 std::optional<int> openmp_threads() {
   const std::string text = environment("OMP_NUM_THREADS");
   return whole_number<int>(text.substr(0, text.find(',')));  // the first level of nested loops
@@ -73,7 +62,7 @@ training::Surroundings look_around(Context& context) {
   if (limit.empty()) limit = environment("DNNL_MAX_CPU_ISA");
   return {.threads = context.threads(),
           .has_mpi = comm::mpi_is_built(),
-          .has_mpirun = !in_path("mpirun").empty(),
+          .has_mpirun = path_of_program("mpirun").has_value(),
           .has_cuda = cuda_version() != 0,
           .cuda_devices = memory::cuda_device_count(),
           .native_bf16 = ops::bf16_is_native(context),
@@ -114,7 +103,8 @@ void add_program(metrics::TextTable& table, const training::Surroundings& around
                                        onednn_instruction_set(),
                                        around.native_bf16 ? "native" : "not native (no faster)")});
   table.add_row({"MPI", around.has_mpi ? comm::mpi_version() : "not built in"});
-  table.add_row({"mpirun", around.has_mpirun ? in_path("mpirun") : "not in PATH"});
+  const std::optional<Path> mpirun = path_of_program("mpirun");
+  table.add_row({"mpirun", mpirun ? mpirun->string() : "not in PATH"});
   const int cuda = cuda_version();
   table.add_row({"CUDA", cuda == 0 ? "not built in"
                                    : fmt::format("{}.{}, {}", cuda / 1000, cuda % 1000 / 10,

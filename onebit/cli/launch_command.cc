@@ -3,15 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <sstream>
 
 #include "onebit/base/counted.h"
 #include "onebit/base/error.h"
 #include "onebit/base/file.h"
 #include "onebit/base/log.h"
+#include "onebit/base/program_path.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/host_options.h"
@@ -54,15 +53,6 @@ double seconds(const std::string& text) {
   return cluster::parse_duration(text).value();
 }
 
-bool is_in_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
-
 Starter starter_of(const std::string& name, const ChosenHosts& chosen,
                    const cluster::Agent& agent) {
   if (name == "openmpi") return Starter::kOpenMpi;
@@ -76,9 +66,9 @@ Starter starter_of(const std::string& name, const ChosenHosts& chosen,
   const std::string mpi = comm::mpi_version();
   const bool open_mpi = mpi.find("Open MPI") != std::string::npos;
   const std::string program = open_mpi ? "mpirun" : "mpiexec";
-  if (is_in_path(program)) return open_mpi ? Starter::kOpenMpi : Starter::kMpich;
+  if (path_of_program(program)) return open_mpi ? Starter::kOpenMpi : Starter::kMpich;
   require(
-      chosen.in_slurm && is_in_path("srun"),
+      chosen.in_slurm && path_of_program("srun"),
       "{} is not in PATH, and this onebit is built with {}: install it (Debian: openmpi-bin), or "
       "add its folder to PATH",
       program, mpi);
