@@ -22,6 +22,12 @@ inline constexpr std::string_view kAttempt = "attempt-";  // followed by a numbe
 // The beginning of names of files by which ranks find out who sees the same disk.
 inline constexpr std::string_view kDiskToken = ".disk-";
 
+// Folders of what is not in its place yet; a run that was ended may leave them behind. The best
+// model as it is written, in a run's folder.
+inline constexpr const char* kNextModel = "next-model";
+// What arrives from another disk: in a run's, or in a checkpoint's.
+inline constexpr const char* kIncoming = "incoming";
+
 // In the folder of a checkpoint.
 inline constexpr const char* kState = "state.json";
 inline constexpr const char* kModel = "model";  // a folder

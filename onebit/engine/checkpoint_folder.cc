@@ -18,6 +18,13 @@ bool is_left_over(const std::string& name) {
 
 }  // namespace
 
+void refuse_absent_tag(const Path& root, const std::string& tag,
+                       const std::vector<std::string>& present) {
+  fail("{}: holds no checkpoint \"{}\"; {}", root.string(), tag,
+       present.empty() ? "it holds none at all"
+                       : fmt::format("it holds {}", fmt::join(present, ", ")));
+}
+
 std::string tag_of_step(int64_t step) {
   return fmt::format("{}{}", kTagPrefix, step);
 }
@@ -72,9 +79,7 @@ std::vector<std::string> CheckpointFolder::tags_beside(const std::string& tag) c
 void CheckpointFolder::require_present(const std::string& tag) const {
   const bool plain = Path(tag).filename() == Path(tag) && !is_left_over(tag);
   if (plain && std::filesystem::is_regular_file(folder(tag) / run_files::kState)) return;
-  const std::vector<std::string> known = tags();
-  fail("{}: holds no checkpoint \"{}\"; {}", root_.string(), tag,
-       known.empty() ? "it holds none at all" : fmt::format("it holds {}", fmt::join(known, ", ")));
+  refuse_absent_tag(root_, tag, tags());
 }
 
 void CheckpointFolder::begin(const std::string& tag) const {

@@ -46,6 +46,9 @@ class CheckpointFolder {
   Path root_;
 };
 
+// Says that `root` holds no checkpoint `tag`, and which it holds.
+[[noreturn]] void refuse_absent_tag(const Path& root, const std::string& tag,
+                                    const std::vector<std::string>& present);
 // "global_step1200", DeepSpeed's default tag.
 std::string tag_of_step(int64_t step);
 // The reverse; -1 for other names.

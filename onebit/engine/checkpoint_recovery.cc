@@ -37,7 +37,7 @@ class Recovery {
     gather();
     std::vector<CheckpointCandidate> candidates = order(wanted);
     if (candidates.empty()) {
-      if (!wanted.empty()) refuse_tag(wanted);
+      if (!wanted.empty()) refuse_absent_tag(folder_.root(), wanted, tags_);
       require(unreadable_.empty(), "{}: no checkpoint can be read: {}", folder_.root().string(),
               fmt::join(unreadable_, "; "));
       return std::nullopt;
@@ -199,7 +199,7 @@ class Recovery {
     const Path place = folder_.folder(candidate.tag);
     // Beside the folder where there is none of this checkpoint, beside its model where there is.
     Path incoming = own == nullptr ? folder_.partial_folder(candidate.tag)
-                                   : folder_of(folder_, *own) / "incoming";
+                                   : folder_of(folder_, *own) / run_files::kIncoming;
     std::optional<FolderLock> lock;
     constexpr const char* kWhat = "the checkpoint was not restored to this disk";
     run_on_all(communicator_, kWhat, [&] {
@@ -329,12 +329,6 @@ class Recovery {
       line += fmt::format("; {} got the model from another disk", listed(lacking, kMostListed));
     }
     return line;
-  }
-
-  [[noreturn]] void refuse_tag(const std::string& wanted) const {
-    fail("{}: holds no checkpoint \"{}\"; {}", folder_.root().string(), wanted,
-         tags_.empty() ? "it holds none at all"
-                       : fmt::format("it holds {}", fmt::join(tags_, ", ")));
   }
 
   [[noreturn]] void refuse(const std::string& wanted, const std::vector<std::string>& reasons,

@@ -7,6 +7,7 @@
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/folder_lock.h"
+#include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_contents.h"
 #include "onebit/engine/file_exchange.h"
 #include "onebit/engine/rank_texts.h"
@@ -14,8 +15,6 @@
 
 namespace onebit::engine {
 namespace {
-
-constexpr const char* kIncoming = "incoming";
 
 class Repair {
  public:
@@ -64,7 +63,7 @@ class Repair {
 
  private:
   static size_t disk(int number) { return static_cast<size_t>(number); }
-  Path incoming() const { return place_ / kIncoming; }
+  Path incoming() const { return place_ / run_files::kIncoming; }
 
   bool takes() const {
     return std::any_of(repairs_.begin(), repairs_.end(), [&](const ShardRepair& repair) {

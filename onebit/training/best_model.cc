@@ -83,7 +83,7 @@ std::optional<std::string> BestModel::resume(const Json& client_state, bool take
 
 void BestModel::write(const params::Table& table, const ModelDescription& description,
                       const ModelCard& card) const {
-  const Path beside = output_ / "next-model";
+  const Path beside = output_ / run_files::kNextModel;
   std::filesystem::remove_all(beside);
   make_folder(beside);
   ValueSnapshot(table).write(beside, description);

@@ -21,7 +21,6 @@ namespace {
 namespace files = std::filesystem;
 
 constexpr const char* kWhat = "the files of the run were not brought to this disk";
-constexpr const char* kIncoming = "incoming";
 
 // What a disk has.
 struct DiskFiles {
@@ -108,7 +107,7 @@ void share_run_files(comm::Communicator& communicator, const engine::Disks& disk
                      const Path& output, int64_t step, const IsPreferred& is_preferred) {
   if (disks.count() == 1) return;
   const std::vector<DiskFiles> all = gather(communicator, disks, output, step);
-  const Path incoming = output / kIncoming;
+  const Path incoming = output / run_files::kIncoming;
   std::vector<engine::FileTransfer> transfers;
   const auto bring = [&](size_t from, size_t to, const std::string& name) {
     transfers.push_back({.from = disks.leader_of(static_cast<int>(from)),
