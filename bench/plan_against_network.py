@@ -5,13 +5,15 @@
     python3 bench/plan_against_network.py --network DIR
 
 The machine is measured here as the ranks of that bench used it: `onebit doctor --output` runs on all
-ranks at once, each on its core, and the middle one of their measurements counts. Points without a
-limit of the link are left out: a plan is asked for a bandwidth. Prints a table and writes plan.md
-beside the results.
+ranks at once, each on its core, and the middle one of their measurements counts. Of more ranks than
+cores as many measure as there are cores, and each has its part of what they find: ranks that share a
+core do not measure at the same moments, and find too much. Points without a limit of the link are left
+out: a plan is asked for a bandwidth. Prints a table and writes plan.md beside the results.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -31,8 +33,18 @@ def total(machine, compute):
     return sum(1 / costs[way]["products_flops_a_second"] for way in ("forward", "backward"))
 
 
-def measured_machine(options, ranks, ranks_a_host, compute):
-    """The middle of the measurements that all ranks make at once."""
+def part_of(costs, parts):
+    """What a machine takes of which so many ranks each have a part."""
+    return {key: part_of(value, parts) if isinstance(value, dict) else
+            value / parts if key.endswith("_a_second") else
+            value * parts if key.endswith("_seconds_an_element") else value
+            for key, value in costs.items()}
+
+
+def measured_machine(options, all_ranks, ranks_a_host, compute):
+    """A rank's: the middle of the measurements that are made at once."""
+    hosts = max(1, min(all_ranks, os.cpu_count()) // ranks_a_host)
+    ranks = hosts * ranks_a_host
     with tempfile.TemporaryDirectory() as place:
         words = f'exec "$0" doctor --threads 1 --output {place}/$RANK.json'
         with NetworkLab(ranks, Link(None, 0), pin=True, ranks_a_host=ranks_a_host) as lab:
@@ -42,7 +54,7 @@ def measured_machine(options, ranks, ranks_a_host, compute):
             raise SystemExit(f"onebit doctor ended with {status}")
         machines = [json.loads(path.read_text()) for path in pathlib.Path(place).glob("*.json")]
     machines.sort(key=lambda machine: total(machine, compute))
-    return machines[(len(machines) - 1) // 2]
+    return part_of(machines[(len(machines) - 1) // 2], all_ranks / ranks)
 
 
 def planned_step(options, setting, mode, ranks, rate, machine):

@@ -27,6 +27,12 @@ double bucket_wire_seconds(const PaperCluster& cluster, double bucket_bytes) {
   return std::max({link, memory, messages, latency});
 }
 
+double bucket_tcp_seconds(const PaperCluster& cluster, double bucket_bytes) {
+  const double elsewhere = cluster.ranks() - cluster.ranks_a_host;
+  const double sent_bytes = kCollectives * bucket_bytes / cluster.ranks() * elsewhere;
+  return kMovesOverTcp * sent_bytes * cluster.host_parts / cluster.copy_bytes_a_second;
+}
+
 double agreement_seconds(const PaperCluster& cluster) {
   if (cluster.hosts == 1) return 0;
   return std::ceil(std::log2(static_cast<double>(cluster.ranks()))) * cluster.latency;

@@ -21,17 +21,18 @@ void add_exchanges(training::StepCosts& costs, const training::ExchangingCosts& 
                    const training::ExchangeBuckets& buckets) {
   const int64_t dense = buckets.dense.max_elements(),
                 compressed = buckets.compressed.max_elements();
-  const auto wire_seconds = [&](int64_t bytes) {
-    return bucket_wire_seconds(cluster, static_cast<double>(bytes));
-  };
+  const auto dense_bytes = static_cast<double>(dense * size_bytes_of(wire));
+  const auto compressed_bytes = static_cast<double>(compress::chunk_bytes(compressed));
   costs.latency_seconds = agreement_seconds(cluster);
   costs.dense = {
-      .wire_seconds = wire_seconds(dense * size_bytes_of(wire)),
-      .processor_seconds = seconds_an_element(exchanging, wire) * static_cast<double>(dense)};
+      .wire_seconds = bucket_wire_seconds(cluster, dense_bytes),
+      .processor_seconds = seconds_an_element(exchanging, wire) * static_cast<double>(dense) +
+                           bucket_tcp_seconds(cluster, dense_bytes)};
   costs.local.processor_seconds = exchanging.one_bit_passes * static_cast<double>(compressed);
-  costs.compressed = {.wire_seconds = wire_seconds(compress::chunk_bytes(compressed)),
+  costs.compressed = {.wire_seconds = bucket_wire_seconds(cluster, compressed_bytes),
                       .processor_seconds = costs.local.processor_seconds +
-                                           exchanging.one_bit * static_cast<double>(compressed)};
+                                           exchanging.one_bit * static_cast<double>(compressed) +
+                                           bucket_tcp_seconds(cluster, compressed_bytes)};
 }
 
 }  // namespace

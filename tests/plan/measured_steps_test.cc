@@ -37,10 +37,10 @@ tasks::PretrainingConfig bench_config() {
 void expect_within(double planned, double measured, const std::string& what) {
   fmt::print("{}: planned {:.2f} s, measured {:.2f} s, {:+.0f} %\n", what, planned, measured,
              100 * (planned / measured - 1));
-  EXPECT_NEAR(planned / measured, 1, 0.15) << what;
+  EXPECT_NEAR(planned / measured, 1, 0.1) << what;
 }
 
-TEST(MeasuredSteps, ArePlannedWithinFifteenPercent) {
+TEST(MeasuredSteps, ArePlannedWithinTenPercent) {
   Context context = Context::cpu(1);
   const tasks::PretrainingConfig config = bench_config();
   const training::MachineCosts machine =

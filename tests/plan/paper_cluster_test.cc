@@ -47,6 +47,13 @@ TEST(BucketWire, OneRankSendsNothing) {
   EXPECT_EQ(bucket_wire_seconds(cluster_of(1, 1), 1e9), 0);
 }
 
+TEST(BucketTcp, TakesTheProcessorForWhatLeavesAndEntersAHost) {
+  // An eighth of the bucket to each of the 4 ranks elsewhere, twice, in memory that 4 share.
+  EXPECT_NEAR(bucket_tcp_seconds(cluster_of(2, 4), 8e6), kMovesOverTcp * 2 * 4 * 1e6 * 4 / 16e9,
+              1e-12);
+  EXPECT_EQ(bucket_tcp_seconds(cluster_of(1, 2), 8e6), 0);
+}
+
 TEST(AgreementSeconds, GrowWithTheLogarithm) {
   EXPECT_EQ(agreement_seconds(cluster_of(1, 4)), 0);
   EXPECT_DOUBLE_EQ(agreement_seconds(cluster_of(2, 1)), 1e-3);
