@@ -212,6 +212,8 @@ def table(results):
 def lines_of(results):
     """For the picture: rates stand apart by their logarithm, "none" beyond the last of them."""
     points = [one for one in ordered(results) if "failed" not in one[3]]
+    if not points:
+        return {}
     logs = {rate: math.log(rate_of(rate)) for _, _, rate, _ in points if rate_of(rate)}
     if any(not rate_of(rate) for _, _, rate, _ in points):
         logs["none"] = max(logs.values(), default=0) + math.log(4)
