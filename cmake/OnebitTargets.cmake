@@ -15,9 +15,9 @@ target_compile_options(onebit_warnings INTERFACE
 target_compile_options(onebit_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
 # Half of the time of a small source goes to the headers of libraries. They are compiled once where the
-# preset or ./run asks for it; CI's release build, which does not, sees that every source names what it
-# needs.
-option(ONEBIT_PRECOMPILE "Compile the headers of libraries once a build" OFF)
+# preset or ./run asks for it. CI's release build does so for tests alone (TESTS), and so sees that every
+# source of the library and the program names what it needs.
+set(ONEBIT_PRECOMPILE OFF CACHE STRING "Compile the headers of libraries once a build: ON, OFF or TESTS")
 set(ONEBIT_PRECOMPILED_HEADERS <algorithm> <array> <cmath> <cstring> <filesystem> <functional> <map>
   <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <thread> <utility> <vector>
   <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
@@ -31,6 +31,9 @@ endif()
 # onebit_precompile(target first_target HEADERS): the first target compiles them, the others of its
 # kind take them over.
 function(onebit_precompile target first)
+  if(ONEBIT_PRECOMPILE STREQUAL "TESTS" AND NOT target MATCHES "^test_")
+    return()
+  endif()
   if(ONEBIT_PRECOMPILE AND target STREQUAL first)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   elseif(ONEBIT_PRECOMPILE)
