@@ -27,10 +27,9 @@ double bucket_wire_seconds(const PaperCluster& cluster, double bucket_bytes) {
   return std::max({link, memory, messages, latency});
 }
 
-double bucket_tcp_seconds(const PaperCluster& cluster, double bucket_bytes) {
+double bucket_sent_bytes(const PaperCluster& cluster, double bucket_bytes) {
   const double elsewhere = cluster.ranks() - cluster.ranks_a_host;
-  const double sent_bytes = kCollectives * bucket_bytes / cluster.ranks() * elsewhere;
-  return kMovesOverTcp * sent_bytes * cluster.host_parts / cluster.copy_bytes_a_second;
+  return kCollectives * bucket_bytes / cluster.ranks() * elsewhere;
 }
 
 double agreement_seconds(const PaperCluster& cluster) {

@@ -22,10 +22,6 @@ struct PaperCluster {
 inline constexpr double kLinkShare = 0.95;
 // The time that a message takes on its rank besides its bytes, of sending and receiving one.
 inline constexpr double kMessageSeconds = 5e-6;
-// What TCP takes of a rank's processor for a byte that it sends and one that it receives, as bytes
-// moved in its memory. Steps at 16 bits were 1.0 to 1.2 ns a byte longer than the rest of their
-// costs, on cores that move 15 (Zen 3) and 29 (Zen 4) bytes a ns.
-inline constexpr double kMovesOverTcp = 24;
 // The largest part of a message (comm/mpi_communicator.cc).
 inline constexpr double kPieceBytes = 60 << 10;
 
@@ -34,10 +30,9 @@ inline constexpr double kPieceBytes = 60 << 10;
 // over one link. The collectives of neighbouring buckets are on their way at once, so a message's
 // latency counts only where it is longer than all that a bucket sends. 0 for a single rank.
 double bucket_wire_seconds(const PaperCluster& cluster, double bucket_bytes);
-//  Seconds of a rank's processor for what it sends to other hosts of a bucket, and receives from
-// them. 0
-// for a single host.
-double bucket_tcp_seconds(const PaperCluster& cluster, double bucket_bytes);
+
+// What a rank sends to other hosts of a bucket, and receives from them. 0 for a single host.
+double bucket_sent_bytes(const PaperCluster& cluster, double bucket_bytes);
 
 // Seconds of a small collective: as many messages one after the other as ranks can be halved.
 double agreement_seconds(const PaperCluster& cluster);

@@ -23,16 +23,19 @@ void add_exchanges(training::StepCosts& costs, const training::ExchangingCosts& 
                 compressed = buckets.compressed.max_elements();
   const auto dense_bytes = static_cast<double>(dense * size_bytes_of(wire));
   const auto compressed_bytes = static_cast<double>(compress::chunk_bytes(compressed));
+  const auto tcp_seconds = [&](double bytes) {
+    return kTcpElements * exchanging.bf16 * bucket_sent_bytes(cluster, bytes);
+  };
   costs.latency_seconds = agreement_seconds(cluster);
   costs.dense = {
       .wire_seconds = bucket_wire_seconds(cluster, dense_bytes),
       .processor_seconds = seconds_an_element(exchanging, wire) * static_cast<double>(dense) +
-                           bucket_tcp_seconds(cluster, dense_bytes)};
+                           tcp_seconds(dense_bytes)};
   costs.local.processor_seconds = exchanging.one_bit_passes * static_cast<double>(compressed);
   costs.compressed = {.wire_seconds = bucket_wire_seconds(cluster, compressed_bytes),
                       .processor_seconds = costs.local.processor_seconds +
                                            exchanging.one_bit * static_cast<double>(compressed) +
-                                           bucket_tcp_seconds(cluster, compressed_bytes)};
+                                           tcp_seconds(compressed_bytes)};
 }
 
 }  // namespace

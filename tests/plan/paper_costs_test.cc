@@ -37,8 +37,11 @@ TEST(PaperCosts, AreTheMachinesTimesElements) {
   const auto dense = static_cast<double>(buckets.dense.max_elements());
   const auto compressed = static_cast<double>(buckets.compressed.max_elements());
   EXPECT_NEAR(costs.dense.wire_seconds, 2 * dense / (kLinkShare * 125e6), 1e-9);
-  EXPECT_NEAR(costs.dense.processor_seconds, 0.5e-9 * dense, 1e-12);
-  EXPECT_NEAR(costs.compressed.processor_seconds, 0.75e-9 * compressed, 1e-12);
+  // Two ranks send each other a whole bucket of 16 bits an element, or one.
+  EXPECT_NEAR(costs.dense.processor_seconds, (0.5e-9 + kTcpElements * 0.5e-9 * 2) * dense, 1e-12);
+  const auto chunk = static_cast<double>(compress::chunk_bytes(buckets.compressed.max_elements()));
+  EXPECT_NEAR(costs.compressed.processor_seconds,
+              0.75e-9 * compressed + kTcpElements * 0.5e-9 * chunk, 1e-12);
   EXPECT_NEAR(costs.local.processor_seconds, 0.25e-9 * compressed, 1e-12);
   EXPECT_EQ(costs.local.wire_seconds, 0);
   // A bit an element and a header of eight bytes a block.
@@ -53,7 +56,7 @@ TEST(PaperCosts, RanksOfAHostShareItsArithmetic) {
   const Costs quarter = costs_of(round_machine(), cluster, DType::kF32);
   EXPECT_NEAR(quarter.costs.pass.forward_seconds, 4 * whole.costs.pass.forward_seconds, 1e-12);
   EXPECT_NEAR(quarter.costs.update_seconds, 4 * whole.costs.update_seconds, 1e-12);
-  // The exchange has a thread a rank.
+  // The exchange has a thread a rank; 8 ranks send as much to other hosts as 2 do.
   EXPECT_NEAR(quarter.costs.dense.processor_seconds, whole.costs.dense.processor_seconds, 1e-12);
 }
 
