@@ -174,6 +174,10 @@ int run_on_hosts(const Arguments& given) {
 }
 
 void check(const Arguments& given) {
+  if (given.json && given.hosts.any()) {
+    throw UsageError(
+        "--json has the facts of this machine alone: leave out hosts, or run it on each of them");
+  }
   if (given.output.empty()) return;
   if (given.quick || given.json || given.hosts.any()) {
     throw UsageError(

@@ -18,9 +18,10 @@ struct PlannedStep {
   const engine::EngineConfig& config;
 };
 
-// What TCP takes of a rank's processor for a byte that it sends and one that it receives, in times of
-// an element that it packs and averages in bf16: steps at 16 bits were 1.0 to 1.2 ns a byte longer
-// than the rest of their costs, on cores that take 1.2 ns (Zen 4) and 1.9 ns (Zen 3) an element.
+// What TCP takes of a rank's processor for a byte that it sends and one that it receives, in times
+// of an element that it packs and averages in bf16: steps at 16 bits were 1.0 to 1.2 ns a byte
+// longer than the rest of their costs, on cores that take 1.2 ns (Zen 4) and 1.9 ns (Zen 3) an
+// element.
 inline constexpr double kTcpElements = 0.7;
 
 // Of the products of a recipe on this machine: those in bf16 where it has them, else in f32.

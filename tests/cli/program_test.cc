@@ -152,6 +152,16 @@ TEST(Program, WrongUseEndsWithTwoAndNamesTheHelp) {
   for (const WrongUse& wrong : cases) expect_usage_error(wrong);
 }
 
+// An unset variable of a script must not mean all hosts, or this one.
+TEST(Program, WrongHostsEndWithTwo) {
+  for (const char* option : {"--hosts", "--hostfile", "--include", "--exclude"}) {
+    const std::string launch = fmt::format("launch {} '' --dry-run -- pretrain", option);
+    const std::string error = fmt::format("{}: must not be empty", option);
+    expect_usage_error({launch.c_str(), "onebit launch", error.c_str()});
+  }
+  expect_usage_error({"doctor --hosts a --json", "onebit doctor", "of this machine alone"});
+}
+
 TEST(Program, WhatFailsEndsWithOne) {
   for (const char* failing :
        {"inspect /nowhere", "recipe check /nowhere", "tokenize --vocab /nowhere",
