@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 
 #include "onebit/base/error.h"
 #include "onebit/base/file.h"
@@ -52,23 +53,20 @@ std::string refuse_empty(const std::string& text) {
 }  // namespace
 
 void add_host_options(CLI::App& command, HostOptions& options) {
-  command
-      .add_option("--hostfile,-H", options.hostfile,
-                  "File of hosts as DeepSpeed's: a line HOST slots=N each, # begins a comment")
-      ->check(refuse_empty);
-  command
-      .add_option("--hosts", options.hosts,
-                  "Hosts and their slots, a rank each: a,b:2,c:4. Without --hostfile and --hosts "
-                  "the hosts of a Slurm or PBS job, else this machine")
-      ->check(refuse_empty);
-  command
-      .add_option("--include,-i", options.include,
-                  "Only these hosts and slots of the list, as DeepSpeed writes them: a@b:0,2")
-      ->check(refuse_empty);
-  command
-      .add_option("--exclude,-e", options.exclude,
-                  "Without these hosts and slots (after --include)")
-      ->check(refuse_empty);
+  const std::initializer_list<CLI::Option*> lists = {
+      command.add_option(
+          "--hostfile,-H", options.hostfile,
+          "File of hosts as DeepSpeed's: a line HOST slots=N each, # begins a comment"),
+      command.add_option(
+          "--hosts", options.hosts,
+          "Hosts and their slots, a rank each: a,b:2,c:4. Without --hostfile and --hosts "
+          "the hosts of a Slurm or PBS job, else this machine"),
+      command.add_option(
+          "--include,-i", options.include,
+          "Only these hosts and slots of the list, as DeepSpeed writes them: a@b:0,2"),
+      command.add_option("--exclude,-e", options.exclude,
+                         "Without these hosts and slots (after --include)")};
+  for (CLI::Option* list : lists) list->check(refuse_empty);
   command.add_option("--agent", options.agent,
                      "What runs a command on a host, called as AGENT HOST COMMAND (default: ssh, "
                      "inside a Slurm job srun)");

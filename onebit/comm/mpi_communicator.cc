@@ -23,7 +23,7 @@ namespace {
 
 using Requests = std::vector<MPI_Request>;
 
-constexpr int kDataTag = kMpiFailureTag + 1;
+constexpr int kDataTag = 1;
 constexpr size_t kLargestPieceBytes = size_t{1} << 30;  // MPI counts are int
 // Open MPI sends up to 64 KiB over TCP, header included, without asking the receiver first (eager).
 // For a longer message it waits for an answer, which on a slow link stands behind the data of the

@@ -14,6 +14,7 @@
 namespace onebit::comm {
 namespace {
 
+constexpr int kFailureTag = 2;
 constexpr size_t kLongestMessage = 4096;
 constexpr double kGraceSeconds = 1;
 constexpr double kDeferSeconds = 1;
@@ -101,12 +102,11 @@ void MpiJob::announce(const std::string& message) {
   failed_message_ = message;
   std::fprintf(stderr, "onebit: rank %d failed: %s\n", rank_, message.c_str());
   std::fflush(stderr);
-  // What is sent must outlast the requests.
   for (int peer = 0; peer < world_size_; ++peer) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (peer != rank_ &&
         MPI_Isend(failed_message_.data(), static_cast<int>(failed_message_.size()), MPI_CHAR, peer,
-                  kMpiFailureTag, control_, &request) == MPI_SUCCESS) {
+                  kFailureTag, control_, &request) == MPI_SUCCESS) {
       notifying_.push_back(request);
     }
   }
@@ -116,7 +116,7 @@ void MpiJob::receive_failure() {
   int found = 0;
   MPI_Message envelope;
   MPI_Status status;
-  MPI_Improbe(MPI_ANY_SOURCE, kMpiFailureTag, control_, &found, &envelope, &status);
+  MPI_Improbe(MPI_ANY_SOURCE, kFailureTag, control_, &found, &envelope, &status);
   if (!found) return;
   int length = 0;
   MPI_Get_count(&status, MPI_CHAR, &length);

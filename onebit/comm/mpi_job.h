@@ -11,9 +11,6 @@
 
 namespace onebit::comm {
 
-// Messages of this tag announce a failure, on a communicator of their own.
-inline constexpr int kMpiFailureTag = 1;
-
 // Throws NetworkError, with MPI's text, unless code is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
@@ -28,7 +25,7 @@ class MpiJob {
   // How long a rank that did not fail waits for the failed one to end the job.
   static constexpr double kYieldSeconds = 10;
 
-  // Collective.
+  // Makes a communicator of its own for what ranks announce. Collective.
   MpiJob();
 
   int rank() const { return rank_; }
@@ -37,7 +34,8 @@ class MpiJob {
   // Throws PeerError once a rank has announced that it failed.
   void check_peers();
 
-  // Prints, notifies the others, gives them a moment to unwind and ends the job.
+  // Prints the message, unless another rank has failed already, notifies the others, gives them a
+  // moment to unwind and ends all processes of the job.
   [[noreturn]] void end(const std::string& message);
 
  private:
@@ -50,7 +48,7 @@ class MpiJob {
   std::mutex mutex_;
   std::atomic<bool> failed_{false};
   int failed_rank_ = -1;
-  std::string failed_message_;
+  std::string failed_message_;  // outlasts the requests that send it
   std::vector<MPI_Request> notifying_;
 };
 
