@@ -14,23 +14,6 @@ namespace {
 
 constexpr int64_t kFormatVersion = 1;
 constexpr int64_t kLargestWorld = 1 << 20;
-constexpr size_t kLongestTag = 255;
-
-// The tag that rank 0 finds, equal on every rank.
-std::optional<std::string> agreed_tag(comm::Communicator& communicator,
-                                      const CheckpointFolder& folder, const std::string& wanted) {
-  std::array<char, kLongestTag + 1> text{};
-  if (communicator.rank() == 0) {
-    if (!wanted.empty()) folder.require_present(wanted);
-    const std::string tag = wanted.empty() ? folder.latest().value_or("") : wanted;
-    require(tag.size() <= kLongestTag, "{}: names a checkpoint of {} characters",
-            (folder.root() / run_files::kLatest).string(), tag.size());
-    std::copy(tag.begin(), tag.end(), text.begin());
-  }
-  communicator.broadcast(std::as_writable_bytes(std::span(text)), 0);
-  if (text[0] == '\0') return std::nullopt;
-  return std::string(text.data());
-}
 
 ProfileTrack* writer_track(const Context& context) {
   ProfileTrack* const own = context.profile_track();
@@ -42,8 +25,6 @@ struct CheckpointFacts {
   int64_t step = 0;
   int world_size = 1;
   Json client_state, state;
-  Json all;               // the whole of state.json
-  bool on_disks = false;  // written on several
 };
 
 CheckpointFacts read_facts(const Path& folder) {
@@ -61,9 +42,7 @@ CheckpointFacts read_facts(const Path& folder) {
   return {.step = reader.integer("step", 0),
           .world_size = static_cast<int>(world_size),
           .client_state = reader.raw("client_state"),
-          .state = reader.raw("state"),
-          .all = state,
-          .on_disks = reader.has("generation")};
+          .state = reader.raw("state")};
 }
 
 SavedCheckpoint saved_checkpoint(const Path& folder, const std::string& tag, CheckpointFacts facts,
@@ -120,28 +99,6 @@ void Checkpoints::save(const Engine& engine, const Json& client_state,
 }
 
 std::optional<SavedCheckpoint> Checkpoints::open(const std::string& tag) const {
-  if (disks_.count() > 1) return open_on_disks(tag);
-  const std::optional<std::string> found = agreed_tag(communicator_, folder_, tag);
-  if (!found) return std::nullopt;
-  const std::vector<std::string> others = folder_.tags_beside(*found);
-  const Path folder = folder_.folder(*found);
-  std::optional<CheckpointFacts> facts;
-  suggest_other_checkpoints(others, [&] { facts = read_facts(folder); });
-  if (facts->on_disks) return open_on_disks(tag);
-  return suggest_other_checkpoints(others, [&] {
-    require_of_checkpoint(facts->all, folder, model_file_name());
-    // Every rank reads parts of all of them.
-    for (int shard = 0; shard < facts->world_size; ++shard) {
-      require_of_checkpoint(facts->all, folder, shard_name(shard, facts->world_size));
-    }
-    StateShards shards(folder, facts->world_size, facts->state, rank_, world_size_);
-    SavedCheckpoint saved = saved_checkpoint(folder, *found, *facts, std::move(shards));
-    saved.other_tags = others;
-    return saved;
-  });
-}
-
-std::optional<SavedCheckpoint> Checkpoints::open_on_disks(const std::string& tag) const {
   std::optional<RecoveredCheckpoint> found =
       recover_checkpoint(communicator_, folder_, disks_, tag);
   if (!found) return std::nullopt;

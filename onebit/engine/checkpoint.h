@@ -60,10 +60,9 @@ class Checkpoints {
   // Returns when everything is on the disk. Errors are those of the last write.
   void wait() { writer_.wait(); }
 
-  // Opens the checkpoint `tag`; without a tag, the one that `latest` names on rank 0 (ranks may see
-  // different ones on a shared file system), or nothing if there is none; on several disks, or if
-  // it was written on several, the newest that is whole over all of them (checkpoint_recovery.h).
-  // Collective. Errors: no such tag, with the existing ones; a damaged or incomplete checkpoint;
+  // Opens the checkpoint `tag`; without a tag, the newest that is whole, from the one that `latest`
+  // names back, or nothing where there is none at all (checkpoint_recovery.h). Collective. Errors:
+  // no such tag, with the existing ones; the tag's, or every checkpoint is damaged or incomplete;
   // another version of the format.
   std::optional<SavedCheckpoint> open(const std::string& tag = "") const;
   // Whether save() calls `write_model` on this rank.
@@ -71,8 +70,6 @@ class Checkpoints {
   const Disks& disks() const { return disks_; }
 
  private:
-  std::optional<SavedCheckpoint> open_on_disks(const std::string& tag) const;
-
   comm::Communicator& communicator_;
   CheckpointFolder folder_;
   int64_t keep_last_, copies_;

@@ -7,6 +7,8 @@
 
 #include "onebit/base/json.h"
 #include "onebit/base/listed.h"
+#include "onebit/base/run_files.h"
+#include "onebit/engine/state_shard.h"
 
 namespace onebit::engine {
 namespace {
@@ -84,13 +86,20 @@ std::set<int> CheckpointCandidate::kept_with_copies_by(const std::string& name) 
   return kept;
 }
 
+bool CheckpointCandidate::of_several_disks() const {
+  return disks_of(*this).is_object();
+}
+
 std::string CheckpointCandidate::reason() const {
   std::string reason;
   if (const std::vector<int> lacking = missing(); !lacking.empty()) {
     reason = fmt::format("{} of {}{} {} missing or damaged", shard_list(lacking), world_size,
                          keepers(*this, lacking), lacking.size() == 1 ? "is" : "are");
+    if (flaws.empty()) reason += fmt::format(" (no {})", shard_name(lacking.front(), world_size));
   } else {
-    reason = "no disk has its state.json and model whole";
+    reason = on.size() == 1 ? "its state.json or its model is not whole"
+                            : "no disk has its state.json and model whole";
+    if (flaws.empty()) reason += fmt::format(" (no folder {})", run_files::kModel);
   }
   for (const CheckpointFlaw& flaw : flaws) reason += fmt::format(" ({})", flaw.text);
   return reason;

@@ -36,6 +36,8 @@ struct CheckpointCandidate {
   // Shards that state.json gives to the disk of this name, where each is kept more than once; else
   // none.
   std::set<int> kept_with_copies_by(const std::string& name) const;
+  // It was written where every host keeps its own part.
+  bool of_several_disks() const;
   // Why it cannot be used.
   std::string reason() const;
 };

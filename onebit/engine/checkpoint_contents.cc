@@ -7,6 +7,7 @@
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_state.h"
 #include "onebit/engine/state_shard.h"
+#include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/safetensors.h"
 
 namespace onebit::engine {
@@ -41,7 +42,9 @@ std::vector<std::pair<std::string, int64_t>> common_files_in(const Path& folder)
 // Error: no checkpoint, or one whose state.json does not even say which it is.
 HeldCheckpoint look_at(const Path& folder, const std::string& tag, bool published) {
   // Its checksum counts for what every disk has; whose the shards are is said by a damaged one too.
-  const Json state = read_json(folder / run_files::kState);
+  const Path path = folder / run_files::kState;
+  const Json state = read_json(path);
+  require(state.is_object(), "{}: damaged: it holds no JSON object", path.string());
   HeldCheckpoint held = {.tag = tag,
                          .generation = generation_of(state),
                          .step = state.at("step").get<int64_t>(),
@@ -49,7 +52,8 @@ HeldCheckpoint look_at(const Path& folder, const std::string& tag, bool publishe
                          .published = published,
                          .shards = {},
                          .common_files = common_files_in(folder),
-                         .disks = state.value("disks", Json())};
+                         .disks = state.value("disks", Json()),
+                         .problem = {}};
   const auto world_size = state.at("world_size").get<int64_t>();
   require(world_size >= 1 && world_size <= kMostRanks, "{}: `world_size` is {}", folder.string(),
           world_size);
@@ -60,19 +64,28 @@ HeldCheckpoint look_at(const Path& folder, const std::string& tag, bool publishe
   return held;
 }
 
+// With the path, which errors of a key's type lack.
+std::string problem_of(const Path& folder, const std::exception& error) {
+  const std::string path = (folder / run_files::kState).string(), text = error.what();
+  return text.starts_with(path) ? text : fmt::format("{}: damaged: {}", path, text);
+}
+
 }  // namespace
 
 Json DiskContents::to_json() const {
   Json checkpoints = Json::array();
   for (const HeldCheckpoint& one : held) {
-    checkpoints.push_back(Json::array({one.tag, one.generation, one.step, one.world_size,
-                                       one.published, one.shards, one.common_files, one.disks}));
+    checkpoints.push_back(
+        Json::array({one.tag, one.generation, one.step, one.world_size, one.published, one.shards,
+                     one.common_files, one.disks, one.problem}));
   }
-  return {{"held", checkpoints}, {"latest", latest}};
+  return {{"held", checkpoints}, {"latest", latest}, {"absent_latest", absent_latest}};
 }
 
 DiskContents DiskContents::from_json(const Json& json) {
-  DiskContents contents = {.held = {}, .latest = json.at("latest").get<std::string>()};
+  DiskContents contents = {.held = {},
+                           .latest = json.at("latest").get<std::string>(),
+                           .absent_latest = json.at("absent_latest").get<std::string>()};
   for (const Json& one : json.at("held")) {
     HeldCheckpoint held;
     one[0].get_to(held.tag);
@@ -83,6 +96,7 @@ DiskContents DiskContents::from_json(const Json& json) {
     one[5].get_to(held.shards);
     one[6].get_to(held.common_files);
     held.disks = one[7];
+    one[8].get_to(held.problem);
     contents.held.push_back(std::move(held));
   }
   return contents;
@@ -90,25 +104,32 @@ DiskContents DiskContents::from_json(const Json& json) {
 
 DiskContents contents_of_disk(const CheckpointFolder& folder) {
   DiskContents contents;
-  std::error_code error;
-  for (const auto& item : files::directory_iterator(folder.root(), error)) {
+  std::error_code no_folder;
+  for (const auto& item : files::directory_iterator(folder.root(), no_folder)) {
     const std::string name = item.path().filename().string();
     const bool published = !name.ends_with(kPartialSuffix);
-    if (name.ends_with(kReplacedSuffix) || !files::exists(item.path() / run_files::kState)) {
-      continue;
-    }
     const std::string tag = published ? name : name.substr(0, name.size() - kPartialSuffix.size());
+    const bool has_state = files::exists(item.path() / run_files::kState);
+    const bool has_lost_it = published && step_of_tag(tag) >= 0 && item.is_directory();
+    if (name.ends_with(kReplacedSuffix) || !(has_state || has_lost_it)) continue;
     try {
       contents.held.push_back(look_at(item.path(), tag, published));
-    } catch (const std::exception&) {
-      // Nothing that the run could be resumed from; if nothing else is, the error names the tag.
-      contents.held.push_back({.tag = tag, .published = published, .shards = {}, .disks = {}});
+    } catch (const std::exception& error) {
+      contents.held.push_back({.tag = tag,
+                               .published = published,
+                               .shards = {},
+                               .disks = {},
+                               .problem = problem_of(item.path(), error)});
     }
   }
-  try {
-    contents.latest = folder.latest().value_or("");
-  } catch (const Error&) {
-    // It names what is not there: others may know better.
+  const std::optional<std::string> latest = folder.tag_in_latest();
+  if (!latest) {
+    const std::vector<std::string> tags = folder.tags();
+    if (!tags.empty()) contents.latest = tags.back();
+  } else if (folder.holds(*latest)) {
+    contents.latest = *latest;
+  } else {
+    contents.absent_latest = *latest;
   }
   return contents;
 }
@@ -140,6 +161,7 @@ std::string flaw_of_common_files(const Path& folder, const HeldCheckpoint& held)
   }
   try {
     require_of_checkpoint(read_checkpoint_state(folder), folder, model_file_name());
+    formats::require_unchanged(folder / run_files::kModel);
     for (const auto& [name, bytes] : held.common_files) {
       if (name.ends_with(".safetensors")) {
         formats::SafetensorsFile(folder / name).verify_checksum();

@@ -1,5 +1,5 @@
-// What a disk holds of the checkpoints of a run, where every host keeps its own part of them
-// (docs/checkpoint-format.md).
+// What a disk holds of the checkpoints of a run: all of them, or a part where every host keeps its
+// own (docs/checkpoint-format.md).
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,21 @@ struct HeldCheckpoint {
   std::vector<int> shards;
   // What every disk has: state.json and the files of model/ with their sizes. Empty: damaged.
   std::vector<std::pair<std::string, int64_t>> common_files;
-  Json disks;  // as written in state.json; null on one disk
+  Json disks;           // as written in state.json; null on one disk
+  std::string problem;  // why its state.json cannot be read; nothing else is known then
 };
 
 struct DiskContents {
   std::vector<HeldCheckpoint> held;
   std::string latest;  // a tag that is held; empty: none
+  // What the file `latest` says instead; empty: nothing.
+  std::string absent_latest;
 
   Json to_json() const;
   static DiskContents from_json(const Json& json);
 };
 
-// Looks at names and sizes, at the contents of state.json alone. What cannot be read is left out.
+// Looks at names and sizes, at the contents of state.json alone.
 DiskContents contents_of_disk(const CheckpointFolder& folder);
 
 // The folder of a checkpoint that is held.

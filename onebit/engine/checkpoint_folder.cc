@@ -34,22 +34,31 @@ int64_t step_of_tag(const std::string& tag) {
   return whole_number<int64_t>(std::string_view(tag).substr(kTagPrefix.size())).value_or(-1);
 }
 
-std::optional<std::string> CheckpointFolder::latest() const {
+std::optional<std::string> CheckpointFolder::tag_in_latest() const {
   const Path file = root_ / run_files::kLatest;
-  if (!std::filesystem::exists(file)) {
-    // A folder under its own name is whole: the process may have ended before `latest` was written.
-    const std::vector<std::string> whole = tags();
-    return whole.empty() ? std::nullopt : std::optional(whole.back());
-  }
+  if (!std::filesystem::exists(file)) return std::nullopt;
   std::string tag = read_file(file);
   while (!tag.empty() && (tag.back() == '\n' || tag.back() == ' ' || tag.back() == '\r')) {
     tag.pop_back();
   }
-  const bool there = !tag.empty() && std::filesystem::is_directory(folder(tag));
-  if (there && !is_left_over(tag)) return tag;
-  const std::vector<std::string> others = tags_beside(tag);
-  fail("{}: names the checkpoint \"{}\", which is not {}; {}", file.string(), tag,
-       there ? "whole" : "there",
+  return tag;
+}
+
+bool CheckpointFolder::holds(const std::string& tag) const {
+  return !tag.empty() && !is_left_over(tag) && std::filesystem::is_directory(folder(tag));
+}
+
+std::optional<std::string> CheckpointFolder::latest() const {
+  const std::optional<std::string> tag = tag_in_latest();
+  if (!tag) {
+    // A folder under its own name is whole: the process may have ended before `latest` was written.
+    const std::vector<std::string> whole = tags();
+    return whole.empty() ? std::nullopt : std::optional(whole.back());
+  }
+  if (holds(*tag)) return tag;
+  const std::vector<std::string> others = tags_beside(*tag);
+  fail("{}: names the checkpoint \"{}\", which is not {}; {}",
+       (root_ / run_files::kLatest).string(), *tag, is_left_over(*tag) ? "whole" : "there",
        others.empty() ? "nor is another: without this file a run begins anew"
                       : fmt::format("resume from another with --resume TAG, or write its name into "
                                     "this file: {}",
@@ -74,12 +83,6 @@ std::vector<std::string> CheckpointFolder::tags_beside(const std::string& tag) c
   std::erase(others, tag);
   std::reverse(others.begin(), others.end());
   return others;
-}
-
-void CheckpointFolder::require_present(const std::string& tag) const {
-  const bool plain = Path(tag).filename() == Path(tag) && !is_left_over(tag);
-  if (plain && std::filesystem::is_regular_file(folder(tag) / run_files::kState)) return;
-  refuse_absent_tag(root_, tag, tags());
 }
 
 void CheckpointFolder::begin(const std::string& tag) const {

@@ -23,12 +23,14 @@ class CheckpointFolder {
   // The tag in `latest`; without that file the newest tag, empty if there is none. Error: `latest`
   // names a folder that does not exist.
   std::optional<std::string> latest() const;
+  // What the file `latest` says, whether there is such a checkpoint or not; nothing without it.
+  std::optional<std::string> tag_in_latest() const;
+  // A folder of this name is there that no interrupted write has left.
+  bool holds(const std::string& tag) const;
   // Finished tags, oldest step first.
   std::vector<std::string> tags() const;
   // All but `tag`, newest step first.
   std::vector<std::string> tags_beside(const std::string& tag) const;
-  // Error: no checkpoint has this name; the message lists those that exist.
-  void require_present(const std::string& tag) const;
 
   // The following are called on one rank of a disk only. Makes an empty partial folder; removes
   // what interrupted writes left behind.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
@@ -14,7 +13,7 @@
 #include "onebit/base/listed.h"
 #include "onebit/base/log.h"
 #include "onebit/base/run_files.h"
-#include "onebit/engine/checkpoint_candidate.h"
+#include "onebit/engine/checkpoint_search.h"
 #include "onebit/engine/file_exchange.h"
 #include "onebit/engine/rank_texts.h"
 #include "onebit/engine/shard_repair.h"
@@ -34,153 +33,67 @@ class Recovery {
         disk_(disks.disk_of(rank_)) {}
 
   std::optional<RecoveredCheckpoint> run(const std::string& wanted) {
-    gather();
-    std::vector<CheckpointCandidate> candidates = order(wanted);
-    if (candidates.empty()) {
-      if (!wanted.empty()) refuse_absent_tag(folder_.root(), wanted, tags_);
-      require(unreadable_.empty(), "{}: no checkpoint can be read: {}", folder_.root().string(),
-              fmt::join(unreadable_, "; "));
-      return std::nullopt;
-    }
+    found_ = find_checkpoints(communicator_, folder_, disks_);
+    std::vector<CheckpointCandidate> candidates = eligible(wanted);
+    if (candidates.empty() && !wanted.empty()) refuse_absent(wanted);
     std::vector<std::string> reasons;
     for (CheckpointCandidate& candidate : candidates) {
-      if (candidate.whole()) verify(candidate);
+      verify(candidate);
       if (candidate.whole()) {
-        if (!reasons.empty() && rank_ == 0) {
-          log_warning("{}: the run goes back to {}", fmt::join(reasons, "; "), candidate.tag);
-        }
-        repair(candidate);
-        std::vector<std::string> report = {source_of(candidate)};
-        repair_shards_of(candidate, report);
-        RecoveredCheckpoint recovered = outcome(candidate);
-        recovered.report = std::move(report);
-        return recovered;
+        warn_of_going_back(candidate, reasons);
+        return recovered(candidate);
       }
       reasons.push_back(fmt::format("{} cannot be used: {}", candidate.tag, candidate.reason()));
     }
-    refuse(wanted, reasons, candidates.back());
+    for (const UnreadableCheckpoint& one : found_.unreadable) reasons.push_back(one.problem);
+    if (!wanted.empty()) refuse_wanted(wanted, reasons.front());
+    if (!reasons.empty()) refuse_all(candidates, reasons);
+    require(found_.absent_latest.empty(), "{}",
+            absent_latest() + "; nor is another: without this file a run begins anew");
+    return std::nullopt;
   }
 
  private:
-  void gather() {
-    const std::string mine =
-        disks_.leads(rank_) ? contents_of_disk(folder_).to_json().dump() : std::string();
-    const std::vector<std::string> texts = gather_texts(communicator_, mine);
-    for (int disk = 0; disk < disks_.count(); ++disk) {
-      const auto leader = static_cast<size_t>(disks_.leader_of(disk));
-      contents_.push_back(DiskContents::from_json(Json::parse(texts[leader])));
-      for (const HeldCheckpoint& held : contents_.back().held) {
-        if (held.world_size == 0 && held.published) {
-          unreadable_.push_back(fmt::format("{} of {}: its state.json is damaged", held.tag,
-                                            disks_.names[static_cast<size_t>(disk)]));
-        }
-      }
-    }
-  }
-
-  // Every checkpoint, as far as the names of its files say.
-  std::vector<CheckpointCandidate> all() const {
-    std::map<std::pair<std::string, std::string>, CheckpointCandidate> found;
-    const auto disks = static_cast<size_t>(disks_.count());
-    for (size_t disk = 0; disk < disks; ++disk) {
-      for (const HeldCheckpoint& held : contents_[disk].held) {
-        if (held.world_size == 0) continue;
-        CheckpointCandidate& candidate = found[{held.tag, held.generation}];
-        candidate.tag = held.tag;
-        candidate.generation = held.generation;
-        candidate.step = held.step;
-        candidate.world_size = held.world_size;
-        candidate.published = candidate.published || held.published;
-        candidate.on.resize(disks);
-        candidate.shards.resize(disks);
-        candidate.common.resize(disks);
-        if (candidate.on[disk] != nullptr && candidate.on[disk]->published) continue;
-        candidate.on[disk] = &held;
-        candidate.shards[disk] = held.shards;
-        candidate.common[disk] = !held.common_files.empty();
-      }
-    }
-    std::vector<CheckpointCandidate> candidates;
-    for (auto& [key, candidate] : found) candidates.push_back(std::move(candidate));
-    return candidates;
-  }
-
-  // Those that the run may continue from, the best first. What no disk has published was never
-  // finished; what is newer than every `latest` is no part of the run any more, which was taken
-  // back.
-  std::vector<CheckpointCandidate> order(const std::string& wanted) {
-    std::vector<CheckpointCandidate> candidates = all();
-    std::erase_if(candidates, [](const CheckpointCandidate& one) { return !one.published; });
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [](const CheckpointCandidate& a, const CheckpointCandidate& b) {
-                       return std::tie(a.step, a.generation) > std::tie(b.step, b.generation);
-                     });
-    for (const CheckpointCandidate& one : candidates) {
-      if (tags_.empty() || tags_.back() != one.tag) tags_.push_back(one.tag);
-    }
-    int64_t newest = -1;
-    for (size_t disk = 0; disk < contents_.size(); ++disk) {
-      for (const CheckpointCandidate& one : candidates) {
-        if (one.on[disk] != nullptr && one.on[disk]->published &&
-            one.tag == contents_[disk].latest) {
-          newest = std::max(newest, one.step);
-        }
-      }
-    }
+  // Those that the run may continue from, the best first.
+  std::vector<CheckpointCandidate> eligible(const std::string& wanted) const {
+    std::vector<CheckpointCandidate> candidates = found_.candidates;
     std::erase_if(candidates, [&](const CheckpointCandidate& one) {
-      return wanted.empty() ? newest >= 0 && one.step > newest : one.tag != wanted;
+      return wanted.empty() ? found_.last_step >= 0 && one.step > found_.last_step
+                            : one.tag != wanted;
     });
     return candidates;
   }
 
-  // The ranks of each disk read what it holds of the candidate, and send each other what is wrong.
   void verify(CheckpointCandidate& candidate) {
-    Json found = {{"shards", Json::array()}, {"common", ""}};
-    if (const HeldCheckpoint* held = candidate.on[static_cast<size_t>(disk_)]) {
-      const Path place = folder_of(folder_, *held);
-      const auto ranks = disks_.ranks.ranks_of(disk_).size();
-      const auto local = static_cast<size_t>(disks_.ranks.local_of(rank_));
-      for (size_t i = local; i < held->shards.size(); i += ranks) {
-        const int shard = held->shards[i];
-        std::string flaw = flaw_of_shard(place, shard, held->world_size);
-        if (!flaw.empty()) found["shards"].push_back({shard, std::move(flaw)});
-      }
-      if (local == 0) found["common"] = flaw_of_common_files(place, *held);
-    }
-    const std::vector<std::string> texts = gather_texts(communicator_, found.dump());
-    for (int rank = 0; rank < communicator_.world_size(); ++rank) {
-      const auto disk = static_cast<size_t>(disks_.disk_of(rank));
-      const Json theirs = Json::parse(texts[static_cast<size_t>(rank)]);
-      for (const Json& one : theirs.at("shards")) {
-        const int shard = one[0].get<int>();
-        std::erase(candidate.shards[disk], shard);
-        add_flaw(candidate, disk, shard, one[1].get<std::string>());
-      }
-      if (const auto flaw = theirs.at("common").get<std::string>(); !flaw.empty()) {
-        candidate.common[disk] = false;
-        add_flaw(candidate, disk, kNoShard, flaw);
-      }
-    }
-    compare_common_files(candidate);
+    if (candidate.whole()) verify_checkpoint(communicator_, folder_, disks_, candidate);
   }
 
-  // A disk from which a file of the model was lost has fewer than the others.
-  static void compare_common_files(CheckpointCandidate& candidate) {
-    size_t most = 0;
-    for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
-      if (candidate.common[disk]) most = std::max(most, candidate.on[disk]->common_files.size());
-    }
-    for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
-      if (candidate.common[disk] && candidate.on[disk]->common_files.size() < most) {
-        candidate.common[disk] = false;
-      }
-    }
+  std::string absent_latest() const {
+    return fmt::format("{}: names the checkpoint \"{}\", which is not there",
+                       (folder_.root() / run_files::kLatest).string(), found_.absent_latest);
   }
 
-  void add_flaw(CheckpointCandidate& candidate, size_t disk, int shard,
-                const std::string& flaw) const {
-    candidate.flaws.push_back(
-        {.disk = disk, .shard = shard, .text = fmt::format("{}: {}", disks_.names[disk], flaw)});
+  // `reasons` are those of newer ones that were verified.
+  void warn_of_going_back(const CheckpointCandidate& candidate,
+                          std::vector<std::string> reasons) const {
+    if (rank_ != 0) return;
+    for (const UnreadableCheckpoint& one : found_.unreadable) {
+      const int64_t step = step_of_tag(one.tag);
+      const bool of_run = found_.last_step < 0 || step <= found_.last_step;
+      if (of_run && step > candidate.step) reasons.push_back(one.problem);
+    }
+    if (!found_.absent_latest.empty()) reasons.push_back(absent_latest());
+    if (reasons.empty()) return;
+    log_warning("{}: the run goes back to {}", fmt::join(reasons, "; "), candidate.tag);
+  }
+
+  RecoveredCheckpoint recovered(CheckpointCandidate& candidate) {
+    repair(candidate);
+    std::vector<std::string> report = {source_of(candidate)};
+    repair_shards_of(candidate, report);
+    RecoveredCheckpoint recovered = outcome(candidate);
+    if (disks_.count() > 1) recovered.report = std::move(report);
+    return recovered;
   }
 
   // Afterwards the folder of the tag is on every disk, under its final name.
@@ -296,7 +209,7 @@ class Recovery {
 
   RecoveredCheckpoint outcome(const CheckpointCandidate& candidate) const {
     RecoveredCheckpoint recovered = {.tag = candidate.tag, .holders = {}, .report = {}};
-    recovered.other_tags = tags_;
+    recovered.other_tags = found_.tags();
     std::erase(recovered.other_tags, candidate.tag);
     for (int shard = 0; shard < candidate.world_size; ++shard) {
       std::vector<int> on;
@@ -331,28 +244,49 @@ class Recovery {
     return line;
   }
 
-  [[noreturn]] void refuse(const std::string& wanted, const std::vector<std::string>& reasons,
-                           const CheckpointCandidate& last) const {
-    std::vector<std::string> others = tags_;
-    std::erase(others, last.tag);
-    std::string ways = "start the hosts again that kept what is missing";
-    if (!wanted.empty() && !others.empty()) {
-      ways += fmt::format(", or resume from another checkpoint: --resume {}",
-                          fmt::join(others, " or --resume "));
+  // "; resume from ... instead", for the newest other one that is whole; empty where none is.
+  std::string way_back(const std::string& wanted) {
+    for (CheckpointCandidate& candidate : found_.candidates) {
+      if (candidate.tag == wanted) continue;
+      verify(candidate);
+      if (!candidate.whole()) continue;
+      return fmt::format("; the newest other one that is whole is {0}: --resume {0}",
+                         candidate.tag);
     }
-    fail(
-        "{}: no checkpoint is whole on the disks of {}: {}; {} (with run.checkpoint_copies 2 a "
-        "lost host loses nothing)",
-        folder_.root().string(), listed(disks_.names, kMostListed), fmt::join(reasons, "; "), ways);
+    return "";
+  }
+
+  [[noreturn]] void refuse_absent(const std::string& wanted) {
+    for (const UnreadableCheckpoint& one : found_.unreadable) {
+      if (one.tag == wanted) refuse_wanted(wanted, one.problem);
+    }
+    refuse_absent_tag(folder_.root(), wanted, found_.tags());
+  }
+
+  [[noreturn]] void refuse_wanted(const std::string& wanted, const std::string& reason) {
+    fail("{}: {}{}", folder_.root().string(), reason, way_back(wanted));
+  }
+
+  [[noreturn]] void refuse_all(const std::vector<CheckpointCandidate>& candidates,
+                               const std::vector<std::string>& reasons) const {
+    const bool apart = disks_.count() > 1 || std::any_of(candidates.begin(), candidates.end(),
+                                                         [](const CheckpointCandidate& one) {
+                                                           return one.of_several_disks();
+                                                         });
+    fail("{}: no checkpoint is whole{}: {}; {}", folder_.root().string(),
+         apart ? " on the disks of " + listed(disks_.names, kMostListed) : "",
+         fmt::join(reasons, "; "),
+         apart ? "start the hosts again that kept what is missing (with run.checkpoint_copies 2 a "
+                 "lost host loses nothing)"
+               : "put back what is missing or damaged from a copy of the folder, or begin anew in "
+                 "another one");
   }
 
   comm::Communicator& communicator_;
   const CheckpointFolder& folder_;
   const Disks& disks_;
   int rank_, disk_;
-  std::vector<DiskContents> contents_;  // [disks]
-  std::vector<std::string> unreadable_;
-  std::vector<std::string> tags_;  // of all disks, newest first
+  FoundCheckpoints found_;
 };
 
 }  // namespace

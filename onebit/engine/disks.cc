@@ -141,6 +141,10 @@ int Disks::shards_on(int disk, int64_t copies) const {
   return held;
 }
 
+std::string Disks::on(size_t disk, const std::string& text) const {
+  return count() == 1 ? text : fmt::format("{}: {}", names[disk], text);
+}
+
 Disks find_disks(comm::Communicator& communicator, const Path& folder) {
   const uint64_t token = random_id();
   const auto world = static_cast<size_t>(communicator.world_size());

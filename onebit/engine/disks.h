@@ -29,6 +29,8 @@ struct Disks {
   std::vector<int> keepers_of(int rank, int64_t copies) const;
   // How many shards a disk then holds.
   int shards_on(int disk, int64_t copies) const;
+  // The text with the disk that it is about in front, where there are several.
+  std::string on(size_t disk, const std::string& text) const;
 };
 
 // Every rank writes a file of a random name (run_files::kDiskToken) into `folder` and looks for

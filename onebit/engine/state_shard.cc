@@ -91,16 +91,6 @@ void StateShard::write(const Path& folder) const {
   formats::write_safetensors(folder / shard_name(rank_, world_size_), std::move(tensors));
 }
 
-StateShards::StateShards(const Path& folder, int saved_world_size, Json scalars, int rank,
-                         int world_size)
-    : StateShards(folder, std::vector<int>(static_cast<size_t>(saved_world_size), -1),
-                  std::move(scalars), rank, nullptr) {
-  for (int saved = 0; saved < saved_world_size; ++saved) {
-    const formats::TensorSource& opened = shard(saved);
-    if (saved % world_size == rank) opened.verify_checksum();
-  }
-}
-
 StateShards::StateShards(Path folder, std::vector<int> holders, Json scalars, int rank,
                          std::unique_ptr<ShardService> service)
     : folder_(std::move(folder)),

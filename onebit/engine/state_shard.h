@@ -52,9 +52,6 @@ class StateShard : public params::StateWriter {
 // ranks that have them. Errors: a shard is missing or damaged.
 class StateShards : public params::StateReader {
  public:
-  // All are in `folder`. Verifies the checksums of the shards rank, rank + world_size, ...: the
-  // ranks together read each shard once.
-  StateShards(const Path& folder, int saved_world_size, Json scalars, int rank, int world_size);
   // `holders` are the ranks that have the shards, -1 for those in `folder`: found whole by all
   // ranks together. Without a service all are.
   StateShards(Path folder, std::vector<int> holders, Json scalars, int rank,

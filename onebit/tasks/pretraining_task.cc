@@ -4,6 +4,7 @@
 #include <cctype>
 #include <set>
 
+#include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/tasks/pretraining_batch.h"
@@ -46,6 +47,20 @@ void check_held_out_names(const std::vector<HeldOutData>& stores) {
   }
 }
 
+// The models of the run's checkpoints: that of the tag, or of the one that `latest` names, first.
+std::vector<Path> models_of_run(const PretrainingOptions& options) {
+  const engine::CheckpointFolder run(options.output);
+  const std::string first = options.tag.empty() ? run.tag_in_latest().value_or("") : options.tag;
+  std::vector<Path> models;
+  if (!first.empty()) models.push_back(run.folder(first) / run_files::kModel);
+  for (const std::string& tag : run.tags_beside(first)) {
+    models.push_back(run.folder(tag) / run_files::kModel);
+  }
+  std::erase_if(models,
+                [](const Path& model) { return !std::filesystem::exists(model / "config.json"); });
+  return models;
+}
+
 }  // namespace
 
 PretrainingTask::PretrainingTask(const PretrainingOptions& options,
@@ -80,15 +95,18 @@ std::optional<PretrainingTask::Start> PretrainingTask::find_start(
     return Start{folder, resumed, training::read_model_description(folder)};
   };
   if (options.resume) {
-    const engine::CheckpointFolder run(options.output);
-    const auto tag = options.tag.empty() ? run.latest() : std::optional(options.tag);
-    const Path folder = run.folder(tag.value_or("")) / "model";
-    if (tag && std::filesystem::exists(folder / "config.json")) {
-      return engine::suggest_other_checkpoints(run.tags_beside(*tag), [&] {
+    // Checkpoints of a run are of one shape and one vocabulary: where the newest is damaged, what
+    // the run goes back to is not known yet.
+    std::exception_ptr first_problem;
+    for (const Path& folder : models_of_run(options)) {
+      try {
         formats::require_unchanged(folder);
         return read(folder, true);
-      });
+      } catch (const Error&) {
+        if (first_problem == nullptr) first_problem = std::current_exception();
+      }
     }
+    if (first_problem != nullptr) std::rethrow_exception(first_problem);
   }
   if (!options.initialize_from) return std::nullopt;
   return read(training::find_model_folder(*options.initialize_from), false);

@@ -27,8 +27,9 @@ void refuse_other_files(const Path& output) {
 void check_run_folder(const Path& output, bool resume) {
   require(!std::filesystem::exists(output) || std::filesystem::is_directory(output),
           "{}: --output must be a folder, a file of this name is there", output.string());
+  const engine::CheckpointFolder checkpoints(output);
   const bool holds_run = std::filesystem::exists(output / run_files::kMetrics) ||
-                         engine::CheckpointFolder(output).latest().has_value();
+                         checkpoints.tag_in_latest() || !checkpoints.tags().empty();
   require(resume || !holds_run,
           "{}: contains a run already; add --resume to continue it, or choose another --output",
           output.string());

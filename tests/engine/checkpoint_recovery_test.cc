@@ -145,6 +145,61 @@ TEST_F(CheckpointRecoveryTest, WithoutACopyTheRunGoesBack) {
   Trial asked = trial;
   asked.tag = tag_of_step(kSecond);
   EXPECT_THAT(error_of_resuming(asked), HasSubstr("--resume global_step6"));
+  change_last_byte(shard(0, kFirst, 0, 3));
+  EXPECT_EQ(error_of_resuming(asked).find("--resume"), std::string::npos);
+}
+
+// Each kind of damage to the newest checkpoint of a folder that all ranks share, or that is the one
+// rank's: what is said of it.
+TEST_F(CheckpointRecoveryTest, OnOneDiskTheRunGoesBack) {
+  const Path newest = disk(0) / tag_of_step(kSecond);
+  const std::vector<std::pair<std::function<void(int)>, const char*>> damages = {
+      {[&](int world) { change_last_byte(shard(0, kSecond, 0, world)); }, "safetensors: damaged"},
+      {[&](int world) { files::remove(shard(0, kSecond, 0, world)); }, "is missing or damaged"},
+      {[&](int) { files::remove(newest / "state.json"); }, "global_step9/state.json: "},
+      {[&](int) { write_file_atomically(newest / "state.json", "{"); }, "state.json:1:"},
+      {[&](int) { write_file_atomically(newest / "state.json", "{}"); }, "state.json: damaged: "},
+      {[&](int) { change_last_byte(newest / "model/model.safetensors"); }, "safetensors: damaged"},
+      {[&](int) { files::remove_all(newest); }, "latest: names the checkpoint \"global_step9\""}};
+  for (const Layout& layout : {Layout{0}, Layout{0, 0, 0}}) {
+    for (const auto& [damage, words] : damages) {
+      SCOPED_TRACE(fmt::format("{}: {}", name_of(layout), words));
+      files::remove_all(disk(0));
+      const std::vector<double> unbroken = train({.layout = layout});
+      damage(static_cast<int>(layout.size()));
+      testing::internal::CaptureStderr();
+      expect_goes_on({.layout = layout}, kFirst, unbroken);
+      const std::string said = testing::internal::GetCapturedStderr();
+      EXPECT_THAT(said, HasSubstr(words));
+      EXPECT_THAT(said, HasSubstr("the run goes back to global_step6"));
+      const std::string asked = error_of_resuming({.layout = layout, .tag = "global_step9"});
+      EXPECT_THAT(asked, HasSubstr(files::exists(newest) ? "--resume global_step6"
+                                                         : "it holds global_step6"));
+    }
+  }
+}
+
+// Going back would lose all of the run: that is for its owner to say.
+TEST_F(CheckpointRecoveryTest, OnOneDiskAllOfThemDamagedIsAnError) {
+  train({.layout = {0, 0}});
+  change_last_byte(shard(0, kFirst, 1, 2));
+  files::remove(disk(0) / tag_of_step(kSecond) / "state.json");
+  const std::string message = error_of_resuming({.layout = {0, 0}});
+  EXPECT_THAT(message, HasSubstr("no checkpoint is whole: global_step6 cannot be used: "));
+  EXPECT_THAT(message, HasSubstr("global_step9/state.json"));
+  EXPECT_THAT(message, HasSubstr("from a copy of the folder, or begin anew in another one"));
+}
+
+// A folder that somebody has copied under a name of his own is as new as what it is a copy of.
+TEST_F(CheckpointRecoveryTest, ACopyUnderAnotherNameServesWhenItIsNeeded) {
+  const std::vector<double> unbroken = train({.layout = {0, 0}});
+  const Path newest = disk(0) / tag_of_step(kSecond);
+  files::copy(newest, disk(0) / "before", files::copy_options::recursive);
+  expect_goes_on({.layout = {0, 0}}, kSecond, unbroken);
+  const Resumed asked = resume({.layout = {0, 0}, .tag = "before"});
+  EXPECT_EQ(asked.losses, std::vector<double>(unbroken.begin() + 3, unbroken.end()));
+  change_last_byte(shard(0, kSecond, 0, 2));
+  EXPECT_EQ(resume({.layout = {0, 0}}).tag, "before");
 }
 
 TEST_F(CheckpointRecoveryTest, WithoutAWholeCheckpointTheErrorSaysWhatIsMissing) {

@@ -16,7 +16,7 @@ class CheckpointStateTest : public DisksTest {};
 
 // Each file is whole, and together they are no checkpoint.
 TEST_F(CheckpointStateTest, AFileOfAnotherCheckpointIsRefused) {
-  const Trial trial = {.layout = {0, 0}};
+  const Trial trial = {.layout = {0, 0}, .tag = tag_of_step(kSecond)};
   train(trial);
   const Path old = disk(0) / tag_of_step(kFirst), fresh = disk(0) / tag_of_step(kSecond);
   const auto expect_refused = [&](const std::string& name, const Path& other) {
@@ -43,7 +43,7 @@ TEST_F(CheckpointStateTest, AFolderWithTheNameOfAnotherStepIsRefused) {
 }
 
 TEST_F(CheckpointStateTest, AFileWhoseCountersContradictEachOtherIsRefused) {
-  const Trial trial = {.layout = {0, 0}};
+  const Trial trial = {.layout = {0, 0}, .tag = tag_of_step(kSecond)};
   train(trial);
   const Path path = disk(0) / tag_of_step(kSecond) / run_files::kState;
   Json state = read_json(path);

@@ -335,7 +335,7 @@ TEST_F(CheckpointTest, OpensTheTagThatIsAskedFor) {
   for (const char* tag : {"global_step4", "global_step9.partial", "../run", ".", "latest"}) {
     const std::string message = error_of(tag);
     EXPECT_NE(message.find(std::string("holds no checkpoint \"") + tag +
-                           "\"; it holds global_step3, global_step6"),
+                           "\"; it holds global_step6, global_step3"),
               std::string::npos)
         << message;
   }
@@ -366,6 +366,7 @@ TEST_F(CheckpointTest, DamageIsNamed) {
             std::string::npos);
   write_file_atomically(folder / "state.json", "{");
   EXPECT_NE(error_of_opening(root_).find("state.json:1:"), std::string::npos);
+  std::filesystem::remove_all(folder);
   write_file_atomically(root_ / "latest", "global_step11");
   const std::string absent = error_of_opening(root_);
   EXPECT_NE(absent.find("latest: names the checkpoint \"global_step11\", which is not there"),
