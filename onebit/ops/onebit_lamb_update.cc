@@ -9,24 +9,29 @@ namespace onebit::ops {
 static Work work_of(const OnebitLambSquares& a) {
   return kernels::moves(a.momentum, a.momentum);
 }
+static Work work_of(const OnebitLambResidual& a) {
+  return kernels::moves(a.residual);
+}
 static Work work_of(const OnebitLambStep& a) {
   return kernels::moves(a.value, a.value, a.momentum, a.still, a.compute_value);
 }
 
 ONEBIT_DEVICE_OP(void, onebit_lamb_squares, const OnebitLambSquares&);
+ONEBIT_DEVICE_OP(void, onebit_lamb_residual, const OnebitLambResidual&);
 ONEBIT_DEVICE_OP(void, onebit_lamb_step, const OnebitLambStep&);
 
 namespace {
 
-void check_parts(const OnebitLambSquares& a) {
+void check_parts(std::span<const LambPart> parts, std::span<const LambTensor> tensors,
+                 const ConstView& owned) {
   int64_t end = 0;
-  for (const LambPart& part : a.parts) {
+  for (const LambPart& part : parts) {
     const int64_t elements = part.end - part.begin;
     ONEBIT_INVARIANT(part.begin >= end && elements > 0 && elements <= kernels::kBlockElements);
-    ONEBIT_INVARIANT(part.tensor >= 0 && part.tensor < static_cast<int64_t>(a.tensors.size()));
-    const LambTensor& tensor = a.tensors[static_cast<size_t>(part.tensor)];
+    ONEBIT_INVARIANT(part.tensor >= 0 && part.tensor < static_cast<int64_t>(tensors.size()));
+    const LambTensor& tensor = tensors[static_cast<size_t>(part.tensor)];
     ONEBIT_INVARIANT(part.begin >= tensor.begin && part.end <= tensor.end);
-    ONEBIT_INVARIANT(part.owned >= 0 && part.owned + elements <= a.momentum.elements());
+    ONEBIT_INVARIANT(part.owned >= 0 && part.owned + elements <= owned.elements());
     end = part.end;
   }
 }
@@ -40,8 +45,17 @@ void onebit_lamb_squares(Context& context, const OnebitLambSquares& a) {
   check.view("momentum", a.momentum, DType::kF32, {a.momentum.elements()});
   check.view("squares", a.squares, DType::kF64, {tensors, 2});
   kernels::check_lamb_tensors(a.tensors, a.value.elements());
-  check_parts(a);
+  check_parts(a.parts, a.tensors, a.momentum);
   on_device::onebit_lamb_squares(context, a);
+}
+
+void onebit_lamb_residual(Context& context, const OnebitLambResidual& a) {
+  const kernels::ArgumentCheck check(context, "onebit_lamb_residual");
+  const auto tensors = static_cast<int64_t>(a.tensors.size());
+  check.view("residual", a.residual, DType::kF32, {a.residual.elements()});
+  check.view("squares", a.squares, DType::kF64, {tensors});
+  check_parts(a.parts, a.tensors, a.residual);
+  on_device::onebit_lamb_residual(context, a);
 }
 
 void onebit_lamb_step(Context& context, const OnebitLambStep& a) {

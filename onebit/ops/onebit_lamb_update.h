@@ -36,6 +36,16 @@ struct OnebitLambSquares {
 };
 void onebit_lamb_squares(Context&, const OnebitLambSquares&);
 
+// Sums the squares of what a rank has not sent yet (compress/compressed_all_reduce.h) over the parts
+// of each tensor, likewise.
+struct OnebitLambResidual {
+  ConstView residual;  // f32 [elements of the rank's share], at LambPart::owned
+  View squares;        // f64 [tensors]  overwritten
+  std::span<const LambTensor> tensors;
+  std::span<const LambPart> parts;
+};
+void onebit_lamb_residual(Context&, const OnebitLambResidual&);
+
 // value -= learning_rate ratio (momentum_factor momentum + weight_decay value). Still entries keep
 // their value, decay or not.
 struct OnebitLambStep {

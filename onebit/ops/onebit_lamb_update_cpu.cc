@@ -64,6 +64,26 @@ void onebit_lamb_squares(Context& context, const OnebitLambSquares& args) {
   }
 }
 
+void onebit_lamb_residual(Context& context, const OnebitLambResidual& args) {
+  const auto parts = static_cast<int64_t>(args.parts.size());
+  const auto memory = context.scratch().take(parts * static_cast<int64_t>(sizeof(double)));
+  auto* squares = memory.as<double>();
+  for_parts(
+      context, parts, grain_for(kBlockElements), [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
+        for (int64_t part = begin; part < end; ++part) {
+          const LambPart& at = args.parts[static_cast<size_t>(part)];
+          const float* residual = args.residual.data<float>() + at.owned;
+          SquareSum sum;
+          for_lanes(at.end - at.begin,
+                    [&](int64_t i, auto step) HWY_ATTR { sum.add(load(residual + i, step)); });
+          squares[part] = sum.total();
+        }
+      });
+  auto* sums = args.squares.data<double>();
+  std::fill_n(sums, args.squares.elements(), 0.0);
+  for (int64_t i = 0; i < parts; ++i) sums[args.parts[static_cast<size_t>(i)].tensor] += squares[i];
+}
+
 template <class Compute>
 void step_span(const OnebitLambStep& args, int64_t begin, int64_t end, double weight_decay,
                double rate, Compute* compute) {
@@ -114,6 +134,7 @@ HWY_AFTER_NAMESPACE();
 namespace onebit::ops {
 
 ONEBIT_CPU_OP(onebit_lamb_squares, OnebitLambSquares);
+ONEBIT_CPU_OP(onebit_lamb_residual, OnebitLambResidual);
 ONEBIT_CPU_OP(onebit_lamb_step, OnebitLambStep);
 
 }  // namespace onebit::ops

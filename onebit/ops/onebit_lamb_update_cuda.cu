@@ -10,7 +10,7 @@ using namespace kernels::cuda;
 
 namespace {
 
-using Squares = SumsOf<double>;  // of values, of u
+using Squares = SumsOf<double>;  // of values, of u; of residuals alone
 
 struct Parts {
   const LambPart* all;
@@ -50,8 +50,19 @@ __global__ void part_squares(const float* values, const float* momenta, const La
   if (threadIdx.x == 0) squares[blockIdx.x] = sum;
 }
 
-// A thread block for each tensor; which parts a thread adds depends on their number alone.
-__global__ void tensor_squares(const Squares* squares, Parts parts, double* sums) {
+// A thread block for each part.
+__global__ void residual_squares(const float* residual, Parts parts, Squares* squares) {
+  const LambPart& part = parts.all[blockIdx.x];
+  const int64_t at = int64_t{threadIdx.x} * kEight;
+  const Eight owed = load_eight(residual + part.owned + at, part.end - part.begin - at);
+  Squares sum{0, 0};
+  for (int i = 0; i < kEight; ++i) sum.first += double{owed.lane[i]} * double{owed.lane[i]};
+  sum = block_sums_of(sum);
+  if (threadIdx.x == 0) squares[blockIdx.x] = sum;
+}
+
+// `width` sums of each tensor. A thread block for each; which parts a thread adds depends on their number alone.
+__global__ void tensor_squares(const Squares* squares, Parts parts, int width, double* sums) {
   const int64_t tensor = blockIdx.x, end = parts.first_of(tensor + 1);
   Squares sum{0, 0};
   for (int64_t part = parts.first_of(tensor) + threadIdx.x; part < end; part += kLambThreads) {
@@ -60,9 +71,26 @@ __global__ void tensor_squares(const Squares* squares, Parts parts, double* sums
   }
   sum = block_sums_of(sum);
   if (threadIdx.x != 0) return;
-  sums[2 * tensor] = sum.first;
-  sums[2 * tensor + 1] = sum.second;
+  sums[width * tensor] = sum.first;
+  if (width == 2) sums[2 * tensor + 1] = sum.second;
 }
+
+// The parts in device memory, and room for the sums of each.
+class DeviceParts {
+ public:
+  DeviceParts(CudaStream& cuda, std::span<const LambPart> parts)
+      : count_(static_cast<int64_t>(parts.size())),
+        parts_(cuda.scratch().take(static_cast<int64_t>(parts.size_bytes()))),
+        squares_(cuda.scratch().take(count_ * static_cast<int64_t>(sizeof(Squares)))) {
+    cuda.upload(parts_.data(), parts.data(), static_cast<int64_t>(parts.size_bytes()));
+  }
+  Parts parts() const { return {parts_.as<LambPart>(), count_}; }
+  Squares* squares() const { return squares_.as<Squares>(); }
+
+ private:
+  int64_t count_;
+  Scratch::Block parts_, squares_;
+};
 
 struct Step {
   float* value;
@@ -98,19 +126,28 @@ void onebit_lamb_squares(Context& context, const OnebitLambSquares& a) {
   if (a.tensors.empty()) return;
   CudaStream& cuda = CudaStream::of(context);
   const DeviceLambTensors tensors(cuda, a.tensors);
-  const auto part_bytes = static_cast<int64_t>(a.parts.size_bytes());
-  const auto described = cuda.scratch().take(part_bytes);
-  cuda.upload(described.data(), a.parts.data(), part_bytes);
-  const Parts parts{described.as<LambPart>(), static_cast<int64_t>(a.parts.size())};
-  const auto memory = cuda.scratch().take(parts.count * static_cast<int64_t>(sizeof(Squares)));
-  auto* squares = memory.as<Squares>();
+  const DeviceParts described(cuda, a.parts);
+  const Parts parts = described.parts();
   if (parts.count > 0) {
     launch("part_squares", cuda, static_cast<unsigned>(parts.count), kLambThreads, part_squares,
            a.value.data<float>(), a.momentum.data<float>(), tensors.tensors().all, parts,
-           static_cast<float>(a.momentum_factor), squares);
+           static_cast<float>(a.momentum_factor), described.squares());
   }
   launch("onebit_lamb_squares", cuda, static_cast<unsigned>(a.tensors.size()), kLambThreads,
-         tensor_squares, squares, parts, a.squares.data<double>());
+         tensor_squares, described.squares(), parts, 2, a.squares.data<double>());
+}
+
+void onebit_lamb_residual(Context& context, const OnebitLambResidual& a) {
+  if (a.tensors.empty()) return;
+  CudaStream& cuda = CudaStream::of(context);
+  const DeviceParts described(cuda, a.parts);
+  const Parts parts = described.parts();
+  if (parts.count > 0) {
+    launch("residual_squares", cuda, static_cast<unsigned>(parts.count), kLambThreads,
+           residual_squares, a.residual.data<float>(), parts, described.squares());
+  }
+  launch("onebit_lamb_residual", cuda, static_cast<unsigned>(a.tensors.size()), kLambThreads,
+         tensor_squares, described.squares(), parts, 1, a.squares.data<double>());
 }
 
 void onebit_lamb_step(Context& context, const OnebitLambStep& a) {

@@ -188,7 +188,7 @@ StepReport CompressedOptimizer::compressed_step(Context& context, params::Table&
   prepared_ = false;
   rule_.advance(input);
   report.applied = agree(context, table, input, report);
-  move_values(context, table, input.learning_rate, report.applied);
+  move_values(context, table, input, report.applied);
   if (report.applied) ++updates_;
   report.update_seconds = watch.seconds();
   return report;
@@ -324,10 +324,10 @@ void CompressedOptimizer::wake(const params::Table& table, const StepInput& inpu
   for (const Range& entries : rows) exchange_.adopt_momentum(entries);
 }
 
-void CompressedOptimizer::move_values(Context& context, params::Table& table, double learning_rate,
-                                      bool finite) {
+void CompressedOptimizer::move_values(Context& context, params::Table& table,
+                                      const StepInput& input, bool finite) {
   bool moves = finite;
-  double rate = finite ? learning_rate : 0;
+  double rate = finite ? input.learning_rate : 0;
   if (local_ && plan_.exchanges) {
     // The exchange has taken the sums of the local updates, so their movement is made now, also
     // where this update's own is not.
@@ -337,9 +337,11 @@ void CompressedOptimizer::move_values(Context& context, params::Table& table, do
     local_->leave_common(table, rate);
   }
   if (!moves) return;
-  values_->move(
-      context, table, rule_,
-      {.momentum = normalized().momentum.view(), .still = still_.bitmap(), .learning_rate = rate});
+  values_->move(context, table, rule_,
+                {.momentum = normalized().momentum.view(),
+                 .still = still_.bitmap(),
+                 .learning_rate = rate,
+                 .beta1 = rule_.beta1(input)});
   gather_values(context, table);
 }
 

@@ -114,7 +114,7 @@ class CompressedOptimizer final : public Optimizer {
   bool agree(Context&, const params::Table&, const StepInput&, StepReport&);
   void end_variance_update(Context&);
   void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
-  void move_values(Context&, params::Table&, double learning_rate, bool finite);
+  void move_values(Context&, params::Table&, const StepInput&, bool finite);
   // After this rank's share of the values has moved: gets those of the node's others.
   void gather_values(Context&, params::Table&) const;
 

@@ -1,6 +1,7 @@
 #include "onebit/optim/onebit_lamb.h"
 
 #include <algorithm>
+#include <numbers>
 
 #include "onebit/ops/lamb_update_formula.h"
 #include "onebit/optim/compressed_recipe.h"
@@ -10,7 +11,7 @@ namespace {
 
 // Cuts what a rank owns where tensors begin and into pieces of at most a block.
 std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
-                                    const std::vector<compress::OwnedRange>& owned) {
+                                    std::span<const compress::OwnedRange> owned) {
   std::vector<ops::LambPart> parts;
   for (const compress::OwnedRange& piece : owned) {
     const auto ends_before = [](const ops::LambTensor& one, int64_t at) { return one.end <= at; };
@@ -45,6 +46,28 @@ std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors
   return inside;
 }
 
+// Of values, u and residuals.
+constexpr int64_t kSumsOfTensor = 3;
+
+// Of a gradient of Gaussian elements, as noise is. Signs at pi / 2 times the mean absolute value
+// leave pi / 2 - 1 of the square of what was coded, the last residual included.
+constexpr double kLeft = std::numbers::pi / 2 - 1;
+constexpr double kResidualOfNoise = kLeft / (1 - kLeft);
+
+// The square of u without what the workers' signs have added to the momentum. A worker has sent all
+// its gradients but its residual r, so the momentum lacks (1 - beta1) (r - the running mean of r
+// before), averaged over ranks. Residuals of one worker are uncorrelated from update to update, of
+// several with each other and with the gradients, so squares add up:
+// ((1 - beta1) / ranks)^2 (1 + (1 - beta1) / (1 + beta1)) = ((1 - beta1) / ranks)^2 2 / (1 + beta1)
+// times the sum of r^2. `residual` is that sum, in units of u. Where few elements are most of a
+// gradient, the residual is correlated with it, and says too much: no more is taken off than is right
+// for gradients that are noise alone, whose momentum has (1 - beta1) / (1 + beta1) of their square.
+double square_without_signs(double square, double residual, int ranks, double beta1) {
+  const double noise = (1 - beta1) * (1 - beta1) * 2 / (1 + beta1) * residual / (ranks * ranks);
+  const double most = 2 * (1 - beta1) * kResidualOfNoise;  // over the exact square
+  return square - std::min(noise, most / (1 + most) * square);
+}
+
 }  // namespace
 
 OneBitLambValues::OneBitLambValues(const LambOptions& options, const params::Table& table,
@@ -52,8 +75,11 @@ OneBitLambValues::OneBitLambValues(const LambOptions& options, const params::Tab
     : exchange_(exchange),
       lamb_(options, table),
       parts_(parts_of(lamb_.tensors(), exchange.owned_ranges())),
+      residual_parts_(parts_of(lamb_.tensors(), exchange.levels().shares())),
       squares_(Tensor::zeros(table.device(), DType::kF64,
-                             {static_cast<int64_t>(lamb_.tensors().size()), 2})) {
+                             {static_cast<int64_t>(lamb_.tensors().size()), 2})),
+      residual_squares_(Tensor::zeros(table.device(), DType::kF64,
+                                      {static_cast<int64_t>(lamb_.tensors().size())})) {
   for (const compress::OwnedRange& share : exchange.levels().shares()) {
     const auto ends_before = [&](const ops::LambTensor& one) {
       return one.end <= share.range.begin;
@@ -72,19 +98,31 @@ void OneBitLambValues::update(Context& context, params::Table& table, const Mome
 }
 
 void OneBitLambValues::find_ratios(Context& context, const params::Table& table,
-                                   double momentum_factor) {
+                                   double momentum_factor, double beta1) {
   ops::onebit_lamb_squares(context, {.value = table.values(),
                                      .momentum = exchange_.owned_momentum(),
                                      .squares = squares_.view(),
                                      .tensors = lamb_.tensors(),
                                      .parts = parts_,
                                      .momentum_factor = momentum_factor});
-  std::vector<double> squares(2 * lamb_.tensors().size());
-  copy(View::of(squares.data(), squares_.shape()), squares_.view());
-  exchange_.levels().world().all_reduce(std::span<double>(squares), comm::Reduction::kSum);
+  if (exchange_.levels().sources() > 1) {
+    ops::onebit_lamb_residual(context, {.residual = exchange_.worker_residual(),
+                                        .squares = residual_squares_.view(),
+                                        .tensors = lamb_.tensors(),
+                                        .parts = residual_parts_});
+  }
+  const size_t tensors = lamb_.tensors().size();
+  std::vector<double> sums(kSumsOfTensor * tensors);
+  double* const residuals = sums.data() + 2 * tensors;
+  copy(View::of(sums.data(), squares_.shape()), squares_.view());
+  copy(View::of(residuals, residual_squares_.shape()), residual_squares_.view());
+  exchange_.levels().world().all_reduce(std::span<double>(sums), comm::Reduction::kSum);
   std::vector<float> ratios;
-  for (size_t i = 0; i < squares.size(); i += 2) {
-    ratios.push_back(ops::lamb_ratio(squares[i], squares[i + 1], lamb_.options().min_ratio,
+  for (size_t i = 0; i < tensors; ++i) {
+    const double residual = residuals[i] * momentum_factor * momentum_factor;
+    const double direction =
+        square_without_signs(sums[2 * i + 1], residual, exchange_.levels().sources(), beta1);
+    ratios.push_back(ops::lamb_ratio(sums[2 * i], direction, lamb_.options().min_ratio,
                                      lamb_.options().max_ratio));
   }
   copy(lamb_.ratios(), View::of(ratios.data(), lamb_.ratios().shape()));
@@ -93,7 +131,7 @@ void OneBitLambValues::find_ratios(Context& context, const params::Table& table,
 void OneBitLambValues::move(Context& context, params::Table& table, const AdamRule& adam,
                             const Movement& movement) {
   const double momentum_factor = 1 / adam.momentum_weight();
-  find_ratios(context, table, momentum_factor);
+  find_ratios(context, table, momentum_factor, movement.beta1);
   for (const auto& [owned, first, tensors] : shares_) {
     const auto& [range, place] = owned;
     const int64_t last = first + static_cast<int64_t>(tensors.size());
@@ -110,12 +148,12 @@ void OneBitLambValues::move(Context& context, params::Table& table, const AdamRu
 }
 
 int64_t OneBitLambValues::size_bytes() const {
-  return lamb_.size_bytes() + squares_.view().size_bytes();
+  return lamb_.size_bytes() + squares_.view().size_bytes() + residual_squares_.view().size_bytes();
 }
 
 int64_t OneBitLambValues::size_bytes_of(const params::Table& table, const LambOptions& options) {
   return lamb_ratio_bytes(table, options) +
-         static_cast<int64_t>(2 * sizeof(double) * table.entries().size());
+         kSumsOfTensor * static_cast<int64_t>(sizeof(double) * table.entries().size());
 }
 
 std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOptions& options) {

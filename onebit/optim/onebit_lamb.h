@@ -1,8 +1,9 @@
 // 1-bit LAMB (Li et al., arXiv 2104.06069) with exact trust ratios: LAMB in the warm-up, then the
 // exchange of 1-bit Adam (onebit_adam.h), whose momentum u is made of. The published algorithm
 // freezes the ratios with the variance and corrects them by estimates. Here the variance is still
-// updated, and the ranks add up the norms of what each owns of u before it is coded, so that the
-// ratio of a tensor is LAMB's in every step and the same on every rank.
+// updated, and the ranks add up the norms of what each owns of u before it is coded, less what the
+// workers' signs have added to it, so that the ratio of a tensor is LAMB's in every step and the same
+// on every rank.
 #pragma once
 
 #include <memory>
@@ -36,7 +37,7 @@ class OneBitLambValues final : public ValueRule {
   std::vector<float> trust_ratios() const { return lamb_.trust_ratios(); }
 
  private:
-  void find_ratios(Context&, const params::Table&, double momentum_factor);
+  void find_ratios(Context&, const params::Table&, double momentum_factor, double beta1);
 
   // A range of this rank's share, and its tensors.
   struct Share {
@@ -47,8 +48,10 @@ class OneBitLambValues final : public ValueRule {
 
   const SignExchange& exchange_;
   LambRule lamb_;
-  std::vector<ops::LambPart> parts_;  // of what this rank owns
-  Tensor squares_;                    // f64 [tensors, 2]
+  std::vector<ops::LambPart> parts_;           // of what this rank owns
+  std::vector<ops::LambPart> residual_parts_;  // of its share
+  Tensor squares_;                             // f64 [tensors, 2]
+  Tensor residual_squares_;                    // f64 [tensors]
   std::vector<Share> shares_;
 };
 

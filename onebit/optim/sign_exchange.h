@@ -68,6 +68,9 @@ class SignExchange {
 
   // The exact momentum of what this rank owns, f32 [owned elements]; with one rank all of it.
   ConstView owned_momentum() const;
+  // What this rank has not sent yet of its share's gradients, which are divided by the root of the
+  // variance; empty where nothing is coded.
+  ConstView worker_residual() const { return all_reduce_->worker_residual(); }
   // Where its parts lie in the flat buffer, one for each bucket of which this rank owns some.
   std::vector<compress::OwnedRange> owned_ranges() const;
 

@@ -20,6 +20,7 @@ struct Movement {
   ConstView momentum;  // f32 [elements of the share]
   ConstView still;     // bitmap of the flat buffer: what does not move
   double learning_rate = 0;
+  double beta1 = 0.9;  // with which the momentum was made
 };
 
 class ValueRule {

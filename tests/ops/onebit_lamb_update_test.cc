@@ -72,6 +72,15 @@ class OnebitLambUpdateTest : public MirrorTest {
     mirror.bring_back();
     return sums;
   }
+  std::vector<double> residual_squares(OnebitLambResidual a) {
+    std::vector<double> sums(a.tensors.size(), -1.0);
+    Mirror mirror(context());
+    a.residual = mirror(a.residual);
+    a.squares = mirror(View::of(sums.data(), {static_cast<int64_t>(a.tensors.size())}));
+    onebit_lamb_residual(context(), a);
+    mirror.bring_back();
+    return sums;
+  }
   void step(OnebitLambStep a) {
     Mirror mirror(context());
     a.value = mirror(a.value);
@@ -115,6 +124,23 @@ TEST_P(OnebitLambUpdateTest, SquaresFollowTheFormula) {
                      .tensors = all,
                      .parts = {}}),
             std::vector<double>(2 * all.size(), 0.0));
+}
+
+TEST_P(OnebitLambUpdateTest, ResidualSquaresFollowTheFormula) {
+  const std::vector<LambTensor> all = tensors();
+  Owned owned = every_other_piece(all);
+  const std::vector<double> found = residual_squares(
+      {.residual = view_of(owned.momentum), .squares = {}, .tensors = all, .parts = owned.parts});
+  std::vector<double> expected(all.size());
+  for (const LambPart& part : owned.parts) {
+    for (int64_t i = part.owned; i < part.owned + part.end - part.begin; ++i) {
+      expected[static_cast<size_t>(part.tensor)] +=
+          std::pow(double{owned.momentum[static_cast<size_t>(i)]}, 2);
+    }
+  }
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 1e-13 * expected[i]) << i;
+  }
 }
 
 TEST_P(OnebitLambUpdateTest, StepFollowsTheFormula) {

@@ -82,12 +82,19 @@ double Restatement::update_of(double momentum, size_t i, const Doubles& values) 
   return momentum / c1_ + (elements_.decays[i] ? kDecay * values[i] : 0);
 }
 
-// By tensor, from the momentum before it was coded.
+// By tensor, from the momentum before it was coded, without what the sources' signs have added.
 std::map<std::string, double> Restatement::trust_ratios(const Doubles& momentum) const {
-  std::map<std::string, double> values, updates, ratios;
+  std::map<std::string, double> values, updates, owed, ratios;
   for (size_t i = 0; i < values_.size(); ++i) {
     values[elements_.tensors[i]] += values_[i] * values_[i];
     updates[elements_.tensors[i]] += std::pow(update_of(momentum[i], i, values_), 2);
+    for (const std::vector<float>& residual : all_reduce_.worker) {
+      owed[elements_.tensors[i]] += std::pow(residual[i] / (sources_ * c1_), 2);
+    }
+  }
+  // To pure noise the signs add 2 * 0.1 * 1.329896 of its square.
+  for (auto& [name, square] : updates) {
+    square -= std::min(0.01 * 2 / 1.9 * owed[name], 0.2659791 / 1.2659791 * square);
   }
   for (const auto& [name, square] : values) {
     const bool some = square > 0 && updates[name] > 0;
