@@ -19,20 +19,20 @@ void replace(std::string& value, const std::string& given) {
 
 }  // namespace
 
-void add_classify(CLI::App& program, Action& chosen) {
-  CLI::App* classify = program.add_subcommand(
+void add_classify(Command program, Action& chosen) {
+  const Command classify = program.add_subcommand(
       "classify",
       "Labels or numbers of texts and pairs of texts: fine-tune, predict, evaluate; GLUE");
-  classify->require_subcommand(1);
-  add_classify_train(*classify, chosen);
-  add_classify_predict(*classify, chosen);
-  add_classify_evaluate(*classify, chosen);
+  classify.require_subcommand();
+  add_classify_train(classify, chosen);
+  add_classify_predict(classify, chosen);
+  add_classify_evaluate(classify, chosen);
 }
 
-void add_classify_file_options(CLI::App& command, ClassifyFileOptions& options, bool with_label) {
+void add_classify_file_options(Command command, ClassifyFileOptions& options, bool with_label) {
   command.add_option("--format", options.format, "Of the files: tsv (no quotes), csv or jsonl")
-      ->check(CLI::IsMember({"auto", "tsv", "csv", "jsonl"}))
-      ->default_str("by their endings");
+      .check(one_of({"auto", "tsv", "csv", "jsonl"}))
+      .default_str("by their endings");
   command.add_option("--text", options.text,
                      "Column of the text: its name, its number from 1, or a key of JSON lines; "
                      "default: text, sentence1 or sentence");
@@ -59,24 +59,24 @@ void ClassifyFileOptions::apply(classify::FileLayout& layout) const {
   if (const auto chosen = format_named(format)) layout.format = chosen;
 }
 
-CLI::Option* add_glue_option(CLI::App& command, std::string& name, const std::string& about) {
+Option add_glue_option(Command command, std::string& name, const std::string& about) {
   return command.add_option("--glue", name, about)
-      ->check(CLI::IsMember(classify::judged_glue_names(), CLI::ignore_case));
+      .check(one_of_in_any_case(classify::judged_glue_names()));
 }
 
-void add_classify_model_options(CLI::App& command, ClassifyModelOptions& options) {
+void add_classify_model_options(Command command, ClassifyModelOptions& options) {
   add_fine_tuned_model_option(command, options.model);
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
                   "Tokens of a sequence, special ones included; longer texts are cut; default: the "
                   "run's, else 128")
-      ->check(at_least(4));
+      .check(at_least(4));
   add_batch_option(command, options.prediction.batch);
   command
       .add_option("--threshold", options.threshold,
                   "The probability above which a label is present, where there may be several; "
                   "default: the run's, else 0.5")
-      ->check(CLI::Range(0.0, 1.0));
+      .check(between(0.0, 1.0));
 }
 
 void ClassifyModelOptions::settle(const ClassifyFileOptions& files) {

@@ -6,15 +6,14 @@
 
 #include "onebit/classify/example_reader.h"
 #include "onebit/cli/command_list.h"
-#include "onebit/cli/usage.h"
 #include "onebit/tasks/classify_config.h"
 #include "onebit/tasks/classify_prediction.h"
 
 namespace onebit::cli {
 
-void add_classify_train(CLI::App& classify, Action& chosen);
-void add_classify_predict(CLI::App& classify, Action& chosen);
-void add_classify_evaluate(CLI::App& classify, Action& chosen);
+void add_classify_train(Command classify, Action& chosen);
+void add_classify_predict(Command classify, Action& chosen);
+void add_classify_evaluate(Command classify, Action& chosen);
 
 // How a file is read, as the command line says it.
 struct ClassifyFileOptions {
@@ -26,10 +25,10 @@ struct ClassifyFileOptions {
 };
 
 // --format, --text, --text-pair, --header, --no-header, and --label where there are labels.
-void add_classify_file_options(CLI::App& command, ClassifyFileOptions& options, bool with_label);
+void add_classify_file_options(Command command, ClassifyFileOptions& options, bool with_label);
 
 // --glue.
-CLI::Option* add_glue_option(CLI::App& command, std::string& name, const std::string& about);
+Option add_glue_option(Command command, std::string& name, const std::string& about);
 
 // A model, and how its examples are read and judged: as the run says that made the model, and the
 // command line.
@@ -51,6 +50,6 @@ struct ClassifyModelOptions {
 };
 
 // --model, --max-sequence-length, --batch, --threshold.
-void add_classify_model_options(CLI::App& command, ClassifyModelOptions& options);
+void add_classify_model_options(Command command, ClassifyModelOptions& options);
 
 }  // namespace onebit::cli

@@ -10,6 +10,7 @@
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/output_files.h"
 #include "onebit/cli/packed_files.h"
+#include "onebit/cli/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -93,39 +94,38 @@ int run(Arguments& given) {
 
 }  // namespace
 
-void add_classify_evaluate(CLI::App& classify, Action& chosen) {
+void add_classify_evaluate(Command classify, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = classify.add_subcommand("evaluate",
-                                              "Judge a model on labelled texts: accuracy, F1, "
-                                              "Matthews, Pearson, Spearman, confusion matrix");
-  add_classify_model_options(*command, given->model);
+  const Command command = classify.add_subcommand("evaluate",
+                                                  "Judge a model on labelled texts: accuracy, F1, "
+                                                  "Matthews, Pearson, Spearman, confusion matrix");
+  add_classify_model_options(command, given->model);
   command
-      ->add_option(
-          "--data,-d", given->data,
-          fmt::format("Labelled texts: TSV, CSV or JSON lines ({}); with --glue the folder "
-                      "of the task's files",
-                      kPlainOrPacked))
-      ->required();
+      .add_option("--data,-d", given->data,
+                  fmt::format("Labelled texts: TSV, CSV or JSON lines ({}); with --glue the folder "
+                              "of the task's files",
+                              kPlainOrPacked))
+      .required();
   add_glue_option(
-      *command, given->glue,
+      command, given->glue,
       "A task of GLUE: its development sets in --data; AX: diagnostic-full.tsv there, for "
       "a model of MNLI");
-  command->add_option(
+  command.add_option(
       "--positive-label", given->model.positive_label,
       "Of two labels the one whose F1 is \"f1\"; default: the run's, else the second");
   command
-      ->add_option(
+      .add_option(
           "--label-separator", given->model.label_separator,
           "Between the labels of a field, where an example has several; default: the run's, "
           "else a comma")
-      ->check([](const std::string& text) -> std::string {
+      .check([](const std::string& text) -> std::string {
         return text.empty() ? "must not be empty" : "";
       });
-  command->add_option("--output,-o", given->output, "Also write the figures as JSON");
-  command->add_flag("--json", given->json, "Print one line of JSON instead of tables");
-  add_classify_file_options(*command, given->files, true);
-  add_device_options(*command, given->device);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+  command.add_option("--output,-o", given->output, "Also write the figures as JSON");
+  command.add_flag("--json", given->json, "Print one line of JSON instead of tables");
+  add_classify_file_options(command, given->files, true);
+  add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -12,6 +12,7 @@
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/output_files.h"
 #include "onebit/cli/packed_files.h"
+#include "onebit/cli/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -95,28 +96,29 @@ int run(Arguments& given) {
 
 }  // namespace
 
-void add_classify_predict(CLI::App& classify, Action& chosen) {
+void add_classify_predict(Command classify, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = classify.add_subcommand(
+  const Command command = classify.add_subcommand(
       "predict", "Label the texts of a file of any size, in its order, with probabilities");
-  add_classify_model_options(*command, given->model);
-  auto* input = command->add_option("--input,-i", given->input,
-                                    fmt::format("Texts: TSV, CSV or JSON lines ({}); - for "
-                                                "standard input, with --format",
-                                                kPlainOrPacked));
+  add_classify_model_options(command, given->model);
+  const Option input = command.add_option("--input,-i", given->input,
+                                          fmt::format("Texts: TSV, CSV or JSON lines ({}); - for "
+                                                      "standard input, with --format",
+                                                      kPlainOrPacked));
   command
-      ->add_option("--output,-o", given->output,
-                   "predictions.tsv or .jsonl to write; with --glue a folder")
-      ->required();
-  auto* glue = add_glue_option(*command, given->glue,
-                               "A task of GLUE: writes the files that gluebenchmark.com takes for "
-                               "the test sets in --data; AX: "
-                               "for diagnostic.tsv there, with a model of MNLI");
-  command->add_option("--data,-d", given->data, "The folder of --glue's files")->needs(glue);
-  glue->excludes(input);
-  add_classify_file_options(*command, given->files, false);
-  add_device_options(*command, given->device);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--output,-o", given->output,
+                  "predictions.tsv or .jsonl to write; with --glue a folder")
+      .required();
+  const Option glue =
+      add_glue_option(command, given->glue,
+                      "A task of GLUE: writes the files that gluebenchmark.com takes for "
+                      "the test sets in --data; AX: "
+                      "for diagnostic.tsv there, with a model of MNLI");
+  command.add_option("--data,-d", given->data, "The folder of --glue's files").needs(glue);
+  glue.excludes(input);
+  add_classify_file_options(command, given->files, false);
+  add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -77,29 +77,29 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_classify_train(CLI::App& classify, Action& chosen) {
+void add_classify_train(Command classify, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = classify.add_subcommand(
+  const Command command = classify.add_subcommand(
       "train",
       "Fine-tune a BERT on labelled texts; under mpirun, data parallel on all ranks. Leaves in "
       "--output the best model by the recipe's metric as a Hugging Face folder, and its scores on "
       "--dev");
-  add_pretrained_model_option(*command, given->model);
-  auto* train = command->add_option(
+  add_pretrained_model_option(command, given->model);
+  const Option train = command.add_option(
       "--train", given->train,
       fmt::format("Labelled texts: TSV, CSV or JSON lines ({})", kPlainOrPacked));
-  auto* dev = command->add_option(
+  const Option dev = command.add_option(
       "--dev", given->dev,
       "The same, to evaluate on at the end of each epoch and every run.evaluate_every steps");
-  auto* glue = add_glue_option(*command, given->glue,
-                               "A task of GLUE: train.tsv and dev.tsv of --data, as published");
-  auto* data = command->add_option("--data,-d", given->data, "The folder of --glue's files");
-  data->needs(glue);
-  for (CLI::Option* input : {train, dev, data}) input->type_name(kInput);
-  glue->excludes(train)->excludes(dev);
-  add_classify_file_options(*command, given->files, true);
-  add_recipe_options(*command, given->recipe);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+  const Option glue = add_glue_option(
+      command, given->glue, "A task of GLUE: train.tsv and dev.tsv of --data, as published");
+  const Option data = command.add_option("--data,-d", given->data, "The folder of --glue's files");
+  data.needs(glue);
+  for (const Option input : {train, dev, data}) input.type_name(kInput);
+  glue.excludes(train).excludes(dev);
+  add_classify_file_options(command, given->files, true);
+  add_recipe_options(command, given->recipe);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

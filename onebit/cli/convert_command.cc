@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "onebit/cli/command_list.h"
-#include "onebit/cli/usage.h"
 #include "onebit/convert/convert.h"
 
 namespace onebit::cli {
@@ -57,63 +56,63 @@ int run(const Arguments& given) {
   return 0;
 }
 
-void add_model_options(CLI::App& command, Arguments& given) {
+void add_model_options(Command command, Arguments& given) {
   command.add_option("--config", given.config,
                      "config.json, bert_config.json or the experiment file of DeepSpeed's BERT; "
                      "default: the file beside the input");
   command.add_option("--vocab", given.vocabulary,
                      "vocab.txt or tokenizer.json; default: the file beside the input");
   command.add_option("--heads", given.heads, "Attention heads, where no config says it")
-      ->check(at_least(1));
+      .check(at_least(1));
   command
       .add_option("--hidden-act", given.activation,
                   "gelu (erf) or gelu_new (tanh); default: as the config says, without one gelu, "
                   "gelu_new for DeepSpeed's fused layer")
-      ->check(CLI::IsMember(kActivations));
-  auto* cased = command.add_flag("--cased", given.cased, "Text keeps its capitals");
+      .check(one_of(kActivations));
+  const Option cased = command.add_flag("--cased", given.cased, "Text keeps its capitals");
   command
       .add_flag("--uncased", given.uncased,
                 "Text is lower-cased; default of both: as tokenizer_config.json says, without one "
                 "as the vocabulary shows")
-      ->excludes(cased);
+      .excludes(cased);
 }
 
 }  // namespace
 
-void add_convert(CLI::App& program, Action& chosen) {
+void add_convert(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command =
+  const Command command =
       program.add_subcommand("convert", "Turn any BERT checkpoint into a Hugging Face folder");
-  command->footer(
+  command.footer(
       "Reads Hugging Face folders (model.safetensors, pytorch_model.bin, sharded too), files of "
       "torch.save old and new, TensorFlow checkpoints, DeepSpeed's folders and files (fused layer "
       "or plain, layer norms before or after), and runs of onebit. Nothing in a file is executed. "
       "What was found and decided is printed; what does not fit is an error, and the output is "
       "there whole or not at all.");
   command
-      ->add_option("input", given->input,
-                   "Folder, file, or prefix of a TensorFlow checkpoint (bert_model.ckpt)")
-      ->required();
-  command->add_option("output", given->output, "Folder to make")->required();
-  command->add_option("--from", given->from, "What the input is; default: found out")
-      ->check(CLI::IsMember(kKinds));
-  add_model_options(*command, *given);
+      .add_option("input", given->input,
+                  "Folder, file, or prefix of a TensorFlow checkpoint (bert_model.ckpt)")
+      .required();
+  command.add_option("output", given->output, "Folder to make").required();
+  command.add_option("--from", given->from, "What the input is; default: found out")
+      .check(one_of(kKinds));
+  add_model_options(command, *given);
   command
-      ->add_option("--drop", given->drop,
-                   "Leave out tensors whose Hugging Face name begins so, e.g. classifier. "
-                   "(repeatable)")
-      ->allow_extra_args(false);
+      .add_option("--drop", given->drop,
+                  "Leave out tensors whose Hugging Face name begins so, e.g. classifier. "
+                  "(repeatable)")
+      .allow_extra_args(false);
   command
-      ->add_option("--dtype", given->dtype,
-                   "Type of the values written: f32, bf16 or f16; default: as they are")
-      ->check(CLI::IsMember(kTypes));
+      .add_option("--dtype", given->dtype,
+                  "Type of the values written: f32, bf16 or f16; default: as they are")
+      .check(one_of(kTypes));
   command
-      ->add_option("--naming", given->naming,
-                   "Names of the tensors written: huggingface, plain (NVIDIA, DeepSpeed), fused "
-                   "(DeepSpeed's fused layer) or google; transformers loads the first only")
-      ->check(CLI::IsMember(kNamings))
-      ->capture_default_str();
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--naming", given->naming,
+                  "Names of the tensors written: huggingface, plain (NVIDIA, DeepSpeed), fused "
+                  "(DeepSpeed's fused layer) or google; transformers loads the first only")
+      .check(one_of(kNamings))
+      .capture_default_str();
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

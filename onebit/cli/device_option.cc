@@ -8,17 +8,17 @@
 
 namespace onebit::cli {
 
-void add_device_options(CLI::App& command, DeviceOptions& options) {
+void add_device_options(Command command, DeviceOptions& options) {
   command
       .add_option("--device", options.device,
                   "cpu, cuda, or auto (cuda where it is built in and a device is there)")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
-      ->capture_default_str();
+      .check(one_of({"auto", "cpu", "cuda"}))
+      .capture_default_str();
   command
       .add_option("--threads", options.threads,
                   "Threads of each rank; 0 shares the processors among the ranks of a machine")
-      ->check(CLI::Range(0, kMostThreads))
-      ->capture_default_str();
+      .check(whole_between(0, kMostThreads))
+      .capture_default_str();
 }
 
 Context make_context(const DeviceOptions& options, int local_rank, int local_ranks) {

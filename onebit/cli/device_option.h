@@ -1,9 +1,9 @@
 // --device and --threads, the same for every command that computes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "onebit/cli/command_line.h"
 #include "onebit/device/context.h"
 
 namespace onebit::cli {
@@ -16,7 +16,7 @@ struct DeviceOptions {
 // Each thread has memory of its own: a mistyped number must not exhaust the machine's.
 inline constexpr int kMostThreads = 1024;
 
-void add_device_options(CLI::App& command, DeviceOptions& options);
+void add_device_options(Command command, DeviceOptions& options);
 
 // Makes the context for these options. `local_rank` of `local_ranks` on this machine chooses the
 // CUDA device, or shares the processors.

@@ -214,32 +214,32 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_doctor(CLI::App& program, Action& chosen) {
+void add_doctor(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = program.add_subcommand(
+  const Command command = program.add_subcommand(
       "doctor",
       "Show what this machine and this program offer for training, and what looks wrong; with "
       "--hostfile or --hosts, where hosts differ");
   command
-      ->add_option("--threads", given->threads,
-                   "Threads to measure with; 0: all processors this process may use")
-      ->check(CLI::Range(0, kMostThreads))
-      ->capture_default_str();
-  command->add_flag("--quick", given->quick,
-                    "Measure nothing (measuring takes 2 seconds, with hosts a second for each)");
-  command->add_flag("--json", given->json,
-                    "Print what can be known without measuring as JSON, for programs");
-  command->add_option("--output", given->output,
-                      "Also measure the parts of a training step, which takes some seconds, and "
-                      "write them as JSON for `onebit plan --measured`");
+      .add_option("--threads", given->threads,
+                  "Threads to measure with; 0: all processors this process may use")
+      .check(whole_between(0, kMostThreads))
+      .capture_default_str();
+  command.add_flag("--quick", given->quick,
+                   "Measure nothing (measuring takes 2 seconds, with hosts a second for each)");
+  command.add_flag("--json", given->json,
+                   "Print what can be known without measuring as JSON, for programs");
+  command.add_option("--output", given->output,
+                     "Also measure the parts of a training step, which takes some seconds, and "
+                     "write them as JSON for `onebit plan --measured`");
   command
-      ->add_option("--input", given->inputs,
-                   "With --json or hosts: data, recipe or model that must be there (repeatable)")
-      ->allow_extra_args(false);
-  command->add_option("--interface", given->interface,
-                      "With hosts: the network between them, as `onebit launch` takes it");
-  add_host_options(*command, given->hosts);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--input", given->inputs,
+                  "With --json or hosts: data, recipe or model that must be there (repeatable)")
+      .allow_extra_args(false);
+  command.add_option("--interface", given->interface,
+                     "With hosts: the network between them, as `onebit launch` takes it");
+  add_host_options(command, given->hosts);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

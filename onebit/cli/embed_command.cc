@@ -2,7 +2,6 @@
 
 #include "onebit/base/log.h"
 #include "onebit/cli/model_options.h"
-#include "onebit/cli/usage.h"
 
 namespace onebit::cli {
 namespace {
@@ -20,17 +19,17 @@ void replace(std::string& value, const std::string& given) {
 
 }  // namespace
 
-void add_embed(CLI::App& program, Action& chosen) {
-  CLI::App* embed = program.add_subcommand(
+void add_embed(Command program, Action& chosen) {
+  const Command embed = program.add_subcommand(
       "embed",
       "Vectors of texts, by which they are compared and found: fine-tune, encode, evaluate");
-  embed->require_subcommand(1);
-  add_embed_train(*embed, chosen);
-  add_embed_encode(*embed, chosen);
-  add_embed_evaluate(*embed, chosen);
+  embed.require_subcommand();
+  add_embed_train(embed, chosen);
+  add_embed_encode(embed, chosen);
+  add_embed_evaluate(embed, chosen);
 }
 
-void add_header_flags(CLI::App& command, std::optional<bool>& header) {
+void add_header_flags(Command command, std::optional<bool>& header) {
   command.add_flag_callback(
       "--header", [&header] { header = true; },
       "TSV and CSV begin with names (the default, unless all columns are numbers)");
@@ -38,28 +37,28 @@ void add_header_flags(CLI::App& command, std::optional<bool>& header) {
       "--no-header", [&header] { header = false; }, "They do not");
 }
 
-void add_embed_file_options(CLI::App& command, EmbedFileOptions& options) {
+void add_embed_file_options(Command command, EmbedFileOptions& options) {
   command.add_option("--format", options.format, "Of the files: tsv (no quotes), csv or jsonl")
-      ->check(CLI::IsMember({"auto", "tsv", "csv", "jsonl"}))
-      ->default_str("by their endings");
+      .check(one_of({"auto", "tsv", "csv", "jsonl"}))
+      .default_str("by their endings");
   command.add_option("--anchor", options.anchor,
                      "Column of the first text: its name, its number from 1, or a key of JSON "
                      "lines; default: anchor, query, question, sentence1 or text");
   command.add_option("--positive", options.positive,
                      "Column of the text that belongs to it, or is compared with it; default: "
                      "positive, answer, sentence2 or text_pair");
-  auto* negative = command.add_option(
+  const Option negative = command.add_option(
       "--negative", options.negative,
       "Column of a text that does not belong to the first; default: negative, if there");
-  auto* score = command.add_option(
+  const Option score = command.add_option(
       "--score", options.score,
       "Column of how similar the two texts are; default: score or similarity, if there");
-  negative->excludes(score);
+  negative.excludes(score);
   command
       .add_option("--score-scale", options.score_scale,
                   "The score of texts that say the same (5 in STS-B): scores are divided by it; "
                   "default: the run's, else 1")
-      ->check(CLI::PositiveNumber);
+      .check(above_zero());
   add_header_flags(command, options.header);
 }
 
@@ -78,22 +77,22 @@ void EmbedFileOptions::apply(embed::FileLayout& layout) const {
   if (const auto chosen = format_named(format)) layout.format = chosen;
 }
 
-void add_embed_model_options(CLI::App& command, EmbedModelOptions& options) {
+void add_embed_model_options(Command command, EmbedModelOptions& options) {
   command
       .add_option("--model,-m", options.model,
                   "A run of embed train, a model folder of sentence-transformers, or any BERT: a "
                   "folder, a checkpoint or a run")
-      ->required();
+      .required();
   command
       .add_option("--max-sequence-length", options.encoder.max_sequence_length,
                   "Tokens of a text, special ones included; longer texts are cut; default: the "
                   "model's, else 128")
-      ->check(at_least(3));
+      .check(at_least(3));
   command
       .add_option("--pooling", options.pooling,
                   "Of the last hidden states to one vector: their mean, or that of [CLS]")
-      ->check(CLI::IsMember({"auto", "mean", "cls"}))
-      ->default_str("the model's, else mean");
+      .check(one_of({"auto", "mean", "cls"}))
+      .default_str("the model's, else mean");
   command.add_flag_callback(
       "--normalize", [&options] { options.encoder.normalize = true; },
       "Give vectors length 1; default: as the model says, else not");

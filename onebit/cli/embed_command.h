@@ -10,9 +10,9 @@
 
 namespace onebit::cli {
 
-void add_embed_train(CLI::App& embed, Action& chosen);
-void add_embed_encode(CLI::App& embed, Action& chosen);
-void add_embed_evaluate(CLI::App& embed, Action& chosen);
+void add_embed_train(Command embed, Action& chosen);
+void add_embed_encode(Command embed, Action& chosen);
+void add_embed_evaluate(Command embed, Action& chosen);
 
 // How a file of examples is read, as the command line says it.
 struct EmbedFileOptions {
@@ -25,10 +25,10 @@ struct EmbedFileOptions {
 };
 
 // --format, --anchor, --positive, --negative, --score, --score-scale, --header, --no-header.
-void add_embed_file_options(CLI::App& command, EmbedFileOptions& options);
+void add_embed_file_options(Command command, EmbedFileOptions& options);
 
 // --header, --no-header.
-void add_header_flags(CLI::App& command, std::optional<bool>& header);
+void add_header_flags(Command command, std::optional<bool>& header);
 
 // A model, and how its vectors are made: as its folder says, and the command line.
 struct EmbedModelOptions {
@@ -40,7 +40,7 @@ struct EmbedModelOptions {
 };
 
 // --model, --max-sequence-length, --batch, --pooling, --normalize, --no-normalize.
-void add_embed_model_options(CLI::App& command, EmbedModelOptions& options);
+void add_embed_model_options(Command command, EmbedModelOptions& options);
 
 // Says how vectors are made, and of a model whose folder does not say it, that it may not be meant
 // for it.

@@ -89,32 +89,32 @@ int run(Arguments& given) {
 
 }  // namespace
 
-void add_embed_encode(CLI::App& embed, Action& chosen) {
+void add_embed_encode(Command embed, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = embed.add_subcommand(
+  const Command command = embed.add_subcommand(
       "encode", "Write the vectors of the texts of a file of any size, in its order");
-  add_embed_model_options(*command, given->model);
+  add_embed_model_options(command, given->model);
   command
-      ->add_option("--input,-i", given->input,
-                   fmt::format("Texts: .txt, one a line, or a column of TSV, CSV or JSON lines "
-                               "({}); - for standard input, with --format",
-                               kPlainOrPacked))
-      ->required();
+      .add_option("--input,-i", given->input,
+                  fmt::format("Texts: .txt, one a line, or a column of TSV, CSV or JSON lines "
+                              "({}); - for standard input, with --format",
+                              kPlainOrPacked))
+      .required();
   command
-      ->add_option("--output,-o", given->output,
-                   "vectors.npy, .safetensors (a tensor \"embeddings\") or .jsonl to write")
-      ->required();
+      .add_option("--output,-o", given->output,
+                  "vectors.npy, .safetensors (a tensor \"embeddings\") or .jsonl to write")
+      .required();
   command
-      ->add_option("--format", given->format,
-                   "Of the input: lines (a text a line), tsv (no quotes), csv or jsonl")
-      ->check(CLI::IsMember({"auto", "lines", "tsv", "csv", "jsonl"}))
-      ->default_str("by its ending");
-  command->add_option("--text", given->layout.column,
-                      "Column of the text: its name, its number from 1, or a key of JSON lines; "
-                      "default: text, sentence, or the only one");
-  add_header_flags(*command, given->layout.header);
-  add_device_options(*command, given->device);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--format", given->format,
+                  "Of the input: lines (a text a line), tsv (no quotes), csv or jsonl")
+      .check(one_of({"auto", "lines", "tsv", "csv", "jsonl"}))
+      .default_str("by its ending");
+  command.add_option("--text", given->layout.column,
+                     "Column of the text: its name, its number from 1, or a key of JSON lines; "
+                     "default: text, sentence, or the only one");
+  add_header_flags(command, given->layout.header);
+  add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -55,24 +55,23 @@ int run(Arguments& given) {
 
 }  // namespace
 
-void add_embed_evaluate(CLI::App& embed, Action& chosen) {
+void add_embed_evaluate(Command embed, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = embed.add_subcommand(
+  const Command command = embed.add_subcommand(
       "evaluate",
       "Judge a model: how its cosines follow the scores of pairs (Spearman, Pearson), or how "
       "anchors find their positives among those of the file (MRR, accuracy)");
-  add_embed_model_options(*command, given->model);
+  add_embed_model_options(command, given->model);
   command
-      ->add_option(
-          "--data,-d,--input,-i", given->data,
-          fmt::format("Pairs with a score, pairs, or triplets: TSV, CSV or JSON lines ({})",
-                      kPlainOrPacked))
-      ->required();
-  command->add_option("--output,-o", given->output, "Also write the figures as JSON");
-  command->add_flag("--json", given->json, "Print one line of JSON instead of a table");
-  add_embed_file_options(*command, given->files);
-  add_device_options(*command, given->device);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--data,-d,--input,-i", given->data,
+                  fmt::format("Pairs with a score, pairs, or triplets: TSV, CSV or JSON lines ({})",
+                              kPlainOrPacked))
+      .required();
+  command.add_option("--output,-o", given->output, "Also write the figures as JSON");
+  command.add_flag("--json", given->json, "Print one line of JSON instead of a table");
+  add_embed_file_options(command, given->files);
+  add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -36,22 +36,22 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_embed_train(CLI::App& embed, Action& chosen) {
+void add_embed_train(Command embed, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = embed.add_subcommand(
+  const Command command = embed.add_subcommand(
       "train",
       "Fine-tune a BERT on texts that belong together; under mpirun, data parallel on all ranks. "
       "Leaves in --output the best model by the recipe's metric as a folder that "
       "sentence-transformers opens, and its scores on --dev");
   add_fine_tuning_options(
-      *command, *given,
+      command, *given,
       fmt::format("Pairs of texts, triplets, or pairs with a score: TSV, CSV or JSON lines ({})",
                   kPlainOrPacked),
       "The same, of any of the three kinds, to evaluate on at the end of each epoch and every "
       "run.evaluate_every steps");
-  add_embed_file_options(*command, given->files);
-  add_recipe_options(*command, given->recipe);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+  add_embed_file_options(command, given->files);
+  add_recipe_options(command, given->recipe);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -7,7 +7,6 @@
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/model_options.h"
-#include "onebit/cli/usage.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/tasks/pretraining_evaluation.h"
 
@@ -60,33 +59,32 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_evaluate(CLI::App& program, Action& chosen) {
+void add_evaluate(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command =
+  const Command command =
       program.add_subcommand("evaluate", "Held-out masked-word and next-sentence loss of a model");
-  command->add_option("model", given->model, "Run, checkpoint or model folder")->required();
-  command->add_option("--data,-d", given->data, "Store of held-out text")->required();
+  command.add_option("model", given->model, "Run, checkpoint or model folder").required();
+  command.add_option("--data,-d", given->data, "Store of held-out text").required();
   command
-      ->add_option(
-          "--sequence-length", given->sequence_length,
-          "Tokens of a sequence; default: as the run that made the model, else 128, or all "
-          "positions of a model that has fewer")
-      ->check(at_least(1));
+      .add_option("--sequence-length", given->sequence_length,
+                  "Tokens of a sequence; default: as the run that made the model, else 128, or all "
+                  "positions of a model that has fewer")
+      .check(at_least(1));
   command
-      ->add_option("--max-predictions", given->max_predictions,
-                   "Masked words of a sequence at most; default: as the run, else the share that a "
-                   "recipe masks of a full sequence")
-      ->check(at_least(1));
-  add_batch_option(*command, given->batch);
-  command->add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
-      ->check(at_least(0))
-      ->capture_default_str();
-  command->add_flag("--no-next-sentence", given->no_next_sentence,
-                    "Masked words alone, one run of text a sequence; default: as the run, else "
-                    "whether the model has the head");
-  command->add_flag("--json", given->json, "Print one JSON object");
-  add_device_options(*command, given->device);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--max-predictions", given->max_predictions,
+                  "Masked words of a sequence at most; default: as the run, else the share that a "
+                  "recipe masks of a full sequence")
+      .check(at_least(1));
+  add_batch_option(command, given->batch);
+  command.add_option("--samples", given->samples, "Sequences to evaluate; 0: all")
+      .check(at_least(0))
+      .capture_default_str();
+  command.add_flag("--no-next-sentence", given->no_next_sentence,
+                   "Masked words alone, one run of text a sequence; default: as the run, else "
+                   "whether the model has the head");
+  command.add_flag("--json", given->json, "Print one JSON object");
+  add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

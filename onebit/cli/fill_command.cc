@@ -5,7 +5,6 @@
 #include "onebit/base/json.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
-#include "onebit/cli/usage.h"
 #include "onebit/tasks/fill_mask.h"
 
 namespace onebit::cli {
@@ -52,18 +51,18 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_fill(CLI::App& program, Action& chosen) {
+void add_fill(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command =
+  const Command command =
       program.add_subcommand("fill", "Guess the words behind [MASK] with a pre-trained model");
-  command->add_option("model", given->model, "Run, checkpoint or model folder")->required();
-  command->add_option("text", given->text, "Text with one or more [MASK]")->required();
-  command->add_option("--top", given->top, "Candidates for each mask")
-      ->check(at_least(1))
-      ->capture_default_str();
-  command->add_flag("--json", given->json, "Print one JSON array, an array of candidates a mask");
-  add_device_options(*command, given->device);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+  command.add_option("model", given->model, "Run, checkpoint or model folder").required();
+  command.add_option("text", given->text, "Text with one or more [MASK]").required();
+  command.add_option("--top", given->top, "Candidates for each mask")
+      .check(at_least(1))
+      .capture_default_str();
+  command.add_flag("--json", given->json, "Print one JSON array, an array of candidates a mask");
+  add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -5,11 +5,11 @@
 
 namespace onebit::cli {
 
-void add_fine_tuning_options(CLI::App& command, FineTuningArguments& given,
-                             const std::string& train, const std::string& dev) {
+void add_fine_tuning_options(Command command, FineTuningArguments& given, const std::string& train,
+                             const std::string& dev) {
   add_pretrained_model_option(command, given.model);
-  command.add_option("--train", given.train, train)->type_name(kInput)->required();
-  command.add_option("--dev", given.dev, dev)->type_name(kInput);
+  command.add_option("--train", given.train, train).type_name(kInput).required();
+  command.add_option("--dev", given.dev, dev).type_name(kInput);
 }
 
 int fine_tune(const FineTuningArguments& given,

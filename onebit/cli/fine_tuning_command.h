@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "onebit/cli/command_line.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/tasks/fine_tuning_options.h"
 #include "onebit/training/session.h"
@@ -16,8 +17,8 @@ struct FineTuningArguments {
 };
 
 // --model, --train and --dev; `train` and `dev` say what the files hold.
-void add_fine_tuning_options(CLI::App& command, FineTuningArguments& given,
-                             const std::string& train, const std::string& dev);
+void add_fine_tuning_options(Command command, FineTuningArguments& given, const std::string& train,
+                             const std::string& dev);
 
 // Trains on all ranks. `complete` adds to the recipe what else the command line says.
 int fine_tune(

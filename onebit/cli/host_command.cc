@@ -64,41 +64,42 @@ int run_link_end(const Arguments& given) {
   return cluster::serve_link_end(options);
 }
 
-void add_links(CLI::App& host, const std::shared_ptr<Arguments>& given, Action& chosen) {
-  CLI::App* links = host.add_subcommand(cluster::kLinksCommand,
-                                        "Look whether this host and others reach each other");
-  links->add_option(cluster::kInterfaceOption, given->links.interface, "Network between the hosts");
+void add_links(Command host, const std::shared_ptr<Arguments>& given, Action& chosen) {
+  const Command links = host.add_subcommand(cluster::kLinksCommand,
+                                            "Look whether this host and others reach each other");
+  links.add_option(cluster::kInterfaceOption, given->links.interface, "Network between the hosts");
   links
-      ->add_option(cluster::kPortsOption, given->ports,
-                   "Listen at a port of FIRST-LAST, 0-0: at any (repeatable)")
-      ->required()
-      ->allow_extra_args(false);
-  links->callback([given, &chosen] { chosen = [given] { return run_link_end(*given); }; });
+      .add_option(cluster::kPortsOption, given->ports,
+                  "Listen at a port of FIRST-LAST, 0-0: at any (repeatable)")
+      .required()
+      .allow_extra_args(false);
+  links.callback([given, &chosen] { chosen = [given] { return run_link_end(*given); }; });
 }
 
 }  // namespace
 
-void add_host(CLI::App& program, Action& chosen) {
+void add_host(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* host =
+  const Command host =
       program.add_subcommand(cluster::kHostCommand, "What onebit launch runs on every host");
-  host->group("");
-  host->require_subcommand(1);
-  CLI::App* rank = host->add_subcommand(cluster::kRankCommand, "Run one rank and report about it");
-  rank->add_option("command", given->command, "The rank's program and its arguments, behind --")
-      ->required();
-  rank->callback([given, &chosen] { chosen = [given] { return run_rank(given->command); }; });
-  CLI::App* watch =
-      host->add_subcommand(cluster::kWatchCommand, "Watch over the ranks of a launch on this host");
-  watch->add_option(cluster::kLaunchOption, given->watch.launch_id, "Id of the launch")->required();
-  watch->add_option(cluster::kFolderOption, given->folder, "Folder for its temporary files")
-      ->required();
+  host.hide();
+  host.require_subcommand();
+  const Command rank =
+      host.add_subcommand(cluster::kRankCommand, "Run one rank and report about it");
+  rank.add_option("command", given->command, "The rank's program and its arguments, behind --")
+      .required();
+  rank.callback([given, &chosen] { chosen = [given] { return run_rank(given->command); }; });
+  const Command watch =
+      host.add_subcommand(cluster::kWatchCommand, "Watch over the ranks of a launch on this host");
+  watch.add_option(cluster::kLaunchOption, given->watch.launch_id, "Id of the launch").required();
+  watch.add_option(cluster::kFolderOption, given->folder, "Folder for its temporary files")
+      .required();
   watch
-      ->add_option(cluster::kLeaseOption, given->watch.lease_seconds,
-                   "Seconds without the launcher, after which its ranks are ended")
-      ->required();
-  watch->callback([given, &chosen] { chosen = [given] { return run_watch(*given); }; });
-  add_links(*host, given, chosen);
+      .add_option(cluster::kLeaseOption, given->watch.lease_seconds,
+                  "Seconds without the launcher, after which its ranks are ended")
+      .required();
+  watch.callback([given, &chosen] { chosen = [given] { return run_watch(*given); }; });
+  add_links(host, given, chosen);
 }
 
 }  // namespace onebit::cli

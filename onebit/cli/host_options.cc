@@ -52,8 +52,8 @@ std::string refuse_empty(const std::string& text) {
 
 }  // namespace
 
-void add_host_options(CLI::App& command, HostOptions& options) {
-  const std::initializer_list<CLI::Option*> lists = {
+void add_host_options(Command command, HostOptions& options) {
+  const std::initializer_list<Option> lists = {
       command.add_option(
           "--hostfile,-H", options.hostfile,
           "File of hosts as DeepSpeed's: a line HOST slots=N each, # begins a comment"),
@@ -66,7 +66,7 @@ void add_host_options(CLI::App& command, HostOptions& options) {
           "Only these hosts and slots of the list, as DeepSpeed writes them: a@b:0,2"),
       command.add_option("--exclude,-e", options.exclude,
                          "Without these hosts and slots (after --include)")};
-  for (CLI::Option* list : lists) list->check(refuse_empty);
+  for (const Option list : lists) list.check(refuse_empty);
   command.add_option("--agent", options.agent,
                      "What runs a command on a host, called as AGENT HOST COMMAND (default: ssh, "
                      "inside a Slurm job srun)");

@@ -1,9 +1,9 @@
 // The hosts of a command, the same options for `onebit launch` and `onebit doctor`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "onebit/cli/command_line.h"
 #include "onebit/cluster/agent.h"
 #include "onebit/cluster/host_list.h"
 
@@ -17,7 +17,7 @@ struct HostOptions {
 };
 
 // --hostfile, --hosts, --include, --exclude, --agent, --program.
-void add_host_options(CLI::App& command, HostOptions& options);
+void add_host_options(Command command, HostOptions& options);
 
 struct ChosenHosts {
   cluster::Hosts hosts;

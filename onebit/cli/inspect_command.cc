@@ -27,21 +27,21 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_inspect(CLI::App& program, Action& chosen) {
+void add_inspect(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command =
+  const Command command =
       program.add_subcommand("inspect", "Describe a store, recipe, model, checkpoint or run");
-  command->add_option("path", given->path, "File or folder")->required();
-  command->add_flag("--verify", given->verify,
-                    "Compare a store, a model, a checkpoint or all of a run with its checksums");
-  command->add_flag(
+  command.add_option("path", given->path, "File or folder").required();
+  command.add_flag("--verify", given->verify,
+                   "Compare a store, a model, a checkpoint or all of a run with its checksums");
+  command.add_flag(
       "--statistics", given->statistics,
       "Read all of a store: unknown tokens, lengths of sentences and documents, or of samples");
-  command->add_flag("--json", given->json,
-                    "Print one JSON object: its key kind is token_store, sample_store, recipe, "
-                    "model, checkpoint or "
-                    "run; docs/inspect.md lists the others");
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+  command.add_flag("--json", given->json,
+                   "Print one JSON object: its key kind is token_store, sample_store, recipe, "
+                   "model, checkpoint or "
+                   "run; docs/inspect.md lists the others");
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -16,7 +16,6 @@
 #include "onebit/cli/host_options.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/training_words.h"
-#include "onebit/cli/usage.h"
 #include "onebit/cluster/duration.h"
 #include "onebit/cluster/exported_variables.h"
 #include "onebit/cluster/launcher.h"
@@ -41,7 +40,7 @@ struct Arguments {
   bool no_checks = false, dry_run = false;
 };
 
-CLI::Validator is_duration() {
+Check is_duration() {
   return {[](const std::string& text) -> std::string {
             if (cluster::parse_duration(text)) return "";
             return fmt::format("must be a duration such as 90s, 10m or 2h, got {}", text);
@@ -159,63 +158,63 @@ int run(const Arguments& given) {
                        : cluster::launch(options, training);
 }
 
-void add_starting(CLI::App& command, Arguments& given) {
+void add_starting(Command command, Arguments& given) {
   add_host_options(command, given.hosts);
   command
       .add_option("--ranks-per-host", given.hosts.ranks_per_host,
                   "Ranks on every host (default: its slots; on this machine alone: its memory "
                   "nodes)")
-      ->check(at_least(1));
+      .check(at_least(1));
   command
       .add_option("--with", given.starter,
                   "What starts the ranks: openmpi, mpich, srun, or auto (what fits the MPI that "
                   "onebit is built with)")
-      ->check(CLI::IsMember({"auto", "openmpi", "mpich", "srun"}))
-      ->capture_default_str();
+      .check(one_of({"auto", "openmpi", "mpich", "srun"}))
+      .capture_default_str();
   command
       .add_option("--threads", given.threads,
                   "Threads of each rank; 0 shares the cores of a host among its ranks")
-      ->check(CLI::Range(0, kMostThreads))
-      ->capture_default_str();
+      .check(whole_between(0, kMostThreads))
+      .capture_default_str();
   command
       .add_option("--bind", given.bind,
                   "core: each rank to cores of its own; none; auto: core where there are enough")
-      ->check(CLI::IsMember({"auto", "core", "none"}))
-      ->capture_default_str();
+      .check(one_of({"auto", "core", "none"}))
+      .capture_default_str();
   command.add_option("--interface", given.interface,
                      "Network between the hosts: an interface (eth1) or a subnet (10.0.0.0/24)");
   command
       .add_option("--export", given.exports,
                   "Variable that the ranks get, NAME or NAME=VALUE (repeatable); settings of "
                   "onebit, OpenMP, oneDNN, NCCL and CUDA travel anyway, secrets never")
-      ->allow_extra_args(false);
+      .allow_extra_args(false);
   command.add_option("--env-file", given.env_file, "File of such variables, a NAME=VALUE a line");
   command.add_flag("--no-checks", given.no_checks, "Start without looking at the hosts first");
   command.add_flag("--dry-run", given.dry_run,
                    "Check the hosts, print what would be run and why, and start nothing");
 }
 
-void add_restarting(CLI::App& command, Arguments& given) {
+void add_restarting(Command command, Arguments& given) {
   const auto add_duration = [&](const char* name, std::string& value, const char* meaning) {
-    CLI::Option* option = command.add_option(name, value, meaning)->check(is_duration());
-    if (!value.empty()) option->capture_default_str();
+    const Option option = command.add_option(name, value, meaning).check(is_duration());
+    if (!value.empty()) option.capture_default_str();
   };
   command
       .add_option("--max-restarts", given.max_restarts,
                   "Restarts in a row without a new checkpoint between them; 0: never")
-      ->check(at_least(0))
-      ->capture_default_str();
+      .check(at_least(0))
+      .capture_default_str();
   command
       .add_option(
           "--min-hosts", given.min_hosts,
           "Continue with so many hosts when others do not answer; the batch stays (default: "
           "all)")
-      ->check(at_least(1));
+      .check(at_least(1));
   command
       .add_option(kCheckpointCopies, given.checkpoint_copies,
                   "Hosts that keep each part of a checkpoint, where hosts have disks of their own: "
                   "with 2 a lost host loses nothing (default: the recipe's run.checkpoint_copies)")
-      ->check(at_least(1));
+      .check(at_least(1));
   add_duration("--restart-pause", given.pause, "Before the first restart; later ones are longer");
   add_duration("--hang-timeout", given.hang_timeout,
                "Without a step for so long the run hangs (default: ten median steps, a minute at "
@@ -231,20 +230,20 @@ void add_restarting(CLI::App& command, Arguments& given) {
 
 }  // namespace
 
-void add_launch(CLI::App& program, Action& chosen) {
+void add_launch(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = program.add_subcommand(
+  const Command command = program.add_subcommand(
       "launch",
       "Start a training command on many hosts, and again from its last checkpoint when it fails: "
       "onebit launch --hostfile hosts -- pretrain --recipe ... (docs/cluster.md). Ends with 0 when "
       "the run is finished, 75 when it was asked to end and can continue, 1 when it failed");
-  add_starting(*command, *given);
-  add_restarting(*command, *given);
+  add_starting(command, *given);
+  add_restarting(command, *given);
   command
-      ->add_option("command", given->command,
-                   "Behind --: " + training_commands() + ", and their options")
-      ->required();
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("command", given->command,
+                  "Behind --: " + training_commands() + ", and their options")
+      .required();
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -15,14 +15,14 @@ const std::map<std::string, LogLevel> kLogLevels{{"debug", LogLevel::kDebug},
 
 }  // namespace
 
-void add_log_level(CLI::App& command) {
+void add_log_level(Command command) {
   command
-      .add_option_function<std::string>(
+      .add_text_callback(
           "--log-level", [](const std::string& name) { set_log_level(kLogLevels.at(name)); },
           "Lines of the log to show: debug, info, warning or error")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
-      ->default_str("info");
-  for (CLI::App* one : command.get_subcommands([](CLI::App*) { return true; })) add_log_level(*one);
+      .check(one_of({"debug", "info", "warning", "error"}))
+      .default_str("info");
+  for (const Command one : command.subcommands()) add_log_level(one);
 }
 
 }  // namespace onebit::cli

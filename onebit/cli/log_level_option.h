@@ -1,11 +1,11 @@
 // The option --log-level.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "onebit/cli/command_line.h"
 
 namespace onebit::cli {
 
 // To the command and all below it.
-void add_log_level(CLI::App& command);
+void add_log_level(Command command);
 
 }  // namespace onebit::cli

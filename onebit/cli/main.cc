@@ -1,4 +1,4 @@
-#include <cstdio>
+#include <CLI/CLI.hpp>
 #include <exception>
 #include <string>
 
@@ -23,13 +23,15 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   program.fallthrough(false);
   onebit::cli::Action chosen;
-  for (const auto add : onebit::cli::kCommands) add(program, chosen);
-  onebit::cli::add_log_level(program);
+  for (const auto add : onebit::cli::kCommands) add(onebit::cli::Command(program), chosen);
+  onebit::cli::add_log_level(onebit::cli::Command(program));
   try {
     program.parse(argc, argv);
     onebit::cli::require_values(program);
     return chosen();
   } catch (const CLI::ParseError& error) {
+    return onebit::cli::end_of_parsing(program, error);
+  } catch (const onebit::cli::UsageError& error) {
     return onebit::cli::end_of_parsing(program, error);
   } catch (const std::exception& error) {
     onebit::log_error("{}", error.what());

@@ -98,46 +98,44 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_plan(CLI::App& program, Action& chosen) {
+void add_plan(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = program.add_subcommand(
+  const Command command = program.add_subcommand(
       "plan",
       "Say what a pre-training recipe takes on a cluster on paper: memory, a step by its parts, "
       "time "
       "and energy to the end, for every way to exchange gradients and 1 to 1,024 ranks");
-  command->add_option("--recipe,-r", given->recipe, "Recipe (JSON)")->required();
-  add_set_option(*command, given->overrides);
-  command->add_option("--initialize-from", given->start,
-                      "Model that the run starts from: its sizes, where the recipe has none");
-  command->add_option("--hosts", given->hosts, "Machines, all alike")
-      ->check(CLI::Range(1, kMostHosts))
-      ->capture_default_str();
-  command->add_option("--ranks-per-host", given->ranks_a_host, "Ranks that share each machine")
-      ->check(CLI::Range(1, kMostThreads))
-      ->capture_default_str();
+  command.add_option("--recipe,-r", given->recipe, "Recipe (JSON)").required();
+  add_set_option(command, given->overrides);
+  command.add_option("--initialize-from", given->start,
+                     "Model that the run starts from: its sizes, where the recipe has none");
+  command.add_option("--hosts", given->hosts, "Machines, all alike")
+      .check(whole_between(1, kMostHosts))
+      .capture_default_str();
+  command.add_option("--ranks-per-host", given->ranks_a_host, "Ranks that share each machine")
+      .check(whole_between(1, kMostThreads))
+      .capture_default_str();
   command
-      ->add_option("--bandwidth", given->bandwidth,
-                   "Of a machine's link, in each direction: 10Gb/s, 100Mb/s, 1.2GB/s")
-      ->required();
+      .add_option("--bandwidth", given->bandwidth,
+                  "Of a machine's link, in each direction: 10Gb/s, 100Mb/s, 1.2GB/s")
+      .required();
   command
-      ->add_option("--latency", given->latency,
-                   "Of a small message between two machines: 50us, 1ms")
-      ->capture_default_str();
-  command->add_option(
-      "--measured", given->measured,
-      "What `onebit doctor --output FILE` has written on such a machine; without it "
-      "this one is measured for some seconds");
-  command->add_option("--watts", given->watts, "Power of a machine under load, for the energy")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
+      .add_option("--latency", given->latency, "Of a small message between two machines: 50us, 1ms")
+      .capture_default_str();
+  command.add_option("--measured", given->measured,
+                     "What `onebit doctor --output FILE` has written on such a machine; without it "
+                     "this one is measured for some seconds");
+  command.add_option("--watts", given->watts, "Power of a machine under load, for the energy")
+      .check(between(0.0, 1e6))
+      .capture_default_str();
   command
-      ->add_option("--threads", given->threads,
-                   "Threads to measure with; 0: all processors this process may use")
-      ->check(CLI::Range(0, kMostThreads))
-      ->capture_default_str();
-  command->add_flag("--json", given->json, "Print the plan as JSON; docs/plan.md has its keys");
-  command->add_option("--svg", given->svg, "Also draw samples a second against ranks into a file");
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--threads", given->threads,
+                  "Threads to measure with; 0: all processors this process may use")
+      .check(whole_between(0, kMostThreads))
+      .capture_default_str();
+  command.add_flag("--json", given->json, "Print the plan as JSON; docs/plan.md has its keys");
+  command.add_option("--svg", given->svg, "Also draw samples a second against ranks into a file");
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

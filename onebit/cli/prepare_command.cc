@@ -118,50 +118,50 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_prepare(CLI::App& program, Action& chosen) {
+void add_prepare(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = program.add_subcommand(
+  const Command command = program.add_subcommand(
       "prepare", "Turn text, or examples that others wrote, into a store to train from");
   command
-      ->add_option("--input,-i", given->inputs,
-                   "Files or folders of .txt or .jsonl, also .gz, .xz, .zst, .bz2 or .lz4 of them; "
-                   "- for standard input. With --from: files, folders or patterns of examples")
-      ->required();
+      .add_option("--input,-i", given->inputs,
+                  "Files or folders of .txt or .jsonl, also .gz, .xz, .zst, .bz2 or .lz4 of them; "
+                  "- for standard input. With --from: files, folders or patterns of examples")
+      .required();
   command
-      ->add_option("--from", given->from,
-                   "text; or hdf5 (shards of NVIDIA's BERT) or tfrecord (examples of Google's "
-                   "create_pretraining_data.py), whose pairs and masks are kept as they are")
-      ->check(CLI::IsMember({"text", "hdf5", "tfrecord"}))
-      ->capture_default_str();
-  command->add_option("--output,-o", given->output, "Folder of the store to make")->required();
+      .add_option("--from", given->from,
+                  "text; or hdf5 (shards of NVIDIA's BERT) or tfrecord (examples of Google's "
+                  "create_pretraining_data.py), whose pairs and masks are kept as they are")
+      .check(one_of({"text", "hdf5", "tfrecord"}))
+      .capture_default_str();
+  command.add_option("--output,-o", given->output, "Folder of the store to make").required();
   command
-      ->add_option("--vocab-size", given->vocabulary_size,
-                   "Learn a WordPiece vocabulary of this size from the text, e.g. 30522")
-      ->check(at_least(1));
-  command->add_option("--vocab", given->vocabulary,
-                      "Use this vocab.txt; or vocabulary and casing of this model folder, run, "
-                      "store or tokenizer.json. With --from: what the examples were written with");
-  auto* cased = command->add_flag("--cased", given->cased, "Keep capitals and accents");
+      .add_option("--vocab-size", given->vocabulary_size,
+                  "Learn a WordPiece vocabulary of this size from the text, e.g. 30522")
+      .check(at_least(1));
+  command.add_option("--vocab", given->vocabulary,
+                     "Use this vocab.txt; or vocabulary and casing of this model folder, run, "
+                     "store or tokenizer.json. With --from: what the examples were written with");
+  const Option cased = command.add_flag("--cased", given->cased, "Keep capitals and accents");
   command
-      ->add_flag("--uncased", given->uncased,
-                 "Lower-case and strip accents (default; with --vocab: as the model does, or as "
-                 "the words of the vocab.txt are)")
-      ->excludes(cased);
+      .add_flag("--uncased", given->uncased,
+                "Lower-case and strip accents (default; with --vocab: as the model does, or as "
+                "the words of the vocab.txt are)")
+      .excludes(cased);
   command
-      ->add_option("--format", given->format,
-                   "lines (a sentence a line, blank line between documents), prose (to be split "
-                   "into sentences), jsonl (a document a line in \"text\") or auto")
-      ->check(CLI::IsMember({"auto", "lines", "prose", "jsonl"}))
-      ->capture_default_str();
-  command->add_option("--locale", given->locale, "Language of sentence splitting")
-      ->capture_default_str();
-  command->add_option("--threads", given->threads, "0: all processors")
-      ->check(CLI::Range(0, kMostThreads))
-      ->capture_default_str();
-  command->add_flag("--drop-duplicates", given->drop_duplicates,
-                    "Keep the first of documents that are equal token for token");
-  command->add_flag("--overwrite", given->overwrite, "Replace a finished store");
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--format", given->format,
+                  "lines (a sentence a line, blank line between documents), prose (to be split "
+                  "into sentences), jsonl (a document a line in \"text\") or auto")
+      .check(one_of({"auto", "lines", "prose", "jsonl"}))
+      .capture_default_str();
+  command.add_option("--locale", given->locale, "Language of sentence splitting")
+      .capture_default_str();
+  command.add_option("--threads", given->threads, "0: all processors")
+      .check(whole_between(0, kMostThreads))
+      .capture_default_str();
+  command.add_flag("--drop-duplicates", given->drop_duplicates,
+                   "Keep the first of documents that are equal token for token");
+  command.add_flag("--overwrite", given->overwrite, "Replace a finished store");
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -58,28 +58,28 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_pretrain(CLI::App& program, Action& chosen) {
+void add_pretrain(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = program.add_subcommand(
+  const Command command = program.add_subcommand(
       "pretrain", "Pre-train a BERT encoder; under mpirun, data parallel on all ranks");
   command
-      ->add_option("--data,-d", given->data,
-                   "Store to train on; several may be given, folder=weight mixes them by "
-                   "weight")
-      ->type_name(kInput)
-      ->required();
+      .add_option("--data,-d", given->data,
+                  "Store to train on; several may be given, folder=weight mixes them by "
+                  "weight")
+      .type_name(kInput)
+      .required();
   command
-      ->add_option("--valid", given->valid,
-                   "Store of held-out text; several may be given, name=folder: the first "
-                   "is the domain to learn, the others show what is forgotten")
-      ->type_name(kInput);
+      .add_option("--valid", given->valid,
+                  "Store of held-out text; several may be given, name=folder: the first "
+                  "is the domain to learn, the others show what is forgotten")
+      .type_name(kInput);
   command
-      ->add_option("--initialize-from", given->initialize_from,
-                   "Model, checkpoint or run whose values are the first ones; shape, vocabulary "
-                   "and casing come from it (phase 2 of a recipe: the run of phase 1)")
-      ->type_name(kInput);
-  add_recipe_options(*command, given->recipe);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--initialize-from", given->initialize_from,
+                  "Model, checkpoint or run whose values are the first ones; shape, vocabulary "
+                  "and casing come from it (phase 2 of a recipe: the run of phase 1)")
+      .type_name(kInput);
+  add_recipe_options(command, given->recipe);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -27,28 +27,27 @@ int check(const CheckOptions& given) {
   return found.errors.empty() ? kSuccess : kFailure;
 }
 
-void add_check(CLI::App& recipe, Action& chosen) {
+void add_check(Command recipe, Action& chosen) {
   auto given = std::make_shared<CheckOptions>();
-  CLI::App* command = recipe.add_subcommand(
+  const Command command = recipe.add_subcommand(
       "check",
       "Name everything that is wrong in a recipe, or show what it changes; what depends on data or "
       "on the number of ranks is left to the run");
-  command->add_option("file", given->path, "Recipe (JSON)")->required();
-  add_set_option(*command, given->overrides);
-  command->callback([given, &chosen] { chosen = [given] { return check(*given); }; });
+  command.add_option("file", given->path, "Recipe (JSON)").required();
+  add_set_option(command, given->overrides);
+  command.callback([given, &chosen] { chosen = [given] { return check(*given); }; });
 }
 
-void add_schema(CLI::App& recipe, Action& chosen) {
+void add_schema(Command recipe, Action& chosen) {
   auto task = std::make_shared<std::string>();
   std::vector<std::string> names;
   for (const tasks::TaskEntry& entry : tasks::tasks()) names.emplace_back(entry.name);
-  CLI::App* command = recipe.add_subcommand(
+  const Command command = recipe.add_subcommand(
       "schema",
       "Print the JSON Schema of recipes (draft 2020-12), for editors: \"$schema\": "
       "\"recipe.schema.json\" in a recipe names the file that holds it");
-  command->add_option("--task", *task, "Of recipes for this task only")
-      ->check(CLI::IsMember(names));
-  command->callback([task, &chosen] {
+  command.add_option("--task", *task, "Of recipes for this task only").check(one_of(names));
+  command.callback([task, &chosen] {
     chosen = [task] {
       fmt::print("{}\n", tasks::recipe_schema(*task).dump(2));
       return kSuccess;
@@ -56,12 +55,12 @@ void add_schema(CLI::App& recipe, Action& chosen) {
   });
 }
 
-void add_keys(CLI::App& recipe, Action& chosen) {
-  CLI::App* command = recipe.add_subcommand(
+void add_keys(Command recipe, Action& chosen) {
+  const Command command = recipe.add_subcommand(
       "keys",
       "Print every key with its type, default, limits and meaning, in Markdown (docs/recipe.md is "
       "this text)");
-  command->callback([&chosen] {
+  command.callback([&chosen] {
     chosen = [] {
       fmt::print("{}", tasks::recipe_document());
       return kSuccess;
@@ -71,13 +70,13 @@ void add_keys(CLI::App& recipe, Action& chosen) {
 
 }  // namespace
 
-void add_recipe(CLI::App& program, Action& chosen) {
-  CLI::App* recipe =
+void add_recipe(Command program, Action& chosen) {
+  const Command recipe =
       program.add_subcommand("recipe", "Check a recipe; what recipes may hold, as text and schema");
-  recipe->require_subcommand(1);
-  add_check(*recipe, chosen);
-  add_schema(*recipe, chosen);
-  add_keys(*recipe, chosen);
+  recipe.require_subcommand();
+  add_check(recipe, chosen);
+  add_schema(recipe, chosen);
+  add_keys(recipe, chosen);
 }
 
 }  // namespace onebit::cli

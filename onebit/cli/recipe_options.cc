@@ -13,7 +13,7 @@ namespace onebit::cli {
 
 namespace {
 
-CLI::Validator is_assignment() {
+Check is_assignment() {
   return {[](const std::string& text) -> std::string {
             const size_t equals = text.find('=');
             if (equals != std::string::npos && equals > 0) return "";
@@ -36,61 +36,60 @@ void warn_of_crowding(comm::Communicator& communicator, int64_t threads) {
       surplus);
 }
 
-void add_profile_option(CLI::App& command, RecipeOptions& options) {
-  const auto profile = [&options](const int64_t& step) {
+void add_profile_option(Command command, RecipeOptions& options) {
+  const auto profile = [&options](int64_t step) {
     options.profile = training::ProfileRequest{.first_traced_step = step};
   };
   command
-      .add_option_function<int64_t>(
+      .add_number_callback(
           "--profile", profile,
           "Report at the end where the time went, and leave OUTPUT/profile/table.md and "
           "trace.json, "
           "for ui.perfetto.dev, of five steps: from the third on, or from STEP")
-      ->expected(0, 1)
-      ->check(at_least(0))
-      ->type_name("[STEP]")
-      ->default_str("0");
+      .expected(0, 1)
+      .check(at_least(0))
+      .type_name("[STEP]")
+      .default_str("0");
 }
 
 }  // namespace
 
-void add_set_option(CLI::App& command, std::vector<std::string>& overrides) {
+void add_set_option(Command command, std::vector<std::string>& overrides) {
   command
       .add_option("--set", overrides,
                   "Change the recipe: --set optimizer.params.lr=1e-4 (repeatable)")
-      ->check(is_assignment())
-      ->allow_extra_args(false);
+      .check(is_assignment())
+      .allow_extra_args(false);
 }
 
-void add_recipe_options(CLI::App& command, RecipeOptions& options) {
+void add_recipe_options(Command command, RecipeOptions& options) {
   command.add_option("--recipe,-r", options.recipe, "Recipe (JSON; recipes/ has some)")
-      ->type_name(kInput)
-      ->required();
-  command.add_option("--output,-o", options.output, "Folder of the run")->required();
+      .type_name(kInput)
+      .required();
+  command.add_option("--output,-o", options.output, "Folder of the run").required();
   const auto resume = [&options](const std::string& tag) {
     if (tag.empty()) throw UsageError("--resume: the tag is empty");
     options.resume = true;
     if (tag != "latest") options.tag = tag;
   };
   command
-      .add_option_function<std::string>(
-          "--resume", resume,
-          "Continue exactly from the latest checkpoint in --output, if "
-          "there is one, or back from that "
-          "of a tag (--resume global_step2000)")
-      ->expected(0, 1)
-      ->type_name("[TAG]")
-      ->default_str("latest");
+      .add_text_callback("--resume", resume,
+                         "Continue exactly from the latest checkpoint in --output, if "
+                         "there is one, or back from that "
+                         "of a tag (--resume global_step2000)")
+      .expected(0, 1)
+      .type_name("[TAG]")
+      .default_str("latest");
   add_set_option(command, options.overrides);
   command
-      .add_option_function<int64_t>(
+      .add_number_callback(
           kCheckpointCopies,
-          [&options](const int64_t& copies) {
+          [&options](int64_t copies) {
             options.overrides.push_back(fmt::format("run.checkpoint_copies={}", copies));
           },
           "Hosts that keep each part of a checkpoint, where hosts have disks of their own: with 2 "
           "a lost host loses nothing (run.checkpoint_copies)")
-      ->check(at_least(1));
+      .check(at_least(1));
   add_profile_option(command, options);
   add_device_options(command, options.device);
 }

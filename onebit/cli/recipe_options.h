@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "onebit/base/json_fwd.h"
+#include "onebit/cli/command_line.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/engine/config.h"
@@ -27,9 +28,9 @@ struct RecipeOptions {
 };
 
 // --set, of every command that reads a recipe.
-void add_set_option(CLI::App& command, std::vector<std::string>& overrides);
+void add_set_option(Command command, std::vector<std::string>& overrides);
 // --recipe, --output, --resume, --set, --checkpoint-copies, --profile, --device, --threads.
-void add_recipe_options(CLI::App& command, RecipeOptions& options);
+void add_recipe_options(Command command, RecipeOptions& options);
 
 // Calls `body` on this process's rank of the world it was started in, with the transport that the
 // device and `prepare` ask for. `prepare` reads the recipe, if there is one, and whatever else can

@@ -28,16 +28,16 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_report(CLI::App& program, Action& chosen) {
+void add_report(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = program.add_subcommand(
+  const Command command = program.add_subcommand(
       "report", "Curves, tables and what looks wrong of one or several runs, as one HTML file");
-  command->add_option("runs", given->runs, "Folders of runs; several are compared")->required();
-  command->add_option("-o,--output", given->output,
-                      fmt::format("File to write; default: {} in the folder of the run, or here "
-                                  "where several are compared",
-                                  run_files::kReport));
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+  command.add_option("runs", given->runs, "Folders of runs; several are compared").required();
+  command.add_option("-o,--output", given->output,
+                     fmt::format("File to write; default: {} in the folder of the run, or here "
+                                 "where several are compared",
+                                 run_files::kReport));
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -51,25 +51,25 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_squad_ask(CLI::App& squad, Action& chosen) {
+void add_squad_ask(Command squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = squad.add_subcommand("ask", "Answer one question on a text");
-  command->add_option("question", given->question, "The question")->required();
-  add_fine_tuned_model_option(*command, given->model);
-  command->add_option("--context,-c", given->context, "File of the text; - for standard input")
-      ->required();
-  command->add_option("--top", given->top, "Answers to show")
-      ->check(at_least(1))
-      ->capture_default_str();
-  command->add_flag("--unanswerable", given->prediction.decode.may_be_unanswerable,
-                    "The text may hold no answer (a model fine-tuned on version 2.0)");
-  command->add_flag("--json", given->json, "Print one JSON array");
-  add_window_options(*command, given->prediction.features);
-  add_answer_options(*command, given->prediction.decode);
-  add_device_options(*command, given->device);
-  command->callback([given, command, &chosen] {
+  const Command command = squad.add_subcommand("ask", "Answer one question on a text");
+  command.add_option("question", given->question, "The question").required();
+  add_fine_tuned_model_option(command, given->model);
+  command.add_option("--context,-c", given->context, "File of the text; - for standard input")
+      .required();
+  command.add_option("--top", given->top, "Answers to show")
+      .check(at_least(1))
+      .capture_default_str();
+  command.add_flag("--unanswerable", given->prediction.decode.may_be_unanswerable,
+                   "The text may hold no answer (a model fine-tuned on version 2.0)");
+  command.add_flag("--json", given->json, "Print one JSON array");
+  add_window_options(command, given->prediction.features);
+  add_answer_options(command, given->prediction.decode);
+  add_device_options(command, given->device);
+  command.callback([given, command, &chosen] {
     chosen = [given, command] {
-      take_from_run(*command, given->model, given->prediction);
+      take_from_run(command, given->model, given->prediction);
       return run(*given);
     };
   });

@@ -71,27 +71,27 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_squad_evaluate(CLI::App& squad, Action& chosen) {
+void add_squad_evaluate(Command squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = squad.add_subcommand(
+  const Command command = squad.add_subcommand(
       "evaluate", "Score predictions: EM and F1, equal to the official scripts in every digit");
-  command->add_option("data", given->data, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
-      ->required();
-  command->add_option("predictions", given->predictions, "predictions.json: {\"id\": \"answer\"}")
-      ->required();
-  auto* null_odds = command->add_option(
+  command.add_option("data", given->data, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
+      .required();
+  command.add_option("predictions", given->predictions, "predictions.json: {\"id\": \"answer\"}")
+      .required();
+  const Option null_odds = command.add_option(
       "--na-probs,-n", given->null_odds,
       "Version 2.0: {\"id\": number}, higher favours no answer; adds the best thresholds");
   command
-      ->add_option("--na-prob-thresh,-t", given->threshold,
-                   "Take a question for unanswered if its number in --na-probs is above this")
-      ->needs(null_odds)
-      ->capture_default_str();
-  command->add_option("--rules", given->rules, "Of version 1.1 or 2.0; auto looks at the file")
-      ->check(CLI::IsMember({"auto", "1.1", "2.0"}))
-      ->capture_default_str();
-  command->add_flag("--json", given->json, "Print what the official script prints");
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--na-prob-thresh,-t", given->threshold,
+                  "Take a question for unanswered if its number in --na-probs is above this")
+      .needs(null_odds)
+      .capture_default_str();
+  command.add_option("--rules", given->rules, "Of version 1.1 or 2.0; auto looks at the file")
+      .check(one_of({"auto", "1.1", "2.0"}))
+      .capture_default_str();
+  command.add_flag("--json", given->json, "Print what the official script prints");
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

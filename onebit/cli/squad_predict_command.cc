@@ -87,7 +87,7 @@ void predict(const Arguments& given, Context& context, comm::Communicator& commu
              computed.features->windows().size());
 }
 
-int run(const CLI::App& command, Arguments& given) {
+int run(Command command, Arguments& given) {
   const auto prepare = [&] {
     take_from_run(command, given.model, given.prediction);
     return engine::TransportRequest{};
@@ -100,33 +100,33 @@ int run(const CLI::App& command, Arguments& given) {
 
 }  // namespace
 
-void add_squad_predict(CLI::App& squad, Action& chosen) {
+void add_squad_predict(Command squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command =
+  const Command command =
       squad.add_subcommand("predict", "Answer the questions of a file; under mpirun, on all ranks");
-  add_fine_tuned_model_option(*command, given->model);
+  add_fine_tuned_model_option(command, given->model);
   command
-      ->add_option("--input,-i", given->input, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
-      ->required();
-  command->add_option("--output,-o", given->output, "predictions.json to write")->required();
-  command->add_option("--n-best-output", given->n_best,
-                      "The best candidates; default: nbest_predictions.json beside --output");
-  command->add_option("--null-odds", given->null_odds,
-                      "Version 2.0: scores that favour no answer; default: null_odds.json beside "
-                      "--output");
-  command->add_option("--logits", given->logits,
-                      "Also write the logits of every window, a line of JSON each");
+      .add_option("--input,-i", given->input, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
+      .required();
+  command.add_option("--output,-o", given->output, "predictions.json to write").required();
+  command.add_option("--n-best-output", given->n_best,
+                     "The best candidates; default: nbest_predictions.json beside --output");
+  command.add_option("--null-odds", given->null_odds,
+                     "Version 2.0: scores that favour no answer; default: null_odds.json beside "
+                     "--output");
+  command.add_option("--logits", given->logits,
+                     "Also write the logits of every window, a line of JSON each");
   command
-      ->add_option("--rules", given->rules,
-                   "Of version 1.1 or 2.0 (a question may have no answer); auto looks at the file")
-      ->check(CLI::IsMember({"auto", "1.1", "2.0"}))
-      ->capture_default_str();
-  add_batch_option(*command, given->prediction.batch, "Windows");
-  add_window_options(*command, given->prediction.features);
-  add_answer_options(*command, given->prediction.decode);
-  add_device_options(*command, given->device);
-  command->callback(
-      [given, command, &chosen] { chosen = [given, command] { return run(*command, *given); }; });
+      .add_option("--rules", given->rules,
+                  "Of version 1.1 or 2.0 (a question may have no answer); auto looks at the file")
+      .check(one_of({"auto", "1.1", "2.0"}))
+      .capture_default_str();
+  add_batch_option(command, given->prediction.batch, "Windows");
+  add_window_options(command, given->prediction.features);
+  add_answer_options(command, given->prediction.decode);
+  add_device_options(command, given->device);
+  command.callback(
+      [given, command, &chosen] { chosen = [given, command] { return run(command, *given); }; });
 }
 
 }  // namespace onebit::cli

@@ -55,18 +55,18 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_squad_windows(CLI::App& squad, Action& chosen) {
+void add_squad_windows(Command squad, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = squad.add_subcommand(
+  const Command command = squad.add_subcommand(
       "windows", "Print what a model reads: a line of JSON for each window of each question");
-  command->add_option("input", given->input, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
-      ->required();
-  command->add_option("--model,-m", given->model, "Model folder: its vocabulary and casing")
-      ->required();
-  command->add_flag("--training", given->training,
-                    "With the answer's first and last position; 0 and 0 where it is not inside");
-  add_window_options(*command, given->features);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+  command.add_option("input", given->input, fmt::format("SQuAD file (JSON, {})", kPlainOrPacked))
+      .required();
+  command.add_option("--model,-m", given->model, "Model folder: its vocabulary and casing")
+      .required();
+  command.add_flag("--training", given->training,
+                   "With the answer's first and last position; 0 and 0 where it is not inside");
+  add_window_options(command, given->features);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -30,21 +30,21 @@ bool keep(std::string& value, const std::string& given) {
 
 }  // namespace
 
-void add_tag(CLI::App& program, Action& chosen) {
-  CLI::App* tag = program.add_subcommand(
+void add_tag(Command program, Action& chosen) {
+  const Command tag = program.add_subcommand(
       "tag", "Tags of words: names in a text, parts of speech: fine-tune, predict, evaluate");
-  tag->require_subcommand(1);
-  add_tag_train(*tag, chosen);
-  add_tag_predict(*tag, chosen);
-  add_tag_evaluate(*tag, chosen);
+  tag.require_subcommand();
+  add_tag_train(tag, chosen);
+  add_tag_predict(tag, chosen);
+  add_tag_evaluate(tag, chosen);
 }
 
-void add_tag_file_options(CLI::App& command, TagFileOptions& options, bool with_tags) {
+void add_tag_file_options(Command command, TagFileOptions& options, bool with_tags) {
   command
       .add_option("--format", options.format,
                   "Of the files: conll (a word a line), conllu or jsonl (an object a line)")
-      ->check(CLI::IsMember({"auto", "conll", "conllu", "jsonl"}))
-      ->default_str("by their endings");
+      .check(one_of({"auto", "conll", "conllu", "jsonl"}))
+      .default_str("by their endings");
   command.add_option("--tokens", options.tokens,
                      "Column of the words: its name, its number from 1, or a key of JSON lines; "
                      "default: FORM, else the first; tokens or words");
@@ -57,7 +57,7 @@ void add_tag_file_options(CLI::App& command, TagFileOptions& options, bool with_
                         "plain tags; default: they stay as they are"
                       : "How the model's tags write entities: iob1, iob2 or iobes; none: they "
                         "do not; default: as they show")
-      ->check(CLI::IsMember({"none", "iob1", "iob2", "iobes"}));
+      .check(one_of({"none", "iob1", "iob2", "iobes"}));
   if (!with_tags) return;
   command.add_option("--tags", options.tags,
                      "Column of the tags; default: UPOS, else the last; tags, ner_tags or labels");
@@ -78,18 +78,18 @@ void TagFileOptions::apply(tag::FileLayout& layout) const {
   if (const auto chosen = scheme_named(scheme)) layout.scheme = chosen;
 }
 
-void add_tag_model_options(CLI::App& command, TagModelOptions& options) {
+void add_tag_model_options(Command command, TagModelOptions& options) {
   add_fine_tuned_model_option(command, options.model);
   command
       .add_option("--max-sequence-length", options.max_sequence_length,
                   "Tokens of a sequence, special ones included; a longer sentence is several; "
                   "default: the run's, else 128")
-      ->check(at_least(4));
+      .check(at_least(4));
   command
       .add_option("--stride", options.stride,
                   "Tokens from a sequence of a long sentence to the next; default: the run's, else "
                   "half of a sequence")
-      ->check(at_least(1));
+      .check(at_least(1));
   add_batch_option(command, options.prediction.batch);
 }
 

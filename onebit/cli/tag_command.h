@@ -5,15 +5,14 @@
 #include <string>
 
 #include "onebit/cli/command_list.h"
-#include "onebit/cli/usage.h"
 #include "onebit/tag/sentence_reader.h"
 #include "onebit/tasks/tag_prediction.h"
 
 namespace onebit::cli {
 
-void add_tag_train(CLI::App& tag, Action& chosen);
-void add_tag_predict(CLI::App& tag, Action& chosen);
-void add_tag_evaluate(CLI::App& tag, Action& chosen);
+void add_tag_train(Command tag, Action& chosen);
+void add_tag_predict(Command tag, Action& chosen);
+void add_tag_evaluate(Command tag, Action& chosen);
 
 // How a file is read, as the command line says it.
 struct TagFileOptions {
@@ -24,7 +23,7 @@ struct TagFileOptions {
 };
 
 // --format, --tokens, --text, --scheme, and --tags, --entities where there are tags.
-void add_tag_file_options(CLI::App& command, TagFileOptions& options, bool with_tags);
+void add_tag_file_options(Command command, TagFileOptions& options, bool with_tags);
 
 // A model, and how its sentences are read: as the run says that made the model, and the command
 // line.
@@ -45,7 +44,7 @@ struct TagModelOptions {
 };
 
 // --model, --max-sequence-length, --stride, --batch.
-void add_tag_model_options(CLI::App& command, TagModelOptions& options);
+void add_tag_model_options(Command command, TagModelOptions& options);
 
 // Says what reading and cutting into sequences did to the sentences of `source`.
 void report_reading(const tasks::TagPredictor& predictor, const std::string& source,

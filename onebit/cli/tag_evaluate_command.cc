@@ -7,6 +7,7 @@
 #include "onebit/cli/output_files.h"
 #include "onebit/cli/packed_files.h"
 #include "onebit/cli/tag_command.h"
+#include "onebit/cli/usage.h"
 #include "onebit/tag/scores.h"
 #include "onebit/tag/tag_set.h"
 
@@ -52,22 +53,22 @@ int run(Arguments& given) {
 
 }  // namespace
 
-void add_tag_evaluate(CLI::App& tag, Action& chosen) {
+void add_tag_evaluate(Command tag, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = tag.add_subcommand(
+  const Command command = tag.add_subcommand(
       "evaluate",
       "Judge a model on tagged sentences: precision, recall and F1 of entities, accuracy");
-  add_tag_model_options(*command, given->model);
+  add_tag_model_options(command, given->model);
   command
-      ->add_option(
+      .add_option(
           "--data,-d", given->data,
           fmt::format("Tagged sentences: CoNLL, CoNLL-U or JSON lines ({})", kPlainOrPacked))
-      ->required();
-  command->add_option("--output,-o", given->output, "Also write the figures as JSON");
-  command->add_flag("--json", given->json, "Print one line of JSON instead of tables");
-  add_tag_file_options(*command, given->files, true);
-  add_device_options(*command, given->device);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .required();
+  command.add_option("--output,-o", given->output, "Also write the figures as JSON");
+  command.add_flag("--json", given->json, "Print one line of JSON instead of tables");
+  add_tag_file_options(command, given->files, true);
+  add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -6,6 +6,7 @@
 #include "onebit/cli/output_files.h"
 #include "onebit/cli/packed_files.h"
 #include "onebit/cli/tag_command.h"
+#include "onebit/cli/usage.h"
 #include "onebit/tag/prediction_file.h"
 
 namespace onebit::cli {
@@ -41,23 +42,23 @@ int run(Arguments& given) {
 
 }  // namespace
 
-void add_tag_predict(CLI::App& tag, Action& chosen) {
+void add_tag_predict(Command tag, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = tag.add_subcommand(
+  const Command command = tag.add_subcommand(
       "predict",
       "Tag the words of a file of any size, in its order, with probabilities and places");
-  add_tag_model_options(*command, given->model);
+  add_tag_model_options(command, given->model);
   command
-      ->add_option("--input,-i", given->input,
-                   fmt::format("Sentences: CoNLL, CoNLL-U or JSON lines ({}), tags are not read; "
-                               "- for standard input, with --format",
-                               kPlainOrPacked))
-      ->required();
-  command->add_option("--output,-o", given->output, "predictions.conll or .jsonl to write")
-      ->required();
-  add_tag_file_options(*command, given->files, false);
-  add_device_options(*command, given->device);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+      .add_option("--input,-i", given->input,
+                  fmt::format("Sentences: CoNLL, CoNLL-U or JSON lines ({}), tags are not read; "
+                              "- for standard input, with --format",
+                              kPlainOrPacked))
+      .required();
+  command.add_option("--output,-o", given->output, "predictions.conll or .jsonl to write")
+      .required();
+  add_tag_file_options(command, given->files, false);
+  add_device_options(command, given->device);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

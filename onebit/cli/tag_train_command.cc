@@ -31,20 +31,20 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_tag_train(CLI::App& tag, Action& chosen) {
+void add_tag_train(Command tag, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = tag.add_subcommand(
+  const Command command = tag.add_subcommand(
       "train",
       "Fine-tune a BERT on tagged sentences; under mpirun, data parallel on all ranks. Leaves in "
       "--output the best model by the recipe's metric as a Hugging Face folder, and its scores on "
       "--dev");
   add_fine_tuning_options(
-      *command, *given,
+      command, *given,
       fmt::format("Tagged sentences: CoNLL, CoNLL-U or JSON lines ({})", kPlainOrPacked),
       "The same, to evaluate on at the end of each epoch and every run.evaluate_every steps");
-  add_tag_file_options(*command, given->files, true);
-  add_recipe_options(*command, given->recipe);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+  add_tag_file_options(command, given->files, true);
+  add_recipe_options(command, given->recipe);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

@@ -45,23 +45,23 @@ int run(const Arguments& given) {
 
 }  // namespace
 
-void add_tokenize(CLI::App& program, Action& chosen) {
+void add_tokenize(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
-  CLI::App* command = program.add_subcommand("tokenize", "Turn lines of text into token ids");
-  command->add_option("--vocab", given->vocabulary, "vocab.txt")->required();
-  command->add_option("input", given->input, "File of text; - for standard input")
-      ->capture_default_str();
-  auto* cased = command->add_flag("--cased", given->cased,
-                                  "Keep capitals and accents; default: as the vocabulary has them");
-  command->add_flag("--uncased", given->uncased, "Lower-case and strip accents")->excludes(cased);
-  auto* pieces = command->add_flag("--pieces", given->pieces, "Print pieces instead of ids");
-  auto* offsets =
-      command->add_flag("--offsets", given->offsets, "Print id:begin:end, bytes of the line");
-  command->add_flag("--explain", given->explain, "Print each word, what became of it, and why")
-      ->excludes(pieces)
-      ->excludes(offsets);
-  offsets->excludes(pieces);
-  command->callback([given, &chosen] { chosen = [given] { return run(*given); }; });
+  const Command command = program.add_subcommand("tokenize", "Turn lines of text into token ids");
+  command.add_option("--vocab", given->vocabulary, "vocab.txt").required();
+  command.add_option("input", given->input, "File of text; - for standard input")
+      .capture_default_str();
+  const Option cased = command.add_flag(
+      "--cased", given->cased, "Keep capitals and accents; default: as the vocabulary has them");
+  command.add_flag("--uncased", given->uncased, "Lower-case and strip accents").excludes(cased);
+  const Option pieces = command.add_flag("--pieces", given->pieces, "Print pieces instead of ids");
+  const Option offsets =
+      command.add_flag("--offsets", given->offsets, "Print id:begin:end, bytes of the line");
+  command.add_flag("--explain", given->explain, "Print each word, what became of it, and why")
+      .excludes(pieces)
+      .excludes(offsets);
+  offsets.excludes(pieces);
+  command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }
 
 }  // namespace onebit::cli

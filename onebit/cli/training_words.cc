@@ -1,5 +1,6 @@
 #include "onebit/cli/training_words.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 
@@ -64,16 +65,17 @@ void take_resume(cluster::TrainingCommand& training) {
 
 const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
   program.require_subcommand(1);
-  for (const auto add : kCommands) add(program, unused);
-  add_log_level(program);
+  for (const auto add : kCommands) add(Command(program), unused);
+  add_log_level(Command(program));
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     program.parse(std::move(words));
     require_values(program);
+  } catch (const CLI::Success&) {  // help, or the version
+    throw UsageError("behind -- stands what is to be trained, without --help");
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {
-      throw UsageError("behind -- stands what is to be trained, without --help");
-    }
+    throw UsageError("behind --: " + explanation(program, error));
+  } catch (const UsageError& error) {
     throw UsageError("behind --: " + explanation(program, error));
   }
   const CLI::App* command = &program;

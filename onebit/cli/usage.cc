@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <thread>
 
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
-#include "onebit/base/number.h"
 #include "onebit/base/run_event.h"
 #include "onebit/comm/launch.h"
 
@@ -23,7 +23,7 @@ const CLI::App& innermost(const CLI::App& program) {
 }
 
 // The innermost command on the line, or the program if one of its own options is wrong.
-const CLI::App& wrong_command(const CLI::App& program, const CLI::ParseError& error) {
+const CLI::App& wrong_command(const CLI::App& program, const std::exception& error) {
   const std::string message = error.what();
   for (const CLI::Option* option : program.get_options()) {
     if (message.starts_with(option->get_name() + ":")) return program;
@@ -92,7 +92,7 @@ std::string unexpected(const CLI::App& command) {
   return fmt::format("{} is not expected{}", left.front(), guess(left.front(), known));
 }
 
-std::string words(const CLI::App& command, const CLI::ParseError& error) {
+std::string words(const CLI::App& command, const std::exception& error) {
   if (std::string missing = missing_value(command); !missing.empty()) return missing;
   const std::vector<std::string> left = command.remaining();
   const bool has_unknown_option =
@@ -113,7 +113,7 @@ std::string words(const CLI::App& command, const CLI::ParseError& error) {
 }
 
 // `onebit pretrian --help`: there is no help on it. CLI11 would print that of the command above it.
-bool asks_about_no_command(const CLI::App& program, const CLI::ParseError& error) {
+bool asks_about_no_command(const CLI::App& program, const std::exception& error) {
   if (dynamic_cast<const CLI::CallForHelp*>(&error) == nullptr) return false;
   const CLI::App& command = wrong_command(program, error);
   return command.get_require_subcommand_min() > 0 && command.get_subcommands().empty() &&
@@ -130,16 +130,7 @@ bool launched_above_rank_zero() {
 
 }  // namespace
 
-CLI::Validator at_least(int64_t least) {
-  return {[least](const std::string& text) -> std::string {
-            const auto value = whole_number<int64_t>(text);
-            if (value && *value >= least) return "";
-            return fmt::format("must be a whole number of at least {}, got {}", least, text);
-          },
-          fmt::format(">={}", least)};
-}
-
-std::string explanation(const CLI::App& program, const CLI::ParseError& error) {
+std::string explanation(const CLI::App& program, const std::exception& error) {
   return words(wrong_command(program, error), error);
 }
 
@@ -149,10 +140,9 @@ void require_values(const CLI::App& program) {
   }
 }
 
-int end_of_parsing(const CLI::App& program, const CLI::ParseError& error) {
-  if (error.get_exit_code() == kSuccess && !asks_about_no_command(program, error)) {
-    return program.exit(error);
-  }
+int end_of_parsing(const CLI::App& program, const std::exception& error) {
+  const auto* help = dynamic_cast<const CLI::Success*>(&error);  // or the version
+  if (help != nullptr && !asks_about_no_command(program, error)) return program.exit(*help);
   if (launched_above_rank_zero()) {
     std::this_thread::sleep_for(kTimeForRankZero);
     return kUsageError;

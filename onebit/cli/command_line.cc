@@ -1,0 +1,196 @@
+#include "onebit/cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "onebit/base/number.h"
+
+namespace onebit::cli {
+namespace {
+
+template <typename Value>
+Option add(CLI::App& command, const std::string& names, Value& value, const std::string& about) {
+  return Option(*command.add_option(names, value, about));
+}
+
+}  // namespace
+
+Check::Check(Fault fault, const std::string& kind)
+    : Check(CLI::Validator(std::move(fault), kind)) {}
+
+Check::Check(const CLI::Validator& validator)
+    : validator_(std::make_shared<const CLI::Validator>(validator)) {}
+
+Check one_of(const std::vector<std::string>& words) {
+  return Check(CLI::IsMember(words));
+}
+
+Check one_of_in_any_case(const std::vector<std::string>& words) {
+  return Check(CLI::IsMember(words, CLI::ignore_case));
+}
+
+Check at_least(int64_t least) {
+  return {[least](const std::string& text) -> std::string {
+            const auto value = whole_number<int64_t>(text);
+            if (value && *value >= least) return "";
+            return fmt::format("must be a whole number of at least {}, got {}", least, text);
+          },
+          fmt::format(">={}", least)};
+}
+
+Check whole_between(int64_t least, int64_t most) {
+  return Check(CLI::Range(least, most));
+}
+
+Check between(double least, double most) {
+  return Check(CLI::Range(least, most));
+}
+
+Check above_zero() {
+  return Check(CLI::PositiveNumber);
+}
+
+Option Option::required() const {
+  option_->required();
+  return *this;
+}
+
+Option Option::check(const Check& check) const {
+  option_->check(check.validator());
+  return *this;
+}
+
+Option Option::check(const Fault& fault) const {
+  return check(Check(fault, ""));
+}
+
+Option Option::excludes(Option other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option Option::needs(Option other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Option Option::expected(int least, int most) const {
+  option_->expected(least, most);
+  return *this;
+}
+
+Option Option::allow_extra_args(bool allow) const {
+  option_->allow_extra_args(allow);
+  return *this;
+}
+
+Option Option::type_name(const std::string& kind) const {
+  option_->type_name(kind);
+  return *this;
+}
+
+Option Option::default_str(const std::string& text) const {
+  option_->default_str(text);
+  return *this;
+}
+
+Option Option::capture_default_str() const {
+  option_->capture_default_str();
+  return *this;
+}
+
+Command Command::add_subcommand(const std::string& name, const std::string& about) const {
+  return Command(*command_->add_subcommand(name, about));
+}
+
+std::vector<Command> Command::subcommands() const {
+  std::vector<Command> all;
+  for (CLI::App* one : command_->get_subcommands([](CLI::App*) { return true; })) {
+    all.emplace_back(*one);
+  }
+  return all;
+}
+
+void Command::require_subcommand() const {
+  command_->require_subcommand(1);
+}
+
+void Command::footer(const std::string& text) const {
+  command_->footer(text);
+}
+
+void Command::hide() const {
+  command_->group("");
+}
+
+void Command::callback(const std::function<void()>& parsed) const {
+  command_->callback(parsed);
+}
+
+bool Command::has(const std::string& option) const {
+  return command_->count(option) > 0;
+}
+
+Option Command::add_option(const std::string& names, std::string& value,
+                           const std::string& about) const {
+  return add(*command_, names, value, about);
+}
+
+Option Command::add_option(const std::string& names, std::vector<std::string>& values,
+                           const std::string& about) const {
+  return add(*command_, names, values, about);
+}
+
+Option Command::add_option(const std::string& names, int32_t& value,
+                           const std::string& about) const {
+  return add(*command_, names, value, about);
+}
+
+Option Command::add_option(const std::string& names, int64_t& value,
+                           const std::string& about) const {
+  return add(*command_, names, value, about);
+}
+
+Option Command::add_option(const std::string& names, double& value,
+                           const std::string& about) const {
+  return add(*command_, names, value, about);
+}
+
+Option Command::add_option(const std::string& names, std::optional<std::string>& value,
+                           const std::string& about) const {
+  return add(*command_, names, value, about);
+}
+
+Option Command::add_option(const std::string& names, std::optional<int64_t>& value,
+                           const std::string& about) const {
+  return add(*command_, names, value, about);
+}
+
+Option Command::add_option(const std::string& names, std::optional<double>& value,
+                           const std::string& about) const {
+  return add(*command_, names, value, about);
+}
+
+Option Command::add_text_callback(const std::string& names,
+                                  const std::function<void(const std::string&)>& given,
+                                  const std::string& about) const {
+  return Option(*command_->add_option_function<std::string>(names, given, about));
+}
+
+Option Command::add_number_callback(const std::string& names,
+                                    const std::function<void(int64_t)>& given,
+                                    const std::string& about) const {
+  return Option(*command_->add_option_function<int64_t>(names, given, about));
+}
+
+Option Command::add_flag(const std::string& names, bool& value, const std::string& about) const {
+  return Option(*command_->add_flag(names, value, about));
+}
+
+Option Command::add_flag_callback(const std::string& names, const std::function<void()>& given,
+                                  const std::string& about) const {
+  return Option(*command_->add_flag_callback(names, given, about));
+}
+
+}  // namespace onebit::cli
