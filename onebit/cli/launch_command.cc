@@ -132,6 +132,10 @@ std::vector<std::string> words_of(const Arguments& given) {
   return words;
 }
 
+std::string count_of(const cluster::Hosts& hosts) {
+  return hosts.size() == 1 ? "is one host" : fmt::format("are {} hosts", hosts.size());
+}
+
 int run(const Arguments& given) {
   const comm::Launch around = comm::detect_launch();
   require(around.world_size == 1,
@@ -140,14 +144,12 @@ int run(const Arguments& given) {
           around.starter, around.world_size, around.starter);
   const ChosenHosts chosen = choose_hosts(given.hosts);
   const int ranks = cluster::count_ranks(chosen.hosts);
-  require(given.min_hosts <= static_cast<int>(chosen.hosts.size()),
-          "--min-hosts {}: there are {} hosts", given.min_hosts, chosen.hosts.size());
+  require(given.min_hosts <= static_cast<int>(chosen.hosts.size()), "--min-hosts {}: there {}",
+          given.min_hosts, count_of(chosen.hosts));
   const cluster::TrainingCommand training = read_training(words_of(given), ranks);
-  require(
-      training.checkpoint_copies <= static_cast<int64_t>(chosen.hosts.size()),
-      "{} {}: there {}: a host keeps a part of a checkpoint once", kCheckpointCopies,
-      training.checkpoint_copies,
-      chosen.hosts.size() == 1 ? "is one host" : fmt::format("are {} hosts", chosen.hosts.size()));
+  require(training.checkpoint_copies <= static_cast<int64_t>(chosen.hosts.size()),
+          "{} {}: there {}: a host keeps a part of a checkpoint once", kCheckpointCopies,
+          training.checkpoint_copies, count_of(chosen.hosts));
   const cluster::LaunchOptions options = launch_options(given, chosen);
   log_info("{} on {} ({}), started {}", counted(ranks, "rank"),
            counted(static_cast<int64_t>(chosen.hosts.size()), "host"), chosen.origin,

@@ -32,6 +32,17 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+std::string names_of(const Hosts& hosts) {
+  std::vector<std::string> names;
+  for (const Host& host : hosts) names.push_back(host.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 // Separated by any number of blanks.
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
@@ -79,7 +90,7 @@ std::string known_hosts(const Hosts& hosts, std::string_view name) {
   for (const Host& host : hosts) names.push_back(host.name);
   const std::string near = nearest_word(name, names);
   if (!near.empty()) return fmt::format("; did you mean {}?", near);
-  return fmt::format("; there are {}", fmt::join(names, ", "));
+  return fmt::format("; there are {}", names_of(hosts));
 }
 
 // The slots that a filter names, by host.
@@ -128,8 +139,8 @@ Chosen chosen_by(const Hosts& hosts, std::string_view filter, const std::string&
   return chosen;
 }
 
-// Keeps, or drops, what is chosen.
-Hosts selected(const Hosts& hosts, const Chosen& chosen, bool keep) {
+// Keeps, or drops, what is chosen by `option`.
+Hosts selected(const Hosts& hosts, const Chosen& chosen, bool keep, const std::string& option) {
   Hosts left;
   for (Host host : hosts) {
     const auto found = chosen.find(host.name);
@@ -139,7 +150,9 @@ Hosts selected(const Hosts& hosts, const Chosen& chosen, bool keep) {
     }
     // A host without a number of slots is in or out as a whole.
     const bool whole = host.room == 0;
-    std::erase_if(host.slots, [&](int slot) { return (found->second.count(slot) > 0) != keep; });
+    const auto erased = std::erase_if(
+        host.slots, [&](int slot) { return (found->second.count(slot) > 0) != keep; });
+    if (erased > 0) host.filter += (host.filter.empty() ? "" : " and ") + option;
     if (!host.slots.empty() || (whole && keep)) left.push_back(host);
   }
   return left;
@@ -186,7 +199,8 @@ Hosts parse_hostfile(std::string_view text, const std::string& path, Problems& p
 Hosts parse_host_option(std::string_view text, Problems& problems) {
   constexpr const char* kOption = "--hosts";
   Hosts hosts;
-  for (const std::string_view part : split(text, ',')) {
+  for (const std::string_view piece : split(text, ',')) {
+    const std::string_view part = trimmed(piece);
     const size_t colon = part.find(':');
     const std::string_view name = part.substr(0, colon);
     std::optional<int> slots = 0;
@@ -207,29 +221,41 @@ Hosts parse_host_option(std::string_view text, Problems& problems) {
 
 Hosts filtered(const Hosts& hosts, std::string_view include, std::string_view exclude,
                Problems& problems) {
-  const size_t before = problems.size();
+  constexpr const char *kInclude = "--include", *kExclude = "--exclude";
   Hosts left = hosts;
   if (!include.empty()) {
-    left = selected(left, chosen_by(hosts, include, "--include", problems), true);
+    left = selected(left, chosen_by(hosts, include, kInclude, problems), true, kInclude);
   }
-  if (!exclude.empty()) {
-    left = selected(left, chosen_by(hosts, exclude, "--exclude", problems), false);
-  }
-  if (left.empty() && problems.size() == before && !hosts.empty()) {
-    problems.push_back({include.empty() ? "--exclude" : "--include and --exclude",
-                        "leave no host; name at least one that stays"});
+  if (exclude.empty() || hosts.empty()) return left;
+  const Hosts before = left;
+  const size_t problems_before = problems.size();
+  left = selected(before, chosen_by(hosts, exclude, kExclude, problems), false, kExclude);
+  if (left.empty() && !before.empty() && problems.size() == problems_before) {
+    problems.push_back(
+        {kExclude,
+         include.empty()
+             ? fmt::format("takes out all hosts ({}): leave one of them", names_of(hosts))
+             : fmt::format("takes out all that --include keeps ({}): leave one of them, or "
+                           "include more of the hosts {}",
+                           names_of(before), names_of(hosts))});
   }
   return left;
 }
 
 void set_ranks(Hosts& hosts, int ranks_per_host, Problems& problems) {
   for (Host& host : hosts) {
+    const bool is_filtered = !host.filter.empty() && ranks_per_host <= host.room;
     if (host.room == 0) {
       host = make_host(host.name, std::max(1, ranks_per_host), host.place);
+    } else if (ranks_per_host > host.ranks() && is_filtered) {
+      problems.push_back({host.filter, fmt::format("leaves {} of {} on {}, and --ranks-per-host "
+                                                   "asks for {}: choose as many, or ask for less",
+                                                   counted(host.ranks(), "slot"), host.room,
+                                                   host.name, ranks_per_host)});
     } else if (ranks_per_host > host.ranks()) {
       problems.push_back(
           {host.place, fmt::format("{} has {}, --ranks-per-host asks for {}", host.name,
-                                   counted(host.ranks(), "slot"), ranks_per_host)});
+                                   counted(host.room, "slot"), ranks_per_host)});
     } else if (ranks_per_host > 0) {
       host.slots.resize(static_cast<size_t>(ranks_per_host));
     }

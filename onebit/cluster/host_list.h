@@ -14,8 +14,9 @@ struct Host {
   // The numbers of the slots that are used, ascending: a rank each. Empty where nothing gave a
   // number of slots (`--hosts a,b`), until set_ranks().
   std::vector<int> slots;
-  int room = 0;       // slots that the host has; 0: not given
-  std::string place;  // where it is listed: "hosts:3", "--hosts"
+  int room = 0;             // slots that the host has; 0: not given
+  std::string place;        // where it is listed: "hosts:3", "--hosts"
+  std::string filter = {};  // the options that have taken slots of it: "--include"; empty: none
 
   int ranks() const { return static_cast<int>(slots.size()); }
   // Whether only some of the slots are used.
@@ -30,7 +31,7 @@ Host make_host(std::string name, int room, std::string place);
 // neither are added to `problems`, as are a host listed twice and a file without hosts.
 Hosts parse_hostfile(std::string_view text, const std::string& path, Problems& problems);
 
-// "a,b:2,c:4": a host each, with its number of slots.
+// "a,b:2, c:4": a host each, with its number of slots.
 Hosts parse_host_option(std::string_view text, Problems& problems);
 
 // DeepSpeed's filters, "a@c:0,2": hosts separated by @, each alone (all of its slots) or with slot
@@ -41,7 +42,8 @@ Hosts filtered(const Hosts& hosts, std::string_view include, std::string_view ex
                Problems& problems);
 
 // Gives every host `ranks_per_host` ranks, on its first slots; 0: one on each of its slots, and one
-// on a host without a number. Hosts with fewer slots are added to `problems`.
+// on a host without a number. Hosts with fewer slots are added to `problems`, under the filter that
+// has left them so few, or where they are listed.
 void set_ranks(Hosts& hosts, int ranks_per_host, Problems& problems);
 
 int count_ranks(const Hosts& hosts);

@@ -67,8 +67,10 @@ TEST(HostOption, TakesHostsWithAndWithoutSlots) {
   const Hosts hosts = parse_host_option("a,b:2,c:4", problems);
   EXPECT_THAT(problems, testing::IsEmpty());
   EXPECT_EQ(text_of(hosts), "a b:0,1 c:0,1,2,3");
-  parse_host_option("a,,a,b:0,c:x,d e", problems);
-  EXPECT_EQ(problems.size(), 5u);
+  EXPECT_EQ(text_of(parse_host_option(" a, b:2 ,\tc:1", problems)), "a b:0,1 c:0");
+  EXPECT_THAT(problems, testing::IsEmpty());
+  parse_host_option("a,,a,b:0,c:x,d e, ", problems);
+  EXPECT_EQ(problems.size(), 6u);
 }
 
 struct FilterCase {
@@ -99,14 +101,17 @@ TEST(Filter, NamesWhatIsNotThere) {
       {{"a:x", "", ""}, "\"x\" is no slot number"},
       {{"a:", "", ""}, "is no slot number"},
       {{"a@@b", "", ""}, "names no host"},
-      {{"", "a@b@c", ""}, "leave no host"},
-      {{"a", "a", ""}, "leave no host"},
+      {{"", "a@b@c", ""}, "takes out all hosts (a, b, c): leave one"},
+      {{"a@b:1", "b@a", ""},
+       "takes out all that --include keeps (a, b): leave one of them, or include more of the hosts "
+       "a, b, c"},
   };
   for (const auto& [one, message] : cases) {
     Problems problems;
     filtered(three_hosts(), one.include, one.exclude, problems);
     ASSERT_EQ(problems.size(), 1u) << message;
     EXPECT_THAT(problems[0].what, HasSubstr(message));
+    EXPECT_EQ(problems[0].place, *one.exclude == '\0' ? "--include" : "--exclude");
   }
   Problems problems;
   filtered(three_hosts(), "x@a:7@y", "z", problems);
@@ -138,6 +143,25 @@ TEST(Ranks, AreTheSlotsOrWhatIsAskedFor) {
   set_ranks(hosts = parse_host_option("a,b:2,c:4", problems), 3, problems);
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_THAT(problems[0].what, HasSubstr("b has 2 slots, --ranks-per-host asks for 3"));
+  EXPECT_EQ(problems[0].place, "--hosts");
+}
+
+TEST(Ranks, ThatAFilterLeavesNoSlotsForAreItsFault) {
+  const auto said = [](const char* include, const char* exclude, int ranks) {
+    Problems problems;
+    Hosts hosts = filtered(three_hosts(), include, exclude, problems);
+    set_ranks(hosts, ranks, problems);
+    return problems;
+  };
+  EXPECT_THAT(said("c:0", "", 3),
+              ElementsAre(Problem{"--include",
+                                  "leaves 1 slot of 4 on c, and --ranks-per-host asks for 3: "
+                                  "choose as many, or ask for less"}));
+  EXPECT_EQ(said("b", "b:0", 4).at(0).place, "--exclude");
+  EXPECT_EQ(said("b:0,1,2", "b:0", 3).at(0).place, "--include and --exclude");
+  // The host itself has not so many.
+  EXPECT_THAT(said("b:0", "", 5),
+              ElementsAre(Problem{"hosts:2", "b has 4 slots, --ranks-per-host asks for 5"}));
 }
 
 }  // namespace
