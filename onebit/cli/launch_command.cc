@@ -19,6 +19,7 @@
 #include "onebit/cluster/duration.h"
 #include "onebit/cluster/exported_variables.h"
 #include "onebit/cluster/launcher.h"
+#include "onebit/cluster/starter_choice.h"
 #include "onebit/comm/launch.h"
 #include "onebit/comm/mpi_communicator.h"
 
@@ -54,24 +55,16 @@ double seconds(const std::string& text) {
 
 Starter starter_of(const std::string& name, const ChosenHosts& chosen,
                    const cluster::Agent& agent) {
-  if (name == "openmpi") return Starter::kOpenMpi;
-  if (name == "mpich") return Starter::kMpich;
-  if (name == "srun") return Starter::kSrun;
-  const bool alone = cluster::count_ranks(chosen.hosts) == 1 &&
-                     cluster::runs_here(agent, chosen.hosts.front().name);
-  if (alone) return Starter::kAlone;
-  require(comm::mpi_is_built(), "{} ranks need MPI, and this onebit is built without: {}",
-          cluster::count_ranks(chosen.hosts), comm::kHowToBuildMpi);
-  const std::string mpi = comm::mpi_version();
-  const bool open_mpi = mpi.find("Open MPI") != std::string::npos;
-  const std::string program = open_mpi ? "mpirun" : "mpiexec";
-  if (path_of_program(program)) return open_mpi ? Starter::kOpenMpi : Starter::kMpich;
-  require(
-      chosen.in_slurm && path_of_program("srun"),
-      "{} is not in PATH, and this onebit is built with {}: install it (Debian: openmpi-bin), or "
-      "add its folder to PATH",
-      program, mpi);
-  return Starter::kSrun;
+  const int ranks = cluster::count_ranks(chosen.hosts);
+  const bool alone = ranks == 1 && cluster::runs_here(agent, chosen.hosts.front().name);
+  if (name == "auto" && alone) return Starter::kAlone;
+  require(comm::mpi_is_built(), "starting {} takes MPI, and this onebit is built without: {}",
+          counted(ranks, "rank"), comm::kHowToBuildMpi);
+  return cluster::choose_starter(
+      {.asked = name,
+       .mpi = comm::mpi_version(),
+       .in_slurm = chosen.in_slurm,
+       .is_there = [](const std::string& one) { return path_of_program(one).has_value(); }});
 }
 
 void set_variables(const Arguments& given, cluster::LaunchOptions& options) {

@@ -5,9 +5,7 @@ is left over. Usage: launcher_test.py ONEBIT
 import fcntl
 import os
 import pathlib
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -160,13 +158,6 @@ class Launcher(unittest.TestCase):
                       "train", run.text())
         self.assertEqual([path.name for path in (folder / "logs").iterdir()], ["attempt-1"])
 
-    @unittest.skipIf(shutil.which("srun"), "srun is here")
-    def test_a_starter_that_is_not_there(self):
-        run = self.launch("no-srun", "--with", "srun")
-        self.assertEqual(run.wait(), 1, run.text())
-        self.assertIn("srun: cannot be started", run.text())
-        self.assertEqual(run.left_over(), [])
-
     def test_copies_on_one_disk_are_one_copy(self):
         done = subprocess.run([PROGRAM, *training(self.folder, "one-disk", "--checkpoint-copies", "2",
                                                   "--set", "run.steps=4")],
@@ -183,156 +174,6 @@ class Launcher(unittest.TestCase):
         self.assertEqual(run.wait(), 1, run.text())
         self.assertIn("not started again: --max-restarts is 0", run.text())
         self.assertEqual(run.left_over(), [])
-
-
-class Refusals(unittest.TestCase):
-    """Nothing is started, and everything that is wrong is shown."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.place = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.place.name)
-        prepare(PROGRAM, cls.folder)
-        (cls.folder / "agent").write_text("#!/bin/sh\nhost=$1; shift\ncase $host in\n"
-                                          "  gone) echo no route to host >&2; exit 255 ;;\n"
-                                          "  other) eval \"$(echo \"$*\" | sed s/corpus/no/)\" ;;\n"
-                                          "  old) printf '{\"onebit\": \"0.0.9\"}' ;;\n"
-                                          "  *) eval \"$*\" ;;\nesac\n")
-        (cls.folder / "agent").chmod(0o755)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.place.cleanup()
-
-    def run_program(self, *words, env=None):
-        done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True,
-                              check=False, cwd=self.folder, stdin=subprocess.DEVNULL,
-                              env={**os.environ, **(env or {})})
-        return done.returncode, done.stdout, done.stderr
-
-    def launch(self, *options, more=(), env=None):
-        status, output, error = self.run_program(
-            "launch", *options, "--", *training(self.folder, "never", *more), env=env)
-        self.assertFalse((self.folder / "never").exists())
-        return status, output, error
-
-    def test_one_table_of_all_hosts(self):
-        status, _, error = self.launch("--hosts", "here,gone,other,old", "--agent",
-                                       self.folder / "agent")
-        self.assertEqual(status, 1)
-        for part in ("nothing was started", "gone   cannot be reached: no route to host",
-                     "/no: is not there", "old    onebit 0.0.9, and here has"):
-            self.assertIn(part, error)
-
-    def test_an_interface_that_no_host_has(self):
-        status, _, error = self.launch("--hosts", "a,b", "--agent", self.folder / "agent",
-                                       "--interface", "eth7")
-        self.assertEqual(status, 1)
-        for host in "ab":
-            self.assertRegex(error, rf"{host} +does not listen for the other hosts: no interface "
-                                    r"that is up is eth7: there (is|are) ")
-
-    def test_one_table_of_all_lines(self):
-        (self.folder / "hosts").write_text("a slots=2\nb\n\tc slots=x\n")
-        status, _, error = self.launch("--hostfile", "hosts", "--include", "a@d",
-                                       "--ranks-per-host", "4")
-        self.assertEqual(status, 1)
-        for part in ("hosts:2", "hosts:3", "--include", "d is none of the hosts", "hosts:1",
-                     "a has 2 slots, --ranks-per-host asks for 4"):
-            self.assertIn(part, error)
-
-    def test_what_the_command_line_shows(self):
-        for words, status, message in (
-                (["--hosts", "a", "--hostfile", "b"], 2, "give one of them"),
-                (["--hosts", "a", "--hang-timeout", "soon"], 2, "must be a duration"),
-                (["--hosts", "a,b", "--min-hosts", "3"], 1, "there are 2 hosts"),
-                (["--hosts", "a:3"], 1, "the batch does not divide"),
-                (["--hosts", "a:2", "--export", "MY_TOKEN=1"], 1, "secrets do not travel")):
-            with self.subTest(words):
-                self.assertEqual((got := self.launch(*words))[0], status, got)
-                self.assertIn(message, got[2])
-        for words, message in ((["--hosts", "a"], "command is required"),
-                               (["--hosts", "a", "--", "fill", "x", "y"], "behind --"),
-                               (["--hosts", "a", "--", "pretrain", "--data", "x"],
-                                "behind --: --")):
-            with self.subTest(words):
-                status, _, error = self.run_program("launch", *words)
-                self.assertEqual(status, 2, error)
-                self.assertIn(message, error)
-
-    def test_copies_need_as_many_hosts(self):
-        for hosts, said in (("a:2", "there is one host"), ("a,b", "there are 2 hosts")):
-            status, _, error = self.launch("--hosts", hosts, "--checkpoint-copies", "3")
-            self.assertEqual(status, 1, error)
-            self.assertIn(f"--checkpoint-copies 3: {said}: a host keeps a part of a checkpoint once",
-                          error)
-        self.assertEqual(self.launch("--hosts", "a,b", "--checkpoint-copies", "0")[0], 2)
-        # It travels as the ranks' option, and is the recipe's key.
-        for words in (["--checkpoint-copies", "2"], []):
-            more = [] if words else ["--set", "run.checkpoint_copies=2"]
-            status, output, error = self.launch("--hosts", "a,b", "--dry-run", "--no-checks",
-                                                *words, more=more)
-            self.assertEqual(status, 0, error)
-            self.assertIn(" ".join(words or more), output)
-
-    def test_inside_a_launcher_it_is_refused(self):
-        status, _, error = self.launch("--hosts", "a", env={"OMPI_COMM_WORLD_SIZE": "2",
-                                                            "OMPI_COMM_WORLD_RANK": "0"})
-        self.assertEqual(status, 1)
-        self.assertIn("start it once, without mpirun", error)
-
-    def test_a_run_that_is_there_is_not_continued_unasked(self):
-        (self.folder / "done").mkdir()
-        (self.folder / "done/metrics.jsonl").write_text("")
-        status, _, error = self.run_program("launch", "--hosts", "localhost:2", "--",
-                                            *training(self.folder, "done"))
-        self.assertEqual(status, 1)
-        self.assertIn("contains a run already", error)
-
-    def test_dry_run(self):
-        status, output, error = self.launch(
-            "--hosts", "a:1,b:1", "--agent", self.folder / "agent", "--dry-run", "--interface",
-            "lo", "--export", "MINE=1")
-        self.assertEqual(status, 0, error)
-        for part in ("--host a:1,b:1", "-np 2", "plm_rsh_agent", "btl_tcp_if_include lo",
-                     "-x MINE", "pretrain", "--threads"):
-            self.assertIn(part, output)
-        # Comments apart, a shell takes it.
-        subprocess.run(["sh", "-n", "-c", output], check=True)
-
-    @unittest.skipIf(socket.gethostname() == "localhost", "this machine has no other name")
-    def test_an_agent_of_the_users_reaches_this_machine_by_its_name(self):
-        own = ["--hosts", socket.gethostname(), "--dry-run"]
-        status, output, error = self.launch(*own)
-        self.assertEqual(status, 0, error)
-        self.assertIn("started without MPI", error)
-        status, output, error = self.launch(*own, "--agent", self.folder / "agent")
-        self.assertEqual(status, 0, error)
-        self.assertIn("started by openmpi", error)
-        self.assertIn("plm_rsh_agent", output)
-
-    def test_slurm(self):
-        job = {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "n[1-2]",
-               "SLURM_TASKS_PER_NODE": "1(x2)", "SLURM_CPUS_PER_TASK": "2"}
-        status, output, error = self.launch("--dry-run", "--no-checks", env=job)
-        self.assertEqual(status, 0, error)
-        self.assertIn("2 ranks on 2 hosts (Slurm job 17)", error)
-        self.assertIn("--host n1:1,n2:1", output)
-        self.assertNotIn("plm_rsh_agent", output)
-        status, output, error = self.launch("--dry-run", "--no-checks", "--with", "srun", env=job)
-        self.assertIn("--ntasks=2", output)
-
-    def test_doctor_compares_hosts(self):
-        status, output, _ = self.run_program("doctor", "--hosts", "a,b", "--agent",
-                                             self.folder / "agent", "--input", "corpus")
-        self.assertEqual(status, 0, output)
-        # A busy machine may give its two hosts links of two speeds, which is noted, not wrong.
-        self.assertNotIn("What is wrong:", output)
-        status, output, _ = self.run_program("doctor", "--hosts", "a,gone,other", "--input",
-                                             self.folder / "corpus", "--agent", self.folder / "agent")
-        self.assertEqual(status, 1, output)
-        for part in ("What is wrong:", "no route to host", "is not there"):
-            self.assertIn(part, output)
 
 
 class Documents(unittest.TestCase):
