@@ -39,12 +39,12 @@ std::optional<double> parse_with_prefix(std::string_view text, std::string_view 
 }  // namespace
 
 std::optional<double> parse_bandwidth(std::string_view text) {
-  constexpr double kMostBytes = 100e12 / 8;
+  constexpr double kLeastBytes = 1e3 / 8, kMostBytes = 100e12 / 8;
   constexpr Unit kPrefixes[] = {{"", 1},    {"k", 1e3}, {"K", 1e3}, {"M", 1e6},
                                 {"m", 1e6}, {"G", 1e9}, {"g", 1e9}, {"T", 1e12}};
   for (const auto& [prefix, factor] : kPrefixes) {
     const auto bytes = parse_with_prefix(text, prefix, factor);
-    if (bytes) return *bytes > 0 && *bytes <= kMostBytes ? bytes : std::nullopt;
+    if (bytes) return *bytes >= kLeastBytes && *bytes <= kMostBytes ? bytes : std::nullopt;
   }
   return std::nullopt;
 }
