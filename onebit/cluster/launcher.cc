@@ -18,11 +18,11 @@
 #include "onebit/cluster/batch_fit.h"
 #include "onebit/cluster/host_check.h"
 #include "onebit/cluster/host_words.h"
+#include "onebit/cluster/known_checkpoint.h"
 #include "onebit/cluster/link_report.h"
 #include "onebit/cluster/mpi_ports.h"
 #include "onebit/cluster/rank_guard.h"
 #include "onebit/cluster/restart_policy.h"
-#include "onebit/engine/checkpoint_folder.h"
 #include "onebit/metrics/human.h"
 
 namespace onebit::cluster {
@@ -54,7 +54,8 @@ class Launcher {
         training_(training),
         output_(Path(options.folder) / training.output),
         policy_(options.max_restarts, options.pause_seconds),
-        run_id_(fmt::format("{:08x}", static_cast<uint32_t>(random_id()))) {}
+        run_id_(fmt::format("{:08x}", static_cast<uint32_t>(random_id()))),
+        checkpoint_(output_, training.resume) {}
 
   // Error: something is wrong on some host.
   Choice first_choice() {
@@ -195,7 +196,7 @@ class Launcher {
       const Words overrides = overrides_of(choice.batch);
       words.insert(words.end(), overrides.begin(), overrides.end());
     }
-    if (has_begun()) {
+    if (checkpoint_.has_begun()) {
       words.emplace_back("--resume");
     } else {
       words.insert(words.end(), training_.resume.begin(), training_.resume.end());
@@ -241,7 +242,7 @@ class Launcher {
          .host_seconds = options_.host_seconds,
          .end_seconds = options_.end_seconds},
         log, requests_);
-    if (outcome.saved_step >= 0) saved_step_ = outcome.saved_step;
+    if (outcome.saved_step >= 0) checkpoint_.add_reported(outcome.saved_step);
     if (outcome.end == AttemptEnd::kFailed) {
       const std::string line =
           fmt::format("attempt {} failed{}: {} (ended everywhere in {:.1f} s)", number,
@@ -256,24 +257,8 @@ class Launcher {
     return outcome;
   }
 
-  // The tag that the run continues from; empty: it begins again. What the run has said counts where
-  // it is newer than what lies here: its folder need not be on a disk that this machine sees.
-  std::string checkpoint() const {
-    if (!has_begun() && training_.resume.size() > 1) return training_.resume[1];
-    std::string here;
-    try {
-      here = engine::CheckpointFolder(output_).latest().value_or("");
-    } catch (const Error& error) {
-      // The ranks say so themselves, and other disks may know better.
-      log_warning("{}", error.what());
-    }
-    return engine::step_of_tag(here) >= saved_step_ || saved_step_ <= 0
-               ? here
-               : engine::tag_of_step(saved_step_);
-  }
-
   int asked_to_end(int64_t step) const {
-    const std::string tag = checkpoint();
+    const std::string tag = checkpoint_.tag();
     log_info(
         "the run was asked to end and ended{}; start the same command with --resume to continue "
         "from {}",
@@ -284,12 +269,12 @@ class Launcher {
   // The pause before the next attempt; empty if there is none.
   std::optional<double> after(const AttemptOutcome& outcome) {
     if (outcome.cause.is_usage) return std::nullopt;
-    const std::string tag = checkpoint();
+    const std::string tag = checkpoint_.tag();
     const RestartDecision decision = policy_.after({.kind = outcome.cause.kind,
                                                     .cause = outcome.cause.text,
                                                     .step = outcome.step,
                                                     .checkpoint = tag,
-                                                    .begun = has_begun()});
+                                                    .begun = checkpoint_.has_begun()});
     if (!decision.restart) {
       log_error("the run is not started again: {}", decision.reason);
       return std::nullopt;
@@ -354,16 +339,12 @@ class Launcher {
     return choice;
   }
 
-  bool has_begun() const { return saved_step_ >= 0; }
-
   const LaunchOptions& options_;
   const TrainingCommand& training_;
   Path output_;
   RestartPolicy policy_;
   std::string run_id_;
-  // Of the checkpoint that the last attempt which began to train would continue from, 0: of none;
-  // -1: no attempt has begun to train.
-  int64_t saved_step_ = -1;
+  KnownCheckpoint checkpoint_;
   EndRequests requests_;
 };
 
