@@ -170,7 +170,7 @@ def inject(hosts, run, chance, fault, step):
     _, _, row.cause, ended = FAILED.findall(run.text())[-1]
     row.ended = float(ended)
     if undo:
-        # A disk that is still full at the next attempt is, rightly, the end of the run.
+        # The launcher waits for room on a disk, which is no part of what is measured.
         time.sleep(0 if fault == "fill_disk" else chance.uniform(0, 3))
         undo()
     again = "starting from the beginning"

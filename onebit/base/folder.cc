@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
 #include "onebit/base/error.h"
+#include "onebit/base/random_id.h"
+#include "onebit/base/run_files.h"
 
 namespace onebit {
 namespace {
@@ -34,12 +37,55 @@ void move_aside(const Path& from, const Path& to, const Path& replaced) {
   }
 }
 
+// Writes a file of a block and removes it; returns the system's error, or 0.
+int try_to_write(const Path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (descriptor < 0) return errno;
+  constexpr std::array<char, 4096> kBlock{};
+  const ssize_t written = ::write(descriptor, kBlock.data(), kBlock.size());
+  int error = written < 0 ? errno : written < static_cast<ssize_t>(kBlock.size()) ? ENOSPC : 0;
+  // Some network file systems report a full disk only here.
+  if (error == 0 && ::fsync(descriptor) != 0) error = errno;
+  ::close(descriptor);
+  ::unlink(path.c_str());
+  return error;
+}
+
 }  // namespace
 
 void make_folder(const Path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   require(!error, "{}: cannot create the folder: {}", folder.string(), error.message());
+}
+
+Path nearest_folder(const Path& folder) {
+  Path there = std::filesystem::absolute(folder).lexically_normal();
+  if (!there.has_filename()) there = there.parent_path();
+  std::error_code ignored;
+  // Not through links: one that leads nowhere keeps a folder from being made.
+  while (!std::filesystem::exists(std::filesystem::symlink_status(there, ignored)) &&
+         there.has_relative_path()) {
+    there = there.parent_path();
+  }
+  return there;
+}
+
+std::string obstacle_to_writing(const Path& folder) {
+  // A name that a run passes over, should it be left behind.
+  const Path path = folder / fmt::format("{}{:016x}", run_files::kDiskToken, random_id());
+  const int error = try_to_write(path);
+  if (error == 0) return "";
+  return fmt::format("no file can be made in {}: {}", folder.string(), std::strerror(error));
+}
+
+void require_writable(const Path& folder) {
+  const Path there = nearest_folder(folder);
+  std::error_code ignored;
+  require(std::filesystem::is_directory(there, ignored), "{}: cannot be made: {} is no folder",
+          folder.string(), there.string());
+  const std::string obstacle = obstacle_to_writing(there);
+  require(obstacle.empty(), "{}: cannot be written to: {}", folder.string(), obstacle);
 }
 
 void sync_tree(const Path& folder) {

@@ -2,6 +2,7 @@
 // every moment.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "onebit/base/file.h"
@@ -14,6 +15,15 @@ inline constexpr std::string_view kReplacedSuffix = ".replaced";
 
 // Makes a folder and its parents if they do not exist. Error: cannot be made.
 void make_folder(const Path& folder);
+
+// `folder`, or the nearest of its parents that is there: absolute.
+Path nearest_folder(const Path& folder);
+
+// Makes, writes and removes a file in `folder`, which exists, so that nobody need find out hours
+// later that it cannot be done. Returns why not; empty: it can.
+std::string obstacle_to_writing(const Path& folder);
+// The same in nearest_folder(folder). Error: it cannot be done.
+void require_writable(const Path& folder);
 
 // Syncs all files below `folder`, and the folders themselves, to the disk.
 void sync_tree(const Path& folder);

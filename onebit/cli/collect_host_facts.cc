@@ -5,14 +5,17 @@
 #include <filesystem>
 
 #include "onebit/base/crc32c.h"
+#include "onebit/base/folder.h"
 #include "onebit/base/json.h"
 #include "onebit/base/machine.h"
 #include "onebit/comm/mpi_communicator.h"
 #include "onebit/corpus/store_manifest.h"
 #include "onebit/device/libraries.h"
 #include "onebit/device/memory.h"
+#include "onebit/engine/checkpoint_folder.h"
 #include "onebit/samples/sample_manifest.h"
 #include "onebit/samples/sample_store.h"
+#include "onebit/training/checkpoint_space.h"
 
 namespace onebit::cli {
 namespace {
@@ -41,6 +44,7 @@ void describe_store(const Path& folder, const Manifest& manifest, cluster::Input
     const Path place = folder / file.name;
     require(files::exists(place) && files::file_size(place) == file.size_bytes,
             "{}: is not what its manifest says: copy the data again", place.string());
+    const MappedFile readable(place);
   }
   input.kind = "store";
   input.checksum = checksum_of(manifest_to_json(manifest)["files"].dump());
@@ -49,8 +53,8 @@ void describe_store(const Path& folder, const Manifest& manifest, cluster::Input
 }
 
 void describe_store(const Path& folder, cluster::InputFacts& input) {
+  const Json json = corpus::read_manifest(folder, "store");
   const Path path = folder / corpus::kManifestName;
-  const Json json = read_json(path);
   if (samples::is_sample_store(folder)) {
     describe_store(folder, samples::manifest_from_json(json, path.string()), input);
   } else {
@@ -69,12 +73,13 @@ std::string folder_checksum(const Path& folder) {
   return checksum_of(fmt::format("{}", fmt::join(lines, "")));
 }
 
-cluster::InputFacts describe_input(const std::string& given) {
+cluster::InputFacts describe_input(const std::string& given, bool must_be_store) {
   cluster::InputFacts input = {.path = given};
   try {
     const Path path = given;
     require(files::exists(path), "{}: is not there", given);
-    if (files::is_directory(path) && files::exists(path / corpus::kManifestName)) {
+    const bool is_store = files::is_directory(path) && files::exists(path / corpus::kManifestName);
+    if (is_store || must_be_store) {
       describe_store(path, input);
     } else if (files::is_directory(path)) {
       input.kind = "folder";
@@ -91,6 +96,28 @@ cluster::InputFacts describe_input(const std::string& given) {
   return input;
 }
 
+// Of a folder whose file `latest` is damaged, the last of those that are whole.
+std::string newest_checkpoint(const engine::CheckpointFolder& folder) {
+  try {
+    return folder.latest().value_or("");
+  } catch (const std::exception&) {
+    const std::vector<std::string> tags = folder.tags();
+    return tags.empty() ? "" : tags.back();
+  }
+}
+
+cluster::OutputFacts describe_output(const std::string& given) {
+  cluster::OutputFacts output = {.path = given};
+  try {
+    require_writable(given);
+    output.free_bytes = training::free_bytes_at(nearest_folder(given)).value_or(0);
+    output.checkpoint = newest_checkpoint(engine::CheckpointFolder(given));
+  } catch (const std::exception& error) {
+    output.error = error.what();
+  }
+  return output;
+}
+
 std::string program_checksum() {
   try {
     return content_checksum("/proc/self/exe");
@@ -105,7 +132,7 @@ double now() {
 
 }  // namespace
 
-cluster::HostFacts find_host_facts(const std::vector<std::string>& inputs) {
+cluster::HostFacts find_host_facts(const cluster::HostQuestion& question) {
   const Machine machine = read_machine();
   cluster::HostFacts facts = {.onebit = ONEBIT_VERSION,
                               .program_checksum = program_checksum(),
@@ -128,7 +155,9 @@ cluster::HostFacts find_host_facts(const std::vector<std::string>& inputs) {
   for (int index = 0; index < memory::cuda_device_count(); ++index) {
     facts.cuda_devices.push_back(memory::describe_cuda_device(index));
   }
-  for (const std::string& path : inputs) facts.inputs.push_back(describe_input(path));
+  for (const auto& path : question.inputs) facts.inputs.push_back(describe_input(path, false));
+  for (const auto& path : question.stores) facts.inputs.push_back(describe_input(path, true));
+  if (!question.output.empty()) facts.output = describe_output(question.output);
   facts.time = now();
   return facts;
 }

@@ -18,7 +18,7 @@
 #include "onebit/cli/host_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/cluster/host_check.h"
-#include "onebit/cluster/launcher.h"
+#include "onebit/cluster/host_words.h"
 #include "onebit/cluster/link_report.h"
 #include "onebit/cluster/mpi_ports.h"
 #include "onebit/comm/mpi_communicator.h"
@@ -44,7 +44,7 @@ struct Arguments {
   bool quick = false, json = false;
   std::string output, interface;
   HostOptions hosts;
-  std::vector<std::string> inputs;
+  cluster::HostQuestion question;
 };
 
 std::string environment(const char* name) {
@@ -162,7 +162,7 @@ int run_on_hosts(const Arguments& given) {
   for (const cluster::Host& host : chosen.hosts) names.push_back(host.name);
   const auto checked = cluster::check_hosts(
       agent_of(given.hosts, chosen.in_slurm), names,
-      cluster::facts_words(program_of(given.hosts), given.inputs),
+      cluster::facts_words(program_of(given.hosts), given.question),
       std::filesystem::current_path().string(), kHostSeconds, [] { return false; });
   cluster::CheckFindings found = cluster::compare_hosts(checked, chosen.hosts, {});
   fmt::print("{}", cluster::host_table(checked));
@@ -189,7 +189,7 @@ int run(const Arguments& given) {
   check(given);
   if (given.hosts.any()) return run_on_hosts(given);
   if (given.json) {
-    fmt::print("{}\n", to_json(find_host_facts(given.inputs)).dump(2));
+    fmt::print("{}\n", to_json(find_host_facts(given.question)).dump(2));
     return kSuccess;
   }
   const Machine machine = read_machine();
@@ -217,7 +217,7 @@ int run(const Arguments& given) {
 void add_doctor(Command program, Action& chosen) {
   auto given = std::make_shared<Arguments>();
   const Command command = program.add_subcommand(
-      "doctor",
+      cluster::kDoctorCommand,
       "Show what this machine and this program offer for training, and what looks wrong; with "
       "--hostfile or --hosts, where hosts differ");
   command
@@ -227,15 +227,22 @@ void add_doctor(Command program, Action& chosen) {
       .capture_default_str();
   command.add_flag("--quick", given->quick,
                    "Measure nothing (measuring takes 2 seconds, with hosts a second for each)");
-  command.add_flag("--json", given->json,
+  command.add_flag(cluster::kJsonOption, given->json,
                    "Print what can be known without measuring as JSON, for programs");
   command.add_option("--output", given->output,
                      "Also measure the parts of a training step, which takes some seconds, and "
                      "write them as JSON for `onebit plan --measured`");
   command
-      .add_option("--input", given->inputs,
+      .add_option(cluster::kInputOption, given->question.inputs,
                   "With --json or hosts: data, recipe or model that must be there (repeatable)")
       .allow_extra_args(false);
+  command
+      .add_option(cluster::kStoreOption, given->question.stores,
+                  "The same of what must be a store of pre-training data (repeatable)")
+      .allow_extra_args(false);
+  command.add_option(cluster::kRunOption, given->question.output,
+                     "With --json or hosts: the folder of a run; a file is made and removed there, "
+                     "or in the nearest folder above that exists");
   command.add_option("--interface", given->interface,
                      "With hosts: the network between them, as `onebit launch` takes it");
   add_host_options(command, given->hosts);

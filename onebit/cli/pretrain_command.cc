@@ -66,13 +66,13 @@ void add_pretrain(Command program, Action& chosen) {
       .add_option("--data,-d", given->data,
                   "Store to train on; several may be given, folder=weight mixes them by "
                   "weight")
-      .type_name(kInput)
+      .type_name(kStore)
       .required();
   command
       .add_option("--valid", given->valid,
                   "Store of held-out text; several may be given, name=folder: the first "
                   "is the domain to learn, the others show what is forgotten")
-      .type_name(kInput);
+      .type_name(kStore);
   command
       .add_option("--initialize-from", given->initialize_from,
                   "Model, checkpoint or run whose values are the first ones; shape, vocabulary "

@@ -37,13 +37,14 @@ std::string path_of(const std::string& input) {
   return std::filesystem::exists(before) ? before : input;
 }
 
-Texts inputs_of(const CLI::App& command) {
-  Texts inputs;
+// The values of options that have the type name `type`.
+Texts paths_of(const CLI::App& command, const std::string& type) {
+  Texts paths;
   for (const CLI::Option* option : command.get_options()) {
-    if (!option->get_type_name().starts_with(kInput)) continue;
-    for (const std::string& value : option->results()) inputs.push_back(path_of(value));
+    if (!option->get_type_name().starts_with(type)) continue;
+    for (const std::string& value : option->results()) paths.push_back(path_of(value));
   }
-  return inputs;
+  return paths;
 }
 
 // Moves --resume and its tag, if it has one, from the words to their own.
@@ -111,7 +112,8 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   cluster::TrainingCommand training = {.words = words,
                                        .resume = {},
                                        .output = values_of(command, "--output").front(),
-                                       .inputs = inputs_of(command),
+                                       .inputs = paths_of(command, kInput),
+                                       .stores = paths_of(command, kStore),
                                        .sets_threads = !values_of(command, "--threads").empty()};
   take_resume(training);
   // A restart resumes, so a run that is there must not be taken for this one's.
@@ -130,6 +132,7 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   training.checkpoint_copies = facts.session.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);
   if (facts.least_bytes) training.bytes_a_rank = facts.least_bytes(training.batch, ranks);
+  training.checkpoint_bytes = facts.model_file_bytes;
   return training;
 }
 

@@ -24,6 +24,8 @@ class UsageError : public std::runtime_error {
 // The type name of an option whose value is read by every rank: a file or a folder, with a name or
 // a weight beside it where the command says so. `onebit launch` compares these over the hosts.
 inline constexpr const char* kInput = "INPUT";
+// The same where it must be a store of pre-training data.
+inline constexpr const char* kStore = "STORE";
 
 // What is wrong, with the nearest command or option. Here and below, `error` is a UsageError, or
 // what CLI11 throws.

@@ -34,6 +34,7 @@ class Comparison {
     host_ = &host;
     compare_program();
     compare_inputs();
+    check_output();
     check_room(ranks);
     check_clock();
   }
@@ -82,6 +83,19 @@ class Comparison {
         wrong(
             fmt::format("{}: other content than on {}: copy it from there", own.path, first_.name));
       }
+    }
+  }
+
+  void check_output() {
+    if (!facts().output) return;
+    const OutputFacts& output = *facts().output;
+    if (!output.error.empty()) {
+      wrong(output.error);
+    } else if (output.free_bytes > 0 && output.free_bytes < needs_.checkpoint_bytes) {
+      wrong(
+          fmt::format("{}: {} are free, one checkpoint takes at least {}: free some, or choose "
+                      "another --output",
+                      output.path, bytes(output.free_bytes), bytes(needs_.checkpoint_bytes)));
     }
   }
 

@@ -34,8 +34,9 @@ struct CheckFindings {
 
 // What a run asks of its hosts beside being alike.
 struct Needs {
-  int64_t bytes_a_rank = 0;  // 0: not known
-  int threads = 0;           // of a rank; 0: what the host has
+  int64_t bytes_a_rank = 0;      // of memory; 0: not known
+  int64_t checkpoint_bytes = 0;  // on the disk of the run's folder, at the least; 0: not known
+  int threads = 0;               // of a rank; 0: what the host has
 };
 
 // Compares every host with the first that answered: versions, inputs, clocks, processors; and what

@@ -7,6 +7,7 @@ namespace {
 
 constexpr const char* kVersion = "onebit";
 constexpr const char* kInputs = "inputs";
+constexpr const char* kOutput = "output";
 
 // Every key with its member, for writing and reading.
 template <typename Input, typename Visit>
@@ -19,7 +20,15 @@ void visit_input(Input& input, const Visit& visit) {
   visit("error", input.error);
 }
 
-// The same, without the inputs.
+template <typename Output, typename Visit>
+void visit_output(Output& output, const Visit& visit) {
+  visit("path", output.path);
+  visit("checkpoint", output.checkpoint);
+  visit("free_bytes", output.free_bytes);
+  visit("error", output.error);
+}
+
+// The same, without inputs and output.
 template <typename Facts, typename Visit>
 void visit_facts(Facts& facts, const Visit& visit) {
   visit(kVersion, facts.onebit);
@@ -56,6 +65,20 @@ class Reader {
   const Json& json_;
 };
 
+// The members that have a value.
+class Writer {
+ public:
+  explicit Writer(Json& json) : json_(json) {}
+
+  template <typename T>
+  void operator()(const char* name, const T& value) const {
+    if (value != T()) json_[name] = value;
+  }
+
+ private:
+  Json& json_;
+};
+
 }  // namespace
 
 Json to_json(const HostFacts& facts) {
@@ -64,11 +87,10 @@ Json to_json(const HostFacts& facts) {
   json[kInputs] = Json::array();
   for (const InputFacts& input : facts.inputs) {
     Json one = Json::object();
-    visit_input(input, [&]<typename T>(const char* name, const T& value) {
-      if (value != T()) one[name] = value;
-    });
+    visit_input(input, Writer(one));
     json[kInputs].push_back(std::move(one));
   }
+  if (facts.output) visit_output(*facts.output, Writer(json[kOutput] = Json::object()));
   return json;
 }
 
@@ -82,6 +104,10 @@ std::optional<HostFacts> host_facts_from(const Json& json) {
     for (const Json& one : inputs) {
       if (!one.is_object()) return std::nullopt;
       visit_input(facts.inputs.emplace_back(), Reader(one));
+    }
+    if (json.contains(kOutput)) {
+      if (!json[kOutput].is_object()) return std::nullopt;
+      visit_output(facts.output.emplace(), Reader(json[kOutput]));
     }
     return facts;
   } catch (const Json::exception&) {

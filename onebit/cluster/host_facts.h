@@ -20,6 +20,21 @@ struct InputFacts {
   std::string error = {};  // why it cannot be used
 };
 
+// What is known of the folder that the run writes to.
+struct OutputFacts {
+  std::string path = {};
+  std::string checkpoint = {};  // the tag of the newest one there
+  int64_t free_bytes = 0;       // of its file system; 0: not known
+  std::string error = {};       // why it cannot be written to
+};
+
+// What a host is asked beside what it is.
+struct HostQuestion {
+  std::vector<std::string> inputs = {};  // paths that the run reads: files, models, folders
+  std::vector<std::string> stores = {};  // those that must be stores of pre-training data
+  std::string output = {};               // the folder that it writes to; empty: none
+};
+
 struct HostFacts {
   std::string onebit = {}, program_checksum = {};  // version, and checksum of the program's file
   std::string host = {};
@@ -31,8 +46,9 @@ struct HostFacts {
   int64_t memory_bytes = 0, available_bytes = 0, limit_bytes = 0, shared_memory_bytes = 0;
   double load = 0;
   std::vector<std::string> cuda_devices = {};
-  std::vector<InputFacts> inputs = {};
-  double time = 0;  // seconds since 1970
+  std::vector<InputFacts> inputs = {};     // then the stores
+  std::optional<OutputFacts> output = {};  // where it was asked for
+  double time = 0;                         // seconds since 1970
 };
 
 Json to_json(const HostFacts& facts);

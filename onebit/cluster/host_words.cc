@@ -4,6 +4,18 @@
 
 namespace onebit::cluster {
 
+Words facts_words(const std::string& program, const HostQuestion& question) {
+  Words words = {program, kDoctorCommand, kJsonOption};
+  for (const std::string& path : question.inputs) {
+    words.insert(words.end(), {kInputOption, path});
+  }
+  for (const std::string& path : question.stores) {
+    words.insert(words.end(), {kStoreOption, path});
+  }
+  if (!question.output.empty()) words.insert(words.end(), {kRunOption, question.output});
+  return words;
+}
+
 Words rank_words(const std::string& program, const Words& training) {
   Words words = {program, kHostCommand, kRankCommand, "--", program};
   words.insert(words.end(), training.begin(), training.end());

@@ -59,17 +59,21 @@ class Launcher {
 
   // Error: something is wrong on some host.
   Choice first_choice() {
-    if (!options_.checks) return choose(options_.hosts, {});
-    const auto checked = check(options_.hosts);
-    if (requests_.any()) return {};
-    CheckFindings found = compare_hosts(checked, options_.hosts, needs());
-    const Problems closed = problems_of(check_network(alike_hosts(checked)), ports());
-    if (requests_.any()) return {};
-    found.wrong.insert(found.wrong.end(), closed.begin(), closed.end());
+    std::vector<CheckedHost> checked;
+    CheckFindings found;
+    if (options_.checks) {
+      checked = check(options_.hosts);
+      if (requests_.any()) return {};
+      found = compare_hosts(checked, options_.hosts, needs());
+      const Problems closed = problems_of(check_network(alike_hosts(checked)), ports());
+      if (requests_.any()) return {};
+      found.wrong.insert(found.wrong.end(), closed.begin(), closed.end());
+    }
+    if (!options_.checks || !has_host_here()) check_folder_of_logs(found.wrong);
     require_none(found.wrong, "these hosts cannot start the run, and nothing was started:");
     Choice choice = choose(options_.hosts, checked);
-    const Needs needed = {.bytes_a_rank = training_.bytes_a_rank, .threads = choice.threads};
-    for (const Problem& note : compare_hosts(checked, options_.hosts, needed).notes) {
+    for (const Problem& note :
+         compare_hosts(checked, options_.hosts, needs(choice.threads)).notes) {
       log_warning("{}: {}", note.place, note.what);
     }
     return choice;
@@ -110,12 +114,31 @@ class Launcher {
  private:
   static std::string scratch(const std::string& id) { return "/dev/shm/onebit-" + id; }
 
-  Needs needs() const { return {.bytes_a_rank = training_.bytes_a_rank, .threads = 0}; }
+  Needs needs(int threads = 0) const {
+    return {.bytes_a_rank = training_.bytes_a_rank,
+            .checkpoint_bytes = training_.checkpoint_bytes,
+            .threads = threads};
+  }
 
   std::vector<CheckedHost> check(const Hosts& hosts) {
-    return check_hosts(options_.agent, names_of(hosts),
-                       facts_words(options_.program, training_.inputs), options_.folder,
-                       kCheckSeconds, [this] { return requests_.any(); });
+    const HostQuestion question = {
+        .inputs = training_.inputs, .stores = training_.stores, .output = training_.output};
+    return check_hosts(options_.agent, names_of(hosts), facts_words(options_.program, question),
+                       options_.folder, kCheckSeconds, [this] { return requests_.any(); });
+  }
+
+  // The launcher keeps the logs of a run in its folder, on this machine.
+  void check_folder_of_logs(Problems& problems) const {
+    try {
+      require_writable(output_);
+    } catch (const Error& error) {
+      problems.push_back({"this machine", fmt::format("{} (logs are kept there)", error.what())});
+    }
+  }
+
+  bool has_host_here() const {
+    return std::ranges::any_of(
+        options_.hosts, [this](const Host& host) { return runs_here(options_.agent, host.name); });
   }
 
   std::vector<PortRange> ports() const {
@@ -349,12 +372,6 @@ class Launcher {
 };
 
 }  // namespace
-
-Words facts_words(const std::string& program, const std::vector<std::string>& inputs) {
-  Words words = {program, "doctor", "--json"};
-  for (const std::string& path : inputs) words.insert(words.end(), {"--input", path});
-  return words;
-}
 
 int show_launch(const LaunchOptions& options, const TrainingCommand& training) {
   Launcher launcher(options, training);

@@ -18,11 +18,13 @@ struct TrainingCommand {
   Words words;                      // without the program and without --resume
   Words resume;                     // --resume as it was given; empty: it was not
   std::string output;               // the folder of the run
-  std::vector<std::string> inputs;  // recipe, data, models: what must be the same on all hosts
+  std::vector<std::string> inputs;  // recipe, models, texts: what must be the same on all hosts
+  std::vector<std::string> stores;  // and so must these, of pre-training data
   bool sets_threads = false;        // --threads is among the words
   engine::BatchSizes batch;         // at the planned number of ranks
   int64_t checkpoint_copies = 1;    // hosts that keep each shard
   int64_t bytes_a_rank = 0;         // of memory; 0: not known
+  int64_t checkpoint_bytes = 0;     // on a disk, at the least; 0: not known
 };
 
 struct LaunchOptions {
@@ -51,14 +53,11 @@ struct LaunchOptions {
 // Exit statuses of `onebit launch` beside 0, 1 and 2.
 inline constexpr int kAskedToEnd = 75;  // EX_TEMPFAIL: start the same command again to continue
 
-// Checks all hosts, then prints what would be run. Errors: those of the checks.
+// Checks all hosts as launch() does, then prints what would be run. Errors: those of the checks.
 int show_launch(const LaunchOptions& options, const TrainingCommand& training);
 
 // Returns the exit status: 0 when the run is finished. Errors, all before anything is started: what
 // the checks found wrong, as one table.
 int launch(const LaunchOptions& options, const TrainingCommand& training);
-
-// The command that prints a host's facts; it runs on every host.
-Words facts_words(const std::string& program, const std::vector<std::string>& inputs);
 
 }  // namespace onebit::cluster

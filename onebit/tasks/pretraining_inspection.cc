@@ -56,6 +56,15 @@ int64_t least_memory(const PretrainingConfig& config, int64_t micro_batch, int r
   return least + config.engine.optimizer->state_bytes(table, ranks, run);
 }
 
+// Of f32 values, without those of the vocabulary, which is that of the data.
+int64_t least_model_file(const PretrainingConfig& config) {
+  model::BertConfig least = config.model;
+  least.vocab_size = 1;
+  params::Table table;
+  const model::PreTrainingModel model(least, table, config.data.heads());
+  return table.parameter_count() * static_cast<int64_t>(sizeof(float));
+}
+
 }  // namespace
 
 Json model_sizes(const model::BertConfig& config, model::PreTrainingHeads heads) {
@@ -87,7 +96,8 @@ RecipeFacts inspect_pretraining_recipe(const Json& recipe, const std::string& pl
   return {.engine = config.engine,
           .session = config.session,
           .of_task = of_task,
-          .least_bytes = least_bytes};
+          .least_bytes = least_bytes,
+          .model_file_bytes = least_model_file(config)};
 }
 
 }  // namespace onebit::tasks

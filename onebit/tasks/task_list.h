@@ -20,6 +20,8 @@ struct RecipeFacts {
   // with the thriftiest memory options. Empty: the recipe does not show it, as its model's shape is
   // that of a checkpoint.
   std::function<int64_t(const engine::BatchSizes& batch, int ranks)> least_bytes = {};
+  // What the model takes in a checkpoint at the least. 0: as above.
+  int64_t model_file_bytes = 0;
 };
 
 struct TaskEntry {

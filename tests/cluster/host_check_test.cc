@@ -82,6 +82,21 @@ TEST(HostCheck, ComparesMemoryWithTheRanksOfAHost) {
   EXPECT_EQ(compared(limited, {.bytes_a_rank = 600'000'000}).wrong.size(), 1u);
 }
 
+TEST(HostCheck, LooksAtTheFolderOfTheRun) {
+  HostFacts own = facts();
+  own.output = OutputFacts{.path = "runs/a", .free_bytes = 3'000'000};
+  EXPECT_THAT(compared(own).wrong, IsEmpty());
+  EXPECT_THAT(compared(own, {.checkpoint_bytes = 3'000'000}).wrong, IsEmpty());
+  const auto found = compared(own, {.checkpoint_bytes = 4'000'000}).wrong;
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].what,
+              HasSubstr("runs/a: 3.00 MB are free, one checkpoint takes at least 4.00 MB"));
+  own.output->free_bytes = 0;  // the file system does not say
+  EXPECT_THAT(compared(own, {.checkpoint_bytes = 4'000'000}).wrong, IsEmpty());
+  own.output->error = "runs/a: cannot be written to";
+  EXPECT_THAT(compared(own).wrong, ElementsAre(Problem{"b", "runs/a: cannot be written to"}));
+}
+
 TEST(HostCheck, NotesWhatIsOnlySlowOrStrange) {
   HostFacts other = facts();
   other.program_checksum = "bb";

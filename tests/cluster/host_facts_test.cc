@@ -33,6 +33,10 @@ HostFacts some_facts() {
                       .vocabulary = "03",
                       .tokens = 4},
                      {.path = "gone", .error = "gone: is not there"}},
+          .output = OutputFacts{.path = "runs/mini",
+                                .checkpoint = "global_step40",
+                                .free_bytes = 5'000'000'000,
+                                .error = "runs/mini: cannot be written to"},
           .time = 1e9};
 }
 
@@ -42,7 +46,7 @@ TEST(HostFacts, ComeBackAsTheyWere) {
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read), json);
   // Nothing is lost on the way there either.
-  EXPECT_EQ(json.size(), 19u);
+  EXPECT_EQ(json.size(), 20u);
   for (const auto& [key, value] : json.items()) {
     EXPECT_FALSE(value.empty() || value == 0) << key;
   }
@@ -50,6 +54,9 @@ TEST(HostFacts, ComeBackAsTheyWere) {
   EXPECT_EQ(read->quota_processors, 2.5);
   EXPECT_EQ(read->cuda_devices.at(1), "another");
   EXPECT_EQ(read->inputs.at(1).tokens, 4);
+  ASSERT_TRUE(read->output);
+  EXPECT_EQ(json["output"].size(), 4u);
+  EXPECT_EQ(read->output->free_bytes, 5'000'000'000);
   EXPECT_EQ(json["inputs"][2], (Json{{"path", "gone"}, {"error", "gone: is not there"}}));
 }
 
@@ -59,12 +66,14 @@ TEST(HostFacts, OfAnotherVersionMayLackKeys) {
   EXPECT_EQ(read->onebit, "0.0.9");
   EXPECT_EQ(read->cores, 0);
   EXPECT_TRUE(read->inputs.empty());
+  EXPECT_FALSE(read->output);
 }
 
 TEST(HostFacts, AreNotWhatAnotherProgramPrints) {
   for (const char* text :
        {R"({"version": 1})", "[]", "1", R"({"onebit": 1})", R"({"onebit": "1", "cores": "many"})",
-        R"({"onebit": "1", "inputs": 3})", R"({"onebit": "1", "inputs": [1]})"}) {
+        R"({"onebit": "1", "output": "runs"})", R"({"onebit": "1", "inputs": 3})",
+        R"({"onebit": "1", "inputs": [1]})"}) {
     EXPECT_FALSE(host_facts_from(Json::parse(text))) << text;
   }
 }

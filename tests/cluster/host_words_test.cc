@@ -17,6 +17,10 @@ TEST(HostWords, NameTheProgramAndWhatItNeeds) {
       watch_words("onebit", {.launch_id = "ab-1", .folder = "/dev/shm/x", .lease_seconds = 30}),
       ElementsAre("onebit", "host", "watch", "--launch", "ab-1", "--folder", "/dev/shm/x",
                   "--lease", "30"));
+  EXPECT_THAT(facts_words("onebit", {}), ElementsAre("onebit", "doctor", "--json"));
+  EXPECT_THAT(facts_words("onebit", {.inputs = {"r", "m"}, .stores = {"d"}, .output = "o"}),
+              ElementsAre("onebit", "doctor", "--json", "--input", "r", "--input", "m", "--store",
+                          "d", "--run", "o"));
 }
 
 TEST(HostWords, KeepPartsOfSeconds) {

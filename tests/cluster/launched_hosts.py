@@ -1,16 +1,20 @@
 """Network namespaces as the hosts of `onebit launch`: an agent in place of ssh, and hosts whose
-cable is pulled or that lose their power."""
+cable is pulled or that lose their power; the tests that launch over them."""
 import contextlib
 import os
 import pathlib
 import shlex
 import signal
 import sys
+import tempfile
+import time
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import network_lab  # noqa: E402
 from network_lab import Link, NetworkLab  # noqa: E402
+from launched_run import LaunchedRun, prepare  # noqa: E402  (beside this file)
 
 
 class Hosts(NetworkLab):
@@ -95,3 +99,42 @@ class Hosts(NetworkLab):
             for pid in network_lab.processes_in(self.namespace(rank)):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+
+
+class HostsTest(unittest.TestCase):
+    """Runs over such hosts, in a folder of the test's own."""
+
+    program = None
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.folder = pathlib.Path(place.name)
+        prepare(self.program, self.folder)
+
+    def launch(self, hosts, output, *options, more=()):
+        run = LaunchedRun(self.program, self.folder, output,
+                          [*hosts.options, "--restart-pause", "200ms", *options], more,
+                          hosts.before)
+        self.addCleanup(run.close)
+        return run
+
+    def wait_for(self, run, words, seconds=90):
+        until = time.monotonic() + seconds
+        while words not in run.text():
+            self.assertLess(time.monotonic(), until, run.text())
+            self.assertIsNone(run.process.poll(), run.text())
+            time.sleep(0.05)
+
+
+def run_tests():
+    """The main program of a file of tests: ONEBIT [TEST...]."""
+    HostsTest.program = os.path.abspath(sys.argv[1])
+    network_lab.end_on_signals()
+    try:
+        with Hosts(2, Link()):
+            pass
+    except network_lab.CannotRun as error:
+        print(f"skipped: {error}")
+        sys.exit(network_lab.CANNOT)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

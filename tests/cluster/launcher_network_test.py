@@ -8,45 +8,21 @@ import os
 import pathlib
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-import unittest
 import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import launched_hosts  # noqa: E402
-from launched_hosts import Hosts, Link, network_lab  # noqa: E402
+from launched_hosts import Hosts, HostsTest, Link, network_lab  # noqa: E402
 import fault_injection  # noqa: E402  (beside network_lab)
-from launched_run import LaunchedRun, prepare  # noqa: E402
+from launched_run import LaunchedRun  # noqa: E402
 
 DOCUMENT = (launched_hosts.ROOT / "docs/cluster.md").read_text(encoding="utf-8")
 
 
-class Launching(unittest.TestCase):
-    def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.folder = pathlib.Path(place.name)
-        prepare(PROGRAM, self.folder)
-
-    def launch(self, hosts, output, *options, more=()):
-        run = LaunchedRun(PROGRAM, self.folder, output,
-                          [*hosts.options, "--restart-pause", "200ms", *options], more,
-                          hosts.before)
-        self.addCleanup(run.close)
-        return run
-
-    def wait_for(self, run, words, seconds=90):
-        until = time.monotonic() + seconds
-        while words not in run.text():
-            self.assertLess(time.monotonic(), until, run.text())
-            self.assertIsNone(run.process.poll(), run.text())
-            time.sleep(0.05)
-
+class Launching(HostsTest):
     def test_hosts_of_a_file(self):
         with Hosts(5) as hosts:
             (self.folder / "hosts").write_text(
@@ -61,7 +37,7 @@ class Launching(unittest.TestCase):
                 self.assertIn(f"rank {rank} on {hosts.names[host]}: status 0",
                               (run.folder / "logs/attempt-1/launcher.log").read_text())
             self.assertEqual(len(run.steps()), 240)
-        here = LaunchedRun(PROGRAM, self.folder, "here",
+        here = LaunchedRun(self.program, self.folder, "here",
                            ["--hosts", "localhost:4", "--bind", "none", "--threads", "1"])
         self.assertEqual(here.wait(), 0, here.text())
         self.assertEqual(run.model(), here.model())
@@ -177,7 +153,7 @@ class Launching(unittest.TestCase):
 
     def doctor(self, hosts, *options):
         done = subprocess.run(
-            [*hosts.before, PROGRAM, "doctor", "--agent", hosts.agent, "--interface",
+            [*hosts.before, self.program, "doctor", "--agent", hosts.agent, "--interface",
              "10.77.0.0/24", "--hosts", ",".join(hosts.names), *options], capture_output=True,
             text=True, check=False, stdin=subprocess.DEVNULL, timeout=120)
         return done.returncode, done.stdout + done.stderr
@@ -252,127 +228,6 @@ class Launching(unittest.TestCase):
             self.assertEqual(len(run.steps()), 240)
             self.assertEqual(run.left_over(), [])
 
-    def launch_on_disks(self, hosts, output, *options, more=()):
-        run = self.launch(hosts, output, "--hosts", ",".join(hosts.names), "--host-timeout", "6s",
-                          "--hang-timeout", "30s", *options, more=more)
-        run.records = hosts.disk(0)
-        return run
-
-    def rank_log(self, run, attempt):
-        return next((run.folder / f"logs/attempt-{attempt}").glob("rank-0.*")).read_text()
-
-    def test_hosts_with_disks_of_their_own(self):
-        for lost in (1, 0):
-            output = f"disks-{lost}"
-            with Hosts(2, own_disks=self.folder / output) as hosts:
-                run = self.launch_on_disks(hosts, output, "--min-hosts", "1",
-                                           "--checkpoint-copies", "2")
-                run.reach(45)
-                # The part of each is on the other, and nothing on the launcher's machine.
-                self.assertFalse((run.folder / "latest").exists())
-                hosts.cut_power(lost)
-                left = run.records = hosts.disk(1 - lost)
-                self.assertEqual(run.wait(), 0, run.text())
-                saved = re.search(r"the run starts again from global_step(\d+)", run.text())
-                self.assertIsNotNone(saved, run.text())
-                self.assertGreaterEqual(int(saved[1]), 20)
-                log = self.rank_log(run, 2)
-                resumed = re.search(r"resumed from global_step(\d+)", log)
-                self.assertIsNotNone(resumed, log)
-                # The host may have gone before it could report the last one.
-                self.assertGreaterEqual(int(resumed[1]), int(saved[1]))
-                self.assertIn(f"global_step{resumed[1]}: shards 0-1 from host{1 - lost}", log)
-                self.assertEqual([one["step"] for one in run.steps()], list(range(1, 241)))
-                self.assertTrue(run.model())
-                self.assertEqual(run.left_over(), [])
-                self.assertEqual([path.name for path in left.glob(".disk-*")], [])
-
-    def test_a_new_disk_gets_what_it_needs(self):
-        output = "new-disk"
-        with Hosts(2, own_disks=self.folder / output) as hosts:
-            run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2")
-            run.reach(45)
-            hosts.cut_power(1)
-            self.wait_for(run, "looking again")
-            for path in hosts.disk(1).iterdir():
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-            hosts.plug_in(1)
-            self.assertEqual(run.wait(), 0, run.text())
-            self.assertIn("attempt 2: 2 ranks", run.text())
-            self.assertRegex(self.rank_log(run, 2),
-                             r"shards 0-1 from host0; host1 got the model from another disk")
-            tag = (hosts.disk(1) / "latest").read_text().strip()
-            for name in ("state.json", "model/model.safetensors"):
-                self.assertEqual((hosts.disk(0) / tag / name).read_bytes(),
-                                 (hosts.disk(1) / tag / name).read_bytes())
-            self.assertEqual(len(run.steps()), 240)
-            # As ever at the same ranks: bit for bit the run that nothing happened to.
-            here = LaunchedRun(PROGRAM, self.folder, "unbroken",
-                               ["--hosts", "localhost:2", "--bind", "none", "--threads", "1"])
-            self.assertEqual(here.wait(), 0, here.text())
-            self.assertEqual(run.model(), here.model())
-
-    def test_a_damaged_shard_is_replaced(self):
-        output = "damaged"
-        more = ["--set", "run.keep_last=9", "--set", "run.steps=40"]
-        with Hosts(2, own_disks=self.folder / output) as hosts:
-            run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2", more=more)
-            self.assertEqual(run.wait(), 0, run.text())
-            name = "global_step40/optimizer-00001-of-00002.safetensors"
-            damaged, copy = (hosts.disk(host) / name for host in (1, 0))
-            with open(damaged, "r+b") as file:
-                file.seek(-1, os.SEEK_END)
-                last = file.read(1)
-                file.seek(-1, os.SEEK_END)
-                file.write(bytes([last[0] ^ 1]))
-            self.assertNotEqual(damaged.read_bytes(), copy.read_bytes())
-            more = ["--resume", "--set", "run.keep_last=9", "--set", "run.steps=60"]
-            run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2", more=more)
-            self.assertEqual(run.wait(), 0, run.text())
-            self.assertRegex(self.rank_log(run, 2), rf"host1: .*{name}: damaged.*: replaced from "
-                                                    r"another disk")
-            self.assertEqual(damaged.read_bytes(), copy.read_bytes())
-            self.assertEqual([one["step"] for one in run.steps()], list(range(1, 61)))
-            # Every disk has the run's records to show.
-            for host in range(2):
-                self.assertTrue(list((hosts.disk(host) / "tensorboard").iterdir()))
-
-    def test_a_small_disk_of_one_host_is_warned_of(self):
-        output = "small"
-        with Hosts(2, own_disks=self.folder / output) as hosts:
-            hosts.disk(1).mkdir(exist_ok=True)
-            network_lab.call("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", hosts.disk(1))
-            try:
-                run = self.launch_on_disks(hosts, output, more=[
-                    "--set", "run.keep_last=900", "--set", "run.checkpoint_every=1000", "--set",
-                    "run.steps=1000000"])
-                run.reach(5)
-                run.process.send_signal(signal.SIGTERM)
-                self.assertEqual(run.wait(), 75, run.text())
-            finally:
-                network_lab.call("umount", "--lazy", hosts.disk(1))
-            self.assertRegex(run.text(), r"warning: host1: .* are free, room for \d+ checkpoints")
-            self.assertNotIn("warning: host0:", run.text())
-
-    def test_a_lost_disk_without_copies(self):
-        output = "no-copies"
-        with Hosts(2, own_disks=self.folder / output) as hosts:
-            run = self.launch_on_disks(hosts, output, "--min-hosts", "1")
-            run.reach(45)
-            hosts.cut_power(1)
-            self.assertEqual(run.wait(), 1, run.text())
-            self.assertIn("no checkpoint is whole on the disks of host0", run.text())
-            self.assertIn("shard 1 of 2, kept by host1, is missing or damaged", run.text())
-            self.assertEqual(run.left_over(), [])
-
 
 if __name__ == "__main__":
-    PROGRAM = os.path.abspath(sys.argv[1])
-    network_lab.end_on_signals()
-    try:
-        with Hosts(2, Link()):
-            pass
-    except network_lab.CannotRun as error:
-        print(f"skipped: {error}")
-        sys.exit(network_lab.CANNOT)
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    launched_hosts.run_tests()

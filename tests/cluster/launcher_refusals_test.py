@@ -54,6 +54,32 @@ class Refusals(unittest.TestCase):
                      "/no: is not there", "old    onebit 0.0.9, and here has"):
             self.assertIn(part, error)
 
+    def test_data_that_are_no_store_and_a_folder_that_cannot_be_written_to(self):
+        (self.folder / "texts").mkdir(exist_ok=True)
+        words = ["pretrain", "--recipe", "recipe.json", "--data", "texts=2", "--data", "corpus",
+                 "--valid", "name=recipe.json", "--output", "/proc/runs/mini"]
+        written = "/proc/runs/mini: cannot be written to: no file can be made in /proc: "
+        for options in ([], ["--dry-run"]):
+            status, output, error = self.run_program("launch", "--hosts", "localhost:2", *options,
+                                                     "--", *words)
+            self.assertEqual((status, output), (1, ""), error)
+            for part in ("nothing was started", "localhost  texts: is not a store (it has no "
+                         "manifest.json)", "localhost  recipe.json: is not a store",
+                         "localhost  " + written):
+                self.assertIn(part, error)
+            # The logs are kept where the launcher runs, which no host is.
+            status, output, error = self.run_program(
+                "launch", "--hosts", "here", "--agent", self.folder / "agent", *options, "--",
+                *words)
+            self.assertEqual((status, output), (1, ""), error)
+            for place in ("here ", "this machine"):
+                self.assertRegex(error, rf"{place} +{written}")
+            status, output, error = self.run_program("launch", "--hosts", "here", "--no-checks",
+                                                     *options, "--", *words)
+            self.assertEqual((status, output), (1, ""), error)
+            self.assertIn("this machine  " + written, error)
+            self.assertNotIn("store", error)
+
     def test_an_interface_that_no_host_has(self):
         status, _, error = self.launch("--hosts", "a,b", "--agent", self.folder / "agent",
                                        "--interface", "eth7")
@@ -181,6 +207,12 @@ class Refusals(unittest.TestCase):
         self.assertEqual(status, 0, output)
         # A busy machine may give its two hosts links of two speeds, which is noted, not wrong.
         self.assertNotIn("What is wrong:", output)
+        status, output, _ = self.run_program("doctor", "--hosts", "a", "--agent",
+                                             self.folder / "agent", "--store", self.folder,
+                                             "--run", "/proc/runs")
+        self.assertEqual(status, 1, output)
+        for part in ("is not a store", "/proc/runs: cannot be written to"):
+            self.assertIn(part, output)
         status, output, _ = self.run_program("doctor", "--hosts", "a,gone,other", "--input",
                                              self.folder / "corpus", "--agent", self.folder / "agent")
         self.assertEqual(status, 1, output)

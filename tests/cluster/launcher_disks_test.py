@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""`onebit launch` over hosts that are network namespaces, each with a disk of its own.
+
+Usage: launcher_disks_test.py ONEBIT. Ends with 77 where namespaces are not allowed.
+"""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import launched_hosts  # noqa: E402
+from launched_hosts import Hosts, HostsTest, network_lab  # noqa: E402
+from launched_run import LaunchedRun  # noqa: E402
+
+
+class Disks(HostsTest):
+    def launch_on_disks(self, hosts, output, *options, more=()):
+        run = self.launch(hosts, output, "--hosts", ",".join(hosts.names), "--host-timeout", "6s",
+                          "--hang-timeout", "30s", *options, more=more)
+        run.records = hosts.disk(0)
+        return run
+
+    def rank_log(self, run, attempt):
+        return next((run.folder / f"logs/attempt-{attempt}").glob("rank-0.*")).read_text()
+
+    def test_a_disk_that_cannot_be_written_to_is_found_before_the_start(self):
+        output = "unwritable"
+        with Hosts(3, own_disks=self.folder / output) as hosts, contextlib.ExitStack() as mounted:
+            for host, options in ((1, "ro"), (2, "size=64k")):
+                disk = hosts.disk(host)
+                disk.mkdir(exist_ok=True)
+                network_lab.call("mount", "-t", "tmpfs", "-o", options, "tmpfs", disk)
+                mounted.callback(network_lab.call, "umount", "--lazy", disk)
+            with contextlib.suppress(OSError):
+                (hosts.disk(2) / "recipe.json").write_bytes(bytes(1 << 17))
+            for options in (["--dry-run"], []):
+                run = self.launch_on_disks(hosts, output, *options,
+                                           more=["--set", "train_batch_size=12"])
+                self.assertEqual(run.wait(), 1, run.text())
+                self.assertIn("nothing was started", run.text())
+                for host, reason in ((1, "Read-only file system"), (2, "No space left on device")):
+                    self.assertRegex(run.text(), rf"{hosts.names[host]} +{run.folder}: cannot be "
+                                                 rf"written to: .*: {reason}")
+                self.assertNotRegex(run.text(), rf"{hosts.names[0]} +{run.folder}:")
+                self.assertEqual(list(run.folder.iterdir()), [])
+                self.assertEqual(list(hosts.disk(0).iterdir()), [])
+
+    def test_hosts_with_disks_of_their_own(self):
+        for lost in (1, 0):
+            output = f"disks-{lost}"
+            with Hosts(2, own_disks=self.folder / output) as hosts:
+                run = self.launch_on_disks(hosts, output, "--min-hosts", "1",
+                                           "--checkpoint-copies", "2")
+                run.reach(45)
+                # The part of each is on the other, and nothing on the launcher's machine.
+                self.assertFalse((run.folder / "latest").exists())
+                hosts.cut_power(lost)
+                left = run.records = hosts.disk(1 - lost)
+                self.assertEqual(run.wait(), 0, run.text())
+                saved = re.search(r"the run starts again from global_step(\d+)", run.text())
+                self.assertIsNotNone(saved, run.text())
+                self.assertGreaterEqual(int(saved[1]), 20)
+                log = self.rank_log(run, 2)
+                resumed = re.search(r"resumed from global_step(\d+)", log)
+                self.assertIsNotNone(resumed, log)
+                # The host may have gone before it could report the last one.
+                self.assertGreaterEqual(int(resumed[1]), int(saved[1]))
+                self.assertIn(f"global_step{resumed[1]}: shards 0-1 from host{1 - lost}", log)
+                self.assertEqual([one["step"] for one in run.steps()], list(range(1, 241)))
+                self.assertTrue(run.model())
+                self.assertEqual(run.left_over(), [])
+                self.assertEqual([path.name for path in left.glob(".disk-*")], [])
+
+    def test_a_new_disk_gets_what_it_needs(self):
+        output = "new-disk"
+        with Hosts(2, own_disks=self.folder / output) as hosts:
+            run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2")
+            run.reach(45)
+            hosts.cut_power(1)
+            self.wait_for(run, "looking again")
+            for path in hosts.disk(1).iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            hosts.plug_in(1)
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertIn("attempt 2: 2 ranks", run.text())
+            self.assertRegex(self.rank_log(run, 2),
+                             r"shards 0-1 from host0; host1 got the model from another disk")
+            tag = (hosts.disk(1) / "latest").read_text().strip()
+            for name in ("state.json", "model/model.safetensors"):
+                self.assertEqual((hosts.disk(0) / tag / name).read_bytes(),
+                                 (hosts.disk(1) / tag / name).read_bytes())
+            self.assertEqual(len(run.steps()), 240)
+            # As ever at the same ranks: bit for bit the run that nothing happened to.
+            here = LaunchedRun(self.program, self.folder, "unbroken",
+                               ["--hosts", "localhost:2", "--bind", "none", "--threads", "1"])
+            self.assertEqual(here.wait(), 0, here.text())
+            self.assertEqual(run.model(), here.model())
+
+    def test_a_damaged_shard_is_replaced(self):
+        output = "damaged"
+        more = ["--set", "run.keep_last=9", "--set", "run.steps=40"]
+        with Hosts(2, own_disks=self.folder / output) as hosts:
+            run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2", more=more)
+            self.assertEqual(run.wait(), 0, run.text())
+            name = "global_step40/optimizer-00001-of-00002.safetensors"
+            damaged, copy = (hosts.disk(host) / name for host in (1, 0))
+            with open(damaged, "r+b") as file:
+                file.seek(-1, os.SEEK_END)
+                last = file.read(1)
+                file.seek(-1, os.SEEK_END)
+                file.write(bytes([last[0] ^ 1]))
+            self.assertNotEqual(damaged.read_bytes(), copy.read_bytes())
+            more = ["--resume", "--set", "run.keep_last=9", "--set", "run.steps=60"]
+            run = self.launch_on_disks(hosts, output, "--checkpoint-copies", "2", more=more)
+            self.assertEqual(run.wait(), 0, run.text())
+            self.assertRegex(self.rank_log(run, 2), rf"host1: .*{name}: damaged.*: replaced from "
+                                                    r"another disk")
+            self.assertEqual(damaged.read_bytes(), copy.read_bytes())
+            self.assertEqual([one["step"] for one in run.steps()], list(range(1, 61)))
+            # Every disk has the run's records to show.
+            for host in range(2):
+                self.assertTrue(list((hosts.disk(host) / "tensorboard").iterdir()))
+
+    def test_a_small_disk_of_one_host_is_warned_of(self):
+        output = "small"
+        with Hosts(2, own_disks=self.folder / output) as hosts:
+            hosts.disk(1).mkdir(exist_ok=True)
+            network_lab.call("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", hosts.disk(1))
+            try:
+                run = self.launch_on_disks(hosts, output, more=[
+                    "--set", "run.keep_last=900", "--set", "run.checkpoint_every=1000", "--set",
+                    "run.steps=1000000"])
+                run.reach(5)
+                run.process.send_signal(signal.SIGTERM)
+                self.assertEqual(run.wait(), 75, run.text())
+            finally:
+                network_lab.call("umount", "--lazy", hosts.disk(1))
+            self.assertRegex(run.text(), r"warning: host1: .* are free, room for \d+ checkpoints")
+            self.assertNotIn("warning: host0:", run.text())
+
+    def test_a_lost_disk_without_copies(self):
+        output = "no-copies"
+        with Hosts(2, own_disks=self.folder / output) as hosts:
+            run = self.launch_on_disks(hosts, output, "--min-hosts", "1")
+            run.reach(45)
+            hosts.cut_power(1)
+            self.assertEqual(run.wait(), 1, run.text())
+            self.assertIn("no checkpoint is whole on the disks of host0", run.text())
+            self.assertIn("shard 1 of 2, kept by host1, is missing or damaged", run.text())
+            self.assertEqual(run.left_over(), [])
+
+
+if __name__ == "__main__":
+    launched_hosts.run_tests()
