@@ -1,5 +1,6 @@
 #include "onebit/cluster/known_checkpoint.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "onebit/base/error.h"
@@ -18,6 +19,17 @@ const std::string& newer(const std::string& one, const std::string& other) {
 KnownCheckpoint::KnownCheckpoint(Path output, Words resume)
     : output_(std::move(output)), resume_(std::move(resume)) {}
 
+void KnownCheckpoint::add(const std::vector<CheckedHost>& checked) {
+  const auto has_answered = [](const CheckedHost& host) {
+    return host.facts && host.facts->output && host.facts->output->error.empty();
+  };
+  for (const CheckedHost& host : checked) {
+    if (host.facts && host.facts->output)
+      on_hosts_ = newer(on_hosts_, host.facts->output->checkpoint);
+  }
+  if (!checked.empty()) all_answered_ = std::ranges::all_of(checked, has_answered);
+}
+
 std::string KnownCheckpoint::newest_here() const {
   try {
     return engine::CheckpointFolder(output_).latest().value_or("");
@@ -35,7 +47,14 @@ std::string KnownCheckpoint::tag() const {
     return reported_step_ == 0 ? newest_here()
                                : newer(newest_here(), engine::tag_of_step(reported_step_));
   }
-  return resume_.size() > 1 ? resume_[1] : newest_here();
+  return resume_.size() > 1 ? resume_[1] : newer(newest_here(), on_hosts_);
+}
+
+std::string KnownCheckpoint::words() const {
+  const std::string known = tag();
+  if (!known.empty()) return known;
+  return has_begun() || all_answered_ ? "the beginning"
+                                      : "its newest checkpoint, if a host has one";
 }
 
 }  // namespace onebit::cluster

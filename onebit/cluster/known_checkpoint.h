@@ -1,11 +1,13 @@
 // Which checkpoint a launched run continues from, as far as the launcher knows: by what lies on its
-// own machine and what the run itself has reported.
+// own machine, what the hosts have answered, and what the run itself has reported.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "onebit/base/file.h"
+#include "onebit/cluster/host_check.h"
 #include "onebit/cluster/shell_words.h"
 
 namespace onebit::cluster {
@@ -15,6 +17,8 @@ class KnownCheckpoint {
   // `resume` is --resume as it was given, with its tag if it has one; empty: it was not.
   KnownCheckpoint(Path output, Words resume);
 
+  // What hosts have answered when they were asked of the run's folder.
+  void add(const std::vector<CheckedHost>& checked);
   // That an attempt has begun to train, and would continue from the checkpoint of `step`; 0: it has
   // made none.
   void add_reported(int64_t step) { reported_step_ = step; }
@@ -22,12 +26,16 @@ class KnownCheckpoint {
 
   // Empty: none is known.
   std::string tag() const;
+  // For a message behind "from": "global_step40"; "the beginning", only where there is none.
+  std::string words() const;
 
  private:
   std::string newest_here() const;
 
   Path output_;
   Words resume_;
+  std::string on_hosts_;       // the newest of their tags
+  bool all_answered_ = false;  // so that without a tag there is none
   int64_t reported_step_ = -1;
 };
 

@@ -123,8 +123,11 @@ class Launcher {
   std::vector<CheckedHost> check(const Hosts& hosts) {
     const HostQuestion question = {
         .inputs = training_.inputs, .stores = training_.stores, .output = training_.output};
-    return check_hosts(options_.agent, names_of(hosts), facts_words(options_.program, question),
-                       options_.folder, kCheckSeconds, [this] { return requests_.any(); });
+    std::vector<CheckedHost> checked =
+        check_hosts(options_.agent, names_of(hosts), facts_words(options_.program, question),
+                    options_.folder, kCheckSeconds, [this] { return requests_.any(); });
+    checkpoint_.add(checked);
+    return checked;
   }
 
   // The launcher keeps the logs of a run in its folder, on this machine.
@@ -281,29 +284,27 @@ class Launcher {
   }
 
   int asked_to_end(int64_t step) const {
-    const std::string tag = checkpoint_.tag();
     log_info(
         "the run was asked to end and ended{}; start the same command with --resume to continue "
         "from {}",
-        step < 0 ? "" : fmt::format(" after step {}", step), tag.empty() ? "the beginning" : tag);
+        step < 0 ? "" : fmt::format(" after step {}", step), checkpoint_.words());
     return kAskedToEnd;
   }
 
   // The pause before the next attempt; empty if there is none.
   std::optional<double> after(const AttemptOutcome& outcome) {
     if (outcome.cause.is_usage) return std::nullopt;
-    const std::string tag = checkpoint_.tag();
     const RestartDecision decision = policy_.after({.kind = outcome.cause.kind,
                                                     .cause = outcome.cause.text,
                                                     .step = outcome.step,
-                                                    .checkpoint = tag,
+                                                    .checkpoint = checkpoint_.tag(),
                                                     .begun = checkpoint_.has_begun()});
     if (!decision.restart) {
       log_error("the run is not started again: {}", decision.reason);
       return std::nullopt;
     }
-    log_info("the run starts again from {} after a pause of {}",
-             tag.empty() ? "the beginning" : tag, metrics::human_duration(decision.pause_seconds));
+    log_info("the run starts again from {} after a pause of {}", checkpoint_.words(),
+             metrics::human_duration(decision.pause_seconds));
     return decision.pause_seconds;
   }
 

@@ -8,6 +8,19 @@
 namespace onebit::cluster {
 namespace {
 
+constexpr const char *kBeginning = "the beginning",
+                     *kUnknown = "its newest checkpoint, if a host has one";
+
+CheckedHost host(const std::string& checkpoint) {
+  HostFacts facts;
+  facts.output = OutputFacts{.path = "run", .checkpoint = checkpoint};
+  return {.name = "a", .facts = facts, .failure = {}};
+}
+
+CheckedHost silent_host() {
+  return {.name = "b", .facts = std::nullopt, .failure = "does not answer"};
+}
+
 class KnownCheckpointTest : public testing::Test {
  protected:
   KnownCheckpoint known(const Words& resume = {}) const { return {folder_ / "run", resume}; }
@@ -16,28 +29,53 @@ class KnownCheckpointTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(KnownCheckpointTest, IsTheNewestOfAllHosts) {
+  KnownCheckpoint checkpoint = known({"--resume"});
+  checkpoint.add({host("global_step40"), host("global_step100"), host("")});
+  EXPECT_EQ(checkpoint.words(), "global_step100");
+  save("global_step120");
+  EXPECT_EQ(checkpoint.words(), "global_step120");
+  EXPECT_FALSE(checkpoint.has_begun());
+}
+
+TEST_F(KnownCheckpointTest, IsNoneOnlyWhereAllHostsHaveSaidSo) {
+  KnownCheckpoint checkpoint = known();
+  EXPECT_EQ(checkpoint.words(), kUnknown);
+  checkpoint.add({});
+  checkpoint.add({host(""), silent_host()});
+  EXPECT_EQ(checkpoint.words(), kUnknown);
+  EXPECT_EQ(checkpoint.tag(), "");
+  checkpoint.add({host(""), host("")});
+  EXPECT_EQ(checkpoint.words(), kBeginning);
+  // One that answers counts, whoever is silent.
+  checkpoint.add({host("global_step20"), silent_host()});
+  EXPECT_EQ(checkpoint.words(), "global_step20");
+}
+
 TEST_F(KnownCheckpointTest, IsWhatTheRunHasReportedOnceItHasBegun) {
   KnownCheckpoint checkpoint = known({"--resume"});
-  EXPECT_FALSE(checkpoint.has_begun());
-  EXPECT_EQ(checkpoint.tag(), "");
-  save("global_step60");
-  EXPECT_EQ(checkpoint.tag(), "global_step60");
-  checkpoint.add_reported(80);
+  checkpoint.add({host("global_step100")});
+  checkpoint.add_reported(80);  // that of step 100 was not whole
   EXPECT_TRUE(checkpoint.has_begun());
-  EXPECT_EQ(checkpoint.tag(), "global_step80");
+  EXPECT_EQ(checkpoint.words(), "global_step80");
+  save("global_step60");
+  EXPECT_EQ(checkpoint.words(), "global_step80");
   save("global_step120");
-  EXPECT_EQ(checkpoint.tag(), "global_step120");
+  EXPECT_EQ(checkpoint.words(), "global_step120");
+  KnownCheckpoint first = known();
+  first.add_reported(0);
+  EXPECT_EQ(first.words(), "global_step120");
   KnownCheckpoint elsewhere(folder_ / "other", {});
   elsewhere.add_reported(0);
-  EXPECT_EQ(elsewhere.tag(), "");
+  EXPECT_EQ(elsewhere.words(), kBeginning);
 }
 
 TEST_F(KnownCheckpointTest, IsTheGivenTagUntilTheRunHasBegun) {
   KnownCheckpoint checkpoint = known({"--resume", "global_step20"});
-  save("global_step40");
-  EXPECT_EQ(checkpoint.tag(), "global_step20");
+  checkpoint.add({host("global_step40")});
+  EXPECT_EQ(checkpoint.words(), "global_step20");
   checkpoint.add_reported(60);
-  EXPECT_EQ(checkpoint.tag(), "global_step60");
+  EXPECT_EQ(checkpoint.words(), "global_step60");
 }
 
 }  // namespace

@@ -28,6 +28,53 @@ class Disks(HostsTest):
     def rank_log(self, run, attempt):
         return next((run.folder / f"logs/attempt-{attempt}").glob("rank-0.*")).read_text()
 
+    def slow_program(self, condition):
+        """The program, which waits where `condition` of a shell holds, and then writes "asked"."""
+        path = self.folder / "slow"
+        path.write_text(f"#!/bin/sh\nif {condition}; then touch {self.folder}/asked; sleep 20; fi\n"
+                        f"exec {self.program} \"$@\"\n")
+        path.chmod(0o755)
+        (self.folder / "asked").unlink(missing_ok=True)
+        return path
+
+    def end_while_it_waits(self, hosts, output, condition, number, more=()):
+        """What a launch says that is asked to end there."""
+        run = self.launch_on_disks(hosts, output, "--program", self.slow_program(condition),
+                                   more=more)
+        until = time.monotonic() + 60
+        while not (self.folder / "asked").exists():
+            self.assertLess(time.monotonic(), until, run.text())
+            time.sleep(0.05)
+        time.sleep(2)  # for the answer of the other host
+        run.process.send_signal(number)
+        self.assertEqual(run.wait(), 75, run.text())
+        return run.text().splitlines()[-1]
+
+    def test_the_checkpoint_that_an_early_end_names(self):
+        output = "early"
+        start = "[ \"$1\" = pretrain ]"
+        # Of the two hosts one has answered.
+        check = "[ \"$1\" = doctor ] && [ \"$(uname -n)\" = host1 ]"
+        nobody = "[ \"$1\" = doctor ]"
+        with Hosts(2, own_disks=self.folder / output) as hosts:
+            said = self.end_while_it_waits(hosts, output, start, signal.SIGTERM)
+            self.assertIn("--resume to continue from the beginning", said)
+            run = self.launch_on_disks(hosts, output)
+            run.reach(25)
+            run.process.send_signal(signal.SIGTERM)
+            self.assertEqual(run.wait(), 75, run.text())
+            tag = (hosts.disk(0) / "latest").read_text().strip()
+            for condition, more, number in ((start, ["--resume"], signal.SIGUSR1),
+                                            (start, [], signal.SIGTERM),
+                                            (check, ["--resume"], signal.SIGINT)):
+                with self.subTest(condition, more=more):
+                    said = self.end_while_it_waits(hosts, output, condition, number, more)
+                    self.assertIn(f"start the same command with --resume to continue from {tag}",
+                                  said)
+            said = self.end_while_it_waits(hosts, output, nobody, signal.SIGTERM, ["--resume"])
+            self.assertIn("--resume to continue from its newest checkpoint, if a host has one", said)
+            self.assertEqual(run.left_over(), [])
+
     def test_a_disk_that_cannot_be_written_to_is_found_before_the_start(self):
         output = "unwritable"
         with Hosts(3, own_disks=self.folder / output) as hosts, contextlib.ExitStack() as mounted:
