@@ -24,6 +24,8 @@ class KnownCheckpoint {
   void add_reported(int64_t step) { reported_step_ = step; }
   bool has_begun() const { return reported_step_ >= 0; }
 
+  // Whether this machine sees the checkpoints of the run, by its folder.
+  bool is_here() const { return !newest_here().empty(); }
   // Empty: none is known.
   std::string tag() const;
   // For a message behind "from": "global_step40"; "the beginning", only where there is none.

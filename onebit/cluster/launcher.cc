@@ -11,6 +11,7 @@
 #include "onebit/base/counted.h"
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
+#include "onebit/base/listed.h"
 #include "onebit/base/log.h"
 #include "onebit/base/random_id.h"
 #include "onebit/base/run_files.h"
@@ -31,6 +32,7 @@ namespace {
 constexpr double kCheckSeconds = 30;
 constexpr double kLeastLease = 30;
 constexpr double kLongestLook = 30;  // between two looks for hosts
+constexpr size_t kMostListed = 8;
 
 std::vector<std::string> names_of(const Hosts& hosts) {
   std::vector<std::string> names;
@@ -84,7 +86,7 @@ class Launcher {
     if (requests_.any()) return asked_to_end(-1);
     for (;;) {
       const AttemptOutcome outcome = attempt(choice);
-      if (outcome.end == AttemptEnd::kDone) return 0;
+      if (outcome.end == AttemptEnd::kDone) return done();
       if (outcome.end == AttemptEnd::kStopped) return asked_to_end(outcome.step);
       const std::optional<double> pause = after(outcome);
       if (!pause) return 1;
@@ -281,6 +283,14 @@ class Launcher {
       log_error("{}", line);
     }
     return outcome;
+  }
+
+  int done() const {
+    if (!checkpoint_.is_here()) {
+      log_info("{} is on the disks of {}: this machine has the logs alone", training_.output,
+               listed(names_of(options_.hosts), kMostListed));
+    }
+    return 0;
   }
 
   int asked_to_end(int64_t step) const {

@@ -6,6 +6,7 @@
 
 #include "onebit/base/folder.h"
 #include "onebit/base/folder_lock.h"
+#include "onebit/base/listed.h"
 #include "onebit/base/log.h"
 #include "onebit/device/profile.h"
 #include "onebit/engine/rank_texts.h"
@@ -24,6 +25,8 @@ namespace onebit::training {
 namespace log_line = metrics::log_line;
 
 namespace {
+
+constexpr size_t kMostListed = 8;
 
 bool is_due(int64_t step, int64_t every) {
   return every > 0 && step % every == 0;
@@ -250,7 +253,15 @@ void TrainingLoop::report_model() const {
   if (!folder) return;
   const std::string use =
       fmt::format(fmt::runtime(run_.task().facts().use), options_.output.string());
-  log_info("the model is in {}{}{}", folder->string(), use.empty() ? "" : "; try: ", use);
+  const engine::Disks& disks = run_.disks();
+  // The terminal need not be on a machine that sees the folder.
+  const bool is_here = disks.count() == 1;
+  log_info("the model is in {}{}{}{}", folder->string(),
+           is_here ? "" : " on each of " + listed(disks.names, kMostListed),
+           use.empty() ? ""
+           : is_here   ? "; try: "
+                       : "; try there: ",
+           use);
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ TEST_F(KnownCheckpointTest, IsTheNewestOfAllHosts) {
   save("global_step120");
   EXPECT_EQ(checkpoint.words(), "global_step120");
   EXPECT_FALSE(checkpoint.has_begun());
+  EXPECT_TRUE(checkpoint.is_here());
+  EXPECT_FALSE(KnownCheckpoint(folder_ / "other", {}).is_here());
 }
 
 TEST_F(KnownCheckpointTest, IsNoneOnlyWhereAllHostsHaveSaidSo) {

@@ -172,6 +172,10 @@ class Disks(HostsTest):
             # Every disk has the run's records to show.
             for host in range(2):
                 self.assertTrue(list((hosts.disk(host) / "tensorboard").iterdir()))
+            # The launcher's machine has no model to fill masks with.
+            self.assertRegex(run.text(), r"the model is in .* on each of host0, host1; try there: ")
+            self.assertIn(f"{run.folder} is on the disks of {', '.join(hosts.names)}: this machine "
+                          "has the logs alone", run.text())
 
     def test_a_small_disk_of_one_host_is_warned_of(self):
         output = "small"
