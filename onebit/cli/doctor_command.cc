@@ -16,6 +16,7 @@
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/host_options.h"
+#include "onebit/cli/output_files.h"
 #include "onebit/cli/usage.h"
 #include "onebit/cluster/host_check.h"
 #include "onebit/cluster/host_words.h"
@@ -192,6 +193,7 @@ int run(const Arguments& given) {
     fmt::print("{}\n", to_json(find_host_facts(given.question)).dump(2));
     return kSuccess;
   }
+  require_writable_file(given.output);
   const Machine machine = read_machine();
   const int threads = given.threads > 0 ? given.threads : available_threads();
   Context context = Context::cpu(threads);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "onebit/base/error.h"
+#include "onebit/base/folder.h"
 #include "onebit/base/run_files.h"
 #include "onebit/training/model_folder.h"
 
@@ -29,6 +30,8 @@ bool is_of_model_or_run(const Path& path) {
 }
 
 bool is_device(const Path& path) {
+  // /dev/stdout may lead to a file, which is written into.
+  if (path.parent_path() == "/dev" || path.parent_path() == "/dev/fd") return true;
   std::error_code ignored;
   return std::filesystem::is_other(std::filesystem::status(path, ignored));
 }
@@ -59,6 +62,17 @@ void require_separate_outputs(const std::vector<Path>& outputs, const std::vecto
     }
     taken.push_back(output);
   }
+}
+
+void require_writable_file(const Path& output) {
+  if (output.empty() || is_device(output)) return;
+  require(!std::filesystem::is_directory(output), "{}: is a folder; name a file in it",
+          output.string());
+  const Path folder = std::filesystem::absolute(output).parent_path();
+  require(std::filesystem::is_directory(folder), "{}: cannot be written: {} is no folder; make it",
+          output.string(), folder.string());
+  const std::string obstacle = obstacle_to_writing(folder);
+  require(obstacle.empty(), "{}: cannot be written: {}", output.string(), obstacle);
 }
 
 }  // namespace onebit::cli

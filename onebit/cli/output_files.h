@@ -12,4 +12,8 @@ namespace onebit::cli {
 void require_separate_outputs(const std::vector<Path>& outputs, const std::vector<Path>& inputs,
                               const Path& model);
 
+// Before a command computes what it writes at its end. Empty paths and devices are passed over.
+// Errors: `output` is a folder; no file can be made where it is to lie, which is tried.
+void require_writable_file(const Path& output);
+
 }  // namespace onebit::cli

@@ -9,6 +9,7 @@
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/model_sizes.h"
+#include "onebit/cli/output_files.h"
 #include "onebit/cli/recipe_options.h"
 #include "onebit/cli/usage.h"
 #include "onebit/engine/batch_sizes.h"
@@ -82,17 +83,19 @@ training::MachineCosts machine_of(const Arguments& given, Context& context) {
 int run(const Arguments& given) {
   const plan::PlanRequest request{.cluster = cluster_of(given), .watts_a_host = given.watts};
   const tasks::PretrainingConfig config = config_of(given);
+  require_writable_file(given.svg);
   engine::solve_batch_sizes(config.engine.batch, request.cluster.ranks(), given.recipe);
   Context context = Context::cpu(given.threads > 0 ? given.threads : available_threads());
   const training::MachineCosts machine = machine_of(given, context);
   const plan::RunPlan made = plan::make_plan(context, config, machine, request);
-  if (!given.svg.empty()) write_file_atomically(given.svg, plan::plan_picture(made));
   if (given.json) {
     fmt::print("{}\n", plan::to_json(made).dump(2));
   } else {
     const std::string measured = given.measured.empty() ? "measured now" : "from " + given.measured;
     fmt::print("{}", plan::plan_text(made, measured));
   }
+  // The plan is shown whatever becomes of the picture.
+  if (!given.svg.empty()) write_file_atomically(given.svg, plan::plan_picture(made));
   return kSuccess;
 }
 

@@ -144,7 +144,10 @@ TEST_F(PlanCommand, WhatCannotBePlannedIsOneError) {
        "has 2"},
       {"plan --bandwidth 1Gb/s --svg " + at("tiny.json") + "/plan.svg --recipe " + at("tiny.json") +
            " --measured " + at("here.json"),
-       "tiny.json/plan.svg"}};
+       "tiny.json/plan.svg: cannot be written"},
+      // Without a measurement, which would take some seconds.
+      {"plan --bandwidth 1Gb/s --svg /proc/plan.svg --recipe " + at("tiny.json"),
+       "error: /proc/plan.svg: cannot be written: no file can be made in /proc: "}};
   for (const auto& [arguments, word] : cases) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.status, 1) << arguments << outcome.output;
@@ -153,6 +156,7 @@ TEST_F(PlanCommand, WhatCannotBePlannedIsOneError) {
     const size_t first = text.find("error: ");
     EXPECT_NE(first, std::string::npos) << text;
     EXPECT_EQ(text.find("error: ", first + 1), std::string::npos) << text;
+    EXPECT_EQ(text.find("measuring"), std::string::npos) << text;
   }
 }
 
@@ -165,6 +169,13 @@ TEST_F(PlanCommand, TakesWhatDoctorHasWritten) {
   ASSERT_EQ(outcome.status, 0) << outcome.output;
   EXPECT_EQ(parse_json(outcome.output, "the plan").at("host").at("threads"), 1);
   expect_usage_error({"doctor --quick --output x", "onebit doctor", "--output"});
+  for (const std::string& path : {std::string("/proc/now.json"), at("none/now.json")}) {
+    const Outcome refused = run("doctor --threads 1 --output " + path);
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_TRUE(contains(refused.output, "error: " + path + ": cannot be written: "))
+        << refused.output;
+    EXPECT_FALSE(contains(refused.output, "GFLOP/s")) << refused.output;
+  }
 }
 
 // The tables of a run have its own plan, measured, and what came of it; a resumed run that of the
