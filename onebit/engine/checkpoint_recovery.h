@@ -24,8 +24,8 @@ struct RecoveredCheckpoint {
 // Without a tag the newest checkpoint that `latest` of some disk names or that is older; nothing
 // where no disk holds any. Afterwards the folder `tag` of every disk has state.json and the model.
 // A checkpoint that is not whole is passed over with a warning that says what is missing and who
-// kept it. Collective. Errors, on every rank with the same words: no checkpoint is whole; the one of
-// the tag is not, with the newest that is; `latest` names none, and none is there; a full disk.
+// kept it. Collective. Errors, on every rank with the same words: no checkpoint is whole; the one
+// of the tag is not, with the newest that is; `latest` names none, and none is there; a full disk.
 std::optional<RecoveredCheckpoint> recover_checkpoint(comm::Communicator& communicator,
                                                       const CheckpointFolder& folder,
                                                       const Disks& disks, const std::string& tag);

@@ -36,8 +36,8 @@ struct OnebitLambSquares {
 };
 void onebit_lamb_squares(Context&, const OnebitLambSquares&);
 
-// Sums the squares of what a rank has not sent yet (compress/compressed_all_reduce.h) over the parts
-// of each tensor, likewise.
+// Sums the squares of what a rank has not sent yet (compress/compressed_all_reduce.h) over the
+// parts of each tensor, likewise.
 struct OnebitLambResidual {
   ConstView residual;  // f32 [elements of the rank's share], at LambPart::owned
   View squares;        // f64 [tensors]  overwritten

@@ -61,7 +61,8 @@ __global__ void residual_squares(const float* residual, Parts parts, Squares* sq
   if (threadIdx.x == 0) squares[blockIdx.x] = sum;
 }
 
-// `width` sums of each tensor. A thread block for each; which parts a thread adds depends on their number alone.
+// `width` sums of each tensor. A thread block for each; which parts a thread adds depends on their
+// number alone.
 __global__ void tensor_squares(const Squares* squares, Parts parts, int width, double* sums) {
   const int64_t tensor = blockIdx.x, end = parts.first_of(tensor + 1);
   Squares sum{0, 0};

@@ -60,8 +60,9 @@ constexpr double kResidualOfNoise = kLeft / (1 - kLeft);
 // several with each other and with the gradients, so squares add up:
 // ((1 - beta1) / ranks)^2 (1 + (1 - beta1) / (1 + beta1)) = ((1 - beta1) / ranks)^2 2 / (1 + beta1)
 // times the sum of r^2. `residual` is that sum, in units of u. Where few elements are most of a
-// gradient, the residual is correlated with it, and says too much: no more is taken off than is right
-// for gradients that are noise alone, whose momentum has (1 - beta1) / (1 + beta1) of their square.
+// gradient, the residual is correlated with it, and says too much: no more is taken off than is
+// right for gradients that are noise alone, whose momentum has (1 - beta1) / (1 + beta1) of their
+// square.
 double square_without_signs(double square, double residual, int ranks, double beta1) {
   const double noise = (1 - beta1) * (1 - beta1) * 2 / (1 + beta1) * residual / (ranks * ranks);
   const double most = 2 * (1 - beta1) * kResidualOfNoise;  // over the exact square

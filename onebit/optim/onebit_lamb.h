@@ -2,8 +2,8 @@
 // exchange of 1-bit Adam (onebit_adam.h), whose momentum u is made of. The published algorithm
 // freezes the ratios with the variance and corrects them by estimates. Here the variance is still
 // updated, and the ranks add up the norms of what each owns of u before it is coded, less what the
-// workers' signs have added to it, so that the ratio of a tensor is LAMB's in every step and the same
-// on every rank.
+// workers' signs have added to it, so that the ratio of a tensor is LAMB's in every step and the
+// same on every rank.
 #pragma once
 
 #include <memory>

@@ -6,9 +6,9 @@
 
 namespace onebit::plan {
 
-// Bytes a second of "10Gb/s", "100 Mb/s", "1gbit" (bits), "1.25GB/s" (bytes): b, bit and B with the
-// prefixes k, M, G, T of a thousand each. Empty for anything else, and for less than 1 kb/s and more
-// than 100 Tb/s, which no host has.
+// Bytes a second of "10Gb/s", "100 Mb/s", "1gbit" (bits), "1.25GB/s" (bytes): b, bit and B with
+// the prefixes k, M, G, T of a thousand each. Empty for anything else, and for less than 1 kb/s and
+// more than 100 Tb/s, which no host has.
 std::optional<double> parse_bandwidth(std::string_view text);
 inline constexpr const char* kBandwidthForm =
     "a number with kb/s, Mb/s, Gb/s (bits) or kB/s, MB/s, GB/s (bytes), from 1 kb/s to 100 Tb/s, "

