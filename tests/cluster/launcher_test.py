@@ -158,6 +158,14 @@ class Launcher(unittest.TestCase):
                       "train", run.text())
         self.assertEqual([path.name for path in (folder / "logs").iterdir()], ["attempt-1"])
 
+    def test_a_tag_that_is_not_there_is_tried_once(self):
+        before = len(self.unbroken.ids())
+        run = self.launch("unbroken", "--restart-pause", "100ms", more=["--resume", "nope"])
+        self.assertEqual(run.wait(), 1, run.text())
+        self.assertIn("holds no checkpoint \"nope\"; it holds global_step", run.text())
+        self.assertIn("not started again: it ended with an error of its own", run.text())
+        self.assertEqual(len(run.ids()), before + 1)
+
     def test_copies_on_one_disk_are_one_copy(self):
         done = subprocess.run([PROGRAM, *training(self.folder, "one-disk", "--checkpoint-copies", "2",
                                                   "--set", "run.steps=4")],
