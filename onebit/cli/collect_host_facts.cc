@@ -96,22 +96,12 @@ cluster::InputFacts describe_input(const std::string& given, bool must_be_store)
   return input;
 }
 
-// Of a folder whose file `latest` is damaged, the last of those that are whole.
-std::string newest_checkpoint(const engine::CheckpointFolder& folder) {
-  try {
-    return folder.latest().value_or("");
-  } catch (const std::exception&) {
-    const std::vector<std::string> tags = folder.tags();
-    return tags.empty() ? "" : tags.back();
-  }
-}
-
 cluster::OutputFacts describe_output(const std::string& given) {
   cluster::OutputFacts output = {.path = given};
   try {
     require_writable(given);
     output.free_bytes = training::free_bytes_at(nearest_folder(given)).value_or(0);
-    output.checkpoint = newest_checkpoint(engine::CheckpointFolder(given));
+    output.checkpoint = engine::CheckpointFolder(given).newest();
   } catch (const std::exception& error) {
     output.error = error.what();
   }

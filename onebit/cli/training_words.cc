@@ -119,15 +119,19 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   // A restart resumes, so a run that is there must not be taken for this one's.
   training::check_run_folder(training.output, !training.resume.empty());
   const std::string place = values_of(command, "--recipe").front();
-  Texts start = values_of(command, "--initialize-from");
-  // A run that goes on has its model in its own checkpoints.
-  if (start.empty() && !training.resume.empty()) start = {training.output};
   Texts overrides = values_of(command, "--set");
   for (const std::string& copies : values_of(command, kCheckpointCopies)) {
     overrides.push_back("run.checkpoint_copies=" + copies);
   }
-  const Json recipe = with_sizes_of_model(engine::load_recipe(place, overrides),
-                                          start.empty() ? std::string() : start.front());
+  const Texts start = values_of(command, "--initialize-from");
+  Json recipe = engine::load_recipe(place, overrides);
+  if (!start.empty()) {
+    recipe = with_sizes_of_model(std::move(recipe), start.front());
+  } else if (!training.resume.empty()) {
+    // A run that goes on has its model in its own checkpoints.
+    const std::string tag = training.resume.size() > 1 ? training.resume[1] : "";
+    recipe = with_sizes_of_run(std::move(recipe), training.output, tag);
+  }
   const tasks::RecipeFacts facts = tasks::task_of(recipe, place).inspect(recipe, place);
   training.checkpoint_copies = facts.session.checkpoint_copies;
   training.batch = engine::solve_batch_sizes(facts.engine.batch, ranks, place);

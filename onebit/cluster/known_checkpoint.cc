@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "onebit/base/error.h"
-#include "onebit/base/log.h"
 #include "onebit/engine/checkpoint_folder.h"
 
 namespace onebit::cluster {
@@ -24,20 +22,14 @@ void KnownCheckpoint::add(const std::vector<CheckedHost>& checked) {
     return host.facts && host.facts->output && host.facts->output->error.empty();
   };
   for (const CheckedHost& host : checked) {
-    if (host.facts && host.facts->output)
-      on_hosts_ = newer(on_hosts_, host.facts->output->checkpoint);
+    if (!host.facts || !host.facts->output) continue;
+    on_hosts_ = newer(on_hosts_, host.facts->output->checkpoint);
   }
   if (!checked.empty()) all_answered_ = std::ranges::all_of(checked, has_answered);
 }
 
 std::string KnownCheckpoint::newest_here() const {
-  try {
-    return engine::CheckpointFolder(output_).latest().value_or("");
-  } catch (const Error& error) {
-    // The ranks say so themselves, and other disks may know better.
-    log_warning("{}", error.what());
-    return "";
-  }
+  return engine::CheckpointFolder(output_).newest();
 }
 
 std::string KnownCheckpoint::tag() const {

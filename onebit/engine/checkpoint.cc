@@ -1,8 +1,6 @@
 #include "onebit/engine/checkpoint.h"
 
 #include <algorithm>
-#include <array>
-#include <span>
 
 #include "onebit/base/run_files.h"
 #include "onebit/device/profile.h"

@@ -13,8 +13,6 @@
 namespace onebit::engine {
 namespace {
 
-constexpr size_t kMostListed = 8;
-
 // Calls `use` with each shard and the name of a disk that keeps it, as state.json says. Its
 // checksum may not have been looked at yet: what cannot be meant is passed over.
 template <typename Use>
@@ -53,7 +51,7 @@ std::string keepers(const CheckpointCandidate& candidate, const std::vector<int>
     if (std::find(shards.begin(), shards.end(), shard) == shards.end()) return;
     if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
   });
-  return found.empty() ? "" : fmt::format(", kept by {},", listed(found, kMostListed));
+  return found.empty() ? "" : fmt::format(", kept by {},", listed(found));
 }
 
 }  // namespace

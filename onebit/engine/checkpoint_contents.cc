@@ -64,10 +64,13 @@ HeldCheckpoint look_at(const Path& folder, const std::string& tag, bool publishe
   return held;
 }
 
-// With the path, which errors of a key's type lack.
+// With the path, which errors of a missing key and of its type lack.
 std::string problem_of(const Path& folder, const std::exception& error) {
   const std::string path = (folder / run_files::kState).string(), text = error.what();
-  return text.starts_with(path) ? text : fmt::format("{}: damaged: {}", path, text);
+  if (text.starts_with(path)) return text;
+  const size_t name_end = text.find("] ");  // "[json.exception.out_of_range.403] key ..."
+  return fmt::format("{}: damaged: {}", path,
+                     name_end == std::string::npos ? text : text.substr(name_end + 2));
 }
 
 }  // namespace
@@ -79,13 +82,16 @@ Json DiskContents::to_json() const {
         Json::array({one.tag, one.generation, one.step, one.world_size, one.published, one.shards,
                      one.common_files, one.disks, one.problem}));
   }
-  return {{"held", checkpoints}, {"latest", latest}, {"absent_latest", absent_latest}};
+  return {{"held", checkpoints},
+          {"latest", latest},
+          {"absent_latest", absent_latest ? Json(*absent_latest) : Json()}};
 }
 
 DiskContents DiskContents::from_json(const Json& json) {
-  DiskContents contents = {.held = {},
-                           .latest = json.at("latest").get<std::string>(),
-                           .absent_latest = json.at("absent_latest").get<std::string>()};
+  DiskContents contents = {.held = {}, .latest = json.at("latest").get<std::string>()};
+  if (const Json& absent = json.at("absent_latest"); !absent.is_null()) {
+    contents.absent_latest = absent.get<std::string>();
+  }
   for (const Json& one : json.at("held")) {
     HeldCheckpoint held;
     one[0].get_to(held.tag);
@@ -122,14 +128,11 @@ DiskContents contents_of_disk(const CheckpointFolder& folder) {
                                .problem = problem_of(item.path(), error)});
     }
   }
-  const std::optional<std::string> latest = folder.tag_in_latest();
-  if (!latest) {
-    const std::vector<std::string> tags = folder.tags();
-    if (!tags.empty()) contents.latest = tags.back();
-  } else if (folder.holds(*latest)) {
-    contents.latest = *latest;
+  const std::optional<std::string> named = folder.tag_in_latest();
+  if (named && !folder.holds(*named)) {
+    contents.absent_latest = named;
   } else {
-    contents.absent_latest = *latest;
+    contents.latest = folder.newest();
   }
   return contents;
 }

@@ -30,8 +30,8 @@ struct HeldCheckpoint {
 struct DiskContents {
   std::vector<HeldCheckpoint> held;
   std::string latest;  // a tag that is held; empty: none
-  // What the file `latest` says instead; empty: nothing.
-  std::string absent_latest;
+  // What the file `latest` says that is not held.
+  std::optional<std::string> absent_latest = {};
 
   Json to_json() const;
   static DiskContents from_json(const Json& json);

@@ -48,6 +48,13 @@ bool CheckpointFolder::holds(const std::string& tag) const {
   return !tag.empty() && !is_left_over(tag) && std::filesystem::is_directory(folder(tag));
 }
 
+std::string CheckpointFolder::newest() const {
+  const std::string named = tag_in_latest().value_or("");
+  if (holds(named)) return named;
+  const std::vector<std::string> there = tags();
+  return there.empty() ? "" : there.back();
+}
+
 std::optional<std::string> CheckpointFolder::latest() const {
   const std::optional<std::string> tag = tag_in_latest();
   if (!tag) {

@@ -27,6 +27,9 @@ class CheckpointFolder {
   std::optional<std::string> tag_in_latest() const;
   // A folder of this name is there that no interrupted write has left.
   bool holds(const std::string& tag) const;
+  // What a run would go on from, as far as names say: the tag in `latest`, or the newest where that
+  // names nothing that is there; empty: no checkpoint is.
+  std::string newest() const;
   // Finished tags, oldest step first.
   std::vector<std::string> tags() const;
   // All but `tag`, newest step first.

@@ -9,7 +9,6 @@
 #include "onebit/base/error.h"
 #include "onebit/base/folder.h"
 #include "onebit/base/folder_lock.h"
-#include "onebit/base/json.h"
 #include "onebit/base/listed.h"
 #include "onebit/base/log.h"
 #include "onebit/base/run_files.h"
@@ -20,8 +19,6 @@
 
 namespace onebit::engine {
 namespace {
-
-constexpr size_t kMostListed = 8;
 
 class Recovery {
  public:
@@ -43,12 +40,14 @@ class Recovery {
         warn_of_going_back(candidate, reasons);
         return recovered(candidate);
       }
-      reasons.push_back(fmt::format("{} cannot be used: {}", candidate.tag, candidate.reason()));
+      reasons.push_back(cannot_be_used(candidate.tag, candidate.reason()));
     }
-    for (const UnreadableCheckpoint& one : found_.unreadable) reasons.push_back(one.problem);
+    for (const UnreadableCheckpoint& one : found_.unreadable) {
+      reasons.push_back(cannot_be_used(one.tag, one.problem));
+    }
     if (!wanted.empty()) refuse_wanted(wanted, reasons.front());
     if (!reasons.empty()) refuse_all(candidates, reasons);
-    require(found_.absent_latest.empty(), "{}",
+    require(!found_.absent_latest, "{}",
             absent_latest() + "; nor is another: without this file a run begins anew");
     return std::nullopt;
   }
@@ -68,9 +67,15 @@ class Recovery {
     if (candidate.whole()) verify_checkpoint(communicator_, folder_, disks_, candidate);
   }
 
+  static std::string cannot_be_used(const std::string& tag, const std::string& reason) {
+    return fmt::format("{} cannot be used: {}", tag, reason);
+  }
+
   std::string absent_latest() const {
-    return fmt::format("{}: names the checkpoint \"{}\", which is not there",
-                       (folder_.root() / run_files::kLatest).string(), found_.absent_latest);
+    const std::string file = (folder_.root() / run_files::kLatest).string();
+    const std::string named = found_.absent_latest.value_or("");
+    if (named.empty()) return file + ": is empty";
+    return fmt::format("{}: names the checkpoint \"{}\", which is not there", file, named);
   }
 
   // `reasons` are those of newer ones that were verified.
@@ -80,9 +85,9 @@ class Recovery {
     for (const UnreadableCheckpoint& one : found_.unreadable) {
       const int64_t step = step_of_tag(one.tag);
       const bool of_run = found_.last_step < 0 || step <= found_.last_step;
-      if (of_run && step > candidate.step) reasons.push_back(one.problem);
+      if (of_run && step > candidate.step) reasons.push_back(cannot_be_used(one.tag, one.problem));
     }
-    if (!found_.absent_latest.empty()) reasons.push_back(absent_latest());
+    if (found_.absent_latest) reasons.push_back(absent_latest());
     if (reasons.empty()) return;
     log_warning("{}: the run goes back to {}", fmt::join(reasons, "; "), candidate.tag);
   }
@@ -237,9 +242,9 @@ class Recovery {
       }
       if (!candidate.common[disk]) lacking.push_back(name);
     }
-    std::string line = fmt::format("{}: {}", candidate.tag, listed(have, kMostListed));
+    std::string line = fmt::format("{}: {}", candidate.tag, listed(have));
     if (!lacking.empty()) {
-      line += fmt::format("; {} got the model from another disk", listed(lacking, kMostListed));
+      line += fmt::format("; {} got the model from another disk", listed(lacking));
     }
     return line;
   }
@@ -258,7 +263,7 @@ class Recovery {
 
   [[noreturn]] void refuse_absent(const std::string& wanted) {
     for (const UnreadableCheckpoint& one : found_.unreadable) {
-      if (one.tag == wanted) refuse_wanted(wanted, one.problem);
+      if (one.tag == wanted) refuse_wanted(wanted, cannot_be_used(one.tag, one.problem));
     }
     refuse_absent_tag(folder_.root(), wanted, found_.tags());
   }
@@ -274,8 +279,7 @@ class Recovery {
                                                            return one.of_several_disks();
                                                          });
     fail("{}: no checkpoint is whole{}: {}; {}", folder_.root().string(),
-         apart ? " on the disks of " + listed(disks_.names, kMostListed) : "",
-         fmt::join(reasons, "; "),
+         apart ? " on the disks of " + listed(disks_.names) : "", fmt::join(reasons, "; "),
          apart ? "start the hosts again that kept what is missing (with run.checkpoint_copies 2 a "
                  "lost host loses nothing)"
                : "put back what is missing or damaged from a copy of the folder, or begin anew in "

@@ -63,6 +63,14 @@ bool is_named_latest(const CheckpointCandidate& candidate,
   return false;
 }
 
+// -1: it names none.
+int64_t step_of_latest(const DiskContents& disk) {
+  for (const HeldCheckpoint& held : disk.held) {
+    if (held.published && held.problem.empty() && held.tag == disk.latest) return held.step;
+  }
+  return step_of_tag(disk.latest);
+}
+
 std::vector<UnreadableCheckpoint> unreadable_in(const FoundCheckpoints& found, const Disks& disks) {
   const std::vector<std::string> readable = found.tags();
   std::vector<UnreadableCheckpoint> unreadable;
@@ -134,14 +142,11 @@ FoundCheckpoints find_checkpoints(comm::Communicator& communicator, const Checkp
   std::stable_sort(found.candidates.begin(), found.candidates.end(),
                    [&](const auto& one, const auto& other) { return age(one) > age(other); });
   found.unreadable = unreadable_in(found, disks);
-  for (const CheckpointCandidate& one : found.candidates) {
-    if (!is_named_latest(one, found.contents)) continue;
-    found.last_step = std::max(found.last_step, one.step);
-  }
   for (const DiskContents& disk : found.contents) {
-    if (found.last_step < 0) found.absent_latest = disk.absent_latest;
-    found.last_step = std::max(found.last_step, step_of_tag(disk.latest));
+    found.last_step = std::max(found.last_step, step_of_latest(disk));
+    if (disk.absent_latest) found.absent_latest = disk.absent_latest;
   }
+  if (found.last_step >= 0) found.absent_latest.reset();
   return found;
 }
 

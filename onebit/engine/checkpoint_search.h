@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,8 @@ struct FoundCheckpoints {
   // finished. They point into `contents`.
   std::vector<CheckpointCandidate> candidates;
   std::vector<UnreadableCheckpoint> unreadable;  // the newest first
-  // What `latest` of some disk says and no disk holds, where no other names one; empty: nothing.
-  std::string absent_latest;
+  // What `latest` of some disk says that is not held there, where no disk's names one that is.
+  std::optional<std::string> absent_latest;
   // Of the newest that `latest` of a disk names, -1 where none does. What is newer is no part of
   // the run any more, which was taken back.
   int64_t last_step = -1;

@@ -4,8 +4,6 @@
 #include <cctype>
 #include <set>
 
-#include "onebit/base/run_files.h"
-#include "onebit/engine/checkpoint_folder.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/tasks/pretraining_batch.h"
 #include "onebit/tasks/pretraining_heads.h"
@@ -47,20 +45,6 @@ void check_held_out_names(const std::vector<HeldOutData>& stores) {
   }
 }
 
-// The models of the run's checkpoints: that of the tag, or of the one that `latest` names, first.
-std::vector<Path> models_of_run(const PretrainingOptions& options) {
-  const engine::CheckpointFolder run(options.output);
-  const std::string first = options.tag.empty() ? run.tag_in_latest().value_or("") : options.tag;
-  std::vector<Path> models;
-  if (!first.empty()) models.push_back(run.folder(first) / run_files::kModel);
-  for (const std::string& tag : run.tags_beside(first)) {
-    models.push_back(run.folder(tag) / run_files::kModel);
-  }
-  std::erase_if(models,
-                [](const Path& model) { return !std::filesystem::exists(model / "config.json"); });
-  return models;
-}
-
 }  // namespace
 
 PretrainingTask::PretrainingTask(const PretrainingOptions& options,
@@ -95,18 +79,11 @@ std::optional<PretrainingTask::Start> PretrainingTask::find_start(
     return Start{folder, resumed, training::read_model_description(folder)};
   };
   if (options.resume) {
-    // Checkpoints of a run are of one shape and one vocabulary: where the newest is damaged, what
-    // the run goes back to is not known yet.
-    std::exception_ptr first_problem;
-    for (const Path& folder : models_of_run(options)) {
-      try {
-        formats::require_unchanged(folder);
-        return read(folder, true);
-      } catch (const Error&) {
-        if (first_problem == nullptr) first_problem = std::current_exception();
-      }
-    }
-    if (first_problem != nullptr) std::rethrow_exception(first_problem);
+    auto own = training::read_model_of_run(options.output, options.tag, [&](const Path& folder) {
+      formats::require_unchanged(folder);
+      return read(folder, true);
+    });
+    if (own) return own;
   }
   if (!options.initialize_from) return std::nullopt;
   return read(training::find_model_folder(*options.initialize_from), false);

@@ -75,6 +75,19 @@ std::optional<Path> model_folder_in(const Path& path) {
   return std::nullopt;
 }
 
+std::vector<Path> models_of_run(const Path& run, const std::string& tag) {
+  const engine::CheckpointFolder checkpoints(run);
+  const std::string first = tag.empty() ? checkpoints.tag_in_latest().value_or("") : tag;
+  std::vector<std::string> tags = checkpoints.tags_beside(first);
+  if (!first.empty()) tags.insert(tags.begin(), first);
+  std::vector<Path> models;
+  for (const std::string& one : tags) {
+    Path model = checkpoints.folder(one) / run_files::kModel;
+    if (std::filesystem::exists(model / "config.json")) models.push_back(std::move(model));
+  }
+  return models;
+}
+
 Path find_model_folder(const Path& path) {
   const auto found = model_folder_in(path);
   require(found.has_value(),

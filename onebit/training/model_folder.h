@@ -1,11 +1,13 @@
 // Model folders of Hugging Face's layout, and parameters in and out of them.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "onebit/base/error.h"
 #include "onebit/formats/hugging_face_folder.h"
 #include "onebit/formats/match.h"
 #include "onebit/formats/sentence_files.h"
@@ -47,6 +49,26 @@ model::BertConfig model_config(const formats::BertConfigFile& file);
 std::optional<Path> model_folder_in(const Path& path);
 // The same. Error: `path` is none of these.
 Path find_model_folder(const Path& path);
+
+// The models of a run's checkpoints: that of `tag`, or of the one that `latest` names, first.
+std::vector<Path> models_of_run(const Path& run, const std::string& tag);
+// What `read` makes of the first of them that it can read: they are of one shape and one
+// vocabulary, so that where the newest is damaged an older one says the same. Empty: there is none.
+// Error: that of the first where no other can be read either.
+template <typename Read>
+auto read_model_of_run(const Path& run, const std::string& tag, const Read& read)
+    -> std::optional<decltype(read(run))> {
+  std::exception_ptr first_problem;
+  for (const Path& folder : models_of_run(run, tag)) {
+    try {
+      return read(folder);
+    } catch (const Error&) {
+      if (first_problem == nullptr) first_problem = std::current_exception();
+    }
+  }
+  if (first_problem != nullptr) std::rethrow_exception(first_problem);
+  return std::nullopt;
+}
 
 // Every task opens a model's vocabulary and casing here. Errors: see
 // formats::read_hugging_face_folder; a vocabulary without special tokens; a tokenizer that treats

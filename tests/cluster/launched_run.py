@@ -6,7 +6,10 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
+import unittest
 
 ENOUGH_SECONDS = 240
 RECIPE = {
@@ -31,6 +34,25 @@ def prepare(program, folder, steps=None, **run):
     subprocess.run([program, "prepare", "--input", folder / "text.txt", "--output",
                     folder / "corpus", "--vocab-size", "80", "--format", "lines"],
                    check=True, capture_output=True)
+
+
+class FolderTest(unittest.TestCase):
+    """The tests of a class share a folder with data and a recipe."""
+
+    program = None
+
+    @classmethod
+    def setUpClass(cls):
+        place = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(place.cleanup)
+        cls.folder = pathlib.Path(place.name)
+        prepare(cls.program, cls.folder)
+
+
+def run_tests():
+    """The main program of a file of tests: ONEBIT [TEST...]."""
+    FolderTest.program = os.path.abspath(sys.argv[1])
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
 
 
 def training(folder, output, *more):

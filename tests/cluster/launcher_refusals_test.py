@@ -8,21 +8,19 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from launched_run import prepare, training  # noqa: E402
+import launched_run  # noqa: E402
+from launched_run import training  # noqa: E402
 
 
-class Refusals(unittest.TestCase):
+class Refusals(launched_run.FolderTest):
     """Nothing is started, and everything that is wrong is shown."""
 
     @classmethod
     def setUpClass(cls):
-        cls.place = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.place.name)
-        prepare(PROGRAM, cls.folder)
+        super().setUpClass()
         (cls.folder / "agent").write_text("#!/bin/sh\nhost=$1; shift\ncase $host in\n"
                                           "  gone) echo no route to host >&2; exit 255 ;;\n"
                                           "  other) eval \"$(echo \"$*\" | sed s/corpus/no/)\" ;;\n"
@@ -30,12 +28,8 @@ class Refusals(unittest.TestCase):
                                           "  *) eval \"$*\" ;;\nesac\n")
         (cls.folder / "agent").chmod(0o755)
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.place.cleanup()
-
     def run_program(self, *words, env=None):
-        done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True,
+        done = subprocess.run([self.program, *map(str, words)], capture_output=True, text=True,
                               check=False, cwd=self.folder, stdin=subprocess.DEVNULL,
                               env={**os.environ, **(env or {})})
         return done.returncode, done.stdout, done.stderr
@@ -221,5 +215,4 @@ class Refusals(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = os.path.abspath(sys.argv[1])
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    launched_run.run_tests()

@@ -8,32 +8,25 @@ import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from launched_run import LaunchedRun, prepare, training  # noqa: E402
+import launched_run  # noqa: E402
+from launched_run import LaunchedRun, training  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ["--hosts", "localhost:2", "--bind", "none", "--threads", "1"]
 
 
-class Launcher(unittest.TestCase):
+class Launcher(launched_run.FolderTest):
     @classmethod
     def setUpClass(cls):
-        cls.place = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.place.name)
-        prepare(PROGRAM, cls.folder)
-        cls.unbroken = LaunchedRun(PROGRAM, cls.folder, "unbroken", HERE)
+        super().setUpClass()
+        cls.unbroken = LaunchedRun(cls.program, cls.folder, "unbroken", HERE)
         cls.status = cls.unbroken.wait()
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.place.cleanup()
-
     def launch(self, output, *options, more=()):
-        run = LaunchedRun(PROGRAM, self.folder, output, [*HERE, *options], more)
+        run = LaunchedRun(self.program, self.folder, output, [*HERE, *options], more)
         self.addCleanup(run.close)
         return run
 
@@ -88,7 +81,7 @@ class Launcher(unittest.TestCase):
         self.same_as_unbroken(run)
 
     def test_what_mpirun_says_of_a_killed_guard(self):
-        run = LaunchedRun(PROGRAM, self.folder, "unguarded",
+        run = LaunchedRun(self.program, self.folder, "unguarded",
                           ["--hosts", "localhost:1", "--with", "openmpi", "--bind", "none",
                            "--threads", "1", "--max-restarts", "0"])
         self.addCleanup(run.close)
@@ -103,7 +96,7 @@ class Launcher(unittest.TestCase):
         program = self.folder / "other-events"
         program.write_text("#!/bin/bash\n[ -n \"$ONEBIT_EVENTS_FD\" ] && "
                            "echo jump 3 > /proc/self/fd/$ONEBIT_EVENTS_FD\n"
-                           f"exec {PROGRAM} \"$@\"\n")
+                           f"exec {self.program} \"$@\"\n")
         program.chmod(0o755)
         run = self.launch("other-events-run", "--program", program,
                           more=["--set", "run.steps=64"])
@@ -112,6 +105,19 @@ class Launcher(unittest.TestCase):
         log = (run.folder / "logs/attempt-1/launcher.log").read_text()
         for rank in range(2):
             self.assertIn(f"rank {rank} on localhost reports \"jump 3\"", log)
+
+    def test_what_latest_says_is_no_reason_not_to_go_on(self):
+        run = self.launch("latest", more=["--set", "run.steps=40"])
+        self.assertEqual(run.wait(), 0, run.text())
+        for damage in (b"", b"global_step39"):
+            (run.folder / "global_step40/model/config.json").write_text("{")
+            (run.folder / "latest").write_bytes(damage)
+            again = self.launch("latest", more=["--resume", "--set", "run.steps=40"])
+            self.assertEqual(again.wait(), 0, again.text())
+            self.assertIn("the run goes back to global_step20", again.text())
+            self.assertEqual((run.folder / "latest").read_text(), "global_step40")
+        self.assertEqual([step["loss"] for step in run.steps()],
+                         [step["loss"] for step in self.unbroken.steps()][:40])
 
     def test_a_killed_launcher_leaves_nothing(self):
         run = self.launch("orphan")
@@ -167,7 +173,7 @@ class Launcher(unittest.TestCase):
         self.assertEqual(len(run.ids()), before + 1)
 
     def test_copies_on_one_disk_are_one_copy(self):
-        done = subprocess.run([PROGRAM, *training(self.folder, "one-disk", "--checkpoint-copies", "2",
+        done = subprocess.run([self.program, *training(self.folder, "one-disk", "--checkpoint-copies", "2",
                                                   "--set", "run.steps=4")],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -184,20 +190,14 @@ class Launcher(unittest.TestCase):
         self.assertEqual(run.left_over(), [])
 
 
-class Documents(unittest.TestCase):
+class Documents(launched_run.FolderTest):
     """Commands of docs/cluster.md, and the scripts it names."""
-
-    def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.folder = pathlib.Path(place.name)
 
     def write_program(self, name, text):
         (self.folder / name).write_text("#!/bin/bash\n" + text)
         (self.folder / name).chmod(0o755)
 
     def test_every_command_is_understood(self):
-        prepare(PROGRAM, self.folder)
         (self.folder / "recipes").symlink_to(ROOT / "recipes")
         (self.folder / "hosts").write_text("node1 slots=2\nnode2 slots=2\n")
         self.write_program("agent", "shift; eval \"$*\"\n")
@@ -208,8 +208,8 @@ class Documents(unittest.TestCase):
         for line in commands:
             with self.subTest(line):
                 words = line.replace("--dry-run ", "").replace(
-                    "onebit doctor", f"{PROGRAM} doctor{agent}").replace(
-                        "onebit launch", f"{PROGRAM} launch --dry-run --no-checks{agent}")
+                    "onebit doctor", f"{self.program} doctor{agent}").replace(
+                        "onebit launch", f"{self.program} launch --dry-run --no-checks{agent}")
                 done = subprocess.run(["bash", "-c", words], capture_output=True, text=True,
                                       check=False, cwd=self.folder, timeout=60)
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -245,5 +245,4 @@ class Documents(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = os.path.abspath(sys.argv[1])
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    launched_run.run_tests()

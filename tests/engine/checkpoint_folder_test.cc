@@ -53,6 +53,17 @@ TEST_F(CheckpointFolderTest, SameTagIsReplacedWhole) {
   }
 }
 
+TEST_F(CheckpointFolderTest, TheNewestIsWhatARunWouldGoOnFrom) {
+  EXPECT_EQ(folder_.newest(), "");
+  for (const int step : {2, 4, 6}) publish(tag_of_step(step), "x");
+  folder_.point_latest_at("global_step4");
+  EXPECT_EQ(folder_.newest(), "global_step4");
+  for (const char* absent : {"global_step5", "", "global_step6.partial"}) {
+    folder_.point_latest_at(absent);
+    EXPECT_EQ(folder_.newest(), "global_step6") << absent;
+  }
+}
+
 TEST_F(CheckpointFolderTest, PruneKeepsTheNewestAndTheLatest) {
   for (const int step : {9, 10, 20, 100}) publish(tag_of_step(step), "x");
   folder_.prune(2);

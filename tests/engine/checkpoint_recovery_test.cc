@@ -156,9 +156,10 @@ TEST_F(CheckpointRecoveryTest, OnOneDiskTheRunGoesBack) {
   const std::vector<std::pair<std::function<void(int)>, const char*>> damages = {
       {[&](int world) { change_last_byte(shard(0, kSecond, 0, world)); }, "safetensors: damaged"},
       {[&](int world) { files::remove(shard(0, kSecond, 0, world)); }, "is missing or damaged"},
-      {[&](int) { files::remove(newest / "state.json"); }, "global_step9/state.json: "},
+      {[&](int) { files::remove(newest / "state.json"); }, "global_step9 cannot be used: "},
       {[&](int) { write_file_atomically(newest / "state.json", "{"); }, "state.json:1:"},
-      {[&](int) { write_file_atomically(newest / "state.json", "{}"); }, "state.json: damaged: "},
+      {[&](int) { write_file_atomically(newest / "state.json", "{}"); },
+       "state.json: damaged: key 'step' "},
       {[&](int) { change_last_byte(newest / "model/model.safetensors"); }, "safetensors: damaged"},
       {[&](int) { files::remove_all(newest); }, "latest: names the checkpoint \"global_step9\""}};
   for (const Layout& layout : {Layout{0}, Layout{0, 0, 0}}) {
