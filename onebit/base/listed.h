@@ -8,6 +8,6 @@
 namespace onebit {
 
 // "a, b, c", with ", ..." in the place of what comes behind the first `most`.
-std::string listed(std::span<const std::string> names, size_t most);
+std::string listed(std::span<const std::string> names, size_t most = 8);
 
 }  // namespace onebit

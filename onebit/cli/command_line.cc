@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 #include "onebit/base/number.h"
 
@@ -12,6 +13,18 @@ namespace {
 template <typename Value>
 Option add(CLI::App& command, const std::string& names, Value& value, const std::string& about) {
   return Option(*command.add_option(names, value, about));
+}
+
+// `range` with what CLI11 lets through: not-a-number is neither below nor above any limit.
+Check number_in(const CLI::Validator& range) {
+  return {[range](const std::string& text) -> std::string {
+            double value = 0;
+            if (CLI::detail::lexical_cast(text, value) && std::isnan(value)) {
+              return "must be a number, got " + text;
+            }
+            return range(text);
+          },
+          range.get_description()};
 }
 
 }  // namespace
@@ -44,11 +57,11 @@ Check whole_between(int64_t least, int64_t most) {
 }
 
 Check between(double least, double most) {
-  return Check(CLI::Range(least, most));
+  return number_in(CLI::Range(least, most));
 }
 
 Check above_zero() {
-  return Check(CLI::PositiveNumber);
+  return number_in(CLI::PositiveNumber);
 }
 
 Option Option::required() const {

@@ -159,10 +159,8 @@ void look_at_links(const Arguments& given, const ChosenHosts& chosen,
 // Every host by itself, and where they differ. Hosts that cannot be used together are a failure.
 int run_on_hosts(const Arguments& given) {
   const ChosenHosts chosen = choose_hosts(given.hosts);
-  std::vector<std::string> names;
-  for (const cluster::Host& host : chosen.hosts) names.push_back(host.name);
   const auto checked = cluster::check_hosts(
-      agent_of(given.hosts, chosen.in_slurm), names,
+      agent_of(given.hosts, chosen.in_slurm), names_of(chosen.hosts),
       cluster::facts_words(program_of(given.hosts), given.question),
       std::filesystem::current_path().string(), kHostSeconds, [] { return false; });
   cluster::CheckFindings found = cluster::compare_hosts(checked, chosen.hosts, {});

@@ -48,12 +48,9 @@ class Attempt {
   double now() const { return clock_.seconds(); }
 
   void start_links() {
-    std::vector<std::string> names;
-    bool has_here = false;
-    for (const Host& host : request_.hosts) {
-      names.push_back(host.name);
-      has_here = has_here || runs_here(request_.agent, host.name);
-    }
+    std::vector<std::string> names = names_of(request_.hosts);
+    const bool has_here = std::ranges::any_of(
+        names, [this](const std::string& name) { return runs_here(request_.agent, name); });
     // The starter itself runs here.
     if (!has_here) names.emplace_back(kThisMachine);
     for (const std::string& name : names) {

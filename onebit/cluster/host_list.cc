@@ -37,12 +37,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-std::string names_of(const Hosts& hosts) {
-  std::vector<std::string> names;
-  for (const Host& host : hosts) names.push_back(host.name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 // Separated by any number of blanks.
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
@@ -86,11 +80,10 @@ std::string wrong_in(const std::vector<std::string_view>& words, int& slots) {
 }
 
 std::string known_hosts(const Hosts& hosts, std::string_view name) {
-  std::vector<std::string> names;
-  for (const Host& host : hosts) names.push_back(host.name);
+  const std::vector<std::string> names = names_of(hosts);
   const std::string near = nearest_word(name, names);
   if (!near.empty()) return fmt::format("; did you mean {}?", near);
-  return fmt::format("; there are {}", names_of(hosts));
+  return fmt::format("; there are {}", fmt::join(names, ", "));
 }
 
 // The slots that a filter names, by host.
@@ -116,7 +109,10 @@ void choose(const Hosts& hosts, std::string_view part, const std::string& option
     const std::optional<int> slot = whole_number<int>(text);
     const bool there = slot && std::count(host->slots.begin(), host->slots.end(), *slot) > 0;
     if (there) {
-      slots.insert(*slot);
+      if (!slots.insert(*slot).second) {
+        problems.push_back(
+            {option, fmt::format("{}: names slot {} of {} twice", part, *slot, name)});
+      }
     } else if (!slot) {
       problems.push_back({option, fmt::format("{}: \"{}\" is no slot number", part, text)});
     } else if (host->room == 0) {
@@ -234,10 +230,11 @@ Hosts filtered(const Hosts& hosts, std::string_view include, std::string_view ex
     problems.push_back(
         {kExclude,
          include.empty()
-             ? fmt::format("takes out all hosts ({}): leave one of them", names_of(hosts))
+             ? fmt::format("takes out all hosts ({}): leave one of them",
+                           fmt::join(names_of(hosts), ", "))
              : fmt::format("takes out all that --include keeps ({}): leave one of them, or "
                            "include more of the hosts {}",
-                           names_of(before), names_of(hosts))});
+                           fmt::join(names_of(before), ", "), fmt::join(names_of(hosts), ", "))});
   }
   return left;
 }
@@ -266,6 +263,12 @@ int count_ranks(const Hosts& hosts) {
   int ranks = 0;
   for (const Host& host : hosts) ranks += host.ranks();
   return ranks;
+}
+
+std::vector<std::string> names_of(const Hosts& hosts) {
+  std::vector<std::string> names;
+  for (const Host& host : hosts) names.push_back(host.name);
+  return names;
 }
 
 }  // namespace onebit::cluster

@@ -47,5 +47,6 @@ Hosts filtered(const Hosts& hosts, std::string_view include, std::string_view ex
 void set_ranks(Hosts& hosts, int ranks_per_host, Problems& problems);
 
 int count_ranks(const Hosts& hosts);
+std::vector<std::string> names_of(const Hosts& hosts);
 
 }  // namespace onebit::cluster

@@ -32,14 +32,6 @@ namespace {
 constexpr double kCheckSeconds = 30;
 constexpr double kLeastLease = 30;
 constexpr double kLongestLook = 30;  // between two looks for hosts
-constexpr size_t kMostListed = 8;
-
-std::vector<std::string> names_of(const Hosts& hosts) {
-  std::vector<std::string> names;
-  for (const Host& host : hosts) names.push_back(host.name);
-  return names;
-}
-
 // What one attempt uses.
 struct Choice {
   Hosts hosts;
@@ -288,7 +280,7 @@ class Launcher {
   int done() const {
     if (!checkpoint_.is_here()) {
       log_info("{} is on the disks of {}: this machine has the logs alone", training_.output,
-               listed(names_of(options_.hosts), kMostListed));
+               listed(names_of(options_.hosts)));
     }
     return 0;
   }

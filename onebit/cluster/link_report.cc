@@ -15,7 +15,6 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr size_t kMostListed = 8;
 constexpr size_t kLargestMatrix = 8;  // hosts
 constexpr size_t kSlowestShown = 8;   // links
 
@@ -108,12 +107,11 @@ Problems problems_of(const LinkFindings& found, const std::vector<PortRange>& ra
       }
     }
     problems.push_back(
-        {to,
-         fmt::format("cannot be reached from {} at TCP port {}, {}: open TCP ports {} between all "
-                     "hosts, or name fewer or another network (docs/cluster.md, \"Interfaces and "
-                     "firewalls\")",
-                     listed(closed.from, kMostListed), fmt::join(at, " and "), reason,
-                     fmt::join(open, " and "))});
+        {to, fmt::format(
+                 "cannot be reached from {} at TCP port {}, {}: open TCP ports {} between all "
+                 "hosts, or name fewer or another network (docs/cluster.md, \"Interfaces and "
+                 "firewalls\")",
+                 listed(closed.from), fmt::join(at, " and "), reason, fmt::join(open, " and "))});
   }
   return problems;
 }

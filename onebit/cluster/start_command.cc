@@ -19,12 +19,6 @@ std::string with_counts(const Hosts& hosts) {
   return fmt::format("{}", fmt::join(parts, ","));
 }
 
-std::string names_of(const Hosts& hosts) {
-  std::vector<std::string> names;
-  for (const Host& host : hosts) names.push_back(host.name);
-  return fmt::format("{}", fmt::join(names, ","));
-}
-
 std::string count_text(int count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
@@ -166,7 +160,7 @@ StartCommand srun_command(const StartRequest& request) {
   names.insert(names.end(), request.exports.begin(), request.exports.end());
   add({"srun"}, "Slurm starts the ranks");
   add({fmt::format("--nodes={}", request.hosts.size()),
-       fmt::format("--nodelist={}", names_of(request.hosts))},
+       fmt::format("--nodelist={}", fmt::join(names_of(request.hosts), ","))},
       "the hosts of this attempt");
   add({fmt::format("--ntasks={}", count_ranks(request.hosts)),
        fmt::format("--ntasks-per-node={}", *counts.begin()), "--distribution=block"},

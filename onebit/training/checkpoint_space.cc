@@ -1,5 +1,6 @@
 #include "onebit/training/checkpoint_space.h"
 
+#include "onebit/base/counted.h"
 #include "onebit/metrics/human.h"
 #include "onebit/training/optimizer_rows.h"
 
@@ -76,9 +77,10 @@ std::string check_space(const CheckpointSpace& space, int64_t kept, int64_t free
   const int64_t more = std::clamp<int64_t>(space.keep_last + 1 - kept, 1, space.to_come);
   if (free_bytes / more >= largest) return {};
   return fmt::format(
-      "{}: {} are free, room for {} checkpoints of {}, but {} more will be written before the "
+      "{}: {} are free, room for {} of {}, but {} more will be written before the "
       "first is removed: free some, or lower run.keep_last ({})",
-      place, size_of(free_bytes), free_bytes / largest, size_of(largest), more, space.keep_last);
+      place, size_of(free_bytes), counted(free_bytes / largest, "checkpoint"), size_of(largest),
+      more, space.keep_last);
 }
 
 std::optional<int64_t> free_bytes_at(const std::filesystem::path& folder) {

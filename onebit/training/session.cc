@@ -14,7 +14,6 @@
 namespace onebit::training {
 namespace {
 
-constexpr size_t kMostListed = 8;
 constexpr const char* kFirstValues = "first_values";  // in a checkpoint's client state
 
 data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b) {
@@ -82,7 +81,7 @@ std::string Session::describe_disks() const {
                              wanted);
   }
   std::string line = fmt::format("{} disks ({}): each keeps the shards of its ranks", disks,
-                                 listed(checkpoints_.disks().names, kMostListed));
+                                 listed(checkpoints_.disks().names));
   if (wanted == 1) return line + "; a lost disk loses its part (run.checkpoint_copies)";
   line += fmt::format(", and copies of those of {} more", std::min<int64_t>(wanted, disks) - 1);
   if (wanted > disks) line += fmt::format(" ({} asked for)", wanted - 1);

@@ -26,8 +26,6 @@ namespace log_line = metrics::log_line;
 
 namespace {
 
-constexpr size_t kMostListed = 8;
-
 bool is_due(int64_t step, int64_t every) {
   return every > 0 && step % every == 0;
 }
@@ -256,12 +254,9 @@ void TrainingLoop::report_model() const {
   const engine::Disks& disks = run_.disks();
   // The terminal need not be on a machine that sees the folder.
   const bool is_here = disks.count() == 1;
-  log_info("the model is in {}{}{}{}", folder->string(),
-           is_here ? "" : " on each of " + listed(disks.names, kMostListed),
-           use.empty() ? ""
-           : is_here   ? "; try: "
-                       : "; try there: ",
-           use);
+  const std::string place = is_here ? "" : " on each of " + listed(disks.names);
+  const char* const before_use = is_here ? "; try: " : "; try there: ";
+  log_info("the model is in {}{}{}{}", folder->string(), place, use.empty() ? "" : before_use, use);
 }
 
 }  // namespace

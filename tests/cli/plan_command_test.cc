@@ -120,6 +120,7 @@ TEST_F(PlanCommand, WrongUseEndsWithTwoAndNamesTheHelp) {
       {"--bandwidth 1Gb/s --ranks-per-host 0", "--ranks-per-host"},
       {"--bandwidth 1Gb/s --hosts 65536 --ranks-per-host 2", "at most 65536 ranks"},
       {"--bandwidth 1Gb/s --watts -1", "--watts"},
+      {"--bandwidth 1Gb/s --watts nan", "must be a number"},
   };
   for (const auto& [more, word] : cases) {
     const std::string arguments = start + more;

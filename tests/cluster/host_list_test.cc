@@ -99,6 +99,7 @@ TEST(Filter, NamesWhatIsNotThere) {
       {{"d", "", ""}, "d is none of the hosts"},
       {{"a:2", "", ""}, "a has the slots 0 to 1 (hosts:1)"},
       {{"a:x", "", ""}, "\"x\" is no slot number"},
+      {{"a:1,1", "", ""}, "a:1,1: names slot 1 of a twice"},
       {{"a:", "", ""}, "is no slot number"},
       {{"a@@b", "", ""}, "names no host"},
       {{"", "a@b@c", ""}, "takes out all hosts (a, b, c): leave one"},

@@ -192,7 +192,7 @@ class Disks(HostsTest):
                 self.assertEqual(run.wait(), 75, run.text())
             finally:
                 network_lab.call("umount", "--lazy", hosts.disk(1))
-            self.assertRegex(run.text(), r"warning: host1: .* are free, room for \d+ checkpoints")
+            self.assertRegex(run.text(), r"warning: host1: .* are free, room for \d+ checkpoint")
             self.assertNotIn("warning: host0:", run.text())
 
     def test_a_lost_disk_without_copies(self):
