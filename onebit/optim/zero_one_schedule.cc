@@ -1,5 +1,7 @@
 #include "onebit/optim/zero_one_schedule.h"
 
+#include <algorithm>
+
 #include "onebit/base/json.h"
 
 namespace onebit::optim {
@@ -7,6 +9,11 @@ namespace {
 
 int64_t doubled(int64_t interval, int64_t limit) {
   return interval <= limit / 2 ? 2 * interval : limit;
+}
+
+// How many multiples of `interval` are among after + 1 to last.
+int64_t multiples(int64_t interval, int64_t after, int64_t last) {
+  return last / interval - after / interval;
 }
 
 }  // namespace
@@ -52,15 +59,27 @@ void ZeroOneSchedule::load(const Json& state) {
 }
 
 ZeroOneCounts count_exchanges(const ZeroOneOptions& options, int64_t updates) {
-  ZeroOneSchedule schedule(options);
   ZeroOneCounts counts;
-  for (int64_t update = 0; update < updates; ++update) {
-    using Kind = ZeroOneSchedule::Kind;
-    const Kind kind = schedule.next();
-    counts.dense += kind == Kind::kDense || kind == Kind::kRefresh ? 1 : 0;
-    counts.one_bit += kind == Kind::kDense || kind == Kind::kLocal ? 0 : 1;
-    counts.nothing += kind == Kind::kLocal ? 1 : 0;
-    schedule.advance();
+  const int64_t freeze = std::min(updates, options.variance_freeze);
+  int64_t done = 0;
+  for (int64_t interval = 1; done < freeze; interval *= 2) {
+    const int64_t left = multiples(interval, done, freeze);
+    const bool ends_here = options.variance_scaler >= left;
+    const int64_t end = ends_here ? freeze : (done / interval + options.variance_scaler) * interval;
+    counts.dense += multiples(interval, done, end);
+    if (interval > 1) counts.one_bit += end - done;
+    done = end;
+  }
+  for (int64_t interval = 1; done < updates; interval = doubled(interval, options.local_limit)) {
+    const bool is_longest = interval == options.local_limit;
+    const int64_t end =
+        is_longest || options.local_scaler > updates - done ? updates : done + options.local_scaler;
+    int64_t synchronized = multiples(interval, done, end);
+    const int64_t last = options.last_update;
+    if (last > done && last <= end && last % interval != 0) ++synchronized;
+    counts.one_bit += synchronized;
+    counts.nothing += end - done - synchronized;
+    done = end;
   }
   return counts;
 }

@@ -1,9 +1,12 @@
 #include "onebit/optim/zero_one_schedule.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "onebit/base/json.h"
 
@@ -99,6 +102,48 @@ TEST(ZeroOneSchedule, Counts) {
   EXPECT_EQ(counts.dense, 4);
   EXPECT_EQ(counts.one_bit, 11);
   EXPECT_EQ(counts.nothing, 7);
+}
+
+// The counts are those of the updates taken one after the other, and need no time for long runs.
+TEST(ZeroOneSchedule, CountsAreThoseOfItsUpdates) {
+  using Kind = ZeroOneSchedule::Kind;
+  for (const int64_t freeze : {1, 2, 7, 30, 64, 500}) {
+    for (const int64_t scaler : {1, 2, 3, 16, 400}) {
+      for (const auto& [local_scaler, local_limit] :
+           {std::pair<int64_t, int64_t>{1, 16}, {3, 6}, {40, 1}, {7, 1000}}) {
+        const ZeroOneOptions options{.variance_freeze = freeze,
+                                     .variance_scaler = scaler,
+                                     .local_scaler = local_scaler,
+                                     .local_limit = local_limit,
+                                     .last_update = 301};
+        ZeroOneSchedule schedule(options);
+        int64_t dense = 0, one_bit = 0, nothing = 0;
+        for (int64_t updates = 1; updates <= 310; ++updates) {
+          const Kind kind = schedule.next();
+          schedule.advance();
+          dense += kind == Kind::kDense || kind == Kind::kRefresh ? 1 : 0;
+          one_bit += kind == Kind::kDense || kind == Kind::kLocal ? 0 : 1;
+          nothing += kind == Kind::kLocal ? 1 : 0;
+          const ZeroOneCounts counts = count_exchanges(options, updates);
+          const auto text = fmt::format("freeze {}, scaler {}, local {} and {}, {} updates", freeze,
+                                        scaler, local_scaler, local_limit, updates);
+          ASSERT_EQ(counts.dense, dense) << text;
+          ASSERT_EQ(counts.one_bit, one_bit) << text;
+          ASSERT_EQ(counts.nothing, nothing) << text;
+        }
+      }
+    }
+  }
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  for (const int64_t freeze : {int64_t{1}, most / 2, most}) {
+    for (const int64_t scaler : {int64_t{1}, int64_t{16}, most}) {
+      const ZeroOneCounts counts = count_exchanges(
+          {.variance_freeze = freeze, .variance_scaler = scaler, .local_scaler = scaler}, most);
+      EXPECT_GT(counts.dense, 0);
+      EXPECT_GE(counts.one_bit, 0);
+      EXPECT_GE(counts.nothing, 0);
+    }
+  }
 }
 
 }  // namespace
