@@ -4,6 +4,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "onebit/base/counted.h"
+#include "onebit/base/error.h"
+#include "onebit/base/log.h"
 #include "onebit/base/number.h"
 #include "onebit/base/partial_file.h"
 #include "onebit/metrics/log_line.h"
@@ -11,28 +14,48 @@
 namespace onebit::metrics {
 namespace {
 
+// Error: the line has none.
+int64_t step_of(std::string_view line, const std::string& place) {
+  const Json object = parse_json(line, place);
+  require(object.is_object() && object.contains(log_line::kStep) &&
+              object[log_line::kStep].is_number_integer(),
+          "{}: not an object with an integer \"{}\"", place, log_line::kStep);
+  return object[log_line::kStep].get<int64_t>();
+}
+
+// A log that a disk has damaged is no reason not to train.
+void keep_as_it_was(const Path& path, int64_t damaged, const std::string& first) {
+  Path kept = path;
+  kept += kDamagedSuffix;
+  std::filesystem::copy_file(path, kept, std::filesystem::copy_options::overwrite_existing);
+  log_warning("{}; {} left out, and the file as it was is {}", first,
+              damaged == 1 ? "this line is" : counted(damaged, "such line") + " are",
+              kept.string());
+}
+
 // Keeps the lines with a step up to `last_step`.
 void drop_later_lines(const Path& path, int64_t last_step) {
   const MappedFile file(path);
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
                               file.bytes().size());
   PartialFile kept(path);
+  std::string first_damaged;
+  int64_t damaged = 0;
   size_t number = 1;
   for (size_t begin = 0; begin < text.size(); ++number) {
     const size_t end = text.find('\n', begin);
     if (end == std::string_view::npos) break;  // cut short by a kill
     const std::string_view line = text.substr(begin, end - begin);
     const std::string place = fmt::format("{}, line {}", path.string(), number);
-    const Json object = parse_json(line, place);
-    require(object.is_object() && object.contains(log_line::kStep) &&
-                object[log_line::kStep].is_number_integer(),
-            "{}: not an object with an integer \"{}\"; move the file away to start a new one",
-            place, log_line::kStep);
-    if (object[log_line::kStep].get<int64_t>() <= last_step)
-      kept.write(text.substr(begin, end + 1 - begin));
+    try {
+      if (step_of(line, place) <= last_step) kept.write(text.substr(begin, end + 1 - begin));
+    } catch (const Error& error) {
+      if (damaged++ == 0) first_damaged = error.what();
+    }
     begin = end + 1;
   }
   if (kept.size_bytes() == text.size()) return;
+  if (damaged > 0) keep_as_it_was(path, damaged, first_damaged);
   kept.finish();
 }
 
@@ -62,6 +85,9 @@ JsonLinesWriter::JsonLinesWriter(const Path& path, int64_t last_step) {
     require(!error, "{}: cannot remove: {}", path.string(), error.message());
   } else if (std::filesystem::exists(path)) {
     drop_later_lines(path, last_step);
+  } else if (last_step > 0) {
+    log_warning("{}: is not there; the run goes on, and what it logs begins behind step {}",
+                path.string(), last_step);
   }
   file_ = std::make_unique<AppendFile>(path);
 }

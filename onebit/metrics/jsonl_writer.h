@@ -11,6 +11,8 @@ namespace onebit::metrics {
 
 // "last_step" for a new run: keeps no line.
 inline constexpr int64_t kNoStep = -1;
+// The ending of the copy of a file that had lines which cannot be read.
+inline constexpr const char* kDamagedSuffix = ".damaged";
 
 // How many lines of updates up to step `last_step` the file has; 0 if there is none. Looks at the
 // beginnings of lines alone.
@@ -19,8 +21,8 @@ int64_t count_steps(const Path& path, int64_t last_step);
 class JsonLinesWriter {
  public:
   // Continues the file of a run after step `last_step`: lines of later steps, and a last line cut
-  // short by a kill, are dropped atomically. Errors: a line that is not an object with a step (with
-  // its number), cannot write.
+  // short by a kill, are dropped atomically. With a warning, lines that are no object with a step
+  // are dropped too: the file as it was stays beside it, with kDamagedSuffix. Error: cannot write.
   JsonLinesWriter(const Path& path, int64_t last_step);
 
   // Appends the object, which has reached the operating system on return. A value that is not

@@ -81,17 +81,28 @@ TEST(JsonLines, ANewRunStartsEmpty) {
   EXPECT_EQ(read_file(path), "");
 }
 
-TEST(JsonLines, ABrokenLineIsNamedAndNothingChanges) {
+TEST(JsonLines, BrokenLinesAreNamedAndLeftOutAndTheFileIsKept) {
   TemporaryFolder folder;
   const Path path = folder / "metrics.jsonl";
   for (const std::string line : {"{\"step\":", "{\"loss\":3}", "[3]", "{\"step\":1.5}"}) {
     const std::string content = "{\"step\":1}\n" + line + "\n{\"step\":9}\n";
     put(path, content);
-    EXPECT_THAT(message_of([&] { JsonLinesWriter writer(path, 1); }),
-                HasSubstr("metrics.jsonl, line 2"));
-    EXPECT_EQ(read_file(path), content);
-    EXPECT_EQ(folder.entries(), 1);
+    testing::internal::CaptureStderr();
+    JsonLinesWriter writer(path, 1);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("metrics.jsonl, line 2"));
+    EXPECT_EQ(read_file(path), "{\"step\":1}\n");
+    EXPECT_EQ(read_file(folder / "metrics.jsonl.damaged"), content);
+    EXPECT_EQ(folder.entries(), 2);
   }
+}
+
+TEST(JsonLines, AFileThatIsGoneIsBegunAnew) {
+  TemporaryFolder folder;
+  const Path path = folder / "metrics.jsonl";
+  testing::internal::CaptureStderr();
+  JsonLinesWriter writer(path, 40);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("begins behind step 40"));
+  EXPECT_EQ(read_file(path), "");
 }
 
 }  // namespace
