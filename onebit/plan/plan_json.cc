@@ -54,6 +54,7 @@ Json to_json(const RunPlan& plan) {
   return {{"kind", "plan"},
           {"recipe", plan.recipe},
           {"parameters", plan.parameters},
+          {"vocabulary", plan.vocabulary},
           {"sequence_length", plan.sequence_length},
           {"layers", plan.layers},
           {"computed_layers", plan.computed_layers},

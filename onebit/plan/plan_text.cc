@@ -39,6 +39,9 @@ std::string facts(const RunPlan& plan, const std::string& measured) {
       {"recipe", fmt::format("{}: {} parameters, {} steps of {} sequences of {} tokens",
                              plan.recipe, human_count(static_cast<double>(plan.parameters)),
                              plan.steps, plan.samples, plan.sequence_length)});
+  table.add_row({"vocabulary", fmt::format("{} tokens, by the recipe; a run has its data's, and "
+                                           "parameters accordingly",
+                                           plan.vocabulary)});
   if (plan.computed_layers < static_cast<double>(plan.layers)) {
     table.add_row({"layer drop", fmt::format("a pass computes {:.2f} of {} layers, in the mean",
                                              plan.computed_layers, plan.layers)});

@@ -61,7 +61,7 @@ struct RunPlan {
   int64_t parameters = 0, steps = 0, samples = 0;  // samples of a step
   engine::BatchSizes batch;                        // on the ranks that are asked for
   engine::BatchSizes given_batch = {};             // as the recipe has it
-  int64_t sequence_length = 0;
+  int64_t sequence_length = 0, vocabulary = 0;
   // Of the model, and in the mean of a pass, fewer where passes leave layers out.
   int64_t layers = 0;
   double computed_layers = 0;
