@@ -32,34 +32,53 @@ bool has_name(int file, const Path& path) {
          locked.st_ino == named.st_ino && locked.st_dev == named.st_dev;
 }
 
+[[noreturn]] void refuse(const Path& folder) {
+  fail("{}: another process is writing to this folder: let it end, or choose another --output",
+       folder.string());
+}
+
+// A process that was killed a moment ago may still hold a lock.
+template <typename Ready>
+bool wait_until(const Ready& ready) {
+  for (const Stopwatch waited; waited.seconds() < kPatienceSeconds;) {
+    if (ready()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return false;
+}
+
 }  // namespace
 
 FolderLock::FolderLock(const Path& folder) {
   const Path path = folder / kLockName;
   file_ = open_file(path);
-  // A process that was killed a moment ago may still hold the lock.
-  for (const Stopwatch waited; waited.seconds() < kPatienceSeconds;) {
-    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) {
-      if (has_name(file_, path)) return;
+  const bool settled = wait_until([&] {
+    while (::flock(file_, LOCK_EX | LOCK_NB) == 0) {
+      if (has_name(file_, path)) return true;
       ::close(file_);
       file_ = open_file(path);
-      continue;
     }
-    if (errno != EWOULDBLOCK && errno != EINTR) {
-      log_warning(
-          "{}: cannot be locked ({}): make sure that no other process writes to this folder",
-          path.string(), std::strerror(errno));
-      return;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
+    if (errno == EWOULDBLOCK || errno == EINTR) return false;
+    log_warning("{}: cannot be locked ({}): make sure that no other process writes to this folder",
+                path.string(), std::strerror(errno));
+    return true;
+  });
+  if (settled) return;
   ::close(file_);
-  fail("{}: another process is writing to this folder: let it end, or choose another --output",
-       folder.string());
+  refuse(folder);
 }
 
 FolderLock::~FolderLock() {
   ::close(file_);
+}
+
+void refuse_locked(const Path& folder) {
+  const int file = ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const bool is_free =
+      wait_until([&] { return ::flock(file, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK; });
+  ::close(file);
+  if (!is_free) refuse(folder);
 }
 
 }  // namespace onebit

@@ -21,4 +21,8 @@ class FolderLock {
   int file_ = -1;
 };
 
+// Error: another process holds the lock for some seconds. It is not taken, and a folder that is not
+// there has none.
+void refuse_locked(const Path& folder);
+
 }  // namespace onebit

@@ -6,8 +6,10 @@
 
 #include "onebit/base/crc32c.h"
 #include "onebit/base/folder.h"
+#include "onebit/base/folder_lock.h"
 #include "onebit/base/json.h"
 #include "onebit/base/machine.h"
+#include "onebit/cluster/network_addresses.h"
 #include "onebit/comm/mpi_communicator.h"
 #include "onebit/corpus/store_manifest.h"
 #include "onebit/device/libraries.h"
@@ -100,12 +102,24 @@ cluster::OutputFacts describe_output(const std::string& given) {
   cluster::OutputFacts output = {.path = given};
   try {
     require_writable(given);
+    refuse_locked(given);
     output.free_bytes = training::free_bytes_at(nearest_folder(given)).value_or(0);
-    output.checkpoint = engine::CheckpointFolder(given).newest();
+    const engine::CheckpointFolder checkpoints(given);
+    output.checkpoint = checkpoints.newest();
+    output.checkpoints = checkpoints.tags();
   } catch (const std::exception& error) {
     output.error = error.what();
   }
   return output;
+}
+
+std::string network_error(const std::string& interface) {
+  try {
+    if (!interface.empty()) cluster::network_addresses(interface);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 std::string program_checksum() {
@@ -140,6 +154,7 @@ cluster::HostFacts find_host_facts(const cluster::HostQuestion& question) {
                               .limit_bytes = machine.limit_bytes,
                               .shared_memory_bytes = machine.shared_memory_bytes,
                               .load = machine.load,
+                              .network_error = network_error(question.interface),
                               .cuda_devices = {},
                               .inputs = {}};
   for (int index = 0; index < memory::cuda_device_count(); ++index) {

@@ -43,7 +43,7 @@ constexpr double kHostSeconds = 30;  // for a host's answer
 struct Arguments {
   int threads = 0;
   bool quick = false, json = false;
-  std::string output, interface;
+  std::string output;
   HostOptions hosts;
   cluster::HostQuestion question;
 };
@@ -142,7 +142,7 @@ void look_at_links(const Arguments& given, const ChosenHosts& chosen,
                             .hosts = hosts,
                             .program = program_of(given.hosts),
                             .folder = std::filesystem::current_path().string(),
-                            .interface = given.interface,
+                            .interface = given.question.interface,
                             .ranges = ranges,
                             .measures = !given.quick},
                            [] { return false; });
@@ -243,8 +243,8 @@ void add_doctor(Command program, Action& chosen) {
   command.add_option(cluster::kRunOption, given->question.output,
                      "With --json or hosts: the folder of a run; a file is made and removed there, "
                      "or in the nearest folder above that exists");
-  command.add_option("--interface", given->interface,
-                     "With hosts: the network between them, as `onebit launch` takes it");
+  command.add_option(cluster::kInterfaceOption, given->question.interface,
+                     "With --json or hosts: the network between them, as `onebit launch` takes it");
   add_host_options(command, given->hosts);
   command.callback([given, &chosen] { chosen = [given] { return run(*given); }; });
 }

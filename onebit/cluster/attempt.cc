@@ -119,7 +119,9 @@ class Attempt {
 
   void ask_to_end() {
     asked_at_ = now();
-    log_info("the launcher was asked to end: the run makes a checkpoint first");
+    log_info("the launcher was asked to end: the run {}", progress_.has_begun()
+                                                              ? "makes a checkpoint first"
+                                                              : "has not begun to train, and ends");
     starter_->signal(SIGUSR1);  // which every starter passes on to its ranks
   }
 
@@ -157,6 +159,8 @@ class Attempt {
 
   void fault(const std::string& text) {
     if (!failing_since_) failing_since_ = now();
+    // Ranks that were only slow may go on until they are ended.
+    if (!failed_step_) failed_step_ = progress_.step();
     faults_.found(text);
   }
 
@@ -255,7 +259,7 @@ class Attempt {
   }
 
   AttemptOutcome outcome() {
-    AttemptOutcome outcome = {.step = progress_.step(),
+    AttemptOutcome outcome = {.step = failed_step_.value_or(progress_.step()),
                               .saved_step = progress_.saved_step(),
                               .ended_ranks = ended_ranks_};
     if (failing_since_) outcome.ending_seconds = now() - *failing_since_;
@@ -286,6 +290,7 @@ class Attempt {
   FaultNotes faults_;
   ProgressWatch progress_;
   std::optional<double> failing_since_, asked_at_;
+  std::optional<int64_t> failed_step_;
   int ended_ranks_ = 0;
   bool warned_of_unknown_ = false;
 };

@@ -11,6 +11,7 @@ namespace {
 // What Open MPI's mpirun (4.1) writes of a rank that ended by a signal, among words that it has for
 // every case. tests/cluster/launcher_test.py runs it.
 constexpr std::string_view kMpirunNoticed = "noticed that process rank";
+constexpr size_t kLongestParagraph = 400;  // of what becomes one line
 
 void keep_first(std::optional<std::string>& kept, std::string text) {
   if (!kept) kept = std::move(text);
@@ -61,9 +62,18 @@ void FaultNotes::add(const RankLine& line) {
 }
 
 void FaultNotes::add_unmarked(const std::string& line) {
-  if (ending_ || !has_words(line)) return;
+  if (ending_) return;
+  if (!has_words(line)) {
+    paragraph_goes_on_ = false;
+    return;
+  }
   if (line.find(kMpirunNoticed) != std::string::npos) keep_first(noticed_, line);
-  keep_first(unmarked_, line);
+  if (!unmarked_) {
+    unmarked_ = line;
+    paragraph_goes_on_ = true;
+  } else if (paragraph_goes_on_ && unmarked_->size() + line.size() < kLongestParagraph) {
+    *unmarked_ += " " + line.substr(line.find_first_not_of(" \t"));
+  }
 }
 
 void FaultNotes::found(const std::string& text) {

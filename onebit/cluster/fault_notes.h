@@ -26,7 +26,7 @@ class FaultNotes {
   void add(int rank, const RunEvent& event);
   // Error lines and ends of ranks; others have no meaning here.
   void add(const RankLine& line);
-  // A line of the starter.
+  // A line of the starter. Its first paragraph counts.
   void add_unmarked(const std::string& line);
   // What the launcher itself has found: a host that is gone, a run that hangs. The first counts,
   // before everything that ranks report.
@@ -44,6 +44,7 @@ class FaultNotes {
   const AttemptLog& log_;
   bool ending_ = false;
   std::optional<std::string> found_, killed_, reported_, status_, noticed_, unmarked_;
+  bool paragraph_goes_on_ = false;
   RunEvent::Kind reported_kind_ = RunEvent::Kind::kFailed;
   std::map<int, std::string> last_error_;  // the last line on a rank's standard error
 };

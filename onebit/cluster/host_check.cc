@@ -33,6 +33,7 @@ class Comparison {
   void add(const CheckedHost& host, int ranks) {
     host_ = &host;
     compare_program();
+    if (!facts().network_error.empty()) wrong(facts().network_error);
     compare_inputs();
     check_output();
     check_room(ranks);
@@ -197,6 +198,7 @@ std::vector<std::string> alike_hosts(const std::vector<CheckedHost>& checked) {
   const HostFacts* first = nullptr;
   for (const CheckedHost& host : checked) {
     if (!host.facts) continue;
+    if (!host.facts->network_error.empty()) continue;
     if (first == nullptr) first = &*host.facts;
     if (host.facts->onebit == first->onebit && host.facts->mpi == first->mpi) {
       names.push_back(host.name);

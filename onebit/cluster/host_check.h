@@ -44,7 +44,8 @@ struct Needs {
 CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts& hosts,
                             const Needs& needs);
 
-// Hosts that answered and have the program and the MPI of the first that did.
+// Hosts that answered, have the networks that were asked for, and have the program and the MPI of
+// the first that did.
 std::vector<std::string> alike_hosts(const std::vector<CheckedHost>& checked);
 
 // A row a host.

@@ -24,6 +24,7 @@ template <typename Output, typename Visit>
 void visit_output(Output& output, const Visit& visit) {
   visit("path", output.path);
   visit("checkpoint", output.checkpoint);
+  visit("checkpoints", output.checkpoints);
   visit("free_bytes", output.free_bytes);
   visit("error", output.error);
 }
@@ -47,6 +48,7 @@ void visit_facts(Facts& facts, const Visit& visit) {
   visit("limit_bytes", facts.limit_bytes);
   visit("shared_memory_bytes", facts.shared_memory_bytes);
   visit("load", facts.load);
+  visit("network_error", facts.network_error);
   visit("cuda_devices", facts.cuda_devices);
   visit("time", facts.time);
 }

@@ -23,9 +23,10 @@ struct InputFacts {
 // What is known of the folder that the run writes to.
 struct OutputFacts {
   std::string path = {};
-  std::string checkpoint = {};  // the tag of the newest one there
-  int64_t free_bytes = 0;       // of its file system; 0: not known
-  std::string error = {};       // why it cannot be written to
+  std::string checkpoint = {};                // the tag of the newest one there
+  std::vector<std::string> checkpoints = {};  // the tags of all, the oldest first
+  int64_t free_bytes = 0;                     // of its file system; 0: not known
+  std::string error = {};                     // why it cannot be written to
 };
 
 // What a host is asked beside what it is.
@@ -33,6 +34,7 @@ struct HostQuestion {
   std::vector<std::string> inputs = {};  // paths that the run reads: files, models, folders
   std::vector<std::string> stores = {};  // those that must be stores of pre-training data
   std::string output = {};               // the folder that it writes to; empty: none
+  std::string interface = {};            // the networks that it uses; empty: any
 };
 
 struct HostFacts {
@@ -45,6 +47,7 @@ struct HostFacts {
   int64_t numa_nodes = 0;
   int64_t memory_bytes = 0, available_bytes = 0, limit_bytes = 0, shared_memory_bytes = 0;
   double load = 0;
+  std::string network_error = {};  // why the networks that were asked for cannot be used
   std::vector<std::string> cuda_devices = {};
   std::vector<InputFacts> inputs = {};     // then the stores
   std::optional<OutputFacts> output = {};  // where it was asked for

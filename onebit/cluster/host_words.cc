@@ -13,6 +13,9 @@ Words facts_words(const std::string& program, const HostQuestion& question) {
     words.insert(words.end(), {kStoreOption, path});
   }
   if (!question.output.empty()) words.insert(words.end(), {kRunOption, question.output});
+  if (!question.interface.empty()) {
+    words.insert(words.end(), {kInterfaceOption, question.interface});
+  }
   return words;
 }
 

@@ -18,10 +18,10 @@ inline constexpr const char* kRankCommand = "rank";    // behind "--" the rank's
 inline constexpr const char* kWatchCommand = "watch";  // with the options below
 inline constexpr const char* kLaunchOption = "--launch";
 inline constexpr const char* kFolderOption = "--folder";
-inline constexpr const char* kLeaseOption = "--lease";  // seconds
-inline constexpr const char* kLinksCommand = "links";   // with the options below
-inline constexpr const char* kPortsOption = "--ports";  // FIRST-LAST, once for each range
-inline constexpr const char* kInterfaceOption = "--interface";
+inline constexpr const char* kLeaseOption = "--lease";          // seconds
+inline constexpr const char* kLinksCommand = "links";           // with the options below
+inline constexpr const char* kPortsOption = "--ports";          // FIRST-LAST, once for each range
+inline constexpr const char* kInterfaceOption = "--interface";  // of doctor too
 
 inline constexpr const char* kDoctorCommand = "doctor";  // with the options below
 inline constexpr const char* kJsonOption = "--json";

@@ -1,8 +1,12 @@
 #include "onebit/cluster/known_checkpoint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "onebit/base/listed.h"
 #include "onebit/engine/checkpoint_folder.h"
 
 namespace onebit::cluster {
@@ -12,20 +16,40 @@ const std::string& newer(const std::string& one, const std::string& other) {
   return engine::step_of_tag(one) >= engine::step_of_tag(other) && !one.empty() ? one : other;
 }
 
+bool has_answered(const CheckedHost& host) {
+  return host.facts && host.facts->output && host.facts->output->error.empty();
+}
+
 }  // namespace
 
 KnownCheckpoint::KnownCheckpoint(Path output, Words resume)
     : output_(std::move(output)), resume_(std::move(resume)) {}
 
 void KnownCheckpoint::add(const std::vector<CheckedHost>& checked) {
-  const auto has_answered = [](const CheckedHost& host) {
-    return host.facts && host.facts->output && host.facts->output->error.empty();
-  };
   for (const CheckedHost& host : checked) {
     if (!host.facts || !host.facts->output) continue;
     on_hosts_ = newer(on_hosts_, host.facts->output->checkpoint);
   }
   if (!checked.empty()) all_answered_ = std::ranges::all_of(checked, has_answered);
+}
+
+Problems KnownCheckpoint::absent_tag(const std::vector<CheckedHost>& checked) const {
+  const std::string tag = wanted_tag();
+  if (tag.empty() || checked.empty() || !std::ranges::all_of(checked, has_answered)) return {};
+  std::set<std::pair<int64_t, std::string>> there;  // by their steps
+  for (const CheckedHost& host : checked) {
+    for (const std::string& one : host.facts->output->checkpoints) {
+      there.emplace(engine::step_of_tag(one), one);
+    }
+  }
+  std::vector<std::string> tags;
+  for (const auto& [step, one] : there) tags.push_back(one);
+  if (std::ranges::find(tags, tag) != tags.end()) return {};
+  return {{"--resume " + tag,
+           fmt::format("{} of no host holds this checkpoint; {}", output_.string(),
+                       tags.empty() ? "none holds any"
+                                    : fmt::format("there {} {}", tags.size() == 1 ? "is" : "are",
+                                                  listed(tags)))}};
 }
 
 std::string KnownCheckpoint::newest_here() const {
@@ -39,7 +63,8 @@ std::string KnownCheckpoint::tag() const {
     return reported_step_ == 0 ? newest_here()
                                : newer(newest_here(), engine::tag_of_step(reported_step_));
   }
-  return resume_.size() > 1 ? resume_[1] : newer(newest_here(), on_hosts_);
+  const std::string wanted = wanted_tag();
+  return wanted.empty() ? newer(newest_here(), on_hosts_) : wanted;
 }
 
 std::string KnownCheckpoint::words() const {

@@ -19,6 +19,8 @@ class KnownCheckpoint {
 
   // What hosts have answered when they were asked of the run's folder.
   void add(const std::vector<CheckedHost>& checked);
+  // That all have answered, and none has the checkpoint of --resume TAG; empty: not so.
+  Problems absent_tag(const std::vector<CheckedHost>& checked) const;
   // That an attempt has begun to train, and would continue from the checkpoint of `step`; 0: it has
   // made none.
   void add_reported(int64_t step) { reported_step_ = step; }
@@ -33,6 +35,7 @@ class KnownCheckpoint {
 
  private:
   std::string newest_here() const;
+  std::string wanted_tag() const { return resume_.size() > 1 ? resume_[1] : ""; }
 
   Path output_;
   Words resume_;

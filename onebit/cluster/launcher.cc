@@ -5,23 +5,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "onebit/base/clock.h"
 #include "onebit/base/counted.h"
-#include "onebit/base/error.h"
-#include "onebit/base/folder.h"
 #include "onebit/base/listed.h"
 #include "onebit/base/log.h"
 #include "onebit/base/random_id.h"
 #include "onebit/base/run_files.h"
 #include "onebit/cluster/attempt.h"
 #include "onebit/cluster/batch_fit.h"
-#include "onebit/cluster/host_check.h"
 #include "onebit/cluster/host_words.h"
 #include "onebit/cluster/known_checkpoint.h"
-#include "onebit/cluster/link_report.h"
-#include "onebit/cluster/mpi_ports.h"
+#include "onebit/cluster/launch_checks.h"
 #include "onebit/cluster/rank_guard.h"
 #include "onebit/cluster/restart_policy.h"
 #include "onebit/metrics/human.h"
@@ -29,7 +24,6 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr double kCheckSeconds = 30;
 constexpr double kLeastLease = 30;
 constexpr double kLongestLook = 30;  // between two looks for hosts
 // What one attempt uses.
@@ -49,25 +43,18 @@ class Launcher {
         output_(Path(options.folder) / training.output),
         policy_(options.max_restarts, options.pause_seconds),
         run_id_(fmt::format("{:08x}", static_cast<uint32_t>(random_id()))),
-        checkpoint_(output_, training.resume) {}
+        checkpoint_(output_, training.resume),
+        checks_(options, training, [this] { return requests_.any(); }) {}
 
   // Error: something is wrong on some host.
   Choice first_choice() {
     std::vector<CheckedHost> checked;
-    CheckFindings found;
-    if (options_.checks) {
-      checked = check(options_.hosts);
-      if (requests_.any()) return {};
-      found = compare_hosts(checked, options_.hosts, needs());
-      const Problems closed = problems_of(check_network(alike_hosts(checked)), ports());
-      if (requests_.any()) return {};
-      found.wrong.insert(found.wrong.end(), closed.begin(), closed.end());
-    }
-    if (!options_.checks || !has_host_here()) check_folder_of_logs(found.wrong);
-    require_none(found.wrong, "these hosts cannot start the run, and nothing was started:");
+    if (options_.checks) checked = ask();
+    const Problems wrong = checks_.problems(checked, checkpoint_);
+    if (requests_.any()) return {};
+    require_none(wrong, "these hosts cannot start the run, and nothing was started:");
     Choice choice = choose(options_.hosts, checked);
-    for (const Problem& note :
-         compare_hosts(checked, options_.hosts, needs(choice.threads)).notes) {
+    for (const Problem& note : checks_.compare(checked, choice.threads).notes) {
       log_warning("{}: {}", note.place, note.what);
     }
     return choice;
@@ -89,6 +76,20 @@ class Launcher {
     }
   }
 
+  // Shows what run() would start.
+  int show() {
+    const Choice choice = first_choice();
+    if (requests_.any()) {
+      log_info("asked to end");
+      return kAskedToEnd;
+    }
+    fmt::print("{}", explained(command(choice, "ID")));
+    return 0;
+  }
+
+ private:
+  static std::string scratch(const std::string& id) { return "/dev/shm/onebit-" + id; }
+
   StartCommand command(const Choice& choice, const std::string& id) const {
     return start_command(options_.starter,
                          {.hosts = choice.hosts,
@@ -105,69 +106,10 @@ class Launcher {
                           .command = rank_words(options_.program, training_words(choice))});
   }
 
- private:
-  static std::string scratch(const std::string& id) { return "/dev/shm/onebit-" + id; }
-
-  Needs needs(int threads = 0) const {
-    return {.bytes_a_rank = training_.bytes_a_rank,
-            .checkpoint_bytes = training_.checkpoint_bytes,
-            .threads = threads};
-  }
-
-  std::vector<CheckedHost> check(const Hosts& hosts) {
-    const HostQuestion question = {
-        .inputs = training_.inputs, .stores = training_.stores, .output = training_.output};
-    std::vector<CheckedHost> checked =
-        check_hosts(options_.agent, names_of(hosts), facts_words(options_.program, question),
-                    options_.folder, kCheckSeconds, [this] { return requests_.any(); });
+  std::vector<CheckedHost> ask() {
+    std::vector<CheckedHost> checked = checks_.ask();
     checkpoint_.add(checked);
     return checked;
-  }
-
-  // The launcher keeps the logs of a run in its folder, on this machine.
-  void check_folder_of_logs(Problems& problems) const {
-    try {
-      require_writable(output_);
-    } catch (const Error& error) {
-      problems.push_back({"this machine", fmt::format("{} (logs are kept there)", error.what())});
-    }
-  }
-
-  bool has_host_here() const {
-    return std::ranges::any_of(
-        options_.hosts, [this](const Host& host) { return runs_here(options_.agent, host.name); });
-  }
-
-  std::vector<PortRange> ports() const {
-    return mpi_ports(options_.starter, [this](const std::string& name) -> std::string {
-      for (const std::string& variable : options_.variables) {
-        if (variable.starts_with(name + "=")) return variable.substr(name.size() + 1);
-      }
-      const char* value = std::getenv(name.c_str());
-      return value == nullptr ? "" : value;
-    });
-  }
-
-  LinkFindings check_network(const std::vector<std::string>& hosts) {
-    return check_links({.agent = options_.agent,
-                        .hosts = hosts,
-                        .program = options_.program,
-                        .folder = options_.folder,
-                        .interface = options_.interface,
-                        .ranges = ports()},
-                       [this] { return requests_.any(); });
-  }
-
-  // Hosts that others do not reach at the ports of a run.
-  void leave_out_unreached(Hosts& left) {
-    const LinkFindings found = check_network(names_of(left));
-    for (const Problem& problem : problems_of(found, ports())) {
-      log_warning("{}: {}", problem.place, problem.what);
-    }
-    for (const std::string& name : hosts_to_leave_out(found, names_of(left))) {
-      log_warning("{} is left out: not all others reach it", name);
-      std::erase_if(left, [&](const Host& host) { return host.name == name; });
-    }
   }
 
   bool slots_are_chosen(const Hosts& hosts) const {
@@ -317,15 +259,16 @@ class Launcher {
         options_.min_hosts > 0 ? options_.min_hosts : static_cast<int>(options_.hosts.size());
     double pause = options_.pause_seconds;
     for (const Stopwatch waited;;) {
-      const auto checked = check(options_.hosts);
+      const auto checked = ask();
       if (requests_.any()) return std::nullopt;
-      const CheckFindings found = compare_hosts(checked, options_.hosts, needs());
+      const CheckFindings found = checks_.compare(checked);
       Hosts left = options_.hosts;
       for (const Problem& problem : found.wrong) {
         log_warning("{} is left out: {}", problem.place, problem.what);
         std::erase_if(left, [&](const Host& host) { return host.name == problem.place; });
       }
-      if (options_.checks && static_cast<int>(left.size()) >= wanted) leave_out_unreached(left);
+      if (options_.checks && static_cast<int>(left.size()) >= wanted)
+        checks_.leave_out_unreached(left);
       if (requests_.any()) return std::nullopt;
       if (static_cast<int>(left.size()) >= wanted) return fitted(choose(left, checked));
       const double left_seconds = options_.wait_seconds - waited.seconds();
@@ -371,15 +314,14 @@ class Launcher {
   RestartPolicy policy_;
   std::string run_id_;
   KnownCheckpoint checkpoint_;
+  LaunchChecks checks_;
   EndRequests requests_;
 };
 
 }  // namespace
 
 int show_launch(const LaunchOptions& options, const TrainingCommand& training) {
-  Launcher launcher(options, training);
-  fmt::print("{}", explained(launcher.command(launcher.first_choice(), "ID")));
-  return 0;
+  return Launcher(options, training).show();
 }
 
 int launch(const LaunchOptions& options, const TrainingCommand& training) {

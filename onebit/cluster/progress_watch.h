@@ -32,6 +32,7 @@ class ProgressWatch {
   // Of the checkpoint that the run would continue from: the one it began with, or its last one; 0
   // where there is none, -1 where that is not known.
   int64_t saved_step() const { return saved_step_; }
+  bool has_begun() const { return saved_step_ >= 0; }  // to train
   bool finished() const { return finished_; }
   // Ended early because it was asked to, after a checkpoint.
   bool stopped() const { return stopped_; }

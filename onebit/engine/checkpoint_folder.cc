@@ -37,6 +37,10 @@ int64_t step_of_tag(const std::string& tag) {
 std::optional<std::string> CheckpointFolder::tag_in_latest() const {
   const Path file = root_ / run_files::kLatest;
   if (!std::filesystem::exists(file)) return std::nullopt;
+  require(!std::filesystem::is_directory(file),
+          "{}: is a folder, and should be a file with the name of the newest checkpoint: move it "
+          "away (without it the newest one here counts)",
+          file.string());
   std::string tag = read_file(file);
   while (!tag.empty() && (tag.back() == '\n' || tag.back() == ' ' || tag.back() == '\r')) {
     tag.pop_back();

@@ -19,6 +19,18 @@ TEST(FolderLock, OneAtATime) {
   EXPECT_EQ(message_of([&] { FolderLock(folder.path()); }), "(no error)");
 }
 
+TEST(FolderLock, IsSeenWithoutBeingTaken) {
+  const TemporaryFolder folder;
+  const auto look = [&] { return message_of([&] { refuse_locked(folder.path()); }); };
+  EXPECT_EQ(look(), "(no error)");
+  EXPECT_FALSE(std::filesystem::exists(folder / kLockName));
+  {
+    const FolderLock held(folder.path());
+    EXPECT_THAT(look(), testing::HasSubstr("another process is writing to this folder"));
+  }
+  EXPECT_EQ(look(), "(no error)");
+}
+
 TEST(FolderLock, WithoutTheFolder) {
   const TemporaryFolder folder;
   EXPECT_THAT(message_of([&] { FolderLock(folder.path() / "absent"); }),

@@ -81,11 +81,18 @@ TEST_F(FaultNotesTest, EndsThatTheLauncherCausesAreNone) {
 TEST_F(FaultNotesTest, WithoutARanksWordTheStartersFirst) {
   notes_.add_unmarked("-----------");
   notes_.add_unmarked("ORTE was unable to start a daemon");
+  notes_.add_unmarked("  on a host:");
+  notes_.add_unmarked("");
   notes_.add_unmarked("more");
-  EXPECT_EQ(cause(), "mpirun ended with status 1: ORTE was unable to start a daemon");
+  EXPECT_EQ(cause(), "mpirun ended with status 1: ORTE was unable to start a daemon on a host:");
   notes_.add_unmarked("mpirun noticed that process rank 1 exited on signal 9");
   EXPECT_EQ(cause(),
             "mpirun ended with status 1: mpirun noticed that process rank 1 exited on signal 9");
+}
+
+TEST_F(FaultNotesTest, AParagraphOfTheStarterHasALimit) {
+  for (int i = 0; i < 1000; ++i) notes_.add_unmarked("again and again");
+  EXPECT_LT(cause().size(), 500U);
 }
 
 TEST_F(FaultNotesTest, AWrongCommandLineIsKnown) {

@@ -25,6 +25,7 @@ HostFacts some_facts() {
           .limit_bytes = 7'000'000'000,
           .shared_memory_bytes = 6'000'000'000,
           .load = 0.5,
+          .network_error = "no interface that is up is eth7",
           .cuda_devices = {"one", "another"},
           .inputs = {{.path = "r.json", .kind = "file", .checksum = "01"},
                      {.path = "corpus",
@@ -35,6 +36,7 @@ HostFacts some_facts() {
                      {.path = "gone", .error = "gone: is not there"}},
           .output = OutputFacts{.path = "runs/mini",
                                 .checkpoint = "global_step40",
+                                .checkpoints = {"global_step20", "global_step40"},
                                 .free_bytes = 5'000'000'000,
                                 .error = "runs/mini: cannot be written to"},
           .time = 1e9};
@@ -46,7 +48,7 @@ TEST(HostFacts, ComeBackAsTheyWere) {
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read), json);
   // Nothing is lost on the way there either.
-  EXPECT_EQ(json.size(), 20u);
+  EXPECT_EQ(json.size(), 21u);
   for (const auto& [key, value] : json.items()) {
     EXPECT_FALSE(value.empty() || value == 0) << key;
   }
@@ -55,7 +57,7 @@ TEST(HostFacts, ComeBackAsTheyWere) {
   EXPECT_EQ(read->cuda_devices.at(1), "another");
   EXPECT_EQ(read->inputs.at(1).tokens, 4);
   ASSERT_TRUE(read->output);
-  EXPECT_EQ(json["output"].size(), 4u);
+  EXPECT_EQ(json["output"].size(), 5u);
   EXPECT_EQ(read->output->free_bytes, 5'000'000'000);
   EXPECT_EQ(json["inputs"][2], (Json{{"path", "gone"}, {"error", "gone: is not there"}}));
 }

@@ -1,6 +1,9 @@
 #include "onebit/cluster/known_checkpoint.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <utility>
 
 #include "onebit/base/folder.h"
 #include "tests/base/temporary_folder.h"
@@ -78,6 +81,29 @@ TEST_F(KnownCheckpointTest, IsTheGivenTagUntilTheRunHasBegun) {
   EXPECT_EQ(checkpoint.words(), "global_step20");
   checkpoint.add_reported(60);
   EXPECT_EQ(checkpoint.words(), "global_step60");
+}
+
+TEST_F(KnownCheckpointTest, ATagThatNoHostHasIsNamed) {
+  const auto with = [](std::vector<std::string> tags) {
+    CheckedHost one = host(tags.empty() ? "" : tags.back());
+    one.facts->output->checkpoints = std::move(tags);
+    return one;
+  };
+  const KnownCheckpoint checkpoint = known({"--resume", "global_step20"});
+  const auto what = [&](const std::vector<CheckedHost>& checked) {
+    const Problems problems = checkpoint.absent_tag(checked);
+    if (problems.empty()) return std::string();
+    EXPECT_EQ(problems.front().place, "--resume global_step20");
+    return problems.front().what;
+  };
+  EXPECT_THAT(what({with({}), with({})}), testing::HasSubstr("none holds any"));
+  EXPECT_THAT(what({with({"global_step9", "global_step100"}), with({"global_step30"})}),
+              testing::HasSubstr("there are global_step9, global_step30, global_step100"));
+  EXPECT_EQ(what({with({}), with({"global_step20", "global_step30"})}), "");
+  // It may be with the one that is silent.
+  EXPECT_EQ(what({with({"global_step30"}), silent_host()}), "");
+  EXPECT_EQ(what({}), "");
+  EXPECT_TRUE(known({"--resume"}).absent_tag({with({})}).empty());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 """What `onebit launch` refuses before it starts anything, and what it shows instead of starting.
 Usage: launcher_refusals_test.py ONEBIT
 """
+import fcntl
 import os
 import pathlib
 import shutil
@@ -79,8 +80,41 @@ class Refusals(launched_run.FolderTest):
                                        "--interface", "eth7")
         self.assertEqual(status, 1)
         for host in "ab":
-            self.assertRegex(error, rf"{host} +does not listen for the other hosts: no interface "
-                                    r"that is up is eth7: there (is|are) ")
+            self.assertRegex(error, rf"{host} +no interface that is up is eth7: there (is|are) ")
+        for options in ([], ["--dry-run"]):
+            status, output, error = self.launch("--hosts", "localhost:2", "--interface", "eth7",
+                                                *options)
+            self.assertEqual((status, output), (1, ""))
+            self.assertRegex(error, r"localhost +no interface that is up is eth7: there (is|are) ")
+
+    def test_one_machine_by_two_names(self):
+        for options in ([], ["--dry-run"], ["--no-checks"]):
+            status, output, error = self.launch("--hosts", "127.0.0.1:2,localhost:2", *options)
+            self.assertEqual((status, output), (1, ""))
+            self.assertIn("127.0.0.1, localhost are this machine: list it once, with all of its "
+                          "ranks (127.0.0.1:4)", error)
+
+    def test_a_checkpoint_that_no_host_has(self):
+        for tag in ("global_step9", "global_step10"):
+            (self.folder / "held" / tag).mkdir(parents=True)
+        for options in ([], ["--dry-run"]):
+            words = training(self.folder, "held", "--resume", "global_step11")
+            status, output, error = self.run_program("launch", "--hosts", "localhost:2", *options,
+                                                     "--", *words)
+            self.assertEqual((status, output), (1, ""))
+            self.assertIn("held of no host holds this checkpoint; there "
+                          "are global_step9, global_step10", error)
+        self.assertFalse((self.folder / "held" / "logs").exists())
+
+    def test_a_folder_that_another_process_writes_to(self):
+        (self.folder / "busy" / "global_step9").mkdir(parents=True)
+        with open(self.folder / "busy" / "lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            status, output, error = self.run_program(
+                "launch", "--hosts", "localhost:2", "--dry-run", "--",
+                *training(self.folder, "busy", "--resume"))
+        self.assertEqual((status, output), (1, ""))
+        self.assertIn("busy: another process is writing to this folder", error)
 
     def test_one_table_of_all_lines(self):
         (self.folder / "hosts").write_text("a slots=2\nb\n\tc slots=x\n")

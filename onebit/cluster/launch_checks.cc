@@ -1,0 +1,107 @@
+#include "onebit/cluster/launch_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "onebit/base/error.h"
+#include "onebit/base/folder.h"
+#include "onebit/base/listed.h"
+#include "onebit/base/log.h"
+#include "onebit/cluster/host_words.h"
+#include "onebit/cluster/link_report.h"
+
+namespace onebit::cluster {
+namespace {
+
+constexpr double kAnswerSeconds = 30;
+
+void append(Problems& to, const Problems& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+std::vector<CheckedHost> LaunchChecks::ask() const {
+  const HostQuestion question = {.inputs = training_.inputs,
+                                 .stores = training_.stores,
+                                 .output = training_.output,
+                                 .interface = options_.interface};
+  return check_hosts(options_.agent, names_of(options_.hosts),
+                     facts_words(options_.program, question), options_.folder, kAnswerSeconds,
+                     interrupted_);
+}
+
+Problems LaunchChecks::problems(const std::vector<CheckedHost>& checked,
+                                const KnownCheckpoint& checkpoint) const {
+  Problems wrong = compare(checked).wrong;
+  append(wrong, checkpoint.absent_tag(checked));
+  append(wrong, problems_of(look_at_links(alike_hosts(checked)), ports()));
+  look_at_this_machine(wrong);
+  return wrong;
+}
+
+CheckFindings LaunchChecks::compare(const std::vector<CheckedHost>& checked, int threads) const {
+  return compare_hosts(checked, options_.hosts,
+                       {.bytes_a_rank = training_.bytes_a_rank,
+                        .checkpoint_bytes = training_.checkpoint_bytes,
+                        .threads = threads});
+}
+
+void LaunchChecks::leave_out_unreached(Hosts& left) const {
+  const LinkFindings found = look_at_links(names_of(left));
+  for (const Problem& problem : problems_of(found, ports())) {
+    log_warning("{}: {}", problem.place, problem.what);
+  }
+  for (const std::string& name : hosts_to_leave_out(found, names_of(left))) {
+    log_warning("{} is left out: not all others reach it", name);
+    std::erase_if(left, [&](const Host& host) { return host.name == name; });
+  }
+}
+
+std::vector<PortRange> LaunchChecks::ports() const {
+  return mpi_ports(options_.starter, [this](const std::string& name) -> std::string {
+    for (const std::string& variable : options_.variables) {
+      if (variable.starts_with(name + "=")) return variable.substr(name.size() + 1);
+    }
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? "" : value;
+  });
+}
+
+LinkFindings LaunchChecks::look_at_links(const std::vector<std::string>& hosts) const {
+  return check_links({.agent = options_.agent,
+                      .hosts = hosts,
+                      .program = options_.program,
+                      .folder = options_.folder,
+                      .interface = options_.interface,
+                      .ranges = ports()},
+                     interrupted_);
+}
+
+// A starter takes two names of one machine for one host, and misses the slots of the other. The
+// launcher keeps the logs of a run in its folder, here.
+void LaunchChecks::look_at_this_machine(Problems& problems) const {
+  std::vector<std::string> here;
+  int ranks = 0;
+  for (const Host& host : options_.hosts) {
+    if (!runs_here(options_.agent, host.name)) continue;
+    here.push_back(host.name);
+    ranks += host.ranks();
+  }
+  if (here.size() > 1) {
+    problems.push_back(
+        {here.back(),
+         fmt::format("{} are this machine: list it once, with all of its ranks ({}:{})",
+                     listed(here), here.front(), ranks)});
+  }
+  if (options_.checks && !here.empty()) return;  // which has been asked of the folder too
+  try {
+    require_writable(Path(options_.folder) / training_.output);
+  } catch (const Error& error) {
+    problems.push_back({"this machine", fmt::format("{} (logs are kept there)", error.what())});
+  }
+}
+
+}  // namespace onebit::cluster
