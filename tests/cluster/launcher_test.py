@@ -158,7 +158,7 @@ class Launcher(launched_run.FolderTest):
         folder.mkdir()
         with open(folder / "lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            run = self.launch("locked", "--restart-pause", "100ms")
+            run = self.launch("locked", "--no-checks", "--restart-pause", "100ms")
             self.assertEqual(run.wait(), 1, run.text())
         self.assertIn("not started again: it ended with an error of its own before it began to "
                       "train", run.text())
@@ -166,7 +166,8 @@ class Launcher(launched_run.FolderTest):
 
     def test_a_tag_that_is_not_there_is_tried_once(self):
         before = len(self.unbroken.ids())
-        run = self.launch("unbroken", "--restart-pause", "100ms", more=["--resume", "nope"])
+        run = self.launch("unbroken", "--no-checks", "--restart-pause", "100ms",
+                          more=["--resume", "nope"])
         self.assertEqual(run.wait(), 1, run.text())
         self.assertIn("holds no checkpoint \"nope\"; it holds global_step", run.text())
         self.assertIn("not started again: it ended with an error of its own", run.text())
