@@ -11,6 +11,7 @@
 #include "onebit/base/file.h"
 #include "onebit/base/log.h"
 #include "onebit/base/program_path.h"
+#include "onebit/cli/collect_host_facts.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/host_options.h"
@@ -89,7 +90,8 @@ void set_variables(const Arguments& given, cluster::LaunchOptions& options) {
   cluster::require_none(problems, "these variables cannot travel, and nothing was started:");
 }
 
-cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts& chosen) {
+cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts& chosen,
+                                      const cluster::TrainingCommand& training) {
   const cluster::Agent agent = agent_of(given.hosts, chosen.in_slurm);
   cluster::LaunchOptions options = {.hosts = chosen.hosts,
                                     .agent = agent,
@@ -101,6 +103,7 @@ cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts&
                                             : given.bind == "none" ? Bind::kNone
                                                                    : Bind::kAuto,
                                     .interface = given.interface};
+  options.own = find_host_facts({.inputs = training.inputs});
   set_variables(given, options);
   options.checks = !given.no_checks;
   options.in_slurm = chosen.in_slurm;
@@ -143,7 +146,7 @@ int run(const Arguments& given) {
   require(training.checkpoint_copies <= static_cast<int64_t>(chosen.hosts.size()),
           "{} {}: there {}: a host keeps a part of a checkpoint once", kCheckpointCopies,
           training.checkpoint_copies, count_of(chosen.hosts));
-  const cluster::LaunchOptions options = launch_options(given, chosen);
+  const cluster::LaunchOptions options = launch_options(given, chosen, training);
   log_info("{} on {} ({}), started {}", counted(ranks, "rank"),
            counted(static_cast<int64_t>(chosen.hosts.size()), "host"), chosen.origin,
            options.starter == cluster::Starter::kAlone

@@ -13,6 +13,7 @@ namespace onebit::cluster {
 namespace {
 
 constexpr int kTickMilliseconds = 100;
+constexpr int kUsageStatus = 2;  // of onebit, for a command line that it does not understand
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -127,6 +128,10 @@ std::string failure_of(const Reply& reply, double limit_seconds) {
         "the program is not there{}{}: install it at the same path on every host, or "
         "name it with --program",
         said.empty() ? "" : ": ", said);
+  }
+  if (reply.ended->status == kUsageStatus) {
+    return fmt::format("another version of onebit is there, or another program: {}",
+                       reply.error.substr(0, reply.error.find('\n')));
   }
   return said.empty() ? reply.ended->text() : said;
 }

@@ -244,6 +244,7 @@ class Attempt {
   void end_everything() {
     const bool well = ended_ && ended_->well();
     if (!well) faults_.ending();
+    if (!well && !requested()) log_.leave_terminal();  // what ranks say of their end was not asked
     end_starter();
     // Hosts end what a starter cannot: ranks that are stopped, or whose daemon is gone.
     for (const auto& link : links_) link->end();
@@ -258,6 +259,11 @@ class Attempt {
     for (const auto& link : links_) ended_ranks_ += link->ended_ranks();
   }
 
+  // Whether a request to end did not lead to the checkpoint that a run makes then.
+  bool misses_checkpoint(bool stopped) {
+    return requested() > 0 && !stopped && progress_.has_begun() && faults_.any();
+  }
+
   AttemptOutcome outcome() {
     AttemptOutcome outcome = {.step = failed_step_.value_or(progress_.step()),
                               .saved_step = progress_.saved_step(),
@@ -270,7 +276,8 @@ class Attempt {
       outcome.end = AttemptEnd::kDone;
     } else if (stopped || requested()) {
       outcome.end = AttemptEnd::kStopped;
-    } else {
+    }
+    if (outcome.end == AttemptEnd::kFailed || misses_checkpoint(stopped)) {
       outcome.cause = faults_.cause(ended_ ? fmt::format("{} {}", request_.start[0], ended_->text())
                                            : request_.start[0]);
     }

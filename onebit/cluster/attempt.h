@@ -34,7 +34,7 @@ enum class AttemptEnd {
 
 struct AttemptOutcome {
   AttemptEnd end = AttemptEnd::kFailed;
-  Cause cause;        // of a failure
+  Cause cause;        // of a failure, that of the checkpoint after a request to end included
   int64_t step = -1;  // the last that was seen
   // Of the checkpoint that the run continues from, as it has said itself; -1: it has not.
   int64_t saved_step = -1;

@@ -40,6 +40,7 @@ void AttemptLog::add(const RankLine& line) {
   const auto index = static_cast<size_t>(line.rank);
   const std::string host = index < hosts_.size() ? hosts_[index] : "unknown";
   append(fmt::format("rank-{}.{}.log", line.rank, host), line.text);
+  if (!shows_) return;
   if (line.rank == 0) {
     show(line.kind == LineKind::kOutput ? STDOUT_FILENO : STDERR_FILENO, line.text + "\n");
   } else if (line.kind == LineKind::kError) {

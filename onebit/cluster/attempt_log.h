@@ -26,6 +26,8 @@ class AttemptLog {
   void add(const RankLine& line);
   // The starter's own (mpirun's), and what the launcher notes: into launcher.log.
   void note(const std::string& line);
+  // From now on nothing is shown, all goes to the files alone.
+  void leave_terminal() { shows_ = false; }
   // "rank 1 on b".
   std::string name_of(int rank) const;
   const Path& folder() const { return folder_; }
@@ -37,7 +39,8 @@ class AttemptLog {
   Path folder_;
   std::vector<std::string> hosts_;
   std::map<std::string, std::unique_ptr<metrics::AppendFile>> files_;
-  bool held_ = false;    // the terminal takes nothing
+  bool held_ = false;  // the terminal takes nothing
+  bool shows_ = true;
   bool failed_ = false;  // a full disk must not end the run: warned of once
 };
 

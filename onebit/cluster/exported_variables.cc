@@ -57,7 +57,11 @@ std::vector<std::string> exported_names(const std::vector<std::string>& environm
     if (wanted && is_name(name) && !is_secret(name)) names.emplace(name);
   }
   for (const std::string& name : asked) {
-    if (is_secret(name)) {
+    if (!is_name(name)) {
+      problems.push_back({"--export", fmt::format("\"{}\" is no name of a variable: give NAME or "
+                                                  "NAME=VALUE",
+                                                  name)});
+    } else if (is_secret(name)) {
       problems.push_back({"--export", fmt::format("{} looks like a secret, and secrets do not "
                                                   "travel: put it into a file on each host",
                                                   name)});

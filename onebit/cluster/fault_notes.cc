@@ -52,7 +52,8 @@ void FaultNotes::add(const RankLine& line) {
                                       name, text));
     } else if (ended->signal != 0) {
       // The starter ends the other ranks with SIGTERM.
-      keep_first(ended->signal == SIGTERM ? status_ : killed_, killed_text(name, ended->signal));
+      keep_first(ended->signal == SIGTERM ? terminated_ : killed_,
+                 killed_text(name, ended->signal));
     } else if (ended->status != 0) {
       const auto last = last_error_.find(line.rank);
       keep_first(status_, fmt::format("{} {}{}", name, ended->text(),
@@ -81,7 +82,7 @@ void FaultNotes::found(const std::string& text) {
 }
 
 bool FaultNotes::any() const {
-  return found_ || killed_ || reported_ || status_;
+  return found_ || killed_ || reported_ || status_ || terminated_;
 }
 
 Cause FaultNotes::cause(const std::string& starter) const {
@@ -96,6 +97,7 @@ Cause FaultNotes::cause(const std::string& starter) const {
   }
   // Errors of its own the program reports; this is a library's, or the starter's.
   if (status_) return {.kind = FaultKind::kOutside, .text = *status_};
+  if (terminated_ && !noticed_) return {.kind = FaultKind::kOutside, .text = *terminated_};
   if (unmarked_) {
     return {.kind = FaultKind::kOutside,
             .text = fmt::format("{}: {}", starter, noticed_ ? *noticed_ : *unmarked_)};

@@ -43,7 +43,7 @@ class FaultNotes {
  private:
   const AttemptLog& log_;
   bool ending_ = false;
-  std::optional<std::string> found_, killed_, reported_, status_, noticed_, unmarked_;
+  std::optional<std::string> found_, killed_, reported_, status_, terminated_, noticed_, unmarked_;
   bool paragraph_goes_on_ = false;
   RunEvent::Kind reported_kind_ = RunEvent::Kind::kFailed;
   std::map<int, std::string> last_error_;  // the last line on a rank's standard error

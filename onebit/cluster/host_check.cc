@@ -8,12 +8,14 @@
 
 #include "onebit/base/counted.h"
 #include "onebit/base/json.h"
+#include "onebit/base/listed.h"
 #include "onebit/metrics/human.h"
 #include "onebit/metrics/text_table.h"
 
 namespace onebit::cluster {
 namespace {
 
+constexpr size_t kMostListed = 3;    // hosts that have what one lacks
 constexpr double kClockSeconds = 2;  // beyond which logs and time stamps mislead
 
 std::string bytes(int64_t count) {
@@ -26,9 +28,69 @@ int64_t usable_bytes(const HostFacts& facts) {
                                : facts.available_bytes;
 }
 
+using Value = std::function<std::string(const HostFacts&)>;
+
+const Value kVersion = [](const HostFacts& facts) { return facts.onebit; };
+const Value kMpi = [](const HostFacts& facts) { return facts.mpi; };
+
+// Of an input: its checksum, and those of its vocabulary before it; empty: it cannot be used.
+std::string content_of(const HostFacts& facts, size_t input) {
+  if (input >= facts.inputs.size() || !facts.inputs[input].error.empty()) return "";
+  return facts.inputs[input].vocabulary + " " + facts.inputs[input].checksum;
+}
+
+// What a host should have.
+struct Standard {
+  std::string value;  // empty: not known
+  std::string where;  // has it: "on a, b"
+};
+
+// What the most of the hosts have, leaving out those without a value.
+Standard of_most(const std::vector<CheckedHost>& checked, const Value& value_of) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // a value, and its hosts
+  for (const CheckedHost& host : checked) {
+    const std::string value = host.facts ? value_of(*host.facts) : "";
+    if (value.empty()) continue;
+    const auto same = [&](const auto& group) { return group.first == value; };
+    auto group = std::ranges::find_if(groups, same);
+    if (group == groups.end()) group = groups.insert(groups.end(), {value, {}});
+    group->second.push_back(host.name);
+  }
+  const auto fewer = [](const auto& one, const auto& other) {
+    return one.second.size() < other.second.size();
+  };
+  const auto most = std::ranges::max_element(groups, fewer);
+  if (most == groups.end()) return {};
+  return {.value = most->first, .where = "on " + listed(most->second, kMostListed)};
+}
+
+class Standards {
+ public:
+  Standards(const std::vector<CheckedHost>& checked, const std::optional<Expected>& expected)
+      : checked_(checked), expected_(expected) {}
+
+  Standard of(const Value& value_of) const {
+    const std::string value = expected_ ? value_of(expected_->facts) : "";
+    if (!value.empty()) return {.value = value, .where = expected_->where};
+    return of_most(checked_, value_of);
+  }
+  Standard of_input(size_t input) const {
+    return of([input](const HostFacts& facts) { return content_of(facts, input); });
+  }
+  std::string remedy(const Standard& standard) const {
+    return expected_ && standard.where == expected_->where ? expected_->remedy
+                                                           : "copy it from there";
+  }
+
+ private:
+  const std::vector<CheckedHost>& checked_;
+  const std::optional<Expected>& expected_;
+};
+
 class Comparison {
  public:
-  Comparison(const CheckedHost& first, const Needs& needs) : first_(first), needs_(needs) {}
+  Comparison(const CheckedHost& first, const Needs& needs, const Standards& standards)
+      : first_(first), needs_(needs), standards_(standards) {}
 
   void add(const CheckedHost& host, int ranks) {
     host_ = &host;
@@ -50,15 +112,15 @@ class Comparison {
 
   void compare_program() {
     const HostFacts &own = facts(), &other = firsts();
-    if (own.onebit != other.onebit) {
-      wrong(fmt::format("onebit {}, and {} has {}: install the same version on all hosts",
-                        own.onebit, first_.name, other.onebit));
+    if (const Standard version = standards_.of(kVersion); own.onebit != version.value) {
+      wrong(fmt::format("onebit {}, and {} it is {}: install the same version on all hosts",
+                        own.onebit, version.where, version.value));
     } else if (own.program_checksum != other.program_checksum) {
       note(fmt::format("another build of onebit {} than on {}", own.onebit, first_.name));
     }
-    if (own.mpi != other.mpi) {
-      wrong(fmt::format("{}, and {} has {}: MPI must be the same on all hosts", own.mpi,
-                        first_.name, other.mpi));
+    if (const Standard mpi = standards_.of(kMpi); own.mpi != mpi.value) {
+      wrong(fmt::format("{}, and {} it is {}: MPI must be the same on all hosts",
+                        own.mpi.empty() ? "no MPI" : own.mpi, mpi.where, mpi.value));
     }
     if (own.instruction_set != other.instruction_set) {
       note(
@@ -75,15 +137,12 @@ class Comparison {
         wrong(own.error);
         continue;
       }
-      if (i >= firsts().inputs.size() || !firsts().inputs[i].error.empty()) continue;
-      const InputFacts& other = firsts().inputs[i];
-      if (own.vocabulary != other.vocabulary) {
-        wrong(fmt::format("{}: another vocabulary than on {}: copy the data from there", own.path,
-                          first_.name));
-      } else if (own.checksum != other.checksum) {
-        wrong(
-            fmt::format("{}: other content than on {}: copy it from there", own.path, first_.name));
-      }
+      const Standard standard = standards_.of_input(i);
+      if (standard.value.empty() || standard.value == content_of(facts(), i)) continue;
+      const bool same_words = standard.value.starts_with(own.vocabulary + " ");
+      wrong(fmt::format("{}: {} than {}: {}", own.path,
+                        same_words ? "other content" : "another vocabulary", standard.where,
+                        standards_.remedy(standard)));
     }
   }
 
@@ -110,8 +169,10 @@ class Comparison {
     }
     const int cores = usable_cores(*host_);
     if (cores > 0 && needs_.threads * ranks > cores) {
-      note(fmt::format("{} of {} share {}: take fewer ranks or threads", counted(ranks, "rank"),
-                       counted(needs_.threads, "thread"), counted(cores, "core")));
+      const std::string text =
+          fmt::format("{} of {} share {}: take fewer ranks or threads", counted(ranks, "rank"),
+                      counted(needs_.threads, "thread"), counted(cores, "core"));
+      needs_.binds ? wrong(text + ", or leave out --bind core") : note(text);
     }
   }
 
@@ -125,6 +186,7 @@ class Comparison {
 
   const CheckedHost& first_;
   const Needs& needs_;
+  const Standards& standards_;
   const CheckedHost* host_ = nullptr;
   CheckFindings findings_;
 };
@@ -174,12 +236,13 @@ std::vector<CheckedHost> check_hosts(const Agent& agent, const std::vector<std::
 }
 
 CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts& hosts,
-                            const Needs& needs) {
+                            const Needs& needs, const std::optional<Expected>& expected) {
+  const Standards standards(checked, expected);
   const auto first = std::find_if(checked.begin(), checked.end(),
                                   [](const CheckedHost& host) { return host.facts.has_value(); });
   CheckFindings findings;
   if (first != checked.end()) {
-    Comparison comparison(*first, needs);
+    Comparison comparison(*first, needs, standards);
     for (const CheckedHost& host : checked) {
       const auto own = std::find_if(hosts.begin(), hosts.end(),
                                     [&](const Host& one) { return one.name == host.name; });
@@ -193,16 +256,14 @@ CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts
   return findings;
 }
 
-std::vector<std::string> alike_hosts(const std::vector<CheckedHost>& checked) {
+std::vector<std::string> alike_hosts(const std::vector<CheckedHost>& checked,
+                                     const std::optional<Expected>& expected) {
+  const Standards standards(checked, expected);
+  const std::string version = standards.of(kVersion).value, mpi = standards.of(kMpi).value;
   std::vector<std::string> names;
-  const HostFacts* first = nullptr;
   for (const CheckedHost& host : checked) {
-    if (!host.facts) continue;
-    if (!host.facts->network_error.empty()) continue;
-    if (first == nullptr) first = &*host.facts;
-    if (host.facts->onebit == first->onebit && host.facts->mpi == first->mpi) {
-      names.push_back(host.name);
-    }
+    if (!host.facts || !host.facts->network_error.empty()) continue;
+    if (host.facts->onebit == version && host.facts->mpi == mpi) names.push_back(host.name);
   }
   return names;
 }

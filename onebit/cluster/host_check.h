@@ -37,16 +37,27 @@ struct Needs {
   int64_t bytes_a_rank = 0;      // of memory; 0: not known
   int64_t checkpoint_bytes = 0;  // on the disk of the run's folder, at the least; 0: not known
   int threads = 0;               // of a rank; 0: what the host has
+  bool binds = false;            // each thread to a core of its own
 };
 
-// Compares every host with the first that answered: versions, inputs, clocks, processors; and what
-// it has with what its ranks need. `hosts` gives the ranks.
-CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts& hosts,
-                            const Needs& needs);
+// What the hosts' programs and inputs must be, where that does not follow from the hosts alone.
+struct Expected {
+  HostFacts facts;     // an input that is missing, or has an error or no checksum: as most hosts
+  std::string where;   // has them: "on this machine"
+  std::string remedy;  // for inputs that are not so: "copy it from there"
+};
 
-// Hosts that answered, have the networks that were asked for, and have the program and the MPI of
-// the first that did.
-std::vector<std::string> alike_hosts(const std::vector<CheckedHost>& checked);
+// Compares every host with what is expected, or with what most hosts have (the first of those that
+// answered, where as many have the one as the other): versions, inputs; then clocks, processors,
+// and what it has with what its ranks need. `hosts` gives the ranks.
+CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts& hosts,
+                            const Needs& needs,
+                            const std::optional<Expected>& expected = std::nullopt);
+
+// Hosts that answered, have the networks that were asked for, and have the program and the MPI that
+// are expected, or that most have.
+std::vector<std::string> alike_hosts(const std::vector<CheckedHost>& checked,
+                                     const std::optional<Expected>& expected = std::nullopt);
 
 // A row a host.
 std::string host_table(const std::vector<CheckedHost>& checked);

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kMostSlots = 4096;
 constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as some editors begin a file
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -167,6 +168,7 @@ Hosts parse_hostfile(std::string_view text, const std::string& path, Problems& p
   Hosts hosts;
   int line_number = 0;
   bool wrong_lines = false;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (std::string_view line : split(text, '\n')) {
     const std::string place = fmt::format("{}:{}", path, ++line_number);
     const auto words = words_of(line.substr(0, line.find('#')));

@@ -35,9 +35,17 @@ std::vector<CheckedHost> LaunchChecks::ask() const {
 
 Problems LaunchChecks::problems(const std::vector<CheckedHost>& checked,
                                 const KnownCheckpoint& checkpoint) const {
-  Problems wrong = compare(checked).wrong;
+  Problems wrong = compare(checked, options_.threads).wrong;
+  for (const CheckedHost& host : checked) {
+    if (!training_.resume.empty() || !host.facts || !host.facts->output) continue;
+    const std::string& there = host.facts->output->checkpoint;
+    if (there.empty()) continue;
+    wrong.push_back({host.name, fmt::format("{}: contains a run already ({}); add --resume to "
+                                            "continue it, or choose another --output",
+                                            training_.output, there)});
+  }
   append(wrong, checkpoint.absent_tag(checked));
-  append(wrong, problems_of(look_at_links(alike_hosts(checked)), ports()));
+  append(wrong, problems_of(look_at_links(alike_hosts(checked, expected_)), ports()));
   look_at_this_machine(wrong);
   return wrong;
 }
@@ -46,7 +54,18 @@ CheckFindings LaunchChecks::compare(const std::vector<CheckedHost>& checked, int
   return compare_hosts(checked, options_.hosts,
                        {.bytes_a_rank = training_.bytes_a_rank,
                         .checkpoint_bytes = training_.checkpoint_bytes,
-                        .threads = threads});
+                        .threads = threads,
+                        .binds = options_.bind == LaunchOptions::Bind::kCore},
+                       expected_);
+}
+
+void LaunchChecks::hold_to(const std::vector<CheckedHost>& checked) {
+  const auto answered =
+      std::ranges::find_if(checked, [](const CheckedHost& host) { return host.facts.has_value(); });
+  if (answered == checked.end()) return;
+  expected_ = {.facts = *answered->facts,
+               .where = "when this launch began",
+               .remedy = "put back what was there, or end this launch and start another"};
 }
 
 void LaunchChecks::leave_out_unreached(Hosts& left) const {

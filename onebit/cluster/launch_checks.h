@@ -21,7 +21,10 @@ class LaunchChecks {
   // All are kept. `interrupted` ends a look early, with what is known by then.
   LaunchChecks(const LaunchOptions& options, const TrainingCommand& training,
                std::function<bool()> interrupted)
-      : options_(options), training_(training), interrupted_(std::move(interrupted)) {}
+      : options_(options),
+        training_(training),
+        expected_{.facts = options.own, .where = "on this machine", .remedy = "copy it from here"},
+        interrupted_(std::move(interrupted)) {}
 
   // What the hosts of the options report.
   std::vector<CheckedHost> ask() const;
@@ -31,6 +34,9 @@ class LaunchChecks {
                     const KnownCheckpoint& checkpoint) const;
   // `threads` of a rank; 0: not chosen yet.
   CheckFindings compare(const std::vector<CheckedHost>& checked, int threads = 0) const;
+  // From now on programs and inputs must be those of these hosts, which are alike: a launch trains
+  // one thing, whatever changes before a restart.
+  void hold_to(const std::vector<CheckedHost>& checked);
   // Removes, with warnings, hosts that others do not reach at the ports of a run.
   void leave_out_unreached(Hosts& left) const;
 
@@ -41,6 +47,7 @@ class LaunchChecks {
 
   const LaunchOptions& options_;
   const TrainingCommand& training_;
+  Expected expected_;
   std::function<bool()> interrupted_;
 };
 

@@ -53,6 +53,7 @@ class Launcher {
     const Problems wrong = checks_.problems(checked, checkpoint_);
     if (requests_.any()) return {};
     require_none(wrong, "these hosts cannot start the run, and nothing was started:");
+    checks_.hold_to(checked);
     Choice choice = choose(options_.hosts, checked);
     for (const Problem& note : checks_.compare(checked, choice.threads).notes) {
       log_warning("{}: {}", note.place, note.what);
@@ -65,9 +66,9 @@ class Launcher {
     if (requests_.any()) return asked_to_end(-1);
     for (;;) {
       const AttemptOutcome outcome = attempt(choice);
-      if (outcome.end == AttemptEnd::kDone) return done();
-      if (outcome.end == AttemptEnd::kStopped) return asked_to_end(outcome.step);
-      const std::optional<double> pause = after(outcome);
+      if (outcome.end == AttemptEnd::kDone) return done(choice);
+      if (outcome.end == AttemptEnd::kStopped) return asked_to_end(outcome.step, outcome.cause);
+      const std::optional<double> pause = after(outcome, choice);
       if (!pause) return 1;
       if (requests_.wait(*pause)) return asked_to_end(outcome.step);
       const std::optional<Choice> next = next_choice();
@@ -219,15 +220,18 @@ class Launcher {
     return outcome;
   }
 
-  int done() const {
+  int done(const Choice& choice) const {
     if (!checkpoint_.is_here()) {
       log_info("{} is on the disks of {}: this machine has the logs alone", training_.output,
-               listed(names_of(options_.hosts)));
+               listed(names_of(choice.hosts)));
     }
     return 0;
   }
 
-  int asked_to_end(int64_t step) const {
+  int asked_to_end(int64_t step, const Cause& cause = {}) const {
+    if (!cause.text.empty()) {
+      log_error("there is no checkpoint of the end: {}", cause.text);
+    }
     log_info(
         "the run was asked to end and ended{}; start the same command with --resume to continue "
         "from {}",
@@ -236,7 +240,7 @@ class Launcher {
   }
 
   // The pause before the next attempt; empty if there is none.
-  std::optional<double> after(const AttemptOutcome& outcome) {
+  std::optional<double> after(const AttemptOutcome& outcome, const Choice& choice) {
     if (outcome.cause.is_usage) return std::nullopt;
     const RestartDecision decision = policy_.after({.kind = outcome.cause.kind,
                                                     .cause = outcome.cause.text,
@@ -247,16 +251,23 @@ class Launcher {
       log_error("the run is not started again: {}", decision.reason);
       return std::nullopt;
     }
-    log_info("the run starts again from {} after a pause of {}", checkpoint_.words(),
-             metrics::human_duration(decision.pause_seconds));
+    // What it lacked may lie with the hosts that were left out: parts of checkpoints.
+    needs_all_ = choice.hosts.size() < options_.hosts.size() && outcome.saved_step < 0 &&
+                 outcome.cause.kind == FaultKind::kReported;
+    if (needs_all_) {
+      log_info("the run cannot begin on the hosts that are left, and waits for the others");
+    } else {
+      log_info("the run starts again from {} after a pause of {}", checkpoint_.words(),
+               metrics::human_duration(decision.pause_seconds));
+    }
     return decision.pause_seconds;
   }
 
   // Hosts for another attempt: those that answer and are as they should be. Waits for enough of
   // them; empty if they do not come.
   std::optional<Choice> next_choice() {
-    const int wanted =
-        options_.min_hosts > 0 ? options_.min_hosts : static_cast<int>(options_.hosts.size());
+    const bool may_be_fewer = options_.min_hosts > 0 && !needs_all_;
+    const int wanted = may_be_fewer ? options_.min_hosts : static_cast<int>(options_.hosts.size());
     double pause = options_.pause_seconds;
     for (const Stopwatch waited;;) {
       const auto checked = ask();
@@ -273,10 +284,11 @@ class Launcher {
       if (static_cast<int>(left.size()) >= wanted) return fitted(choose(left, checked));
       const double left_seconds = options_.wait_seconds - waited.seconds();
       if (left_seconds <= 0) {
-        log_error(
-            "{} of {} hosts can be used, {} are needed: {}", left.size(), options_.hosts.size(),
-            wanted,
-            options_.min_hosts > 0 ? "--min-hosts" : "give --min-hosts to continue with fewer");
+        log_error("{} of {} hosts can be used, {} are needed: {}", left.size(),
+                  options_.hosts.size(), wanted,
+                  may_be_fewer ? "--min-hosts"
+                  : needs_all_ ? "without the others the run cannot begin (the error above)"
+                               : "give --min-hosts to continue with fewer");
         return std::nullopt;
       }
       log_info("{} of {} hosts can be used, {} are needed: looking again in {}", left.size(),
@@ -314,6 +326,7 @@ class Launcher {
   RestartPolicy policy_;
   std::string run_id_;
   KnownCheckpoint checkpoint_;
+  bool needs_all_ = false;  // the next attempt takes all hosts, whatever --min-hosts says
   LaunchChecks checks_;
   EndRequests requests_;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "onebit/cluster/agent.h"
+#include "onebit/cluster/host_facts.h"
 #include "onebit/cluster/host_list.h"
 #include "onebit/cluster/progress_watch.h"
 #include "onebit/cluster/start_command.h"
@@ -38,6 +39,7 @@ struct LaunchOptions {
   std::string interface;
   std::vector<std::string> exports;    // names
   std::vector<std::string> variables;  // "NAME=value", to be set first
+  HostFacts own = {};                  // of this machine and this program
   bool checks = true;
   bool in_slurm = false;
   bool as_root = false;

@@ -25,6 +25,11 @@ void refuse_other_files(const Path& output) {
 }  // namespace
 
 void check_run_folder(const Path& output, bool resume) {
+  require(!output.empty(), "--output is empty: name the folder of the run");
+  std::error_code error;
+  const auto type = std::filesystem::status(output, error).type();
+  require(type != std::filesystem::file_type::none, "{}: cannot be looked at: {}", output.string(),
+          error.message());
   require(!std::filesystem::exists(output) || std::filesystem::is_directory(output),
           "{}: --output must be a folder, a file of this name is there", output.string());
   const engine::CheckpointFolder checkpoints(output);

@@ -21,9 +21,10 @@ TEST(ExportedVariables, AreThoseOfKnownPrefixes) {
 TEST(ExportedVariables, AreNeverSecrets) {
   Problems problems;
   EXPECT_THAT(exported_names({"ONEBIT_API_TOKEN=x", "NCCL_secret=y", "CUDA_DEVICE_KEY=1", "A=1"},
-                             {"A", "AWS_SECRET_ACCESS_KEY", "B"}, problems),
+                             {"A", "AWS_SECRET_ACCESS_KEY", "B", "", "1A", "A B"}, problems),
               ElementsAre("A"));
-  ASSERT_EQ(problems.size(), 2u);
+  ASSERT_EQ(problems.size(), 5u);
+  EXPECT_THAT(problems[4].what, testing::HasSubstr("\"A B\" is no name of a variable"));
   EXPECT_THAT(problems[0].what, testing::HasSubstr("AWS_SECRET_ACCESS_KEY looks like a secret"));
   EXPECT_THAT(problems[1].what, testing::HasSubstr("B is not set"));
 }

@@ -1,5 +1,6 @@
 #include "onebit/cluster/fault_notes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/base/temporary_folder.h"
@@ -88,6 +89,16 @@ TEST_F(FaultNotesTest, WithoutARanksWordTheStartersFirst) {
   notes_.add_unmarked("mpirun noticed that process rank 1 exited on signal 9");
   EXPECT_EQ(cause(),
             "mpirun ended with status 1: mpirun noticed that process rank 1 exited on signal 9");
+}
+
+TEST_F(FaultNotesTest, RanksThatTheStarterHasTerminatedSayLess) {
+  end(0, "signal 15");
+  EXPECT_TRUE(notes_.any());
+  EXPECT_THAT(cause(), testing::HasSubstr("rank 0 on a was killed by signal 15"));
+  notes_.add_unmarked("mpirun noticed that process rank 1 exited on signal 9");
+  EXPECT_THAT(cause(), testing::HasSubstr("noticed that process rank 1"));
+  end(1, "status 3");
+  EXPECT_THAT(cause(), testing::HasSubstr("rank 1 on a ended with status 3"));
 }
 
 TEST_F(FaultNotesTest, AParagraphOfTheStarterHasALimit) {

@@ -55,10 +55,46 @@ TEST(HostCheck, FindsEverythingThatDiffers) {
   const CheckFindings found = compared(other);
   ASSERT_EQ(found.wrong.size(), 4u);
   EXPECT_EQ(found.wrong[0].place, "b");
-  EXPECT_THAT(found.wrong[0].what, HasSubstr("onebit 0.2.0, and a has 0.1.0"));
+  EXPECT_THAT(found.wrong[0].what, HasSubstr("onebit 0.2.0, and on a it is 0.1.0"));
   EXPECT_THAT(found.wrong[1].what, HasSubstr("Open MPI v5"));
   EXPECT_THAT(found.wrong[2].what, HasSubstr("r.json: other content"));
   EXPECT_THAT(found.wrong[3].what, HasSubstr("corpus: another vocabulary"));
+}
+
+TEST(HostCheck, NamesTheOneThatDiffersFromMostWhereverItStands) {
+  HostFacts other = facts();
+  other.onebit = "0.2.0";
+  other.inputs[0].checksum = "ff";
+  const Hosts three = {make_host("a", 1, ""), make_host("b", 1, ""), make_host("c", 1, "")};
+  const auto found = compare_hosts({host("a", other), host("b"), host("c")}, three, {}).wrong;
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].place, "a");
+  EXPECT_THAT(found[0].what, HasSubstr("onebit 0.2.0, and on b, c it is 0.1.0"));
+  EXPECT_EQ(found[1].place, "a");
+  EXPECT_THAT(found[1].what, HasSubstr("r.json: other content than on b, c: copy it from there"));
+  EXPECT_THAT(alike_hosts({host("a", other), host("b"), host("c")}), ElementsAre("b", "c"));
+}
+
+TEST(HostCheck, ComparesWithWhatIsExpected) {
+  const std::optional<Expected> expected = Expected{
+      .facts = facts(), .where = "when this launch began", .remedy = "put back what was there"};
+  HostFacts other = facts();
+  other.inputs[1].checksum = "ff";
+  const std::vector<CheckedHost> alike = {host("a", other), host("b", other)};
+  EXPECT_THAT(compare_hosts(alike, kTwo, {}).wrong, IsEmpty());
+  const auto found = compare_hosts(alike, kTwo, {}, expected).wrong;
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].what,
+            "corpus: other content than when this launch began: put back what was there");
+  // Where nothing of an input is expected, it is what most hosts have.
+  std::optional<Expected> less = expected;
+  less->facts.inputs.pop_back();
+  EXPECT_THAT(compare_hosts(alike, kTwo, {}, less).wrong, IsEmpty());
+  less->facts.inputs.push_back({.path = "corpus", .error = "corpus: is not there"});
+  EXPECT_THAT(compare_hosts(alike, kTwo, {}, less).wrong, IsEmpty());
+  less->facts.onebit = "0.0.9";
+  EXPECT_EQ(compare_hosts(alike, kTwo, {}, less).wrong.size(), 2u);
+  EXPECT_THAT(alike_hosts(alike, less), IsEmpty());
 }
 
 TEST(HostCheck, FindsInputsThatAreMissing) {
@@ -111,6 +147,9 @@ TEST(HostCheck, NotesWhatIsOnlySlowOrStrange) {
   EXPECT_THAT(found.notes[0].what, HasSubstr("another build"));
   EXPECT_THAT(found.notes[1].what, HasSubstr("AVX512"));
   EXPECT_THAT(found.notes[2].what, HasSubstr("2 ranks of 4 threads share 4 cores"));
+  const auto bound = compare_hosts(hosts, kTwo, {.threads = 4, .binds = true}).wrong;
+  ASSERT_EQ(bound.size(), 1u);
+  EXPECT_THAT(bound[0].what, HasSubstr("or leave out --bind core"));
   EXPECT_THAT(found.notes[3].what, HasSubstr("30.0 s behind"));
   // A slow answer says little about the clock.
   hosts[1].clock_error = 29;

@@ -30,7 +30,7 @@ std::string text_of(const Hosts& hosts) {
 TEST(Hostfile, IsReadWithTabsCommentsAndBlankLines) {
   Problems problems;
   const Hosts hosts = parse_hostfile(
-      "# the cluster\n\nworker-1 slots=2\n\tworker-2\tslots=4  # the large one\r\n"
+      "\xEF\xBB\xBF# the cluster\n\nworker-1 slots=2\n\tworker-2\tslots=4  # the large one\r\n"
       "  10.0.0.3   slots=1\n",
       "hosts", problems);
   EXPECT_THAT(problems, testing::IsEmpty());

@@ -65,12 +65,17 @@ class Disks(HostsTest):
             self.assertEqual(run.wait(), 75, run.text())
             tag = (hosts.disk(0) / "latest").read_text().strip()
             for condition, more, number in ((start, ["--resume"], signal.SIGUSR1),
-                                            (start, [], signal.SIGTERM),
                                             (check, ["--resume"], signal.SIGINT)):
                 with self.subTest(condition, more=more):
                     said = self.end_while_it_waits(hosts, output, condition, number, more)
                     self.assertIn(f"start the same command with --resume to continue from {tag}",
                                   said)
+            # The launcher's machine does not see the run, the hosts do.
+            run = self.launch_on_disks(hosts, output)
+            self.assertEqual(run.wait(), 1, run.text())
+            for host in hosts.names:
+                self.assertIn(f"{host}  {run.folder}: contains a run already ({tag}); add --resume",
+                              run.text())
             said = self.end_while_it_waits(hosts, output, nobody, signal.SIGTERM, ["--resume"])
             self.assertIn("--resume to continue from its newest checkpoint, if a host has one", said)
             self.assertEqual(run.left_over(), [])
@@ -198,10 +203,13 @@ class Disks(HostsTest):
     def test_a_lost_disk_without_copies(self):
         output = "no-copies"
         with Hosts(2, own_disks=self.folder / output) as hosts:
-            run = self.launch_on_disks(hosts, output, "--min-hosts", "1")
+            run = self.launch_on_disks(hosts, output, "--min-hosts", "1", "--host-wait", "3s")
             run.reach(45)
             hosts.cut_power(1)
             self.assertEqual(run.wait(), 1, run.text())
+            self.assertIn("cannot begin on the hosts that are left, and waits for the others",
+                          run.text())
+            self.assertIn("1 of 2 hosts can be used, 2 are needed: without the others", run.text())
             self.assertIn("no checkpoint is whole on the disks of host0", run.text())
             self.assertIn("shard 1 of 2, kept by host1, is missing or damaged", run.text())
             self.assertEqual(run.left_over(), [])

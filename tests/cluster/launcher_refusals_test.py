@@ -46,7 +46,7 @@ class Refusals(launched_run.FolderTest):
                                        self.folder / "agent")
         self.assertEqual(status, 1)
         for part in ("nothing was started", "gone   cannot be reached: no route to host",
-                     "/no: is not there", "old    onebit 0.0.9, and here has"):
+                     "/no: is not there", "old    onebit 0.0.9, and on this machine it is "):
             self.assertIn(part, error)
 
     def test_data_that_are_no_store_and_a_folder_that_cannot_be_written_to(self):

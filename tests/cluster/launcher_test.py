@@ -63,6 +63,25 @@ class Launcher(launched_run.FolderTest):
         self.assertIn("the run starts again from global_step", run.text())
         self.same_as_unbroken(run)
 
+    def test_a_restart_trains_what_the_launch_began_with(self):
+        recipe = self.folder / "recipe.json"
+        before = recipe.read_text()
+        self.addCleanup(recipe.write_text, before)
+        run = self.launch("changing", "--restart-pause", "100ms")
+        run.reach(30)
+        recipe.write_text(before.replace("0.001", "0.004"))
+        self.assertNotEqual(recipe.read_text(), before)
+        os.kill(run.rank_pid(1), signal.SIGKILL)
+        wrong = (f"localhost is left out: {recipe}: other content than when this launch began: "
+                 "put back what was there")
+        until = time.monotonic() + 60
+        while wrong not in run.text() and time.monotonic() < until:
+            time.sleep(0.05)
+        self.assertIn(wrong, run.text())
+        recipe.write_text(before)
+        self.assertEqual(run.wait(), 0, run.text())
+        self.same_as_unbroken(run)
+
     def test_a_stopped_rank_is_a_hang(self):
         run = self.launch("stopped", "--restart-pause", "100ms", "--hang-timeout", "5s")
         run.reach(30)
