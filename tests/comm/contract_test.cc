@@ -250,8 +250,8 @@ INSTANTIATE_TEST_SUITE_P(Ranks, ThreadContract, ::testing::Range(1, 9));
 
 TEST(MpiContract, Holds) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
-  EXPECT_EQ(testing::mpi_world()->transport(), "mpi");
-  check_contract(*testing::mpi_world());
+  EXPECT_EQ(mpi_tests::mpi_world()->transport(), "mpi");
+  check_contract(*mpi_tests::mpi_world());
 }
 
 // Buffers on a device: what goes in from the host comes out there, moved by the transport.
@@ -322,7 +322,7 @@ TEST(StagedContract, HoldsForDeviceMemory) {
 TEST(StagedContract, HoldsForDeviceMemoryUnderMpi) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
   if (memory::cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device here";
-  const auto staged = make_device_communicator(testing::mpi_world()->duplicate(), kFirstDevice,
+  const auto staged = make_device_communicator(mpi_tests::mpi_world()->duplicate(), kFirstDevice,
                                                DeviceTransport::kStaged);
   check_device_buffers(*staged);
 }

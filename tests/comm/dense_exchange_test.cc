@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, DenseRanks, ::testing::Range(1, 9));
 
 TEST(MpiDenseExchange, GivesTheBitsOfThreadRanks) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
-  Communicator& world = *testing::mpi_world();
+  Communicator& world = *mpi_tests::mpi_world();
   for (const DType wire : {DType::kF32, DType::kBF16}) {
     EXPECT_EQ(average_on(world, 50001, wire), expected_average(world.world_size(), 50001, wire));
   }

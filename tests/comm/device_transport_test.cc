@@ -54,7 +54,7 @@ TEST(MpiDeviceTransport, RanksOfOneJobHearTheSameOfMpi) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
   const int64_t mine = mpi_takes_device_memory() ? 1 : 0;
   int64_t least = mine;
-  testing::mpi_world()->all_reduce(std::span(&least, 1), Reduction::kMin);
+  mpi_tests::mpi_world()->all_reduce(std::span(&least, 1), Reduction::kMin);
   EXPECT_EQ(least, mine);
 }
 

@@ -160,7 +160,7 @@ Ended run_under_mpirun(int ranks, const std::string& test) {
 
 void expect_ended_with_message(const std::string& test) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
-  if (testing::mpi_world() != nullptr) GTEST_SKIP() << "starts mpirun itself";
+  if (mpi_tests::mpi_world() != nullptr) GTEST_SKIP() << "starts mpirun itself";
   const Ended ended = run_under_mpirun(3, test);
   EXPECT_NE(ended.status, 0);
   EXPECT_NE(ended.output.find(fmt::format("rank 1 failed: {}", kMessage)), std::string::npos)
@@ -179,7 +179,7 @@ TEST(FailingRank, EndsProcessesThatCompute) {
 
 TEST(FailingRank, EndsProcessesWhenOneIsKilled) {
   if (std::string(ONEBIT_MPIRUN).empty()) GTEST_SKIP() << "MPI is not built in";
-  if (testing::mpi_world() != nullptr) GTEST_SKIP() << "starts mpirun itself";
+  if (mpi_tests::mpi_world() != nullptr) GTEST_SKIP() << "starts mpirun itself";
   const Ended ended = run_under_mpirun(3, "FailingProcess.DISABLED_ByASignal");
   EXPECT_NE(ended.status, 0);
   EXPECT_LT(ended.seconds, 20) << ended.output;
@@ -187,7 +187,7 @@ TEST(FailingRank, EndsProcessesWhenOneIsKilled) {
 }
 
 TEST(FailingProcess, DISABLED_ByASignal) {
-  const std::unique_ptr<World> mpi = testing::take_mpi_world();
+  const std::unique_ptr<World> mpi = mpi_tests::take_mpi_world();
   Communicator& world = mpi->communicator();
   world.barrier();
   if (world.rank() == 1) raise(SIGKILL);
@@ -196,7 +196,7 @@ TEST(FailingProcess, DISABLED_ByASignal) {
 }
 
 TEST(FailingProcess, DISABLED_WhileOthersWait) {
-  const std::unique_ptr<World> mpi = testing::take_mpi_world();
+  const std::unique_ptr<World> mpi = mpi_tests::take_mpi_world();
   Communicator& world = mpi->communicator();
   run_rank(world, [&] {
     world.barrier();
@@ -213,7 +213,7 @@ TEST(FailingProcess, DISABLED_WhileOthersWait) {
 }
 
 TEST(FailingProcess, DISABLED_WhileOthersCompute) {
-  const std::unique_ptr<World> mpi = testing::take_mpi_world();
+  const std::unique_ptr<World> mpi = mpi_tests::take_mpi_world();
   Communicator& world = mpi->communicator();
   run_rank(world, [&] {
     world.barrier();

@@ -67,9 +67,9 @@ TEST(Launch, RefusesVariablesThatAreNoNumbers) {
 
 TEST(MpiLaunch, OpensTheWorldThatWasLaunched) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
-  EXPECT_EQ(detect_launch().world_size, testing::mpi_world()->world_size());
-  EXPECT_EQ(detect_launch().rank, testing::mpi_world()->rank());
-  EXPECT_EQ(testing::mpi_world()->local_rank(), testing::mpi_world()->rank()) << "one machine";
+  EXPECT_EQ(detect_launch().world_size, mpi_tests::mpi_world()->world_size());
+  EXPECT_EQ(detect_launch().rank, mpi_tests::mpi_world()->rank());
+  EXPECT_EQ(mpi_tests::mpi_world()->local_rank(), mpi_tests::mpi_world()->rank()) << "one machine";
 }
 
 }  // namespace

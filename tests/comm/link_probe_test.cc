@@ -142,7 +142,7 @@ TEST(LinkProbe, AgreesOverThreads) {
 
 TEST(MpiLinkProbe, AgreesOverProcesses) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
-  check_probe(*testing::mpi_world());
+  check_probe(*mpi_tests::mpi_world());
 }
 
 TEST(LinkProbe, OneRankNeedsNoNetwork) {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace onebit::testing {
+namespace onebit::mpi_tests {
 namespace {
 
 std::unique_ptr<comm::World> world;
@@ -28,4 +28,4 @@ std::unique_ptr<comm::World> take_mpi_world() {
   return std::move(world);
 }
 
-}  // namespace onebit::testing
+}  // namespace onebit::mpi_tests

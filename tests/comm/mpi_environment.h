@@ -9,7 +9,7 @@
 #include "onebit/comm/communicator.h"
 #include "onebit/comm/launch.h"
 
-namespace onebit::testing {
+namespace onebit::mpi_tests {
 
 // Null unless this process was started by mpirun.
 comm::Communicator* mpi_world();
@@ -18,7 +18,7 @@ comm::Communicator* mpi_world();
 // test program is not an error, and finalizing MPI while another rank aborts can hang mpirun.
 std::unique_ptr<comm::World> take_mpi_world();
 
-}  // namespace onebit::testing
+}  // namespace onebit::mpi_tests
 
 #define ONEBIT_SKIP_WITHOUT_MPIRUN() \
-  if (::onebit::testing::mpi_world() == nullptr) GTEST_SKIP() << "not started by mpirun"
+  if (::onebit::mpi_tests::mpi_world() == nullptr) GTEST_SKIP() << "not started by mpirun"

@@ -14,12 +14,12 @@ namespace onebit::compress {
 namespace {
 
 using comm::Communicator;
-using testing::contents;
-using testing::Outcome;
-using testing::Plan;
-using testing::run_steps;
-using testing::still_of;
-using testing::values_of;
+using trials::contents;
+using trials::Outcome;
+using trials::Plan;
+using trials::run_steps;
+using trials::still_of;
+using trials::values_of;
 
 // What every rank must end with, and owe.
 struct Expected {
@@ -45,7 +45,7 @@ void expect_equal(Communicator& world, const Plan& plan, const Outcome& outcome,
   EXPECT_EQ(outcome.worker, expected.state.worker[static_cast<size_t>(world.rank())]);
   const Ownership cut{comm::Buckets(plan.elements, plan.bucket_bytes), world.world_size()};
   EXPECT_EQ(outcome.server,
-            testing::owned_parts(cut, expected.state.server)[static_cast<size_t>(world.rank())]);
+            trials::owned_parts(cut, expected.state.server)[static_cast<size_t>(world.rank())]);
 }
 
 class CompressedRanks : public ::testing::TestWithParam<int> {};
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, CompressedRanks, ::testing::Range(1, 9));
 
 TEST(MpiCompressedAllReduce, GivesTheBitsOfThreadRanks) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
-  Communicator& world = *onebit::testing::mpi_world();
+  Communicator& world = *onebit::mpi_tests::mpi_world();
   const Plan plan{.elements = 70001, .steps = 3, .still = true, .options = {}};
   const Outcome processes = run_steps(world, plan);
   expect_equal(world, plan, processes, Expected(world.world_size(), plan));
@@ -180,7 +180,7 @@ TEST(CompressedAllReduce, OneRankMayBypass) {
   Plan plan{.elements = 5000, .extras = true, .options = {.bypass_single_rank = true}};
   const Outcome bypassed = run_steps(*alone, plan);
   EXPECT_EQ(bypassed.averages[2], values_of(0, 2, 5000));
-  EXPECT_EQ(bypassed.extras, testing::extras_of(0, 5000));
+  EXPECT_EQ(bypassed.extras, trials::extras_of(0, 5000));
   EXPECT_TRUE(bypassed.worker.empty());
   plan.options.bypass_single_rank = false;
   EXPECT_NE(run_steps(*alone, plan).averages[2], values_of(0, 2, 5000));
@@ -236,7 +236,7 @@ TEST(CompressedAllReduce, WithoutValuesNothingIsLeft) {
     for (int step = 0; step < 1500; ++step) {
       std::vector<float> values(static_cast<size_t>(plan.elements));
       if (step < 5) values = values_of(world.rank(), step, plan.elements);
-      testing::exchange(context, all_reduce, values, still, extras, 0.9f);
+      trials::exchange(context, all_reduce, values, still, extras, 0.9f);
       if (step == 5) {
         EXPECT_TRUE(is_left());
       }
@@ -310,8 +310,8 @@ TEST(CompressedAllReduce, StepsAllocateNoBuffers) {
   std::vector<float> values = values_of(0, 0, 50000), extras;
   std::vector<uint8_t> still;
   const int64_t before = memory::allocation_count();
-  testing::exchange(context, all_reduce, values, still, extras);
-  testing::exchange(context, all_reduce, values, still, extras);
+  trials::exchange(context, all_reduce, values, still, extras);
+  trials::exchange(context, all_reduce, values, still, extras);
   EXPECT_EQ(memory::allocation_count(), before);
 }
 

@@ -11,11 +11,11 @@ namespace onebit::compress {
 namespace {
 
 using comm::Communicator;
-using testing::Outcome;
-using testing::Plan;
-using testing::run_steps;
-using testing::still_of;
-using testing::values_of;
+using trials::Outcome;
+using trials::Plan;
+using trials::run_steps;
+using trials::still_of;
+using trials::values_of;
 
 constexpr double kEpsilon = 0x1p-24;
 
@@ -36,8 +36,8 @@ TEST_P(Conservation, HoldsForEveryElementOverManySteps) {
   std::vector<double> came(elements), left(elements), sizes(elements);
   for (int rank = 0; rank < ranks; ++rank) {
     const Outcome& outcome = outcomes[static_cast<size_t>(rank)];
-    testing::put_owned_part(cut, rank, outcome.server, server);
-    testing::put_owned_part(cut, rank, outcome.server_sizes, server_sizes);
+    trials::put_owned_part(cut, rank, outcome.server, server);
+    trials::put_owned_part(cut, rank, outcome.server_sizes, server_sizes);
     for (int step = 0; step < plan.steps; ++step) {
       const std::vector<float> values = values_of(rank, step, plan.elements);
       for (size_t i = 0; i < elements; ++i) {

@@ -10,8 +10,8 @@
 namespace onebit::compress {
 namespace {
 
-using testing::Outcome;
-using testing::Plan;
+using trials::Outcome;
+using trials::Plan;
 
 // Two ranks that share one device, through host memory.
 TEST(CudaAllReduce, GivesTheBitsOfTheCpu) {

@@ -6,7 +6,7 @@
 
 #include "onebit/compress/owned_pieces.h"
 
-namespace onebit::compress::testing {
+namespace onebit::compress::trials {
 
 // On two levels the chunk of a rank's part of the bucket.
 inline Range owned_chunk(const Ownership& cut, int64_t bucket, int rank) {
@@ -46,4 +46,4 @@ inline void put_owned_part(const Ownership& cut, int rank, std::span<const float
   }
 }
 
-}  // namespace onebit::compress::testing
+}  // namespace onebit::compress::trials

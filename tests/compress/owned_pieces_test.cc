@@ -21,7 +21,7 @@ Ownership two_levels(int64_t elements, const std::vector<int>& node_of_rank) {
 
 TEST(OwnedPieces, CarryEveryElementToItsNewOwner) {
   const int64_t elements = 70001;
-  const std::vector<float> original = testing::values_of(0, 0, elements);
+  const std::vector<float> original = trials::values_of(0, 0, elements);
   const Ownership cuts[] = {{comm::Buckets(elements, 5 * kBlockBytes), 4},
                             {comm::Buckets(elements, 7 * kBlockBytes), 3},
                             {comm::Buckets(elements, kBlockBytes), 4},
@@ -30,9 +30,9 @@ TEST(OwnedPieces, CarryEveryElementToItsNewOwner) {
                             two_levels(elements, {0, 0, 1, 1}),
                             two_levels(elements, {0, 1, 2, 2, 1, 0})};
   for (const Ownership& before : cuts) {
-    const auto kept = testing::owned_parts(before, original);
+    const auto kept = trials::owned_parts(before, original);
     for (const Ownership& now : cuts) {
-      const auto wanted = testing::owned_parts(now, original);
+      const auto wanted = trials::owned_parts(now, original);
       for (int rank = 0; rank < now.world_size; ++rank) {
         std::vector<float> found(wanted[static_cast<size_t>(rank)].size());
         int64_t next = 0;

@@ -10,7 +10,7 @@
 #include "tests/compress/test_values.h"
 #include "tests/ops/mirror.h"
 
-namespace onebit::compress::testing {
+namespace onebit::compress::trials {
 
 struct Plan {
   int64_t elements = 0;
@@ -113,4 +113,4 @@ inline Outcome run_steps(comm::Communicator& world, const Plan& plan) {
   return outcome;
 }
 
-}  // namespace onebit::compress::testing
+}  // namespace onebit::compress::trials

@@ -15,8 +15,8 @@
 namespace onebit::compress {
 namespace {
 
-using testing::still_of;
-using testing::values_of;
+using trials::still_of;
+using trials::values_of;
 
 template <typename T>
 View view_of(std::vector<T>& values) {

@@ -47,7 +47,7 @@ std::array<double, 2> arriving(double beta) {
       for (size_t i = 0; i < values.size(); ++i) {
         values[i] += static_cast<float>(kSignal) * signal[i];
       }
-      testing::exchange(context, all_reduce, values, still, extras, static_cast<float>(beta));
+      trials::exchange(context, all_reduce, values, still, extras, static_cast<float>(beta));
       if (step >= kSettling) {
         sum[0] += inner_product(values, signal);
         sum[1] += inner_product(values, before);

@@ -6,7 +6,7 @@
 
 #include "onebit/base/philox.h"
 
-namespace onebit::compress::testing {
+namespace onebit::compress::trials {
 
 // Symmetric around zero, of sizes that differ by orders of magnitude between regions, with exact
 // zeros: a function of (rank, step) alone.
@@ -34,4 +34,4 @@ inline std::vector<uint8_t> still_of(int64_t elements) {
   return still;
 }
 
-}  // namespace onebit::compress::testing
+}  // namespace onebit::compress::trials

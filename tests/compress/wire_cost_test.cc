@@ -23,7 +23,7 @@ void expect_cheap(Communicator& world, const comm::Buckets& buckets) {
   extras.resize(static_cast<size_t>(blocks_in(buckets.elements())), 1.0f);
   std::vector<uint8_t> still;
   const int64_t before = world.wire_bytes_sent();
-  testing::exchange(context, all_reduce, values, still, extras);
+  trials::exchange(context, all_reduce, values, still, extras);
   int64_t sent = world.wire_bytes_sent() - before;
   EXPECT_GT(sent, 0);
   const double dense =
@@ -91,7 +91,7 @@ TEST(WireCost, SizedBucketsMakeFewerMessages) {
 
 TEST(MpiWireCost, OfProcesses) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
-  expect_cheap(*onebit::testing::mpi_world());
+  expect_cheap(*onebit::mpi_tests::mpi_world());
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Trace train(const EngineConfig& config, comm::Communicator& communicator) {
 
 TEST(MpiEngine, TrainsToTheBitsOfThreads) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
-  comm::Communicator& world = *testing::mpi_world();
+  comm::Communicator& world = *mpi_tests::mpi_world();
   const std::string one_bit =
       R"({"type": "OneBitAdam", "params": {"lr": 1e-3, "freeze_step": 10}})";
   // The last step is a local one.

@@ -5,34 +5,21 @@
 #include <cmath>
 #include <vector>
 
-#include "onebit/base/philox.h"
 #include "onebit/ops/adam_update_formula.h"
 #include "tests/ops/mirror.h"
+#include "tests/ops/update_values.h"
 
 namespace onebit::ops {
 namespace {
-
-using Values = std::vector<float>;
-
-Values random_values(uint64_t stream, size_t count, double scale) {
-  RandomSequence random(5, stream, 0);
-  Values values(count);
-  for (float& one : values) one = static_cast<float>(scale * (2 * random.uniform() - 1));
-  return values;
-}
-
-View view_of(Values& values) {
-  return View::of(values.data(), {static_cast<int64_t>(values.size())});
-}
 
 struct State {
   Values value, gradient, momentum, variance;
 
   explicit State(size_t count)
-      : value(random_values(1, count, 2)),
-        gradient(random_values(2, count, 1)),
-        momentum(random_values(3, count, 0.1)),
-        variance(random_values(4, count, 0.01)) {
+      : value(random_values(5, 1, count, 2)),
+        gradient(random_values(5, 2, count, 1)),
+        momentum(random_values(5, 3, count, 0.1)),
+        variance(random_values(5, 4, count, 0.01)) {
     for (float& one : variance) one = std::abs(one);
   }
   AdamUpdate arguments(std::span<const UpdateRange> ranges) {

@@ -5,26 +5,13 @@
 #include <cmath>
 #include <vector>
 
-#include "onebit/base/philox.h"
 #include "onebit/ops/lamb_update_formula.h"
 #include "tests/ops/mirror.h"
+#include "tests/ops/update_values.h"
 #include "tests/reference/lamb.h"
 
 namespace onebit::ops {
 namespace {
-
-using Values = std::vector<float>;
-
-Values random_values(uint64_t stream, size_t count, double scale) {
-  RandomSequence random(6, stream, 0);
-  Values values(count);
-  for (float& one : values) one = static_cast<float>(scale * (2 * random.uniform() - 1));
-  return values;
-}
-
-View view_of(Values& values) {
-  return View::of(values.data(), {static_cast<int64_t>(values.size())});
-}
 
 // Tensors of the sizes one after the other, the second of two with decay.
 std::vector<LambTensor> tensors_of(const std::vector<int64_t>& sizes) {
@@ -45,10 +32,10 @@ struct State {
 
   explicit State(const std::vector<int64_t>& sizes)
       : tensors(tensors_of(sizes)),
-        value(random_values(1, static_cast<size_t>(tensors.back().end), 2)),
-        gradient(random_values(2, value.size(), 1)),
-        momentum(random_values(3, value.size(), 0.1)),
-        variance(random_values(4, value.size(), 0.01)),
+        value(random_values(6, 1, static_cast<size_t>(tensors.back().end), 2)),
+        gradient(random_values(6, 2, value.size(), 1)),
+        momentum(random_values(6, 3, value.size(), 0.1)),
+        variance(random_values(6, 4, value.size(), 0.01)),
         ratio(tensors.size()) {
     for (float& one : variance) one = std::abs(one);
   }

@@ -4,13 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "onebit/base/philox.h"
 #include "onebit/ops/onebit_adam_update.h"
 #include "tests/ops/mirror.h"
+#include "tests/ops/update_values.h"
 
 namespace onebit::ops {
-
-using Values = std::vector<float>;
 
 // Three blocks. The last one has two whole sub-blocks, one of 16 elements and five empty ones.
 constexpr int64_t kElements = 2 * kernels::kBlockElements + 528;
@@ -27,10 +25,7 @@ inline size_t at(int64_t index) {
 }
 
 inline Values random_values(uint64_t stream, double scale) {
-  RandomSequence random(6, stream, 0);
-  Values values(kElements);
-  for (float& one : values) one = static_cast<float>(scale * (2 * random.uniform() - 1));
-  return values;
+  return random_values(6, stream, kElements, scale);
 }
 
 inline Values random_variances(uint64_t stream) {
@@ -41,10 +36,6 @@ inline Values random_variances(uint64_t stream) {
 
 inline View part_of(Values& values, int64_t begin, int64_t end) {
   return View::of(values.data() + begin, {end - begin});
-}
-
-inline View view_of(Values& values) {
-  return part_of(values, 0, static_cast<int64_t>(values.size()));
 }
 
 inline bool stands_still(size_t i) {

@@ -5,24 +5,11 @@
 #include <cmath>
 #include <vector>
 
-#include "onebit/base/philox.h"
 #include "tests/ops/mirror.h"
+#include "tests/ops/update_values.h"
 
 namespace onebit::ops {
 namespace {
-
-using Values = std::vector<float>;
-
-Values random_values(uint64_t stream, size_t count, double scale) {
-  RandomSequence random(7, stream, 0);
-  Values values(count);
-  for (float& one : values) one = static_cast<float>(scale * (2 * random.uniform() - 1));
-  return values;
-}
-
-View view_of(Values& values) {
-  return View::of(values.data(), {static_cast<int64_t>(values.size())});
-}
 
 // Shorter than a vector and than a block, whole blocks, one more; beginning anywhere.
 std::vector<LambTensor> tensors() {
@@ -44,7 +31,7 @@ struct Owned {
 };
 Owned every_other_piece(const std::vector<LambTensor>& tensors) {
   Owned owned{.parts = {}, .momentum = Values(3, 1e10f)};
-  const Values all = random_values(2, static_cast<size_t>(tensors.back().end), 0.5);
+  const Values all = random_values(7, 2, static_cast<size_t>(tensors.back().end), 0.5);
   int piece = 0;
   for (size_t tensor = 0; tensor < tensors.size(); ++tensor) {
     for (int64_t at = tensors[tensor].begin; at < tensors[tensor].end; at += 1500) {
@@ -96,7 +83,7 @@ class OnebitLambUpdateTest : public MirrorTest {
 TEST_P(OnebitLambUpdateTest, SquaresFollowTheFormula) {
   const std::vector<LambTensor> all = tensors();
   Owned owned = every_other_piece(all);
-  Values value = random_values(1, static_cast<size_t>(all.back().end), 2);
+  Values value = random_values(7, 1, static_cast<size_t>(all.back().end), 2);
   const std::vector<double> found = squares({.value = view_of(value),
                                              .momentum = view_of(owned.momentum),
                                              .squares = {},
@@ -146,9 +133,9 @@ TEST_P(OnebitLambUpdateTest, ResidualSquaresFollowTheFormula) {
 TEST_P(OnebitLambUpdateTest, StepFollowsTheFormula) {
   const std::vector<LambTensor> all = tensors();
   const auto elements = static_cast<size_t>(all.back().end);
-  const Values before = random_values(1, elements, 2);
-  Values value = before, momentum = random_values(2, elements, 1);
-  Values ratio = random_values(3, all.size(), 4);
+  const Values before = random_values(7, 1, elements, 2);
+  Values value = before, momentum = random_values(7, 2, elements, 1);
+  Values ratio = random_values(7, 3, all.size(), 4);
   std::vector<uint8_t> still((elements + 7) / 8);
   for (size_t i = 0; i < elements; i += 3) still[i / 8] = uint8_t(still[i / 8] | 1u << (i % 8));
   std::vector<bf16> copied(elements);
@@ -183,7 +170,7 @@ TEST_P(OnebitLambUpdateTest, StepFollowsTheFormula) {
 
 TEST(OnebitLambUpdate, ThreadsChangeNothing) {
   const std::vector<LambTensor> all{{0, 300'001, 0, 0.1}, {300'001, 400'000, 147, 0}};
-  Values value = random_values(1, 400'000, 1), momentum = random_values(2, 400'000, 1);
+  Values value = random_values(7, 1, 400'000, 1), momentum = random_values(7, 2, 400'000, 1);
   std::vector<LambPart> parts;
   for (const auto& [tensor, first, last] :
        {std::tuple(0, 0, 300'001), std::tuple(1, 300'001, 400'000)}) {

@@ -43,7 +43,7 @@ struct End {
 };
 
 void expect_bits_of_threads(const Case& one, bool overlap, const std::vector<double>& limits) {
-  comm::Communicator& world = *testing::mpi_world();
+  comm::Communicator& world = *mpi_tests::mpi_world();
   TrialOptions options{.optimizer = one.optimizer, .gradient = late_gradient, .overlap = overlap};
   options.norm_limits = limits;
   const auto train = [&](Trial& trial) {
@@ -69,7 +69,7 @@ TEST(MpiTraining, GivesTheBitsOfThreads) {
 
 TEST(MpiTraining, GivesTheBitsOfThreadsOnTwoLevels) {
   ONEBIT_SKIP_WITHOUT_MPIRUN();
-  const auto world = testing::mpi_world()->duplicate();
+  const auto world = mpi_tests::mpi_world()->duplicate();
   std::vector<int> nodes;
   for (int rank = 0; rank < world->world_size(); ++rank) nodes.push_back(rank % 2);
   for (const bool overlap : {false, true}) {
