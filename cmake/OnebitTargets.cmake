@@ -14,31 +14,66 @@ target_compile_options(onebit_warnings INTERFACE
 # compiler: two builds of one source must agree bit for bit.
 target_compile_options(onebit_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
-# Half of the time of a small source goes to the headers of libraries. They are compiled once where the
-# preset or ./run asks for it. CI's release build does so for tests alone (TESTS), and so sees that every
-# source of the library and the program names what it needs.
-set(ONEBIT_PRECOMPILE OFF CACHE STRING "Compile the headers of libraries once a build: ON, OFF or TESTS")
+# Most of the time of a small source goes to headers. Where the preset or ./run asks for it, those of
+# libraries are compiled once, and sources of a target that have no name of their own in common are
+# compiled as one (tools/source_units.py). CI's release build does so for tests alone (TESTS), and so sees
+# that every source of the library and the program names what it needs. nlohmann/json.hpp is not among
+# the headers: what its inline functions instantiate takes 0.3 s in every source that has it, and most
+# read no JSON.
+set(ONEBIT_QUICK_BUILD OFF CACHE STRING "Read shared headers once for many sources: ON, OFF or TESTS")
+set(ONEBIT_SOURCES_A_UNIT 8 CACHE STRING "The most sources that ONEBIT_QUICK_BUILD compiles as one")
+mark_as_advanced(ONEBIT_SOURCES_A_UNIT)
+find_package(Python3 COMPONENTS Interpreter QUIET)
 set(ONEBIT_PRECOMPILED_HEADERS <algorithm> <array> <cmath> <cstring> <filesystem> <functional> <map>
   <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <thread> <utility> <vector>
-  <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
-if(ONEBIT_PRECOMPILE)
+  <fmt/format.h> <fmt/ranges.h>)
+if(ONEBIT_QUICK_BUILD)
   # GCC takes precompiled headers of the standard library for the project's own, and warns of strings
   # in them where nothing is wrong (GCC 12).
   target_compile_options(onebit_warnings INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds
     -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread>)
 endif()
 
-# onebit_precompile(target first_target HEADERS): the first target compiles them, the others of its
-# kind take them over.
-function(onebit_precompile target first)
-  if(ONEBIT_PRECOMPILE STREQUAL "TESTS" AND NOT target MATCHES "^test_")
+# onebit_compile_quickly(target first_target HEADERS): where that is asked for. The first target compiles
+# the headers, the others of its kind take them over.
+function(onebit_compile_quickly target first)
+  if(ONEBIT_QUICK_BUILD STREQUAL "TESTS" AND NOT target MATCHES "^test_")
     return()
   endif()
-  if(ONEBIT_PRECOMPILE AND target STREQUAL first)
+  if(ONEBIT_QUICK_BUILD AND target STREQUAL first)
     target_precompile_headers(${target} PRIVATE ${ARGN})
-  elseif(ONEBIT_PRECOMPILE)
+  elseif(ONEBIT_QUICK_BUILD)
     target_precompile_headers(${target} REUSE_FROM ${first})
   endif()
+  if(ONEBIT_QUICK_BUILD AND Python3_FOUND)
+    onebit_compile_together(${target})
+  endif()
+endfunction()
+
+# A local name may be that of another source of the unit; and only in the source that is compiled, not in
+# what it includes, does GCC expect classes that use types of unnamed namespaces.
+add_library(onebit_of_units INTERFACE)
+target_compile_options(onebit_of_units INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+
+function(onebit_compile_together target)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/source_units.py
+            ${ONEBIT_SOURCES_A_UNIT} ${sources}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE ";" "|" lines "${lines}")
+  string(REPLACE "\n" ";" lines "${lines}")
+  set(number 0)
+  foreach(line IN LISTS lines)
+    math(EXPR number "${number} + 1")
+    string(REPLACE "|" ";" members "${line}")
+    set_source_files_properties(${members} PROPERTIES UNITY_GROUP ${target}_${number})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:onebit_of_units>)
 endfunction()
 
 # Kernels as C++ for the emulated device: bytes are looked at as numbers of other types, as nvcc
@@ -52,6 +87,10 @@ function(onebit_compile_kernels)
   endforeach()
 endfunction()
 
+# Floors that call others for whatever takes long. Optimising them further than -O1 took a fifth of the
+# time that they take to compile.
+set(ONEBIT_CALLING_FLOORS report cluster training tasks plan convert)
+
 # onebit_floor(name SOURCES a.cc b.cc DEPENDS base device LIBRARIES PkgConfig::x)
 function(onebit_floor name)
   cmake_parse_arguments(FLOOR "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
@@ -64,7 +103,10 @@ function(onebit_floor name)
     target_link_libraries(onebit_${name} PUBLIC onebit_${dependency})
   endforeach()
   target_link_libraries(onebit_${name} PUBLIC ${FLOOR_LIBRARIES})
-  onebit_precompile(onebit_${name} onebit_base ${ONEBIT_PRECOMPILED_HEADERS})
+  if(name IN_LIST ONEBIT_CALLING_FLOORS)
+    target_compile_options(onebit_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+  onebit_compile_quickly(onebit_${name} onebit_base ${ONEBIT_PRECOMPILED_HEADERS})
   set_property(GLOBAL APPEND PROPERTY ONEBIT_FLOORS onebit_${name})
 endfunction()
 
@@ -97,15 +139,19 @@ GTEST_OUTPUT=json:${results}/${name}_${suffix}.json")
   endforeach()
 endfunction()
 
-# onebit_test(text SOURCES ... DEPENDS text [RANKS 2 4] [TIMEOUT 300])
+# onebit_test(text SOURCES ... DEPENDS text [RANKS 2 4] [TIMEOUT 300] [COST 70])
 # Makes test_<name>, run once alone, and once under mpirun for every number in RANKS. Results lie in
-# test-results/<name>.json, of ranks in test-results/<name>_mpi<ranks>/<rank>.json.
+# test-results/<name>.json, of ranks in test-results/<name>_mpi<ranks>/<rank>.json. COST: its seconds,
+# where they are many: ctest begins with the longest, so that none is left alone at the end.
 function(onebit_test name)
-  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;DEPENDS;LIBRARIES;RANKS" ${ARGN})
+  cmake_parse_arguments(TEST "" "TIMEOUT;COST" "SOURCES;DEPENDS;LIBRARIES;RANKS" ${ARGN})
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 600)
   endif()
   onebit_test_timeout(${TEST_TIMEOUT} TEST_TIMEOUT)
+  if(NOT TEST_COST)
+    set(TEST_COST 1)
+  endif()
   add_executable(test_${name} ${TEST_SOURCES})
   target_link_libraries(test_${name} PRIVATE onebit_warnings onebit_caller GTest::gtest
     ${TEST_LIBRARIES})
@@ -115,7 +161,7 @@ function(onebit_test name)
   target_compile_definitions(test_${name} PRIVATE ONEBIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # What takes time is in the floors; tests compile in two thirds of the time with -O1.
   target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  onebit_precompile(test_${name} test_base ${ONEBIT_PRECOMPILED_HEADERS} <gmock/gmock.h>
+  onebit_compile_quickly(test_${name} test_base ${ONEBIT_PRECOMPILED_HEADERS} <gmock/gmock.h>
                     <gtest/gtest.h>)
   if((ONEBIT_SANITIZE MATCHES "thread" AND NOT name IN_LIST ONEBIT_THREADED_TESTS)
      OR (ONEBIT_SANITIZE AND name IN_LIST ONEBIT_UNSANITIZED_TESTS))
@@ -129,7 +175,7 @@ function(onebit_test name)
   endif()
   add_dependencies(onebit_tests test_${name})
   add_test(NAME ${name} COMMAND test_${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT}
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} COST ${TEST_COST}
     ENVIRONMENT "${ONEBIT_TEST_ENVIRONMENT};GTEST_OUTPUT=json:${results}/${name}.json")
   # MPI itself is not instrumented for the thread sanitizer.
   if(ONEBIT_HAS_MPI AND NOT ONEBIT_SANITIZE MATCHES "thread")

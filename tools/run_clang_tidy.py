@@ -5,10 +5,8 @@
 
 Most of clang-tidy's time for a source goes into the headers, which nearly all sources share: they are
 parsed, and every check looks at them, once for each source. So the sources of a floor are included, up
-to 16 together, by units made for this, whose findings are those of the sources. Sources that define the
-same name for themselves (in an unnamed namespace) go into different units; where a unit does not compile
-all the same, its sources are checked one by one. A source that is alone has no unit, nor has one that
-Highway includes again for every instruction set.
+to 16 together, by units made for this (source_units.py), whose findings are those of the sources. Where
+a unit does not compile, its sources are checked one by one.
 
 Ends with 1 if there are findings. ONEBIT_JOBS: so many at once.
 """
@@ -24,30 +22,13 @@ import sys
 import time
 from pathlib import Path
 
+from source_units import units_of
+
 MOST_IN_A_UNIT = 16
 SECONDS_BETWEEN_LINES = 30
 # Against including sources; and against names that another source of the unit has too: GCC looks at
 # every source alone.
 IN_UNITS = ["--checks=-bugprone-suspicious-include", "--extra-arg=-Wno-shadow"]
-# The style puts every definition of a namespace at the left margin.
-DEFINITION = re.compile(
-    r"^(?:(?:struct|class|enum class|enum|union|using|concept)\s+(\w+)"
-    r"|(?:\w[\w:<>,&*\[\] ]*?[\s&*])(\w+)\s*(?:\(|=|\{|\[|;))")
-
-
-def local_names(text):
-    """Names that a source defines in unnamed namespaces, at namespace scope or as a macro."""
-    names = set(re.findall(r"^#define (\w+)", text, re.M))
-    inside = False
-    for line in text.splitlines():
-        if line == "namespace {":
-            inside = True
-        elif line == "}  // namespace":
-            inside = False
-        elif inside and line and not line[0].isspace():
-            if match := DEFINITION.match(line):
-                names.add(match.group(1) or match.group(2))
-    return names
 
 
 def compile_arguments(entry):
@@ -67,25 +48,12 @@ def compile_arguments(entry):
     return kept[compiler:]
 
 
-def units_of(sources, entries):
-    """Lists of sources that can be one translation unit: the same folder, the same arguments, no name
-    twice."""
-    units = []  # (key, names, sources)
-    for source in sources:
-        entry = entries[source]
-        key = (os.path.dirname(source), tuple(compile_arguments(entry)))
-        text = Path(source).read_text()
-        names = local_names(text)
-        if "HWY_TARGET_INCLUDE" in text:
-            key += (source,)
-        for unit in units:
-            if unit[0] == key and len(unit[2]) < MOST_IN_A_UNIT and not names & unit[1]:
-                unit[1].update(names)
-                unit[2].append(source)
-                break
-        else:
-            units.append((key, set(names), [source]))
-    return [(list(key[1]), members) for key, _, members in units]
+def units_with_arguments(sources, entries):
+    """(compile arguments, sources) of each unit: of one folder, with the same arguments."""
+    def key_of(source):
+        return os.path.dirname(source), tuple(compile_arguments(entries[source]))
+    return [(list(key_of(members[0])[1]), members)
+            for members in units_of(sources, MOST_IN_A_UNIT, key_of)]
 
 
 class Tidy:
@@ -141,7 +109,7 @@ def main():
         if source not in entries:
             print(f"left out, since this build does not compile it: {os.path.relpath(source)}")
     sources = [source for source in sources if source in entries]
-    units = units_of(sources, entries)
+    units = units_with_arguments(sources, entries)
     tidy = Tidy(options.build)
     paths = write_units(tidy.folder, units)
     jobs = int(os.environ.get("ONEBIT_JOBS") or os.cpu_count() or 1)

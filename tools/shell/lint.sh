@@ -26,8 +26,8 @@ run_lint() {
 # Sources of the floors, or those given.
 lint_with_clang_tidy() {
   local -a sources=("$@")
-  # clang cannot read GCC's precompiled headers, so this compile database has none.
-  configure release -B build-lint -DONEBIT_PRECOMPILE=OFF -DONEBIT_CUDA=OFF >/dev/null
+  # clang cannot read GCC's precompiled headers, and a compile database has every source.
+  configure release -B build-lint -DONEBIT_QUICK_BUILD=OFF -DONEBIT_CUDA=OFF >/dev/null
   if [ ${#sources[@]} -eq 0 ]; then
     mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- 'onebit/*.cc')
   fi

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Which sources of a folder can be compiled as one translation unit.
+
+    tools/source_units.py MOST SOURCE...
+
+Most of the time for a source goes into the headers, which nearly all sources share: of sources that are
+included by one unit they are read once. Sources that define the same name for themselves (in an unnamed
+namespace, or as a macro) go into different units, and so do one that does and one that has the name from
+a header of the folder. One that Highway includes again for every instruction set stays alone.
+
+Prints a line a unit of several sources, as CMake's lists are written: SOURCE;SOURCE.
+"""
+import functools
+import re
+import sys
+from pathlib import Path
+
+# The style puts every definition of a namespace at the left margin.
+DEFINITION = re.compile(
+    r"^(?:(?:struct|class|enum class|enum|union|using|concept)\s+(\w+)"
+    r"|(?:\w[\w:<>,&*\[\] ]*?[\s&*])(\w+)\s*(?:\(|=|\{|\[|;))")
+
+# Several may stand in one definition.
+CONSTANTS = re.compile(r"^(?:constexpr|const)\b")
+CONSTANT = re.compile(r"\b(k[A-Z]\w*) ?[=({\[]")
+
+
+def local_names(text):
+    """Names that a source defines in unnamed namespaces, at namespace scope or as a macro."""
+    names = set(re.findall(r"^#define (\w+)", text, re.M))
+    inside = constants_go_on = False
+    for line in text.splitlines():
+        if line == "namespace {":
+            inside = True
+        elif line == "}  // namespace":
+            inside = False
+        elif inside and line and not line[0].isspace():
+            if match := DEFINITION.match(line):
+                names.add(match.group(1) or match.group(2))
+            constants_go_on = CONSTANTS.match(line) is not None
+        if inside and constants_go_on:
+            names.update(CONSTANT.findall(line))
+            constants_go_on = not line.endswith(";")
+    return names
+
+
+@functools.cache
+def header_names(header):
+    """Names that a header, and those of its folder that it includes, define at namespace scope."""
+    text = header.read_text()
+    matches = [DEFINITION.match(line) for line in text.splitlines()]
+    names = {match.group(1) or match.group(2) for match in matches if match}
+    return frozenset(names | names_from_headers(text, header.parent))
+
+
+def names_from_headers(text, folder):
+    headers = {folder / Path(name).name for name in re.findall(r'^#include "([^"]+)"', text, re.M)
+               if Path(name).parent.name == folder.resolve().name}
+    return {name for header in headers if header.is_file() for name in header_names(header)}
+
+
+def units_of(sources, most, key_of=lambda source: None):
+    """Lists of sources that can be one translation unit: at most so many, of one key, no name twice.
+    The first that takes a source gets it."""
+    units = []  # (key, local names, names from headers, sources)
+    for source in sources:
+        text = Path(source).read_text()
+        local, shared = local_names(text), names_from_headers(text, Path(source).parent)
+        key = (key_of(source), source if "HWY_TARGET_INCLUDE" in text else None)
+        for unit in units:
+            if (unit[0] == key and len(unit[3]) < most and not local & (unit[1] | unit[2])
+                    and not shared & unit[1]):
+                unit[1].update(local)
+                unit[2].update(shared)
+                unit[3].append(source)
+                break
+        else:
+            units.append((key, set(local), set(shared), [source]))
+    return [unit[3] for unit in units]
+
+
+def main():
+    for unit in units_of(sys.argv[2:], int(sys.argv[1])):
+        if len(unit) > 1:
+            print(";".join(unit))
+
+
+if __name__ == "__main__":
+    main()
