@@ -8,6 +8,7 @@
 #include <array>
 #include <vector>
 
+#include "onebit/base/json.h"
 #include "onebit/base/philox.h"
 #include "onebit/comm/thread_communicator.h"
 #include "onebit/engine/engine.h"

@@ -19,9 +19,6 @@ namespace onebit {
 Json parse_json(std::string_view text, const std::string& source);
 Json read_json(const Path& path);
 
-// The known word nearest to `word` by edit distance, or empty when none is close.
-std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
-
 // One object of a file, read key by key; a recipe's are read with Keys (keys.h). finish() makes
 // every key that was not asked for an error, so a mistyped key never passes silently.
 class JsonReader {

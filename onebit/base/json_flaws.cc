@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "onebit/base/json.h"
+
 namespace onebit {
 namespace {
 

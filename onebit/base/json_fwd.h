@@ -1,4 +1,5 @@
-// The type of a JSON value, for headers that only pass it on: the library behind it is large.
+// The type of a JSON value, for headers that only pass it on: the library behind it takes a second
+// to compile.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,5 +8,7 @@ namespace onebit {
 
 // Keeps the order of keys, so that what we write reads like what was given.
 using Json = nlohmann::ordered_json;
+
+class JsonReader;
 
 }  // namespace onebit

@@ -4,6 +4,7 @@
 
 #include "onebit/base/json.h"
 #include "onebit/base/key_rows.h"
+#include "onebit/base/nearest_word.h"
 
 namespace onebit {
 
@@ -18,7 +19,6 @@ struct Keys::Walk {
 namespace {
 
 constexpr size_t kMostShown = 60;  // characters of a wrong value
-
 const Json kEmpty = Json::object();
 
 std::string shown(const Json& value) {

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "onebit/base/error.h"
-#include "onebit/base/json.h"
+#include "onebit/base/nearest_word.h"
 
 namespace onebit::classify {
 namespace {

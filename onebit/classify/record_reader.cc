@@ -6,6 +6,7 @@
 #include "onebit/base/error.h"
 #include "onebit/base/json.h"
 #include "onebit/base/listed.h"
+#include "onebit/base/nearest_word.h"
 #include "onebit/base/number.h"
 #include "onebit/classify/csv_fields.h"
 #include "onebit/corpus/byte_stream.h"

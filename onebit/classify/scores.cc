@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/classify/correlation.h"
 #include "onebit/classify/predictions.h"
 #include "onebit/metrics/class_outputs.h"

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "onebit/base/json.h"
 #include "onebit/cli/command_list.h"
 #include "onebit/tasks/inspect.h"
 #include "onebit/tasks/inspection_text.h"

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <memory>
 
+#include "onebit/base/json.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/model_options.h"
 #include "onebit/cli/squad_command.h"

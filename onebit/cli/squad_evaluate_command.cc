@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "onebit/base/json.h"
 #include "onebit/base/listed.h"
 #include "onebit/base/log.h"
 #include "onebit/cli/packed_files.h"

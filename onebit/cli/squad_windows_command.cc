@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/base/parallel_for.h"
 #include "onebit/cli/packed_files.h"

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/cli/device_option.h"
 #include "onebit/cli/output_files.h"

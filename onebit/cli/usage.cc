@@ -6,8 +6,8 @@
 #include <chrono>
 #include <thread>
 
-#include "onebit/base/json.h"
 #include "onebit/base/log.h"
+#include "onebit/base/nearest_word.h"
 #include "onebit/base/run_event.h"
 #include "onebit/comm/launch.h"
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "onebit/base/counted.h"
-#include "onebit/base/json.h"
+#include "onebit/base/nearest_word.h"
 #include "onebit/base/number.h"
 
 namespace onebit::cluster {

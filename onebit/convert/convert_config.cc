@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "onebit/base/config_keys.h"
+#include "onebit/base/json.h"
 #include "onebit/text/casing.h"
 #include "onebit/text/vocabulary.h"
 

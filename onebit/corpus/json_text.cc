@@ -4,6 +4,7 @@
 #include <string>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/corpus/text_lines.h"
 
 namespace onebit::corpus {

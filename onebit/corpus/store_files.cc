@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/base/partial_file.h"
 #include "onebit/corpus/crc32.h"
 

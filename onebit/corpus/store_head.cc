@@ -1,6 +1,7 @@
 #include "onebit/corpus/store_head.h"
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 
 namespace onebit::corpus {
 

@@ -1,5 +1,7 @@
 #include "onebit/corpus/store_manifest.h"
 
+#include "onebit/base/json.h"
+
 namespace onebit::corpus {
 namespace {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "onebit/base/error.h"
-#include "onebit/base/json.h"
+#include "onebit/base/nearest_word.h"
 #include "onebit/corpus/text_lines.h"
 
 namespace onebit::corpus {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 
 namespace onebit::corpus {
 namespace {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/base/parallel_for.h"
 #include "onebit/classify/correlation.h"
 #include "onebit/metrics/text_table.h"

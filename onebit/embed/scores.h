@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/embed/example_reader.h"
 #include "onebit/metrics/metric.h"
 

@@ -17,6 +17,7 @@
 #include "onebit/engine/checkpoint_writer.h"
 #include "onebit/engine/disks.h"
 #include "onebit/engine/engine.h"
+#include "onebit/engine/state_shard.h"
 
 namespace onebit::engine {
 

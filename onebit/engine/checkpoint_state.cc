@@ -1,6 +1,7 @@
 #include "onebit/engine/checkpoint_state.h"
 
 #include "onebit/base/crc32c.h"
+#include "onebit/base/json.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/formats/hugging_face_folder.h"

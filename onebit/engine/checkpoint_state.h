@@ -5,7 +5,7 @@
 #include <string>
 
 #include "onebit/base/file.h"
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 
 namespace onebit::engine {
 

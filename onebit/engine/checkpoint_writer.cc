@@ -11,6 +11,7 @@
 #include "onebit/engine/checkpoint_state.h"
 #include "onebit/engine/file_exchange.h"
 #include "onebit/engine/rank_texts.h"
+#include "onebit/engine/state_shard.h"
 
 namespace onebit::engine {
 namespace {

@@ -7,13 +7,15 @@
 #include <memory>
 #include <string>
 
+#include "onebit/base/json.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/device/context.h"
 #include "onebit/engine/checkpoint_folder.h"
 #include "onebit/engine/disks.h"
-#include "onebit/engine/state_shard.h"
 
 namespace onebit::engine {
+
+class StateShard;
 
 struct CheckpointJob {
   std::string tag;

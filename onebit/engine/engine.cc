@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/device/profile.h"
 #include "onebit/ops/elementwise.h"
@@ -32,7 +33,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
   schedule_ = optim::make_schedule(scheduler, config.optimizer->learning_rate(), config.run.steps);
   scheduler.check();
   for (const std::string& warning : scheduler.warnings()) log_warning("{}", warning);
-  resolved_scheduler_ = scheduler.resolved();
+  resolved_scheduler_ = std::make_shared<const Json>(scheduler.resolved());
   optimizer_communicator_ = communicator.duplicate();
   optim::RunFacts run = config.run_facts(*schedule_);
   run.two_levels = levels_.two;

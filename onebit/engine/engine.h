@@ -17,9 +17,9 @@
 #include <optional>
 #include <span>
 
+#include "onebit/base/json_fwd.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/engine/adam_shadow.h"
-#include "onebit/engine/checkpoint_writer.h"
 #include "onebit/engine/config.h"
 #include "onebit/engine/gradient_exchange.h"
 #include "onebit/engine/levels_choice.h"
@@ -132,7 +132,7 @@ class Engine {
   BatchSizes batch_;
   LevelsChoice levels_;
   std::unique_ptr<optim::Schedule> schedule_;
-  Json resolved_scheduler_;
+  std::shared_ptr<const Json> resolved_scheduler_;  // a pointer, so that JSON is not read here
   std::unique_ptr<comm::Communicator> optimizer_communicator_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   optim::GradientClipper clipper_;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "onebit/base/json.h"
 #include "onebit/comm/chunked.h"
 #include "onebit/engine/engine.h"
 #include "onebit/optim/value_rule.h"
@@ -21,7 +22,7 @@ void Engine::broadcast_values() {
 
 Json Engine::resolved_recipe() const {
   Json recipe = config_.recipe.resolved();
-  if (!resolved_scheduler_.empty()) recipe["scheduler"] = resolved_scheduler_;
+  if (!resolved_scheduler_->empty()) recipe["scheduler"] = *resolved_scheduler_;
   recipe["train_batch_size"] = batch_.train;
   recipe["train_micro_batch_size_per_gpu"] = batch_.micro;
   recipe["gradient_accumulation_steps"] = batch_.accumulation;

@@ -1,5 +1,7 @@
 #include "onebit/engine/recipe.h"
 
+#include "onebit/base/json.h"
+
 namespace onebit::engine {
 
 void apply_override(Json& recipe, const std::string& assignment) {

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/file.h"
+#include "onebit/base/json_fwd.h"
 
 namespace onebit::engine {
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "onebit/base/config_keys.h"
+#include "onebit/base/json.h"
 #include "onebit/base/number.h"
 
 namespace onebit::formats {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onebit/base/file.h"
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/tensor/dtype.h"
 
 namespace onebit::formats {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "onebit/base/error.h"
-#include "onebit/base/json.h"
+#include "onebit/base/nearest_word.h"
 #include "onebit/formats/quote.h"
 
 namespace onebit::formats {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "onebit/base/file.h"
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/text/casing.h"
 
 namespace onebit::formats {

@@ -6,6 +6,7 @@
 
 #include "onebit/base/counted.h"
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/base/number.h"
 #include "onebit/base/partial_file.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/metrics/append_file.h"
 
 namespace onebit::metrics {

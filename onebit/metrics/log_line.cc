@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "onebit/base/json.h"
+
 namespace onebit::metrics::log_line {
 namespace {
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 
 namespace onebit::metrics::log_line {
 

@@ -1,5 +1,7 @@
 #include "onebit/metrics/metric_json.h"
 
+#include "onebit/base/json.h"
+
 namespace onebit::metrics {
 
 Json value_in_json(const Metric& metric) {

@@ -2,7 +2,7 @@
 // count, any other number is none, and what is not finite is null.
 #pragma once
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/metrics/metric.h"
 
 namespace onebit::metrics {

@@ -1,6 +1,6 @@
 #include "onebit/model/config.h"
 
-#include "onebit/base/json.h"
+#include "onebit/base/nearest_word.h"
 
 namespace onebit::model {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onebit/base/json.h"
+#include "onebit/base/nearest_word.h"
 
 namespace onebit::params {
 namespace {

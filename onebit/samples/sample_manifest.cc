@@ -1,6 +1,7 @@
 #include "onebit/samples/sample_manifest.h"
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/samples/sample.h"
 
 namespace onebit::samples {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 
 namespace onebit::samples {
 namespace {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/squad/python_json.h"
 
 namespace onebit::squad {

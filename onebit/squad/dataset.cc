@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/corpus/byte_stream.h"
 #include "onebit/corpus/crc32.h"
 #include "onebit/squad/context_words.h"

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "onebit/base/json.h"
+
 namespace onebit::squad {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/squad/normalized_answer.h"
 
 namespace onebit::squad {

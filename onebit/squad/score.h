@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/squad/dataset.h"
 
 namespace onebit::squad {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/metrics/class_outputs.h"
 #include "onebit/metrics/text_table.h"
 #include "onebit/tag/entities.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/metrics/label_counts.h"
 #include "onebit/metrics/metric.h"
 #include "onebit/tag/scheme.h"

@@ -1,6 +1,7 @@
 #include "onebit/tag/sentence_reader.h"
 
 #include "onebit/base/error.h"
+#include "onebit/base/json.h"
 #include "onebit/corpus/byte_stream.h"
 #include "onebit/tag/conll_reader.h"
 #include "onebit/tag/entities.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "onebit/base/file.h"
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 
 namespace onebit::tasks {
 

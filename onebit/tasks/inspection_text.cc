@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onebit/base/json.h"
 #include "onebit/metrics/human.h"
 #include "onebit/metrics/text_table.h"
 

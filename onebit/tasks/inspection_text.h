@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 
 namespace onebit::tasks {
 

@@ -1,5 +1,6 @@
 #include "onebit/tasks/pretraining_data.h"
 
+#include "onebit/base/json.h"
 #include "onebit/corpus/crc32.h"
 #include "onebit/samples/sample_store.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onebit/base/json.h"
 #include "onebit/base/run_files.h"
 #include "onebit/tasks/pretraining_data.h"
 #include "onebit/tasks/pretraining_heads.h"

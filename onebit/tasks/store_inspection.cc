@@ -1,5 +1,6 @@
 #include "onebit/tasks/store_inspection.h"
 
+#include "onebit/base/json.h"
 #include "onebit/corpus/store_statistics.h"
 #include "onebit/corpus/token_store.h"
 #include "onebit/samples/sample_statistics.h"

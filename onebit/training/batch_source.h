@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/data/batch.h"
 #include "onebit/data/step_dealer.h"
 #include "onebit/training/device_batch.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/metrics/metric.h"
 #include "onebit/params/table.h"
 #include "onebit/training/model_card.h"

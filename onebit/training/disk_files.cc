@@ -8,6 +8,7 @@
 
 #include "onebit/base/folder.h"
 #include "onebit/base/folder_lock.h"
+#include "onebit/base/json.h"
 #include "onebit/base/partial_file.h"
 #include "onebit/base/run_files.h"
 #include "onebit/engine/file_exchange.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/comm/communicator.h"
 #include "onebit/engine/disks.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "onebit/base/json.h"
+#include "onebit/base/json_fwd.h"
 #include "onebit/base/key_rows.h"
 
 namespace onebit::training {

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <map>
 
+#include "onebit/base/json.h"
 #include "onebit/base/run_files.h"
 #include "onebit/metrics/curve_plot.h"
 #include "onebit/metrics/meters.h"

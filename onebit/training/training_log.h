@@ -68,8 +68,7 @@ class TrainingLog {
   void step(const StepRecord& record);
   void evaluated(int64_t step, int64_t samples, const Evaluation& evaluation);
   // A table of the run, of kind kStart or kEnd, with what `more` has besides.
-  void table(metrics::log_line::Kind kind, int64_t step, const Rows& rows,
-             const Json& more = Json::object());
+  void table(metrics::log_line::Kind kind, int64_t step, const Rows& rows, const Json& more);
   // Prints a line above the progress line.
   const TrainingTotals& totals() const { return totals_; }
   // A plot of the drawn metric of this session's steps and evaluations, for a terminal; empty on

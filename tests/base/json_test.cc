@@ -80,16 +80,6 @@ TEST(ReadJson, NamesTheFile) {
   EXPECT_THAT(message_of([&] { read_json(folder / "absent.json"); }), HasSubstr("absent.json"));
 }
 
-TEST(NearestWord, FindsTypingMistakesAndNothingElse) {
-  const std::vector<std::string> known = {"lr", "weight_decay", "freeze_step", "betas"};
-  EXPECT_EQ(nearest_word("weigth_decay", known), "weight_decay");
-  EXPECT_EQ(nearest_word("freeze_steps", known), "freeze_step");
-  EXPECT_EQ(nearest_word("lrr", known), "lr");
-  EXPECT_EQ(nearest_word("zq", known), "");
-  EXPECT_EQ(nearest_word("activation", known), "");
-  EXPECT_EQ(nearest_word("lr", {}), "");
-}
-
 TEST(JsonReader, ReadsTypedValuesAndFallbacks) {
   JsonReader reader = reader_of(
       R"({"t": "x", "n": 0.5, "i": 7, "whole": 3.0, "b": true, "c": "auto", "null": null,

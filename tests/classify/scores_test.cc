@@ -1,5 +1,6 @@
 // Against scikit-learn and scipy: tools/make_classify_goldens.py wrote what is expected.
 #include "onebit/classify/scores.h"
+#include "onebit/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

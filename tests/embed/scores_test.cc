@@ -1,4 +1,5 @@
 #include "onebit/embed/scores.h"
+#include "onebit/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <random>
 
+#include "onebit/base/error.h"
 #include "onebit/formats/bert_config_file.h"
 #include "onebit/formats/open_checkpoint.h"
 #include "onebit/formats/renamed_source.h"

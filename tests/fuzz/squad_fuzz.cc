@@ -1,4 +1,5 @@
 // SQuAD's JSON, for training and for prediction.
+#include "onebit/base/json.h"
 #include "onebit/squad/dataset.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,4 +1,5 @@
 #include "onebit/metrics/jsonl_writer.h"
+#include "onebit/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

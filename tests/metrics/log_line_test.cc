@@ -1,4 +1,5 @@
 #include "onebit/metrics/log_line.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 

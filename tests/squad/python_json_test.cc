@@ -1,4 +1,5 @@
 #include "onebit/squad/python_json.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #include "onebit/squad/score.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 // Against seqeval in both of its modes: tools/make_tag_goldens.py wrote what is expected.
 #include "onebit/tag/scores.h"
+#include "onebit/base/json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

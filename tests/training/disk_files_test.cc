@@ -1,4 +1,5 @@
 #include "onebit/training/disk_files.h"
+#include "onebit/base/json.h"
 
 #include <gtest/gtest.h>
 

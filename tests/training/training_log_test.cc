@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "onebit/base/folder.h"
+#include "onebit/base/json.h"
 #include "onebit/metrics/jsonl_writer.h"
 #include "onebit/report/run_history.h"
 #include "tests/base/temporary_folder.h"
@@ -43,7 +44,7 @@ TEST(TrainingLog, IsWhatTheReportReads) {
                  .metrics = {{"mlm_loss", 4}, {"masked", 440, true}, {"books/mlm_loss", 5}},
                  .line = "",
                  .record = {}});
-  log.table(metrics::log_line::Kind::kEnd, 2, {{"steps", "2"}});
+  log.table(metrics::log_line::Kind::kEnd, 2, {{"steps", "2"}}, Json::object());
   log.finish();
   const report::RunHistory run = read_back(folder.path());
   EXPECT_TRUE(run.damage.empty()) << run.damage.front();

@@ -1,0 +1,13 @@
+// The word that was meant, for errors that name a word which is not known.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onebit {
+
+// The known word nearest to `word` by edit distance, or empty when none is close.
+std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace onebit
