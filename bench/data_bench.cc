@@ -2,6 +2,7 @@
 //   ONEBIT_BENCH_TEXT=folder ONEBIT_BENCH_VOCAB=vocab.txt data_bench
 // The folder holds plain text (for instance ../shared/data/books-train.tar.xz, unpacked).
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "onebit/base/error.h"
 #include "onebit/base/parallel_for.h"
 #include "onebit/corpus/prepare.h"
 #include "onebit/corpus/token_store.h"

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import check_floors  # noqa: E402
 import check_layout  # noqa: E402
 import run_clang_tidy  # noqa: E402
+import source_units  # noqa: E402
 from cpp_source import functions  # noqa: E402
 
 
@@ -275,13 +276,44 @@ class ClangTidy(unittest.TestCase):
         self.assertIn("a.cc: clang-tidy failed\ncrashed", text)
         self.assertEqual(runs, 3)
 
+
+class Units(unittest.TestCase):
+    """Sources that can be compiled as one."""
+
     def test_names_of_unnamed_namespaces(self):
         self.assertEqual(
-            run_clang_tidy.local_names("namespace {\n\nconstexpr int kMost = 2;\n"
-                                       "struct Part {\n  int size = 0;\n};\n"
-                                       "std::string name_of(int part) {\n  return \"\";\n}\n\n"
-                                       "}  // namespace\n\nint outside() {\n"),
-            {"kMost", "Part", "name_of"})
+            source_units.local_names("#define TWICE 2\nnamespace {\n\nconstexpr int kMost = 2;\n"
+                                     "constexpr double kFirst = 1, kSecond = 2,\n"
+                                     "                 kThird = 3;\n"
+                                     "struct Part {\n  int size = 0;\n};\n"
+                                     "std::string name_of(int part) {\n  int k = kMost;\n}\n\n"
+                                     "}  // namespace\n\nint outside() {\n"),
+            {"TWICE", "kMost", "kFirst", "kSecond", "kThird", "Part", "name_of"})
+
+    def units(self, most=8, **texts):
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place) / "floor"
+            folder.mkdir()
+            for name, text in texts.items():
+                (folder / name.replace("_h", ".h").replace("_cc", ".cc")).write_text(text)
+            sources = sorted(map(str, folder.glob("*.cc")))
+            return [[Path(source).stem for source in unit]
+                    for unit in source_units.units_of(sources, most)]
+
+    def test_a_name_stands_in_a_unit_once(self):
+        local = "namespace {\n\nint count() {\n}\n\n}  // namespace\n"
+        self.assertEqual(self.units(a_cc=local, b_cc=local, c_cc="int three() {\n}\n"),
+                         [["a", "c"], ["b"]])
+        # Nor beside the same name of a header that another source includes, through another too.
+        self.assertEqual(self.units(a_cc=local, b_cc='#include "x/floor/b.h"\n',
+                                    b_h='#include "x/floor/c.h"\n',
+                                    c_h="inline int count() {\n}\n"), [["a"], ["b"]])
+
+    def test_units_have_a_size_and_leave_highway_alone(self):
+        plain = {f"{letter}_cc": "int one;\n" for letter in "abcde"}
+        self.assertEqual(self.units(2, **plain), [["a", "b"], ["c", "d"], ["e"]])
+        self.assertEqual(self.units(a_cc="#define HWY_TARGET_INCLUDE\n", b_cc="int two;\n"),
+                         [["a"], ["b"]])
 
 
 if __name__ == "__main__":
