@@ -266,6 +266,7 @@ class Attempt {
 
   AttemptOutcome outcome() {
     AttemptOutcome outcome = {.step = failed_step_.value_or(progress_.step()),
+                              .last_step = progress_.step(),
                               .saved_step = progress_.saved_step(),
                               .ended_ranks = ended_ranks_};
     if (failing_since_) outcome.ending_seconds = now() - *failing_since_;

@@ -34,8 +34,9 @@ enum class AttemptEnd {
 
 struct AttemptOutcome {
   AttemptEnd end = AttemptEnd::kFailed;
-  Cause cause;        // of a failure, that of the checkpoint after a request to end included
-  int64_t step = -1;  // the last that was seen
+  Cause cause;             // of a failure, that of the checkpoint after a request to end included
+  int64_t step = -1;       // at the failure
+  int64_t last_step = -1;  // that was seen: ranks that were only slow go on until they are ended
   // Of the checkpoint that the run continues from, as it has said itself; -1: it has not.
   int64_t saved_step = -1;
   double ending_seconds = 0;  // from the first sign of a failure until nothing was left

@@ -31,6 +31,7 @@ int64_t usable_bytes(const HostFacts& facts) {
 using Value = std::function<std::string(const HostFacts&)>;
 
 const Value kVersion = [](const HostFacts& facts) { return facts.onebit; };
+const Value kBuild = [](const HostFacts& facts) { return facts.program_checksum; };
 const Value kMpi = [](const HostFacts& facts) { return facts.mpi; };
 
 // Of an input: its checksum, and those of its vocabulary before it; empty: it cannot be used.
@@ -115,8 +116,8 @@ class Comparison {
     if (const Standard version = standards_.of(kVersion); own.onebit != version.value) {
       wrong(fmt::format("onebit {}, and {} it is {}: install the same version on all hosts",
                         own.onebit, version.where, version.value));
-    } else if (own.program_checksum != other.program_checksum) {
-      note(fmt::format("another build of onebit {} than on {}", own.onebit, first_.name));
+    } else if (const Standard build = standards_.of(kBuild); own.program_checksum != build.value) {
+      note(fmt::format("another build of onebit {} than {}", own.onebit, build.where));
     }
     if (const Standard mpi = standards_.of(kMpi); own.mpi != mpi.value) {
       wrong(fmt::format("{}, and {} it is {}: MPI must be the same on all hosts",

@@ -62,10 +62,9 @@ CheckFindings LaunchChecks::compare(const std::vector<CheckedHost>& checked, int
 void LaunchChecks::hold_to(const std::vector<CheckedHost>& checked) {
   const auto answered =
       std::ranges::find_if(checked, [](const CheckedHost& host) { return host.facts.has_value(); });
-  if (answered == checked.end()) return;
-  expected_ = {.facts = *answered->facts,
-               .where = "when this launch began",
-               .remedy = "put back what was there, or end this launch and start another"};
+  if (answered != checked.end()) expected_.facts = *answered->facts;
+  expected_.where = "when this launch began";
+  expected_.remedy = "put back what was there, or end this launch and start another";
 }
 
 void LaunchChecks::leave_out_unreached(Hosts& left) const {

@@ -67,12 +67,13 @@ class Launcher {
     for (;;) {
       const AttemptOutcome outcome = attempt(choice);
       if (outcome.end == AttemptEnd::kDone) return done(choice);
-      if (outcome.end == AttemptEnd::kStopped) return asked_to_end(outcome.step, outcome.cause);
+      if (outcome.end == AttemptEnd::kStopped)
+        return asked_to_end(outcome.last_step, outcome.cause);
       const std::optional<double> pause = after(outcome, choice);
       if (!pause) return 1;
-      if (requests_.wait(*pause)) return asked_to_end(outcome.step);
+      if (requests_.wait(*pause)) return asked_to_end(outcome.last_step);
       const std::optional<Choice> next = next_choice();
-      if (!next) return requests_.any() ? asked_to_end(outcome.step) : 1;
+      if (!next) return requests_.any() ? asked_to_end(outcome.last_step) : 1;
       choice = *next;
     }
   }
@@ -207,10 +208,13 @@ class Launcher {
         log, requests_);
     if (outcome.saved_step >= 0) checkpoint_.add_reported(outcome.saved_step);
     if (outcome.end == AttemptEnd::kFailed) {
-      const std::string line =
-          fmt::format("attempt {} failed{}: {} (ended everywhere in {:.1f} s)", number,
-                      outcome.step < 0 ? "" : fmt::format(" at step {}", outcome.step),
-                      outcome.cause.text, outcome.ending_seconds);
+      const std::string line = fmt::format(
+          "attempt {} failed{}: {}{} (ended everywhere in {:.1f} s)", number,
+          outcome.step < 0 ? "" : fmt::format(" at step {}", outcome.step), outcome.cause.text,
+          outcome.last_step == outcome.step
+              ? ""
+              : fmt::format("; it went on to step {} while it was ended", outcome.last_step),
+          outcome.ending_seconds);
       log.note(line);
       if (outcome.ended_ranks > 0) {
         log.note(fmt::format("{} had to be ended", counted(outcome.ended_ranks, "rank")));
@@ -274,6 +278,7 @@ class Launcher {
       if (requests_.any()) return std::nullopt;
       const CheckFindings found = checks_.compare(checked);
       Hosts left = options_.hosts;
+      for (const Problem& note : found.notes) log_warning("{}: {}", note.place, note.what);
       for (const Problem& problem : found.wrong) {
         log_warning("{} is left out: {}", problem.place, problem.what);
         std::erase_if(left, [&](const Host& host) { return host.name == problem.place; });
@@ -284,11 +289,12 @@ class Launcher {
       if (static_cast<int>(left.size()) >= wanted) return fitted(choose(left, checked));
       const double left_seconds = options_.wait_seconds - waited.seconds();
       if (left_seconds <= 0) {
-        log_error("{} of {} hosts can be used, {} are needed: {}", left.size(),
-                  options_.hosts.size(), wanted,
-                  may_be_fewer ? "--min-hosts"
-                  : needs_all_ ? "without the others the run cannot begin (the error above)"
-                               : "give --min-hosts to continue with fewer");
+        const char* advice = needs_all_ ? ": without the others the run cannot begin"
+                             : may_be_fewer || left.empty()
+                                 ? ""
+                                 : ": give --min-hosts to continue with fewer";
+        log_error("{} of {} hosts can be used, {} are needed (the lines above say why){}",
+                  left.size(), options_.hosts.size(), wanted, advice);
         return std::nullopt;
       }
       log_info("{} of {} hosts can be used, {} are needed: looking again in {}", left.size(),

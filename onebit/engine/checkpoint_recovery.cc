@@ -38,6 +38,7 @@ class Recovery {
       verify(candidate);
       if (candidate.whole()) {
         warn_of_going_back(candidate, reasons);
+        warn_of_others(candidate);
         return recovered(candidate);
       }
       reasons.push_back(cannot_be_used(candidate.tag, candidate.reason()));
@@ -90,6 +91,26 @@ class Recovery {
     if (found_.absent_latest) reasons.push_back(absent_latest());
     if (reasons.empty()) return;
     log_warning("{}: the run goes back to {}", fmt::join(reasons, "; "), candidate.tag);
+  }
+
+  std::string names_of_disks(const CheckpointCandidate& candidate) const {
+    std::vector<std::string> names;
+    for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
+      if (candidate.on[disk] != nullptr) names.push_back(disks_.names[disk]);
+    }
+    return listed(names);
+  }
+
+  // Of the same step, made by a run that some hosts have continued without the others.
+  void warn_of_others(const CheckpointCandidate& candidate) const {
+    if (rank_ != 0) return;
+    for (const CheckpointCandidate& other : found_.candidates) {
+      if (other.tag != candidate.tag || other.generation == candidate.generation) continue;
+      log_warning(
+          "{}: the one of {} is not that of {}: the run continues from the latter, which "
+          "replaces the other",
+          candidate.tag, names_of_disks(other), names_of_disks(candidate));
+    }
   }
 
   RecoveredCheckpoint recovered(CheckpointCandidate& candidate) {

@@ -209,7 +209,8 @@ class Disks(HostsTest):
             self.assertEqual(run.wait(), 1, run.text())
             self.assertIn("cannot begin on the hosts that are left, and waits for the others",
                           run.text())
-            self.assertIn("1 of 2 hosts can be used, 2 are needed: without the others", run.text())
+            self.assertIn("1 of 2 hosts can be used, 2 are needed (the lines above say why): "
+                          "without the others", run.text())
             self.assertIn("no checkpoint is whole on the disks of host0", run.text())
             self.assertIn("shard 1 of 2, kept by host1, is missing or damaged", run.text())
             self.assertEqual(run.left_over(), [])

@@ -148,7 +148,8 @@ class Launching(HostsTest):
             run.reach(5)
             hosts.cut_power(1)
             self.assertEqual(run.wait(), 1, run.text())
-            self.assertIn("1 of 2 hosts can be used, 2 are needed: give --min-hosts", run.text())
+            self.assertIn("1 of 2 hosts can be used, 2 are needed (the lines above say why): give "
+                          "--min-hosts", run.text())
             self.assertEqual(run.left_over(), [])
 
     def doctor(self, hosts, *options):

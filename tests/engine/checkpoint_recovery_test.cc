@@ -264,7 +264,9 @@ TEST_F(CheckpointRecoveryTest, AStaleFolderOfTheSameStepIsNotMixedIn) {
   train(copies);
   files::remove_all(folder);
   files::copy(root_ / "stale" / tag_of_step(kSecond), folder, files::copy_options::recursive);
+  testing::internal::CaptureStderr();
   expect_goes_on(copies, kSecond, unbroken);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr(" is not that of "));
   EXPECT_EQ(read_file(folder / "state.json"),
             read_file(disk(0) / tag_of_step(kSecond) / "state.json"));
 }
