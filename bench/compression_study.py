@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Pre-trains one model with Adam and with 1-bit Adam or 0/1 Adam, or with LAMB and 1-bit LAMB, in pairs
 from the same seed and samples, at several numbers of ranks, and writes what came of it: tables (Markdown) and
-a picture (SVG).
+a picture (SVG). Runs whose name begins with "deepspeed" compute what DeepSpeed does
+(bench/deepspeed_pretrain.cc).
 
     bench/compression_study.py --program build/onebit --data corpus/ --valid valid/ --output study/
 
@@ -21,8 +22,10 @@ import pathlib
 import shutil
 import statistics
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+DEEPSPEED = "deepspeed"
 
 
 def optimizers(steps, rate):
@@ -40,9 +43,14 @@ def optimizers(steps, rate):
     }
 
 
+def arithmetic_of(name):
+    """A run's name without who computes it, and whether that is DeepSpeed's arithmetic."""
+    return name.removeprefix(DEEPSPEED), name.startswith(DEEPSPEED)
+
+
 def rival_of(name):
     """The run that another is compared with."""
-    dense = "lamb" if name.startswith("lamb") else "adam"
+    dense = "lamb" if arithmetic_of(name)[0].startswith("lamb") else "adam"
     return dense + "-clip" if "-clip" in name else dense
 
 
@@ -64,6 +72,7 @@ def clipping(name, norm):
 def recipe(options, name, ranks, seed):
     base = json.loads(options.recipe.read_text())
     steps = options.steps or base["run"]["steps"]
+    name = arithmetic_of(name)[0]
     is_lamb = name.startswith("lamb")
     rate = options.lamb_rate if is_lamb else base["optimizer"]["params"]["lr"]
     if is_lamb:
@@ -88,7 +97,7 @@ def recipe(options, name, ranks, seed):
     return base
 
 
-def launch(options, folder, ranks, made, more=(), per_node=1):
+def launch(options, folder, ranks, made, more=(), per_node=1, program=None):
     """Trains by the recipe `made` in folder/run, with these words more in the command. Whether it
     ended well, which the file folder/done says from then on."""
     path = folder / "recipe.json"
@@ -97,8 +106,9 @@ def launch(options, folder, ranks, made, more=(), per_node=1):
     command = ["mpirun", "--bind-to", "none", "--oversubscribe"]
     if os.getuid() == 0:
         command.append("--allow-run-as-root")
-    command += ["-np", ranks, options.program, "pretrain", "--recipe", path, "--data", options.data,
-                "--valid", options.valid, "--output", folder / "run", "--threads", threads, *more]
+    command += ["-np", ranks, program or options.program, "pretrain", "--recipe", path,
+                "--data", options.data, "--valid", options.valid, "--output", folder / "run",
+                "--threads", threads, *more]
     # Ranks that wait beside others on one core must not spin.
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive",
                    "ONEBIT_RANKS_A_NODE": str(per_node)}
@@ -118,8 +128,9 @@ def train(options, name, ranks, seed):
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    program = options.deepspeed_program if arithmetic_of(name)[1] else options.program
     launch(options, folder, ranks, recipe(options, name, ranks, seed),
-           per_node=ranks_a_node(name, ranks))
+           per_node=ranks_a_node(name, ranks), program=program)
     return folder
 
 
@@ -182,30 +193,39 @@ def runs_table(results):
     return "\n".join(rows) + "\n"
 
 
+def dense_result(results, name, ranks, seed):
+    """Of the run that this one is compared with; None: there is none."""
+    rival = rival_of(name)
+    rivals = [key for key in results if key[0] == rival and key[2] == seed]
+    if name == rival:
+        rivals = [key for key in rivals if key[1] < ranks]
+    if not rivals:
+        return None
+    return results[min(rivals, key=lambda key: (key[1] != ranks, key[1]))]
+
+
 def pairs_table(results):
     """Each run against Adam's or LAMB's from the same seed: at the same number of ranks, else at the
     fewest. Those themselves are compared with their own at the fewest ranks: that is what rounding
     alone does."""
-    rows = ["| run | ranks | pairs | loss against Adam's or LAMB's | standard error | leaves the "
-            "plateau, against them | standard error |", "|---|---|---|---|---|---|---|"]
+    rows = ["| run | ranks | pairs | loss against Adam's or LAMB's | standard error | each | leaves "
+            "the plateau, against them | standard error | bytes in the whole run |",
+            "|---|---|---|---|---|---|---|---|---|"]
     for name, ranks in sorted({key[:2] for key in results}):
-        loss, left = [], []
+        loss, left, whole = {}, [], []
         for (other, of_ranks, seed), result in results.items():
-            if (other, of_ranks) != (name, ranks):
+            dense = dense_result(results, name, ranks, seed)
+            if (other, of_ranks) != (name, ranks) or dense is None:
                 continue
-            rival = rival_of(name)
-            rivals = [key for key in results if key[0] == rival and key[2] == seed]
-            if name == rival:
-                rivals = [key for key in rivals if key[1] < ranks]
-            if not rivals:
-                continue
-            dense = results[min(rivals, key=lambda key: (key[1] != ranks, key[1]))]
-            loss.append(100 * (result["end"] / dense["end"] - 1))
+            loss[seed] = 100 * (result["end"] / dense["end"] - 1)
+            whole += [result["whole"]] if result["whole"] else []
             if result["left"] and dense["left"]:
                 left.append(100 * (result["left"] / dense["left"] - 1))
         if loss:
-            rows.append(f"| {name} | {ranks} | {len(loss)} | {mean_and_error(loss, 2)} | "
-                        f"{mean_and_error(left, 1)} |")
+            each = ", ".join(f"{seed}: {change:+.2f}" for seed, change in loss.items())
+            sent = f"1/{statistics.fmean(whole):.2f}" if whole else "-"
+            rows.append(f"| {name} | {ranks} | {len(loss)} | {mean_and_error([*loss.values()], 2)} | "
+                        f"{each} % | {mean_and_error(left, 1)} | {sent} |")
     return "\n".join(rows) + "\n"
 
 
@@ -270,13 +290,17 @@ def main():
     parser.add_argument("--runs", nargs="+", default=["adam", "10%", "auto"],
                         help="of adam, 10%%, auto, 01, lamb, lamb10%%, lambauto; each also with -clip (in "
                              "the compressed phase by bucket), -clip-exact or -two (two levels: two "
-                             "nodes of half of the ranks) behind it")
+                             "nodes of half of the ranks) behind it, or deepspeed before it, as "
+                             "deepspeed10%%")
+    parser.add_argument("--deepspeed-program", type=pathlib.Path,
+                        default="build/bench/deepspeed_pretrain",
+                        help="trains the runs named deepspeed...")
     parser.add_argument("--lamb-rate", type=float, default=0.005, help="learning rate of LAMB")
     parser.add_argument("--clip", type=float, default=1.0, help="gradient norm that -clip clips at")
     parser.add_argument("--left", type=float, default=5.0,
                         help="the plateau is left when the running mean of the loss is below this")
     options = parser.parse_args()
-    results = {}
+    results, failed = {}, []
     for seed in options.seeds:
         for ranks in options.ranks:
             for name in options.runs:
@@ -286,6 +310,10 @@ def main():
                     tables = pairs_table(results) + "\n" + runs_table(results)
                     (options.output / "table.md").write_text(tables)
                     (options.output / "curves.svg").write_text(picture(results))
+                else:
+                    failed.append(folder / "log.txt")
+    if not results:
+        sys.exit(f"no run has ended well; the first says why in {failed[0]}")
     print((options.output / "table.md").read_text())
 
 
