@@ -62,7 +62,7 @@ ZeroOneCounts count_exchanges(const ZeroOneOptions& options, int64_t updates) {
   ZeroOneCounts counts;
   const int64_t freeze = std::min(updates, options.variance_freeze);
   int64_t done = 0;
-  for (int64_t interval = 1; done < freeze; interval *= 2) {
+  for (int64_t interval = 1; done < freeze; interval = doubled(interval, freeze)) {
     const int64_t left = multiples(interval, done, freeze);
     const bool ends_here = options.variance_scaler >= left;
     const int64_t end = ends_here ? freeze : (done / interval + options.variance_scaler) * interval;
