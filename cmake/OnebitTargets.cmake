@@ -87,10 +87,6 @@ function(onebit_compile_kernels)
   endforeach()
 endfunction()
 
-# Floors that call others for whatever takes long. Optimising them further than -O1 took a fifth of the
-# time that they take to compile.
-set(ONEBIT_CALLING_FLOORS report cluster training tasks plan convert)
-
 # onebit_floor(name SOURCES a.cc b.cc DEPENDS base device LIBRARIES PkgConfig::x)
 function(onebit_floor name)
   cmake_parse_arguments(FLOOR "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
@@ -103,9 +99,6 @@ function(onebit_floor name)
     target_link_libraries(onebit_${name} PUBLIC onebit_${dependency})
   endforeach()
   target_link_libraries(onebit_${name} PUBLIC ${FLOOR_LIBRARIES})
-  if(name IN_LIST ONEBIT_CALLING_FLOORS)
-    target_compile_options(onebit_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  endif()
   onebit_compile_quickly(onebit_${name} onebit_base ${ONEBIT_PRECOMPILED_HEADERS})
   set_property(GLOBAL APPEND PROPERTY ONEBIT_FLOORS onebit_${name})
 endfunction()
