@@ -4,16 +4,11 @@
 
 #include "onebit/base/clock.h"
 #include "onebit/base/listed.h"
-#include "onebit/base/log.h"
-#include "onebit/base/run_files.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/classifier_labels.h"
 #include "onebit/tasks/classify_batch.h"
 #include "onebit/tasks/cut_texts.h"
 #include "onebit/tasks/stream_source.h"
-#include "onebit/training/epochs.h"
-#include "onebit/training/run_folder.h"
-#include "onebit/training/training_loop.h"
 
 namespace onebit::tasks {
 namespace {
@@ -38,8 +33,7 @@ std::string counted(const classify::Examples& examples) {
 
 ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& options,
                            comm::Communicator& communicator)
-    : model_folder_(options.model),
-      config_(parse_classify_recipe(options.recipe, options.recipe_place)) {
+    : FineTuningTask(options.model, parse_classify_recipe(options.recipe, options.recipe_place)) {
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
   description_ = classifier_description(config_, checkpoint);
@@ -54,10 +48,7 @@ ClassifyTask::ClassifyTask(Context& context, const ClassifyTrainingOptions& opti
   facts_.sequences =
       fmt::format("{} of at most {} tokens, without padding",
                   examples_.has_pairs ? "pairs of texts" : "texts", encoded_->longest());
-  if (config_.engine.run.steps == 0) {
-    facts_.decisions.push_back(training::choose_steps(
-        config_.engine, config_.epochs, examples_.all.size(), communicator.world_size()));
-  }
+  choose_steps(examples_.all.size(), communicator.world_size());
 }
 
 void ClassifyTask::choose_labels(const training::ClassifierDescription& checkpoint,
@@ -168,22 +159,15 @@ DataIdentity ClassifyTask::identity() const {
   return {{{"labels", description_.classifier.labels},
            {"examples", examples_.all.size()},
            {"data", classify::checksum(examples_)}},
-          examples_.source};
+          examples_.source,
+          "texts or labels"};
 }
 
-std::unique_ptr<training::BatchSource> ClassifyTask::open(const training::StreamShare& share,
-                                                          const Json* saved) {
-  const DataIdentity here = identity();
-  if (saved != nullptr) {
-    decided(here.continued(*saved, config_.engine.place, "texts or labels"));
-  }
+std::unique_ptr<training::BatchSource> ClassifyTask::make_source(const training::StreamShare& share,
+                                                                 Json identity) {
   return std::make_unique<ClassifySource>(
       classify::ExampleStream(*encoded_, targets_, share.dealt(), examples_.source),
-      here.members());
-}
-
-model::MemoryPlan ClassifyTask::plan(Context& context, const model::BatchLimits& limits) {
-  return model_->plan(context, limits, config_.memory, true);
+      std::move(identity));
 }
 
 std::string ClassifyTask::fill(params::Table& table) {
@@ -214,21 +198,18 @@ training::StepMetrics ClassifyTask::metrics(const training::StepSums& step) cons
 training::Evaluation ClassifyTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                             comm::Communicator& communicator) {
   const Stopwatch watch;
-  training::Evaluation evaluation = {.key = "dev"};
+  std::vector<metrics::Metric> record;
   scores_.clear();
   for (const auto& dev : dev_) {
     scores_.push_back(dev->evaluate(context, *model_, score_options_, buffer, communicator));
     const std::string prefix = scores_.size() == 1 ? "" : dev->file().name + "_";
     for (metrics::Metric metric : scores_.back().metrics) {
       metric.name = prefix + metric.name;
-      evaluation.record.push_back(std::move(metric));
+      record.push_back(std::move(metric));
     }
-    evaluation.record.push_back({prefix + "examples", static_cast<double>(dev->examples()), true});
+    record.push_back({prefix + "examples", static_cast<double>(dev->examples()), true});
   }
-  evaluation.metrics = evaluation.record;
-  evaluation.metrics.push_back({"seconds", watch.seconds()});
-  evaluation.line = describe(evaluation.record);
-  return evaluation;
+  return evaluation_of(std::move(record), watch);
 }
 
 std::string ClassifyTask::describe(const std::vector<metrics::Metric>& record) const {
@@ -248,14 +229,12 @@ void ClassifyTask::write_beside_model(const Path& folder) const {
     scores.update(classify::json_of(scores_[i]));
     files.push_back(std::move(scores));
   }
-  write_file_atomically(folder / run_files::kScores, files.dump(2) + "\n");
+  write_scores(folder, files);
 }
 
 training::RunSummary run_classify_training(Context& context, const ClassifyTrainingOptions& options,
                                            comm::Communicator& communicator) {
-  training::check_run_folder(options.output, options.resume);
-  ClassifyTask task(context, options, communicator);
-  return training::run_training(context, task, options, communicator);
+  return run_fine_tuning<ClassifyTask>(context, options, communicator);
 }
 
 }  // namespace onebit::tasks

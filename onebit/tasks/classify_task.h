@@ -7,8 +7,7 @@
 
 #include "onebit/tasks/classify_config.h"
 #include "onebit/tasks/classify_dev.h"
-#include "onebit/tasks/data_identity.h"
-#include "onebit/training/session.h"
+#include "onebit/tasks/fine_tuning_task.h"
 
 namespace onebit::tasks {
 
@@ -19,21 +18,14 @@ struct ClassifyTrainingOptions : training::RunOptions {
       dev;  // evaluated at the end of each epoch and every run.evaluate_every steps
 };
 
-class ClassifyTask : public training::Task {
+class ClassifyTask : public FineTuningTask<ClassifyConfig, model::ClassificationModel> {
  public:
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
   // threads.
   ClassifyTask(Context& context, const ClassifyTrainingOptions& options,
                comm::Communicator& communicator);
 
-  const engine::EngineConfig& config() const override { return config_.engine; }
-  const training::SessionConfig& session_config() const override { return config_.session; }
-  const training::ModelDescription& description() const override { return description_; }
-
   void declare(params::Table& table) override;
-  std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
-                                              const Json* saved) override;
-  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
@@ -52,11 +44,10 @@ class ClassifyTask : public training::Task {
   void choose_metrics();
   void open_dev_data(const std::vector<DevFile>& files, int threads);
   std::vector<float> class_weights() const;
-  DataIdentity identity() const;
+  DataIdentity identity() const override;
+  std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
+                                                     Json identity) override;
 
-  Path model_folder_;
-  ClassifyConfig config_;
-  training::ModelDescription description_;
   bool keeps_head_ = false;  // the checkpoint's classifier is one of these labels
   classify::Examples examples_;
   classify::Targets targets_;
@@ -64,7 +55,6 @@ class ClassifyTask : public training::Task {
   std::vector<std::unique_ptr<ClassifyDev>> dev_;
   classify::ScoreOptions score_options_;
   std::vector<classify::Scores> scores_;  // of the last evaluation, by file
-  std::unique_ptr<model::ClassificationModel> model_;
 };
 
 // Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)

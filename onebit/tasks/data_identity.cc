@@ -9,8 +9,8 @@ constexpr const char* kChecksum = "data";
 
 }  // namespace
 
-std::vector<std::string> DataIdentity::continued(const Json& saved, const std::string& place,
-                                                 const char* contents) const {
+std::vector<std::string> DataIdentity::continued(const Json& saved,
+                                                 const std::string& place) const {
   for (const auto& [key, here] : members_.items()) {
     require(key == kChecksum || saved.at(key) == here,
             "{}: the run was started on other training data, or they were cut otherwise: it had "
@@ -19,7 +19,7 @@ std::vector<std::string> DataIdentity::continued(const Json& saved, const std::s
             place, key, saved.at(key).dump(), source_, here.dump());
   }
   if (saved.value(kChecksum, Json()) == members_.at(kChecksum)) return {};
-  return {fmt::format("changed: --train contains other {}", contents)};
+  return {fmt::format("changed: --train contains other {}", contents_)};
 }
 
 }  // namespace onebit::tasks

@@ -13,21 +13,20 @@ class DataIdentity {
  public:
   // `members` are what the model or the positions in the data depend on (labels, a number of
   // sequences), in the order in which differences are looked for, and as "data" a checksum of the
-  // contents. `source` is the training file.
-  DataIdentity(Json members, std::string source)
-      : members_(std::move(members)), source_(std::move(source)) {}
+  // contents. `source` is the training file, `contents` what it holds: "texts or labels".
+  DataIdentity(Json members, std::string source, std::string contents)
+      : members_(std::move(members)), source_(std::move(source)), contents_(std::move(contents)) {}
 
   // For the client state of checkpoints.
   const Json& members() const { return members_; }
-  // Of a run that is resumed from the client state `saved`: a line if the contents, which are
-  // `contents`, have changed. Error: a member but the checksum is another, so that the run cannot
-  // continue; `place` names the recipe.
-  std::vector<std::string> continued(const Json& saved, const std::string& place,
-                                     const char* contents) const;
+  // Of a run that is resumed from the client state `saved`: a line if the contents have changed.
+  // Error: a member but the checksum is another, so that the run cannot continue; `place` names the
+  // recipe.
+  std::vector<std::string> continued(const Json& saved, const std::string& place) const;
 
  private:
   Json members_;
-  std::string source_;
+  std::string source_, contents_;
 };
 
 }  // namespace onebit::tasks

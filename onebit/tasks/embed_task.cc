@@ -3,15 +3,11 @@
 #include <utility>
 
 #include "onebit/base/clock.h"
-#include "onebit/base/run_files.h"
 #include "onebit/model/similarity_loss.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/cut_texts.h"
 #include "onebit/tasks/embed_batch.h"
 #include "onebit/tasks/stream_source.h"
-#include "onebit/training/epochs.h"
-#include "onebit/training/run_folder.h"
-#include "onebit/training/training_loop.h"
 
 namespace onebit::tasks {
 namespace {
@@ -31,8 +27,7 @@ std::span<const std::byte> bytes_of(ConstView view) {
 
 EmbedTask::EmbedTask(Context& context, const FineTuningOptions& options,
                      comm::Communicator& communicator)
-    : model_folder_(options.model),
-      config_(parse_embed_recipe(options.recipe, options.recipe_place)),
+    : FineTuningTask(options.model, parse_embed_recipe(options.recipe, options.recipe_place)),
       communicator_(communicator.duplicate()),
       host_(Context::cpu(context.threads())) {
   const Path folder = training::find_model_folder(options.model);
@@ -49,11 +44,7 @@ EmbedTask::EmbedTask(Context& context, const FineTuningOptions& options,
   facts_.use = "onebit embed encode --model {} --input FILE --output FILE";
   facts_.sequences = fmt::format("{} of texts of at most {} tokens, without padding",
                                  embed::name_of(examples_.kind), encoded_->longest());
-  if (config_.engine.run.steps == 0) {
-    facts_.decisions.push_back(training::choose_steps(config_.engine, config_.epochs,
-                                                      static_cast<uint64_t>(examples_.size()),
-                                                      communicator.world_size()));
-  }
+  choose_steps(static_cast<uint64_t>(examples_.size()), communicator.world_size());
 }
 
 void EmbedTask::describe_vectors(const Path& folder) {
@@ -119,7 +110,8 @@ DataIdentity EmbedTask::identity() const {
   return {{{"kind", embed::name_of(examples_.kind)},
            {"examples", examples_.size()},
            {"data", embed::checksum(examples_)}},
-          examples_.source()};
+          examples_.source(),
+          "texts or scores"};
 }
 
 void EmbedTask::prepare_ranking(const training::StreamShare& share) {
@@ -139,20 +131,12 @@ void EmbedTask::prepare_ranking(const training::StreamShare& share) {
                   parts > 2 ? "positives and negatives" : "positives"));
 }
 
-std::unique_ptr<training::BatchSource> EmbedTask::open(const training::StreamShare& share,
-                                                       const Json* saved) {
-  const DataIdentity here = identity();
-  if (saved != nullptr) {
-    decided(here.continued(*saved, config_.engine.place, "texts or scores"));
-  }
+std::unique_ptr<training::BatchSource> EmbedTask::make_source(const training::StreamShare& share,
+                                                              Json identity) {
   step_parts_ = data::parts_of(share);
   if (is_ranked()) prepare_ranking(share);
   return std::make_unique<EmbedSource>(embed::ExampleStream(*encoded_, examples_, share.dealt()),
-                                       here.members());
-}
-
-model::MemoryPlan EmbedTask::plan(Context& context, const model::BatchLimits& limits) {
-  return model_->plan(context, limits, config_.memory, true);
+                                       std::move(identity));
 }
 
 std::string EmbedTask::fill(params::Table& table) {
@@ -228,31 +212,21 @@ training::StepMetrics EmbedTask::metrics(const training::StepSums& step) const {
 training::Evaluation EmbedTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                          comm::Communicator& communicator) {
   const Stopwatch watch;
-  training::Evaluation evaluation = {.key = "dev"};
   scores_ = dev_->evaluate(context, *model_, buffer, communicator);
-  evaluation.record = scores_.metrics;
-  evaluation.record.push_back({"examples", static_cast<double>(scores_.examples), true});
-  evaluation.metrics = evaluation.record;
-  evaluation.metrics.push_back({"seconds", watch.seconds()});
-  evaluation.line = describe(evaluation.record);
-  return evaluation;
-}
-
-std::string EmbedTask::describe(const std::vector<metrics::Metric>& record) const {
-  return metrics::text_of(record, facts_.kept_by.metric);
+  std::vector<metrics::Metric> record = scores_.metrics;
+  record.push_back({"examples", static_cast<double>(scores_.examples), true});
+  return evaluation_of(std::move(record), watch);
 }
 
 void EmbedTask::write_beside_model(const Path& folder) const {
   Json scores = {{"file", dev_->examples().source()}};
   scores.update(embed::json_of(scores_));
-  write_file_atomically(folder / run_files::kScores, scores.dump(2) + "\n");
+  write_scores(folder, scores);
 }
 
 training::RunSummary run_embed_training(Context& context, const FineTuningOptions& options,
                                         comm::Communicator& communicator) {
-  training::check_run_folder(options.output, options.resume);
-  EmbedTask task(context, options, communicator);
-  return training::run_training(context, task, options, communicator);
+  return run_fine_tuning<EmbedTask>(context, options, communicator);
 }
 
 }  // namespace onebit::tasks

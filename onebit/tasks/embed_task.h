@@ -8,31 +8,23 @@
 #include <vector>
 
 #include "onebit/model/ranking_loss.h"
-#include "onebit/tasks/data_identity.h"
 #include "onebit/tasks/embed_config.h"
 #include "onebit/tasks/embed_dev.h"
 #include "onebit/tasks/fine_tuning_options.h"
-#include "onebit/training/session.h"
+#include "onebit/tasks/fine_tuning_task.h"
 
 namespace onebit::tasks {
 
 // A sample is an example, which is two or three texts. Pairs and triplets are learned by ranking
 // (model/ranking_loss.h) among the texts of a micro-step of all ranks, scored pairs by their
 // cosine (model/similarity_loss.h).
-class EmbedTask : public training::Task {
+class EmbedTask : public FineTuningTask<EmbedConfig, model::EmbeddingModel> {
  public:
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
   // threads. Collective.
   EmbedTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
-  const engine::EngineConfig& config() const override { return config_.engine; }
-  const training::SessionConfig& session_config() const override { return config_.session; }
-  const training::ModelDescription& description() const override { return description_; }
-
   void declare(params::Table& table) override;
-  std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
-                                              const Json* saved) override;
-  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
@@ -43,7 +35,6 @@ class EmbedTask : public training::Task {
 
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
-  std::string describe(const std::vector<metrics::Metric>& record) const override;
   void write_beside_model(const Path& folder) const override;
 
  private:
@@ -52,7 +43,9 @@ class EmbedTask : public training::Task {
   void open_dev_data(const Path& dev, int threads);
   void choose_metric();
   void prepare_ranking(const training::StreamShare& share);
-  DataIdentity identity() const;
+  DataIdentity identity() const override;
+  std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
+                                                     Json identity) override;
   bool is_ranked() const { return examples_.kind != embed::Kind::kScored; }
   // The vectors of a micro-step on all ranks, and which of its examples are this rank's.
   struct Gathered {
@@ -65,14 +58,10 @@ class EmbedTask : public training::Task {
   static training::Sums compare(ConstView vectors, ConstView scores, double gradient_scale,
                                 View gradients);
 
-  Path model_folder_;
-  EmbedConfig config_;
-  training::ModelDescription description_;
   embed::Examples examples_;
   std::unique_ptr<classify::EncodedExamples> encoded_;
   std::unique_ptr<EmbedDev> dev_;
   embed::Scores scores_;  // of the last evaluation
-  std::unique_ptr<model::EmbeddingModel> model_;
   // For vectors of all ranks, apart from the exchange of gradients.
   std::unique_ptr<comm::Communicator> communicator_;
   Context host_;

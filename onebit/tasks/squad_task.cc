@@ -1,13 +1,12 @@
 #include "onebit/tasks/squad_task.h"
 
+#include <utility>
+
 #include "onebit/base/clock.h"
 #include "onebit/base/log.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/squad_batch.h"
 #include "onebit/tasks/stream_source.h"
-#include "onebit/training/epochs.h"
-#include "onebit/training/run_folder.h"
-#include "onebit/training/training_loop.h"
 
 namespace onebit::tasks {
 namespace {
@@ -31,13 +30,12 @@ void report_problems(const squad::Dataset& dataset, bool is_first) {
 
 SquadTask::SquadTask(Context& context, const FineTuningOptions& options,
                      comm::Communicator& communicator)
-    : model_folder_(options.model),
-      config_(parse_squad_recipe(options.recipe, options.recipe_place)),
-      description_(describe_model(options.model, config_)) {
+    : FineTuningTask(options.model, parse_squad_recipe(options.recipe, options.recipe_place)) {
+  description_ = describe_model(options.model, config_);
   const bool is_first = communicator.rank() == 0;
   open_train_data(options.train, context.threads(), is_first);
   if (!options.dev.empty()) open_dev_data(options.dev, context.threads(), is_first);
-  choose_steps(communicator.world_size());
+  choose_steps(train_features_->windows().size(), communicator.world_size());
   facts_.name = kSquadTask;
   facts_.use = "onebit squad ask --model {} \"A question?\" --context FILE";
   facts_.kept_by = {.metric = "f1"};
@@ -79,33 +77,20 @@ void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
                                                        dev_->dataset().questions.size())});
 }
 
-void SquadTask::choose_steps(int world_size) {
-  if (config_.engine.run.steps > 0) return;
-  facts_.decisions.push_back(training::choose_steps(config_.engine, config_.epochs,
-                                                    train_features_->windows().size(), world_size));
-}
-
 void SquadTask::declare(params::Table& table) {
   model_ = std::make_unique<model::QuestionAnsweringModel>(description_.config, table);
 }
 
 DataIdentity SquadTask::identity() const {
   return {{{"windows", train_features_->windows().size()}, {"data", squad::checksum(train_data_)}},
-          train_data_.source};
+          train_data_.source,
+          "questions or passages"};
 }
 
-std::unique_ptr<training::BatchSource> SquadTask::open(const training::StreamShare& share,
-                                                       const Json* saved) {
-  const DataIdentity here = identity();
-  if (saved != nullptr) {
-    decided(here.continued(*saved, config_.engine.place, "questions or passages"));
-  }
+std::unique_ptr<training::BatchSource> SquadTask::make_source(const training::StreamShare& share,
+                                                              Json identity) {
   return std::make_unique<SquadSource>(squad::SpanStream(*train_features_, share.dealt()),
-                                       here.members());
-}
-
-model::MemoryPlan SquadTask::plan(Context& context, const model::BatchLimits& limits) {
-  return model_->plan(context, limits, config_.memory, true);
+                                       std::move(identity));
 }
 
 std::string SquadTask::fill(params::Table& table) {
@@ -151,9 +136,7 @@ void SquadTask::write_beside_model(const Path& folder) const {
 
 training::RunSummary run_squad_training(Context& context, const FineTuningOptions& options,
                                         comm::Communicator& communicator) {
-  training::check_run_folder(options.output, options.resume);
-  SquadTask task(context, options, communicator);
-  return training::run_training(context, task, options, communicator);
+  return run_fine_tuning<SquadTask>(context, options, communicator);
 }
 
 }  // namespace onebit::tasks

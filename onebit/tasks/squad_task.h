@@ -5,28 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "onebit/tasks/data_identity.h"
 #include "onebit/tasks/fine_tuning_options.h"
+#include "onebit/tasks/fine_tuning_task.h"
 #include "onebit/tasks/squad_config.h"
 #include "onebit/tasks/squad_dev.h"
-#include "onebit/training/session.h"
 
 namespace onebit::tasks {
 
-class SquadTask : public training::Task {
+class SquadTask : public FineTuningTask<SquadConfig, model::QuestionAnsweringModel> {
  public:
   // Reads the recipe, the model's description and the questions, and cuts their windows with the
   // context's threads.
   SquadTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
-  const engine::EngineConfig& config() const override { return config_.engine; }
-  const training::SessionConfig& session_config() const override { return config_.session; }
-  const training::ModelDescription& description() const override { return description_; }
-
   void declare(params::Table& table) override;
-  std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
-                                              const Json* saved) override;
-  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
@@ -42,16 +34,13 @@ class SquadTask : public training::Task {
  private:
   void open_train_data(const Path& path, int threads, bool is_first);
   void open_dev_data(const Path& path, int threads, bool is_first);
-  void choose_steps(int world_size);
-  DataIdentity identity() const;
+  DataIdentity identity() const override;
+  std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
+                                                     Json identity) override;
 
-  Path model_folder_;
-  SquadConfig config_;
-  training::ModelDescription description_;
   squad::Dataset train_data_;
   std::unique_ptr<squad::Features> train_features_;
   std::unique_ptr<SquadDev> dev_;
-  std::unique_ptr<model::QuestionAnsweringModel> model_;
 };
 
 // Trains, and leaves in `output`: the best model by F1 (the last one without dev) as a Hugging Face

@@ -1,17 +1,14 @@
 #include "onebit/tasks/tag_task.h"
 
+#include <utility>
+
 #include "onebit/base/clock.h"
 #include "onebit/base/listed.h"
-#include "onebit/base/log.h"
-#include "onebit/base/run_files.h"
 #include "onebit/tag/tag_set.h"
 #include "onebit/tasks/checkpoint_heads.h"
 #include "onebit/tasks/classifier_labels.h"
 #include "onebit/tasks/stream_source.h"
 #include "onebit/tasks/tag_batch.h"
-#include "onebit/training/epochs.h"
-#include "onebit/training/run_folder.h"
-#include "onebit/training/training_loop.h"
 
 namespace onebit::tasks {
 namespace {
@@ -30,8 +27,7 @@ std::string counted(const tag::Sentences& sentences) {
 
 TagTask::TagTask(Context& context, const FineTuningOptions& options,
                  comm::Communicator& communicator)
-    : model_folder_(options.model),
-      config_(parse_tag_recipe(options.recipe, options.recipe_place)) {
+    : FineTuningTask(options.model, parse_tag_recipe(options.recipe, options.recipe_place)) {
   const training::ModelDescription checkpoint =
       training::read_model_description(training::find_model_folder(options.model));
   description_ = with_recipe(config_, config_.max_sequence_length, checkpoint);
@@ -48,10 +44,7 @@ TagTask::TagTask(Context& context, const FineTuningOptions& options,
   facts_.counts_items = true;  // words
   facts_.sequences =
       fmt::format("sentences of at most {} tokens, without padding", encoded_->longest());
-  if (config_.engine.run.steps == 0) {
-    facts_.decisions.push_back(training::choose_steps(
-        config_.engine, config_.epochs, encoded_->windows().size(), communicator.world_size()));
-  }
+  choose_steps(encoded_->windows().size(), communicator.world_size());
 }
 
 void TagTask::choose_labels(const training::ClassifierDescription& checkpoint, bool is_tagger) {
@@ -143,21 +136,15 @@ DataIdentity TagTask::identity() const {
   return {{{"labels", description_.classifier.labels},
            {"sequences", encoded_->windows().size()},
            {"data", tag::checksum(sentences_)}},
-          sentences_.source};
+          sentences_.source,
+          "words or tags"};
 }
 
-std::unique_ptr<training::BatchSource> TagTask::open(const training::StreamShare& share,
-                                                     const Json* saved) {
-  const DataIdentity here = identity();
-  if (saved != nullptr) {
-    decided(here.continued(*saved, config_.engine.place, "words or tags"));
-  }
+std::unique_ptr<training::BatchSource> TagTask::make_source(const training::StreamShare& share,
+                                                            Json identity) {
   return std::make_unique<TagSource>(
-      tag::WindowStream(*encoded_, targets_, share.dealt(), sentences_.source), here.members());
-}
-
-model::MemoryPlan TagTask::plan(Context& context, const model::BatchLimits& limits) {
-  return model_->plan(context, limits, config_.memory, true);
+      tag::WindowStream(*encoded_, targets_, share.dealt(), sentences_.source),
+      std::move(identity));
 }
 
 std::string TagTask::fill(params::Table& table) {
@@ -185,31 +172,21 @@ training::StepMetrics TagTask::metrics(const training::StepSums& step) const {
 training::Evaluation TagTask::evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                        comm::Communicator& communicator) {
   const Stopwatch watch;
-  training::Evaluation evaluation = {.key = "dev"};
   scores_ = dev_->evaluate(context, *model_, buffer, communicator);
-  evaluation.record = scores_.metrics;
-  evaluation.record.push_back({"words", static_cast<double>(scores_.words), true});
-  evaluation.metrics = evaluation.record;
-  evaluation.metrics.push_back({"seconds", watch.seconds()});
-  evaluation.line = describe(evaluation.record);
-  return evaluation;
-}
-
-std::string TagTask::describe(const std::vector<metrics::Metric>& record) const {
-  return metrics::text_of(record, facts_.kept_by.metric);
+  std::vector<metrics::Metric> record = scores_.metrics;
+  record.push_back({"words", static_cast<double>(scores_.words), true});
+  return evaluation_of(std::move(record), watch);
 }
 
 void TagTask::write_beside_model(const Path& folder) const {
   Json scores = {{"file", dev_->sentences().source}};
   scores.update(tag::json_of(scores_));
-  write_file_atomically(folder / run_files::kScores, scores.dump(2) + "\n");
+  write_scores(folder, scores);
 }
 
 training::RunSummary run_tag_training(Context& context, const FineTuningOptions& options,
                                       comm::Communicator& communicator) {
-  training::check_run_folder(options.output, options.resume);
-  TagTask task(context, options, communicator);
-  return training::run_training(context, task, options, communicator);
+  return run_fine_tuning<TagTask>(context, options, communicator);
 }
 
 }  // namespace onebit::tasks

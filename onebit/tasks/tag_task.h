@@ -5,28 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "onebit/tasks/data_identity.h"
 #include "onebit/tasks/fine_tuning_options.h"
+#include "onebit/tasks/fine_tuning_task.h"
 #include "onebit/tasks/tag_config.h"
 #include "onebit/tasks/tag_dev.h"
-#include "onebit/training/session.h"
 
 namespace onebit::tasks {
 
-class TagTask : public training::Task {
+class TagTask : public FineTuningTask<TagConfig, model::TaggingModel> {
  public:
   // Reads the recipe, the model's description and the sentences, and encodes them with the
   // context's threads.
   TagTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
-  const engine::EngineConfig& config() const override { return config_.engine; }
-  const training::SessionConfig& session_config() const override { return config_.session; }
-  const training::ModelDescription& description() const override { return description_; }
-
   void declare(params::Table& table) override;
-  std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
-                                              const Json* saved) override;
-  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) override;
   std::string fill(params::Table& table) override;
 
   training::Sums forward_backward(Context& context, const model::DeviceBatch& batch,
@@ -36,7 +28,6 @@ class TagTask : public training::Task {
 
   training::Evaluation evaluate(Context& context, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator) override;
-  std::string describe(const std::vector<metrics::Metric>& record) const override;
   void write_beside_model(const Path& folder) const override;
 
  private:
@@ -45,11 +36,10 @@ class TagTask : public training::Task {
   void choose_metric();
   void open_dev_data(const Path& dev, int threads);
   void report(const tag::Sentences& sentences, const tag::EncodedSentences& encoded);
-  DataIdentity identity() const;
+  DataIdentity identity() const override;
+  std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
+                                                     Json identity) override;
 
-  Path model_folder_;
-  TagConfig config_;
-  training::ModelDescription description_;
   bool keeps_head_ = false;  // the checkpoint's classifier is one of these labels
   tag::Sentences sentences_;
   tag::Scheme scheme_ = tag::Scheme::kPlain;  // of the labels
@@ -57,7 +47,6 @@ class TagTask : public training::Task {
   std::unique_ptr<tag::EncodedSentences> encoded_;
   std::unique_ptr<TagDev> dev_;
   tag::Scores scores_;  // of the last evaluation
-  std::unique_ptr<model::TaggingModel> model_;
 };
 
 // Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)

@@ -17,18 +17,18 @@ Json members(const char* label, int sequences, uint32_t checksum) {
 }
 
 TEST(DataIdentity, ARunContinuesWithDataOfTheSameForm) {
-  const DataIdentity identity(members("B-X", 5, 7), "train.conll");
+  const DataIdentity identity(members("B-X", 5, 7), "train.conll", "words or tags");
   EXPECT_EQ(identity.members(), members("B-X", 5, 7));
-  EXPECT_THAT(identity.continued(members("B-X", 5, 7), "recipe", "words or tags"), IsEmpty());
+  EXPECT_THAT(identity.continued(members("B-X", 5, 7), "recipe"), IsEmpty());
   // Other contents are a line in the log.
-  EXPECT_THAT(identity.continued(members("B-X", 5, 8), "recipe", "words or tags"),
+  EXPECT_THAT(identity.continued(members("B-X", 5, 8), "recipe"),
               ElementsAre(HasSubstr("other words or tags")));
 }
 
 TEST(DataIdentity, TheFirstDifferenceIsNamed) {
-  const DataIdentity identity(members("B-X", 5, 7), "train.conll");
+  const DataIdentity identity(members("B-X", 5, 7), "train.conll", "words or tags");
   const auto error = [&](const Json& saved) {
-    return message_of([&] { identity.continued(saved, "recipe.json", "words"); });
+    return message_of([&] { identity.continued(saved, "recipe.json"); });
   };
   EXPECT_THAT(error(members("B-X", 6, 7)), HasSubstr("recipe.json: the run was started on other"));
   EXPECT_THAT(error(members("B-X", 6, 7)), HasSubstr("the sequences 6, train.conll has 5"));
@@ -37,8 +37,8 @@ TEST(DataIdentity, TheFirstDifferenceIsNamed) {
 
 // Whoever reads a client state takes this for a damaged one (training/run_folder.h).
 TEST(DataIdentity, AMissingMemberIsNoDifference) {
-  const DataIdentity identity(members("B-X", 5, 7), "train.conll");
-  EXPECT_THROW(identity.continued(Json::object(), "recipe", "words"), Json::exception);
+  const DataIdentity identity(members("B-X", 5, 7), "train.conll", "words or tags");
+  EXPECT_THROW(identity.continued(Json::object(), "recipe"), Json::exception);
 }
 
 }  // namespace

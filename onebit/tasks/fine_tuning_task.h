@@ -1,0 +1,91 @@
+// What the tasks that fine-tune a model have in common: a recipe, a checkpoint to begin with, and a
+// file of examples that is in memory as a whole, so that the sample counter is the position in it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onebit/base/clock.h"
+#include "onebit/base/run_files.h"
+#include "onebit/metrics/metric.h"
+#include "onebit/tasks/data_identity.h"
+#include "onebit/training/epochs.h"
+#include "onebit/training/run_folder.h"
+#include "onebit/training/session.h"
+#include "onebit/training/training_loop.h"
+
+namespace onebit::tasks {
+
+// `Config` is a FineTuningConfig (fine_tuning_config.h); `Model` has the plan() of the classes in
+// onebit/model.
+template <typename Config, typename Model>
+class FineTuningTask : public training::Task {
+ public:
+  const engine::EngineConfig& config() const final { return config_.engine; }
+  const training::SessionConfig& session_config() const final { return config_.session; }
+  const training::ModelDescription& description() const final { return description_; }
+
+  std::unique_ptr<training::BatchSource> open(const training::StreamShare& share,
+                                              const Json* saved) final {
+    const DataIdentity here = identity();
+    if (saved != nullptr) decided(here.continued(*saved, config_.engine.place));
+    return make_source(share, here.members());
+  }
+  model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) final {
+    return model_->plan(context, limits, config_.memory, true);
+  }
+  std::string describe(const std::vector<metrics::Metric>& record) const override {
+    return metrics::text_of(record, facts_.kept_by.metric);
+  }
+
+ protected:
+  // `model` as find_model_folder() takes it.
+  FineTuningTask(Path model, Config config)
+      : model_folder_(std::move(model)), config_(std::move(config)) {}
+
+  // Of the training file.
+  virtual DataIdentity identity() const = 0;
+  // The batches of the training file; `identity` is the position that its checkpoints keep.
+  virtual std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
+                                                             Json identity) = 0;
+
+  // The steps of a recipe that gives epochs, each of so many samples.
+  void choose_steps(uint64_t samples, int world_size) {
+    if (config_.engine.run.steps > 0) return;
+    facts_.decisions.push_back(
+        training::choose_steps(config_.engine, config_.epochs, samples, world_size));
+  }
+
+  // The evaluation on the dev files since `watch` was made.
+  training::Evaluation evaluation_of(std::vector<metrics::Metric> record,
+                                     const Stopwatch& watch) const {
+    training::Evaluation evaluation = {.key = "dev", .metrics = record};
+    evaluation.metrics.push_back({"seconds", watch.seconds()});
+    evaluation.line = describe(record);
+    evaluation.record = std::move(record);
+    return evaluation;
+  }
+
+  static void write_scores(const Path& folder, const Json& scores) {
+    write_file_atomically(folder / run_files::kScores, scores.dump(2) + "\n");
+  }
+
+  Path model_folder_;
+  Config config_;
+  training::ModelDescription description_;
+  std::unique_ptr<Model> model_;  // null before declare()
+};
+
+// Trains the task that these options make, into options.output. Error: it contains a run, and
+// resume was not asked for.
+template <typename Task, typename Options>
+training::RunSummary run_fine_tuning(Context& context, const Options& options,
+                                     comm::Communicator& communicator) {
+  training::check_run_folder(options.output, options.resume);
+  Task task(context, options, communicator);
+  return training::run_training(context, task, options, communicator);
+}
+
+}  // namespace onebit::tasks
