@@ -4,7 +4,7 @@
 run_test() {
   local -a stages=() filter=()
   with_cuda=
-  # What ./run bench and examples/README.md need is compiled with --all.
+  # What ./run bench needs, and examples/, is compiled with --all.
   release_targets=(onebit_program onebit_tests)
   while [ $# -gt 0 ]; do
     case "$1" in
