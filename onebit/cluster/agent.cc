@@ -13,7 +13,7 @@ namespace onebit::cluster {
 namespace {
 
 constexpr int kTickMilliseconds = 100;
-constexpr int kUsageStatus = 2;  // of onebit, for a command line that it does not understand
+constexpr int kUsageStatus = 2;  // exit status of onebit after a usage error
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -39,7 +39,7 @@ struct Question {
   bool output_open = true, error_open = true;
 };
 
-// Whether the reply is complete.
+// Reads what is available; returns whether the reply is complete.
 bool advance(Question& question, Reply& reply) {
   if (question.output_open) {
     question.output_open = read_available(question.process->output(), reply.output);

@@ -1,4 +1,5 @@
-// Running commands on hosts: ssh, or whatever --agent names, and a shell here for this machine.
+// Runs commands on hosts: through ssh or the command of --agent, and through a local shell on this
+// machine.
 #pragma once
 
 #include <functional>
@@ -12,30 +13,30 @@
 
 namespace onebit::cluster {
 
-// Called as WORDS HOST COMMAND-FOR-A-SHELL, as ssh is.
+// A command prefix that is invoked like ssh: WORDS HOST SHELL-COMMAND.
 struct Agent {
   Words words;
-  Words shell = {};         // before the command, where the agent itself starts no shell
-  bool is_default = false;  // because nothing else was asked for
+  Words shell = {};         // precedes the command if the agent itself starts no shell
+  bool is_default = false;  // the user gave no --agent
 };
 
-// ssh without questions, so that a missing key is an error and no wait; inside a job of Slurm a
-// step of the job.
+// ssh in batch mode, so that a missing key is an error instead of a prompt; inside a Slurm job, a
+// job step.
 Agent default_agent(bool in_slurm);
 
-// The name of this machine that every agent leaves alone.
+// The host name that always means this machine: no agent is used for it.
 inline constexpr const char* kThisMachine = "localhost";
 
-// Whether commands for the host run here, without the agent: the one answer to whether a host is
-// this machine. An agent of the user's reaches every host but kThisMachine and 127.0.0.1, this
-// machine by its other names included.
+// Whether commands for the host run locally, without the agent. This is the only test of whether a
+// host is this machine. An agent given by the user is used for every host except kThisMachine and
+// 127.0.0.1, even for other names of this machine.
 bool runs_here(const Agent& agent, const std::string& host);
 
-// The words that run `command` on the host.
+// The argument vector that runs `command` in `folder` on the host.
 Words words_on(const Agent& agent, const std::string& host, const Words& command,
                const std::string& folder);
 
-// What a command on a host gave.
+// The result of a command on a host.
 struct Reply {
   std::optional<Ended> ended;  // empty: no answer within the limit
   std::string output, error;
@@ -44,13 +45,13 @@ struct Reply {
   bool well() const { return ended && ended->well(); }
 };
 
-// Runs the command on all hosts at once and waits for all, at most `limit_seconds`, or until
-// `interrupted` returns true. Replies are in the order of the hosts.
+// Runs the command on all hosts concurrently and waits until all have ended, `limit_seconds` have
+// passed or `interrupted` returns true. Replies are in the order of the hosts.
 std::vector<Reply> ask_all(const Agent& agent, const std::vector<std::string>& hosts,
                            const Words& command, const std::string& folder, double limit_seconds,
                            const std::function<bool()>& interrupted);
 
-// One line: why there is no use in the reply.
+// One line: the reason why the reply is unusable.
 std::string failure_of(const Reply& reply, double limit_seconds);
 
 }  // namespace onebit::cluster

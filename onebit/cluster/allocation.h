@@ -1,4 +1,5 @@
-// Hosts that a batch system has given to this job: Slurm's and PBS's variables.
+// The hosts that a batch system (Slurm, PBS) has allocated to this job, read from its environment
+// variables.
 #pragma once
 
 #include <functional>
@@ -12,23 +13,23 @@ namespace onebit::cluster {
 
 struct Allocation {
   std::string system;  // "Slurm", "PBS"
-  std::string job;     // its number
+  std::string job;     // the job's id
   Hosts hosts;
-  int threads = 0;  // of a rank, where the job says so
+  int threads = 0;  // per rank; 0: not set by the job
 };
 
-// A variable of the environment; null where it is not set.
+// Looks up an environment variable; null if it is not set.
 using Environment = std::function<const char*(const char* name)>;
 
-// "n[01-03,07],m2-ib" as Slurm writes it, with several brackets in a name. Error: a bracket that
-// does not close, a range that is none.
+// Expands Slurm's node list, "n[01-03,07],m2-ib"; a name may have several brackets. Errors: an
+// unclosed bracket, a malformed range.
 std::vector<std::string> expand_node_list(const std::string& text);
-// "2(x3),1": 2, 2, 2, 1. Error: another form.
+// Expands Slurm's counts: "2(x3),1" gives 2, 2, 2, 1. Error: any other form.
 std::vector<int> expand_counts(const std::string& text, const std::string& name);
 
-// Slurm: SLURM_JOB_NODELIST; a host has as many slots as SLURM_TASKS_PER_NODE (or
-// SLURM_NTASKS_PER_NODE) says, 1 without. PBS: PBS_NODEFILE, a line a slot. Empty outside of a job.
-// Errors: variables that contradict each other, a file that cannot be read.
+// Slurm: the hosts of SLURM_JOB_NODELIST, with the slots of SLURM_TASKS_PER_NODE or
+// SLURM_NTASKS_PER_NODE (1 if neither is set). PBS: the file PBS_NODEFILE, one line per slot. Empty
+// outside of a job. Errors: contradictory variables, an unreadable file.
 std::optional<Allocation> find_allocation(const Environment& environment);
 
 }  // namespace onebit::cluster

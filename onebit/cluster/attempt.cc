@@ -51,7 +51,7 @@ class Attempt {
     std::vector<std::string> names = names_of(request_.hosts);
     const bool has_here = std::ranges::any_of(
         names, [this](const std::string& name) { return runs_here(request_.agent, name); });
-    // The starter itself runs here.
+    // The starter always runs on this machine.
     if (!has_here) names.emplace_back(kThisMachine);
     for (const std::string& name : names) {
       links_.push_back(
@@ -59,7 +59,7 @@ class Attempt {
     }
   }
 
-  // Whether all hosts are ready; if not, that is the fault.
+  // Waits until all hosts are ready; otherwise records the fault and returns false.
   bool wait_for_hosts() {
     for (;;) {
       tick();
@@ -89,7 +89,7 @@ class Attempt {
     starter_->close_input();
   }
 
-  // Until the starter has ended, or must be ended.
+  // Runs until the starter has ended or must be ended.
   void supervise() {
     while (!starter_ended()) {
       tick();
@@ -108,7 +108,7 @@ class Attempt {
       if (faults_.any() && !failing_since_) failing_since_ = now();
       if (failing_since_ && now() - *failing_since_ > kFallSeconds) return;
     }
-    // A host that has gone shows first as a broken connection of the starter.
+    // A lost host shows first as a broken connection of the starter.
     if (ended_->well() || asked_at_) return;
     if (!failing_since_) failing_since_ = now();
     if (faults_.any()) return;
@@ -122,7 +122,7 @@ class Attempt {
     log_info("the launcher was asked to end: the run {}", progress_.has_begun()
                                                               ? "makes a checkpoint first"
                                                               : "has not begun to train, and ends");
-    starter_->signal(SIGUSR1);  // which every starter passes on to its ranks
+    starter_->signal(SIGUSR1);  // every starter forwards it to its ranks
   }
 
   bool lost_host() {
@@ -144,7 +144,7 @@ class Attempt {
       return std::all_of(links_.begin(), links_.end(), [](auto& link) { return link->looked(); });
     };
     while (now() < until && !all_looked()) tick();
-    std::set<std::string> reasons;  // namespaces that stand for hosts see each other's processes
+    std::set<std::string> reasons;  // a set: hosts that are namespaces see each other's processes
     for (const auto& link : links_) {
       if (!link->looked()) reasons.insert(fmt::format("{} does not answer", link->host()));
       for (const auto& [rank, state] : link->states()) {
@@ -159,12 +159,12 @@ class Attempt {
 
   void fault(const std::string& text) {
     if (!failing_since_) failing_since_ = now();
-    // Ranks that were only slow may go on until they are ended.
+    // Ranks that were only slow may continue until they are ended.
     if (!failed_step_) failed_step_ = progress_.step();
     faults_.found(text);
   }
 
-  // Waits a moment for whatever comes, and takes it in.
+  // Waits a short time for input and processes it.
   void tick() {
     std::vector<pollfd> sources;
     const auto add = [&](int descriptor) {
@@ -216,8 +216,8 @@ class Attempt {
     faults_.add(line.rank, *event);
   }
 
-  // Nothing follows from it, but a program that knows other events than the launcher is not the
-  // launcher's.
+  // The event itself has no effect, but a program that sends unknown events is another version of
+  // onebit than the launcher.
   void note_unknown(const RankLine& line) {
     const std::string text = fmt::format(
         "{} reports \"{}\", which this launcher does not know: install the same onebit "
@@ -244,9 +244,9 @@ class Attempt {
   void end_everything() {
     const bool well = ended_ && ended_->well();
     if (!well) faults_.ending();
-    if (!well && !requested()) log_.leave_terminal();  // what ranks say of their end was not asked
+    if (!well && !requested()) log_.leave_terminal();  // hide what ranks print when they are ended
     end_starter();
-    // Hosts end what a starter cannot: ranks that are stopped, or whose daemon is gone.
+    // The watches end ranks that a starter cannot: those that are stopped or whose daemon is gone.
     for (const auto& link : links_) link->end();
     const double until = now() + kSweepSeconds;
     const auto all_ended = [&] {
@@ -259,7 +259,7 @@ class Attempt {
     for (const auto& link : links_) ended_ranks_ += link->ended_ranks();
   }
 
-  // Whether a request to end did not lead to the checkpoint that a run makes then.
+  // Whether a request to end was not followed by the checkpoint that a run then makes.
   bool misses_checkpoint(bool stopped) {
     return requested() > 0 && !stopped && progress_.has_begun() && faults_.any();
   }

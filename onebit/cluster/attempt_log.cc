@@ -48,8 +48,8 @@ void AttemptLog::add(const RankLine& line) {
   }
 }
 
-// A terminal that is held (Ctrl-S) must not hold up the launcher, whose hosts would take it for
-// gone: the line is in the files in any case.
+// A paused terminal (Ctrl-S) must not block the launcher, or the hosts would consider it gone. The
+// line is in the files in any case.
 void AttemptLog::show(int descriptor, const std::string& line) {
   pollfd target = {descriptor, POLLOUT, 0};
   held_ = ::poll(&target, 1, held_ ? 0 : kTerminalMilliseconds) != 1;

@@ -1,4 +1,5 @@
-// What the ranks of an attempt print: all of it into files, rank 0 and errors to the terminal.
+// The output of an attempt's ranks: all of it goes to files, rank 0's output and all errors also to
+// the terminal.
 #pragma once
 
 #include <map>
@@ -18,15 +19,15 @@ std::vector<std::string> hosts_of_ranks(const Hosts& hosts);
 
 class AttemptLog {
  public:
-  // Files `rank-R.HOST.log` and `launcher.log` in `folder`, which is made.
+  // Creates `folder` and writes `rank-R.HOST.log` and `launcher.log` in it.
   AttemptLog(Path folder, std::vector<std::string> hosts_of_ranks);
 
-  // Output and error lines: into the rank's file; rank 0's also to the terminal as they are, errors
-  // of the others with rank and host.
+  // Appends an output or error line to the rank's file. Lines of rank 0 are also shown on the
+  // terminal unchanged, error lines of other ranks with rank and host.
   void add(const RankLine& line);
-  // The starter's own (mpirun's), and what the launcher notes: into launcher.log.
+  // Appends a line to launcher.log: the starter's own output (mpirun's) or a note of the launcher.
   void note(const std::string& line);
-  // From now on nothing is shown, all goes to the files alone.
+  // From now on lines go to the files only.
   void leave_terminal() { shows_ = false; }
   // "rank 1 on b".
   std::string name_of(int rank) const;
@@ -39,9 +40,9 @@ class AttemptLog {
   Path folder_;
   std::vector<std::string> hosts_;
   std::map<std::string, std::unique_ptr<metrics::AppendFile>> files_;
-  bool held_ = false;  // the terminal takes nothing
+  bool held_ = false;  // the terminal does not accept output
   bool shows_ = true;
-  bool failed_ = false;  // a full disk must not end the run: warned of once
+  bool failed_ = false;  // a write failed (full disk): warned of once, the run continues
 };
 
 // The next free number of an attempt in the run's folder of logs; from 1.

@@ -38,7 +38,7 @@ bool has(const Hosts& hosts, const std::string& name) {
                      [&](const Host& host) { return host.name == name; });
 }
 
-// Whether both neighbours of the host are there.
+// Whether `hosts` has both neighbours of the host in the ring.
 bool stands_between(const Host& host, const Hosts& hosts, const Hosts& planned) {
   const size_t count = planned.size();
   for (size_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Keeps the batch of a run on another number of ranks.
+// Keeps the batch size of a run on a different number of ranks.
 #pragma once
 
 #include <optional>
@@ -12,22 +12,23 @@ namespace onebit::cluster {
 
 struct BatchFit {
   int ranks = 0;
-  engine::BatchSizes sizes;  // with these ranks
+  engine::BatchSizes sizes;  // for these ranks
 };
 
-// `most` ranks, or as many as there are samples. The micro-batch never grows (memory was planned
-// for the given one), accumulation makes up for the rest; what then does not divide is dealt
-// unevenly.
+// Fits the planned batch to `most` ranks, or to as many as there are samples if those are fewer.
+// The micro-batch never grows, since memory was planned for the given one; accumulation grows
+// instead, and a batch that does not divide is distributed unevenly.
 BatchFit fit_batch(const engine::BatchSizes& planned, int most);
 
-// The recipe's keys for it: `--set train_batch_size=...` and so on.
+// The options that set these sizes: `--set train_batch_size=...` and so on.
 Words overrides_of(const engine::BatchSizes& sizes);
 
-// Takes ranks away, the last first, until `ranks` are left.
+// Removes ranks, the last first, until `ranks` are left.
 void keep_ranks(Hosts& hosts, int ranks);
-// The same where each host of `planned` keeps its part of a checkpoint and a copy of that of the
-// host before it, in a ring: a host loses its last rank only if there is no other way, and rather
-// one between two that are there, so that nothing is lost together with those that are not.
+// As keep_ranks(), for runs in which each host of `planned` keeps its part of a checkpoint and a
+// copy of the previous host's part (a ring). A host loses its last rank only if every host has one
+// rank; then a host is preferred whose two neighbours are both present, so that no part is lost
+// together with the parts of absent hosts.
 void keep_ranks_and_copies(Hosts& hosts, int ranks, const Hosts& planned);
 
 }  // namespace onebit::cluster

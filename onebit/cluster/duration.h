@@ -6,8 +6,8 @@
 
 namespace onebit::cluster {
 
-// Seconds of "90", "90s", "1.5m", "10min", "2h", "500ms"; empty for anything else, and for what is
-// not above 0.
+// Parses "90", "90s", "1.5m", "10min", "2h" and "500ms" into seconds; empty for any other text and
+// for values that are not positive.
 std::optional<double> parse_duration(std::string_view text);
 
 }  // namespace onebit::cluster

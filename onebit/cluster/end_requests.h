@@ -6,8 +6,8 @@
 
 namespace onebit::cluster {
 
-// While it lives, these signals are counted instead of ending the process, and writing to a closed
-// pipe is no signal.
+// While an object exists, these signals are counted instead of ending the process, and SIGPIPE is
+// ignored.
 class EndRequests {
  public:
   EndRequests();
@@ -15,12 +15,12 @@ class EndRequests {
   EndRequests(const EndRequests&) = delete;
   EndRequests& operator=(const EndRequests&) = delete;
 
-  // To poll.
+  // A descriptor for poll(), readable when a signal has arrived.
   int descriptor() const { return descriptor_; }
-  // How many have come.
+  // The number of signals so far.
   int count();
   bool any() { return count() > 0; }
-  // Waits so long, or until the first; returns any().
+  // Waits until the first signal, at most `seconds`; returns any().
   bool wait(double seconds);
 
  private:

@@ -53,7 +53,7 @@ std::vector<std::string> exported_names(const std::vector<std::string>& environm
     const bool wanted =
         std::any_of(std::begin(kExportedPrefixes), std::end(kExportedPrefixes),
                     [&](std::string_view prefix) { return name.starts_with(prefix); });
-    // A function that bash has exported is no setting.
+    // Functions that bash exports are not settings.
     if (wanted && is_name(name) && !is_secret(name)) names.emplace(name);
   }
   for (const std::string& name : asked) {

@@ -1,4 +1,4 @@
-// Which variables of the environment travel to the ranks.
+// Selects the environment variables that are exported to the ranks.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace onebit::cluster {
 
-// Prefixes of names that travel: settings of this program, of its libraries and of MPI.
+// Variables with these prefixes are exported: settings of onebit, its libraries and MPI.
 inline constexpr std::string_view kExportedPrefixes[] = {
     "ONEBIT_",      "OMP_",           "KMP_",
     "GOMP_",        "ONEDNN_",        "DNNL_",
@@ -17,21 +17,21 @@ inline constexpr std::string_view kExportedPrefixes[] = {
     "CUDA_DEVICE_", "UCX_",           "MPICH_",
     "MALLOC_",      "LD_LIBRARY_PATH"};
 
-// Parts of names that never travel, whatever else is asked for.
+// Variables whose name contains one of these are never exported, not even on request.
 inline constexpr std::string_view kSecretParts[] = {"TOKEN",  "SECRET", "PASSWORD",  "PASSWD",
                                                     "APIKEY", "_KEY",   "CREDENTIAL"};
 
 bool is_secret(std::string_view name);
 
-// The names to export, in order and once each: those of `environment` ("NAME=value") with a prefix
-// of the list, and those of `asked`. Secret names in `asked` are problems, as are names that are
-// not set.
+// The names to export, sorted and unique: the variables of `environment` ("NAME=value") with a
+// prefix of the list, and the names in `asked`. Secret names and unset variables in `asked` are
+// added to `problems`.
 std::vector<std::string> exported_names(const std::vector<std::string>& environment,
                                         const std::vector<std::string>& asked, Problems& problems);
 
-// The variables of a file: lines NAME=VALUE as "NAME=value", with `export ` before and quotes
-// around the value allowed; blank lines and lines that begin with # are skipped. Other lines are
-// problems.
+// Parses a file of lines NAME=VALUE into "NAME=value"; a leading `export ` and quotes around the
+// value are removed, blank lines and lines that begin with # are skipped. Other lines are added to
+// `problems`.
 std::vector<std::string> parse_variables(std::string_view text, const std::string& path,
                                          Problems& problems);
 

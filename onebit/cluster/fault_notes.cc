@@ -8,10 +8,10 @@
 namespace onebit::cluster {
 namespace {
 
-// What Open MPI's mpirun (4.1) writes of a rank that ended by a signal, among words that it has for
-// every case. tests/cluster/launcher_test.py runs it.
+// Part of the text that Open MPI's mpirun (4.1) writes only about a rank that was ended by a
+// signal. tests/cluster/launcher_test.py runs it.
 constexpr std::string_view kMpirunNoticed = "noticed that process rank";
-constexpr size_t kLongestParagraph = 400;  // of what becomes one line
+constexpr size_t kLongestParagraph = 400;  // characters of a paragraph, which becomes one line
 
 void keep_first(std::optional<std::string>& kept, std::string text) {
   if (!kept) kept = std::move(text);
@@ -22,7 +22,7 @@ std::string killed_text(const std::string& rank, int signal) {
   return fmt::format("{} was killed by signal {} ({}{})", rank, signal, ::strsignal(signal), hint);
 }
 
-// Not a rule or a blank line.
+// Whether the line is neither a rule nor blank.
 bool has_words(const std::string& line) {
   return line.find_first_not_of(" -\t=*") != std::string::npos;
 }
@@ -89,13 +89,13 @@ Cause FaultNotes::cause(const std::string& starter) const {
   if (found_) return {.kind = FaultKind::kOutside, .text = *found_};
   if (killed_) return {.kind = FaultKind::kOutside, .text = *killed_};
   if (reported_) {
-    // A broken transfer follows from something else, and may come again or not.
+    // A broken transfer is the consequence of something else, and may or may not recur.
     const bool is_outside = reported_kind_ == RunEvent::Kind::kFailedNetwork;
     return {.kind = is_outside ? FaultKind::kOutside : FaultKind::kReported,
             .text = *reported_,
             .is_usage = reported_kind_ == RunEvent::Kind::kFailedUsage};
   }
-  // Errors of its own the program reports; this is a library's, or the starter's.
+  // The program reports its own errors; this one comes from a library or the starter.
   if (status_) return {.kind = FaultKind::kOutside, .text = *status_};
   if (terminated_ && !noticed_) return {.kind = FaultKind::kOutside, .text = *terminated_};
   if (unmarked_) {

@@ -1,4 +1,4 @@
-// Finds the cause of a failed attempt among what all ranks and hosts report while it falls apart.
+// Determines the cause of a failed attempt from what all ranks and hosts report while it fails.
 #pragma once
 
 #include <map>
@@ -22,22 +22,22 @@ class FaultNotes {
  public:
   explicit FaultNotes(const AttemptLog& log) : log_(log) {}
 
-  // A failure that a rank reports; other events have no meaning here.
+  // Takes a failure that a rank reports; other events are ignored.
   void add(int rank, const RunEvent& event);
-  // Error lines and ends of ranks; others have no meaning here.
+  // Takes error lines and ends of ranks; other lines are ignored.
   void add(const RankLine& line);
-  // A line of the starter. Its first paragraph counts.
+  // Takes a line of the starter's own output, of which the first paragraph counts.
   void add_unmarked(const std::string& line);
-  // What the launcher itself has found: a host that is gone, a run that hangs. The first counts,
-  // before everything that ranks report.
+  // Takes a fault that the launcher itself has found: a lost host, a run that hangs. The first one
+  // takes precedence over everything that ranks report.
   void found(const std::string& text);
-  // From now on ends of ranks are the launcher's doing.
+  // From now on the launcher ends the ranks, so what they report no longer counts.
   void ending() { ending_ = true; }
 
   // Whether something has failed.
   bool any() const;
-  // A rank that was killed comes before errors that ranks report, which may follow from it, and
-  // those before a bad status; `starter` is how mpirun ended.
+  // A killed rank takes precedence over errors that ranks report, which may follow from it, and
+  // those over a nonzero exit status. `starter` describes how the starter ended.
   Cause cause(const std::string& starter) const;
 
  private:

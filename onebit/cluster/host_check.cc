@@ -15,14 +15,14 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr size_t kMostListed = 3;    // hosts that have what one lacks
-constexpr double kClockSeconds = 2;  // beyond which logs and time stamps mislead
+constexpr size_t kMostListed = 3;    // hosts listed in a message
+constexpr double kClockSeconds = 2;  // a larger difference makes logs and time stamps misleading
 
 std::string bytes(int64_t count) {
   return metrics::human_bytes(static_cast<double>(count));
 }
 
-// What can be used: free memory, or what a control group leaves.
+// Usable memory: the free memory, or less if a control group limits it.
 int64_t usable_bytes(const HostFacts& facts) {
   return facts.limit_bytes > 0 ? std::min(facts.limit_bytes, facts.available_bytes)
                                : facts.available_bytes;
@@ -34,19 +34,19 @@ const Value kVersion = [](const HostFacts& facts) { return facts.onebit; };
 const Value kBuild = [](const HostFacts& facts) { return facts.program_checksum; };
 const Value kMpi = [](const HostFacts& facts) { return facts.mpi; };
 
-// Of an input: its checksum, and those of its vocabulary before it; empty: it cannot be used.
+// The checksums of an input's vocabulary and of the input, as one text; empty: it cannot be used.
 std::string content_of(const HostFacts& facts, size_t input) {
   if (input >= facts.inputs.size() || !facts.inputs[input].error.empty()) return "";
   return facts.inputs[input].vocabulary + " " + facts.inputs[input].checksum;
 }
 
-// What a host should have.
+// The value that a host should have.
 struct Standard {
   std::string value;  // empty: not known
-  std::string where;  // has it: "on a, b"
+  std::string where;  // hosts that have it: "on a, b"
 };
 
-// What the most of the hosts have, leaving out those without a value.
+// The most frequent value; hosts without a value do not count.
 Standard of_most(const std::vector<CheckedHost>& checked, const Value& value_of) {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // a value, and its hosts
   for (const CheckedHost& host : checked) {
@@ -192,7 +192,7 @@ class Comparison {
   CheckFindings findings_;
 };
 
-// Facts stand behind what a shell's start-up files may print.
+// The facts come after anything that a shell's start-up files may print.
 std::optional<HostFacts> parse_facts(const std::string& output) {
   const size_t begin = output.find('{');
   if (begin == std::string::npos) return std::nullopt;

@@ -1,4 +1,4 @@
-// What hosts report about themselves (`onebit doctor --json`), compared.
+// Compares what hosts report about themselves (`onebit doctor --json`).
 #pragma once
 
 #include <functional>
@@ -16,12 +16,12 @@ namespace onebit::cluster {
 struct CheckedHost {
   std::string name;
   std::optional<HostFacts> facts;
-  std::string failure;       // why there are none
+  std::string failure;       // why there are no facts
   double clock_seconds = 0;  // ahead of this machine's clock
-  double clock_error = 0;    // half of the time that the answer took: what is not known of it
+  double clock_error = 0;    // half of the reply time: the uncertainty of clock_seconds
 };
 
-// Asks all hosts at once. `command` prints the facts as JSON.
+// Runs `command`, which prints the facts as JSON, on all hosts at once.
 std::vector<CheckedHost> check_hosts(const Agent& agent, const std::vector<std::string>& hosts,
                                      const Words& command, const std::string& folder,
                                      double limit_seconds,
@@ -32,37 +32,37 @@ struct CheckFindings {
   Problems notes;  // it works, but is slow or strange
 };
 
-// What a run asks of its hosts beside being alike.
+// What a run requires of its hosts besides being alike.
 struct Needs {
-  int64_t bytes_a_rank = 0;      // of memory; 0: not known
-  int64_t checkpoint_bytes = 0;  // on the disk of the run's folder, at the least; 0: not known
-  int threads = 0;               // of a rank; 0: what the host has
-  bool binds = false;            // each thread to a core of its own
+  int64_t bytes_a_rank = 0;      // memory; 0: unknown
+  int64_t checkpoint_bytes = 0;  // minimum disk space in the run's folder; 0: unknown
+  int threads = 0;               // per rank; 0: what the host has
+  bool binds = false;            // each thread is bound to its own core
 };
 
-// What the hosts' programs and inputs must be, where that does not follow from the hosts alone.
+// The programs and inputs that hosts must have, if this does not follow from the hosts alone.
 struct Expected {
-  HostFacts facts;     // an input that is missing, or has an error or no checksum: as most hosts
-  std::string where;   // has them: "on this machine"
-  std::string remedy;  // for inputs that are not so: "copy it from there"
+  HostFacts facts;     // an input without a usable checksum: expected as on most hosts
+  std::string where;   // place that has them: "on this machine"
+  std::string remedy;  // for inputs that differ: "copy it from there"
 };
 
-// Compares every host with what is expected, or with what most hosts have (the first of those that
-// answered, where as many have the one as the other): versions, inputs; then clocks, processors,
-// and what it has with what its ranks need. `hosts` gives the ranks.
+// Compares the version and inputs of each host with the expected ones, or with those of most hosts
+// (in a tie, of the first host that answered); then clocks, processors, and the host's resources
+// with the needs of its ranks. `hosts` gives the ranks.
 CheckFindings compare_hosts(const std::vector<CheckedHost>& checked, const Hosts& hosts,
                             const Needs& needs,
                             const std::optional<Expected>& expected = std::nullopt);
 
-// Hosts that answered, have the networks that were asked for, and have the program and the MPI that
-// are expected, or that most have.
+// The hosts that answered, have the requested networks, and have the expected version and MPI, or
+// those of most hosts.
 std::vector<std::string> alike_hosts(const std::vector<CheckedHost>& checked,
                                      const std::optional<Expected>& expected = std::nullopt);
 
-// A row a host.
+// A table with one row per host.
 std::string host_table(const std::vector<CheckedHost>& checked);
 
-// Physical cores that the host's ranks may use; 0 where it did not say.
+// Physical cores that the host's ranks may use; 0 if unknown.
 int usable_cores(const CheckedHost& host);
 
 }  // namespace onebit::cluster

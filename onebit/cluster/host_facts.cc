@@ -9,7 +9,7 @@ constexpr const char* kVersion = "onebit";
 constexpr const char* kInputs = "inputs";
 constexpr const char* kOutput = "output";
 
-// Every key with its member, for writing and reading.
+// Visits every key with its member, for writing and reading.
 template <typename Input, typename Visit>
 void visit_input(Input& input, const Visit& visit) {
   visit("path", input.path);
@@ -29,7 +29,7 @@ void visit_output(Output& output, const Visit& visit) {
   visit("error", output.error);
 }
 
-// The same, without inputs and output.
+// As above; inputs and output are not visited.
 template <typename Facts, typename Visit>
 void visit_facts(Facts& facts, const Visit& visit) {
   visit(kVersion, facts.onebit);
@@ -67,7 +67,7 @@ class Reader {
   const Json& json_;
 };
 
-// The members that have a value.
+// Writes the members that have a value.
 class Writer {
  public:
   explicit Writer(Json& json) : json_(json) {}

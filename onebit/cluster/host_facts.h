@@ -1,5 +1,5 @@
-// What a host offers for training and has there, as hosts send it: `onebit doctor --json` prints it
-// and host_check.h compares it. Keys and units: docs/doctor.md.
+// The resources and inputs of a host, as hosts report them: `onebit doctor --json` prints them and
+// host_check.h compares them. Keys and units: docs/doctor.md.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,30 @@
 
 namespace onebit::cluster {
 
-// What is known of a path that the run reads. A member without a value has no key.
+// Facts about a path that the run reads. An empty member has no key in the JSON object.
 struct InputFacts {
   std::string path = {};
   std::string kind = {}, checksum = {};
-  std::string vocabulary = {};  // of a store, as tokens
+  std::string vocabulary = {};  // checksum; of a store, like `tokens`
   int64_t tokens = 0;
   std::string error = {};  // why it cannot be used
 };
 
-// What is known of the folder that the run writes to.
+// Facts about the folder that the run writes to.
 struct OutputFacts {
   std::string path = {};
-  std::string checkpoint = {};                // the tag of the newest one there
-  std::vector<std::string> checkpoints = {};  // the tags of all, the oldest first
+  std::string checkpoint = {};                // tag of the newest one
+  std::vector<std::string> checkpoints = {};  // tags of all, the oldest first
   int64_t free_bytes = 0;                     // of its file system; 0: not known
   std::string error = {};                     // why it cannot be written to
 };
 
-// What a host is asked beside what it is.
+// What a host is asked in addition to its hardware and software.
 struct HostQuestion {
   std::vector<std::string> inputs = {};  // paths that the run reads: files, models, folders
-  std::vector<std::string> stores = {};  // those that must be stores of pre-training data
-  std::string output = {};               // the folder that it writes to; empty: none
-  std::string interface = {};            // the networks that it uses; empty: any
+  std::vector<std::string> stores = {};  // paths that must be stores of pre-training data
+  std::string output = {};               // the folder that the run writes to; empty: none
+  std::string interface = {};            // the networks that the run uses; empty: any
 };
 
 struct HostFacts {
@@ -49,14 +49,14 @@ struct HostFacts {
   double load = 0;
   std::string network_error = {};  // why the networks that were asked for cannot be used
   std::vector<std::string> cuda_devices = {};
-  std::vector<InputFacts> inputs = {};     // then the stores
-  std::optional<OutputFacts> output = {};  // where it was asked for
+  std::vector<InputFacts> inputs = {};     // the inputs, then the stores
+  std::optional<OutputFacts> output = {};  // if it was asked for
   double time = 0;                         // seconds since 1970
 };
 
 Json to_json(const HostFacts& facts);
-// A key that is absent leaves the default, since another version may lack it. Empty if `json` is no
-// object with the key "onebit", or a value is of another type.
+// An absent key keeps its default, since another version may lack it. Empty if `json` is not an
+// object with the key "onebit" or a value has another type.
 std::optional<HostFacts> host_facts_from(const Json& json);
 
 }  // namespace onebit::cluster

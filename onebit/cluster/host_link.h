@@ -18,22 +18,22 @@ class HostLink {
            double now);
 
   const std::string& host() const { return host_; }
-  // The ends of pipes to poll; -1 once closed.
+  // The descriptor to poll; -1 once closed.
   int output() const { return open_ ? process_->output() : -1; }
-  // Reads what has come, and shows the watch that the launcher is there. Call it every kBeatSeconds
-  // at least.
+  // Reads what has arrived, and sends a beat that shows the watch that the launcher is alive. Must
+  // be called at least every kBeatSeconds.
   void advance(double now);
 
   bool ready() const { return ready_; }
-  // How long nothing was heard, by the last advance(): while this process itself stands still (a
-  // full disk, a slow file system) nobody can be heard.
+  // Seconds without a line from the watch, up to the last advance(): while this process itself is
+  // blocked (a full disk, a slow file system) it cannot hear any host.
   double silent_seconds() const { return advanced_ - heard_; }
   // The connection is closed, though the watch was not asked to end.
   bool is_lost() const { return !open_ && !ending_; }
-  // What the agent said on its standard error.
+  // The last line of the agent's standard error.
   std::string complaint() const;
 
-  // Asks for the states of the ranks there; looked() once states() has the answer.
+  // Requests the states of the ranks on the host; looked() once states() is complete.
   void look();
   bool looked() const { return looked_; }
   const std::map<int, char>& states() const { return states_; }
@@ -54,7 +54,7 @@ class HostLink {
   double heard_, advanced_, spoken_ = 0;
   bool open_ = true, ready_ = false, looked_ = false, ending_ = false, ended_ = false;
   int ended_ranks_ = 0;
-  std::map<int, char> states_;  // of /proc/PID/stat, by rank
+  std::map<int, char> states_;  // by rank; as in /proc/PID/stat
 };
 
 }  // namespace onebit::cluster

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostSlots = 4096;
 constexpr std::string_view kBlanks = " \t\r";
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as some editors begin a file
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // starts the files of some editors
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -38,7 +38,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-// Separated by any number of blanks.
+// The words of a line, separated by any number of blanks.
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
   for (size_t begin = line.find_first_not_of(kBlanks); begin != std::string_view::npos;
@@ -50,7 +50,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-// Names that a shell, mpirun and ssh take for a host and for nothing else.
+// Accepts names that a shell, mpirun and ssh can only read as a host.
 bool is_host_name(std::string_view name) {
   const auto fits = [](char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '.' ||
@@ -65,7 +65,7 @@ const Host* find(const Hosts& hosts, std::string_view name) {
   return found == hosts.end() ? nullptr : &*found;
 }
 
-// What is wrong with `HOST slots=N`; empty if nothing is.
+// The error in a line `HOST slots=N`; empty if there is none.
 std::string wrong_in(const std::vector<std::string_view>& words, int& slots) {
   constexpr std::string_view kKey = "slots=";
   if (!is_host_name(words[0])) return fmt::format("\"{}\" is no host name", words[0]);
@@ -136,7 +136,7 @@ Chosen chosen_by(const Hosts& hosts, std::string_view filter, const std::string&
   return chosen;
 }
 
-// Keeps, or drops, what is chosen by `option`.
+// Keeps or drops the slots chosen by `option`.
 Hosts selected(const Hosts& hosts, const Chosen& chosen, bool keep, const std::string& option) {
   Hosts left;
   for (Host host : hosts) {
@@ -145,7 +145,7 @@ Hosts selected(const Hosts& hosts, const Chosen& chosen, bool keep, const std::s
       if (!keep) left.push_back(host);
       continue;
     }
-    // A host without a number of slots is in or out as a whole.
+    // A host without a number of slots is kept or dropped as a whole.
     const bool whole = host.room == 0;
     const auto erased = std::erase_if(
         host.slots, [&](int slot) { return (found->second.count(slot) > 0) != keep; });

@@ -21,7 +21,7 @@ using Kind = WatchReply::Kind;
 
 constexpr double kPatienceSeconds = 8;
 
-// A launcher that does not read must not hold the watch up.
+// A launcher that does not read must not block the watch.
 void put(const WatchReply& reply) {
   const std::string line = line_of(reply) + "\n";
   [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, line.data(), line.size());
@@ -35,7 +35,7 @@ void put_ranks(const std::string& launch_id) {
   put({.kind = Kind::kLooked});
 }
 
-// Until the launcher asks for the end, or is gone.
+// Serves the launcher until it requests the end or is gone.
 void stand_by(const HostWatchOptions& options) {
   const Stopwatch running;
   double heard = 0, spoken = 0;
@@ -60,8 +60,8 @@ void stand_by(const HostWatchOptions& options) {
 }  // namespace
 
 int watch_host(const HostWatchOptions& options) {
-  // The connection's end arrives as the end of the input; it must not end the watch before it has
-  // cleaned up.
+  // A closed connection arrives as the end of the input. Its signals must not end the watch before
+  // it has cleaned up.
   for (const int number : {SIGHUP, SIGPIPE, SIGTERM, SIGINT}) ::signal(number, SIG_IGN);
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO}) {
     ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);

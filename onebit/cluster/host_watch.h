@@ -1,6 +1,6 @@
-// What the launcher leaves running on every host during an attempt: it shows that the host answers,
-// and it ends the attempt's processes there when the launcher asks for it or is no longer heard.
-// What the two write to each other: watch_lines.h.
+// The watch: a process that the launcher keeps on every host during an attempt. It shows that the
+// host answers, and ends the attempt's processes there when the launcher requests it or is no
+// longer heard. Their protocol: watch_lines.h.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace onebit::cluster {
 struct HostWatchOptions {
   std::string launch_id;
   Path folder;  // temporary files of the attempt; made at the start, removed at the end
-  double lease_seconds = 0;  // without a line from the launcher for so long, it is taken for gone
+  double lease_seconds = 0;  // without a line for so long, the launcher counts as gone
 };
 
 // Reads standard input and writes standard output until a WatchRequest::kEnd, the end of the input

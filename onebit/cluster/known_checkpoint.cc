@@ -36,7 +36,7 @@ void KnownCheckpoint::add(const std::vector<CheckedHost>& checked) {
 Problems KnownCheckpoint::absent_tag(const std::vector<CheckedHost>& checked) const {
   const std::string tag = wanted_tag();
   if (tag.empty() || checked.empty() || !std::ranges::all_of(checked, has_answered)) return {};
-  std::set<std::pair<int64_t, std::string>> there;  // by their steps
+  std::set<std::pair<int64_t, std::string>> there;  // ordered by step
   for (const CheckedHost& host : checked) {
     for (const std::string& one : host.facts->output->checkpoints) {
       there.emplace(engine::step_of_tag(one), one);
@@ -57,8 +57,8 @@ std::string KnownCheckpoint::newest_here() const {
 }
 
 std::string KnownCheckpoint::tag() const {
-  // What the run has reported counts where it is newer than what lies here: its folder need not be
-  // on a disk that this machine sees.
+  // The run's report counts if it is newer than the checkpoints on this machine, which need not see
+  // the disk of the run's folder.
   if (has_begun()) {
     return reported_step_ == 0 ? newest_here()
                                : newer(newest_here(), engine::tag_of_step(reported_step_));

@@ -1,5 +1,5 @@
-// Which checkpoint a launched run continues from, as far as the launcher knows: by what lies on its
-// own machine, what the hosts have answered, and what the run itself has reported.
+// The checkpoint that a launched run continues from, as far as the launcher knows it from its own
+// machine, the hosts' answers and the run's reports.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,25 @@ namespace onebit::cluster {
 
 class KnownCheckpoint {
  public:
-  // `resume` is --resume as it was given, with its tag if it has one; empty: it was not.
+  // `resume` is --resume as given, with its tag if it has one; empty: not given.
   KnownCheckpoint(Path output, Words resume);
 
-  // What hosts have answered when they were asked of the run's folder.
+  // Takes the hosts' answers about the run's folder.
   void add(const std::vector<CheckedHost>& checked);
-  // That all have answered, and none has the checkpoint of --resume TAG; empty: not so.
+  // A problem if all hosts have answered and none has the checkpoint of --resume TAG; otherwise
+  // empty.
   Problems absent_tag(const std::vector<CheckedHost>& checked) const;
-  // That an attempt has begun to train, and would continue from the checkpoint of `step`; 0: it has
-  // made none.
+  // Notes that an attempt has begun to train and would continue from the checkpoint of `step`; 0:
+  // there is no checkpoint yet.
   void add_reported(int64_t step) { reported_step_ = step; }
   bool has_begun() const { return reported_step_ >= 0; }
 
-  // Whether this machine sees the checkpoints of the run, by its folder.
+  // Whether this machine sees checkpoints in the run's folder.
   bool is_here() const { return !newest_here().empty(); }
-  // Empty: none is known.
+  // The checkpoint's tag; empty: none is known.
   std::string tag() const;
-  // For a message behind "from": "global_step40"; "the beginning", only where there is none.
+  // Text that follows "from" in a message: "global_step40"; "the beginning" only if there is surely
+  // no checkpoint.
   std::string words() const;
 
  private:
@@ -39,8 +41,8 @@ class KnownCheckpoint {
 
   Path output_;
   Words resume_;
-  std::string on_hosts_;       // the newest of their tags
-  bool all_answered_ = false;  // so that without a tag there is none
+  std::string on_hosts_;       // the newest tag that hosts have reported
+  bool all_answered_ = false;  // so an empty tag means that there is none
   int64_t reported_step_ = -1;
 };
 

@@ -98,8 +98,8 @@ LinkFindings LaunchChecks::look_at_links(const std::vector<std::string>& hosts) 
                      interrupted_);
 }
 
-// A starter takes two names of one machine for one host, and misses the slots of the other. The
-// launcher keeps the logs of a run in its folder, here.
+// A starter treats two names of one machine as one host and misses the slots of the other name. The
+// launcher keeps the logs of a run in the run's folder on this machine.
 void LaunchChecks::look_at_this_machine(Problems& problems) const {
   std::vector<std::string> here;
   int ranks = 0;
@@ -114,7 +114,7 @@ void LaunchChecks::look_at_this_machine(Problems& problems) const {
          fmt::format("{} are this machine: list it once, with all of its ranks ({}:{})",
                      listed(here), here.front(), ranks)});
   }
-  if (options_.checks && !here.empty()) return;  // which has been asked of the folder too
+  if (options_.checks && !here.empty()) return;  // the host check covers the folder
   try {
     require_writable(Path(options_.folder) / training_.output);
   } catch (const Error& error) {

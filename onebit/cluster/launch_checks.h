@@ -1,5 +1,5 @@
-// What `onebit launch` looks at before it starts ranks: the hosts as they are, what the run needs
-// of them, whether they reach each other, and this machine.
+// The checks of `onebit launch` before it starts ranks: the state of the hosts, the run's
+// requirements, whether hosts reach each other, and this machine.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,8 @@ namespace onebit::cluster {
 
 class LaunchChecks {
  public:
-  // All are kept. `interrupted` ends a look early, with what is known by then.
+  // Keeps references to `options` and `training`. `interrupted` ends a check early, with the
+  // findings so far.
   LaunchChecks(const LaunchOptions& options, const TrainingCommand& training,
                std::function<bool()> interrupted)
       : options_(options),
@@ -26,18 +27,18 @@ class LaunchChecks {
         expected_{.facts = options.own, .where = "on this machine", .remedy = "copy it from here"},
         interrupted_(std::move(interrupted)) {}
 
-  // What the hosts of the options report.
+  // Asks the hosts of the options for their facts.
   std::vector<CheckedHost> ask() const;
-  // What keeps the run from being started on them, as a table for the user; without `checked`
-  // that of this machine alone.
+  // The problems, for a table for the user, that prevent the run from starting on these hosts; if
+  // `checked` is empty, only those of this machine.
   Problems problems(const std::vector<CheckedHost>& checked,
                     const KnownCheckpoint& checkpoint) const;
-  // `threads` of a rank; 0: not chosen yet.
+  // Compares the hosts (host_check.h). `threads` is per rank; 0: not chosen yet.
   CheckFindings compare(const std::vector<CheckedHost>& checked, int threads = 0) const;
-  // From now on programs and inputs must be those of these hosts, which are alike: a launch trains
-  // one thing, whatever changes before a restart.
+  // From now on programs and inputs must equal those of these hosts, which are alike: a launch
+  // never continues with other ones, whatever changes before a restart.
   void hold_to(const std::vector<CheckedHost>& checked);
-  // Removes, with warnings, hosts that others do not reach at the ports of a run.
+  // Removes hosts that others cannot reach at the ports of the run, with warnings.
   void leave_out_unreached(Hosts& left) const;
 
  private:

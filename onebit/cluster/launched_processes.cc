@@ -20,7 +20,7 @@ namespace {
 
 namespace files = std::filesystem;
 
-// Files of /proc have no size. Empty where the process has gone, or is another user's.
+// Files of /proc have no size. Empty if the process has gone or belongs to another user.
 std::string text_of(const files::path& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -28,7 +28,7 @@ std::string text_of(const files::path& path) {
   return text.str();
 }
 
-// The value of a variable in an environment as /proc shows it.
+// The value of a variable in an environment in the format of /proc/PID/environ.
 std::string variable(const std::string& environment, const std::string& name) {
   const std::string key = name + "=";
   for (size_t begin = 0; begin < environment.size();) {

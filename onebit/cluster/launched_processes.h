@@ -1,5 +1,5 @@
-// The processes of a launch on this machine: those that have its id in their environment. They are
-// found and ended by number, never by a name or pattern.
+// The processes of a launch on this machine: those with its id in their environment. They are found
+// and ended by process id, never by a name or pattern.
 #pragma once
 
 #include <sys/types.h>
@@ -11,15 +11,16 @@ namespace onebit::cluster {
 
 struct LaunchedProcess {
   pid_t pid = 0;
-  int rank = -1;   // -1: no rank's own process (a guard, a daemon of the launcher)
+  int rank = -1;   // -1: not a rank itself (a guard, a daemon of the starter)
   char state = 0;  // as in /proc/PID/stat: R, S, D, T (stopped), Z
 };
 
-// Those that this user may see, without this process.
+// The processes that this user may see, without this process.
 std::vector<LaunchedProcess> find_launched(const std::string& launch_id);
 
-// Kills all of them, and what they start meanwhile; returns how many ranks were among them. Waits
-// until they are gone, at most `patience_seconds` (a process inside a driver can take longer).
+// Kills all processes of the launch, including those started meanwhile, and waits until they are
+// gone, at most `patience_seconds` (a process inside a driver can take longer). Returns the number
+// of ranks among them.
 int end_launched(const std::string& launch_id, double patience_seconds);
 
 }  // namespace onebit::cluster

@@ -25,14 +25,14 @@ namespace onebit::cluster {
 namespace {
 
 constexpr double kLeastLease = 30;
-constexpr double kLongestLook = 30;  // between two looks for hosts
-// What one attempt uses.
+constexpr double kLongestLook = 30;  // between two checks of the hosts
+// The resources and batch of one attempt.
 struct Choice {
   Hosts hosts;
   int threads = 0;
   bool bind = false;
   engine::BatchSizes batch;
-  bool changed = false;  // other ranks than planned
+  bool changed = false;  // the number of ranks is not the planned one
 };
 
 class Launcher {
@@ -46,7 +46,7 @@ class Launcher {
         checkpoint_(output_, training.resume),
         checks_(options, training, [this] { return requests_.any(); }) {}
 
-  // Error: something is wrong on some host.
+  // Checks the hosts and makes the choice for the first attempt. Error: a check failed.
   Choice first_choice() {
     std::vector<CheckedHost> checked;
     if (options_.checks) checked = ask();
@@ -125,7 +125,7 @@ class Launcher {
     return names;
   }
 
-  // Threads and binding, from what the hosts have.
+  // Chooses threads and binding from the cores of the hosts.
   Choice choose(const Hosts& hosts, const std::vector<CheckedHost>& checked) const {
     Choice choice = {.hosts = hosts, .threads = options_.threads, .batch = training_.batch};
     int threads = 0;
@@ -148,9 +148,9 @@ class Launcher {
   }
 
   // An attempt that has begun to train has checked that its folder holds no other run, or has gone
-  // back to the checkpoint of --resume TAG: what follows it continues from the newest one. Before
-  // that the words stay as they were given, or a run that a host's disk holds would be continued
-  // unasked.
+  // back to the checkpoint of --resume TAG, so the following attempts continue from the newest one.
+  // Before that --resume stays as given; otherwise a run that exists on a host's disk would be
+  // continued without a request.
   Words training_words(const Choice& choice) const {
     Words words = training_.words;
     if (choice.threads > 0 && !training_.sets_threads) {
@@ -243,7 +243,7 @@ class Launcher {
     return kAskedToEnd;
   }
 
-  // The pause before the next attempt; empty if there is none.
+  // The pause before the next attempt; empty if there is no next attempt.
   std::optional<double> after(const AttemptOutcome& outcome, const Choice& choice) {
     if (outcome.cause.is_usage) return std::nullopt;
     const RestartDecision decision = policy_.after({.kind = outcome.cause.kind,
@@ -255,7 +255,7 @@ class Launcher {
       log_error("the run is not started again: {}", decision.reason);
       return std::nullopt;
     }
-    // What it lacked may lie with the hosts that were left out: parts of checkpoints.
+    // The attempt may lack parts of checkpoints that are on the hosts that were left out.
     needs_all_ = choice.hosts.size() < options_.hosts.size() && outcome.saved_step < 0 &&
                  outcome.cause.kind == FaultKind::kReported;
     if (needs_all_) {
@@ -267,8 +267,8 @@ class Launcher {
     return decision.pause_seconds;
   }
 
-  // Hosts for another attempt: those that answer and are as they should be. Waits for enough of
-  // them; empty if they do not come.
+  // The choice for another attempt, from the hosts that answer and pass the checks. Waits for
+  // enough of them; empty if they do not come.
   std::optional<Choice> next_choice() {
     const bool may_be_fewer = options_.min_hosts > 0 && !needs_all_;
     const int wanted = may_be_fewer ? options_.min_hosts : static_cast<int>(options_.hosts.size());
@@ -304,7 +304,7 @@ class Launcher {
     }
   }
 
-  // The same batch on what is there.
+  // Fits the same batch to the ranks that are available.
   Choice fitted(Choice choice) const {
     const int planned = count_ranks(options_.hosts), there = count_ranks(choice.hosts);
     if (there == planned) return choice;
@@ -332,7 +332,7 @@ class Launcher {
   RestartPolicy policy_;
   std::string run_id_;
   KnownCheckpoint checkpoint_;
-  bool needs_all_ = false;  // the next attempt takes all hosts, whatever --min-hosts says
+  bool needs_all_ = false;  // the next attempt needs all hosts, regardless of --min-hosts
   LaunchChecks checks_;
   EndRequests requests_;
 };

@@ -22,16 +22,16 @@ namespace {
 using Kind = LinkReply::Kind;
 
 constexpr int kTickMilliseconds = 100;
-constexpr double kReadySeconds = 20;    // for the ends to start
-constexpr double kTrySeconds = 20;      // for each to try all others
+constexpr double kReadySeconds = 20;    // for the link ends to start
+constexpr double kTrySeconds = 20;      // for each end to try all others
 constexpr double kMeasureSeconds = 15;  // for one link
-constexpr double kAllSeconds = 120;     // for all of them
+constexpr double kAllSeconds = 120;     // for all links
 constexpr size_t kMessages = 1;         // the range of the launcher's own messages
 
-// The end of links on one host.
+// The link end on one host.
 struct End {
   std::string host;
-  bool is_starters = false;  // here beside the hosts: it is to be reached only
+  bool is_starters = false;  // an additional end on this machine, only to be reached by others
   std::unique_ptr<Subprocess> process = {};
   std::string text = {}, said = {};
   bool open = true, tried = false;
@@ -75,7 +75,7 @@ class LinkCheck {
     if (!is_here && request_.ranges.size() > kMessages) add(kThisMachine, true);
   }
 
-  // Until all ends that are open are as `is_done` wants them.
+  // Waits until `is_done` holds for all open ends.
   template <typename Done>
   void wait(double seconds, const Done& is_done) {
     for (const Stopwatch waited; waited.seconds() < seconds && !interrupted_();) {
@@ -134,7 +134,7 @@ class LinkCheck {
                                   .reason = reply.text};
   }
 
-  // Ends that are not as `is_done` wants them take no further part.
+  // Excludes ends for which `is_done` does not hold.
   template <typename Done>
   void leave_out(const Done& is_done, const char* what) {
     for (End& end : ends_) {
@@ -151,7 +151,7 @@ class LinkCheck {
     return last.empty() ? what : fmt::format("{}: {}", what, last);
   }
 
-  // Tells every end where the others listen, and lets it try.
+  // Sends every end the places where the others listen, and lets it try them.
   void introduce() {
     for (const End& end : ends_) {
       if (!end.place || end.is_starters) continue;
@@ -222,8 +222,9 @@ class LinkCheck {
 
   const LinkCheckRequest& request_;
   const std::function<bool()>& interrupted_;
-  std::vector<End> ends_;  // of the hosts in their order, then that of the launcher
-  // By the hosts' places in the list, so that replies may come in any order: to, from, range.
+  std::vector<End> ends_;  // those of the hosts in their order, then the launcher's
+  // By the indices of the hosts and the range (to, from, range), so that replies may come in any
+  // order.
   std::map<std::tuple<size_t, size_t, size_t>, ClosedLink> closed_;
   LinkFindings findings_;
 };

@@ -1,4 +1,4 @@
-// Looks whether hosts reach each other at the ports of a run, and how fast their links are.
+// Checks whether hosts reach each other at the ports of a run, and how fast their links are.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@ namespace onebit::cluster {
 
 struct LinkCheckRequest {
   Agent agent;
-  std::vector<std::string> hosts;  // that answer, with the same program
+  std::vector<std::string> hosts;  // that answer and have the same program
   std::string program, folder;     // as the launcher uses them
-  std::string interface;           // of --interface
-  std::vector<PortRange> ranges;   // the first from all to all, the second to the launcher as well
+  std::string interface;           // value of --interface
+  std::vector<PortRange> ranges;   // the first between all hosts, the second also to the launcher
   bool measures = false;
 };
 
-// A port that one host cannot reach at another.
+// A port of host `to` that host `from` cannot reach.
 struct ClosedLink {
   std::string from, to;
   size_t range = 0;
@@ -31,18 +31,18 @@ struct ClosedLink {
 struct MeasuredLink {
   std::string from, to;
   double seconds = 0;           // half of a round trip of a small message
-  double bytes_per_second = 0;  // of a long one
+  double bytes_per_second = 0;  // of a long message
 };
 
 struct LinkFindings {
   std::vector<ClosedLink> closed;
   std::vector<MeasuredLink> measured;
-  Problems failed;  // hosts that could not be looked at, and why
+  Problems failed;  // hosts that could not be checked, and why
 };
 
-// Starts an end of links on every host, and one here where no host is this machine, and lets each
-// try all others. Measured are links that are open, each alone on both of its hosts. Until
-// `interrupted` returns true.
+// Starts a link end on every host, and one on this machine if it is none of the hosts, and lets
+// each try all others. Open links are measured, each while both of its hosts have no other
+// measurement. Stops when `interrupted` returns true.
 LinkFindings check_links(const LinkCheckRequest& request, const std::function<bool()>& interrupted);
 
 }  // namespace onebit::cluster

@@ -43,7 +43,7 @@ bool connects(const Socket& socket, const LinkTarget& target) {
   return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-// A connection on its way to a target.
+// A connection attempt to a target.
 class Attempt {
  public:
   explicit Attempt(const LinkTarget& target)
@@ -106,7 +106,7 @@ void wait_for_any(std::vector<Attempt>& attempts) {
   }
 }
 
-// Ends what is not needed any more: those of groups that were reached.
+// Ends the attempts of groups that have been reached; returns whether no attempt is open.
 bool all_decided(std::vector<Attempt>& attempts, std::span<const LinkTarget> targets) {
   std::set<int> reached;
   for (size_t i = 0; i < attempts.size(); ++i) {
@@ -137,7 +137,7 @@ void try_some(std::span<const LinkTarget> targets, double limit_seconds,
   }
 }
 
-// A connection to one server, which waits for it.
+// A blocking connection to one server.
 class Line {
  public:
   explicit Line(const LinkTarget& target)
@@ -151,7 +151,7 @@ class Line {
     for (size_t i = 0; i < kTokenBytes; ++i) receive();
   }
 
-  // Seconds until the server has all of a message.
+  // Sends a message of `bytes`; returns the seconds until the server has received all of it.
   double send(uint64_t bytes) {
     const Stopwatch running;
     std::string header;
@@ -215,7 +215,7 @@ LinkSpeed measure_link(const LinkTarget& target, double enough_seconds) {
   Line line(target);
   std::vector<double> trips;
   for (int i = 0; i < kRoundTrips; ++i) trips.push_back(line.send(1));
-  // The middle one: the first waits for caches, some for other processes.
+  // The median: the first trip waits for caches, some for other processes.
   std::nth_element(trips.begin(), trips.begin() + kRoundTrips / 2, trips.end());
   const double trip = trips[kRoundTrips / 2];
   double seconds = 0;
@@ -224,7 +224,7 @@ LinkSpeed measure_link(const LinkTarget& target, double enough_seconds) {
     bytes *= 2;
     seconds = line.send(bytes);
   }
-  // The answer's way back is no part of the message's.
+  // The answer's way back is not part of the time of the message.
   const double sending = std::max(seconds - trip / 2, seconds / 2);
   return {.seconds = trip / 2, .bytes_per_second = static_cast<double>(bytes) / sending};
 }

@@ -1,4 +1,4 @@
-// Reaches the servers of other hosts (link_server.h), and measures the way to them.
+// Connects to the servers of other hosts (link_server.h), and measures the links to them.
 #pragma once
 
 #include <span>
@@ -8,28 +8,28 @@
 namespace onebit::cluster {
 
 struct LinkTarget {
-  int group = 0;  // one of a group is enough: addresses of the same host
+  int group = 0;  // addresses of one host form a group, of which one is enough
   std::string address = {};
   int port = 0;
-  std::string token = {};  // of the server that is meant
+  std::string token = {};  // of the intended server
 };
 
 struct LinkTrial {
   bool reached = false;
-  std::string failure = {};  // why not; empty also where another of the group was faster
+  std::string failure = {};  // why not; empty also if another of the group was faster
 };
 
 // Connects to all targets at once, until one of each group has answered, at most `limit_seconds`.
-// In the order of the targets.
+// Returns the trials in the order of the targets.
 std::vector<LinkTrial> try_links(std::span<const LinkTarget> targets, double limit_seconds);
 
 struct LinkSpeed {
   double seconds = 0;           // half of a round trip of a small message
-  double bytes_per_second = 0;  // of a long one
+  double bytes_per_second = 0;  // of a long message
 };
 
-// Sends messages of growing length until one takes `enough_seconds`. Error: the connection breaks,
-// or gives no sign for some seconds.
+// Sends messages of growing length until one takes `enough_seconds`. Error: the connection breaks
+// or makes no progress for some seconds.
 LinkSpeed measure_link(const LinkTarget& target, double enough_seconds);
 
 }  // namespace onebit::cluster

@@ -20,9 +20,9 @@ namespace {
 
 using Kind = LinkReply::Kind;
 
-constexpr double kTrySeconds = 4;        // a lost packet is repeated after one and three seconds
-constexpr double kMeasureSeconds = 0.2;  // of the longest message
-constexpr double kLeaseSeconds = 120;    // without a word of the launcher
+constexpr double kTrySeconds = 4;        // TCP repeats a lost packet after one and three seconds
+constexpr double kMeasureSeconds = 0.2;  // duration of the longest message
+constexpr double kLeaseSeconds = 120;    // without a request from the launcher
 
 void put(const LinkReply& reply) {
   const std::string line = line_of(reply) + "\n";

@@ -1,5 +1,5 @@
-// What looks at the network of a host for the launcher (link_check.h): it listens where ranks
-// would, and tries to reach the other hosts.
+// The link end: a process that checks the network of a host for the launcher (link_check.h). It
+// listens where ranks would, and tries to reach the other hosts.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 namespace onebit::cluster {
 
 struct LinkEndOptions {
-  std::string interface = {};  // as network_addresses() takes it
+  std::string interface = {};  // as in network_addresses()
   std::vector<PortRange> ranges = {};
 };
 
-// Speaks link_lines.h over standard input and output until the launcher closes the former. Returns
-// the exit status.
+// Serves the protocol of link_lines.h on standard input and output until the launcher closes the
+// input. Returns the exit status.
 int serve_link_end(const LinkEndOptions& options);
 
 }  // namespace onebit::cluster

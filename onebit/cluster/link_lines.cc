@@ -5,7 +5,7 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr const char* kLink = "link";  // with the name of the kind
+constexpr const char* kLink = "link";  // key of the kind's name
 constexpr const char* kRequests[] = {"peer", "try", "measure"};
 constexpr const char* kReplies[] = {"ready", "failed", "closed", "tried", "measured"};
 
@@ -50,7 +50,7 @@ std::string line_of(const LinkReply& reply) {
                  {"seconds", reply.seconds},
                  {"bytes_per_second", reply.bytes_per_second}});
   }
-  // Words of the system need not be UTF-8.
+  // Texts of the system need not be UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

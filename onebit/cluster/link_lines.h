@@ -1,5 +1,6 @@
-// What the launcher (link_check.h) and the ends of links that it starts on hosts (link_end.h) write
-// to each other: a JSON object a line. What a shell's start-up files may print before is none.
+// The protocol between the launcher (link_check.h) and the link ends that it starts on hosts
+// (link_end.h): one JSON object per line. Other lines, which a shell's start-up files may print
+// before, are ignored.
 #pragma once
 
 #include <optional>
@@ -11,17 +12,17 @@ namespace onebit::cluster {
 
 // Where a host listens.
 struct LinkPlace {
-  std::string token = {};                   // its greeting, so that it is not taken for another
-  std::vector<int> ports = {};              // [ranges]; 0: nobody needs to reach it there
+  std::string token = {};       // its greeting, which distinguishes it from other programs
+  std::vector<int> ports = {};  // [ranges]; 0: need not be reachable
   std::vector<std::string> addresses = {};  // IPv4
 };
 
-// Of the launcher.
+// A request of the launcher.
 struct LinkRequest {
   enum class Kind {
     kPeer,     // `peer` listens at `place`
     kTry,      // try to reach all peers
-    kMeasure,  // measure the link to `peer`, which was reached
+    kMeasure,  // measure the link to `peer`, which has been reached
   };
 
   Kind kind = Kind::kTry;
@@ -29,14 +30,14 @@ struct LinkRequest {
   LinkPlace place = {};
 };
 
-// Of a host.
+// A reply of a host.
 struct LinkReply {
   enum class Kind {
-    kReady,     // it listens at `place`
-    kFailed,    // it cannot: `text`
-    kClosed,    // no port of `range` of `peer` can be reached: `text` says why
-    kTried,     // there are no more
-    kMeasured,  // the link to `peer`; `text` says why not, if it is not empty
+    kReady,     // the host listens at `place`
+    kFailed,    // the host cannot listen, because of `text`
+    kClosed,    // `peer` cannot be reached at a port of `range`, because of `text`
+    kTried,     // all peers have been tried
+    kMeasured,  // the link to `peer`; a nonempty `text` is the reason of a failure
   };
 
   Kind kind = Kind::kTried;
@@ -44,10 +45,10 @@ struct LinkReply {
   LinkPlace place = {};
   std::string text = {};
   double seconds = 0;           // half of a round trip of a small message
-  double bytes_per_second = 0;  // of one long message
+  double bytes_per_second = 0;  // of a long message
 };
 
-// Without the end of the line. The reverse gives nothing for another line.
+// Lines do not include the newline. Parsing returns nothing for any other line.
 std::string line_of(const LinkRequest& request);
 std::string line_of(const LinkReply& reply);
 std::optional<LinkRequest> parse_link_request(std::string_view line);

@@ -80,7 +80,8 @@ struct Closed {
 }  // namespace
 
 Problems problems_of(const LinkFindings& found, const std::vector<PortRange>& ranges) {
-  // By host that is not reached, host that tries and reason the ports; by these the hosts that try.
+  // `ports` has the closed ports by unreachable host, trying host and reason; `rows` groups trying
+  // hosts whose ports are equal.
   std::map<std::tuple<std::string, std::string, std::string>, std::set<std::pair<size_t, int>>>
       ports;
   std::vector<std::tuple<std::string, std::string, std::string>> order;
@@ -143,7 +144,7 @@ std::vector<std::string> hosts_to_leave_out(const LinkFindings& found,
 
 std::string rate_text(double bytes_per_second) {
   const double bits = 8 * bytes_per_second;
-  // What would be rounded to a thousand has the next unit.
+  // A value that would be rounded to 1000 gets the next unit.
   if (bits >= 0.9995e9) return fmt::format("{:.3g} Gb/s", bits * 1e-9);
   if (bits >= 0.9995e6) return fmt::format("{:.3g} Mb/s", bits * 1e-6);
   return fmt::format("{:.3g} kb/s", bits * 1e-3);

@@ -2,8 +2,8 @@
 
 namespace onebit::cluster {
 
-// All but the last sit in a circle and move on by one seat a round; those opposite each other are
-// partners. With an odd number, who meets the seat that is missing rests.
+// All but the last sit in a circle and move by one seat per round; those opposite each other are
+// partners. If the number is odd, the one that meets the missing seat rests.
 std::vector<std::vector<std::pair<int, int>>> rounds_of_pairs(int count) {
   const int seats = count + count % 2, circle = seats - 1;
   std::vector<std::vector<std::pair<int, int>>> rounds;

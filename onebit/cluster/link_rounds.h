@@ -1,4 +1,4 @@
-// Pairs of hosts in rounds, as players of a tournament: nobody has two partners at a time.
+// Pairs of hosts in rounds, as in a tournament: a host has one partner at a time.
 #pragma once
 
 #include <utility>
@@ -6,7 +6,7 @@
 
 namespace onebit::cluster {
 
-// Every pair of the numbers below `count` once.
+// Every pair of numbers below `count` once.
 std::vector<std::vector<std::pair<int, int>>> rounds_of_pairs(int count);
 
 }  // namespace onebit::cluster

@@ -19,9 +19,9 @@ namespace {
 
 constexpr int kTickMilliseconds = 50;
 constexpr size_t kBufferBytes = size_t{1} << 20;
-constexpr int kBacklog = 1024;  // all hosts come at once
+constexpr int kBacklog = 1024;  // all hosts connect at once
 
-// Closed if somebody else has the port.
+// A closed socket if the port is taken.
 Socket listening_at(int port) {
   Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   require(socket.is_open(), "a socket cannot be opened: {}", std::strerror(errno));
@@ -91,7 +91,7 @@ void LinkServer::accept(const Socket& listener) {
     if (!socket.is_open()) return;
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    // A new connection takes these few bytes at once.
+    // A new connection accepts these few bytes at once.
     if (::send(socket.get(), token_.data(), token_.size(), MSG_NOSIGNAL) ==
         static_cast<ssize_t>(token_.size())) {
       connections_.push_back({.socket = std::move(socket)});

@@ -1,4 +1,4 @@
-// Listens where ranks would, and swallows what others send, for link_client.h.
+// Listens where ranks would, and discards what others send, for link_client.h.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@
 namespace onebit::cluster {
 
 // On a connection the server first sends its token (kTokenBytes). A message is its length
-// (kLengthBytes, the highest byte first) and as many bytes; the server answers each with one byte
-// once it has all of it.
+// (kLengthBytes, big-endian) followed by that many bytes; the server answers each complete message
+// with one byte.
 inline constexpr size_t kTokenBytes = 16, kLengthBytes = 8;
 
 class LinkServer {
  public:
-  // Listens at the first free port of every range, on all addresses, from a thread of its own.
-  // Error: a range without a free port.
+  // Listens at the first free port of every range, on all addresses, in a thread of its own. Error:
+  // a range without a free port.
   explicit LinkServer(std::span<const PortRange> ranges);
   ~LinkServer();
   LinkServer(const LinkServer&) = delete;
@@ -34,12 +34,12 @@ class LinkServer {
   struct Connection {
     Socket socket;
     std::string header = {};
-    uint64_t left = 0;  // of the message that is being swallowed
+    uint64_t left = 0;  // bytes of the current message still to come
   };
 
   void serve(const std::stop_token& stop);
   void accept(const Socket& listener);
-  // False once the connection is over.
+  // False once the connection has ended.
   bool swallow(Connection& connection);
 
   std::string token_;

@@ -13,7 +13,7 @@ namespace {
 constexpr int kFirstPort = 1024, kLastPort = 65535;
 constexpr const char* kValues = "values of the ranks";
 constexpr const char* kMessages = "messages of the launcher";
-// Of Open MPI's component for TCP (btl/tcp) and of its runtime (oob/tcp).
+// Variables of Open MPI's TCP component (btl/tcp) and of its runtime (oob/tcp).
 constexpr const char* kValuesFirst = "OMPI_MCA_btl_tcp_port_min_v4";
 constexpr const char* kValuesCount = "OMPI_MCA_btl_tcp_port_range_v4";
 constexpr const char* kMessagePorts = "OMPI_MCA_oob_tcp_dynamic_ipv4_ports";
@@ -28,7 +28,7 @@ int port_in(std::string_view text, const std::string& name, const std::string& w
   return *port;
 }
 
-// "41000-41999" and "41000:41999"; of a list the first.
+// Parses "41000-41999" and "41000:41999"; of a list, the first range.
 PortRange range_in(const Variable& variable, const std::string& name, const char* use) {
   const std::string whole = variable(name);
   if (whole.empty()) return {.use = use};
@@ -41,7 +41,7 @@ PortRange range_in(const Variable& variable, const std::string& name, const char
   return {.use = use, .first = first, .last = last};
 }
 
-// Open MPI takes the first of these that is free.
+// The range in which Open MPI takes the first free port.
 PortRange open_mpi_values(const Variable& variable) {
   PortRange range = {.use = kValues, .first = kFirstPort, .last = kLastPort};
   if (const std::string first = variable(kValuesFirst); !first.empty()) {

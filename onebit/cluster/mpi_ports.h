@@ -10,20 +10,20 @@
 namespace onebit::cluster {
 
 struct PortRange {
-  std::string use = {};     // who listens there, for messages
-  int first = 0, last = 0;  // 0: any that the kernel gives
+  std::string use = {};     // who listens there, for error messages
+  int first = 0, last = 0;  // 0: chosen by the kernel
 
   // "40000-40999"; "1024-65535" where the kernel chooses.
   std::string text() const;
   bool operator==(const PortRange&) const = default;
 };
 
-// The value of a variable; empty: it is not set.
+// Looks up an environment variable; empty if it is not set.
 using Variable = std::function<std::string(const std::string& name)>;
 
-// The ranges of what `starter` starts, as its variables set them (docs/cluster.md, "Interfaces and
-// firewalls"): first that of the ranks' values, which all hosts need from all others, then that of
-// the starter's own messages, if it has any. Error: a variable that is no range.
+// The port ranges of a run under `starter`, as its variables set them (docs/cluster.md, "Interfaces
+// and firewalls"): first the range of the ranks' values, which must be open between all hosts, then
+// the range of the starter's own messages, if it has any. Error: a malformed range.
 std::vector<PortRange> mpi_ports(Starter starter, const Variable& variable);
 
 }  // namespace onebit::cluster

@@ -46,7 +46,7 @@ std::vector<Address> all_addresses() {
   return found;
 }
 
-// A name of an interface, or a subnet.
+// Whether the address belongs to `wanted`, the name of an interface or a subnet.
 bool fits(const Address& address, const std::string& wanted) {
   const size_t slash = wanted.find('/');
   if (slash == std::string::npos) return address.interface == wanted;

@@ -6,10 +6,10 @@
 
 namespace onebit::cluster {
 
-// The IPv4 addresses of the interfaces that are up, in the system's order: of those that
-// `interfaces` names ("eth1", or subnets as "10.0.0.0/24", several with commas); empty: of all.
-// Loopback counts only where there is no other. Errors: a name or subnet that is not understood,
-// none of the interfaces fits, each with what there is.
+// The IPv4 addresses of the interfaces that are up, in the system's order. `interfaces` selects
+// some by name ("eth1") or subnet ("10.0.0.0/24"), separated by commas; empty: all. Loopback
+// addresses are returned only if there are no others. Errors: a malformed subnet; no matching
+// interface, with a list of the existing ones.
 std::vector<std::string> network_addresses(const std::string& interfaces);
 
 }  // namespace onebit::cluster

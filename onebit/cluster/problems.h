@@ -1,4 +1,4 @@
-// Everything that is wrong with what a user gave, collected, so that one look shows all of it.
+// Collects all problems of a user's input, so that one message shows all of them.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Problem {
 
 using Problems = std::vector<Problem>;
 
-// A table, a line each, indented by two columns.
+// A table with one line per problem, indented by two columns.
 std::string table_of(const Problems& problems);
 
 // Throws Error with `title` and the table, unless there are none.

@@ -22,8 +22,8 @@ namespace onebit::cluster {
 namespace {
 
 constexpr std::array kPassedOn = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT};
-constexpr int kLookEveryMilliseconds = 500;  // whether the parent is there
-constexpr double kDrainSeconds = 1;          // what a dead rank's own children may still write
+constexpr int kLookEveryMilliseconds = 500;  // interval of checks for the parent
+constexpr double kDrainSeconds = 1;          // for output of a dead rank's children
 
 // One of the rank's streams.
 struct Stream {

@@ -11,16 +11,16 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr char kBegin = '\x1e', kMiddle = '\x1f';  // ASCII's separators of records and units
+constexpr char kBegin = '\x1e', kMiddle = '\x1f';  // ASCII record and unit separators
 constexpr std::string_view kStatus = "status ", kSignal = "signal ";
 
 struct Parsed {
-  RankLine line;          // as much of its text as came
-  size_t missing = 0;     // bytes of the text that did not
+  RankLine line;          // with the text received so far
+  size_t missing = 0;     // bytes of the text that are still to come
   std::string_view rest;  // what follows the text
 };
 
-// Of a line that begins with kBegin; nothing without a whole mark.
+// Parses a line that begins with kBegin; nothing if its mark is incomplete.
 std::optional<Parsed> parsed(std::string_view line) {
   constexpr std::string_view kKinds = "oevx";
   if (line.size() < 2 || kKinds.find(line[1]) == std::string_view::npos) return std::nullopt;
@@ -43,8 +43,8 @@ std::optional<Parsed> parsed(std::string_view line) {
 
 std::string marked(RankLine line) {
   std::ranges::replace(line.text, kBegin, ' ');
-  // The reader takes a carriage return at the end for the starter's, and would miss it in the
-  // length.
+  // The reader removes a carriage return at the end as the starter's, so the length must not
+  // include one.
   line.text.erase(line.text.find_last_not_of('\r') + 1);
   return fmt::format("{}{}{} {}{}{}\n", kBegin, static_cast<char>(line.kind), line.rank,
                      line.text.size(), kMiddle, line.text);
@@ -122,8 +122,8 @@ bool RankLineReader::complete_with(std::string_view part, Lines& lines) {
   return false;
 }
 
-// `part` is cut and yet a line ends after it: its end belongs to a line that was cut before.
-// Returns the bytes that did.
+// `part` is incomplete although a newline follows, so its end belongs to a line that was cut
+// before. Returns the number of those bytes.
 size_t RankLineReader::complete_from_end(std::string_view part, Lines& lines) {
   for (const std::string& line : cut_) {
     const std::optional<Parsed> found = parsed(line);

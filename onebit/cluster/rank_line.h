@@ -1,5 +1,5 @@
-// How the lines of all ranks travel through one stream: every rank's guard marks each with the rank
-// and with what it is, so that no starter (mpirun, mpiexec, srun) needs to distinguish them.
+// The lines of all ranks in one stream: each rank's guard marks every line with the rank and the
+// kind of the line, so that no starter (mpirun, mpiexec, srun) needs to distinguish them.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 namespace onebit::cluster {
 
 enum class LineKind : char {
-  kOutput = 'o',  // of the rank's standard output
-  kError = 'e',   // of its standard error
+  kOutput = 'o',  // standard output of the rank
+  kError = 'e',   // standard error of the rank
   kEvent = 'v',   // progress (base/run_event.h)
   kEnd = 'x',     // how the rank's process ended (end_text())
 };
@@ -24,20 +24,20 @@ struct RankLine {
   std::string text;  // without the end of the line
 };
 
-// The line as the guard writes it: its mark carries the length, by which the parts of a line that a
-// starter cut are recognized. The separator of records in the text becomes a space, and carriage
-// returns at its end are left out.
+// The line as the guard writes it. Its mark contains the length of the text, which identifies the
+// parts of a line that a starter has split. Record separators in the text become spaces, and
+// carriage returns at its end are removed.
 std::string marked(RankLine line);
 
-// The text of a line of kind kEnd: "status 1", "signal 9". The reverse gives nothing for another
+// The text of a line of kind kEnd: "status 1", "signal 9". Parsing returns nothing for any other
 // text.
 std::string end_text(const Ended& ended);
 std::optional<Ended> parse_end(std::string_view text);
 
-// Collects what a starter's stream brings, in pieces of any size. A starter reads each rank's
-// stream in blocks, so that what another rank or the starter itself wrote may come between two
-// parts of a long line. The parts find each other by their length; an unmarked line of exactly the
-// missing length is taken for the part.
+// Parses the stream of a starter, in pieces of any size. A starter reads each rank's stream in
+// blocks, so text of another rank or of the starter itself may come between two parts of a long
+// line. Parts are matched by length; an unmarked line of exactly the missing length is taken as the
+// missing part.
 class RankLineReader {
  public:
   struct Lines {
@@ -48,7 +48,7 @@ class RankLineReader {
   // The lines that `bytes` completes.
   Lines add(std::string_view bytes);
 
-  // At the end of the stream: what is left, cut lines as far as they came.
+  // At the end of the stream: the remaining lines, incomplete ones as far as they were received.
   Lines finish();
 
  private:
@@ -59,8 +59,8 @@ class RankLineReader {
   size_t complete_from_end(std::string_view part, Lines& lines);
 
   std::string rest_;
-  int ends_to_come_ = 0;          // of lines whose text is whole
-  std::vector<std::string> cut_;  // lines with their marks, of which parts are still to come
+  int ends_to_come_ = 0;          // newlines still to come of lines whose text is complete
+  std::vector<std::string> cut_;  // incomplete lines, with their marks
 };
 
 }  // namespace onebit::cluster

@@ -10,7 +10,7 @@
 namespace onebit::cluster {
 namespace {
 
-constexpr double kLongestPause = 60;  // of the first
+constexpr double kLongestPause = 60;  // multiple of the first pause
 
 }  // namespace
 

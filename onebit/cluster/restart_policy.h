@@ -1,4 +1,4 @@
-// Whether a failed attempt is followed by another, and when.
+// Decides whether a failed attempt is followed by another, and when.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 
 namespace onebit::cluster {
 
-// Where the fault of an attempt lies: the program said so itself (a wrong recipe, gradients that
-// are not finite: it will say so again), or something happened to it.
+// The origin of an attempt's failure: an error that the program reported itself (a wrong recipe,
+// gradients that are not finite) and will report again, or an event from outside.
 enum class FaultKind { kReported, kOutside };
 
 struct Failure {
   FaultKind kind = FaultKind::kOutside;
   std::string cause;       // one line
-  int64_t step = -1;       // the last one that was seen
-  std::string checkpoint;  // the one that the run continues from now; empty: none
+  int64_t step = -1;       // the last one seen
+  std::string checkpoint;  // tag of the one to continue from; empty: none
   bool begun = true;       // this or an earlier attempt of the launch has begun to train
 };
 
@@ -26,20 +26,20 @@ struct RestartDecision {
 
 class RestartPolicy {
  public:
-  // So many restarts in a row that no new checkpoint lies between; the first pause, which doubles
-  // until it is 60 times as long.
+  // `max_restarts` is the number of restarts in a row without a new checkpoint. The pause before a
+  // restart starts at `first_pause_seconds` and doubles up to 60 times that.
   RestartPolicy(int max_restarts, double first_pause_seconds);
 
-  // After a failed attempt. An error that the program reports ends the run at once where no attempt
-  // has begun to train (what was given is wrong), and where it comes twice in a row at the same
-  // step; anything else ends it the third time.
+  // Decides after a failed attempt. An error that the program reports ends the run at once if no
+  // attempt has begun to train (the input is wrong), and at its second occurrence in a row at the
+  // same step; any other failure ends it at the third.
   RestartDecision after(const Failure& failure);
 
  private:
   int max_restarts_;
   double first_pause_seconds_;
   int restarts_ = 0;  // since the last new checkpoint
-  int repeated_ = 0;  // attempts in a row that ended like the last
+  int repeated_ = 0;  // attempts in a row with the same failure
   Failure last_;
 };
 

@@ -9,12 +9,12 @@ namespace onebit::cluster {
 
 using Words = std::vector<std::string>;
 
-// The word in quotes, if a shell would read it differently without.
+// The word, quoted if a shell would read it differently otherwise.
 std::string shell_quoted(std::string_view word);
-// The words, quoted, with a space between two.
+// The words, quoted where necessary and separated by spaces.
 std::string shell_line(const Words& words);
-// Splits at blanks; 'quoted', "quoted" and \escaped characters as in a shell, nothing is expanded.
-// Error: a quote that is not closed; `place` names the text.
+// Splits at blanks. 'quoted', "quoted" and \escaped characters are read as in a shell; nothing is
+// expanded. Error: an unclosed quote; `place` names the text in the message.
 Words split_words(std::string_view text, const std::string& place);
 
 }  // namespace onebit::cluster

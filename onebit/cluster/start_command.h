@@ -19,19 +19,19 @@ std::string_view name_of(Starter starter);
 struct StartRequest {
   Hosts hosts;
   Agent agent;
-  int threads = 0;        // of a rank; 0: not known
-  bool bind = false;      // every rank to `threads` cores of its own
-  std::string interface;  // of the network, or subnets as 10.0.0.0/24; empty: the starter chooses
+  int threads = 0;                   // per rank; 0: unknown
+  bool bind = false;                 // bind every rank to `threads` cores of its own
+  std::string interface;             // interface or subnet 10.0.0.0/24; empty: the starter chooses
   std::vector<std::string> exports;  // names of variables
   std::string folder;                // working directory
   std::string launch_id;
   std::string scratch;  // folder for temporary files, on every host
   bool as_root = false;
   bool in_slurm = false;
-  Words command;  // of a rank
+  Words command;  // command line of a rank
 };
 
-// Some words and why they stand there.
+// Some words of the command, and the reason for them.
 struct CommandPart {
   Words words;
   std::string why;
@@ -39,14 +39,14 @@ struct CommandPart {
 
 using StartCommand = std::vector<CommandPart>;
 
-// Ranks are numbered host by host, in the order of the hosts. Error: srun with another number of
-// ranks on some host.
+// Ranks are numbered host by host, in the order of the hosts. Error: srun with different numbers of
+// ranks per host.
 StartCommand start_command(Starter starter, const StartRequest& request);
 
 Words words_of(const StartCommand& command);
 
-// For a terminal: the command, which a shell takes as it stands, a part a line, and below it, as
-// comments, why each part stands there.
+// For a terminal: the command, one part per line, which a shell accepts unchanged, followed by
+// shell comments that explain each part.
 std::string explained(const StartCommand& command);
 
 }  // namespace onebit::cluster

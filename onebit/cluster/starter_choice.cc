@@ -13,7 +13,7 @@ namespace {
 struct StarterProgram {
   Starter starter;
   const char* program;
-  const char* package;  // of Debian
+  const char* package;  // name in Debian
 };
 
 constexpr StarterProgram kPrograms[] = {{Starter::kOpenMpi, "mpirun", "openmpi-bin"},
@@ -24,7 +24,7 @@ const StarterProgram& program_of(Starter starter) {
   return *std::ranges::find(kPrograms, starter, &StarterProgram::starter);
 }
 
-// Every other MPI takes its ranks from an mpiexec like that of MPICH.
+// All other MPIs start their ranks with an mpiexec like MPICH's.
 Starter own_starter(const StarterNeeds& needs) {
   return needs.mpi.find("Open MPI") != std::string::npos ? Starter::kOpenMpi : Starter::kMpich;
 }
@@ -33,7 +33,7 @@ bool is_there(const StarterNeeds& needs, Starter starter) {
   return needs.is_there(program_of(starter).program);
 }
 
-// What to do instead of `refused`.
+// Suggests an alternative to `refused`.
 std::string advice(const StarterNeeds& needs, Starter refused) {
   const Starter own = own_starter(needs);
   if (own != refused && is_there(needs, own)) {

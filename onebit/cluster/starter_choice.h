@@ -1,5 +1,5 @@
-// Which program starts the ranks of a launch: what --with asks for, or what fits the MPI of this
-// build.
+// Chooses the program that starts the ranks of a launch: the one of --with, or the one that fits
+// the MPI of this build.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@ struct StarterNeeds {
   std::string asked = "auto";  // the value of --with: "auto", "openmpi", "mpich", "srun"
   std::string mpi;             // the version of the MPI that this program is built with
   bool in_slurm = false;
-  std::function<bool(const std::string& program)> is_there;  // in PATH
+  std::function<bool(const std::string& program)> is_there;  // whether it is in PATH
 };
 
-// Of several ranks, or of other hosts. Errors: the MPI of this build takes no ranks from what is
-// asked for, or the program is not there; they name what can be used instead.
+// For several ranks or other hosts. Errors: the requested starter does not fit the MPI of this
+// build, or its program is not in PATH; the message names what can be used instead.
 Starter choose_starter(const StarterNeeds& needs);
 
 }  // namespace onebit::cluster

@@ -32,7 +32,8 @@ void close_end(int& descriptor) {
   descriptor = -1;
 }
 
-// Signals as a program expects them at its start, whatever this process has blocked or ignored.
+// Gives the child default signals, whatever this process has blocked or ignored, and its own
+// process group.
 void reset_signals(posix_spawnattr_t& attributes) {
   sigset_t none, all;
   sigemptyset(&none);
@@ -129,7 +130,7 @@ void Subprocess::close_input() {
 
 std::optional<Ended> Subprocess::poll() {
   if (ended_ || pid_ < 0) return ended_;
-  // The process stays known until its group has been killed, so that the number is not another's.
+  // The process stays a zombie until its group has been killed, so that its id is not reused.
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
       info.si_pid == 0) {

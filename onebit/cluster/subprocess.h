@@ -1,4 +1,4 @@
-// A child process with pipes, at the head of a process group of its own.
+// A child process with pipes, the leader of its own process group.
 #pragma once
 
 #include <sys/types.h>
@@ -21,13 +21,13 @@ struct Ended {
   std::string text() const;
 };
 
-// What waitpid() gave.
+// Decodes the status of waitpid().
 Ended ended_by(int wait_status);
 
 class Subprocess {
  public:
-  // Starts the program, found in PATH, with `variables` ("NAME=value") added to the environment. A
-  // terminal's Ctrl-C does not reach it. Error: it cannot be started.
+  // Starts the program, found in PATH, with `variables` ("NAME=value") added to the environment.
+  // Ctrl-C at a terminal does not reach it. Error: the program cannot be started.
   explicit Subprocess(const Words& words, const std::vector<std::string>& variables = {});
   // Kills what is left of the process group.
   ~Subprocess();
@@ -35,17 +35,17 @@ class Subprocess {
   Subprocess& operator=(const Subprocess&) = delete;
 
   pid_t pid() const { return pid_; }
-  // Ends of the pipes; reading ends do not block. -1 once closed.
+  // This process's ends of the pipes, non-blocking; -1 once closed.
   int input() const { return input_; }
   int output() const { return output_; }
   int error() const { return error_; }
-  // Writes as much as the pipe takes; a reader that is gone is no error.
+  // Writes as much as the pipe accepts; a closed reading end is not an error.
   void write(std::string_view text) const;
   void close_input();
 
-  // Empty while it runs.
+  // How the process ended; empty while it runs.
   std::optional<Ended> poll();
-  // To the process alone, and to its whole group; nothing once poll() has seen its end.
+  // Signals the process alone or its whole group; no effect once poll() has seen the end.
   void signal(int number) const;
   void signal_group(int number) const;
 
@@ -55,12 +55,12 @@ class Subprocess {
   std::optional<Ended> ended_;
 };
 
-// Appends what can be read now. False once the writing end is closed.
+// Appends what can be read without blocking. False once the writing end is closed.
 bool read_available(int descriptor, std::string& text);
 
 // Takes the complete lines, without their ends, from the front of `text`.
 std::vector<std::string> take_lines(std::string& text);
-// The last line that is not empty: what a program says when it gives up.
+// The last nonempty line, in which a failing program usually gives the reason.
 std::string last_line(std::string text);
 
 }  // namespace onebit::cluster

@@ -1,5 +1,5 @@
-// What the launcher (host_link.h) and its watch on a host (host_watch.h) write to each other, line
-// by line. What a shell's start-up files may print before is none of it.
+// The line protocol between the launcher (host_link.h) and its watch on a host (host_watch.h).
+// Other lines, which a shell's start-up files may print before, are ignored.
 #pragma once
 
 #include <optional>
@@ -8,24 +8,24 @@
 
 namespace onebit::cluster {
 
-// Either side writes at least so often, so that silence shows that the other is gone.
+// Each side writes at least this often, so that silence means that the other side is gone.
 inline constexpr double kBeatSeconds = 1;
 
-// Of the launcher.
+// A request of the launcher.
 enum class WatchRequest {
-  kBeat,  // it is there
-  kLook,  // wants the states of the ranks on the host
-  kEnd,   // wants the attempt's processes to be ended, and the watch
+  kBeat,  // the launcher is alive
+  kLook,  // send the states of the ranks on the host
+  kEnd,   // end the attempt's processes and the watch
 };
 
-// Of the watch.
+// A reply of the watch.
 struct WatchReply {
   enum class Kind {
-    kBeat,    // it is there
+    kBeat,    // the watch is alive
     kReady,   // the host is prepared
-    kRank,    // the state of `rank`; after a kLook one for each
-    kLooked,  // there are no more
-    kEnded,   // the attempt's processes are gone, of which `ended_ranks` had to be ended
+    kRank,    // the state of `rank`; after a kLook, one for each rank
+    kLooked,  // all states have been sent
+    kEnded,   // the attempt's processes are gone; `ended_ranks` had to be ended
   };
 
   Kind kind = Kind::kBeat;
@@ -34,7 +34,7 @@ struct WatchReply {
   int ended_ranks = 0;
 };
 
-// "look", "rank 3 T": without the end of the line. The reverse gives nothing for another line.
+// "look", "rank 3 T", without the newline. Parsing returns nothing for any other line.
 std::string line_of(WatchRequest request);
 std::string line_of(const WatchReply& reply);
 std::optional<WatchRequest> parse_watch_request(std::string_view line);
