@@ -1,4 +1,4 @@
-// Which way to exchange, and why, in one sentence.
+// Recommends a way to exchange gradients and gives the reason, in one sentence.
 #pragma once
 
 #include "onebit/plan/long_duration.h"
@@ -6,14 +6,14 @@
 
 namespace onebit::plan {
 
-// A simpler way is chosen as long as the fastest saves no more than this share of its time.
+// A simpler way is chosen unless the fastest saves more than this share of its time.
 inline constexpr double kWorthwhile = 0.05;
-// Beyond this a recipe is out of reach; within that it is not.
+// A recipe is out of reach beyond kOutOfReachSeconds, and within reach up to kInReachSeconds.
 inline constexpr double kOutOfReachSeconds = kYear, kInReachSeconds = 30 * kDay;
 
-// Of the ways whose memory fits, the simplest that is nearly as fast as the fastest. Says plainly
-// when the run takes more than a year, and with how many ranks of this kind it would end in a
-// month.
+// Recommends the simplest way that is nearly as fast as the fastest, among those whose memory fits.
+// If the run takes more than a year, the sentence says so and gives the number of such ranks with
+// which it would end in a month.
 Advice advise(const RunPlan& plan);
 
 }  // namespace onebit::plan

@@ -8,10 +8,10 @@
 
 namespace onebit::plan {
 
-// Averages in f32 and in 16 bits, 1-bit Adam, 0/1 Adam: the recipe's own among them as it is, the
-// others as they would be made of it. A 1-bit Adam that the recipe does not describe freezes after
-// a tenth of the run; a 0/1 Adam has DeepSpeed's intervals and stops averaging after a tenth. What
-// they average travels as in the recipe.
+// Averages in f32 and in 16 bits, 1-bit Adam, 0/1 Adam. The recipe's own way is used as it is, the
+// others are derived from the recipe: a derived 1-bit Adam freezes after a tenth of the run; a
+// derived 0/1 Adam has DeepSpeed's intervals and stops averaging after a tenth. Their averages have
+// the recipe's wire type.
 std::vector<Choice> choices_of(const engine::EngineConfig& config, const optim::RunFacts& run);
 
 }  // namespace onebit::plan

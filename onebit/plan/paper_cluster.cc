@@ -6,9 +6,9 @@
 namespace onebit::plan {
 namespace {
 
-constexpr double kCollectives = 2;  // of a bucket: all-to-all of chunks, all-gather of results
-// What a message in shared memory moves for each of its bytes: copied in and copied out, each read
-// and written.
+constexpr double kCollectives = 2;  // per bucket: all-to-all of chunks, all-gather of results
+// Memory traffic per byte of a message in shared memory: it is copied in and copied out, and each
+// copy reads and writes.
 constexpr double kMovesInMemory = 4;
 
 }  // namespace
@@ -18,7 +18,7 @@ double bucket_wire_seconds(const PaperCluster& cluster, double bucket_bytes) {
   if (cluster.ranks() == 1) return 0;
   const double chunk_bytes = bucket_bytes / ranks;
   const double host_bytes =
-      kCollectives * here * chunk_bytes;  // to one rank elsewhere, by all here
+      kCollectives * here * chunk_bytes;  // from all ranks of a host to one rank elsewhere
   const double link = host_bytes * (ranks - here) / (kLinkShare * cluster.bandwidth);
   const double memory = kMovesInMemory * host_bytes * (here - 1) / cluster.copy_bytes_a_second;
   const double pieces = std::max(1.0, std::ceil(chunk_bytes / kPieceBytes));

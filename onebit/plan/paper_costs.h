@@ -1,5 +1,5 @@
-// The costs of a step on a cluster on paper, in the form in which a run measures its own
-// (training/step_costs.h), so that both are joined by the same prediction.
+// The costs of a step on a planned cluster, in the form in which a run measures its own
+// (training/step_costs.h), so that the same prediction applies to both.
 #pragma once
 
 #include "onebit/params/table.h"
@@ -10,7 +10,7 @@
 
 namespace onebit::plan {
 
-// A recipe as far as it costs time, and the machine that each host is.
+// The parts of a recipe that cost time, and the machine of each host.
 struct PlannedStep {
   const RecipeWork& work;
   const training::MachineCosts& machine;
@@ -18,16 +18,16 @@ struct PlannedStep {
   const engine::EngineConfig& config;
 };
 
-// What TCP takes of a rank's processor for a byte that it sends and one that it receives, in times
-// of an element that it packs and averages in bf16: steps at 16 bits were 1.0 to 1.2 ns a byte
-// longer than the rest of their costs, on cores that take 1.2 ns (Zen 4) and 1.9 ns (Zen 3) an
-// element.
+// The processor time of TCP on a rank for one byte sent and one received, relative to the time to
+// pack and average one element in bf16. Measured: steps with 16-bit averages took 1.0 to 1.2 ns per
+// byte longer than the rest of their costs, on cores that take 1.2 ns (Zen 4) and 1.9 ns (Zen 3)
+// per element.
 inline constexpr double kTcpElements = 0.7;
 
-// Of the products of a recipe on this machine: those in bf16 where it has them, else in f32.
+// The type of a recipe's matrix products on this machine: bf16 if both have it, otherwise f32.
 DType product_type(const training::MachineCosts& machine, DType compute);
 
-// With gradients averaged as `wire`, in micro-batches of `micro_batch`.
+// The costs with gradients averaged as `wire`, in micro-batches of `micro_batch` sequences.
 training::StepCosts paper_costs(const PlannedStep& step, const PaperCluster& cluster, DType wire,
                                 int64_t micro_batch, const training::ExchangeBuckets& buckets);
 

@@ -100,7 +100,7 @@ std::string steps(const RunPlan& plan) {
   return table.text();
 }
 
-// Why the recipe does not run on the ranks that are listed.
+// The reason why the recipe cannot run on the listed numbers of ranks.
 std::string describe_misfit(const engine::BatchSizes& given, int ranks, const std::string& listed) {
   if (given.train < ranks) {
     return fmt::format("a step of {} leaves some of {} ranks without a sequence\n",
@@ -113,7 +113,7 @@ std::string describe_misfit(const engine::BatchSizes& given, int ranks, const st
   return fmt::format("the batch does not divide among {} ranks\n", listed);
 }
 
-// A line for each reason.
+// One line for each reason.
 std::string misfits(const RunPlan& plan) {
   std::vector<std::pair<std::string, std::vector<int>>> reasons;
   for (const PlannedRanks& planned : plan.others) {

@@ -24,7 +24,7 @@ std::optional<double> parse(std::string_view text, std::span<const Unit> units) 
   return std::nullopt;
 }
 
-// Behind a prefix: bits and bytes a second, and the words that tc has for bits.
+// The units after a prefix: bits and bytes per second, and tc's names for bits.
 std::optional<double> parse_with_prefix(std::string_view text, std::string_view prefix,
                                         double factor) {
   constexpr Unit kUnits[] = {{"b/s", 0.125}, {"bit/s", 0.125}, {"bit", 0.125}, {"B/s", 1}};

@@ -1,4 +1,4 @@
-// Quantities of a network as a user writes them.
+// Parses network quantities as a user writes them.
 #pragma once
 
 #include <optional>
@@ -6,16 +6,16 @@
 
 namespace onebit::plan {
 
-// Bytes a second of "10Gb/s", "100 Mb/s", "1gbit" (bits), "1.25GB/s" (bytes): b, bit and B with
-// the prefixes k, M, G, T of a thousand each. Empty for anything else, and for less than 1 kb/s and
-// more than 100 Tb/s, which no host has.
+// Parses "10Gb/s", "100 Mb/s", "1gbit" (bits) and "1.25GB/s" (bytes) into bytes per second: b, bit
+// and B with the decimal prefixes k, M, G, T. Empty for any other text, and below 1 kb/s or above
+// 100 Tb/s, which no host has.
 std::optional<double> parse_bandwidth(std::string_view text);
 inline constexpr const char* kBandwidthForm =
     "a number with kb/s, Mb/s, Gb/s (bits) or kB/s, MB/s, GB/s (bytes), from 1 kb/s to 100 Tb/s, "
     "as in 10Gb/s";
 
-// Seconds of "50us", "0.2 ms", "1s", "800ns"; empty for anything else, a negative one and more than
-// a minute.
+// Parses "50us", "0.2 ms", "1s" and "800ns" into seconds; empty for any other text, for negative
+// values and for more than a minute.
 std::optional<double> parse_latency(std::string_view text);
 inline constexpr const char* kLatencyForm =
     "a number from 0 with ns, us, ms or s, at most a minute, as in 50us";

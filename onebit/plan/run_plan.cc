@@ -21,7 +21,7 @@ StepSeconds parts_of(const training::StepPrediction& step, const training::PassT
                     .backward = passes * pass.backward_seconds,
                     .optimizer = optimizer_seconds};
   const double beside = parts.all - parts.forward - parts.backward - parts.optimizer;
-  constexpr double kRounding = 1e-9;  // of the sum
+  constexpr double kRounding = 1e-9;  // relative to the sum
   parts.exchange = beside > kRounding * parts.all ? beside : 0;
   return parts;
 }
@@ -113,7 +113,7 @@ class Planner {
   std::vector<Choice> choices_;
 };
 
-// A single host with fewer ranks at first, then full hosts, twice as many each time.
+// First a single host with fewer ranks, then full hosts; the number doubles each time.
 std::vector<PaperCluster> clusters_like(const PaperCluster& asked) {
   std::vector<PaperCluster> clusters;
   PaperCluster cluster = asked;

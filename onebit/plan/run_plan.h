@@ -1,6 +1,6 @@
-// A plan of a pre-training run: memory, steps, time and energy of a recipe on a cluster on paper,
+// A plan of a pre-training run: memory, steps, time and energy of a recipe on a planned cluster,
 // for every way in which ranks can exchange gradients, and for other numbers of ranks. docs/plan.md
-// has the rules and what they assume.
+// states the rules and their assumptions.
 #pragma once
 
 #include <memory>
@@ -13,35 +13,35 @@
 
 namespace onebit::plan {
 
-// A way to exchange, from the simplest one on.
+// A way to exchange gradients; lists start with the simplest.
 struct Choice {
   std::string name;  // "f32 averages", "1-bit Adam", ...
   bool of_recipe = false;
-  DType wire = DType::kF32;  // of averages
+  DType wire = DType::kF32;  // type of averages
   std::shared_ptr<const optim::OptimizerRecipe> optimizer;
 };
 
 // The seconds of a step of one kind; they add up to `all`.
 struct StepSeconds {
   double all = 0, forward = 0, backward = 0, optimizer = 0;
-  // What the exchange adds: its work on the processor, the wire as far as it reaches beyond the
-  // backward pass, agreements.
+  // The time that the exchange adds: its work on the processor, the wire time that extends beyond
+  // the backward pass, and agreements.
   double exchange = 0;
 };
 
 struct PlannedRun {
-  int64_t memory_bytes = 0;  // of a rank
-  bool fits = true;          // all ranks of a host into its memory
+  int64_t memory_bytes = 0;  // per rank
+  bool fits = true;          // all ranks of a host fit into its memory
   training::RunForecast run;
   StepSeconds dense, compressed, local;  // zeros where the run has no such steps
-  double waiting_share = 0;              // of a dense step, for the network
+  double waiting_share = 0;              // share of a dense step spent waiting for the network
   double samples_a_second = 0;
   double kilowatt_hours = 0;
 };
 
 struct PlannedRanks {
   PaperCluster cluster;
-  std::string cannot;            // why the recipe does not run on so many; else empty
+  std::string cannot;            // why the recipe cannot run on so many ranks; otherwise empty
   std::vector<PlannedRun> runs;  // one for each choice
 };
 
@@ -58,11 +58,12 @@ struct PlanRequest {
 
 struct RunPlan {
   std::string recipe;                              // its path
-  int64_t parameters = 0, steps = 0, samples = 0;  // samples of a step
-  engine::BatchSizes batch;                        // on the ranks that are asked for
-  engine::BatchSizes given_batch = {};             // as the recipe has it
+  int64_t parameters = 0, steps = 0, samples = 0;  // samples per step
+  engine::BatchSizes batch;                        // on the requested ranks
+  engine::BatchSizes given_batch = {};             // as in the recipe
   int64_t sequence_length = 0, vocabulary = 0;
-  // Of the model, and in the mean of a pass, fewer where passes leave layers out.
+  // Layers of the model, and the mean number that a pass computes: fewer if passes leave layers
+  // out.
   int64_t layers = 0;
   double computed_layers = 0;
   double watts_a_host = 0;
@@ -73,8 +74,8 @@ struct RunPlan {
   Advice advice;
 };
 
-// `context` counts what the recipe's passes do. Error: the batch does not divide among the ranks,
-// or a host has fewer threads than ranks.
+// `context` runs the recipe's passes to count their work. Errors: the batch does not divide among
+// the ranks; a host has fewer threads than ranks.
 RunPlan make_plan(Context& context, const tasks::PretrainingConfig& config,
                   const training::MachineCosts& machine, const PlanRequest& request);
 

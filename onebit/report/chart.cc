@@ -24,7 +24,7 @@ struct Range {
     high = std::max(high, value);
   }
   bool empty() const { return low > high; }
-  // So that a constant line stands in the middle.
+  // Widens an empty range, so that a constant line is in the middle.
   void widen() {
     if (high - low > 1e-12 * std::max(std::abs(low), std::abs(high))) return;
     const double margin = std::max(std::abs(low) * 0.1, 1e-9);
@@ -169,7 +169,7 @@ std::vector<Series> shown_of(const Chart& chart) {
   return shown;
 }
 
-// For a file, which has no page around it. The palette is the page's on white.
+// The style of a standalone file. Its palette is that of the page on white.
 std::string file_style(size_t lines) {
   constexpr const char* kPalette[] = {"#0a6ebd", "#d1495b", "#2a9d6f",
                                       "#8a5fbf", "#c77d0a", "#0f8b8d"};

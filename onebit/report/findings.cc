@@ -36,7 +36,7 @@ bool is_in(const std::vector<PhaseSpan>& phases, double step, bool compressed) {
   return false;
 }
 
-// Of a part of every step, or null.
+// The seconds of a part of every step, or null.
 const Series* seconds_of(const RunHistory& run, const char* part) {
   return find(run.training, nested(log_line::kSeconds, part));
 }
@@ -113,7 +113,7 @@ void check_loss(Findings& findings, const RunHistory& run) {
   }
 }
 
-// Of the held-out losses: whether the model got worse while it was trained.
+// Whether the model got worse on held-out data during training.
 void check_held_out(Findings& findings, const RunHistory& run) {
   for (const auto& [name, series] : run.evaluations) {
     if (!name.ends_with("loss") || !data_of(name).empty() || series.size() < 3) continue;
@@ -131,7 +131,7 @@ void check_held_out(Findings& findings, const RunHistory& run) {
   }
 }
 
-// Of held-out text that the run does not learn for: what it forgot.
+// Whether the model forgot held-out text other than that of its training data.
 void check_forgotten(Findings& findings, const RunHistory& run) {
   constexpr double kNoticed = 0.05;
   for (const auto& [name, series] : run.evaluations) {
@@ -206,7 +206,7 @@ void check_expected(Findings& findings, const RunHistory& run) {
   compare("compressed", median_step_seconds(run, true), run.expected_compressed_seconds);
 }
 
-// Against the steps of the same phase only: a freeze changes the throughput at once.
+// Compares steps of the same phase only, since a freeze changes the throughput at once.
 void check_throughput(Findings& findings, const RunHistory& run) {
   const Series* rate = find(run.training, log_line::kSamplesPerSecond);
   if (rate == nullptr || run.phases.empty()) return;

@@ -1,5 +1,5 @@
-// What looks wrong, or is worth knowing, in a run: read from its history by fixed rules, each with
-// the figure that it rests on and with what to do about it.
+// Problems and notable facts of a run, derived from its history by fixed rules. Each finding gives
+// the figure that it is based on and what to do about it.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct Finding {
   std::string text;  // one or two sentences
 };
 
-// Warnings first.
+// All findings, warnings first.
 std::vector<Finding> find_problems(const RunHistory& run);
 
 // Median seconds of a step, over the steps of the compressed phase or, with `compressed` false,

@@ -67,7 +67,7 @@ Series moving_mean(const Series& series, size_t window) {
   double sum = 0;
   size_t begin = 0;
   for (size_t i = 0; i < series.size(); ++i) {
-    if (!std::isfinite(series[i].value)) {  // starts anew behind it
+    if (!std::isfinite(series[i].value)) {  // restarts after it
       sum = 0;
       begin = i + 1;
       continue;
@@ -79,7 +79,7 @@ Series moving_mean(const Series& series, size_t window) {
   return smooth;
 }
 
-// One step in a hundred: what a curve of a few hundred points can show.
+// A mean over one step in a hundred: the detail that a curve of a few hundred points can show.
 Series smoothed(const Series& series) {
   return moving_mean(series, std::max<size_t>(series.size() / 100, 1));
 }
@@ -156,11 +156,11 @@ class Charts {
     return found;
   }
 
-  // Values of one metric in training, under `in_training`, and of all held-out data.
+  // The values of one metric in training (key `in_training`) and on all held-out data.
   std::string measured(const std::string& title, const std::string& in_training,
                        const std::string& metric) const {
     Chart chart = {.title = title, .unit = "", .lines = {}, .phases = phases()};
-    int next = 1;  // colour of held-out values, of one run
+    int next = 1;  // colour of held-out values of a single run
     for (size_t i = 0; i < runs_.size(); ++i) {
       const RunHistory& run = runs_[i];
       if (const Series* series = find(run.training, in_training); series != nullptr) {
@@ -202,7 +202,7 @@ class Charts {
     return only_if_it_changes && !changes ? "" : draw(chart);
   }
 
-  // Where the time of a step goes, of one run.
+  // The parts of the time of a step; for several runs only the whole step.
   std::string parts() const {
     if (runs_.size() != 1) {
       return of_training("Seconds a step", nested(log_line::kSeconds, log_line::seconds::kStep),
@@ -291,7 +291,7 @@ std::vector<std::pair<std::string, std::string>> figures(const RunHistory& run) 
 }
 
 std::string comparison(const std::vector<RunHistory>& runs) {
-  std::vector<std::string> names;  // of rows, as they are first seen
+  std::vector<std::string> names;  // of rows, in the order of first occurrence
   std::vector<std::map<std::string, std::string>> columns;
   for (const RunHistory& run : runs) {
     columns.emplace_back();

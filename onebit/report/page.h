@@ -1,4 +1,4 @@
-// The report of one or several runs: one HTML file that needs nothing else.
+// The report of one or several runs: one self-contained HTML file.
 #pragma once
 
 #include <string>
@@ -8,9 +8,8 @@
 
 namespace onebit::report {
 
-// Curves with phases marked, findings, start and end tables, expected against measured steps and
-// the recipe; of several runs the curves lie in the same charts, beside a table that compares them.
-// Errors: no run.
+// Curves with marked phases, findings, start and end tables, expected and measured step times, and
+// the recipe. Several runs share the charts, and a table compares them. Error: no run.
 std::string html_page(const std::vector<RunHistory>& runs);
 
 }  // namespace onebit::report

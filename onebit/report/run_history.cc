@@ -16,8 +16,8 @@ namespace log_line = metrics::log_line;
 
 namespace {
 
-// Adds the numbers of `object` under "prefix.key"; null, which stands for NaN, as NaN. Counts are
-// taken only if they are wanted.
+// Adds the numbers of `object` under "prefix.key"; null stands for NaN. Counts are added only if
+// `counts` is set.
 void add_numbers(std::map<std::string, Series>& to, const Json& object, const std::string& prefix,
                  double step, bool counts) {
   for (const auto& [key, value] : object.items()) {
@@ -66,7 +66,7 @@ void add_evaluation(RunHistory& run, const Json& line, int64_t step) {
   }
 }
 
-// Returns what is wrong with the line, or nothing.
+// Returns the error in the line, or null.
 const char* add_line(RunHistory& run, std::string_view text) {
   try {
     const Json line = Json::parse(text);
@@ -83,7 +83,7 @@ const char* add_line(RunHistory& run, std::string_view text) {
   }
 }
 
-// Lines in a row that are damaged alike.
+// Consecutive lines with the same damage.
 struct Damage {
   size_t first = 0, last = 0;
   std::string reason;

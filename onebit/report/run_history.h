@@ -1,5 +1,5 @@
-// What a run left in its folder, in the form its report needs: every number of metrics.jsonl
-// against the step, the phases, the tables of its start and end, and its recipe.
+// The data in a run's folder in the form that its report needs: every number of metrics.jsonl by
+// step, the phases, the tables of its start and end, and its recipe.
 #pragma once
 
 #include <cstdint>
@@ -33,19 +33,19 @@ struct RunTable {
 struct RunHistory {
   std::string name;  // the last part of the folder's path
   std::string folder;
-  // Of training steps, by their names in metrics/log_line.h: "loss", "learning_rate",
+  // Series of training steps, by their names in metrics/log_line.h: "loss", "learning_rate",
   // "seconds.step", and the task's own: "metrics.mlm_loss", ...
   std::map<std::string, Series> training;
-  // Of evaluations, without counts: "held_out.mlm_loss", ...
+  // Series of evaluations, without counts: "held_out.mlm_loss", ...
   std::map<std::string, Series> evaluations;
   std::vector<PhaseSpan> phases;
-  // One of each a process that trained: more than one start means that the run was resumed.
+  // One of each per training process: more than one start means that the run was resumed.
   std::vector<RunTable> starts, ends;
-  // Seconds a step, as the last start expected them; 0: not known.
+  // Seconds per step as expected at the last start; 0: unknown.
   double expected_dense_seconds = 0, expected_compressed_seconds = 0;
   int64_t last_step = 0;
   std::optional<int64_t> wanted_steps;  // run.steps of the recipe
-  std::string recipe;                   // as it was given, or empty
+  std::string recipe;                   // as given; may be empty
   // Lines of metrics.jsonl that could not be read, with their numbers and the reason.
   std::vector<std::string> damage;
 };
@@ -54,14 +54,14 @@ struct RunHistory {
 // no metrics.jsonl in it.
 RunHistory read_run(const Path& folder);
 
-// Which of several held-out sets the key of an evaluation is of: "books" of
-// "held_out.books.mlm_loss", empty of "held_out.mlm_loss", the first.
+// The held-out set in the key of an evaluation: "books" for "held_out.books.mlm_loss", empty for
+// "held_out.mlm_loss", which is the first set.
 std::string data_of(const std::string& key);
 
-// "seconds.step" of a name in an object.
+// The key of a name in an object: "seconds.step".
 std::string nested(const std::string& object, const std::string& name);
 
-// Of the series under `key`, or null.
+// The series under `key`, or null.
 const Series* find(const std::map<std::string, Series>& among, const std::string& key);
 
 }  // namespace onebit::report
