@@ -1,7 +1,8 @@
-// One CUDA device in one table: what memory and cuBLASLt give, each operation at the shapes of
-// BERT-large against them, the passes of the optimizers and the codec, and whole training steps.
+// One CUDA device in one table: the rates of memory and cuBLASLt, each operation at the shapes of
+// BERT-large relative to them, the passes of the optimizers and the codec, and whole training
+// steps.
 //   cuda_bench [--rounds 3] [--steps] [--preset bert-large]
-// Rates are the best of the rounds, in the same run.
+// Rates are the best of the rounds; all are measured in the same run.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>

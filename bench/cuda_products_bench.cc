@@ -1,5 +1,6 @@
-// The linear layers of BERT-large on one CUDA device, with what is part of the product and what is
-// not; the log says which of cuBLASLt's algorithms was chosen among how many of the same bits.
+// The linear layers of BERT-large on one CUDA device, with the operations that are part of the
+// product and those that are not. The log reports which of cuBLASLt's algorithms was chosen, and
+// among how many that give the same bits.
 //   cuda_products_bench [tokens]
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,6 @@
-// How fast text becomes a token store and a store becomes batches.
+// The rate at which text is prepared into a token store, and a store is read into batches.
 //   ONEBIT_BENCH_TEXT=folder ONEBIT_BENCH_VOCAB=vocab.txt data_bench
-// The folder holds plain text (for instance ../shared/data/books-train.tar.xz, unpacked).
+// The folder contains plain text (for instance ../shared/data/books-train.tar.xz, unpacked).
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ void prepare_store(benchmark::State& state) {
   uint64_t text_bytes = 0;
   const std::clock_t start = std::clock();
   for (auto _ : state) text_bytes += prepare(options).manifest.text_bytes;
-  // What counts on a machine that others use too: processor time of all threads.
+  // Processor time of all threads, which other load on the machine does not distort.
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   state.counters["MB/core_second"] = static_cast<double>(text_bytes) * 1e-6 / seconds;
   std::filesystem::remove_all(options.output);

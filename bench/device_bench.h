@@ -1,5 +1,5 @@
-// Times work on one device and makes a table of it: rates beside those of a copy and of the
-// first products.
+// Times work on one device and collects the times in a table, with rates relative to those of the
+// first copy and the first product.
 #pragma once
 
 #include <fmt/format.h>

@@ -8,7 +8,8 @@
 
 namespace onebit {
 
-// "cpu" with `threads` threads, or "cuda": the first CUDA device. Errors: another word; no device.
+// "cpu" with `threads` threads, or "cuda": the first CUDA device. Errors: any other value; no CUDA
+// device.
 inline Context context_on(const std::string& device, int threads) {
   require(device == "cpu" || device == "cuda", "--device is cpu or cuda, not {}", device);
   return device == "cuda" ? Context::cuda(0) : Context::cpu(threads);

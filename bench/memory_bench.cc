@@ -1,6 +1,7 @@
-// Which micro-batch of BERT-large fits: for sequences of 384 (20 masked words are not guessed
-// there, the heads are pre-training's all the same) and 512 tokens, in 16 and 32 GB, by memory
-// option. Computed by the code that reserves the memory; needs no device.
+// The largest micro-batch of BERT-large that fits into 16 and 32 GB, by memory option, for
+// sequences of 384 and 512 tokens. The heads are those of pre-training at both lengths, although no
+// masked words are predicted at 384. Computed by the code that reserves the memory; needs no
+// device.
 //   memory_bench [--preset bert-large] [--compute bf16]
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -14,7 +15,8 @@ namespace {
 
 using namespace onebit;
 
-// What is not the model's: two f32 moments an element, cuBLASLt's workspace, the CUDA context.
+// Memory that is not the model's: two f32 moments per element, cuBLASLt's workspace, the CUDA
+// context.
 constexpr int64_t kMomentBytes = 8, kDriverBytes = int64_t{600} << 20;
 
 int64_t bytes_of(const model::BertConfig& config, int64_t batch, int64_t tokens,

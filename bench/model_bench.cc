@@ -1,9 +1,9 @@
 // A whole training step (forward, backward, AdamW; dropout on; the decoder on masked rows only)
-// beside the matrix products it is made of, in one run:
+// compared with its matrix products, in one run:
 //   model_bench [--preset bert-base] [--batch 32] [--tokens 128] [--masked 20] [--threads 2]
 //               [--compute f32] [--device cpu] [--layers N] [--steps 3] [--rounds 3]
-// Rates are the best of the rounds, and the median of all steps. On a machine that others use too,
-// run one thread and read the rates by processor time. On a CUDA device the step alone is measured:
+// Rates are the best of the rounds, and the median of all steps. On a shared machine, run one
+// thread and read the rates by processor time. On a CUDA device only the step is measured:
 // cuda_bench has the products there.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -65,7 +65,7 @@ DType compute_type(const std::string& name) {
   fail("--compute is f32 or bf16, not {}", name);
 }
 
-// Words, classes and masked places of a micro-batch of full sequences, on the model's device.
+// Tokens, classes and masked positions of a micro-batch of full sequences, on the model's device.
 class StepBatch {
  public:
   StepBatch(Device device, const Settings& settings, int64_t vocab) {
@@ -118,7 +118,7 @@ class StepBatch {
   model::DeviceBatch view_;
 };
 
-// One matrix product as a layer does it: [rows, in] . [in, out], or one of its two gradients.
+// One matrix product of a layer: [rows, in] . [in, out], or one of its two gradients.
 class Product {
  public:
   Product(const std::string& name, int64_t rows, int64_t in, int64_t out, DType type)
@@ -150,7 +150,7 @@ class Product {
   Tensor x_, y_, weight_, grad_;
 };
 
-// Rates in operations a second.
+// Operations per second.
 struct Rates {
   double wall = 0, processor = 0;
 };
@@ -159,7 +159,7 @@ Rates rates(double flops, Seconds seconds) {
   return {flops / seconds.wall, flops / seconds.processor};
 }
 
-// The products of a layer alone, each at its best over the rounds.
+// The matrix products of a layer, measured alone; each has its best time over the rounds.
 class Products {
  public:
   Products(const Settings& settings, const BertConfig& config) {
@@ -251,8 +251,8 @@ class TrainingStep {
     }
   }
 
-  // Where the time goes: [0] forward and heads, [1] layers backward, [2] embeddings backward,
-  // [3] optimizer.
+  // Seconds by part: [0] forward and heads, [1] layers backward, [2] embeddings backward, [3]
+  // optimizer.
   std::vector<double> parts{0, 0, 0, 0};
 
   void run(Context& context) {
@@ -313,7 +313,7 @@ void print_parts(const std::vector<double>& parts) {
   }
 }
 
-// Seconds of the steps, the products measured between the rounds where they are wanted.
+// Runs the steps and returns their times; measures `products`, if not null, before each round.
 std::vector<Seconds> measure(Context& context, const Settings& settings, TrainingStep& step,
                              Products* products) {
   std::vector<Seconds> steps;

@@ -1,10 +1,10 @@
-// The operations at BERT-base shapes, each as a share of what the machine can do at best, measured
-// in the same run: matrix products against the best large square product, everything else against a
-// triad over memory.
+// The operations at BERT-base shapes, each as a share of the machine's best rate in the same run:
+// matrix products against the best large square product, everything else against a triad over
+// memory.
 //   ops_bench [threads] [rows] [linear|rows|attention|loss]
 // (default: all processors, 4096 rows, all of them)
-// Time is wall time, or, for one thread, processor time, which other work on the machine does not
-// spoil.
+// Times are wall-clock times or, for one thread, processor times, which other load on the machine
+// does not distort.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -89,7 +89,7 @@ class Bench {
     fmt::print("{:44} {:9.2f} ms {:8.1f} GFLOP/s {:5.0f} % of the ceiling\n", name, seconds * 1e3,
                flops / seconds * 1e-9, 100 * flops / seconds / flops_ceiling_);
   }
-  // `passes`: how often an activation of `columns` columns is read or written.
+  // `passes`: how many times an activation of `columns` columns is read or written.
   void report_bytes(const std::string& name, int64_t columns, double passes, double seconds) const {
     const double bytes = passes * static_cast<double>(rows_ * columns * size_bytes_of(dtype_));
     fmt::print("{:44} {:9.2f} ms {:8.1f} GB/s    {:5.0f} % of the triad\n", name, seconds * 1e3,
@@ -222,7 +222,7 @@ class Bench {
     const Tensor log_sum_exp = tensor({kHeads, rows_}, DType::kF32);
     std::vector<int32_t> starts;
     for (int64_t row = 0; row <= rows_; row += length) starts.push_back(static_cast<int32_t>(row));
-    starts.back() = static_cast<int32_t>(rows_);  // the last sequence has what is left as well
+    starts.back() = static_cast<int32_t>(rows_);  // the last sequence also has the remaining rows
     double pairs = 0;
     for (size_t i = 1; i < starts.size(); ++i) {
       const double tokens = starts[i] - starts[i - 1];

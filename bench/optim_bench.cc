@@ -1,11 +1,11 @@
-// The passes of the optimizers against memory bandwidth, in one run: bytes that must move per
-// second, and its share of a triad on the same threads (of_triad). Bytes an element:
+// The passes of the optimizers compared with memory bandwidth, in one run: the necessary memory
+// traffic per second, and its share of a triad on the same threads (of_triad). Bytes per element:
 //
 //   adam        reads value, gradient, two moments; writes value and moments     28
-//   adam_bf16   and the compute copy                                             30
+//   adam_bf16   also writes the compute copy                                     30
 //   lamb        reads value, gradient, two moments; writes moments; reads value
 //               and moments again; writes value                                  40
-//   lamb_bf16   and the compute copy                                             42
+//   lamb_bf16   also writes the compute copy                                     42
 //   normalize   reads gradient, variance; writes variance, normalized gradient   16
 //   momentum    reads momentum, normalized gradient; writes momentum             12
 //   step        reads value, momentum; writes value                              12
@@ -23,7 +23,7 @@
 namespace onebit::ops {
 namespace {
 
-// Far beyond any cache.
+// Much larger than any cache.
 constexpr int64_t kElements = int64_t{16} << 20;
 constexpr int64_t kBlocks = kElements / kernels::kBlockElements;
 constexpr int kRuns = 15;
@@ -34,7 +34,7 @@ Tensor filled(float value) {
   return tensor;
 }
 
-// The best of several runs: others may be using the machine.
+// The best of several runs, since the machine may have other load.
 template <typename Work>
 double best_seconds(const Work& work) {
   double best = 1e30;
@@ -87,7 +87,7 @@ void adam(benchmark::State& state, bool copies) {
   });
 }
 
-// With tensors as large as a layer's of bert-base, and the small ones between them.
+// Alternates tensors as large as those of a bert-base layer with the small ones between them.
 void lamb(benchmark::State& state, bool copies) {
   const Tensor value = filled(1), gradient = filled(0.1f), momentum = filled(0),
                variance = filled(0);
@@ -111,7 +111,7 @@ void lamb(benchmark::State& state, bool copies) {
   });
 }
 
-// Of one of several ranks, or alone.
+// As one of several ranks, or `alone`.
 void normalize(benchmark::State& state, bool alone) {
   const auto zeros = [](DType type, int64_t count) { return Tensor::zeros({}, type, {count}); };
   const int64_t sub_blocks = kBlocks * kernels::kSubBlocks;
@@ -145,7 +145,7 @@ void normalize(benchmark::State& state, bool alone) {
   });
 }
 
-// With the energy of a turn.
+// Includes the variance update of one sub-block (`turn`).
 void momentum(benchmark::State& state) {
   const Tensor x = filled(0), variance = filled(0.01f), normalized = filled(0.1f);
   const Tensor extra = Tensor::zeros(Device{}, DType::kF32, {kBlocks});

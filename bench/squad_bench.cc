@@ -1,13 +1,13 @@
-// A fine-tuning step (forward, backward, clipping, Adam; dropout on) of a question-answering model
-// with the real lengths of a SQuAD file, and with every window padded to the longest allowed, by
-// the engine as `onebit squad train` runs it:
+// A fine-tuning step (forward, backward, clipping, Adam; dropout on) of a question-answering model,
+// run by the engine as in `onebit squad train`, with the real lengths of a SQuAD file and with
+// every window padded to the longest allowed:
 //   squad_bench --data xquad.en.json --vocab vocab.txt [--preset bert-base] [--layers N]
 //               [--batch 8] [--micro 8] [--max-length 384] [--threads 2] [--compute bf16]
 //               [--device cpu] [--steps 4] [--rounds 2] [--padded] [--lengths]
 //   squad_bench [--windows bench/xquad_windows.txt] ...
-// Rates are windows a second over all steps of the best round, and of the median round. --padded
-// measures padding too; --lengths prints the windows' lengths and ends. Without a file the windows
-// have lengths of a list and random words.
+// Rates are windows per second over all steps of the best round, and of the median round. --padded
+// also measures padding; --lengths prints the windows' lengths and exits. Without --data the
+// windows have the lengths of a list and random words.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -52,7 +52,8 @@ engine::EngineConfig engine_config(const Settings& settings) {
   return config;
 }
 
-// [PAD] up to `length`, read and answered like any token: what padding costs.
+// Pads every window with [PAD] to `length`; these tokens are computed like any other, which is the
+// cost of padding.
 void pad(squad::SpanBatch& batch, int64_t length) {
   squad::SpanBatch padded;
   padded.clear();
@@ -89,7 +90,7 @@ class Bench {
     model_.plan(context, training::limits_of(stream_.bounds()), {}, true);
   }
 
-  // Windows a second.
+  // Runs the steps; returns windows per second.
   double rate(bool padded) {
     double tokens = 0;
     const Stopwatch watch;
@@ -141,7 +142,7 @@ class Bench {
   squad::SpanBatch batch_;
 };
 
-// Whole numbers; a line that begins with '#' is a comment.
+// Reads whole numbers; a line that begins with '#' is a comment.
 std::vector<int64_t> read_lengths(const std::string& path) {
   std::istringstream lines(read_file(path));
   std::vector<int64_t> lengths;
@@ -154,7 +155,7 @@ std::vector<int64_t> read_lengths(const std::string& path) {
   return lengths;
 }
 
-// Words that are one token each, as many as BERT's vocabulary has tokens.
+// A vocabulary of words that are one token each, as large as BERT's.
 text::Vocabulary numbered_words() {
   constexpr size_t kTokens = 30522;
   std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
@@ -162,7 +163,7 @@ text::Vocabulary numbered_words() {
   return text::Vocabulary::from_tokens(tokens, "numbered words");
 }
 
-// A question of one word on a paragraph for every length, its answer in the middle.
+// For every length a paragraph and a question of one word, with the answer in the middle.
 squad::Dataset random_windows(const Settings& settings, const text::Vocabulary& vocabulary) {
   constexpr int64_t kOthers = 4;  // [CLS], the question, [SEP] twice
   squad::Dataset dataset;

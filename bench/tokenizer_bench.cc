@@ -1,7 +1,7 @@
-// Megabytes of text a second, on one thread, of everything that reads text.
+// The rate of everything that reads text, in megabytes per second on one thread.
 //
 // ONEBIT_BENCH_TEXT names a text file and ONEBIT_BENCH_VOCAB a vocab.txt; without them the text is
-// made up (words of Zipf's frequencies) and the vocabulary trained on it.
+// synthetic (words with Zipf's frequencies) and the vocabulary is trained on it.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -77,7 +77,7 @@ void count_bytes(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bench_text().size()));
 }
 
-// Line by line. A cold cache is a new tokenizer every time.
+// Tokenizes line by line. A cold cache is a new tokenizer in every iteration.
 template <bool kWarm>
 void tokenize(benchmark::State& state) {
   const std::vector<std::string_view> input = lines(bench_text());

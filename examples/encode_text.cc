@@ -1,7 +1,7 @@
-// onebit's encoder in a program of one's own: reads passages, a line each, from standard input and
-// writes a safetensors file with what the model makes of them:
+// Uses onebit's encoder in a program of one's own: reads passages from standard input, one per
+// line, and writes the outputs of the model to a safetensors file:
 //   tokens [rows] i32, starts [passages + 1] i32, hidden [rows, hidden] f32 (the last layer), and
-//   where the model has a question-answering head, answers [rows, 2] f32 (first and last token).
+//   if the model has a question-answering head, answers [rows, 2] f32 (first and last token).
 //
 //   build/examples/encode_text MODEL_FOLDER OUTPUT.safetensors < passages.txt
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-// Training a model of one's own with onebit's engine: a two-layer perceptron that learns to tell
-// whether a point lies inside a circle, data parallel on four ranks (threads of this process), with
-// 1-bit Adam. Under mpirun, comm::World gives the communicator instead of run_thread_world().
+// Trains a model of one's own with onebit's engine: a two-layer perceptron that learns whether a
+// point is inside a circle, data parallel on four ranks (threads of this process), with 1-bit Adam.
+// Under mpirun, comm::World provides the communicator instead of run_thread_world().
 //
 //   cmake --build build --target own_model && build/examples/own_model
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ class Perceptron {
     out_bias_ = table.add({.name = "out.bias", .shape = {1}});
   }
 
-  // Points [rows, 2] and what they should be, 1 or -1. Returns how many have the right sign.
+  // Points [rows, 2] and their targets, 1 or -1. Returns how many outputs have the right sign.
   int64_t forward_backward(Context& context, const std::vector<float>& points,
                            const std::vector<float>& targets, double weight,
                            const engine::BackwardInput& input) {
@@ -68,7 +68,8 @@ class Perceptron {
                                           .x = post,
                                           .grad_weight = table_.gradient(out_weight_),
                                           .grad_bias = table_.gradient(out_bias_)});
-    // From the end of the table to its beginning: the engine exchanges this part meanwhile.
+    // Gradients are ready from the end of the table to its beginning: the engine exchanges this
+    // part meanwhile.
     const int64_t out_begin = table_.parameters()[static_cast<size_t>(out_weight_)].range.begin;
     if (input.gradients_ready) input.gradients_ready({out_begin, table_.size_elements()});
     ops::linear_backward_input(
