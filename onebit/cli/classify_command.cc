@@ -49,7 +49,7 @@ void add_classify_file_options(Command command, ClassifyFileOptions& options, bo
 }
 
 void ClassifyFileOptions::apply(classify::FileLayout& layout) const {
-  // Who names one text on the command line has not named the pair of a recipe.
+  // If the command line names only one text, the recipe's column of second texts does not apply.
   if (!text.empty() && text_pair.empty()) layout.columns.text_pair.clear();
   if (!text.empty()) layout.columns.header.reset();
   replace(layout.columns.text, text);
@@ -81,7 +81,7 @@ void add_classify_model_options(Command command, ClassifyModelOptions& options) 
 
 void ClassifyModelOptions::settle(const ClassifyFileOptions& files) {
   if (const auto run = tasks::classify_config_of_run(model)) {
-    // GLUE's columns are those of its own files.
+    // The columns of a GLUE run are those of GLUE's own files.
     if (run->glue.empty()) layout.columns = run->layout.columns;
     prediction.max_sequence_length = run->max_sequence_length;
     separator = run->label_format.separator;

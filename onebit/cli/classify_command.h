@@ -1,4 +1,4 @@
-// The parts of `onebit classify`, one file each.
+// The subcommands of `onebit classify`, one source file each.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ void add_classify_train(Command classify, Action& chosen);
 void add_classify_predict(Command classify, Action& chosen);
 void add_classify_evaluate(Command classify, Action& chosen);
 
-// How a file is read, as the command line says it.
+// How a file is read, as given on the command line.
 struct ClassifyFileOptions {
   std::string format = "auto", text, text_pair, label;
   std::optional<bool> header;
@@ -24,14 +24,14 @@ struct ClassifyFileOptions {
   void apply(classify::FileLayout& layout) const;
 };
 
-// --format, --text, --text-pair, --header, --no-header, and --label where there are labels.
+// --format, --text, --text-pair, --header, --no-header, and --label if `with_label`.
 void add_classify_file_options(Command command, ClassifyFileOptions& options, bool with_label);
 
 // --glue.
 Option add_glue_option(Command command, std::string& name, const std::string& about);
 
-// A model, and how its examples are read and judged: as the run says that made the model, and the
-// command line.
+// A model, and how its examples are read and judged: as in the run that made the model, unless the
+// command line gives something else.
 struct ClassifyModelOptions {
   std::string model;
   tasks::ClassifyPredictionOptions prediction;
@@ -40,12 +40,12 @@ struct ClassifyModelOptions {
   std::optional<std::string> label_separator;
   std::string positive_label;
 
-  // After settle(): all of it.
+  // The settings after settle().
   classify::FileLayout layout;
   std::string separator = ",";
   double decided_threshold = 0.5;
 
-  // Takes what was not given from the run; `files` goes before it.
+  // Takes settings that were not given from the model's run; `files` takes precedence over the run.
   void settle(const ClassifyFileOptions& files);
 };
 

@@ -50,7 +50,7 @@ void require_labels_of(const classify::GlueTask& task, const tasks::ClassifyPred
           fmt::join(task.labels, ", "), classify::name_of(task.problem));
 }
 
-// The submission's files of a task, in the folder `output`.
+// Writes the submission files of a GLUE task into the folder `output`.
 void predict_glue(tasks::ClassifyPredictor& predictor, const Arguments& given,
                   classify::PredictionFile::Options options) {
   const classify::GlueTask& task = classify::glue_task(given.glue);

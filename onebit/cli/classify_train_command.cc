@@ -19,7 +19,7 @@ struct Arguments {
   ClassifyFileOptions files;
 };
 
-// What the command line says of the files becomes part of the recipe, which the run stores.
+// The command line's settings of the files become part of the recipe, which the run stores.
 void write_files_into(Json& recipe, const Arguments& given) {
   const ClassifyFileOptions& files = given.files;
   set_text(recipe, "data", "text", files.text);

@@ -39,7 +39,7 @@ std::string content_checksum(const Path& path) {
   return hexadecimal(crc32c(file.bytes().data(), file.bytes().size()));
 }
 
-// `manifest` is that of a token store or of a sample store.
+// `manifest` belongs to a token store or a sample store.
 template <typename Manifest>
 void describe_store(const Path& folder, const Manifest& manifest, cluster::InputFacts& input) {
   for (const corpus::StoreFile& file : manifest.files) {
@@ -64,7 +64,7 @@ void describe_store(const Path& folder, cluster::InputFacts& input) {
   }
 }
 
-// Names and sizes: reading a model takes longer than a check may.
+// A checksum of names and sizes: reading a model takes longer than a check may.
 std::string folder_checksum(const Path& folder) {
   std::vector<std::string> lines;
   for (const auto& item : files::directory_iterator(folder)) {

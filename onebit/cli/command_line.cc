@@ -15,7 +15,7 @@ Option add(CLI::App& command, const std::string& names, Value& value, const std:
   return Option(*command.add_option(names, value, about));
 }
 
-// `range` with what CLI11 lets through: not-a-number is neither below nor above any limit.
+// `range`, which also rejects NaN: CLI11 accepts it, since it is neither below nor above any limit.
 Check number_in(const CLI::Validator& range) {
   return {[range](const std::string& text) -> std::string {
             double value = 0;

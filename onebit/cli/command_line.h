@@ -1,6 +1,6 @@
-// The commands of the program, their options and what the options' values must be. A command's
-// source has no more of a command line than this: CLI11, which reads it, is all in headers, and
-// takes three seconds to compile wherever they are included.
+// The commands of the program, their options and the conditions on the values. Commands use only
+// this interface: CLI11, which parses the command line, is header-only and takes three seconds to
+// compile wherever it is included.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class Validator;
 
 namespace onebit::cli {
 
-// Says what is wrong with a value, and nothing where it is right.
+// Returns the error in a value; empty if the value is valid.
 using Fault = std::function<std::string(const std::string&)>;
 
-// What the value of an option must be.
+// A condition on the value of an option.
 class Check {
  public:
   // --help shows `kind`.
@@ -36,7 +36,7 @@ class Check {
 };
 
 Check one_of(const std::vector<std::string>& words);
-// The value becomes the word as it is written here.
+// The value is replaced by the word in the given spelling.
 Check one_of_in_any_case(const std::vector<std::string>& words);
 // The names of a map.
 template <typename Value>
@@ -45,13 +45,13 @@ Check one_of(const std::map<std::string, Value>& named) {
   for (const auto& entry : named) names.push_back(entry.first);
   return one_of(names);
 }
-// Whole numbers from `least` on.
+// Whole numbers that are at least `least`.
 Check at_least(int64_t least);
 Check whole_between(int64_t least, int64_t most);
 Check between(double least, double most);
 Check above_zero();
 
-// An option or flag of a command, of which it is a handle. Every call returns it.
+// A handle of an option or flag of a command. Every function returns the handle.
 class Option {
  public:
   explicit Option(CLI::Option& option) : option_(&option) {}
@@ -59,14 +59,14 @@ class Option {
   Option required() const;
   Option check(const Check& check) const;
   Option check(const Fault& fault) const;
-  // Neither is given with the other; this one is given only with the other.
+  // excludes(): the options cannot be given together. needs(): this one requires the other.
   Option excludes(Option other) const;
   Option needs(Option other) const;
-  // The number of values; where `least` is 0, default_str() is what none means.
+  // The number of values; if `least` is 0, default_str() is the value of an option without one.
   Option expected(int least, int most) const;
-  // false: several values are several times the option.
+  // false: several values are given by repeating the option.
   Option allow_extra_args(bool allow) const;
-  // What --help shows: the kind of value; the default, as a text or as the variable has it.
+  // Texts for --help: the kind of value; the default, as a text or from the variable.
   Option type_name(const std::string& kind) const;
   Option default_str(const std::string& text) const;
   Option capture_default_str() const;
@@ -75,20 +75,20 @@ class Option {
   CLI::Option* option_;
 };
 
-// The program or a command of it, of which it is a handle. `names` are as "--output,-o", or "path"
-// for a value by its place; `about` is what --help says. A variable keeps its value where its
-// option is not given, and lives until the command line is read.
+// A handle of the program or a command. `names` is, for example, "--output,-o", or "path" for a
+// positional value; `about` is the description in --help. A variable keeps its value if its option
+// is not given, and must live until the command line is parsed.
 class Command {
  public:
   explicit Command(CLI::App& command) : command_(&command) {}
 
   Command add_subcommand(const std::string& name, const std::string& about) const;
   void require_subcommand() const;
-  // What --help ends with.
+  // The text at the end of --help.
   void footer(const std::string& text) const;
   // Leaves the command out of --help.
   void hide() const;
-  // What is called when the command was given and its variables are set.
+  // The function that is called if the command was given, after its variables are set.
   void callback(const std::function<void()>& parsed) const;
   bool has(const std::string& option) const;
   std::vector<Command> subcommands() const;

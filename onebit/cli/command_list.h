@@ -1,5 +1,5 @@
-// Subcommands of the program. Each add_* declares one with its options, and sets `chosen` to what
-// it runs if it is the one given. A command is its file and two lines here.
+// Subcommands of the program. Each add_* declares one with its options and, if that one is given,
+// sets `chosen` to its work. A new command needs its file and two lines here.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace onebit::cli {
 
-// The work of the program once the command line is parsed.
+// The work of the program after the command line is parsed; returns the exit status.
 using Action = std::function<int()>;
 
 void add_prepare(Command program, Action& chosen);

@@ -18,8 +18,8 @@ inline constexpr int kMostThreads = 1024;
 
 void add_device_options(Command command, DeviceOptions& options);
 
-// Makes the context for these options. `local_rank` of `local_ranks` on this machine chooses the
-// CUDA device, or shares the processors.
+// Makes the context for these options. The process is `local_rank` of `local_ranks` on this
+// machine, which selects its CUDA device or its share of the processors.
 Context make_context(const DeviceOptions& options, int local_rank, int local_ranks);
 
 }  // namespace onebit::cli

@@ -1,5 +1,5 @@
-// onebit doctor: what this machine and this program offer for training, how fast they are, and what
-// looks wrong; or the same of many hosts, in a table.
+// onebit doctor: what this machine and this program offer for training, how fast they are, and
+// possible problems; or the same for many hosts, in a table.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -129,7 +129,7 @@ void print_problems(const char* title, const cluster::Problems& problems) {
   if (!problems.empty()) fmt::print("\n{}\n{}", title, cluster::table_of(problems));
 }
 
-// Which of them reach each other, at the ports of the MPI that onebit is built with, and how fast.
+// Checks which hosts reach each other at the ports of onebit's MPI, and how fast their links are.
 void look_at_links(const Arguments& given, const ChosenHosts& chosen,
                    const std::vector<std::string>& hosts, cluster::CheckFindings& found) {
   if (!comm::mpi_is_built()) return;
@@ -156,7 +156,7 @@ void look_at_links(const Arguments& given, const ChosenHosts& chosen,
   fmt::print("for `onebit plan`, the slowest: {}\n", cluster::plan_words(links.measured));
 }
 
-// Every host by itself, and where they differ. Hosts that cannot be used together are a failure.
+// Reports every host and the differences between hosts. Fails if the hosts cannot be used together.
 int run_on_hosts(const Arguments& given) {
   const ChosenHosts chosen = choose_hosts(given.hosts);
   const auto checked = cluster::check_hosts(

@@ -64,7 +64,7 @@ void add_embed_file_options(Command command, EmbedFileOptions& options) {
 
 void EmbedFileOptions::apply(embed::FileLayout& layout) const {
   embed::Columns& columns = layout.columns;
-  // Who names the columns of a file means all of them, not those of a recipe.
+  // If the command line names columns, it names all of them: those of a recipe do not apply.
   if (!anchor.empty() || !positive.empty()) columns = {};
   replace(columns.anchor, anchor);
   replace(columns.positive, positive);

@@ -1,4 +1,4 @@
-// The parts of `onebit embed`, one file each.
+// The subcommands of `onebit embed`, one source file each.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ void add_embed_train(Command embed, Action& chosen);
 void add_embed_encode(Command embed, Action& chosen);
 void add_embed_evaluate(Command embed, Action& chosen);
 
-// How a file of examples is read, as the command line says it.
+// How a file of examples is read, as given on the command line.
 struct EmbedFileOptions {
   std::string format = "auto", anchor, positive, negative, score;
   std::optional<double> score_scale;
@@ -30,22 +30,23 @@ void add_embed_file_options(Command command, EmbedFileOptions& options);
 // --header, --no-header.
 void add_header_flags(Command command, std::optional<bool>& header);
 
-// A model, and how its vectors are made: as its folder says, and the command line.
+// A model, and how its vectors are computed: as in its folder, unless the command line gives
+// something else.
 struct EmbedModelOptions {
   std::string model, pooling = "auto";
   tasks::TextEncoderOptions encoder;
 
-  // After parsing: `encoder` with all of it.
+  // To be called after parsing: completes `encoder` with these settings.
   void settle();
 };
 
 // --model, --max-sequence-length, --batch, --pooling, --normalize, --no-normalize.
 void add_embed_model_options(Command command, EmbedModelOptions& options);
 
-// Says how vectors are made, and of a model whose folder does not say it, that it may not be meant
-// for it.
+// Logs how vectors are computed, and a warning if the model's folder does not define it, since the
+// model may not be trained for it.
 void report_encoder(const tasks::TextEncoder& encoder, const std::string& model);
-// Says how many of `texts` texts of `source` were cut.
+// Logs how many of `texts` texts of `source` were cut.
 void report_cut(const tasks::TextEncoder& encoder, const std::string& source, int64_t texts);
 
 }  // namespace onebit::cli

@@ -25,7 +25,7 @@ struct Arguments {
   DeviceOptions device;
 };
 
-// How far encoding is: rewritten in place on a terminal, a line from time to time elsewhere.
+// The progress of encoding: rewritten in place on a terminal, otherwise a line from time to time.
 class Progress {
  public:
   void add(int64_t texts) {

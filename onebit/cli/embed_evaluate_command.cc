@@ -24,7 +24,7 @@ struct Arguments {
 embed::FileLayout layout_of(const Arguments& given) {
   embed::FileLayout layout;
   if (const auto run = tasks::embed_config_of_run(given.model.model)) {
-    // Its training file may have been of another kind: the columns of the two texts are common.
+    // The run's training file may be of another kind; only the columns of the two texts are common.
     layout.columns.anchor = run->layout.columns.anchor;
     layout.columns.positive = run->layout.columns.positive;
     layout.columns.header = run->layout.columns.header;

@@ -15,7 +15,7 @@ struct Arguments : FineTuningArguments {
   EmbedFileOptions files;
 };
 
-// What the command line says of the files becomes part of the recipe, which the run stores.
+// The command line's settings of the files become part of the recipe, which the run stores.
 void write_files_into(Json& recipe, const EmbedFileOptions& files) {
   if (files.format != "auto") set_text(recipe, "data", "format", files.format);
   set_text(recipe, "data", "anchor", files.anchor);
@@ -24,7 +24,7 @@ void write_files_into(Json& recipe, const EmbedFileOptions& files) {
   set_text(recipe, "data", "score", files.score);
   if (files.header) set_text(recipe, "data", "header", *files.header ? "yes" : "no");
   if (!files.score_scale) return;
-  // A section that is no object is left to the recipe's reader.
+  // A section that is not an object is left to the recipe's reader, which reports it.
   Json& data = recipe["data"];
   if (data.is_null() || data.is_object()) data["score_scale"] = *files.score_scale;
 }

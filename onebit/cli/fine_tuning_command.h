@@ -1,4 +1,4 @@
-// What the commands share that fine-tune a model on a file of examples.
+// Shared by the commands that fine-tune a model on a file of examples.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@ struct FineTuningArguments {
   std::string model, train, dev;
 };
 
-// --model, --train and --dev; `train` and `dev` say what the files hold.
+// --model, --train and --dev; `train` and `dev` describe the content of the files.
 void add_fine_tuning_options(Command command, FineTuningArguments& given, const std::string& train,
                              const std::string& dev);
 
-// Trains on all ranks. `complete` adds to the recipe what else the command line says.
+// Trains on all ranks. `complete` adds the other settings of the command line to the recipe.
 int fine_tune(
     const FineTuningArguments& given,
     training::RunSummary (*train)(Context&, const tasks::FineTuningOptions&, comm::Communicator&),

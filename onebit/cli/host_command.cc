@@ -1,4 +1,5 @@
-// onebit host: what `onebit launch` runs on every host. Not for users, so --help does not list it.
+// onebit host: the processes that `onebit launch` runs on every host. It is not for users, so
+// --help does not list it.
 #include <cstdlib>
 #include <memory>
 
@@ -37,7 +38,7 @@ std::string slot_of(const std::string& slots, int rank) {
 
 int run_rank(const std::vector<std::string>& command) {
   const int rank = comm::detect_launch().rank;
-  // Slots that a filter has chosen are devices, as in DeepSpeed.
+  // Slots that a filter has selected are device numbers, as in DeepSpeed.
   if (const char* slots = std::getenv(cluster::kSlotsVariable); slots != nullptr) {
     ::setenv("CUDA_VISIBLE_DEVICES", slot_of(slots, rank).c_str(), 0);
   }

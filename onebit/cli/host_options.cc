@@ -16,7 +16,8 @@
 namespace onebit::cli {
 namespace {
 
-// The machine alone: ranks for its memory nodes, whose memory is then near them.
+// This machine only, by default with one rank per memory node, so that the memory of each rank is
+// local.
 cluster::Hosts this_machine(int ranks_per_host) {
   int ranks = ranks_per_host;
   if (ranks == 0) {
@@ -45,7 +46,8 @@ cluster::Hosts named_hosts(const HostOptions& options, ChosenHosts& chosen,
   return job->hosts;
 }
 
-// What a script gives whose variable is not set must not mean all hosts, or this one.
+// Rejects the empty value of a script whose variable is not set: it must not mean all hosts, or
+// this one.
 std::string refuse_empty(const std::string& text) {
   return text.empty() ? "must not be empty: leave the option out, or name hosts" : "";
 }

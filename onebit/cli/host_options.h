@@ -1,4 +1,4 @@
-// The hosts of a command, the same options for `onebit launch` and `onebit doctor`.
+// The options that name hosts, the same for `onebit launch` and `onebit doctor`.
 #pragma once
 
 #include <string>
@@ -22,16 +22,16 @@ void add_host_options(Command command, HostOptions& options);
 struct ChosenHosts {
   cluster::Hosts hosts;
   std::string origin;  // "hosts", "--hosts", "Slurm job 17", "this machine"
-  int threads = 0;     // of a rank, where a batch system says so
+  int threads = 0;     // per rank, if a batch system sets it
   bool in_slurm = false;
 };
 
-// The hosts that are named; else those of the batch system's job; else this machine, with a rank
-// for every memory node. Errors: everything that is wrong with the list, as one table.
+// The hosts that are named, otherwise those of the batch system's job, otherwise this machine with
+// one rank per memory node. Error: problems of the list, as one table.
 ChosenHosts choose_hosts(const HostOptions& options);
 
 cluster::Agent agent_of(const HostOptions& options, bool in_slurm);
-// The program on the hosts: --program, or the path of this one.
+// The path of the program on the hosts: --program, or the path of this program.
 std::string program_of(const HostOptions& options);
 
 }  // namespace onebit::cli

@@ -1,4 +1,5 @@
-// onebit launch: a training command on the ranks of several hosts, started again when it fails.
+// onebit launch: runs a training command on the ranks of several hosts, and restarts it when it
+// fails.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -119,7 +120,7 @@ cluster::LaunchOptions launch_options(const Arguments& given, const ChosenHosts&
   return options;
 }
 
-// The training command, with what the launcher hands on to it.
+// The training command with the options that the launcher passes on to it.
 std::vector<std::string> words_of(const Arguments& given) {
   std::vector<std::string> words = given.command;
   if (given.checkpoint_copies > 0) {

@@ -5,7 +5,7 @@
 
 namespace onebit::cli {
 
-// To the command and all below it.
+// Adds the option to the command and all its subcommands.
 void add_log_level(Command command);
 
 }  // namespace onebit::cli

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     return onebit::cli::end_of_parsing(program, error);
   } catch (const std::exception& error) {
     onebit::log_error("{}", error.what());
-    // The rank whose failure a PeerError repeats reports it itself.
+    // A PeerError repeats the failure of another rank, which reports it itself.
     if (dynamic_cast<const onebit::comm::PeerError*>(&error) == nullptr) {
       onebit::report_run_event({.kind = onebit::RunEvent::Kind::kFailed, .text = error.what()});
     }

@@ -1,4 +1,4 @@
-// The options on the model of a command that fine-tunes one or uses what was fine-tuned.
+// Model options of commands that fine-tune a model or use a fine-tuned one.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace onebit::cli {
 
-// --model, where a training begins.
+// --model, the starting point of a training run.
 void add_pretrained_model_option(Command command, std::string& model);
 
-// --model, of a command that takes settings that are not given from the run of the model.
+// --model, of a command that takes settings that are not given from the model's run.
 void add_fine_tuned_model_option(Command command, std::string& model);
 
-// --batch, of `items` ("Sequences").
+// --batch, counted in `items` ("Sequences").
 void add_batch_option(Command command, int64_t& batch, const char* items = "Sequences");
 
 }  // namespace onebit::cli

@@ -1,4 +1,4 @@
-// Recipes that leave the sizes of their model to the one that the run starts from.
+// Completes recipes that leave the sizes of their model to the model that the run starts from.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace onebit::cli {
 
-// The recipe with the sizes of `start` (a model folder, a run or a checkpoint), where it does not
-// say them itself. Without a model there it is returned as it is: that is an error of the run.
+// The recipe with the sizes of the model in `start` (a model folder, a run or a checkpoint), unless
+// the recipe sets them. If there is no model, the recipe is returned unchanged: the run reports the
+// error.
 Json with_sizes_of_model(Json recipe, const std::string& start);
-// The same of a run that goes on from its checkpoint `tag`; empty: from the newest.
+// The same for a run that continues from its checkpoint `tag`; empty: from the newest.
 Json with_sizes_of_run(Json recipe, const Path& run, const std::string& tag);
 
 }  // namespace onebit::cli

@@ -13,7 +13,7 @@
 namespace onebit::cli {
 namespace {
 
-// Whether a name is one of the folders' own files, not a prediction that was written there.
+// Whether the path is one of the files of a model or run, not a prediction that was written there.
 bool is_of_model_or_run(const Path& path) {
   static constexpr std::string_view kOfModel[] = {"config.json",
                                                   "vocab.txt",
@@ -30,7 +30,7 @@ bool is_of_model_or_run(const Path& path) {
 }
 
 bool is_device(const Path& path) {
-  // /dev/stdout may lead to a file, which is written into.
+  // /dev/stdout may be a link to a file, which is then written to.
   if (path.parent_path() == "/dev" || path.parent_path() == "/dev/fd") return true;
   std::error_code ignored;
   return std::filesystem::is_other(std::filesystem::status(path, ignored));

@@ -1,4 +1,4 @@
-// What a command writes must not be what it reads.
+// Checks that a command does not write to what it reads.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace onebit::cli {
 
-// `outputs` are files that will be written; empty paths and devices are passed over. Errors: one is
-// a folder, another of them, one of `inputs`, or a file of the model or run in `model`.
+// `outputs` are files that will be written; empty paths and devices are skipped. Errors: an output
+// is a folder, another output, one of `inputs`, or a file of the model or run in `model`.
 void require_separate_outputs(const std::vector<Path>& outputs, const std::vector<Path>& inputs,
                               const Path& model);
 
-// Before a command computes what it writes at its end. Empty paths and devices are passed over.
-// Errors: `output` is a folder; no file can be made where it is to lie, which is tried.
+// To be called before a command computes what it writes at its end. Empty paths and devices are
+// skipped. Errors: `output` is a folder; no file can be created at that place, which is tried.
 void require_writable_file(const Path& output);
 
 }  // namespace onebit::cli

@@ -1,4 +1,4 @@
-// What --help says of files that may be packed (corpus/byte_stream.h reads them).
+// Text for --help about files that may be packed (corpus/byte_stream.h reads them).
 #pragma once
 
 namespace onebit::cli {

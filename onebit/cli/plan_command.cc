@@ -1,4 +1,4 @@
-// onebit plan: what a recipe will take on a cluster that need not be there.
+// onebit plan: what a recipe will take on a planned cluster, which need not exist.
 #include <fmt/format.h>
 
 #include <memory>
@@ -94,7 +94,7 @@ int run(const Arguments& given) {
     const std::string measured = given.measured.empty() ? "measured now" : "from " + given.measured;
     fmt::print("{}", plan::plan_text(made, measured));
   }
-  // The plan is shown whatever becomes of the picture.
+  // The plan has been shown, even if writing the picture fails.
   if (!given.svg.empty()) write_file_atomically(given.svg, plan::plan_picture(made));
   return kSuccess;
 }

@@ -62,7 +62,7 @@ corpus::PrepareOptions to_options(const Arguments& given) {
   return options;
 }
 
-// Options that say how text is taken say nothing of examples.
+// Options about the reading of text do not apply to examples.
 int run_samples(const Arguments& given) {
   if (given.vocabulary.empty()) {
     throw UsageError(fmt::format(
@@ -90,8 +90,8 @@ int run(const Arguments& given) {
   if (given.from != "text") return run_samples(given);
   corpus::PrepareOptions options = to_options(given);
   if (!given.vocabulary.empty()) take_vocabulary(given.vocabulary, options);
-  // Signals are handled only during tokenizing, which polls for them: while the vocabulary is
-  // learned a signal ends the process at once.
+  // Signals are handled only during tokenizing, which polls for them; while the vocabulary is
+  // learned, a signal ends the process at once.
   std::optional<training::Interruption> interruption;
   options.progress = [&](const corpus::PrepareProgress& progress) {
     if (progress.phase == "tokenizing" && !interruption) interruption.emplace();

@@ -1,4 +1,4 @@
-// `onebit prepare --from hdf5|tfrecord`: examples that others wrote, to a sample store.
+// `onebit prepare --from hdf5|tfrecord`: converts third-party examples to a sample store.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,12 @@ struct SampleArguments {
   std::vector<std::string> inputs;
   samples::SampleFormat format = samples::SampleFormat::kHdf5;
   std::string output;
-  std::string vocabulary;  // as --vocab takes it
+  std::string vocabulary;  // value of --vocab
   std::optional<text::Casing> casing;
   bool overwrite = false;
 };
 
-// Runs the command; the exit status.
+// Runs the command; returns the exit status.
 int prepare_samples(const SampleArguments& given);
 
 }  // namespace onebit::cli

@@ -15,7 +15,7 @@ struct Arguments {
   std::vector<std::string> data, valid;
 };
 
-// "folder" or "folder=weight".
+// Parses "folder" or "folder=weight".
 std::pair<Path, double> parse_store(const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || std::filesystem::exists(text)) return {text, 0.0};
@@ -28,8 +28,8 @@ std::pair<Path, double> parse_store(const std::string& text) {
   return {text.substr(0, equals), weight};
 }
 
-// "folder" or "name=folder"; the name may be left out where it is the folder's last part, and
-// where there is one store alone.
+// Parses "folder" or "name=folder"; the name may be left out if it is the last part of the folder,
+// or if there is only one store.
 tasks::HeldOutData parse_held_out(const std::string& text, bool alone) {
   const size_t equals = text.find('=');
   if (equals != std::string::npos && !std::filesystem::exists(text)) {

@@ -23,9 +23,9 @@ Check is_assignment() {
           "KEY=VALUE"};
 }
 
-// `threads` of all ranks of this machine, counted against the machine and not against what this
-// rank is bound to. Computing threads wait for each other busily. Collective: rank 0 warns for the
-// machine with the largest surplus.
+// `threads` is the sum over all ranks of this machine. It is compared with the machine's
+// processors, not with those that this rank is bound to, because computing threads spin-wait for
+// each other. Collective: rank 0 warns for the machine with the largest surplus.
 void warn_of_crowding(comm::Communicator& communicator, int64_t threads) {
   int64_t surplus = threads - ::sysconf(_SC_NPROCESSORS_ONLN);
   communicator.all_reduce(std::span(&surplus, 1), comm::Reduction::kMax);

@@ -1,4 +1,4 @@
-// What every training command takes, and running on all ranks.
+// The options of every training command, and running it on all ranks.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace onebit::cli {
 
-// Of every training command, and of `onebit launch`, which hands it on.
+// An option of every training command, and of `onebit launch`, which passes it on.
 inline constexpr const char* kCheckpointCopies = "--checkpoint-copies";
 
 struct RecipeOptions {
@@ -32,22 +32,23 @@ void add_set_option(Command command, std::vector<std::string>& overrides);
 // --recipe, --output, --resume, --set, --checkpoint-copies, --profile, --device, --threads.
 void add_recipe_options(Command command, RecipeOptions& options);
 
-// Calls `body` on this process's rank of the world it was started in, with the transport that the
-// device and `prepare` ask for. `prepare` reads the recipe, if there is one, and whatever else can
-// be wrong on all ranks alike, so that rank 0 alone reports its errors.
+// Calls `body` on this process's rank of the world that it was started in, with the transport that
+// the device and the result of `prepare` require. `prepare` reads the recipe, if there is one, and
+// checks everything that fails on all ranks alike, so that only rank 0 reports its errors.
 int run_on_ranks(const DeviceOptions& device,
                  const std::function<engine::TransportRequest()>& prepare,
                  const std::function<void(Context&, comm::Communicator&)>& body);
 
-// Sets in `run` what `given` says of it, has `complete` add to the recipe what else the command
-// line says, and calls `train`, which finds all of it in `run`, on all ranks (run_on_ranks()).
+// Sets the options of `given` in `run`, lets `complete` add the other settings of the command line
+// to the recipe, and calls `train`, which reads all of them from `run`, on all ranks
+// (run_on_ranks()).
 int train_on_ranks(
     const RecipeOptions& given, training::RunOptions& run,
     const std::function<void(Context&, comm::Communicator&)>& train,
     const std::function<void(Json& recipe)>& complete = [](Json& /*recipe*/) {});
 
-// Sets a key in a section of the recipe, unless `value` is empty: then nothing was given. A section
-// that is no object is left to the recipe's reader, which reports it.
+// Sets a key in a section of the recipe, unless `value` is empty, which means that it was not
+// given. A section that is not an object is left to the recipe's reader, which reports it.
 void set_text(Json& recipe, const char* section, const char* key, const std::string& value);
 
 }  // namespace onebit::cli

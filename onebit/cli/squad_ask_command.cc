@@ -31,7 +31,7 @@ int run(const Arguments& given) {
   tasks::SquadPredictor predictor(context, given.model);
   squad::DecodedAnswer answer =
       predictor.ask(text_of(given.context), given.question, given.prediction);
-  // The answer given comes first: --null-threshold may choose another than the most probable.
+  // The given answer comes first: --null-threshold may select another than the most probable.
   std::stable_partition(answer.best.begin(), answer.best.end(),
                         [&](const auto& candidate) { return candidate.text == answer.text; });
   const size_t shown = std::min(answer.best.size(), static_cast<size_t>(given.top));

@@ -1,4 +1,4 @@
-// The parts of `onebit squad`, one file each.
+// The subcommands of `onebit squad`, one source file each.
 #pragma once
 
 #include "onebit/cli/command_list.h"

@@ -21,13 +21,13 @@ struct Arguments {
   DeviceOptions device;
 };
 
-// A file beside `output`.
+// The path `given`, or the file `name` next to `output`.
 Path beside(const std::string& given, const Path& output, const char* name) {
   return given.empty() ? output.parent_path() / name : Path(given);
 }
 
-// Every file that will be written. Errors: a name is missing, or require_separate_outputs() refuses
-// it.
+// The files that will be written. Errors: a name is missing; require_separate_outputs() rejects
+// one.
 struct Outputs {
   Path predictions, n_best, null_odds, logits;
 
@@ -41,7 +41,7 @@ struct Outputs {
   }
 };
 
-// A line a window: {"id", "window", "start", "end"}.
+// Writes a line for each window: {"id", "window", "start", "end"}.
 void write_logits(const Path& path, const tasks::SquadPredictor::Computed& computed) {
   std::string text;
   const squad::Features& features = *computed.features;

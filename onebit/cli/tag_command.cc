@@ -22,7 +22,7 @@ std::optional<tag::Scheme> scheme_named(const std::string& name) {
   return std::nullopt;
 }
 
-// Returns whether the value is still the one from before.
+// Returns whether the value is unchanged.
 bool keep(std::string& value, const std::string& given) {
   if (!given.empty()) value = given;
   return given.empty();

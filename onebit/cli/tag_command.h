@@ -1,4 +1,4 @@
-// The parts of `onebit tag`, one file each.
+// The subcommands of `onebit tag`, one source file each.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ void add_tag_train(Command tag, Action& chosen);
 void add_tag_predict(Command tag, Action& chosen);
 void add_tag_evaluate(Command tag, Action& chosen);
 
-// How a file is read, as the command line says it.
+// How a file is read, as given on the command line.
 struct TagFileOptions {
   std::string format = "auto", tokens, tags, text, entities, scheme;
 
@@ -22,23 +22,23 @@ struct TagFileOptions {
   void apply(tag::FileLayout& layout) const;
 };
 
-// --format, --tokens, --text, --scheme, and --tags, --entities where there are tags.
+// --format, --tokens, --text, --scheme, and --tags, --entities if `with_tags`.
 void add_tag_file_options(Command command, TagFileOptions& options, bool with_tags);
 
-// A model, and how its sentences are read: as the run says that made the model, and the command
-// line.
+// A model, and how its sentences are read: as in the run that made the model, unless the command
+// line gives something else.
 struct TagModelOptions {
   std::string model;
   tasks::TagPredictionOptions prediction;
   std::optional<int64_t> max_sequence_length, stride;
 
-  // After settle(): all of it.
+  // The settings after settle().
   tag::FileLayout layout;
 
-  // Takes what was not given from the run; `files` goes before it.
+  // Takes settings that were not given from the model's run; `files` takes precedence over the run.
   void settle(const TagFileOptions& files);
-  // The scheme of the labels: the one that was given, else the one that they show, and the
-  // sentences.
+  // The scheme of the labels: the given one, otherwise the one derived from the labels, and from
+  // `sentences`.
   tag::Scheme scheme(const std::vector<std::string>& labels) const;
   tag::Scheme scheme(const std::vector<std::string>& labels, const tag::Sentences& sentences) const;
 };
@@ -46,7 +46,8 @@ struct TagModelOptions {
 // --model, --max-sequence-length, --stride, --batch.
 void add_tag_model_options(Command command, TagModelOptions& options);
 
-// Says what reading and cutting into sequences did to the sentences of `source`.
+// Logs how reading and cutting into sequences changed the sentences of `source`; `widened` entities
+// were extended to whole words.
 void report_reading(const tasks::TagPredictor& predictor, const std::string& source,
                     int64_t widened);
 

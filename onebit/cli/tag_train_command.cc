@@ -14,7 +14,7 @@ struct Arguments : FineTuningArguments {
   TagFileOptions files;
 };
 
-// What the command line says of the files becomes part of the recipe, which the run stores.
+// The command line's settings of the files become part of the recipe, which the run stores.
 void write_files_into(Json& recipe, const TagFileOptions& files) {
   if (files.format != "auto") set_text(recipe, "data", "format", files.format);
   set_text(recipe, "data", "tokens", files.tokens);

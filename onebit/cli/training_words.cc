@@ -22,7 +22,7 @@ using Texts = std::vector<std::string>;
 
 constexpr const char* kResume = "--resume";
 
-// The values of an option, empty where the command has no such one.
+// The values of an option; empty if the command does not have it.
 Texts values_of(const CLI::App& command, const std::string& name) {
   const CLI::Option* option = command.get_option_no_throw(name);
   return option == nullptr ? Texts{} : option->results();
@@ -47,7 +47,7 @@ Texts paths_of(const CLI::App& command, const std::string& type) {
   return paths;
 }
 
-// Moves --resume and its tag, if it has one, from the words to their own.
+// Moves --resume and its tag, if it has one, from `words` to `resume`.
 void take_resume(cluster::TrainingCommand& training) {
   cluster::Words left;
   for (size_t i = 0; i < training.words.size(); ++i) {
@@ -68,7 +68,7 @@ const CLI::App& parse(CLI::App& program, Action& unused, Texts words) {
   program.require_subcommand(1);
   for (const auto add : kCommands) add(Command(program), unused);
   add_log_level(Command(program));
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // the order that CLI11 expects
   try {
     program.parse(std::move(words));
     require_values(program);
@@ -116,7 +116,7 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
                                        .stores = paths_of(command, kStore),
                                        .sets_threads = !values_of(command, "--threads").empty()};
   take_resume(training);
-  // A restart resumes, so a run that is there must not be taken for this one's.
+  // A restart resumes, so another run in the folder must not be mistaken for this one.
   training::check_run_folder(training.output, !training.resume.empty());
   const std::string place = values_of(command, "--recipe").front();
   Texts overrides = values_of(command, "--set");
@@ -128,7 +128,7 @@ cluster::TrainingCommand read_training(const std::vector<std::string>& words, in
   if (!start.empty()) {
     recipe = with_sizes_of_model(std::move(recipe), start.front());
   } else if (!training.resume.empty()) {
-    // A run that goes on has its model in its own checkpoints.
+    // A run that continues has its model in its own checkpoints.
     const std::string tag = training.resume.size() > 1 ? training.resume[1] : "";
     recipe = with_sizes_of_run(std::move(recipe), training.output, tag);
   }

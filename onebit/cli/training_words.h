@@ -1,4 +1,4 @@
-// The training command behind `onebit launch ... --`, taken apart.
+// Parses the training command after `onebit launch ... --`.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace onebit::cli {
 
-// What may stand behind --: "pretrain, squad train or embed train".
+// The commands that may follow --: "pretrain, squad train or embed train".
 std::string training_commands();
 
-// Reads the words as the program itself would, and the recipe they name. Errors: a usage error of
-// the training command or a command that does not train; a recipe that is wrong, or whose batch
-// does not divide by `ranks`.
+// Parses the words as the program itself would, and reads the recipe that they name. Errors: a
+// usage error of the training command; a command that does not train; a wrong recipe, or one whose
+// batch does not divide by `ranks`.
 cluster::TrainingCommand read_training(const std::vector<std::string>& words, int ranks);
 
 }  // namespace onebit::cli

@@ -15,7 +15,7 @@ void choose_transport(comm::World& world, const Context& context,
     log_info("device cuda:{}: {}", index, memory::describe_cuda_device(index));
   }
   if (world.communicator().world_size() == 1) return;
-  int64_t devices = memory::cuda_device_count();  // of the machine that has fewest
+  int64_t devices = memory::cuda_device_count();  // on the machine with the fewest
   world.communicator().all_reduce(std::span(&devices, 1), comm::Reduction::kMin);
   const comm::DeviceTransport transport =
       comm::transport_of({.backend = request.backend,

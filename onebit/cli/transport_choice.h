@@ -7,10 +7,10 @@
 
 namespace onebit::cli {
 
-// Gives `world` the transport for the context's device; does nothing on a CPU. What the recipe asks
-// for decides; without a backend NCCL where every rank has a device of its own, else MPI, through
-// host memory unless cuda_aware. The choice is logged. Collective. Errors: NCCL where two ranks
-// share a device; cuda_aware with an MPI that does not take device pointers.
+// Gives `world` the transport for the context's device; does nothing on a CPU. The recipe decides;
+// if it names no backend, NCCL if every rank has a device of its own, otherwise MPI, through host
+// memory unless cuda_aware. The choice is logged. Collective. Errors: NCCL with two ranks on one
+// device; cuda_aware with an MPI that does not accept device pointers.
 void choose_transport(comm::World& world, const Context& context,
                       const engine::TransportRequest& request, int local_ranks);
 

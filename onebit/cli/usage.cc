@@ -31,8 +31,8 @@ const CLI::App& wrong_command(const CLI::App& program, const std::exception& err
   return innermost(program);
 }
 
-// CLI11 takes any word behind an option for its value, `--resume` behind `--output` too. Empty
-// unless that has happened.
+// CLI11 accepts any word after an option as its value, even `--resume` after `--output`. Returns
+// the error if that has happened, otherwise an empty text.
 std::string missing_value(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_positional()) continue;
@@ -66,8 +66,8 @@ std::string missing_command(const CLI::App& command) {
                      guess(left.front(), names));
 }
 
-// `onebit launch --hosts a pretrain --recipe r`: the command whose name is taken for a word of this
-// one; empty if there is none.
+// The command whose name was taken as a value of this one, as in `onebit launch --hosts a pretrain
+// --recipe r`; empty if there is none.
 std::string command_without_dashes(const CLI::App& command) {
   if (command.get_parent() == nullptr) return {};
   for (const CLI::Option* option : command.get_options()) {
@@ -101,7 +101,7 @@ std::string words(const CLI::App& command, const std::exception& error) {
   if (wants_command && command.get_subcommands().empty()) {
     return has_unknown_option ? unexpected(command) : missing_command(command);
   }
-  // A required option that is missing may be there misspelt.
+  // A missing required option may be present but misspelt.
   if (has_unknown_option || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     return unexpected(command);
   }
@@ -112,7 +112,8 @@ std::string words(const CLI::App& command, const std::exception& error) {
   return text;
 }
 
-// `onebit pretrian --help`: there is no help on it. CLI11 would print that of the command above it.
+// Whether help is requested for an unknown command, as in `onebit pretrian --help`: CLI11 would
+// print the help of the command above it.
 bool asks_about_no_command(const CLI::App& program, const std::exception& error) {
   if (dynamic_cast<const CLI::CallForHelp*>(&error) == nullptr) return false;
   const CLI::App& command = wrong_command(program, error);
@@ -123,7 +124,7 @@ bool asks_about_no_command(const CLI::App& program, const std::exception& error)
 bool launched_above_rank_zero() {
   try {
     return comm::detect_launch().rank > 0;
-  } catch (const Error&) {  // bad variables of a launcher: the usage error comes first
+  } catch (const Error&) {  // malformed variables of a launcher: the usage error comes first
     return false;
   }
 }

@@ -21,21 +21,22 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The type name of an option whose value is read by every rank: a file or a folder, with a name or
-// a weight beside it where the command says so. `onebit launch` compares these over the hosts.
+// The type name of options whose value is read by every rank: a file or folder, with a name or
+// weight if the command allows one. `onebit launch` compares these inputs across hosts.
 inline constexpr const char* kInput = "INPUT";
-// The same where it must be a store of pre-training data.
+// The same for a value that must be a store of pre-training data.
 inline constexpr const char* kStore = "STORE";
 
-// What is wrong, with the nearest command or option. Here and below, `error` is a UsageError, or
-// what CLI11 throws.
+// The error message, with the nearest command or option. Here and below, `error` is a UsageError or
+// an exception of CLI11.
 std::string explanation(const CLI::App& program, const std::exception& error);
-// Error: the value of an option is another option, so its own is missing.
+// Error: an option has another option as its value, so its own value is missing.
 void require_values(const CLI::App& program);
 
-// Prints help or version if `error` asks for them; else one line with what is wrong and the nearest
-// command or option, and one that names the command's --help. Returns the exit status. Ranks above
-// 0 of a launcher print nothing and wait for rank 0: all have the same command line.
+// Prints help or version if `error` requests them; otherwise one line with the error and the
+// nearest command or option, and one that names the command's --help. Returns the exit status.
+// Ranks above 0 of a launcher print nothing and wait for rank 0, since all have the same command
+// line.
 int end_of_parsing(const CLI::App& program, const std::exception& error);
 
 }  // namespace onebit::cli
