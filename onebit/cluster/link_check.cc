@@ -223,8 +223,7 @@ class LinkCheck {
   const LinkCheckRequest& request_;
   const std::function<bool()>& interrupted_;
   std::vector<End> ends_;  // those of the hosts in their order, then the launcher's
-  // By the indices of the hosts and the range (to, from, range), so that replies may come in any
-  // order.
+  // Keyed by to, from (indices of hosts) and range, so that replies may come in any order.
   std::map<std::tuple<size_t, size_t, size_t>, ClosedLink> closed_;
   LinkFindings findings_;
 };

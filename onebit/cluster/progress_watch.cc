@@ -27,7 +27,7 @@ void ProgressWatch::event(const RunEvent& event, double now) {
       phase_ = event.text;
       timed_ = false;
       break;
-    case Kind::kSaved:  // beside the steps: not a sign of their progress
+    case Kind::kSaved:  // saved in parallel with steps: no sign of their progress
       saved_step_ = event.step;
       return;
     case Kind::kBegin:

@@ -12,7 +12,7 @@ struct PaperCluster {
   int host_parts = 1;                // equal parts of a host, of which a rank has one
   double bandwidth = 0;              // bytes per second of a host's link, in each direction at once
   double latency = 0;                // seconds of a small message between two hosts
-  double copy_bytes_a_second = 1e9;  // of a host's memory; counts reads and writes
+  double copy_bytes_a_second = 1e9;  // rate of a host's memory, reads plus writes
 
   int ranks() const { return hosts * ranks_a_host; }
 };

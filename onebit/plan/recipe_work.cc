@@ -36,8 +36,8 @@ std::optional<int64_t> layer_of(std::string_view name) {
   return layer;
 }
 
-// By the offset at which each parameter begins in the flat buffer: when its gradient is ready.
-// Every element belongs to the parameter before it, so that the ranges cover the buffer.
+// Maps the offset at which each parameter begins in the flat buffer to the time when its gradient
+// is ready. Every element belongs to the parameter before it, so that the ranges cover the buffer.
 template <typename Place>
 std::map<int64_t, double> ready_from(const params::Table& table, const Place& seconds_of) {
   std::map<int64_t, double> from;
