@@ -1,5 +1,5 @@
-// A cursor over untrusted bytes: every read is checked, every error carries the path and the
-// offset.
+// A cursor over untrusted bytes: every read is bounds-checked, and every error reports the path and
+// the offset.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ class ByteReader {
     at_ += end + 1;
     return left.substr(0, end);
   }
-  // Seven bits a byte, the lowest first (protocol buffers, LevelDB, snappy).
+  // A varint: seven bits per byte, the lowest first (protocol buffers, LevelDB, snappy).
   uint64_t varint() {
     uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {

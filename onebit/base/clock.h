@@ -6,7 +6,7 @@
 
 namespace onebit {
 
-// Seconds that the calling thread has had of a processor, those in the kernel included.
+// CPU time of the calling thread in seconds, user and kernel mode.
 inline double thread_processor_seconds() {
   timespec spent = {};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);

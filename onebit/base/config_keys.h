@@ -1,5 +1,5 @@
-// The names of a BERT's sizes and arithmetic in Hugging Face's config.json. Recipes have the same
-// under `model`.
+// The keys of Hugging Face's config.json for a BERT's sizes and arithmetic. The `model` section of
+// recipes uses the same keys.
 #pragma once
 
 namespace onebit::config_keys {
@@ -20,7 +20,7 @@ inline constexpr const char* kAttentionDropout = "attention_probs_dropout_prob";
 inline constexpr const char* kClassifierDropout = "classifier_dropout";
 inline constexpr const char* kInitializerRange = "initializer_range";
 inline constexpr const char* kLayerNormEps = "layer_norm_eps";
-// Only in recipes: the file says it by its model_type.
+// A key of recipes only: config.json expresses it by its model_type.
 inline constexpr const char* kPreLayerNorm = "pre_layer_norm";
 
 }  // namespace onebit::config_keys

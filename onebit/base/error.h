@@ -1,5 +1,5 @@
-// Two kinds of failure. Wrong input or environment throws onebit::Error with a message that says
-// what, where and how to fix it; a broken invariant of our own code aborts with its place.
+// Two kinds of failure. Wrong input or environment throws onebit::Error with a message that states
+// what, where and how to fix it; a broken invariant of our code aborts with its place.
 #pragma once
 
 #include <fmt/format.h>
@@ -32,6 +32,6 @@ void require(bool condition, fmt::format_string<Args...> format, Args&&... args)
 
 }  // namespace onebit
 
-// For what only a bug in onebit can break.
+// Checks a condition that only a bug in onebit can break.
 #define ONEBIT_INVARIANT(expression) \
   ((expression) ? void(0) : ::onebit::abort_on_broken_invariant(#expression, __FILE__, __LINE__))

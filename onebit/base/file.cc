@@ -61,7 +61,7 @@ void write_all(int descriptor, const char* data, size_t size, const Path& path) 
 
 std::string read_file(const Path& path) {
   const Descriptor file(path, O_RDONLY, "open");
-  // One byte more than the size, so that the end of the file is reached without growing the buffer.
+  // One extra byte, so that the end of the file is detected without growing the buffer.
   std::string content(regular_file_size(file, path) + 1, '\0');
   size_t used = 0;
   for (;;) {
@@ -151,7 +151,7 @@ namespace {
 // A pipe, a terminal, /dev/null or the target of /dev/stdout must be written in place, not
 // replaced.
 bool is_written_into(const Path& path, const std::filesystem::file_status& status) {
-  const Path folder = path.parent_path();  // not /dev/shm, where files are files
+  const Path folder = path.parent_path();  // /dev/shm is excluded: it holds ordinary files
   return folder == "/dev" || folder == "/dev/fd" ||
          (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status));
 }
@@ -185,7 +185,7 @@ void sync_folder(const Path& folder) {
 
 void rename_durably(const Path& from, const Path& to) {
   const bool renamed = ::rename(from.c_str(), to.c_str()) == 0;
-  const int reason = errno;  // before the words of the message are made
+  const int reason = errno;  // saved before formatting the message can change it
   require(renamed, "{}: cannot rename to {}: {}", from.string(), to.string(),
           std::strerror(reason));
   sync_folder(to.parent_path());

@@ -12,7 +12,7 @@ namespace onebit {
 
 using Path = std::filesystem::path;
 
-// The whole file. Errors: missing, unreadable, a directory.
+// Returns the whole file. Errors: missing, unreadable, a directory.
 std::string read_file(const Path& path);
 
 // A read-only memory map of a whole file; an empty file maps to an empty span.
@@ -35,8 +35,8 @@ class MappedFile {
   size_t size_bytes_ = 0;
 };
 
-// A new file written front to back. Every call throws on failure (a full disk included) with the
-// path and the reason. Unless finish() was reached, the destructor removes the file.
+// A new file that is written front to back. Every call throws on failure (a full disk included)
+// with the path and the reason. The destructor removes the file unless finish() has completed.
 class FileWriter {
  public:
   explicit FileWriter(const Path& path);
@@ -46,7 +46,7 @@ class FileWriter {
 
   void write(const void* data, size_t size_bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  // Overwrites bytes already written, for headers that are known last.
+  // Overwrites bytes already written, for headers whose content is known last.
   void write_at(uint64_t offset, const void* data, size_t size_bytes);
   uint64_t size_bytes() const { return size_bytes_; }
   // Flushes to the disk (fsync) and closes.
@@ -61,14 +61,14 @@ class FileWriter {
   uint64_t size_bytes_ = 0;
 };
 
-// Written beside, synced, renamed: readers see the old content or the new, never a part.
+// Writes beside `path`, syncs and renames: readers see the old content or the new, never a part.
 void write_file_atomically(const Path& path, std::string_view content);
 
 // Syncs `folder`, so that files renamed or created inside it survive a power failure.
 void sync_folder(const Path& folder);
 
-// Renames `from` to `to` (same file system) and syncs the parent folder. For folders `to` must
-// not exist.
+// Renames `from` to `to` (same file system) and syncs the parent folder. If `from` is a folder,
+// `to` must not exist.
 void rename_durably(const Path& from, const Path& to);
 
 }  // namespace onebit

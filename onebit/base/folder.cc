@@ -25,8 +25,8 @@ void sync_file(const Path& path) {
   require(result == 0, "{}: cannot sync: {}", path.string(), std::strerror(reason));
 }
 
-// For file systems that cannot exchange names. If the second renaming fails, the old folder is
-// moved back.
+// For file systems that cannot exchange names. If the second rename fails, the old folder is moved
+// back.
 void move_aside(const Path& from, const Path& to, const Path& replaced) {
   rename_durably(to, replaced);
   try {
@@ -37,7 +37,7 @@ void move_aside(const Path& from, const Path& to, const Path& replaced) {
   }
 }
 
-// Writes a file of a block and removes it; returns the system's error, or 0.
+// Writes a file of one block and removes it; returns errno, or 0.
 int try_to_write(const Path& path) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (descriptor < 0) return errno;
@@ -63,7 +63,7 @@ Path nearest_folder(const Path& folder) {
   Path there = std::filesystem::absolute(folder).lexically_normal();
   if (!there.has_filename()) there = there.parent_path();
   std::error_code ignored;
-  // Not through links: one that leads nowhere keeps a folder from being made.
+  // Links are not followed: a dangling link keeps a folder from being created.
   while (!std::filesystem::exists(std::filesystem::symlink_status(there, ignored)) &&
          there.has_relative_path()) {
     there = there.parent_path();
@@ -72,7 +72,7 @@ Path nearest_folder(const Path& folder) {
 }
 
 std::string obstacle_to_writing(const Path& folder) {
-  // A name that a run passes over, should it be left behind.
+  // A name that runs ignore if the file is left behind.
   const Path path = folder / fmt::format("{}{:016x}", run_files::kDiskToken, random_id());
   const int error = try_to_write(path);
   if (error == 0) return "";

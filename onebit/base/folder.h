@@ -9,28 +9,28 @@
 
 namespace onebit {
 
-// The ending that replace_folder() gives the old folder while it removes it: a folder with this
-// ending was left by an interruption and may be removed.
+// The suffix that replace_folder() gives the old folder while it removes it. A folder with this
+// suffix was left by an interruption and may be removed.
 inline constexpr std::string_view kReplacedSuffix = ".replaced";
 
-// Makes a folder and its parents if they do not exist. Error: cannot be made.
+// Creates a folder and its parents if they do not exist. Error: cannot be created.
 void make_folder(const Path& folder);
 
-// `folder`, or the nearest of its parents that is there: absolute.
+// Returns the absolute path of `folder`, or of its nearest parent that exists.
 Path nearest_folder(const Path& folder);
 
-// Makes, writes and removes a file in `folder`, which exists, so that nobody need find out hours
-// later that it cannot be done. Returns why not; empty: it can.
+// Creates, writes and removes a file in `folder`, which must exist, to find out early whether
+// writing is possible. Returns the reason why it is not, or an empty string if it is.
 std::string obstacle_to_writing(const Path& folder);
-// The same in nearest_folder(folder). Error: it cannot be done.
+// Does the same in nearest_folder(folder). Error: writing is not possible.
 void require_writable(const Path& folder);
 
 // Syncs all files below `folder`, and the folders themselves, to the disk.
 void sync_tree(const Path& folder);
 
-// Renames the folder `from` to `to`, which may exist, and removes the old one. This is one step if
+// Renames the folder `from` to `to`, which may exist, and removes the old `to`. This is one step if
 // the file system can exchange two names; otherwise the old folder is moved aside first. Error:
-// cannot be renamed; then `to` is unchanged.
+// cannot be renamed; `to` is unchanged in that case.
 void replace_folder(const Path& from, const Path& to);
 
 }  // namespace onebit

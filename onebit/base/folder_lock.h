@@ -5,11 +5,11 @@
 
 namespace onebit {
 
-inline constexpr const char* kLockName = "lock";  // of the file in the folder
+inline constexpr const char* kLockName = "lock";  // name of the lock file in the folder
 
-// Held until destruction or the end of the process, however it ends. The file `lock` stays in the
-// folder. Errors: another process holds it for some seconds (of this machine; whether another
-// machine's is seen depends on the shared file system). A file system without locks: a warning.
+// Held until destruction or the end of the process, however it ends. The file `lock` stays. Error:
+// another process still holds the lock after some seconds (one of this machine; for other machines
+// it depends on the shared file system). A file system without locks: a warning.
 class FolderLock {
  public:
   explicit FolderLock(const Path& folder);
@@ -21,8 +21,8 @@ class FolderLock {
   int file_ = -1;
 };
 
-// Error: another process holds the lock for some seconds. It is not taken, and a folder that is not
-// there has none.
+// Error: another process still holds the lock after some seconds. The lock is not acquired; a
+// folder that does not exist is not locked.
 void refuse_locked(const Path& folder);
 
 }  // namespace onebit

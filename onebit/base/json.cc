@@ -10,7 +10,7 @@
 namespace onebit {
 namespace {
 
-// Line and column, from 1, of a byte offset.
+// Line and column, counted from 1, of a byte offset.
 std::pair<size_t, size_t> place_of(std::string_view text, size_t offset) {
   offset = std::min(offset, text.size());
   const auto before = text.substr(0, offset);
@@ -33,18 +33,18 @@ std::string reason_of_other(const std::string& message) {
 
 const Json kNull;
 
-// Values are copied and compared recursively; a file must not overflow the stack.
+// Values are copied and compared recursively: deep nesting could overflow the stack.
 constexpr size_t kMostNesting = 500;
 
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
-  // The parser takes a zero byte for the end of the text and ignores everything after it.
+  // The parser treats a zero byte as the end of the text and ignores everything after it.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
     const auto [line, column] = place_of(text, zero);
     fail("{}:{}:{}: not valid JSON: a zero byte", source, line, column);
   }
-  // Nesting is checked before parsing: the parser itself copies values.
+  // Nesting is checked before parsing because the parser itself copies values.
   if (const auto deep = find_deeper_nesting(text, kMostNesting)) {
     const auto [line, column] = place_of(text, *deep);
     fail("{}:{}:{}: more than {} brackets inside each other", source, line, column, kMostNesting);
@@ -57,7 +57,7 @@ Json parse_json(std::string_view text, const std::string& source) {
   } catch (const Json::parse_error& error) {
     const auto [line, column] = place_of(text, error.byte == 0 ? 0 : error.byte - 1);
     fail("{}:{}:{}: not valid JSON: {}", source, line, column, reason_of(error.what()));
-  } catch (const Json::exception& error) {  // a number beyond every type
+  } catch (const Json::exception& error) {  // a number too large for every type
     fail("{}: not valid JSON: {}", source, reason_of_other(error.what()));
   }
   if (const auto duplicate = find_duplicate_key(text)) {

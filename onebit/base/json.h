@@ -1,5 +1,5 @@
-// Reading JSON: errors with their place, comments allowed, typed access that names the key path and
-// suggests the nearest known key.
+// Reads JSON: errors report their place, comments are allowed, and typed access names the key path
+// and suggests the nearest known key.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +14,37 @@
 
 namespace onebit {
 
-// `source` names the text in errors ("recipe.json"). Comments are allowed; a key given twice in one
-// object is an error. Errors carry line and column, but for a number too large for every type.
+// `source` names the text in errors ("recipe.json"). Comments are allowed; a duplicate key in one
+// object is an error. Errors report line and column, except for a number too large for every type.
 Json parse_json(std::string_view text, const std::string& source);
 Json read_json(const Path& path);
 
-// One object of a file, read key by key; a recipe's are read with Keys (keys.h). finish() makes
-// every key that was not asked for an error, so a mistyped key never passes silently.
+// Reads one object of a file key by key; recipes are read with Keys (keys.h). finish() makes every
+// key that was not read an error, so that a mistyped key is never ignored silently.
 class JsonReader {
  public:
-  // `source` and `path` ("optimizer.params") place errors.
+  // Errors name `source` and `path` ("optimizer.params").
   JsonReader(const Json& object, std::string source, std::string path);
 
   bool has(const std::string& key);
-  // The value, or `fallback` when the key is absent or null. Errors: another JSON type.
+  // Returns the value, or `fallback` when the key is absent or null. Error: another JSON type.
   std::string text(const std::string& key, const std::string& fallback);
   double number(const std::string& key, double fallback);
   int64_t integer(const std::string& key, int64_t fallback);
   bool boolean(const std::string& key, bool fallback);
-  // One of `choices`; error lists them.
+  // Returns one of `choices`. Error: another value; the message lists the choices.
   std::string choice(const std::string& key, const std::string& fallback,
                      const std::vector<std::string>& choices);
-  // The object under `key`, empty when absent.
+  // Returns the object under `key`, an empty one when absent.
   JsonReader object(const std::string& key);
-  // The raw value (marks the key as known); null when absent.
+  // Returns the raw value, null when absent, and marks the key as known.
   const Json& raw(const std::string& key);
   // Marks a key as known without reading it.
   void accept(const std::string& key);
-  // Errors: keys never asked for, with a suggestion.
+  // Error: keys that were never read, with a suggestion.
   void finish() const;
 
-  // The object as it was given.
+  // The object as it was passed to the constructor.
   const Json& given() const { return object_; }
 
   // "source: key `path.key`", for callers' own messages.

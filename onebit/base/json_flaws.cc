@@ -51,7 +51,7 @@ std::optional<size_t> find_deeper_nesting(std::string_view text, size_t most) {
 }
 
 std::optional<DuplicateKey> find_duplicate_key(std::string_view text) {
-  std::vector<std::set<std::string>> open;  // keys so far, of each object around `at`
+  std::vector<std::set<std::string>> open;  // keys so far, for each object that encloses `at`
   for (size_t at = skip_space(text, 0); at < text.size(); at = skip_space(text, at)) {
     if (text[at] == '"') {
       const size_t begin = at;

@@ -16,7 +16,7 @@ bool is_finite(double value) {
   return std::isfinite(value);
 }
 
-// Without a fraction, whether it is written 3 or 3.0, and within 64 bits.
+// Whether the value has no fraction, whether it is written 3 or 3.0, and fits into 64 bits.
 bool is_whole(const Json& value) {
   if (value.is_number_unsigned()) return value.get<uint64_t>() <= uint64_t{INT64_MAX};
   if (value.is_number_integer()) return true;
@@ -40,7 +40,7 @@ bool repeats_one(const Json& list) {
          std::all_of(list.begin(), list.end(), [&](const Json& one) { return one == list[0]; });
 }
 
-// Sections of other programs are off without a key `enabled`.
+// A section (of another program) without a key `enabled` counts as off.
 bool is_off(const Json& value) {
   const Json enabled = value.is_object() ? value.value("enabled", Json(false)) : value;
   return enabled.is_null() || enabled == false;
@@ -94,7 +94,7 @@ Json number_schema(const char* type, const Limits& limits) {
   return schema;
 }
 
-// "[Aa][Dd]" for "Ad": regular expressions of JSON Schema have no flag for it.
+// "[Aa][Dd]" for "Ad": regular expressions of JSON Schema have no case-insensitive flag.
 std::string pattern_in_any_case(const std::vector<std::string>& words) {
   std::vector<std::string> patterns;
   for (const std::string& word : words) {
@@ -113,7 +113,7 @@ std::string pattern_in_any_case(const std::vector<std::string>& words) {
 
 Json text_schema(const KeyForm& form) {
   if (form.words.empty()) return {{"type", "string"}};
-  // The list is what editors complete from.
+  // Editors offer the list as completions.
   if (!form.any_case) return {{"enum", form.words}};
   return {{"anyOf",
            {{{"enum", form.words}},

@@ -1,5 +1,5 @@
-// What the value of a recipe's key may be. One description serves the check of a value, the error
-// message, the documentation and the JSON Schema.
+// The form of a recipe key's value. The check of a value, the error message, the documentation and
+// the JSON Schema are derived from one description.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace onebit {
 
-// Limits of a number; both ends belong to it unless they are open.
+// Limits of a number; each end is included unless it is open.
 struct Limits {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
@@ -35,7 +35,7 @@ constexpr Limits exactly(double value) {
 enum class KeyType {
   kInteger,  // in `limits`, or one of `words`
   kNumber,   // in `limits`
-  kBoolean,  // false is 0 and true is 1, of which `limits` may allow one alone
+  kBoolean,  // false counts as 0 and true as 1; `limits` may allow only one of them
   kText,     // one of `words`, if there are any
   kNumbers,  // `length` numbers in `limits`
   kRate,     // a number in `limits`, or a list that repeats one
@@ -45,29 +45,29 @@ enum class KeyType {
   kOff,      // a section that must not be enabled
   kAnything,
   kNothing,  // the key is refused
-  kSection,  // an object with keys of its own
+  kSection,  // an object with its own keys
 };
 
 struct KeyForm {
   KeyType type = KeyType::kAnything;
   Limits limits = {};
   std::vector<std::string> words = {};
-  bool any_case = false;  // of the words
+  bool any_case = false;  // `words` match in any case
   size_t length = 0;
 
-  // Whether the recipe has no choice: the key is known for the sake of configs that repeat it.
+  // Whether only one value is allowed: the key is accepted for configs that state it anyway.
   bool is_fixed() const;
 };
 
 bool fits(const KeyForm& form, const Json& value);
 
-// "a whole number of at least 1", "one of log, linear": what a value must be.
+// Describes the allowed values: "a whole number of at least 1", "one of log, linear".
 std::string describe(const KeyForm& form);
 
-// The index of `word` in form.words; their number where it is none of them.
+// Returns the index of `word` in form.words, or form.words.size() if it is not among them.
 size_t index_of_word(const KeyForm& form, const std::string& word);
 
-// In the words of JSON Schema, draft 2020-12. Empty for a section, whose keys its table lists.
+// The JSON Schema (draft 2020-12) of the form. Empty for a section: its table has its keys.
 Json schema_of(const KeyForm& form);
 
 }  // namespace onebit

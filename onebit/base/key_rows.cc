@@ -11,7 +11,7 @@ const Json* given_value(const Json& section, const std::string& name) {
 
 namespace {
 
-// Of a section, whether a key in it has.
+// A section may influence the run if one of its keys may.
 bool may_influence(const KeyRow& row) {
   if (row.use != KeyUse::kRead || row.form.is_fixed() || !row.has_influence) return false;
   return row.rows.empty() || std::ranges::any_of(row.rows, may_influence);

@@ -11,8 +11,8 @@
 namespace onebit {
 
 enum class KeyUse {
-  kRead,      // the resolved recipe holds it
-  kNoEffect,  // known to DeepSpeed; a notice says why it changes nothing here
+  kRead,      // part of the resolved recipe
+  kNoEffect,  // known to DeepSpeed; a notice reports why it has no effect here
   kSilent,    // the same without a notice
 };
 
@@ -22,26 +22,26 @@ struct KeyRow {
   KeyForm form = {};
   KeyUse use = KeyUse::kRead;
   Json fallback = nullptr;     // the default; null: none, or `otherwise`
-  std::string otherwise = {};  // what an absent key means where that is computed
-  bool has_influence = true;   // on what a run computes (About)
+  std::string otherwise = {};  // what an absent key means when its default is computed
+  bool has_influence = true;   // whether it changes what a run computes (About)
   bool required = false;
-  std::string kind = {};  // the value of "type" beside it that has this row; empty: every one
-  // Of a table that was read from a recipe.
+  std::string kind = {};  // the "type" of the section for which the key exists; empty: every type
+  // The members below are set when the table was read from a recipe.
   bool given = false;
-  Json value = nullptr;         // what the run goes by; null: nothing
-  std::list<KeyRow> rows = {};  // of a section
+  Json value = nullptr;         // the value that the run uses; null: none
+  std::list<KeyRow> rows = {};  // keys of a section
 };
 
-// The value of a key in a section; null where there is none, or JSON's null.
+// Returns the value of a key in a section; null when it is absent or JSON's null.
 const Json* given_value(const Json& section, const std::string& name);
 
-// Whether a run may compute something else with another value at the JSON pointer ("/run/steps"):
-// not where the key is listed as without influence, has no effect or may have one value only. A key
-// that is not in the table may.
+// Whether another value at the JSON pointer ("/run/steps") may change what a run computes. False
+// for a key that is listed as without influence, has no effect or allows only one value; true for a
+// key that is not in the table.
 bool has_influence(const KeyRow& section, std::string_view pointer);
 
-// Every key that was read, with the value that the run goes by. A section without a key that counts
-// stays as it was given.
+// Returns every key that was read, with the value that the run uses. A section without any such key
+// is returned as it was given.
 Json resolved_values(const KeyRow& section, const Json& given);
 
 }  // namespace onebit

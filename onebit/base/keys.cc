@@ -47,7 +47,7 @@ std::string suggestion(const KeyForm& form, const Json& value) {
 
 std::string what_is_wrong(const KeyRow& row, const Json& value) {
   if (row.form.type == KeyType::kNothing) return "is not supported: " + row.meaning + "; remove it";
-  // Where there is one value only, or an object, the meaning says why, or of what.
+  // The meaning of a fixed value is its reason; that of an object of counts is what it counts.
   const bool explain = row.form.is_fixed() || row.form.type == KeyType::kCounts;
   return fmt::format("is {}; it must be {}{}{}", shown(value), describe(row.form),
                      suggestion(row.form, value), explain ? ": " + row.meaning : "");
@@ -62,7 +62,7 @@ std::vector<std::string> names_in(const KeyRow& section) {
 void find_unknown(const KeyRow& section, const Json& given, const std::string& source,
                   const std::string& path, std::vector<std::string>& errors) {
   for (const auto& [name, value] : given.items()) {
-    if (value.is_null()) continue;  // absent
+    if (value.is_null()) continue;  // null counts as absent
     const auto row = std::find_if(section.rows.begin(), section.rows.end(),
                                   [&name = name](const KeyRow& one) { return one.name == name; });
     const std::string inner = joined(path, name);
@@ -309,7 +309,7 @@ void Keys::kinds(const Kinds& kinds, const char* meaning,
   } else {
     complain("type", "is missing; it must be " + describe(row.form));
   }
-  accepted("params", "");  // the keys of a type that is not known
+  accepted("params", "");  // accepts the keys of an unknown type
 }
 
 void Keys::need(const char* name, const char* advice) {

@@ -1,13 +1,12 @@
-// The keys of a recipe. The reader of a section lists them, one call a key: its name, where its
-// value goes, what the value may be, what it means. What stands at that place before is the
-// default.
+// The keys of a recipe. The reader of a section lists them with one call per key: name, location of
+// the value, allowed values, meaning. The value found at that location is the default.
 //
 //   keys.number("lr", options.learning_rate, at_least(0), "base learning rate");
 //
-// Read from a recipe, the calls check values and store them, and every mistake is collected, so
-// that a user sees all of them at once. Read from no recipe (Keys::listing), the same calls make
-// the table of all keys. Suggestions for mistyped keys, the resolved recipe, docs/recipe.md and the
-// JSON Schema are written from that table (key_rows.h); nothing else knows a key.
+// With a recipe, the calls check and store values and collect all errors, so that a user sees all
+// of them at once. Without one (Keys::listing), the same calls build the table of all keys.
+// Suggestions for mistyped keys, the resolved recipe, docs/recipe.md and the JSON Schema are
+// generated from that table (key_rows.h); a key is defined nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +27,10 @@ namespace onebit {
 
 struct KeyRow;
 
-// One line on a key, and what an absent one means where that is computed.
+// A one-line description of a key, and the meaning of an absent key when its default is computed.
 struct About {
   About(const char* means, const char* if_absent = "") : meaning(means), otherwise(if_absent) {}
-  // Of a key that changes no value that the run computes: it may differ when the run is resumed.
+  // For a key that changes no computed value: it may differ when the run is resumed.
   About without_influence() const {
     About about = *this;
     about.has_influence = false;
@@ -42,25 +41,25 @@ struct About {
   bool has_influence = true;
 };
 
-// The values of the key "type" of a section, each with keys of its own under "params".
+// The values of the key "type" of a section, each with its own keys under "params".
 struct Kinds {
   std::vector<std::string> names;
   bool any_case = false;
   bool required = false;
-  std::vector<std::string> elsewhere = {};  // names that DeepSpeed has and onebit does not
-  const char* instead = "";                 // what to do without them
+  std::vector<std::string> elsewhere = {};  // names that DeepSpeed supports and onebit does not
+  const char* instead = "";                 // advice for those names
 };
 
-// A copy is of the same section.
+// A copy refers to the same section.
 class Keys {
  public:
-  Keys();  // of an empty section
-  // `source` ("recipe.json") and `path` ("optimizer.params") place errors. Error: not an object.
+  Keys();  // an empty section
+  // Errors name `source` ("recipe.json") and `path` ("optimizer.params"). Error: not an object.
   Keys(const Json& section, std::string source, std::string path = "");
-  // Of no recipe: values stay as they are, nothing is an error, and every kind is listed.
+  // Reads no recipe: values stay unchanged, nothing is an error, and every kind is listed.
   static Keys listing();
 
-  // A value that is absent or null stays as it is. An absent optional one, or an empty word, is
+  // An absent or null key leaves `value` unchanged. An absent optional value, or an empty word, is
   // left out of the resolved recipe.
   void integer(const char* name, int64_t& value, Limits limits, About about);
   void integer(const char* name, std::optional<int64_t>& value, Limits limits, About about);
@@ -70,77 +69,77 @@ class Keys {
   void text(const char* name, std::string& value, About about);
   void word(const char* name, std::string& value, const std::vector<std::string>& words,
             About about);
-  // A word for each value; several may stand for one.
+  // One of several words, each of which selects a value; several words may select the same value.
   template <typename T>
   void choice(const char* name, T& value, std::initializer_list<std::pair<const char*, T>> words,
               About about);
   void numbers(const char* name, std::span<double> values, Limits limits, About about);
   // A number, or a list that repeats one.
   void rate(const char* name, double& value, About about);
-  // Empty: `word`.
+  // `word` selects an empty `value`.
   void integer_or_word(const char* name, std::optional<int64_t>& value, const char* word,
                        Limits limits, About about);
   void counts(const char* name, std::map<std::string, int64_t>& values, About about);
-  // An object of numbers, which empties `word`, or one of `words`.
+  // An object of numbers, in which case `word` becomes empty, or one of `words`.
   void weights_or_word(const char* name, std::map<std::string, double>& values, std::string& word,
                        const std::vector<std::string>& words, Limits limits, About about);
   // An empty list is left out of the resolved recipe.
   void texts(const char* name, std::vector<std::string>& values, About about);
 
-  // The only value that the key may have.
+  // The key may only have this value.
   void fixed(const char* name, bool value, const char* reason);
   void fixed(const char* name, int64_t value, const char* reason);
   void fixed(const char* name, double value, const char* reason);
-  // A section that may stand there as long as it is not enabled.
+  // A section that is accepted as long as it is not enabled.
   void off(const char* name, const char* instead);
   void refused(const char* name, const char* reason);
-  void without_effect(const char* name, const char* reason);  // makes a notice
+  void without_effect(const char* name, const char* reason);  // adds a notice
   void accepted(const char* name, const char* meaning);
 
-  // The keys inside `name`; asked for again, the same section.
+  // Returns the keys of the section `name`; a repeated call returns the same section.
   Keys section(const char* name, const char* meaning);
-  // Reads "type", and has `read` list the keys of "params" of that kind; a listing reads every
-  // kind.
+  // Reads "type", then calls `read` to list the keys of "params" for that kind; a listing reads
+  // every kind.
   void kinds(const Kinds& kinds, const char* meaning,
              const std::function<void(size_t kind, Keys& params)>& read);
 
-  // Rules that join keys. An error names `name`.
+  // Checks a rule that involves several keys. The error names `name`.
   template <typename... Args>
   void require(bool condition, const char* name, fmt::format_string<Args...> format,
                Args&&... args) {
     if (!condition) complain(name, fmt::format(format, std::forward<Args>(args)...));
   }
   void need(const char* name, const char* advice);
-  // The run does not use the key after all: the resolved recipe leaves it out.
+  // For a key that the run does not use after all: the resolved recipe leaves it out.
   void leave_out(const char* name);
   template <typename... Args>
   void warn(fmt::format_string<Args...> format, Args&&... args) {
     add_warning(fmt::format(format, std::forward<Args>(args)...));
   }
-  // What the run says of a key that the recipe gives.
+  // Adds a notice about a key if the recipe contains it.
   template <typename... Args>
   void note(const char* name, fmt::format_string<Args...> format, Args&&... args) {
     if (has(name)) add_notice(name, fmt::format(format, std::forward<Args>(args)...));
   }
-  // Runs `check` unless something is wrong already; its Error is collected.
+  // Runs `check` unless an error was collected before; collects its Error.
   void attempt(const std::function<void()>& check);
 
   bool has(const std::string& name) const;           // with a value other than null
   std::string place(const std::string& name) const;  // "recipe.json: key `run.steps`"
   const std::string& source() const;
   const Json& given() const;
-  // The section `name` read anew, apart from this table.
+  // Reads the section `name` again, with a separate table.
   Keys again(const char* name) const;
 
-  // Everything that is wrong in the recipe, a line each; keys that nobody listed come last.
+  // Returns all errors in the recipe, one per line; unknown keys come last.
   std::vector<std::string> errors() const;
-  // Throws them as one Error. Keys that nobody listed are none where only a part was read.
+  // Throws all errors as one Error; check_part() ignores unknown keys.
   void check() const;
   void check_part() const;
   // "steps_per_print: no effect, ..."
   const std::vector<std::string>& notices() const;
   const std::vector<std::string>& warnings() const;
-  // Every key that was read, with the value that the run goes by.
+  // Returns every key that was read, with the value that the run uses.
   Json resolved() const;
   const KeyRow& rows() const;
 
@@ -149,14 +148,14 @@ class Keys {
   Keys(std::shared_ptr<Walk> walk, KeyRow* row, const Json* given, std::string path);
 
   KeyRow& add(const char* name, KeyForm form, const About& about);
-  // The value in the recipe: null where there is none, or a wrong one, which is an error.
+  // Returns the value in the recipe, or null when it is absent or wrong; a wrong value is an error.
   const Json* take(KeyRow& row);
   void complain(const char* name, const std::string& what);
   void add_warning(std::string text);
   void add_notice(const char* name, const std::string& text);
   Keys inside(KeyRow& row);
 
-  std::shared_ptr<Walk> walk_;  // of the whole recipe
+  std::shared_ptr<Walk> walk_;  // state shared by all sections of the recipe
   KeyRow* row_;
   const Json* given_;
   std::string path_;
@@ -177,7 +176,7 @@ void Keys::choice(const char* name, T& value,
   }
 }
 
-// A whole recipe by its reader, `read(Keys&)`. Error: everything that is wrong in it.
+// Reads a whole recipe with its reader, `read(Keys&)`. Error: all errors in the recipe.
 template <typename Read>
 auto read_whole(const Json& recipe, const std::string& place, const Read& read) {
   Keys keys(recipe, place);

@@ -1,4 +1,4 @@
-// Names in a message, cut short where there are many.
+// Formats a list of names for a message, truncated if it is long.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace onebit {
 
-// "a, b, c", with ", ..." in the place of what comes behind the first `most`.
+// "a, b, c", with ", ..." in place of the names after the first `most`.
 std::string listed(std::span<const std::string> names, size_t most = 8);
 
 }  // namespace onebit

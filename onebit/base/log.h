@@ -1,4 +1,4 @@
-// Log lines to standard error, from rank 0 alone unless said otherwise.
+// Log lines to standard error, from rank 0 only unless stated otherwise.
 #pragma once
 
 #include <fmt/format.h>

@@ -17,7 +17,7 @@
 namespace onebit {
 namespace {
 
-// Files of /proc and /sys have no size, so they are read as streams. Empty where there is none.
+// Files of /proc and /sys have no size, so they are read as streams. Empty if there is no file.
 std::string text_of(const Path& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -39,7 +39,7 @@ std::optional<int64_t> number(std::string_view text) {
   return value;
 }
 
-// "0-3,8,10-11" as the kernel writes sets of processors.
+// Parses "0-3,8,10-11", the kernel's notation for sets of processors.
 std::set<int64_t> processor_list(const std::string& text) {
   std::set<int64_t> members;
   std::istringstream parts(first_word(text));
@@ -76,7 +76,7 @@ std::set<int64_t> affinity_mask() {
   return members;
 }
 
-// The value behind "name :" in /proc/cpuinfo or "name:" in /proc/meminfo.
+// The value after "name :" in /proc/cpuinfo or "name:" in /proc/meminfo.
 std::string field(const std::string& text, std::string_view name) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -103,7 +103,7 @@ int64_t count_nodes(const Path& root) {
   return nodes;
 }
 
-// Limits of the process's control group (version 2), which also hold for those below it.
+// Limits of the process's control group (version 2): the strictest of it and its ancestors.
 struct GroupLimits {
   double processors = 0;
   int64_t bytes = 0;

@@ -24,7 +24,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
   std::string best;
-  // Near enough to be a typing mistake, and with at least one letter in common.
+  // Close enough to be a typing mistake, with at least one letter in common.
   size_t best_distance = std::min(std::max<size_t>(2, word.size() / 3) + 1, word.size());
   for (const auto& candidate : known) {
     const size_t distance = edit_distance(word, candidate);

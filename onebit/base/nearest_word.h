@@ -1,4 +1,4 @@
-// The word that was meant, for errors that name a word which is not known.
+// Suggests the word that was meant, for errors about an unknown word.
 #pragma once
 
 #include <string>

@@ -9,9 +9,8 @@
 
 namespace onebit {
 
-// The number that `text` is from its first to its last character, in decimal digits with "-" before
-// a negative one. Nothing for any other text, blanks around it included, nor for a number that T
-// cannot hold.
+// Parses all of `text` as decimal digits with "-" before a negative number. Returns nothing for any
+// other text, surrounding blanks included, and for a number that T cannot represent.
 template <std::integral T>
 std::optional<T> whole_number(std::string_view text) {
   T value = 0;

@@ -13,7 +13,7 @@ void run_parts(int parts, const std::function<void(int)>& run) {
   run(0);
 }
 
-// Libraries run on OpenMP threads, which this build keeps to one (OMP_NUM_THREADS=1).
+// Libraries run on OpenMP threads, which this build limits to one (OMP_NUM_THREADS=1).
 void set_library_threads(int) {}
 
 }  // namespace onebit

@@ -31,7 +31,7 @@ void PartialFile::finish() {
   try {
     rename_durably(partial, path_);
   } catch (const Error&) {
-    ::unlink(partial.c_str());  // nothing to remove if the rename itself was done
+    ::unlink(partial.c_str());  // fails harmlessly if the rename has already been done
     throw;
   }
 }

@@ -7,23 +7,23 @@
 
 namespace onebit {
 
-// The ending of a file or folder that is still being written: one that lies there with it was left
-// by an interruption.
+// The suffix of a file or folder that is still being written. One that exists without a writer was
+// left by an interruption.
 inline constexpr std::string_view kPartialSuffix = ".partial";
 Path partial_path(Path path);
 
 class PartialFile {
  public:
-  // Written beside `path`, with kPartialSuffix appended; where `path` is a link, beside what it
-  // leads to. Error: cannot be created.
+  // The file is written beside `path`, with kPartialSuffix appended; if `path` is a link, beside
+  // its target. Error: cannot be created.
   explicit PartialFile(const Path& path);
 
   void write(std::string_view text) { writer_.write(text); }
-  // Overwrites the first bytes already written, for headers that are known last.
+  // Overwrites the first bytes already written, for headers whose content is known last.
   void overwrite_start(std::string_view text) { writer_.write_at(0, text.data(), text.size()); }
   uint64_t size_bytes() const { return writer_.size_bytes(); }
-  // Syncs and renames to `path`. Without it, or after its error, what was at `path` stays and
-  // nothing is beside it.
+  // Syncs and renames to `path`. Without this call, or after its error, `path` is unchanged and the
+  // partial file is removed.
   void finish();
 
  private:

@@ -13,19 +13,19 @@ enum class Existing { kRefuse, kReplace };
 
 class PartialFolder {
  public:
-  // Files are written into path(), which is `folder` with kPartialSuffix appended; what an earlier,
-  // killed writer left there is removed. Errors, after which nothing was changed: `folder` exists
-  // and is not empty (unless it is to be replaced); another process writes it; something else has
-  // the name of path().
+  // Files are written into path(), which is `folder` with kPartialSuffix appended; files left there
+  // by an earlier, killed writer are removed. Errors, after which nothing has changed: `folder`
+  // exists and is not empty (unless it is to be replaced); another process is writing it; path()
+  // exists and is not a partial folder.
   PartialFolder(Path folder, Existing existing);
-  // Unless finish() was reached, removes everything.
+  // Removes everything unless finish() has completed.
   ~PartialFolder();
   PartialFolder(const PartialFolder&) = delete;
   PartialFolder& operator=(const PartialFolder&) = delete;
 
   const Path& path() const { return partial_; }
   // Renames the folder to its final name. Its files must be synced (FileWriter::finish()). Error: a
-  // folder that must not be replaced has appeared there meanwhile.
+  // folder that must not be replaced has appeared under that name in the meantime.
   void finish();
 
  private:

@@ -45,7 +45,7 @@ ONEBIT_HOST_DEVICE inline PhiloxKey philox_key(uint64_t seed) {
   return {{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)}};
 }
 
-// A sequence of numbers that depends on (seed, stream, index) alone: for data and initialisation.
+// A sequence of numbers that depends only on (seed, stream, index): for data and initialisation.
 class RandomSequence {
  public:
   RandomSequence(uint64_t seed, uint64_t stream, uint64_t index)

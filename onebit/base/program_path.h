@@ -1,4 +1,4 @@
-// Programs that this one starts, or reports the absence of.
+// Finds programs that this one starts, or whose absence it reports.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace onebit {
 
-// Where a shell would find `program`, a name without folders: the first folder of PATH that holds a
-// file of this name which may be executed; an empty entry of PATH is the working directory.
+// Finds `program`, a name without folders, as a shell does: in the first folder of PATH that holds
+// an executable file of this name; an empty entry of PATH is the working directory.
 std::optional<Path> path_of_program(const std::string& program);
 
 }  // namespace onebit

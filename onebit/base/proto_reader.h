@@ -1,5 +1,5 @@
-// Protocol buffers on the wire, field by field: enough for the small messages of TensorFlow: of a
-// checkpoint, of an Example. https://protobuf.dev/programming-guides/encoding
+// Reads the protocol-buffer wire format field by field: enough for TensorFlow's small messages
+// (checkpoints, Example). https://protobuf.dev/programming-guides/encoding
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace onebit {
 
 struct ProtoField {
   uint64_t number = 0;
-  uint64_t value = 0;      // of a varint or a fixed number
-  std::string_view bytes;  // of a text or an inner message
+  uint64_t value = 0;      // of a varint or a fixed-size number
+  std::string_view bytes;  // of a string or an embedded message
   uint64_t offset = 0;     // of `bytes` in the file
 };
 
@@ -22,7 +22,7 @@ class ProtoReader {
   ProtoReader(std::string_view message, const std::string& place, uint64_t offset)
       : reader_(std::as_bytes(std::span(message)), place, offset) {}
 
-  // False at the end. Errors: damaged data.
+  // Reads the next field. Returns false at the end. Error: damaged data.
   bool next(ProtoField& field) {
     if (reader_.at_end()) return false;
     const uint64_t key = reader_.varint();

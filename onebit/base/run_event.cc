@@ -64,7 +64,7 @@ void report_run_event(const RunEvent& event) {
   const auto descriptor = whole_number<int>(text == nullptr ? "" : text);
   if (!descriptor) return;
   const std::string line = line_of(event) + "\n";
-  // The guard that reads kills the run when it ends itself, so no write meets a closed pipe.
+  // The guard reads the pipe and kills the run when it ends itself: no write meets a closed pipe.
   [[maybe_unused]] const ssize_t written = ::write(*descriptor, line.data(), line.size());
 }
 

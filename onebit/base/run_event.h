@@ -1,5 +1,5 @@
-// What a run reports to the program that has started it (onebit launch): an event a line, on the
-// descriptor that the environment names. Writer and reader of these lines stand here together.
+// Events that a run reports to the program that started it (onebit launch): one per line, on the
+// descriptor that the environment names. Writer and parser of these lines are both in this file.
 #pragma once
 
 #include <cstdint>
@@ -9,34 +9,34 @@
 
 namespace onebit {
 
-// The variable that holds the descriptor's number.
+// The environment variable that holds the descriptor's number.
 inline constexpr const char* kEventsVariable = "ONEBIT_EVENTS_FD";
 
 struct RunEvent {
   enum class Kind {
-    kBegin,     // training begins after `step` updates
-    kStep,      // update `step` is made, or skipped; once more where steps continue after a phase
-    kPhase,     // what follows, named by `text`, is no step and may take longer than one
-    kSaved,     // a checkpoint of `step` is whole, on every disk that holds a part of it
-    kStopped,   // the run was asked to end and has a checkpoint of `step`
-    kFinished,  // after `step` updates
-    kFailed,    // of this rank: `text` says why; the same will happen again
-    kFailedNetwork,  // of this rank: a transfer between ranks broke, and may work another time
+    kBegin,    // training begins after `step` updates
+    kStep,     // update `step` was made or skipped; repeated when steps resume after a phase
+    kPhase,    // a phase that is not a step begins; `text` names it, it may take longer than a step
+    kSaved,    // the checkpoint of `step` is complete on every disk that holds a part of it
+    kStopped,  // the run ended on request and has a checkpoint of `step`
+    kFinished,       // the run completed after `step` updates
+    kFailed,         // this rank failed: `text` is the reason; a restart would fail again
+    kFailedNetwork,  // this rank failed: a transfer between ranks broke; a restart may succeed
     kFailedUsage,    // the command line is wrong
   };
 
   Kind kind = Kind::kStep;
-  int64_t step = 0;  // of the kinds that say so
-  std::string text;  // of the others, one line
+  int64_t step = 0;  // for the kinds above that name it
+  std::string text;  // for the other kinds, one line
 };
 
-// "step 12", "failed out of memory": without the end of the line; of a text its first line.
+// "step 12", "failed out of memory": without a newline; only the first line of a text.
 std::string line_of(const RunEvent& event);
-// The reverse; nothing for another line.
+// The inverse of line_of(); nothing for any other line.
 std::optional<RunEvent> parse_run_event(std::string_view line);
 
-// Writes the event where the environment asks for it; does nothing elsewhere. A reader that has
-// gone is no error of the run.
+// Writes the event if the environment names a descriptor; does nothing otherwise. It is not an
+// error of the run if the reader has gone.
 void report_run_event(const RunEvent& event);
 
 }  // namespace onebit

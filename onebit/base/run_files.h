@@ -1,13 +1,13 @@
-// The names of what lies in the folder of a run and of its checkpoints: training writes it, the
-// launcher, the report and the commands look for it.
+// The names of files and folders of a run and of its checkpoints, which training writes and the
+// launcher, the report and the commands read.
 #pragma once
 
 #include <string_view>
 
 namespace onebit::run_files {
 
-// In the folder of a run, beside its lock (folder_lock.h).
-inline constexpr const char* kRecipe = "recipe.json";  // as given
+// Files in the folder of a run, beside its lock (folder_lock.h).
+inline constexpr const char* kRecipe = "recipe.json";  // as given by the user
 inline constexpr const char* kResolvedRecipe = "recipe.resolved.json";
 inline constexpr const char* kMetrics = "metrics.jsonl";       // metrics/log_line.h
 inline constexpr const char* kTensorBoard = "tensorboard";     // a folder
@@ -16,25 +16,25 @@ inline constexpr const char* kEvaluation = "evaluation.json";  // of the model t
 inline constexpr const char* kScores = "scores.json";          // of the same on a task's dev data
 inline constexpr const char* kReport = "report.html";
 inline constexpr const char* kProfile = "profile";        // a folder
-inline constexpr const char* kLogs = "logs";              // a folder, of onebit launch
+inline constexpr const char* kLogs = "logs";              // a folder, written by onebit launch
 inline constexpr std::string_view kAttempt = "attempt-";  // followed by a number: folders in kLogs
 
-// The beginning of names of files by which ranks find out who sees the same disk.
+// The prefix of files by which ranks detect a shared disk.
 inline constexpr std::string_view kDiskToken = ".disk-";
 
-// Folders of what is not in its place yet; a run that was ended may leave them behind. The best
-// model as it is written, in a run's folder.
+// Folders of incomplete results; a killed run may leave them behind. In a run's folder: the best
+// model while it is written.
 inline constexpr const char* kNextModel = "next-model";
-// What arrives from another disk: in a run's, or in a checkpoint's.
+// In the folder of a run or of a checkpoint: files that arrive from another disk.
 inline constexpr const char* kIncoming = "incoming";
 
-// In the folder of a checkpoint.
+// Files in the folder of a checkpoint.
 inline constexpr const char* kState = "state.json";
 inline constexpr const char* kModel = "model";  // a folder
 
-// Whether a run that ended before its first step may have left this in its folder.
+// Whether a run that ended before its first step may leave this name in its folder.
 bool is_of_start(std::string_view name);
-// Whether a file of this name is a run's or a checkpoint's, and no result of another command.
+// Whether a file of this name belongs to a run or a checkpoint and to no other command.
 bool is_of_run(std::string_view name);
 
 }  // namespace onebit::run_files

@@ -1,4 +1,4 @@
-// How long a short piece of work takes on a machine that does other things too.
+// Measures the time of a short piece of work on a machine that also does other work.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 namespace onebit {
 
-// Seconds of one `work()`: the middle one of three means over 20 ms each, after a first call that
-// touches the memory. What others have of the processor all the time is in it, since a span is
-// longer than a turn of the scheduler; what they have for a moment is not.
+// Seconds per `work()`: the median of three means over 20 ms each, after a first call that touches
+// the memory. Constant load by other processes is part of the result, since a span is longer than a
+// scheduler time slice; a short burst of load is not.
 template <typename Work>
 double steady_seconds(const Work& work) {
   constexpr double kSpanSeconds = 0.02;
