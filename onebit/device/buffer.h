@@ -1,4 +1,4 @@
-// Owned memory of one device.
+// Owned memory on one device.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace onebit {
 
 // Uninitialised bytes, aligned to 64 on the CPU and 256 on CUDA devices. Error: out of memory, with
-// the size asked for.
+// the requested size.
 class Buffer {
  public:
   Buffer() = default;

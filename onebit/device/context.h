@@ -1,5 +1,5 @@
-// What every operation is given: the device, how many threads, and the streams of vendor libraries.
-// There are no globals behind it, so several ranks can live as threads of one process.
+// The argument of every operation: the device, the number of threads, and the streams of vendor
+// libraries. It uses no globals, so several ranks can run as threads of one process.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class DeviceStream;  // onebit/device/device_stream.h
 class ProfileTrack;  // onebit/device/profile.h
 class Scratch;       // onebit/device/scratch.h
 
-// A point in the work given to a context; the default one is reached already.
+// A point in the work submitted to a context; a default-constructed one has already been reached.
 class Milestone {
  public:
   Milestone() = default;
@@ -31,8 +31,8 @@ class Context {
  public:
   // A CPU context for the calling thread; library calls made from it use `threads` threads.
   static Context cpu(int threads);
-  // A context on CUDA device `index`, whose work on the host uses `threads` threads. Error: not
-  // built, or no such device.
+  // A context on CUDA device `index` whose host work uses `threads` threads. Error: built without
+  // CUDA, or no such device.
   static Context cuda(int index, int threads = 1);
 
   Context(Context&&) noexcept;
@@ -43,26 +43,26 @@ class Context {
   int threads() const { return threads_; }
   OnednnStream& onednn() const;
   DeviceStream& cuda() const;
-  // Of a CPU context. On CUDA devices scratch memory belongs to the stream, whose order keeps it
-  // safe (cuda_stream.h).
+  // Scratch memory of a CPU context. On CUDA devices scratch memory belongs to the stream, whose
+  // order makes reuse safe (cuda_stream.h).
   Scratch& scratch() const;
 
   // parallel_for over this context's threads.
   void parallel_for(int64_t count, int64_t grain,
                     const std::function<void(int64_t begin, int64_t end)>& body) const;
 
-  // Where what is done with this context is recorded; null, as it is at first: nowhere. The track
-  // must live until it is taken away again.
+  // The track that records work done with this context; null, the default: nothing is recorded. The
+  // track must outlive its use here.
   ProfileTrack* profile_track() const { return profile_track_; }
   void set_profile_track(ProfileTrack* track) { profile_track_ = track; }
 
-  // Returns when all work given to the device has ended.
+  // Returns when all work submitted to the device has completed.
   void synchronize() const;
 
-  // After all work given so far. May be handed to another thread.
+  // A milestone after all work submitted so far. It may be passed to another thread.
   Milestone milestone() const;
-  // Work given from now on begins when another context has reached the milestone. Does not block
-  // the host.
+  // Work submitted from now on starts only after another context has reached the milestone. Does
+  // not block the host.
   void wait_for(const Milestone& milestone) const;
 
  private:

@@ -1,4 +1,4 @@
-// Errors of the CUDA runtime as messages. For files that are built with CUDA only.
+// Errors of the CUDA runtime as messages. Only for files that are built with CUDA.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@
 
 namespace onebit {
 
-// Throws what `call` failed with. An error of an earlier kernel may surface in any later call.
+// Throws if `call` failed. An error of an earlier kernel may surface in any later call.
 inline void check_cuda(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
   fail("{}: {} ({}); run compute-sanitizer on the same command to find the kernel", call,

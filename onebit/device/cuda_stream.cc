@@ -87,7 +87,7 @@ void* CudaStream::workspace() {
   return workspace_.data();
 }
 
-// From pageable memory the runtime stages the bytes before it returns.
+// The runtime stages bytes from pageable memory before it returns.
 void CudaStream::upload(void* to, const void* from, int64_t size_bytes) {
   if (size_bytes == 0) return;
   check_cuda(

@@ -1,9 +1,9 @@
-// The implementation behind DeviceStream: a stream, cuBLASLt, scratch memory. Only for files that
-// are built with CUDA.
+// The implementation of DeviceStream: a stream, cuBLASLt, scratch memory. Only for files built with
+// CUDA.
 //
-// The stream is one that the legacy default stream waits for and that waits for it, so that
-// memory::copy and memory::fill_zero, which run there, come after the work given before them and
-// before the work given after them.
+// The stream synchronises with the legacy default stream in both directions. So memory::copy and
+// memory::fill_zero, which run there, are ordered after all work submitted before them and before
+// all work submitted after them.
 #pragma once
 
 #include <cublasLt.h>
@@ -22,9 +22,9 @@ namespace onebit {
 
 class CudaStream final : public DeviceStream {
  public:
-  // The key that distinguishes matrix products; its meaning is the caller's.
+  // Identifies a matrix product; callers define its meaning.
   using ProductKey = std::array<int64_t, 12>;
-  // The size that NVIDIA recommends for Hopper.
+  // The workspace size that NVIDIA recommends for Hopper.
   static constexpr int64_t kWorkspaceBytes = int64_t{32} << 20;
   static constexpr int64_t kStagingBytes = 4096;
 
@@ -33,7 +33,7 @@ class CudaStream final : public DeviceStream {
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
 
-  // Returns the stream behind a context and makes its device the calling thread's current one.
+  // Returns the stream of a context and makes its device the current one of the calling thread.
   static CudaStream& of(const Context& context);
 
   void synchronize() override;
@@ -43,19 +43,19 @@ class CudaStream final : public DeviceStream {
   void copy(void* to, const void* from, int64_t size_bytes) override;
 
   cudaStream_t stream() const { return stream_; }
-  // Created at the first use: a stream that only copies needs neither.
+  // Created at first use: a stream that only copies needs neither.
   cublasLtHandle_t cublas();
   void* workspace();
-  // The algorithm for each product so far; none if cuBLASLt cannot compute it.
+  // The algorithm chosen for each product so far; none if cuBLASLt cannot compute it.
   std::map<ProductKey, std::optional<cublasLtMatmulAlgo_t>>& products() { return products_; }
-  // Device memory that later work on this stream may use again.
+  // Device memory that later work on this stream may reuse.
   Scratch& scratch() { return scratch_; }
   // Page-locked host memory for small results.
   std::byte* staging() const { return staging_; }
-  // Copies small pageable host memory to the device in stream order; `from` may be reused on
+  // Copies small pageable host memory to the device in stream order; the caller may reuse `from` on
   // return.
   void upload(void* to, const void* from, int64_t size_bytes);
-  // Copies at most kStagingBytes of device memory to the host and waits for them.
+  // Copies at most kStagingBytes of device memory to the host and waits for the copy.
   void download(void* to, const void* from, int64_t size_bytes);
 
  private:

@@ -1,4 +1,4 @@
-// A CUDA stream as code without CUDA headers sees it: cuda_stream.cc, or no_cuda_stream.cc.
+// The interface of a CUDA stream without CUDA headers: cuda_stream.cc, or no_cuda_stream.cc.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ class DeviceStream {
   static std::unique_ptr<DeviceStream> open(int index);
   virtual ~DeviceStream() = default;
   virtual void synchronize() = 0;
-  // An event after all work given so far, and making work given from now on wait for one.
+  // An event after all work submitted so far; wait_for() delays later work until an event.
   virtual std::shared_ptr<void> record() = 0;
   virtual void wait_for(const std::shared_ptr<void>& event) = 0;
-  // Returns when the work before the event has been done.
+  // Returns when the work before the event has completed.
   virtual void await(const std::shared_ptr<void>& event) = 0;
-  // Copies in the order of the work given, to or from memory of the device; with page-locked memory
-  // on the other side it returns at once.
+  // Copies to or from memory of the device, in stream order; returns at once if the memory on the
+  // other side is page-locked.
   virtual void copy(void* to, const void* from, int64_t size_bytes) = 0;
 };
 

@@ -6,9 +6,9 @@
 namespace onebit {
 
 std::string onednn_version();  // "2.6.3"
-// "avx2", "avx512_core_bf16"...: what oneDNN computes with on this processor.
+// The instruction set that oneDNN uses on this processor: "avx2", "avx512_core_bf16"...
 std::string onednn_instruction_set();
-// Of the CUDA runtime that is built in, as CUDA writes it: 12020 is 12.2. 0: none is.
+// The version of the CUDA runtime of this build in CUDA's encoding: 12020 is 12.2; 0 without CUDA.
 int cuda_version();
 
 }  // namespace onebit

@@ -1,5 +1,5 @@
-// The memory operations of a device. cpu: memory_cpu.cc; cuda: memory_cuda.cc, or no_cuda.cc where
-// it is not built.
+// The memory operations of a device. CPU: memory_cpu.cc; CUDA: memory_cuda.cc, or no_cuda.cc in
+// builds without it.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,27 @@
 namespace onebit::memory {
 
 std::byte* allocate(Device device, int64_t size_bytes);
-// `size_bytes` as they were asked for.
+// `size_bytes` must be the size passed to allocate().
 void release(Device device, std::byte* data, int64_t size_bytes) noexcept;
 void fill_zero(Device device, void* data, int64_t size_bytes);
-// Between any two devices; returns when the bytes have arrived.
+// Copies between any two devices; returns when the copy has completed.
 void copy(Device to_device, void* to, Device from_device, const void* from, int64_t size_bytes);
 
-// Like copy, with CUDA memory on either side, but concurrent with all work given to contexts: for
-// transports, whose callers have synchronised.
+// Like copy, with CUDA memory on either side, but concurrent with all work submitted to contexts:
+// for transports, whose callers have synchronised.
 void copy_beside(void* to, const void* from, int64_t size_bytes);
 
-// What a user of the program can do when memory is short.
+// Advice for users when memory is short.
 inline constexpr const char* kOutOfMemoryAdvice =
     "use a smaller micro-batch (train_micro_batch_size_per_gpu) or a recomputation option";
 
-// The CUDA halves of the above.
+// The CUDA implementations of the above.
 std::byte* cuda_allocate(int device_index, int64_t size_bytes);
 void cuda_release(std::byte* data) noexcept;
 void cuda_fill_zero(void* data, int64_t size_bytes);
 void cuda_copy(void* to, const void* from, int64_t size_bytes);
 int cuda_device_count();
-// Name, compute capability and size of CUDA device `index`, for reports.
+// Name, compute capability and memory size of CUDA device `index`, for reports.
 std::string describe_cuda_device(int index);
 
 // The device of `data`. Managed and page-locked memory counts as the CPU's.
@@ -43,8 +43,8 @@ void release_staging(std::byte* data) noexcept;
 
 // The number of allocate() calls of this process, for the tests that a step allocates nothing.
 int64_t allocation_count();
-// The most bytes that were allocated and not yet released at any time since the last call, for the
-// tests that no phase needs more than was announced.
+// The peak of allocated bytes since the last call, for the tests that no phase needs more than was
+// announced.
 int64_t take_most_held_bytes();
 
 }  // namespace onebit::memory

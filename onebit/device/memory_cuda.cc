@@ -1,5 +1,5 @@
-// Memory of CUDA devices. Copies and fills run on the legacy default stream: see cuda_stream.h.
-// They are waited for, since there are streams beside it: those of transports.
+// Memory of CUDA devices. Copies and fills run on the legacy default stream (cuda_stream.h) and are
+// waited for, because the streams of transports do not synchronise with it.
 #include "onebit/base/error.h"
 #include "onebit/device/cuda_check.h"
 #include "onebit/device/memory.h"

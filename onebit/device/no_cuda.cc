@@ -1,4 +1,4 @@
-// Stands in for memory_cuda.cc where the CUDA backend is not built.
+// Replaces memory_cuda.cc in builds without CUDA.
 #include "onebit/base/error.h"
 #include "onebit/device/memory.h"
 

@@ -1,4 +1,4 @@
-// Stands in for cuda_profiler_range.cc where the CUDA backend is not built.
+// Replaces cuda_profiler_range.cc in builds without CUDA.
 #include "onebit/device/profiler_range.h"
 
 namespace onebit {

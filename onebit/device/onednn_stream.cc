@@ -14,7 +14,7 @@ namespace {
 
 using dnnl::cpu_isa;
 
-// What oneDNN 2.6 names; onednn_version.h adds what a later one does.
+// The instruction sets that oneDNN 2.6 names; onednn_version.h adds those of later versions.
 constexpr OnednnInstructionSet kInstructionSets[] = {
     {cpu_isa::sse41, "sse41"},
     {cpu_isa::avx, "avx"},
@@ -32,7 +32,7 @@ const OnednnInstructionSet* find_set(std::span<const OnednnInstructionSet> sets,
   return found == sets.end() ? nullptr : &*found;
 }
 
-// Of this processor, or null where oneDNN names a set that is newer than these lists.
+// The set that oneDNN uses on this processor, or null if it is newer than these lists.
 const OnednnInstructionSet* instruction_set_here() {
   const cpu_isa isa = dnnl::get_effective_cpu_isa();
   const OnednnInstructionSet* old = find_set(kInstructionSets, isa);

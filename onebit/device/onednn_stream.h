@@ -1,4 +1,4 @@
-// The only place that owns oneDNN's objects: an engine, a stream and the primitives made so far.
+// The only owner of oneDNN's objects: an engine, a stream and a cache of primitives.
 // onebit/ops/linear_cpu.cc describes products to oneDNN.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace onebit {
 
-// A primitive with the arguments it is run with: memory objects whose pointers are set before each
-// run.
+// A primitive with its execution arguments: memory objects whose pointers are set before each
+// execution.
 struct PreparedPrimitive {
   dnnl::primitive primitive;
   std::unordered_map<int, dnnl::memory> arguments;  // DNNL_ARG_... -> memory
@@ -21,9 +21,9 @@ struct PreparedPrimitive {
 
 class OnednnStream {
  public:
-  // The key that distinguishes primitives; its meaning is the caller's.
+  // Identifies a primitive; callers define its meaning.
   using PrimitiveKey = std::array<int64_t, 8>;
-  // Packed batches bring new numbers of rows all the time: the least recently used is dropped.
+  // Packed batches keep bringing new numbers of rows: the least recently used primitive is evicted.
   static constexpr size_t kMaxPrimitives = 512;
 
   OnednnStream();
@@ -31,7 +31,7 @@ class OnednnStream {
   const dnnl::engine& engine() const { return engine_; }
   dnnl::stream& stream() { return stream_; }
 
-  // The primitive under `key`, or null.
+  // Returns the primitive under `key`, or null.
   PreparedPrimitive* find_primitive(const PrimitiveKey& key);
   PreparedPrimitive& keep_primitive(const PrimitiveKey& key, PreparedPrimitive primitive);
 

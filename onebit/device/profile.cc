@@ -19,7 +19,7 @@ double seconds_of(int64_t ns) {
   return static_cast<double>(ns) * 1e-9;
 }
 
-// Literals of one text may lie at several addresses.
+// Equal literals may have different addresses.
 bool same_text(const char* a, const char* b) {
   return a == b || (a != nullptr && b != nullptr && std::string_view(a) == b);
 }

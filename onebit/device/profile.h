@@ -1,9 +1,9 @@
-// Where the time goes: spans of work on every thread of a rank, summed by operation and phase, and
-// for a few steps kept one by one for a trace. A context without a track (Context::profile_track())
+// Profiles a rank: spans of work on each thread are summed by operation and phase, and for a few
+// steps also stored one by one for a trace. A context without a track (Context::profile_track())
 // records nothing, and a span then costs one branch.
 //
-// Time is counted once: that of a span without the spans within it. So the sums below one phase add
-// up to its duration, and what no operation accounts for is seen as the phase's own.
+// Time is counted once: the time of a span excludes the spans within it. The sums below one phase
+// therefore add up to its duration, and time outside of operations counts as the phase's own.
 #pragma once
 
 #include <atomic>
@@ -18,27 +18,27 @@
 
 namespace onebit {
 
-// What an operation cannot do without: its arithmetic, and every operand moved once.
+// The minimum work of an operation: its arithmetic, and every operand moved once.
 struct Work {
   double flops = 0, bytes = 0;
-  // What distinguishes uses of one operation: of a matrix product its direction ("forward") and the
+  // Distinguishes uses of one operation: for a matrix product the direction ("forward") and the
   // layer's width before and after. `use` is a literal.
   const char* use = nullptr;
   int64_t in = 0, out = 0;
 };
 
-// The phase that is a whole step; what lies in no step has another outermost phase.
+// The phase of a whole step; work outside of steps has another outermost phase.
 inline constexpr const char* kStepPhase = "step";
 
-// Names are literals. `phase` is the innermost one around an operation, `outermost` the one around
-// everything; null: none. Without `operation`: a phase's own time, its calls those of the phase.
+// Names are literals. `phase` is the innermost phase around an operation, `outermost` the outermost
+// one; null: none. Without `operation`: the phase's own time and the number of its calls.
 struct ProfilePlace {
   const char *outermost = nullptr, *phase = nullptr, *operation = nullptr;
 };
 
 struct ProfileSum {
   ProfilePlace place;
-  Work work;  // of all calls
+  Work work;  // sum over all calls
   int64_t calls = 0;
   double seconds = 0;
 };
@@ -46,13 +46,13 @@ struct ProfileSum {
 struct ProfileEvent {
   ProfilePlace place;
   Work work;
-  int64_t bucket = -1;               // of an exchange; below 0: none
-  int64_t begin_ns = 0, end_ns = 0;  // since Profile::start()
+  int64_t bucket = -1;               // bucket of an exchange; below 0: none
+  int64_t begin_ns = 0, end_ns = 0;  // relative to Profile::start()
 };
 
 class Profile;
 
-// What one thread at a time records. Thread-safe against being read.
+// The record of one thread at a time. Reading it from other threads is safe.
 class ProfileTrack {
  public:
   ProfileTrack(Profile& profile, std::string name) : profile_(profile), name_(std::move(name)) {}
@@ -60,15 +60,15 @@ class ProfileTrack {
   Profile& profile() const { return profile_; }
   const std::string& name() const { return name_; }
 
-  // False: nothing is recorded now, and no end() may follow. Otherwise end() closes the span that
-  // was begun last.
+  // Returns false if nothing is being recorded; end() must not be called then. Otherwise end()
+  // closes the innermost open span.
   bool begin_phase(const char* name, int64_t bucket);
   bool begin_operation(const char* name, const Work& work);
   void end();
 
-  // By place and use, the most time first.
+  // One sum for each place and use, in descending order of time.
   std::vector<ProfileSum> sums() const;
-  // By their end; no more than kMostEvents.
+  // In the order of their ends; at most kMostEvents.
   std::vector<ProfileEvent> events() const;
   int64_t dropped_events() const;
 
@@ -77,7 +77,7 @@ class ProfileTrack {
  private:
   struct Frame {
     ProfileEvent event;
-    int64_t within_ns = 0;  // spans inside
+    int64_t within_ns = 0;  // time of nested spans
     bool counted = false, traced = false;
   };
 
@@ -86,28 +86,28 @@ class ProfileTrack {
 
   Profile& profile_;
   std::string name_;
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all members below
   std::vector<Frame> open_;
   std::vector<ProfileSum> sums_;
   std::vector<ProfileEvent> events_;
   int64_t dropped_events_ = 0;
 };
 
-// What is counted and what is traced. Steps have the numbers that begin_step() gives them.
+// Which steps are counted and which are traced, by the numbers passed to begin_step().
 struct ProfileWindow {
   int64_t first_counted_step = 0;
   int64_t first_traced_step = 0, traced_steps = 0;
 };
 
-// One rank's record. Between start() and stop() every span counts but those in steps before the
-// first that counts.
+// The profile of one rank. Between start() and stop() every span is counted, except in steps before
+// the first counted one.
 class Profile {
  public:
   Profile() = default;
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  // The track of that name, made when it is first asked for. From any thread.
+  // Returns the track of that name and creates it at the first call. Thread-safe.
   ProfileTrack& track(std::string_view name);
   std::vector<const ProfileTrack*> tracks() const;
 
@@ -116,10 +116,10 @@ class Profile {
   void begin_step(int64_t step);
   void end_step();
 
-  // Of the steps that counted.
+  // The counted steps.
   int64_t steps() const { return steps_; }
   double step_seconds() const { return step_seconds_; }
-  // From start() to stop(), without the steps that did not count.
+  // The time from start() to stop() without the steps that were not counted.
   double seconds() const { return seconds_; }
 
   bool counts() const { return counts_.load(std::memory_order_relaxed); }
@@ -132,7 +132,7 @@ class Profile {
   ProfileWindow window_;
   int64_t steps_ = 0, step_begin_ns_ = 0;
   double step_seconds_ = 0, seconds_ = 0, left_out_seconds_ = 0;
-  mutable std::mutex mutex_;  // guards the list
+  mutable std::mutex mutex_;  // guards tracks_
   std::vector<std::unique_ptr<ProfileTrack>> tracks_;
 };
 
@@ -150,7 +150,7 @@ class Span {
   ProfileTrack* track_ = nullptr;
 };
 
-// A phase of a step, or what a thread beside it does. Phases nest.
+// A phase of a step, or of work on another thread beside it. Phases nest.
 class PhaseSpan : public Span {
  public:
   PhaseSpan(ProfileTrack* track, const char* name, int64_t bucket = -1) {
@@ -163,7 +163,7 @@ class PhaseSpan : public Span {
 
 class OperationSpan : public Span {
  public:
-  // `work` is called only where something is recorded.
+  // `work` is called only if the span is recorded.
   template <typename WorkOf>
   OperationSpan(const Context& context, const char* name, const WorkOf& work) {
     ProfileTrack* const track = context.profile_track();
@@ -172,7 +172,7 @@ class OperationSpan : public Span {
   }
 };
 
-// A step on the thread that makes it.
+// A step, on the thread that runs it.
 class StepSpan {
  public:
   StepSpan(const Context& context, int64_t step);

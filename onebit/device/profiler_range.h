@@ -1,10 +1,10 @@
-// Named ranges in the timeline of the vendor's profiler: NVTX, which Nsight Systems shows. Nothing
-// in a build without CUDA (no_profiler_range.cc).
+// Named ranges in the timeline of the vendor's profiler: NVTX, which Nsight Systems displays. Does
+// nothing in a build without CUDA (no_profiler_range.cc).
 #pragma once
 
 namespace onebit {
 
-// On the calling thread; ranges nest. `name` is copied.
+// Opens a range on the calling thread; ranges nest. `name` is copied.
 void push_profiler_range(const char* name);
 void pop_profiler_range();
 

@@ -7,7 +7,7 @@
 namespace onebit {
 namespace {
 
-constexpr int64_t kAlignmentBytes = 256;  // what CUDA devices want; more than the CPU needs
+constexpr int64_t kAlignmentBytes = 256;  // required by CUDA devices; more than the CPU needs
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void Scratch::give_back(int64_t size_bytes) {
   try {
     main_ = Buffer(device_, peak_bytes_);
   } catch (const Error&) {
-    // An exception may be in flight, and the process must not end here; take() throws the error.
+    // An exception may be in flight, and throwing here would end the process; take() throws later.
   }
 }
 

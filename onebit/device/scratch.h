@@ -1,5 +1,5 @@
-// Temporary memory of an operation. It grows during the first steps and then stays, so that later
-// steps allocate nothing.
+// Temporary memory of operations. It grows during the first steps and then keeps its size, so that
+// later steps allocate nothing.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace onebit {
 
-// A stack of uninitialised blocks, each aligned to 64 bytes (256 on CUDA devices): the block taken
-// last is returned first. For one thread of control; blocks may be used by its parallel_for
-// threads, or by work on its one stream, where a block may be given back once the work that uses it
-// has been given to the stream.
+// A stack of uninitialised blocks, each aligned to 64 bytes (256 on CUDA devices): blocks are
+// released in reverse order. For one thread of control, whose parallel_for threads and one stream
+// may use the blocks. A block may be released once the work that uses it has been submitted to the
+// stream.
 class Scratch {
  public:
   explicit Scratch(Device device = {}) : device_(device) {}
@@ -47,7 +47,7 @@ class Scratch {
   Device device_;
   Buffer main_;
   std::vector<Buffer>
-      overflow_;  // taken while main_ was too small; merged into it once all is back
+      overflow_;  // used while main_ is too small; merged into it once all blocks are released
   int64_t taken_bytes_ = 0, peak_bytes_ = 0;
 };
 

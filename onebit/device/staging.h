@@ -8,7 +8,7 @@
 
 namespace onebit {
 
-// Page-locked memory for a CUDA device; for the CPU ordinary memory, whose copies complete at once.
+// Page-locked memory for a CUDA device; ordinary memory for the CPU, where copies complete at once.
 class Staging {
  public:
   Staging() = default;
@@ -22,11 +22,11 @@ class Staging {
   std::byte* data() const { return data_; }
   int64_t size_bytes() const { return size_bytes_; }
 
-  // Submit a copy between the first `size_bytes` here and memory of the context's device, in the
-  // order of its work. data() must not be accessed until wait().
+  // Submits a copy between the first `size_bytes` of this buffer and memory of the context's
+  // device, in the order of its work. data() must not be accessed until wait().
   void upload(const Context&, void* to, int64_t size_bytes);
   void download(const Context&, const void* from, int64_t size_bytes);
-  // Returns when the copies of this context given so far have ended.
+  // Returns when all copies submitted so far have completed.
   void wait();
 
  private:
@@ -35,8 +35,8 @@ class Staging {
   Device device_;
   std::byte* data_ = nullptr;
   int64_t size_bytes_ = 0;
-  DeviceStream* stream_ = nullptr;  // that copies
-  std::shared_ptr<void> copied_;    // the event behind the last copy
+  DeviceStream* stream_ = nullptr;  // the stream of the copies
+  std::shared_ptr<void> copied_;    // the event after the last copy
 };
 
 }  // namespace onebit

@@ -22,7 +22,7 @@ double unit_interval(uint32_t bits) {
   return (static_cast<double>(bits) + 0.5) * 0x1.0p-32;
 }
 
-// Box-Muller on the counter-based generator: four normal deviates a block.
+// Box-Muller on the counter-based generator: four normal deviates per Philox block.
 void fill_normal(float* to, int64_t count, double stddev, PhiloxKey key) {
   for (int64_t begin = 0; begin < count; begin += 4) {
     const uint64_t block = static_cast<uint64_t>(begin / 4);

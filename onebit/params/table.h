@@ -1,6 +1,6 @@
-// The table of parameters: names and shapes laid over one flat f32 buffer of values and one of
+// The table of parameters: maps names and shapes to one flat f32 buffer of values and one of
 // gradients. Collectives, clipping, optimizers and checkpoints work on ranges of the two; layers
-// and files address them by name.
+// and files address parameters by name.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,16 @@ namespace onebit::params {
 
 enum class Init { kZeros, kOnes, kNormal };
 
-// A layer's declaration of a parameter, which may be one matrix for the layer and several tensors
-// for files: the fused query-key-value weight is [3 * hidden, hidden] with three `parts` of equal
-// rows.
+// A layer's declaration of a parameter. It may be one matrix for the layer and several tensors in
+// files: the fused query-key-value weight is [3 * hidden, hidden] with three `parts` of equal rows.
 struct Declaration {
-  std::string name;  // the file name when `parts` is empty, else a label for errors
+  std::string name;  // the name in files if `parts` is empty, else a label for errors
   Shape shape;       // [rows] or [rows, columns]
   Init init = Init::kZeros;
-  double init_stddev = 0;          // BERT's is `initializer_range` (model/config.h)
+  double init_stddev = 0;          // `initializer_range` for BERT (model/config.h)
   bool decay = false;              // whether weight decay applies
-  bool lookup = false;             // rows are looked up: rows may go without any gradient for long
-  int64_t storage_rows = 0;        // 0: as shape; more: rows of zeros that no file sees
+  bool lookup = false;             // a lookup table: rows may stay without any gradient for long
+  int64_t storage_rows = 0;        // 0: as in shape; more: padding rows of zeros, not in files
   std::vector<std::string> parts;  // file names of equal consecutive row groups
 };
 
@@ -37,7 +36,7 @@ struct Entry {
   int64_t offset_elements = 0;
   bool decay = false;
   bool lookup = false;
-  int parameter = 0;  // index of the declaration it belongs to
+  int parameter = 0;  // index of its declaration
 };
 
 // One declaration placed in the flat buffer. `range` covers its storage rows.
@@ -52,15 +51,15 @@ class Table {
   // Every parameter begins at a multiple of this many elements (64 bytes of f32).
   static constexpr int64_t kAlignmentElements = 16;
 
-  // Declares a parameter and returns its index. Only before allocate(). Error: a name used twice.
+  // Declares a parameter and returns its index. Only before allocate(). Error: duplicate name.
   int add(Declaration declaration);
 
-  // Reserves values and gradients on `device`, zeroed; compute copies too unless `compute` is f32.
+  // Reserves zeroed values and gradients on `device`, and compute copies unless `compute` is f32.
   void allocate(Device device, DType compute);
-  // Draws initial values: a function of (seed, name, element) alone.
+  // Draws initial values, which depend only on (seed, name, element).
   void initialize(uint64_t seed);
 
-  // Elements of the flat buffers (gaps and hidden rows included).
+  // Elements of the flat buffers (gaps and padding rows included).
   int64_t size_elements() const { return size_elements_; }
   // Elements in files: what is usually called the number of parameters.
   int64_t parameter_count() const;
@@ -74,18 +73,19 @@ class Table {
   // themselves when the compute type is f32.
   View compute_values() const;
 
-  // A parameter at its storage shape.
+  // A parameter in its storage shape.
   View value(int parameter) const;
   View compute_value(int parameter) const;
   View gradient(int parameter) const;
 
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::vector<Entry>& entries() const { return entries_; }
-  // Error: no such name, with the nearest one.
+  // Error: no such name; the message suggests the nearest one.
   const Entry& entry(std::string_view name) const;
-  View value_of(const Entry& entry) const;  // f32, at the file's shape
+  View value_of(const Entry& entry) const;  // f32, in the shape of the file
   View gradient_of(const Entry& entry) const;
-  // The entry that holds an element of the flat buffer, for diagnoses; empty in a gap.
+  // The name of the entry that contains an element of the flat buffer, for diagnostics; empty in a
+  // gap.
   std::optional<std::string> name_at(int64_t element) const;
 
   // Consecutive ranges that cover the whole flat buffer, each with one decay setting.

@@ -1,4 +1,4 @@
-// Where the sequences of a packed batch begin.
+// The first rows of the sequences of a packed batch.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace onebit {
 
-// From 0, ascending, to rows: sequence s is rows [starts[s], starts[s + 1]). The same numbers on
-// the device and on the host.
+// Ascending from 0 to the number of rows: sequence s has rows [starts[s], starts[s + 1]). Device
+// and host hold the same numbers.
 struct SequenceStarts {
   ConstView device;               // i32 [batch + 1]
   std::span<const int32_t> host;  // batch + 1

@@ -9,7 +9,7 @@ namespace onebit {
 class Tensor {
  public:
   Tensor() = default;
-  // Uninitialised.
+  // An uninitialised tensor.
   Tensor(Device device, DType dtype, Shape shape)
       : buffer_(device, shape.elements() * size_bytes_of(dtype)), dtype_(dtype), shape_(shape) {}
 
@@ -36,9 +36,9 @@ class Tensor {
   Shape shape_;
 };
 
-// Copies equal shapes and types, between any two devices.
+// Copies between any two devices; shapes and types must be equal.
 void copy(View to, ConstView from);
-// The values as f32 on the CPU, whatever the type and device: for tests, files and reports.
+// Returns the values as f32 on the CPU, from any type and device: for tests, files and reports.
 Tensor to_cpu_f32(ConstView from);
 
 }  // namespace onebit
