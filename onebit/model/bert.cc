@@ -100,7 +100,7 @@ void Bert::reserve(MemoryPlan& memory, const EncoderPlan& plan) {
   streams_.clear();
   saved_.clear();
   embeddings_.reserve(memory, plan.limits, plan.training);
-  // Layers share buffers that nothing reads after them: in evaluation two streams alternate.
+  // Layers share buffers that are not read after them; evaluation alternates between two streams.
   const bool share = !plan.training || options.full_recomputation;
   const int64_t streams = plan.training ? config_.layers + 1 : 2;
   for (int64_t index = 0; index < streams; ++index) {
@@ -170,7 +170,7 @@ void Bert::check(const DeviceBatch& batch, OutputRows output_rows, const Trainin
   ONEBIT_INVARIANT(config_.pre_layer_norm);
   ONEBIT_INVARIANT(static_cast<int64_t>(pass->layer_factors.size()) == config_.layers);
   ONEBIT_INVARIANT(pass->layer_factors.front() != 0);
-  // Any layer may be the last one that is computed, and only the model's last has room for more.
+  // Any layer may be the last one computed, but only the model's last layer has room for more rows.
   require(outputs <= limits.rows,
           "a micro-batch asks for {} output rows, with layers left out there can be {}", outputs,
           limits.rows);
@@ -251,7 +251,7 @@ void Bert::layers_backward(Context& context, const DeviceBatch& batch, OutputRow
     if (next_layer(layer - 1, &pass) != layer) continue;  // left out
     const LayerPass call = layer_pass(layer, batch, output_rows, &pass);
     const EncoderLayer& block = layers_[static_cast<size_t>(layer)];
-    // The shared buffers still contain the last layer that was computed.
+    // The shared buffers still contain the activations of the last computed layer.
     const bool again = plan_.memory.full_recomputation && !call.last;
     if (again) block.forward(context, call);
     block.backward(context, call);

@@ -1,4 +1,4 @@
-// The encoder: embeddings and layers. Heads are other classes; models combine them.
+// The encoder: embeddings and layers. Heads are separate classes; models combine them.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@
 
 namespace onebit::model {
 
-// Rows whose last hidden state is wanted: at most two lists of rows (i32, distinct within a list),
-// one after the other. The last layer then computes only these rows, with unchanged results. No
+// The rows whose last hidden state is needed: at most two lists of rows (i32, distinct within a
+// list), concatenated. The last layer then computes only these rows, with unchanged results. No
 // list: every row.
 using OutputRows = std::span<const ConstView>;
 
 struct EncoderPlan {
   BatchLimits limits;
-  int64_t output_rows = 0;  // largest number of output rows, or 0: every row is wanted
+  int64_t output_rows = 0;  // largest number of output rows; 0: every row is needed
   MemoryOptions memory;
   bool training = false;
   DType compute = DType::kF32;
@@ -30,38 +30,38 @@ struct EncoderPlan {
 
 class Bert {
  public:
-  // Declares the parameters, Hugging Face's names ("bert.embeddings...", "bert.encoder..."; a
+  // Declares the parameters under Hugging Face's names ("bert.embeddings...", "bert.encoder..."; a
   // pre-LN model has PreAttentionLayerNorm, PostAttentionLayerNorm and FinalLayerNorm). `table`
-  // must outlive the model and stay where it is.
+  // must outlive the model and must not move.
   Bert(const BertConfig& config, params::Table& table);
 
   const BertConfig& config() const { return config_; }
   params::Table& table() const { return *table_; }
   int word_embeddings() const { return embeddings_.word(); }
 
-  // Reserves everything a pass needs; passes then allocate nothing. May be called again.
+  // Reserves all memory of a pass; passes then allocate nothing. May be called again.
   void reserve(MemoryPlan& memory, const EncoderPlan& plan);
 
-  // The last hidden states [output rows, hidden], valid until the next call. `pass` null: without
-  // dropout, and no backward() may follow. Error: a batch larger than planned.
+  // Returns the last hidden states [output rows, hidden], valid until the next call. `pass` null:
+  // no dropout, and backward() must not follow. Error: the batch is larger than planned.
   View forward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
                const TrainingPass* pass);
-  // Memory where heads write the gradient of forward()'s result, overwritten: [output rows,
-  // hidden].
+  // The memory to which heads write the gradient of forward()'s result: [output rows, hidden],
+  // overwritten.
   View output_gradient() const;
-  // After forward() with the same arguments. Adds to the table's gradients.
+  // Must follow forward() with the same arguments. Adds to the table's gradients.
   void backward(Context& context, const DeviceBatch& batch, OutputRows output_rows,
                 const TrainingPass& pass);
 
  private:
   NormBuffers reserve_norm(MemoryPlan& memory, int64_t rows, bool keep_sum) const;
-  // `later_rows`: rows after attention, fewer than the batch has where only output rows are wanted.
+  // `later_rows`: rows after attention, fewer than in the batch if only output rows are needed.
   LayerBuffers reserve_layer(MemoryPlan& memory, int64_t later_rows) const;
   void reserve_scratch(MemoryPlan& memory, int64_t most_rows);
 
   void check(const DeviceBatch& batch, OutputRows output_rows, const TrainingPass* pass) const;
   const NormBuffers& stream(int64_t index) const;
-  // The layer that is computed after `layer`; the number of layers after the last.
+  // The layer computed after `layer`; the number of layers after the last.
   int64_t next_layer(int64_t layer, const TrainingPass* pass) const;
   LayerPass layer_pass(int64_t layer, const DeviceBatch& batch, OutputRows output_rows,
                        const TrainingPass* pass) const;
@@ -78,12 +78,12 @@ class Bert {
   std::vector<EncoderLayer> layers_;
 
   EncoderPlan plan_;
-  // streams_[i] is what enters layer i, the last one the output; in evaluation two take turns. In
-  // front of a layer that is left out nothing is written.
+  // streams_[i] is the input of layer i, the last one the output; evaluation alternates between
+  // two. The input of a layer that is left out is not written.
   std::vector<NormBuffers> streams_;
-  std::vector<LayerBuffers> saved_;  // one a layer, or one that all share
+  std::vector<LayerBuffers> saved_;  // one per layer, or one shared by all
   LayerScratch scratch_;
-  int64_t output_count_ = 0;  // output rows of the last forward()
+  int64_t output_count_ = 0;  // number of output rows in the last forward()
 };
 
 }  // namespace onebit::model

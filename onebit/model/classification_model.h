@@ -1,4 +1,4 @@
-// Labels or numbers of a sequence: Hugging Face's BertForSequenceClassification.
+// Predicts labels or numbers of a sequence: Hugging Face's BertForSequenceClassification.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ClassifierHead {
 
 class ClassificationModel {
  public:
-  // The encoder, the pooler and "classifier". `table` must outlive the model and stay where it is.
+  // The encoder, the pooler and "classifier". `table` must outlive the model and must not move.
   ClassificationModel(const BertConfig& config, ClassifierHead head, params::Table& table);
 
   const BertConfig& config() const { return bert_.config(); }
@@ -34,14 +34,14 @@ class ClassificationModel {
 
   struct Result {
     double loss_sum = 0;
-    int64_t sequences = 0, correct = 0;  // correct: of kClass
+    int64_t sequences = 0, correct = 0;  // correct: only with kClass
   };
   // loss = weight * sum over sequences of the loss of batch.classes (kClass) or batch.label_values;
-  // gradients are added.
+  // adds to the table's gradients.
   Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
                           const TrainingPass& pass);
   Result evaluate(Context& context, const DeviceBatch& batch);
-  // The logits, f32 [sequences, outputs] on the CPU; labels are not read.
+  // Returns the logits, f32 [sequences, outputs] on the CPU; labels are not read.
   Tensor predict(Context& context, const DeviceBatch& batch);
 
  private:

@@ -1,4 +1,4 @@
-// Dropout before a classifier: its masks are keyed by the rows that it reads.
+// Dropout before a classifier: the keys of its masks are the row keys of the rows that it reads.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ class ClassifierDropout {
  public:
   explicit ClassifierDropout(double probability) : probability_(probability) {}
 
-  // For training on up to `rows` rows.
+  // Reserves memory for training on up to `rows` rows.
   void reserve(MemoryPlan& memory, int64_t rows);
-  // Of the vectors that belong to `rows` (i32) of the batch; none where `pass` is null.
+  // Dropout of the vectors that belong to `rows` (i32) of the batch; none if `pass` is null.
   kernels::Dropout of(Context& context, const DeviceBatch& batch, ConstView rows,
                       const TrainingPass* pass) const;
 

@@ -10,8 +10,8 @@ struct Preset {
   int64_t layers, hidden_size;
 };
 
-// A head has 64 columns and the feed-forward part is four times as wide as the model in all of
-// them.
+// In all presets a head has 64 columns and the feed-forward part is four times as wide as the
+// model.
 constexpr Preset kPresets[] = {
     {"bert-tiny", 2, 128},   {"bert-mini", 4, 256},  {"bert-small", 4, 512},
     {"bert-medium", 8, 512}, {"bert-base", 12, 768}, {"bert-large", 24, 1024},

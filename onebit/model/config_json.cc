@@ -57,7 +57,7 @@ const char* word_of(ActivationKind kind) {
   return kind == ActivationKind::kGeluErf ? "gelu" : "gelu_new";
 }
 
-// What the values of a model are meaningless without.
+// Checks the keys without which the values of a model are meaningless.
 void require_as_started(Keys& section, const std::string& preset_name, const BertConfig& config,
                         const StartingModel& start) {
   const auto same = [&](const char* name, const auto& here, const auto& there) {

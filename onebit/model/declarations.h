@@ -8,21 +8,21 @@
 
 namespace onebit::model {
 
-// Indices into the table.
+// Indices into the parameter table.
 struct LinearParameters {
-  int weight = 0;  // [out, in]  decays
-  int bias = 0;    // [out]      does not
+  int weight = 0;  // [out, in]  with weight decay
+  int bias = 0;    // [out]      without
 };
 struct NormParameters {
-  int gamma = 0, beta = 0;  // [hidden]  neither decays
+  int gamma = 0, beta = 0;  // [hidden]  both without weight decay
 };
 
-// `name` without ".weight"; biases begin at 0. With `parts`, the matrix is several tensors for
-// files, each of equal consecutive rows: "NAME.PART.weight".
+// `name` excludes ".weight"; biases are initialised to 0. With `parts`, files store the matrix as
+// several tensors of equal consecutive rows: "NAME.PART.weight".
 LinearParameters declare_linear(params::Table& table, const std::string& name, int64_t out,
                                 int64_t in, double stddev,
                                 const std::vector<std::string>& parts = {});
-// "NAME.weight" and "NAME.bias", 1 and 0.
+// "NAME.weight" and "NAME.bias", initialised to 1 and 0.
 NormParameters declare_norm(params::Table& table, const std::string& name, int64_t hidden);
 
 }  // namespace onebit::model

@@ -1,5 +1,5 @@
-// One vector a text: the encoder and a pooling of its last hidden states, without a pooler (Reimers
-// and Gurevych, arXiv 1908.10084).
+// One vector per text: the encoder and a pooling of its last hidden states, without a pooler
+// (Reimers and Gurevych, arXiv 1908.10084).
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ enum class Pooling {
   kFirst,  // the first token, [CLS]
 };
 
-// Vectors are as pooled: their length is whatever it is.
+// The vectors are not normalized.
 class EmbeddingModel {
  public:
-  // The encoder alone. `table` must outlive the model and stay where it is.
+  // The encoder only. `table` must outlive the model and must not move.
   EmbeddingModel(const BertConfig& config, Pooling pooling, params::Table& table);
 
   const BertConfig& config() const { return bert_.config(); }
@@ -31,17 +31,17 @@ class EmbeddingModel {
                   bool training);
 
   // Computes a loss of the vectors of a batch, f32 [sequences, hidden] on the CPU, and overwrites
-  // `gradients`, of the same shape, with pass.loss_scale times its gradient. It is the caller's, as
-  // it may need the vectors of other ranks.
+  // `gradients`, of the same shape, with pass.loss_scale times its gradient. The caller supplies
+  // it, since it may need the vectors of other ranks.
   using Loss = std::function<void(ConstView vectors, View gradients)>;
-  // Gradients are added.
+  // Adds to the table's gradients.
   void forward_backward(Context& context, const DeviceBatch& batch, const Loss& loss,
                         const TrainingPass& pass);
-  // The vectors of a batch, f32 [sequences, hidden] on the CPU.
+  // Returns the vectors of a batch, f32 [sequences, hidden] on the CPU.
   Tensor encode(Context& context, const DeviceBatch& batch);
 
  private:
-  // Of the rows that the encoder gives: sequences of one row each where only the first is wanted.
+  // Starts of the rows that the encoder returns: one row per sequence if only the first is needed.
   SequenceStarts pooled_starts(const DeviceBatch& batch) const;
   View pool(Context& context, const DeviceBatch& batch, ConstView hidden) const;
 

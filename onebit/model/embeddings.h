@@ -17,11 +17,11 @@ class Embeddings {
 
   int word() const { return word_; }
 
-  // f32 [rows] statistics for the backward pass.
+  // Reserves the f32 [rows] statistics for the backward pass.
   void reserve(MemoryPlan& memory, const BatchLimits& limits, bool training);
-  // y [rows, hidden]  overwritten. `pass` null: evaluation.
+  // y [rows, hidden] is overwritten. `pass` null: evaluation.
   void forward(Context& context, const DeviceBatch& batch, const TrainingPass* pass, View y) const;
-  // Adds to the gradients of the tables.
+  // Adds to the gradients of the embedding tables.
   void backward(Context& context, const DeviceBatch& batch, const TrainingPass& pass,
                 ConstView grad_y) const;
 

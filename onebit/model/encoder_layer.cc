@@ -33,7 +33,7 @@ double residual_stddev(const BertConfig& config) {
                                      : config.initializer_range;
 }
 
-// One call for each list: a row may occur in several lists, but only once in each.
+// One call per list: a row may occur in several lists, but only once in each.
 void gather(Context& context, std::span<const ConstView> lists, ConstView from, View to) {
   int64_t begin = 0;
   for (const ConstView& rows : lists) {

@@ -2,9 +2,9 @@
 //
 // Post-LN and pre-LN run the same sequence of operations. After each sublayer
 //   sum = residual + dropout(branch);  y = layer_norm(sum)
-// and the next sublayer reads y. Post-LN's next residual is y. Pre-LN's is sum, and its norms are
-// named after the sublayer they feed: the one after the feed-forward part is the next layer's
-// PreAttentionLayerNorm (after the last layer: FinalLayerNorm).
+// and the next sublayer reads y. The next residual is y in post-LN and sum in pre-LN. The norms of
+// pre-LN are named after the sublayer that reads them: the one after the feed-forward part is the
+// next layer's PreAttentionLayerNorm (after the last layer: FinalLayerNorm).
 #pragma once
 
 #include <array>
@@ -20,14 +20,14 @@
 
 namespace onebit::model {
 
-// The end of one sublayer. Reserved for the largest batch; empty if nothing reads it.
+// The residual sum and norm at the end of a sublayer. Sized for the largest batch; empty if unread.
 struct NormBuffers {
-  Tensor sum;                   // [rows, hidden]  what the norm reads
+  Tensor sum;                   // [rows, hidden]  the input of the norm
   Tensor y;                     // [rows, hidden]
   Tensor mean, inverse_stddev;  // f32 [rows]
 };
 
-// The buffers that one layer keeps for its backward pass, besides its input and its last norm.
+// The buffers that a layer keeps for its backward pass, besides its input and its last norm.
 struct LayerBuffers {
   Tensor qkv;          // [rows, 3 * hidden]
   Tensor log_sum_exp;  // f32 [heads * rows]
@@ -39,32 +39,32 @@ struct LayerBuffers {
 
 // Shared by all layers.
 struct LayerScratch {
-  Tensor branch;         // [rows, hidden]         what a sublayer adds, where no sum is kept
-  Tensor residual;       // [rows, hidden]         pre-LN's running sum, where no sum is kept
-  Tensor activated;      // [rows, intermediate]   where it is not kept
+  Tensor branch;         // [rows, hidden]         output of a sublayer, if no sum is kept
+  Tensor residual;       // [rows, hidden]         pre-LN's running sum, if no sum is kept
+  Tensor activated;      // [rows, intermediate]   if the layer does not keep it
   Tensor grad_y;         // [rows, hidden]
   Tensor grad_residual;  // [rows, hidden]
   Tensor grad_context;   // [rows, hidden]
   Tensor grad_wide;      // [rows, max(intermediate, 3 * hidden)]
-  // For the last layer when only output rows are wanted, all [output rows, ...].
+  // For the last layer if only output rows are needed, all [output rows, ...].
   Tensor output_context, output_residual, output_row_keys;
   Tensor output_grad_y, output_grad_residual, output_grad_context;
 };
 
-// One pass through one layer, all views cut to the batch.
+// One pass through one layer; all views have the rows of the batch.
 struct LayerPass {
   const DeviceBatch* batch = nullptr;
   const TrainingPass* training = nullptr;  // null in evaluation
   std::span<const ConstView> output_rows;  // only in the last layer: see OutputRows
   int64_t output_count = 0;                // rows after attention
   bool last = false;                       // no layer is computed after it
-  float factor = 1;                        // of what the two parts add to the residual
+  float factor = 1;                        // multiplies what each part adds to the residual
 
-  const NormBuffers* input = nullptr;  // of the layer before
+  const NormBuffers* input = nullptr;  // of the previous layer
   const LayerBuffers* saved = nullptr;
   const NormBuffers* output = nullptr;
-  // Of the norm after the layer: its own, but before layers that are left out that of the last of
-  // them. Gradients are complete up to the end of the parameters of these.
+  // The norm after the layer: the layer's own, or, if the following layers are left out, that of
+  // the last of those. gradients_end: the end of the parameters of the layer that owns this norm.
   const NormParameters* output_norm = nullptr;
   int64_t gradients_end = 0;
   const LayerScratch* scratch = nullptr;
@@ -75,14 +75,14 @@ class EncoderLayer {
   EncoderLayer(const BertConfig& config, params::Table& table, int64_t index);
 
   const NormParameters& output_norm() const { return output_norm_; }
-  // The place behind its parameters in the flat buffers.
+  // The end of the layer's parameters in the flat buffers.
   int64_t end() const { return feed_forward_range_.end; }
 
   // Reads pass.input, writes pass.saved and pass.output.
   void forward(Context& context, const LayerPass& pass) const;
   // Reads the gradients of pass.output from scratch (grad_y, and grad_residual unless pass.last;
-  // the output_ ones when rows are chosen) and leaves those of pass.input in scratch grad_y and
-  // grad_residual. Adds to the table's gradients.
+  // the output_ ones if rows are selected) and writes those of pass.input to grad_y and
+  // grad_residual in scratch. Adds to the table's gradients.
   void backward(Context& context, const LayerPass& pass) const;
 
  private:
@@ -94,13 +94,13 @@ class EncoderLayer {
   void add_and_norm(Context& context, const LayerPass& pass, DropoutPlace place, ConstView residual,
                     const NormBuffers& norm, const NormParameters& parameters) const;
   // Returns the gradient of the branch, [output_count, hidden]. `residual_gradient`: whether
-  // scratch holds a second gradient, of what was passed on as residual.
+  // scratch also holds the gradient of the sum that was passed on as residual.
   ConstView add_and_norm_backward(Context& context, const LayerPass& pass, DropoutPlace place,
                                   const NormBuffers& norm, const NormParameters& parameters,
                                   int bias, bool residual_gradient) const;
 
   kernels::Dropout dropout(const LayerPass& pass, DropoutPlace place) const;
-  // The memory of pre-LN's running sum while no norm keeps it.
+  // The memory of pre-LN's running sum if no norm keeps it.
   View running_sum(const LayerPass& pass) const;
   // The residual that the sublayer after `norm` adds to.
   View residual_after(const LayerPass& pass, const NormBuffers& norm) const;

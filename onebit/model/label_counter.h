@@ -1,4 +1,4 @@
-// Per-item losses and hits, brought to the host and summed there in order.
+// Copies per-item losses and hits to the host and sums them there in order.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ struct LabelSums {
 
 class LabelCounter {
  public:
-  // Host memory for up to `items` items of a model on `device`.
+  // Reserves host memory for up to `items` items of a model on `device`.
   void reserve(Device device, int64_t items);
-  // Losses f32, correct u8, targets i32, all [items] on that device, as the work given so far
-  // leaves them. Without `correct` and `targets` every item is counted, and none is a hit. Waits
-  // for nothing.
+  // Submits the copies of losses f32, correct u8 and targets i32, all [items] on that device, after
+  // the work submitted so far. Without `correct` and `targets` every item is counted, and none is a
+  // hit. Does not block.
   void start(const Context&, ConstView losses, ConstView correct = {}, ConstView targets = {});
-  // The totals of the last start(). Waits for the work before it, not for any after it.
+  // Returns the totals of the last start(). Waits only for the work submitted before it.
   LabelSums sums();
 
  private:

@@ -7,7 +7,7 @@
 namespace onebit::model {
 namespace {
 
-// Apart from those of the data (data/random_streams.h) and from dropout, which has the seed itself.
+// Distinct from the data's streams (data/random_streams.h) and from dropout, which uses the seed.
 constexpr uint64_t kStream = 0x0e01;
 
 // Uniform in [0, 1).
@@ -61,7 +61,7 @@ void LayerDrop::draw(uint64_t seed, int64_t step, int64_t micro_step,
 double LayerDrop::mean_layers(int64_t from, int64_t to) const {
   const auto layers = static_cast<double>(layers_);
   if (!options_.enabled || to <= from) return layers;
-  // The mean of exp(-gamma t), a geometric series.
+  // The mean of exp(-gamma t) is a geometric series.
   const double gamma = options_.gamma, steps = static_cast<double>(to - from);
   double gone = std::exp(-gamma * static_cast<double>(from));
   if (gamma > 0) gone *= std::expm1(-gamma * steps) / (std::expm1(-gamma) * steps);

@@ -1,5 +1,5 @@
-// The masked-word head: transform, layer norm, and a decoder that is the word-embedding matrix.
-// Logits exist for a few hundred rows at a time: each chunk goes forward and backward at once.
+// The masked-word head: transform, layer norm, and the word-embedding matrix as decoder. Logits
+// exist for kChunkRows rows at a time: each chunk runs forward and backward at once.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace onebit::model {
 
 class MaskedLmHead {
  public:
-  // Rows whose logits exist at once.
+  // The number of rows whose logits exist at once.
   static constexpr int64_t kChunkRows = 1024;
 
   // Declares "cls.predictions". `word_embeddings` is the shared matrix.
@@ -24,12 +24,12 @@ class MaskedLmHead {
   struct Loss {
     ConstView hidden;      // [masked, hidden]
     ConstView targets;     // i32 [masked]
-    float gradient_scale;  // of every masked token's loss
+    float gradient_scale;  // for every masked token's loss
     View grad_hidden;      // [masked, hidden]  overwritten; empty in evaluation
   };
-  // Leaves losses() and correct(); adds to the table's gradients unless in evaluation.
+  // Computes losses() and correct(); adds to the table's gradients unless in evaluation.
   void loss(Context& context, const Loss& call) const;
-  // f32 [masked] and u8 [masked] of the last loss().
+  // f32 [masked] and u8 [masked] of the last call of loss().
   View losses(int64_t masked) const { return losses_.first_rows(masked); }
   View correct(int64_t masked) const { return correct_.first_rows(masked); }
 

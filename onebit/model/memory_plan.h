@@ -1,5 +1,5 @@
-// Reserves the memory of a model once and records what each byte is for. The same code, run without
-// a device, counts how much a configuration would take.
+// Reserves the memory of a model once and records the purpose of each byte. The same code without a
+// device counts the memory of a configuration.
 #pragma once
 
 #include <array>
@@ -12,27 +12,27 @@
 
 namespace onebit::model {
 
-// Memory against time; losses and gradients stay what they are (normalize_invertible: up to
-// rounding).
+// Options that trade time for memory; losses and gradients are unchanged (normalize_invertible: up
+// to rounding).
 struct MemoryOptions {
-  // Keep only the input of the feed-forward activation, and apply the activation again.
+  // Keep only the input of the feed-forward activation and recompute its output.
   bool gelu_checkpoint = false;
-  // Keep only the outputs of layer norms, and recover their inputs from them.
+  // Keep only the outputs of layer norms and recover the inputs.
   bool normalize_invertible = false;
-  // Keep only the output of each layer, and run its forward pass again.
+  // Keep only the output of each layer and rerun its forward pass.
   bool full_recomputation = false;
 
   bool operator==(const MemoryOptions&) const = default;
 };
 
-// Their keys of the section `model`, and DeepSpeed's attn_dropout_checkpoint, which is always so.
+// Reads the keys of these options and DeepSpeed's attn_dropout_checkpoint, which is always on.
 MemoryOptions read_memory_options(Keys& section);
 
 enum class MemoryKind : uint8_t {
   kSaved,      // activations kept from forward to backward
   kGradients,  // gradients of activations
-  kScratch,    // used and left inside one layer
-  kHead,       // heads: their activations, gradients and logits
+  kScratch,    // only used within one layer
+  kHead,       // activations, gradients and logits of heads
 };
 inline constexpr size_t kMemoryKinds = 4;
 
@@ -40,7 +40,7 @@ std::string_view name_of(MemoryKind kind);
 
 class MemoryPlan {
  public:
-  // Reserves memory on `device`; without a device it only counts, and tensors are empty.
+  // Reserves memory on `device`; without a device it only counts and returns empty tensors.
   explicit MemoryPlan(std::optional<Device> device) : device_(device) {}
 
   Tensor reserve(MemoryKind kind, DType dtype, Shape shape);
@@ -51,9 +51,9 @@ class MemoryPlan {
   std::array<int64_t, kMemoryKinds> bytes_{};
 };
 
-// The first `rows` rows of a reserved tensor, empty where none was reserved.
+// The first `rows` rows of a reserved tensor; empty if it was not reserved.
 View rows_of(const Tensor& tensor, int64_t rows);
-// The beginning of a reserved flat tensor as a matrix, empty where none was reserved.
+// The beginning of a reserved flat tensor as a matrix; empty if it was not reserved.
 View matrix_of(const Tensor& flat, int64_t rows, int64_t columns);
 
 }  // namespace onebit::model

@@ -1,4 +1,4 @@
-// The memory that a model takes, for start tables and `inspect`, without reserving any.
+// Computes the memory of a model, for start tables and `inspect`, without reserving it.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ std::vector<MemoryRow> memory_report(const BertConfig& config, const BatchLimits
                                      PreTrainingHeads heads = PreTrainingHeads::kBoth);
 int64_t total_bytes(const std::vector<MemoryRow>& rows);
 
-// Multiply-adds of matrix products count as two operations: one training pass (forward, and
-// backward at twice its cost) over one sequence of `tokens` with `masked` guessed tokens.
+// Operations of one training pass (forward, and backward at twice its cost) over one sequence of
+// `tokens` with `masked` masked tokens; a multiply-add of a matrix product counts as two.
 double training_flops(const BertConfig& config, int64_t tokens, int64_t masked);
 
 }  // namespace onebit::model

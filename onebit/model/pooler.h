@@ -1,4 +1,4 @@
-// The pooler: tanh(W h + b) of the first token of each sequence.
+// The pooler: tanh(W h + b) for the first token of each sequence.
 #pragma once
 
 #include "onebit/device/context.h"
@@ -14,7 +14,7 @@ class Pooler {
   Pooler(const BertConfig& config, params::Table& table);
 
   void reserve(MemoryPlan& memory, int64_t sequences, DType compute);
-  // hidden, result [sequences, hidden]; the result is valid until the next call.
+  // hidden, result: [sequences, hidden]; the result is valid until the next call.
   View forward(Context& context, ConstView hidden) const;
   // grad_pooled is overwritten with the gradient before tanh; grad_hidden is overwritten.
   void backward(Context& context, ConstView hidden, View grad_pooled, View grad_hidden) const;

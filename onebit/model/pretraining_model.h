@@ -1,5 +1,5 @@
-// BERT pre-training: predict masked words, and whether the second part follows the first, or masked
-// words alone.
+// BERT pre-training: predicts masked words, and optionally whether the second part follows the
+// first.
 #pragma once
 
 #include <cstdint>
@@ -14,37 +14,37 @@
 namespace onebit::model {
 
 enum class PreTrainingHeads {
-  kBoth,         // masked words, pooler and next sentence: BertForPreTraining
+  kBoth,         // masked words, pooler, next sentence: BertForPreTraining
   kMaskedWords,  // BertForMaskedLM, which has no pooler
 };
 
 class PreTrainingModel {
  public:
-  // Declares the parameters of the class of Hugging Face's that `heads` names; then the caller
-  // allocates and fills the table. `table` must outlive the model and stay where it is.
+  // Declares the parameters of Hugging Face's class named at `heads`; the caller then allocates and
+  // fills the table. `table` must outlive the model and must not move.
   PreTrainingModel(const BertConfig& config, params::Table& table,
                    PreTrainingHeads heads = PreTrainingHeads::kBoth);
 
   const BertConfig& config() const { return bert_.config(); }
 
   // Reserves everything for micro-batches up to `limits` on the table's device and in its compute
-  // type: no pass allocates afterwards. With `training` false only evaluation is possible. Returns
-  // what was reserved.
+  // type: no later pass allocates. With `training` false only evaluation is possible. Returns what
+  // was reserved.
   MemoryPlan plan(Context& context, const BatchLimits& limits, const MemoryOptions& memory,
                   bool training);
-  // The reservations of plan(), for reports.
+  // Makes the reservations of plan() in `memory`, for reports.
   void reserve(MemoryPlan& memory, const BatchLimits& limits, const MemoryOptions& options,
                bool training, DType compute);
 
   // Weights of the two sums in the loss:
   //   loss = masked_lm * (sum over masked tokens) + next_sentence * (sum over sequences).
-  // Means over a global batch: 1 / (its masked tokens), 1 / (its sequences).
+  // 1 / (masked tokens) and 1 / (sequences) of the global batch yield means over it.
   struct LossWeights {
     double masked_lm = 0;
     double next_sentence = 0;
   };
-  // Sums over one micro-batch, unweighted and unscaled; those of the next sentence are 0 without
-  // its head.
+  // Sums over one micro-batch, unweighted and unscaled; sums of next-sentence prediction are 0
+  // without its head.
   struct Result {
     double mlm_loss_sum = 0, nsp_loss_sum = 0;
     int64_t masked = 0, masked_correct = 0;
@@ -56,7 +56,7 @@ class PreTrainingModel {
   // Forward and backward: loss_scale * d loss / d parameter is added to the table's gradients.
   Result forward_backward(Context& context, const DeviceBatch& batch, const LossWeights& weights,
                           const TrainingPass& pass);
-  // No dropout, no gradients.
+  // Computes the result without dropout and gradients.
   Result evaluate(Context& context, const DeviceBatch& batch);
   // Scores of every word at the batch's masked rows: f32 [masked, vocab_size] on the CPU. Targets
   // are not read.
@@ -74,7 +74,7 @@ class PreTrainingModel {
   Range head_range_;
   std::optional<Pooler> pooler_;
   MaskedLmHead masked_lm_;
-  std::optional<SequenceClassifier> next_sentence_;  // with the pooler, or neither
+  std::optional<SequenceClassifier> next_sentence_;  // present together with the pooler
   Tensor grad_pooled_;                               // [sequences, hidden]
   LabelCounter masked_counter_, sequence_counter_;
 };

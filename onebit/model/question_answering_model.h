@@ -1,4 +1,4 @@
-// The model that predicts where an answer begins and ends: Hugging Face's BertForQuestionAnswering.
+// Predicts where an answer begins and ends: Hugging Face's BertForQuestionAnswering.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace onebit::model {
 
 class QuestionAnsweringModel {
  public:
-  // The encoder and "qa_outputs"; no pooler. `table` must outlive the model and stay where it is.
+  // The encoder and "qa_outputs"; no pooler. `table` must outlive the model and must not move.
   QuestionAnsweringModel(const BertConfig& config, params::Table& table);
 
   const BertConfig& config() const { return bert_.config(); }
@@ -21,21 +21,21 @@ class QuestionAnsweringModel {
 
   struct Result {
     double loss_sum = 0;    // over sequences: (start loss + end loss) / 2
-    int64_t sequences = 0;  // with a start or an end
+    int64_t sequences = 0;  // sequences with a start or an end
   };
-  // loss = weight * sum over sequences, for batch.spans; gradients are added.
+  // loss = weight * sum over sequences, for batch.spans; adds to the table's gradients.
   Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
                           const TrainingPass& pass);
   Result evaluate(Context& context, const DeviceBatch& batch);
-  // f32 [rows, 2] on the CPU: the scores of each token as first and as last of the answer. Labels
-  // are not read.
+  // Returns f32 [rows, 2] on the CPU: the scores of each token as the first and as the last of the
+  // answer. Labels are not read.
   Tensor predict(Context& context, const DeviceBatch& batch);
 
  private:
   Result run(Context& context, const DeviceBatch& batch, double weight, const TrainingPass* pass);
 
   View logits(Context& context, ConstView hidden) const;
-  // Returns the logits, or their gradient where it is written.
+  // Returns the logits, or their gradient if it is written.
   View scores_and_loss(Context& context, const DeviceBatch& batch, ConstView hidden,
                        double gradient_scale, bool write_gradient) const;
   void head_backward(Context& context, ConstView grad_scores, ConstView hidden) const;

@@ -41,7 +41,7 @@ void RankingLoss::normalize(Context& host, const Call& call) const {
   });
 }
 
-// Through the division by the length.
+// Backpropagates through the normalization to length 1.
 void RankingLoss::own_gradients(Context& host, const Call& call) const {
   const int64_t examples = examples_in(call);
   host.parallel_for(call.own.elements() * parts_, kRowsOfThread, [&](int64_t begin, int64_t end) {

@@ -1,6 +1,6 @@
-// The loss of ranking with the negatives of a batch (Henderson et al., arXiv 1705.00652; in
-// sentence-transformers MultipleNegativesRankingLoss): of all positives and negatives of a batch,
-// an anchor is to be the most similar to its own positive.
+// The ranking loss with in-batch negatives (Henderson et al., arXiv 1705.00652;
+// MultipleNegativesRankingLoss in sentence-transformers): among all positives and negatives of a
+// batch, an anchor should be most similar to its own positive.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace onebit::model {
 
-// Of at most `examples` examples of `parts` texts each: the anchor, its positive, and its negatives
-// if there are any. With c_ij the cosine of anchor i and candidate j, and the positives of all
-// examples and the negatives of all as candidates:
+// For at most `examples` examples of `parts` texts each: the anchor, its positive and optionally
+// negatives. The candidates are the positives and negatives of all examples; c_ij is the cosine of
+// anchor i and candidate j:
 //
 //   loss_i = log(sum_j exp(scale c_ij)) - scale c_ii
 class RankingLoss {
@@ -21,20 +21,20 @@ class RankingLoss {
   RankingLoss(int64_t examples, int64_t parts, int64_t hidden, double scale);
 
   struct Call {
-    // f32 [examples of this call * parts, hidden] on the CPU, an example's texts together
+    // f32 [examples of this call * parts, hidden] on the CPU, the texts of an example adjacent
     ConstView vectors;
-    double gradient_scale;  // of every example's loss
-    Range own;              // examples of this rank
+    double gradient_scale;  // for every example's loss
+    Range own;              // the examples of this rank
     View gradients;         // f32 [own examples * parts, hidden]  overwritten
   };
-  // Of own examples: the sum of their losses, and how many anchors are the most similar to their
-  // own positive.
+  // Over own examples: the sum of their losses, and how many anchors are most similar to their own
+  // positive.
   struct Result {
     double loss_sum = 0;
     int64_t correct = 0;
   };
-  // The gradients are those of the losses of all examples, not of own ones alone: ranks that all
-  // have the vectors of all add up to the exact gradient. `host` is a context of the CPU.
+  // The gradients are those of the losses of all examples, not only of own ones: ranks that pass
+  // the vectors of all ranks sum up to the exact gradient. `host` is a CPU context.
   Result run(Context& host, const Call& call) const;
 
  private:
@@ -44,11 +44,11 @@ class RankingLoss {
 
   int64_t most_examples_, parts_, hidden_;
   double scale_;
-  // For the most examples; a call uses the beginning. Row part * examples + example: the anchors,
-  // then the candidates. Of length 1.
+  // Sized for `examples`; a call uses the beginning. Row part * examples + example: the anchors,
+  // then the candidates, normalized to length 1.
   Tensor units_;       // f32 [examples * parts, hidden]
   Tensor grad_units_;  // f32 [examples * parts, hidden]
-  Tensor lengths_;     // f32 [examples * parts], before
+  Tensor lengths_;     // f32 [examples * parts], before normalization
   Tensor logits_;      // f32 [examples, examples * (parts - 1)]
   Tensor targets_;     // i32 [examples]
   Tensor losses_;      // f32 [examples]

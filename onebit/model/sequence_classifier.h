@@ -1,6 +1,6 @@
-// Dropout, one dense layer and a loss of its outputs, on one vector a sequence (next-sentence
-// prediction, sequence classification) or one a tagged row: what is called sequences here is rows
-// there.
+// Dropout, one dense layer and a loss of its outputs, for one vector per sequence (next-sentence
+// prediction, sequence classification) or per tagged row; in the latter case "sequences" below
+// means rows.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace onebit::model {
 
-// What the outputs of a classifier are.
+// The meaning of a classifier's outputs.
 enum class LabelKind {
-  kClass,   // one class of several: softmax cross-entropy
+  kClass,   // one of several classes: softmax cross-entropy
   kLabels,  // any number of labels: sigmoid cross-entropy, the mean over the labels
   kValues,  // numbers: squared error, the mean over them
 };
@@ -31,17 +31,17 @@ class SequenceClassifier {
 
   struct Loss {
     ConstView pooled;          // [sequences, hidden]
-    ConstView targets;         // kClass: i32 [sequences]; -1: counts nothing
+    ConstView targets;         // kClass: i32 [sequences]; -1: not counted
                                // else: f32 [sequences, outputs]
-    kernels::Dropout dropout;  // of pooled
-    float gradient_scale;      // of every sequence's loss
+    kernels::Dropout dropout;  // applied to pooled
+    float gradient_scale;      // for every sequence's loss
     View grad_pooled;          // [sequences, hidden]  overwritten; empty in evaluation
     LabelKind kind = LabelKind::kClass;
-    // f32 [outputs]: multiplies the loss of a class, or that of a label where it is present; empty:
-    // 1
+    // f32 [outputs]: multiplies the loss of a class, or of a label where it is present; empty: 1
     ConstView weights = {};
   };
-  // Leaves losses(), and correct() of kClass; adds to the table's gradients unless in evaluation.
+  // Computes losses(), and correct() for kClass; adds to the table's gradients unless in
+  // evaluation.
   void loss(Context& context, const Loss& call) const;
   View losses(int64_t sequences) const { return losses_.first_rows(sequences); }    // f32
   View correct(int64_t sequences) const { return correct_.first_rows(sequences); }  // u8

@@ -1,5 +1,5 @@
-// The loss of pairs of texts whose similarity is known (sentence-transformers'
-// CosineSimilarityLoss): the squared difference of the cosine of their vectors and the score.
+// The loss for pairs of texts with known similarity (sentence-transformers' CosineSimilarityLoss):
+// the squared difference between the cosine of their vectors and the score.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 namespace onebit::model {
 
 struct SimilarityLoss {
-  ConstView vectors;      // f32 [2 * pairs, hidden] on the CPU, the texts of a pair together
+  ConstView vectors;      // f32 [2 * pairs, hidden] on the CPU, the texts of a pair adjacent
   ConstView scores;       // f32 [pairs] on the CPU
-  double gradient_scale;  // of every pair's loss
+  double gradient_scale;  // for every pair's loss
   View gradients;         // f32 [2 * pairs, hidden]  overwritten
 };
-// Returns the sum of the losses. Sums f64.
+// Returns the sum of the losses, accumulated in f64.
 double similarity_loss(const SimilarityLoss& call);
 
 }  // namespace onebit::model

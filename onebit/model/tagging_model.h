@@ -1,4 +1,4 @@
-// One label a word: Hugging Face's BertForTokenClassification.
+// Predicts one label per word: Hugging Face's BertForTokenClassification.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct TaggerHead {
   std::optional<double> dropout = {};  // absent: the encoder's hidden dropout
 };
 
-// Only tagged rows pass the last layer's feed-forward part and the classifier: the rows between
-// them have no label, so that nothing of theirs is wanted.
+// Only tagged rows pass through the last layer's feed-forward part and the classifier: the other
+// rows have no label, so their outputs are not needed.
 class TaggingModel {
  public:
-  // The encoder and "classifier"; no pooler. `table` must outlive the model and stay where it is.
+  // The encoder and "classifier"; no pooler. `table` must outlive the model and must not move.
   TaggingModel(const BertConfig& config, const TaggerHead& head, params::Table& table);
 
   const BertConfig& config() const { return bert_.config(); }
@@ -32,14 +32,14 @@ class TaggingModel {
 
   struct Result {
     double loss_sum = 0;
-    int64_t words = 0, correct = 0;  // words: tagged rows with a label
+    int64_t words = 0, correct = 0;  // words: tagged rows that have a label
   };
-  // loss = weight * sum over batch.tagged_rows of the cross-entropy with batch.tags; gradients are
-  // added.
+  // loss = weight * sum over batch.tagged_rows of the cross-entropy with batch.tags; adds to the
+  // table's gradients.
   Result forward_backward(Context& context, const DeviceBatch& batch, double weight,
                           const TrainingPass& pass);
   Result evaluate(Context& context, const DeviceBatch& batch);
-  // The logits of batch.tagged_rows, f32 [tagged, outputs] on the CPU; tags are not read.
+  // Returns the logits of batch.tagged_rows, f32 [tagged, outputs] on the CPU; tags are not read.
   Tensor predict(Context& context, const DeviceBatch& batch);
 
  private:

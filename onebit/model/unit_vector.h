@@ -1,12 +1,12 @@
-// Vectors brought to length 1, on the host: cosines are their products.
+// Normalizes vectors to length 1 on the host, so that their products are cosines.
 #pragma once
 
 #include <cstdint>
 
 namespace onebit::model {
 
-// unit = vector / length, f32 [hidden]; may be `vector`. Returns the length, 1e-12 for a shorter
-// one, as PyTorch's normalize() has it.
+// unit = vector / length, f32 [hidden]; may alias `vector`. Returns the length, but at least 1e-12,
+// as PyTorch's normalize() does.
 float to_unit_length(const float* vector, int64_t hidden, float* unit);
 
 // grad = (grad_unit - (grad_unit . unit) unit) / length
