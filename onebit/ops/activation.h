@@ -19,7 +19,7 @@ enum class ActivationKind : uint8_t {
 struct Activation {
   ActivationKind kind;
   ConstView x;  // [rows, columns]
-  View y;       // [rows, columns]  overwritten; may be x where the backward pass reads y (kTanh)
+  View y;       // [rows, columns]  overwritten; may be x if the backward pass reads y (kTanh)
 };
 void activation(Context&, const Activation&);
 
@@ -28,7 +28,7 @@ struct ActivationBackward {
   ConstView grad_y;  // [rows, columns]
   ConstView saved;   // [rows, columns]  x; for kTanh the output y
   View grad_x;       // [rows, columns]  overwritten; may be grad_y
-  View grad_bias;    // f32 [columns]    column sums of grad_x, added to; empty when not wanted
+  View grad_bias;    // f32 [columns]    column sums of grad_x, added to; empty: not computed
 };
 void activation_backward(Context&, const ActivationBackward&);
 

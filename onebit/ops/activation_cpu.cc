@@ -17,7 +17,7 @@ using namespace kernels::HWY_NAMESPACE;
 
 namespace {
 
-// Every activation: its value, and its derivative from what the forward pass saved.
+// Each activation provides its value and its derivative from what the forward pass saved.
 struct GeluErf {
   static HWY_INLINE Vector value(Vector x) { return hn::Mul(x, normal(x).distribution); }
   static HWY_INLINE Vector derivative(Vector x) {

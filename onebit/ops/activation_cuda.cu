@@ -32,7 +32,7 @@ __device__ float value_of(ActivationKind kind, float x) {
   return tanhf(x);
 }
 
-// From what the forward pass saved: x, and for tanh the output.
+// The derivative from what the forward pass saved: x, or the output for tanh.
 __device__ float slope_of(ActivationKind kind, float x) {
   switch (kind) {
     case ActivationKind::kGeluErf:
@@ -63,8 +63,8 @@ __global__ void forward(ActivationKind kind, const T* x, T* y, int64_t count) {
   store_eight(values, y + at, count - at);
 }
 
-// Grid (columns, row blocks); a thread owns eight columns of its block of rows. grad_y and grad_x
-// may be the same memory.
+// Grid (columns, row blocks); a thread owns eight columns of its row block. grad_y and grad_x may
+// be the same memory.
 template <typename T>
 __global__ void backward(ActivationKind kind, const T* grad_y, const T* saved, T* grad_x,
                          int64_t rows, int64_t columns, int64_t rows_per_block, float* partials) {

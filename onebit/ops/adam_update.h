@@ -15,15 +15,15 @@ namespace onebit::ops {
 
 using kernels::UpdateRange;
 
-// Without gradients the momentum would shrink to a few of the least denormal numbers and, by
-// rounding, stay there: processors compute with those many times slower, for the rest of the run.
+// Without gradients the momentum would decay to a few of the smallest denormals and, by rounding,
+// stay there: processors compute with those many times slower, for the rest of the run.
 inline constexpr float kSmallestMomentum = std::numeric_limits<float>::min();
 
 // With g = gradient_scale * gradient (+ weight_decay * value unless `decoupled`):
 //   momentum = beta1 momentum + (1 - beta1) g, 0 below kSmallestMomentum
 //   variance = beta2 variance + (1 - beta2) g^2
-//   u = momentum_factor momentum / (sqrt(variance_factor variance) + epsilon), 0 where that
-//       denominator is 0
+//   u = momentum_factor momentum / (sqrt(variance_factor variance) + epsilon),
+//       0 if that denominator is 0
 //   value -= learning_rate (u + weight_decay value, the latter only if `decoupled`)
 // The factors are 1 / (1 - beta^t), or 1 without bias correction.
 struct AdamUpdate {

@@ -1,5 +1,5 @@
-// Adam's arithmetic on one element, written once for CUDA devices and for the host, where tests
-// compare it with the vector loops bit for bit. Fused multiply-adds are written out.
+// Adam's arithmetic for one element, written once for CUDA devices and for the host, where tests
+// compare it bit for bit with the vector loops. Fused multiply-adds are explicit.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace onebit::ops {
 
-// The factors of an adam_update that are equal for all elements, in f32.
+// The factors of an adam_update that are the same for all elements, in f32.
 struct AdamFactors {
   explicit AdamFactors(const AdamUpdate& a)
       : scale(static_cast<float>(a.gradient_scale)),

@@ -5,7 +5,7 @@
 
 namespace onebit::ops {
 
-// Operations of one product of the scores with a third of qkv, over all heads.
+// Floating-point operations of one product of the scores with a third of qkv, over all heads.
 static double product_flops(const SequenceStarts& starts, int64_t hidden) {
   double squares = 0;
   for (size_t i = 1; i < starts.host.size(); ++i) {
@@ -15,8 +15,8 @@ static double product_flops(const SequenceStarts& starts, int64_t hidden) {
   return 2 * squares * static_cast<double>(hidden);
 }
 
-// Forward: scores and their product with the values. Backward: scores again, and the gradients of
-// probabilities, queries, keys and values.
+// Forward: scores and their product with the values. Backward: the scores again, and the gradients
+// of probabilities, queries, keys and values.
 static Work work_of(const Attention& a) {
   Work work = kernels::moves(a.qkv, a.context, a.log_sum_exp);
   work.flops = 2 * product_flops(a.sequence_starts, a.context.extent(1));

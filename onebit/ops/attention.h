@@ -1,17 +1,17 @@
 // Multi-head self-attention over packed sequences (Vaswani et al., arXiv 1706.03762), tiled as in
-// FlashAttention (arXiv 2205.14135): a tile of scores lives in cache, probabilities are computed
-// again in the backward pass. Activations f32, bf16 or f16; softmax and all sums f32. Products are
-// of f32, or, where the device multiplies the type, of the type: then probabilities and the
-// gradients of scores are rounded to it (on a CPU bf16 with an even head size, where the processor
-// has the instructions). Results do not depend on the number of threads.
+// FlashAttention (arXiv 2205.14135): a tile of scores stays in cache, and the backward pass
+// recomputes the probabilities. Activations are f32, bf16 or f16; softmax and all sums f32.
+// Products use f32 operands, or 16-bit ones if the device multiplies the type natively: then
+// probabilities and the gradients of scores are rounded to it (on a CPU: bf16 with an even head
+// size, if the processor has the instructions). Results do not depend on the number of threads.
 //
 // qkv [rows, 3 * hidden]: a row is the query, the key and the value of one token, hidden each; head
 // h owns columns [h * head_size, (h + 1) * head_size) of each third, head_size = hidden / heads.
 // Tokens of sequence s are rows [starts[s], starts[s + 1]); scores are scaled by 1/sqrt(head_size).
 //
 // Dropout acts on the probabilities: the row key is that of the query's row, and the column for
-// head h and the key at position k of its sequence is h * 65536 + k (see dropout_mask.h). So a
-// sequence has at most 65536 tokens, and there are at most 65536 heads.
+// head h and the key at position k of its sequence is h * 65536 + k (see dropout_mask.h). A
+// sequence therefore has at most 65536 tokens, and there are at most 65536 heads.
 #pragma once
 
 #include <cstdint>

@@ -12,11 +12,11 @@ using namespace kernels::cuda;
 
 namespace {
 
-constexpr int kHalf = 32;  // of a tile: scores are made in halves to stay in registers
+constexpr int kHalf = 32;  // half a tile: scores are computed in halves to stay in registers
 constexpr int kBlocks = kHalf / 8;
 constexpr int kWarps = 4;
 
-// delta [heads, rows] = grad_context . context of one head. A warp a row and head.
+// delta [heads, rows] = grad_context . context of one head. One warp per row and head.
 template <typename T>
 __global__ void row_products(const T* grad_context, const T* context, int64_t rows, int64_t heads,
                              int64_t head_size, float* delta) {
@@ -47,7 +47,7 @@ __device__ void start_keys(QueryShared<T>& shared, const AttentionCall<T>& a, co
   end_copy_group();
 }
 
-// Gradients of the queries: a block a tile of them.
+// Gradients of the queries: one thread block per tile of queries.
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a) {
   auto& shared = block_shared<QueryShared<T>>();
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a
   for (int key = 0; key < at.length; key += kTile) {
     wait_for_copies();
     __syncthreads();
-    if (key == 0) {  // the queries are where the second tile of keys will be
+    if (key == 0) {  // the queries use the memory of the second tile of keys
       query = load_rows(shared.key[1], at.warp, at.lane);
       grad = load_rows(shared.value[1], at.warp, at.lane);
       __syncthreads();
@@ -103,13 +103,13 @@ __global__ void __launch_bounds__(kTileThreads) tiled_queries(AttentionCall<T> a
              3 * a.hidden, left, at.warp, at.lane);
 }
 
-// Keep bits of a warp's 16 keys over a tile of queries: bit k of a query's word is key k's.
+// Keep bits of a warp's 16 keys over a tile of queries: bit k of a query's word belongs to key k.
 struct KeyMask {
   uint16_t word[4][kTile];
 
   template <typename T>
   __device__ void draw(const AttentionCall<T>& a, const TilePlace& at, int query) {
-    __syncwarp();  // the bits before these have been read
+    __syncwarp();  // the previous bits have been read
     auto* bytes = reinterpret_cast<uint8_t*>(word[at.warp]);
     for (int i = at.lane; i < 2 * kTile; i += kWarp) {
       const int64_t row = at.first + query + i / 2;
@@ -119,7 +119,7 @@ struct KeyMask {
     }
     __syncwarp();
   }
-  // Factor of element i of a block of queries that begins at `query` of the tile.
+  // Factor of element i in a block of queries that begins at `query` of the tile.
   template <typename T>
   __device__ float factor(const AttentionCall<T>& a, const TilePlace& at, int query, int i) const {
     const uint16_t bits = word[at.warp][query + at.lane % 4 * 2 + i % 2];
@@ -150,8 +150,8 @@ __device__ void start_queries(KeyShared<T>& shared, const AttentionCall<T>& a, c
   shared.delta[slot][i] = i < count ? a.delta[place] : 0.0f;
 }
 
-// Dropped probabilities into `weight` (in: products), gradients of scores into `gradient` (in:
-// gradients of dropped probabilities), of half a tile of queries.
+// For half a tile of queries: writes dropped probabilities to `weight` (input: products) and
+// gradients of scores to `gradient` (input: gradients of dropped probabilities).
 template <typename T>
 __device__ void key_scores(const KeyShared<T>& shared, const AttentionCall<T>& a,
                            const TilePlace& at, int slot, int part, float (&weight)[kBlocks][4],
@@ -169,7 +169,7 @@ __device__ void key_scores(const KeyShared<T>& shared, const AttentionCall<T>& a
   }
 }
 
-// Gradients of the keys and values: a block a tile of them.
+// Gradients of the keys and values: one thread block per tile of keys.
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads) tiled_keys(AttentionCall<T> a) {
   auto& shared = block_shared<KeyShared<T>>();
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(kTileThreads) tiled_keys(AttentionCall<T> a) {
   for (int query = 0; query < at.length; query += kTile) {
     wait_for_copies();
     __syncthreads();
-    if (query == 0) {  // the keys are where the second tile of queries will be
+    if (query == 0) {  // the keys use the memory of the second tile of queries
       key = load_rows(shared.query[1], at.warp, at.lane);
       value = load_rows(shared.grad[1], at.warp, at.lane);
       __syncthreads();

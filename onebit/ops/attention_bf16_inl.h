@@ -1,6 +1,6 @@
-// Attention on a processor that multiplies bf16: queries, keys, values and the contexts' gradients
-// as they are, probabilities and the scores' gradients rounded to bf16; softmax and all sums in
-// f32, and the scale given to sums, where it rounds no operand.
+// Attention on processors that multiply bf16: queries, keys, values and the contexts' gradients are
+// used as they are, probabilities and the scores' gradients are rounded to bf16. Softmax and all
+// sums are f32; the scale is applied to sums, where it rounds no operand.
 
 #if defined(ONEBIT_OPS_ATTENTION_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONEBIT_OPS_ATTENTION_BF16_INL_H_
@@ -83,7 +83,7 @@ struct Bf16Forward {
     }
   }
 
-  // Leaves the dropped exp(score - maximum) of `queries` queries from `begin` on.
+  // Computes the dropped exp(score - maximum) of `queries` queries from `begin` on.
   void probabilities(const bf16* query, int64_t begin, int64_t queries) const {
     kernels::bf16_tile_product({.m = queries,
                                 .n = at.keys,
@@ -103,7 +103,7 @@ struct Bf16Forward {
       const float log_sum =
           simd::softmax_row(score, at.keys, dropout, tiles.bits, tiles.inverse_sum[i]);
       if (!a.log_sum_exp.empty()) a.log_sum_exp.data<float>()[at.head * plan.rows + row] = log_sum;
-      score[at.keys] = 0;  // what an odd last key is paired with
+      score[at.keys] = 0;  // the partner of an odd last key
       kernels::round_row(score, at.keys + at.keys % 2, 1.0f,
                          tiles.probability + i * layout.key_row);
     }
@@ -189,7 +189,7 @@ struct Bf16Backward {
     }
   }
 
-  // Leaves dropped probabilities and gradients of the scores of `queries` queries from `begin` on.
+  // Computes dropped probabilities and the scores' gradients of `queries` queries from `begin` on.
   void grad_scores(const bf16* query, const bf16* grad_context, int64_t begin,
                    int64_t queries) const {
     kernels::Bf16TileProduct product{.m = queries,
@@ -221,8 +221,8 @@ struct Bf16Backward {
     }
   }
 
-  // A product pairs along what it sums over: queries for the gradients of keys and values, keys for
-  // that of queries.
+  // A product pairs elements along its summation axis: queries for the gradients of keys and
+  // values, keys for the gradient of queries.
   void round_scores(int64_t queries) const {
     kernels::round_to_row_pairs(tiles.probability, layout.key_row, queries, at.keys,
                                 tiles.probability_rows, 2 * layout.key_row);
@@ -230,13 +230,13 @@ struct Bf16Backward {
                                 tiles.grad_score_rows, 2 * layout.key_row);
     for (int64_t i = 0; i < queries; ++i) {
       float* grad_score = tiles.grad_score + i * layout.key_row;
-      grad_score[at.keys] = 0;  // what an odd last key is paired with
+      grad_score[at.keys] = 0;  // the partner of an odd last key
       kernels::round_row(grad_score, at.keys + at.keys % 2, 1.0f,
                          tiles.grad_score_plain + i * layout.key_row);
     }
   }
 
-  // The gradients of values, keys and queries, of which keys and queries get the scale at the end.
+  // The gradients of values, keys and queries; the latter two are scaled at the end.
   void grad_products(int64_t begin, int64_t queries, bf16* grad_query) const {
     kernels::Bf16TileProduct to_keys{.m = at.keys,
                                      .n = at.size,

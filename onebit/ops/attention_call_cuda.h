@@ -1,4 +1,4 @@
-// The arguments of attention's kernels, and how they find their sequence. For *_cuda.cu only.
+// The arguments of attention's kernels and how a kernel finds its sequence. For *_cuda.cu only.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@ struct AttentionCall {
   kernels::DropoutPlan dropout;
   T* context;          // forward: written; backward: read
   float* log_sum_exp;  // [heads, rows]; forward: may be null
-  // Backward only.
+  // The members below are for the backward pass only.
   const T* grad_context;
   const float* delta;  // [heads, rows]: grad_context . context
   T* grad_qkv;
 
-  // Columns of one head in a row of qkv (part 0 the query, 1 the key, 2 the value).
+  // Offset in qkv of a head's columns in `row` (part 0: query, 1: key, 2: value).
   __device__ int64_t place(int64_t row, int part, int head) const {
     return (row * 3 + part) * hidden + int64_t{head} * head_size;
   }
@@ -62,7 +62,7 @@ AttentionCall<T> attention_call(const A& a) {
           .grad_qkv = nullptr};
 }
 
-// Blocks for `items` tokens each, of every head of every sequence: (tiles, heads, sequences).
+// One block per `items` tokens of every head of every sequence: (tiles, heads, sequences).
 inline dim3 attention_grid(const SequenceStarts& starts, int64_t heads, int64_t items) {
   int64_t longest = 0;
   for (size_t i = 1; i < starts.host.size(); ++i) {
@@ -72,7 +72,7 @@ inline dim3 attention_grid(const SequenceStarts& starts, int64_t heads, int64_t 
               static_cast<unsigned>(starts.host.size() - 1));
 }
 
-// The tensor-core kernels are for heads of this size, which every published BERT has.
+// The head size of the tensor-core kernels, which every published BERT has.
 inline constexpr int kTileHead = 64;
 inline bool suits_tiles(const ConstView& qkv, const ConstView& context, int64_t heads) {
   const auto is_whole = [](const ConstView& view) {

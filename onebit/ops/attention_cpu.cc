@@ -85,7 +85,7 @@ struct Forward {
     }
   }
 
-  // Leaves the dropped exp(score - maximum) of `queries` queries from `begin` on.
+  // Computes the dropped exp(score - maximum) of `queries` queries from `begin` on.
   void probabilities(const T* query, int64_t begin, int64_t queries) const {
     pack_rows(query, at.row_elements, queries, at.size, plan.scale, tiles.query, layout.head_row);
     tile_product<false>({.m = queries,
@@ -170,7 +170,7 @@ struct Backward {
                 grad_query + 2 * plan.hidden, at.row_elements);
   }
 
-  // Leaves dropped probabilities and gradients of the scores of queries [begin, begin + queries).
+  // Computes dropped probabilities and the scores' gradients of queries [begin, begin + queries).
   void grad_scores(const T* query, int64_t begin, int64_t queries) const {
     const T* grad_context = a.grad_context.data<T>() + at.in_context + begin * plan.hidden;
     const T* context = a.context.data<T>() + at.in_context + begin * plan.hidden;
@@ -202,8 +202,8 @@ struct Backward {
     }
   }
 
-  // The gradients of values, keys and queries. The scale is in the packed queries, and is given to
-  // the queries' gradient at the end.
+  // The gradients of values, keys and queries. The packed queries contain the scale; the queries'
+  // gradient is multiplied by it at the end.
   void grad_products(int64_t queries, T* grad_query) const {
     TileProduct to_keys{.m = at.keys,
                         .n = at.size,
@@ -253,9 +253,9 @@ void for_heads(Context& context, const AttentionPlan& plan, const Arguments& a) 
   });
 }
 
-// By pairs of bf16 where the type, the head size and the processor allow it, else in f32. The
-// baseline leaves that half out: a processor with bf16 instructions has more, AVX-512 in general,
-// AVX2 in a build that leaves AVX-512's vector loops out, as those with sanitizers do.
+// Uses pairs of bf16 if the type, the head size and the processor allow it, otherwise f32. The
+// baseline target omits the bf16 half: a processor with bf16 instructions runs the AVX-512 target,
+// or AVX2 in builds without AVX-512 loops (such as sanitizer builds).
 template <template <typename> class Pass, class Bf16Pass, class Arguments>
 void for_heads_of_type(Context& context, const Arguments& a) {
   const AttentionPlan plan(a.qkv, a.sequence_starts.host, a.heads);

@@ -1,5 +1,5 @@
 // Attention on CUDA devices: the tiled forward pass. The tiled backward pass is in
-// attention_backward_cuda.cu; heads that tiles do not take go to attention_plain_cuda.cu.
+// attention_backward_cuda.cu; head sizes that tiles do not support are in attention_plain_cuda.cu.
 #include <cmath>
 
 #include "onebit/kernels/block_shared_cuda.h"
@@ -28,7 +28,7 @@ __device__ float quad_sum(float value) {
   return value + __shfl_xor_sync(kAllLanes, value, 2);
 }
 
-// Products to exp(score - maximum); `keys` of them exist. Shrinks what was summed before.
+// Turns products into exp(score - maximum); the tile has `keys` keys. Rescales the earlier sums.
 __device__ void softmax(float (&score)[8][4], float factor, int keys, int lane, Running& running,
                         float (&context)[8][4]) {
   float best[2] = {running.maximum[0], running.maximum[1]};
@@ -95,7 +95,7 @@ __device__ void store(const AttentionCall<T>& a, const TilePlace& at, Running& r
   }
 }
 
-// A block a tile of queries: walks over the tiles of keys, the next one on its way meanwhile.
+// One thread block per tile of queries: loops over the tiles of keys and prefetches the next one.
 template <typename T>
 __global__ void __launch_bounds__(kTileThreads) tiled_forward(AttentionCall<T> a) {
   auto& shared = block_shared<Shared<T>>();

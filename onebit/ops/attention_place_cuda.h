@@ -1,4 +1,4 @@
-// Which tile a thread block works on, and the dropout bits of its queries. For *_cuda.cu only.
+// The tile that a thread block works on, and the dropout bits of its queries. For *_cuda.cu only.
 #pragma once
 
 #include "onebit/ops/attention_tile_cuda.h"
@@ -7,10 +7,10 @@ namespace onebit::ops::cuda {
 
 using kernels::cuda::kWarp;
 
-// Which tile of which sequence a thread block works on.
+// The tile, and its sequence, that a thread block works on.
 struct TilePlace {
-  int64_t first;      // row of the sequence
-  int length, begin;  // tokens of the sequence; the tile's first
+  int64_t first;      // first row of the sequence
+  int length, begin;  // tokens of the sequence; first token of the tile
   int head, warp, lane;
 
   __device__ explicit TilePlace(const int32_t* starts)
@@ -23,14 +23,14 @@ struct TilePlace {
   __device__ bool exists() const { return begin < length; }
 };
 
-// Keep bits of a warp's 16 queries over a tile of keys: a byte for every eight keys.
+// Keep bits of a warp's 16 queries over a tile of keys: one byte for every eight keys.
 struct alignas(8) QueryMask {
   uint8_t byte[4][16][8];
 
-  // Bits of rows g and g + 8; byte j, bits 2t and 2t + 1 are this thread's in block j.
+  // Bits of rows g and g + 8; bits 2t and 2t + 1 of byte j belong to this thread in block j.
   struct Mine {
     uint64_t first, second;
-    // Factor of element `i` of block `j` of a product.
+    // Factor of element `i` in block `j` of a product.
     template <typename T>
     __device__ float factor(const AttentionCall<T>& a, int j, int i, int lane) const {
       const uint64_t bits = i < 2 ? first : second;
@@ -39,7 +39,7 @@ struct alignas(8) QueryMask {
   };
   template <typename T>
   __device__ Mine draw(const AttentionCall<T>& a, const TilePlace& at, int key) {
-    __syncwarp();  // the bits before these have been read
+    __syncwarp();  // the previous bits have been read
     for (int i = at.lane; i < 128; i += kWarp) {
       const int query = at.begin + at.warp * 16 + i / 8;
       const bool exists = query < at.length;

@@ -12,10 +12,10 @@ using namespace kernels::cuda;
 
 namespace {
 
-constexpr int kWarps = 4;  // tokens of a block, a warp each
+constexpr int kWarps = 4;  // tokens per thread block, one warp each
 constexpr int kMostHead = 256, kParts = kMostHead / kWarp;
 
-// A head of the query and one of its gradient, or a key and a value, for each token of the block.
+// One head of a query and of its gradient, or of a key and a value, for each token of the block.
 struct Heads {
   float first[kWarps][kMostHead], second[kWarps][kMostHead];
 };
@@ -23,9 +23,9 @@ struct QueryHeads {
   float query[kWarps][kMostHead];
 };
 
-// What a warp computes about its token first.
+// What a warp first computes about its token.
 struct Token {
-  int64_t first;  // row of its sequence
+  int64_t first;  // first row of its sequence
   int length, position, head, lane;
   bool here;
 
@@ -71,14 +71,14 @@ __device__ void store_head(const float (&sum)[kParts], float factor, T* to, int 
   }
 }
 
-// 0 or the scale: for the query in `row` and the key at `key`.
+// The dropout factor (0 or the scale) for the query in `row` and the key at `key`.
 template <typename T>
 __device__ float drop_factor(const AttentionCall<T>& a, int64_t row, int head, int key) {
   if (a.dropout.threshold == 0) return 1.0f;
   return a.kept(a.keep_bits(row, head, key / kEight), key % kEight);
 }
 
-// A warp a query; a lane a key.
+// One warp per query, one lane per key.
 template <typename T>
 __global__ void forward(AttentionCall<T> a) {
   auto& shared = block_shared<QueryHeads>();
@@ -114,8 +114,7 @@ __global__ void forward(AttentionCall<T> a) {
   }
 }
 
-// The results for one pair of a query and a key: the dropped probability, the gradient of the
-// score.
+// The results for one query-key pair: the dropped probability and the gradient of the score.
 struct Pair {
   float dropped, grad_score;
 };
@@ -128,7 +127,7 @@ __device__ Pair pair_of(const AttentionCall<T>& a, int64_t query_row, int head, 
   return {p * factor, p * (factor * grad_product - a.delta[at])};
 }
 
-// A warp a query; a lane a key.
+// One warp per query, one lane per key.
 template <typename T>
 __global__ void backward_queries(AttentionCall<T> a) {
   auto& shared = block_shared<Heads>();
@@ -158,7 +157,7 @@ __global__ void backward_queries(AttentionCall<T> a) {
              token.lane);
 }
 
-// A warp a key; a lane a query.
+// One warp per key, one lane per query.
 template <typename T>
 __global__ void backward_keys(AttentionCall<T> a) {
   auto& shared = block_shared<Heads>();

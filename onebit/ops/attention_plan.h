@@ -1,5 +1,5 @@
-// How attention is divided on a CPU: an item is one head of one sequence, computed by one thread
-// from its scores to its gradients, so that no sum depends on the number of threads.
+// The division of attention on a CPU: an item is one head of one sequence, which one thread
+// computes from scores to gradients, so that no sum depends on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct AttentionPlan {
   AttentionPlan(const ConstView& qkv, std::span<const int32_t> starts, int64_t heads);
 
   int64_t item_count() const { return batch * heads; }
-  // The first item of `part` of `parts`: parts cost about the same, whatever the lengths.
+  // The first item of `part` of `parts`; parts have about equal cost for any lengths.
   int64_t first_item(int64_t part, int64_t parts) const;
 
   int64_t first_row(int64_t item) const { return starts[sequence(item)]; }
@@ -33,7 +33,7 @@ struct AttentionPlan {
   int64_t total_cost_;
 };
 
-// Where the rows of an item are.
+// The location of an item's rows.
 struct AttentionPlace {
   AttentionPlace(const AttentionPlan& plan, int64_t item)
       : first(plan.first_row(item)),

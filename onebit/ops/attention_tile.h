@@ -1,4 +1,4 @@
-// The scratch memory of one attention item, laid out once for both directions.
+// The scratch memory of one attention item, with one layout for forward and backward.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace onebit::ops {
 
-// Queries handled together: an even multiple of the rows a product keeps in registers.
+// Queries processed together: an even multiple of the rows that a product keeps in registers.
 inline constexpr int64_t kQueryTile = 48;
 
-// Row lengths, padded for the widest vectors; the key row is also kept off powers of two, which
-// would crowd a transposed write into few cache sets.
+// Row lengths, padded for the widest vectors; the key row also avoids powers of two, with which a
+// transposed write would hit few cache sets.
 struct AttentionLayout {
   AttentionLayout(int64_t longest, int64_t head_size)
       : key_row((longest + 15) / 16 * 16 + 16),
@@ -23,7 +23,7 @@ struct AttentionLayout {
   int64_t transposed_elements() const { return head_size_ * key_row; }
   // [keys, head_size]: keys, values or their gradients.
   int64_t plain_elements() const { return keys * head_row; }
-  // [keys / 2, head_size, 2]: pairs of keys or values, where the last may be with zeros.
+  // [keys / 2, head_size, 2]: pairs of keys or values; an odd last one is paired with zeros.
   int64_t paired_elements() const { return (keys + keys % 2) * head_row; }
   // [queries, keys]: scores and the values derived from them.
   int64_t score_elements() const { return kQueryTile * key_row; }
@@ -37,7 +37,7 @@ struct AttentionLayout {
   int64_t head_size_;
 };
 
-// Takes typed pieces from the front of a block of memory.
+// Takes typed arrays from the front of a block of memory.
 class ScratchCursor {
  public:
   explicit ScratchCursor(std::byte* data) : data_(data) {}

@@ -1,8 +1,8 @@
 // Tiles of 64 tokens by one head of 64 columns in shared memory, and the products of their 16-bit
 // values on tensor cores (tensor_core_cuda.h). For *_cuda.cu only.
 //
-// A warp owns 16 rows of a product. With g = lane / 4 and t = lane % 4 a thread holds, of a 16 x 8
-// result, elements (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1).
+// A warp owns 16 rows of a product. With g = lane / 4 and t = lane % 4 a thread holds elements (g,
+// 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1) of a 16 x 8 result.
 #pragma once
 
 #include "onebit/kernels/tensor_core_cuda.h"
@@ -17,7 +17,7 @@ using kernels::cuda::Quad;
 using kernels::cuda::start_copy;
 
 inline constexpr int kTile = 64;            // tokens
-inline constexpr int kTileRow = kTile + 8;  // padded: rows of 144 bytes meet different banks
+inline constexpr int kTileRow = kTile + 8;  // padded: rows of 144 bytes avoid bank conflicts
 inline constexpr int kTileThreads = 128;    // four warps of 16 rows
 inline constexpr float kLog2E = 1.44269504089f, kLn2 = 0.693147180560f;
 
@@ -30,7 +30,7 @@ struct alignas(16) Tile {
   }
 };
 
-// Starts copying `count` rows of 64 columns, `stride` elements apart; the other rows become zero.
+// Starts copying `count` rows of 64 columns, `stride` elements apart; other rows are zeroed.
 template <typename T>
 __device__ void start_load(Tile<T>& tile, const T* from, int64_t stride, int count) {
 #pragma unroll
@@ -84,7 +84,7 @@ __device__ void product_transposed(const Rows16& rows, const Tile<T>& tile, int 
   }
 }
 
-// sum (16 x 64) += weights (16 x 8 kBlocks, as a product leaves them) . rows [begin, ...) of tile.
+// sum (16 x 64) += weights (16 x 8 kBlocks, laid out as a product) . rows [begin, ...) of tile.
 template <typename T, int kBlocks>
 __device__ void add_product(const float (&weights)[kBlocks][4], const Tile<T>& tile, int begin,
                             int lane, float (&sum)[8][4]) {
@@ -104,7 +104,7 @@ __device__ void add_product(const float (&weights)[kBlocks][4], const Tile<T>& t
   }
 }
 
-// Writes the 16 rows of this warp, those below `count`, times (factor of row g, of row g + 8).
+// Writes the rows below `count` of this warp's 16, times the factors of rows g and g + 8.
 template <typename T>
 __device__ void store_rows(const float (&sum)[8][4], float first, float second, T* to,
                            int64_t stride, int count, int warp, int lane) {

@@ -1,4 +1,4 @@
-// Softmax cross-entropy with whole-number targets. Logits f32, bf16 or f16; arithmetic f32.
+// Softmax cross-entropy with integer targets. Logits f32, bf16 or f16; arithmetic f32.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace onebit::ops {
 inline constexpr int32_t kIgnoredTarget = -1;
 
 // losses = log(sum exp(logits)) - logits[target] over the first `classes` columns; the columns
-// after them are padding: they take no part and get gradient zero. Rows with kIgnoredTarget have
-// loss 0, correct 0 and gradient zero. On a CPU a target outside [-1, classes) is an error naming
-// the row, and nothing is written then.
+// after them are padding: they do not contribute and get gradient zero. Rows with kIgnoredTarget
+// have loss 0, correct 0 and gradient zero. On a CPU a target outside [-1, classes) is an error
+// that names the row; nothing is written then.
 struct CrossEntropy {
   View logits;  // [rows, stride >= classes]  replaced by their gradient if write_gradient
   int64_t classes;
@@ -23,7 +23,7 @@ struct CrossEntropy {
                          // mean
   View losses;           // f32 [rows]  overwritten
   View correct;          // u8 [rows]   overwritten: 1 where the target is the first largest logit;
-                         //             empty when not wanted
+                         // empty: not computed
   ConstView class_weights = {};  // f32 [classes]: multiplies loss and gradient of the rows of a
                                  //                class; empty: 1
 };

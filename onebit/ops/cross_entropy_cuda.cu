@@ -54,7 +54,7 @@ struct Call {
   const float* class_weights;  // may be null
 };
 
-// The gradient of one row: zero where `scale` is 0 and in the padding.
+// The gradient of one row: zero if `scale` is 0, and zero in the padding.
 template <typename T>
 __device__ void write_gradient(T* logits, const Call<T>& a, int target, float maximum,
                                float log_sum, float scale) {
@@ -73,7 +73,7 @@ struct TargetLogit {
   float value;
 };
 
-// A block a row. A target outside the classes gives a loss that is not a number.
+// One thread block per row. A target outside the classes yields a NaN loss.
 template <typename T>
 __global__ void rows(Call<T> a) {
   float& of_target = block_shared<TargetLogit>().value;

@@ -1,6 +1,6 @@
 // Dropout whose mask is a pure function of (seed, site, row key, column): the same on every device,
-// at any rank or thread count and after any resume. Masks are drawn again in the backward pass and
-// stored nowhere. Exact rule in dropout_mask.h.
+// for any number of ranks and threads and after any resume. Masks are not stored; the backward pass
+// draws them again. The exact rule is in dropout_mask.h.
 #pragma once
 
 #include "onebit/device/context.h"

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// A thread for every eight columns of a row.
+// One thread per eight columns of a row.
 template <typename T>
 __global__ void drop(const T* x, int64_t rows, int64_t columns, DropoutPlan plan, T* y) {
   const int64_t width = (columns + kEight - 1) / kEight;

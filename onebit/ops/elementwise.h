@@ -6,8 +6,8 @@
 
 namespace onebit::ops {
 
-// to = from, between any two of f32, bf16 and f16; rounds to nearest even. Equal numbers of
-// elements.
+// to = from, between any two of f32, bf16 and f16; rounds to nearest even. Both have the same
+// number of elements.
 struct Cast {
   ConstView from;
   View to;  // overwritten

@@ -16,7 +16,7 @@ using namespace kernels::HWY_NAMESPACE;
 
 namespace {
 
-// body(index, lanes) over [0, count) on all threads.
+// Calls body(index, lanes) over [0, count) on all threads.
 template <class Body>
 void for_elements(Context& context, int64_t count, const Body& body) {
   for_parts(context, count, grain_for(1), [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// to = function(from, to), eight elements a thread.
+// to = function(from, to), eight elements per thread.
 template <typename From, typename To, class Function>
 __global__ void transform(const From* from, To* to, int64_t count, Function function) {
   const int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;

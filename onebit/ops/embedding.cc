@@ -5,7 +5,7 @@
 
 namespace onebit::ops {
 
-// A row of each of three tables makes a row.
+// Each output row reads one row of each of the three tables.
 static Work work_of(const Embedding& a) {
   return kernels::moves(a.y, a.y, a.y, a.y);
 }

@@ -21,8 +21,8 @@ struct Embedding {
 };
 void embedding(Context&, const Embedding&);
 
-// Looks the sum up again instead of keeping it. Every table row is summed in row order, so the
-// result does not depend on the number of threads.
+// Recomputes the sum of embeddings instead of keeping it. Gradients of each table row are added in
+// row order, so the result does not depend on the number of threads.
 struct EmbeddingBackward {
   ConstView grad_y;                       // [rows, hidden]
   ConstView tokens, positions, segments;  // i32 [rows]

@@ -21,7 +21,7 @@ using namespace kernels::HWY_NAMESPACE;
 
 namespace {
 
-// The three tables, of element type W, looked up for one row.
+// Looks up one row in the three tables, of element type W.
 template <typename W, class Arguments>
 struct LookUp {
   const Arguments& a;
@@ -30,7 +30,7 @@ struct LookUp {
   HWY_INLINE const W* in(const ConstView& table, const ConstView& ids, int64_t row) const {
     return table.data<W>() + ids.data<int32_t>()[row] * hidden;
   }
-  // Leaves word + position + segment in buffer [hidden]; returns its sum.
+  // Writes word + position + segment to buffer [hidden]; returns its sum.
   HWY_INLINE float sum_row(int64_t row, float* buffer) const {
     const W* word = in(a.word, a.tokens, row);
     const W* position = in(a.position, a.positions, row);
@@ -46,7 +46,7 @@ struct LookUp {
   }
 };
 
-// body(activation tag, table tag).
+// Calls body(activation tag, table tag).
 template <class Body>
 HWY_INLINE void with_types(DType activation, DType table, const Body& body) {
   with_float_type(activation, [&](auto tag) HWY_ATTR {
@@ -87,11 +87,11 @@ void embedding(Context& context, const Embedding& a) {
   });
 }
 
-// Sets of partial sums: gamma, beta, then one a segment type.
+// Sets of partial sums: gamma, beta, then one per segment type.
 enum Sum { kGamma, kBeta, kSegments };
 
-// Leaves the gradient of the summed embeddings in grad_sum [rows, hidden]; adds up gamma, beta and
-// the segment table.
+// Writes the gradient of the summed embeddings to grad_sum [rows, hidden]; sums up the gradients of
+// gamma, beta and the segment table.
 void backward_to_sum(Context& context, const EmbeddingBackward& a, ColumnPartials& sums,
                      const RowBlocks& blocks, float* grad_sum) {
   const int64_t hidden = a.grad_y.extent(1);
@@ -109,7 +109,7 @@ void backward_to_sum(Context& context, const EmbeddingBackward& a, ColumnPartial
           for (int64_t block = begin; block < end; ++block) {
             sums.clear(block);
             for (int64_t row = blocks.begin(block); row < blocks.end(block); ++row) {
-              float* looked_up = grad_sum + row * hidden;  // the sum itself, until replaced
+              float* looked_up = grad_sum + row * hidden;  // the sum itself, until overwritten
               look_up.sum_row(row, looked_up);
               if (plan.active()) draw_dropout_bits(plan, plan.row_keys[row], 0, hidden, bits);
               const FromInput<float> source{grad_sum, a.mean.data<float>(), inverse_stddev};
@@ -130,7 +130,7 @@ void backward_to_sum(Context& context, const EmbeddingBackward& a, ColumnPartial
   });
 }
 
-// Every thread owns some columns of the tables and walks over all rows in order.
+// Every thread owns some columns of the tables and processes all rows in order.
 void scatter(Context& context, const EmbeddingBackward& a, const float* grad_sum) {
   constexpr int64_t kSlice = 16;  // columns: one cache line
   const int64_t rows = a.grad_y.extent(0), hidden = a.grad_y.extent(1);

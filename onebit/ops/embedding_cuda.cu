@@ -17,7 +17,7 @@ struct Tables {
   const W *word, *position, *segment;
   int64_t words, position_count, segment_count, hidden;
 
-  // word + position + segment; NaN where an id is outside its table.
+  // word + position + segment; NaN if an id is outside its table.
   __device__ Eight sum(int64_t row, int64_t column) const {
     const int64_t token = tokens[row], place = positions[row], type = segments[row];
     const int64_t count = hidden - column;
@@ -52,7 +52,7 @@ Tables<W> tables_of(const Arguments& a, int64_t hidden) {
           hidden};
 }
 
-// body(activation tag, table tag).
+// Calls body(activation tag, table tag).
 template <class Body>
 void with_types(DType activation, DType table, const Body& body) {
   with_device_type(activation, [&](auto tag) {
@@ -86,10 +86,10 @@ __global__ void forward(Tables<W> tables, const float* gamma, const float* beta,
   }
 }
 
-// Sets of partial sums: gamma, beta, then one a segment type.
+// Sets of partial sums: gamma, beta, then one per segment type.
 enum Sum { kGamma, kBeta, kSegments };
 
-// Leaves the gradient of the summed embeddings in grad_sum. The sums of segment types stay in
+// Writes the gradient of the summed embeddings to grad_sum. The sums of segment types stay in
 // global memory: every thread adds to its own columns.
 template <typename T, typename W>
 __global__ void backward(Tables<W> tables, const T* grad_y, const float* gamma,

@@ -1,5 +1,5 @@
-// Losses of rows whose targets are numbers: labels that are each there or not, and regression. One
-// class of several is cross_entropy.h. Logits f32, bf16 or f16; arithmetic f64.
+// Losses of rows with numeric targets: independent labels (present or absent) and regression. For
+// one class of several see cross_entropy.h. Logits f32, bf16 or f16; arithmetic f64.
 #pragma once
 
 #include "onebit/device/context.h"
@@ -7,14 +7,14 @@
 
 namespace onebit::ops {
 
-// Of a column with logit x, target t and weight w:
+// The loss of a column with logit x, target t and weight w:
 enum class LabelLossKind {
   kSigmoid,  // w t log(1 + exp(-x)) + (1 - t) log(1 + exp(x)); t in [0, 1]
   kSquared,  // (x - t)^2
 };
 
 // losses = the mean over the columns. With weights 1 these are PyTorch's BCEWithLogitsLoss and
-// MSELoss of a row.
+// MSELoss per row.
 struct LabelLoss {
   LabelLossKind kind;
   View logits;                 // [rows, columns]  replaced by their gradient if write_gradient

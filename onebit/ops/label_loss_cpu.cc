@@ -32,7 +32,7 @@ Term squared_term(double x, double target) {
   return {.loss = (x - target) * (x - target), .gradient = 2 * (x - target)};
 }
 
-// A few numbers a sequence: plain loops in f64.
+// There are only a few numbers per sequence: plain loops in f64.
 template <typename T>
 void row(const LabelLoss& a, int64_t index) {
   const int64_t columns = a.logits.extent(1);

@@ -31,14 +31,14 @@ __device__ double sigmoid(double x) {
   return 1 / (1 + exp(-x));
 }
 
-// fmax() drops a NaN, so the sum keeps it by its other part.
+// fmax() drops a NaN; the other part of the sum preserves it.
 __device__ Term term_of(bool is_sigmoid, double x, double target, double weight) {
   if (!is_sigmoid) return {(x - target) * (x - target), 2 * (x - target)};
   return {weight * target * softplus(-x) + (1 - target) * softplus(x),
           (1 - target) * sigmoid(x) - weight * target * sigmoid(-x)};
 }
 
-// A warp a row: a row has a few columns, f64 costs nothing here.
+// One warp per row: a row has only a few columns, so f64 costs nothing.
 template <typename T>
 __global__ void rows(Call<T> a) {
   const int64_t first = blockIdx.x * a.columns;

@@ -5,7 +5,7 @@
 
 namespace onebit::ops {
 
-// Of both passes: the second reads values and moments once more.
+// Work of both passes: the second reads values and moments once more.
 static Work work_of(const LambUpdate& a) {
   return kernels::moves(a.gradient, a.value, a.momentum, a.momentum, a.variance, a.variance,
                         a.value, a.value, a.momentum, a.variance, a.compute_value);

@@ -1,6 +1,6 @@
-// LAMB (You et al., arXiv 1904.00962, algorithm 2) as DeepSpeed bounds it: Adam's update of a
-// tensor, made as long as the tensor's values are, within limits. Two passes over a flat range, the
-// first of which finds the norms.
+// LAMB (You et al., arXiv 1904.00962, algorithm 2) with DeepSpeed's bounds: Adam's update of a
+// tensor, rescaled to the norm of the tensor's values within limits. Two passes over a flat range,
+// the first of which computes the norms.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ using kernels::LambTensor;
 // With g = gradient_scale * gradient:
 //   momentum = beta1 momentum + (1 - beta1) g, 0 below kSmallestMomentum (adam_update.h)
 //   variance = beta2 variance + (1 - beta2) g^2
-//   u = momentum_factor momentum / (sqrt(variance_factor variance) + epsilon)
-//         + weight_decay value, the quotient 0 where its denominator is 0
-//   ratio = |value| / |u| of the tensor, within [min_ratio, max_ratio]; 1 where a norm is 0
+//   u = momentum_factor momentum / (sqrt(variance_factor variance) + epsilon) + weight_decay value,
+//       the quotient 0 if its denominator is 0
+//   ratio = |value| / |u| of the tensor, within [min_ratio, max_ratio]; 1 if a norm is 0
 //   value -= learning_rate ratio u
 // The factors are 1 / (1 - beta^t), or 1 without bias correction. Norms are summed in f64, in an
-// order that depends on the tensors alone.
+// order that depends only on the tensors.
 struct LambUpdate {
   View value;          // f32 [elements]  updated
   View compute_value;  // bf16 or f16 [elements]  overwritten with the new value; empty: none

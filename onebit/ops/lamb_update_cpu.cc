@@ -66,15 +66,15 @@ Squares update_moments(const LambUpdate& args, const Factors& f, int64_t begin, 
                                        hn::Mul(f.rest2, hn::Mul(gradient, gradient)));
     store(momentum, momenta + i, step);
     store(variance, variances + i, step);
-    // Lanes behind the end were read as zeros, and add none.
+    // Lanes past the end were read as zeros and do not contribute.
     value_square.add(value);
     direction_square.add(f.direction(value, momentum, variance, decay));
   });
   return {value_square.total(), direction_square.total()};
 }
 
-// The second. It makes u once more from what the first has written: to keep it would cost as much
-// traffic, and four bytes an element.
+// The second pass. It recomputes u from what the first pass wrote: storing u would cost as much
+// traffic, and four bytes per element.
 template <class Compute>
 void move_values(const LambUpdate& args, const Factors& f, int64_t begin, int64_t end,
                  double weight_decay, double rate, Compute* compute) {

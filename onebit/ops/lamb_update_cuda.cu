@@ -11,7 +11,7 @@ using namespace kernels::cuda;
 
 namespace {
 
-using Squares = SumsOf<double>;  // of values, of u
+using Squares = SumsOf<double>;  // of values and of u
 
 struct Flat {
   float *value, *momentum, *variance;
@@ -33,7 +33,7 @@ __global__ void update_moments(Flat flat, LambFactors factors, LambTensors tenso
         lamb_moments({momentum.lane[i], variance.lane[i]}, gradient.lane[i], factors);
     momentum.lane[i] = moments.momentum;
     variance.lane[i] = moments.variance;
-    // Elements behind the end are zeros and add none.
+    // Elements past the end are zeros and do not contribute.
     const double direction = lamb_direction(value.lane[i], moments, decay, factors);
     sum.first += double{value.lane[i]} * double{value.lane[i]};
     sum.second += direction * direction;
@@ -44,7 +44,7 @@ __global__ void update_moments(Flat flat, LambFactors factors, LambTensors tenso
   if (threadIdx.x == 0) squares[blockIdx.x] = sum;
 }
 
-// A thread block for each tensor; which blocks a thread adds depends on their number alone.
+// One thread block per tensor; which blocks a thread adds depends only on their number.
 __global__ void find_ratios(const Squares* squares, int64_t blocks, LambTensors tensors,
                             double min_ratio, double max_ratio, float* ratios) {
   const int tensor = static_cast<int>(blockIdx.x);

@@ -1,5 +1,5 @@
-// LAMB's arithmetic on one element and on one tensor's norms, written once for CUDA devices and for
-// the host, where tests hold it against the vector loops. Fused multiply-adds stand where they are.
+// LAMB's arithmetic for one element and for one tensor's norms, written once for CUDA devices and
+// for the host, where tests compare it with the vector loops. Fused multiply-adds are explicit.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace onebit::ops {
 
-// What is the same for all elements of a lamb_update, in f32.
+// The factors of a lamb_update that are the same for all elements, in f32.
 struct LambFactors {
   explicit LambFactors(const LambUpdate& a)
       : scale(static_cast<float>(a.gradient_scale)),
@@ -38,7 +38,7 @@ ONEBIT_HOST_DEVICE inline LambMoments lamb_moments(LambMoments old, float gradie
           .variance = fmaf(f.beta2, old.variance, f.rest2 * (g * g))};
 }
 
-// u: the update before its length is known.
+// u: the update before it is rescaled.
 ONEBIT_HOST_DEVICE inline float lamb_direction(float value, LambMoments moments, float decay,
                                                const LambFactors& f) {
   const float root = sqrtf(fmaf(f.factor2, moments.variance, f.epsilon_inside));
@@ -47,7 +47,7 @@ ONEBIT_HOST_DEVICE inline float lamb_direction(float value, LambMoments moments,
   return fmaf(decay, value, quotient);
 }
 
-// From the squared norms of a tensor's values and of its u.
+// The ratio from the squared norms of a tensor's values and of its u.
 ONEBIT_HOST_DEVICE inline float lamb_ratio(double value_square, double direction_square,
                                            double min_ratio, double max_ratio) {
   if (!(value_square > 0 && direction_square > 0)) return 1;

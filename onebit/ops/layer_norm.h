@@ -18,8 +18,7 @@ struct LayerNorm {
 void layer_norm(Context&, const LayerNorm&);
 
 // Reads the input x, or, when x is empty ("invertible"), recovers the normalised value from the
-// output as (y - beta) / gamma, taken as 0 where gamma is 0 (that column's gamma then gets no
-// gradient).
+// output as (y - beta) / gamma, or 0 if gamma is 0 (that column's gamma then gets no gradient).
 struct LayerNormBackward {
   ConstView grad_y;            // [rows, hidden]
   ConstView x;                 // [rows, hidden], or empty

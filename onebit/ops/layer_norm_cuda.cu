@@ -31,7 +31,7 @@ __global__ void forward(const T* x, int64_t hidden, Parameters parameters, T* y)
 
 enum Sum { kGamma, kBeta, kSums };
 
-// A block for every block of rows. grad_x may be grad_y.
+// One thread block per block of rows. grad_x may be grad_y.
 template <typename T>
 __global__ void backward(const T* grad_y, NormSource<T> source, const float* gamma, int64_t hidden,
                          DeviceRowBlocks blocks, T* grad_x, float* partials) {

@@ -21,8 +21,8 @@ static Work work_of(const MatrixProduct& p) {
 
 namespace onebit::ops {
 
-// Returns whether the product was computed: false, with nothing done, if its epilogue cannot be
-// part of it. Without an epilogue, or with a bias alone, it is always computed.
+// Returns whether the product was computed: false, with nothing done, if the backend cannot fuse
+// the epilogue. Without an epilogue, or with only a bias, it is always computed.
 ONEBIT_DEVICE_OP(bool, matrix_product, const kernels::MatrixProduct&);
 ONEBIT_DEVICE_OP(bool, bf16_is_native);
 
@@ -32,12 +32,12 @@ bool try_make(Context& context, const kernels::MatrixProduct& product) {
   return on_device::matrix_product(context, product);
 }
 
-// Of a product with an epilogue beyond a bias; on a CPU none is part of it.
+// For a product with an epilogue beyond a bias; the CPU fuses none.
 bool try_whole(Context& context, const kernels::MatrixProduct& product) {
   return !context.device().is_cpu() && try_make(context, product);
 }
 
-// Without an epilogue beyond a bias.
+// For a product without an epilogue beyond a bias.
 void make(Context& context, const kernels::MatrixProduct& product) {
   ONEBIT_INVARIANT(try_make(context, product));
 }
@@ -46,7 +46,7 @@ struct Sizes {
   int64_t rows, in, out;
 };
 
-// Of y = x . weight^T.
+// The sizes of y = x . weight^T.
 Sizes forward_sizes(const kernels::ArgumentCheck& check, ConstView x, ConstView weight) {
   check.leading("x", x, 2);
   check.leading("weight", weight, 2);
@@ -55,7 +55,7 @@ Sizes forward_sizes(const kernels::ArgumentCheck& check, ConstView x, ConstView 
   return sizes;
 }
 
-// Of grad_x = grad_y . weight.
+// The sizes of grad_x = grad_y . weight.
 Sizes backward_sizes(const kernels::ArgumentCheck& check, ConstView grad_y, ConstView weight) {
   check.leading("grad_y", grad_y, 2);
   check.leading("weight", weight, 2);

@@ -19,7 +19,7 @@ void linear(Context&, const Linear&);
 
 // pre_activation = x . weight^T + bias;  y = activation(pre_activation)
 //
-// On CUDA devices tanh-GELU in 16-bit types is part of the product, and then sees the sum before it
+// On CUDA devices tanh-GELU in 16-bit types is fused into the product and reads the sum before it
 // is rounded to pre_activation; its tanh is exact to 2^-11.
 struct LinearActivation {
   ActivationKind kind;
@@ -40,15 +40,15 @@ struct LinearBackwardInput {
 };
 void linear_backward_input(Context&, const LinearBackwardInput&);
 
-// Through the layer and the activation before it:
-// grad_x = (grad_y . weight) activation'(saved);  grad_bias += column sums of grad_x
+// Backward through the layer and the activation before it: grad_x = (grad_y . weight)
+// activation'(saved);  grad_bias += column sums of grad_x
 struct LinearBackwardActivation {
   ActivationKind kind;
   ConstView grad_y;  // [rows, out]
   ConstView weight;  // [out, in]
   ConstView saved;   // [rows, in]  what activation_backward reads
   View grad_x;       // [rows, in]  overwritten
-  View grad_bias;    // f32 [in]    added to; empty when not wanted
+  View grad_bias;    // f32 [in]    added to; empty: not computed
 };
 void linear_backward_activation(Context&, const LinearBackwardActivation&);
 
@@ -57,7 +57,7 @@ struct LinearBackwardWeight {
   ConstView grad_y;  // [rows, out]
   ConstView x;       // [rows, in]
   View grad_weight;  // f32 [out, in]  added to
-  View grad_bias;    // f32 [out]      added to; empty when not wanted (or summed elsewhere)
+  View grad_bias;    // f32 [out]      added to; empty: not computed (or summed elsewhere)
 };
 void linear_backward_weight(Context&, const LinearBackwardWeight&);
 

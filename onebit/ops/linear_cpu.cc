@@ -1,5 +1,5 @@
-// Matrix products through oneDNN, in plain layouts: packed ones and inner-product primitives were
-// measured to be no faster (bench/ops_bench.cc).
+// Matrix products through oneDNN, in plain layouts: packed layouts and inner-product primitives
+// were measured to be no faster (bench/ops_bench.cc).
 #include "onebit/base/error.h"
 #include "onebit/device/onednn_stream.h"
 #include "onebit/device/onednn_version.h"
@@ -83,8 +83,8 @@ void run(Context& context, const MatrixProduct& p) {
   onednn.stream().wait();
 }
 
-// Operands this processor cannot multiply (see bf16_is_native) are widened into f32 scratch, the
-// result is rounded after.
+// Widens operands that this processor cannot multiply (see bf16_is_native) into f32 scratch and
+// rounds the result afterwards.
 void widen_and_run(Context& context, const MatrixProduct& p) {
   Scratch& scratch = context.scratch();
   const bool rounds = p.c.dtype() != DType::kF32;

@@ -1,5 +1,5 @@
-// Matrix products: cuBLASLt where rows are whole multiples of 16 bytes, a plain kernel of ours for
-// the small odd shapes that are not (a classifier of two labels).
+// Matrix products: cuBLASLt if rows are whole multiples of 16 bytes, our own plain kernel for the
+// small odd shapes that are not (a classifier of two labels).
 #include "onebit/kernels/block_shared_cuda.h"
 #include "onebit/kernels/cublas_product.h"
 #include "onebit/kernels/kernel_cuda.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kTile = 16;
 
-// How a row-major operand is walked: element (i, p) is data[i * row + p * step].
+// Strides of a row-major operand: element (i, p) is data[i * row + p * step].
 template <typename T>
 struct Operand {
   const T* data;
@@ -27,7 +27,7 @@ struct Tiles {
   float left[kTile][kTile + 1], right[kTile][kTile + 1];
 };
 
-// A block makes a tile of c, a thread an element; sums run over k in order.
+// One thread block per tile of c, one thread per element; sums run over k in order.
 template <typename T, typename Result>
 __global__ void plain_product(Operand<T> a, Operand<T> b, const float* bias, int64_t m, int64_t n,
                               int64_t k, bool accumulate, Result* c) {
@@ -58,7 +58,7 @@ void run_plain(CudaStream& cuda, const MatrixProduct& p) {
          p.bias.data<float>(), m, n, k, p.accumulate, pointer<Result>(p.c));
 }
 
-// The bias in c's type, as cuBLASLt reads it. `memory` holds what had to be rounded.
+// The bias rounded to c's type, which cuBLASLt reads. The result is in `memory`.
 View bias_for_cublas(Context& context, const MatrixProduct& p, const Scratch::Block& memory) {
   const View rounded(memory.data(), p.c.dtype(), {p.n()}, context.device());
   cast(context, {.from = p.bias, .to = rounded});
@@ -67,7 +67,7 @@ View bias_for_cublas(Context& context, const MatrixProduct& p, const Scratch::Bl
 
 bool run_on_cublas(Context& context, const MatrixProduct& p) {
   CudaStream& cuda = CudaStream::of(context);
-  if (p.epilogue == Epilogue::kRowSums) {  // cuBLASLt overwrites them
+  if (p.epilogue == Epilogue::kRowSums) {  // cuBLASLt overwrites the sums
     const auto memory = cuda.scratch().take(p.row_sums.size_bytes());
     const View sums(memory.data(), DType::kF32, p.row_sums.shape(), context.device());
     if (!cublas_product(cuda, p, sums.raw())) return false;
@@ -81,7 +81,7 @@ bool run_on_cublas(Context& context, const MatrixProduct& p) {
   return cublas_product(cuda, p, bias_for_cublas(context, p, memory).raw());
 }
 
-// Whether cuBLASLt has an epilogue for it. Its tanh is approximate, which would be visible in f32.
+// Whether cuBLASLt has the epilogue. Its tanh is approximate, which would be visible in f32.
 bool suits_epilogue(const MatrixProduct& p) {
   const bool gelu =
       p.epilogue == Epilogue::kBiasGeluTanh || p.epilogue == Epilogue::kGeluTanhGradient;
@@ -112,7 +112,7 @@ bool matrix_product(Context& context, const MatrixProduct& p) {
   return true;
 }
 
-// Every device that the machine code is made for multiplies bf16 natively.
+// Every device architecture that this build targets multiplies bf16 natively.
 bool bf16_is_native(Context&) {
   return true;
 }

@@ -1,4 +1,4 @@
-// Sums over many elements. The results are equal for any number of threads. Functions that return a
+// Sums over many elements. Results are the same for any number of threads. Functions that return a
 // number wait for the device.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace onebit::ops {
 double squared_norm(Context&, ConstView x);
 // Sum of |x|. x: f32, any shape.
 double absolute_sum(Context&, ConstView x);
-// Whether no element is infinite or NaN. f32, bf16 or f16, any shape.
+// Whether every element is finite. f32, bf16 or f16, any shape.
 bool all_finite(Context&, ConstView x);
 
 struct ColumnSum {

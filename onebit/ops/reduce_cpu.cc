@@ -24,14 +24,14 @@ namespace {
 using F64 = hn::ScalableTag<double>;
 using Doubles = hn::Vec<F64>;
 
-// Sums are made in blocks that do not depend on the number of threads, in f64.
+// Sums are computed in f64, in blocks that do not depend on the number of threads.
 constexpr int64_t kSumBlockElements = 32768;
 
 HWY_INLINE Doubles widened(const float* from) {
   return hn::PromoteTo(F64(), hn::LoadU(hn::Rebind<float, F64>(), from));
 }
 
-// Sum of term(index) over one block, term giving f64 vectors of elements [index, index + lanes).
+// Sum of term(index) over one block; term returns f64 vectors of elements [index, index + lanes).
 template <class Term, class Single>
 HWY_INLINE double block_sum(int64_t begin, int64_t end, const Term& term, const Single& single) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(F64()));

@@ -11,14 +11,14 @@ namespace onebit::ops {
 // sum = residual + factor * dropout(x);  y = layer_norm(sum)
 struct ResidualNorm {
   ConstView residual;  // [rows, hidden]
-  ConstView x;         // [rows, hidden]  (the bias is already in it)
+  ConstView x;         // [rows, hidden]  (includes the bias)
   kernels::Dropout dropout;
-  float factor = 1;       // of what is added to the residual (model/layer_drop.h)
+  float factor = 1;       // multiplies what is added to the residual (model/layer_drop.h)
   ConstView gamma, beta;  // f32 [hidden]
   float epsilon = 1e-12f;
-  View sum;                   // [rows, hidden]  overwritten; empty when nobody reads it (invertible
-                              //                 post-LN, evaluation); may be residual or x
-  View y;                     // [rows, hidden]  overwritten; may be residual or x, not sum
+  View sum;  // [rows, hidden]  overwritten; empty if it is not read later (invertible
+             //                 post-LN, evaluation); may be residual or x
+  View y;    // [rows, hidden]  overwritten; may be residual or x, not sum
   View mean, inverse_stddev;  // f32 [rows]      overwritten; both empty in evaluation
 };
 void residual_norm(Context&, const ResidualNorm&);
@@ -43,7 +43,7 @@ struct ResidualNormBackward {
   View grad_x;               // [rows, hidden]  overwritten; may be another of the grad inputs, or,
                              //                 without dropout and factor, empty (= grad_residual)
   View grad_gamma, grad_beta;  // f32 [hidden]    added to
-  View grad_bias;  // f32 [hidden]    column sums of grad_x, added to; empty if not wanted
+  View grad_bias;  // f32 [hidden]    column sums of grad_x, added to; empty: not computed
 };
 void residual_norm_backward(Context&, const ResidualNormBackward&);
 

@@ -1,4 +1,4 @@
-// Gathering rows by index and scattering them back.
+// Gathers rows by index and scatters them back.
 #pragma once
 
 #include "onebit/device/context.h"
@@ -6,8 +6,8 @@
 
 namespace onebit::ops {
 
-// y[i] = x[indices[i]], elements of any type. On a CPU an index outside x is an error and nothing
-// is written.
+// y[i] = x[indices[i]], elements of any type. On a CPU an index outside x is an error; nothing is
+// written then.
 struct GatherRows {
   ConstView x;        // [source_rows, columns]
   ConstView indices;  // i32 [rows]
@@ -16,7 +16,7 @@ struct GatherRows {
 void gather_rows(Context&, const GatherRows&);
 
 // y[indices[i]] += x[i]: the backward pass of gather_rows. Elements f32, bf16 or f16. Indices must
-// be distinct (two equal ones would race; on a CPU that is checked).
+// be distinct (equal ones would race; the CPU checks this).
 struct ScatterAddRows {
   ConstView x;        // [rows, columns]
   ConstView indices;  // i32 [rows]

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// A block a row, in words of 16, 8, 4, 2 or 1 bytes. A row whose index is outside x is filled with
-// ones, which in every floating-point type is not a number.
+// One thread block per row, copied in words of 16, 8, 4, 2 or 1 bytes. A row whose index is outside
+// x is filled with one bits, which is NaN in every floating-point type.
 template <typename Word>
 __global__ void gather(const Word* x, const int32_t* indices, int64_t source_rows, int64_t words,
                        Word* y) {
@@ -28,7 +28,7 @@ __global__ void gather(const Word* x, const int32_t* indices, int64_t source_row
   }
 }
 
-// Indices outside y are left out.
+// Skips indices outside y.
 template <typename T>
 __global__ void scatter_add(const T* x, const int32_t* indices, int64_t target_rows,
                             int64_t columns, T* y) {

@@ -1,6 +1,6 @@
-// The mean over the rows of each sequence of a packed batch: sentence embeddings are made so
-// (Reimers and Gurevych, arXiv 1908.10084, "MEAN" pooling). There are no padded rows, so that no
-// mask is needed. Rows f32, bf16 or f16; sums and means f32.
+// The mean over the rows of each sequence of a packed batch, as used for sentence embeddings
+// (Reimers and Gurevych, arXiv 1908.10084, "MEAN" pooling). There are no padded rows, so no mask is
+// needed. Rows f32, bf16 or f16; sums and means f32.
 #pragma once
 
 #include "onebit/device/context.h"
@@ -9,7 +9,7 @@
 
 namespace onebit::ops {
 
-// y[s] = the sum of x[r] over the rows r of sequence s, divided by their number. Error: a sequence
+// y[s] = the sum of x[r] over the rows r of sequence s, divided by their number. Errors: a sequence
 // without rows, starts that do not cover x.
 struct SequenceMean {
   ConstView x;                     // [rows, columns]
@@ -18,7 +18,7 @@ struct SequenceMean {
 };
 void sequence_mean(Context&, const SequenceMean&);
 
-// grad_x[r] = grad_y[s] / the number of rows of the sequence s that r is in.
+// grad_x[r] = grad_y[s] / (number of rows of s), where s is the sequence of row r.
 struct SequenceMeanBackward {
   ConstView grad_y;                // f32 [sequences, columns]
   SequenceStarts sequence_starts;  // [sequences + 1]

@@ -16,7 +16,7 @@ using namespace kernels::HWY_NAMESPACE;
 
 namespace {
 
-// body(first row, end, sequence) for each sequence, in parallel.
+// Calls body(first row, end, sequence) for each sequence, in parallel.
 template <class Body>
 void for_sequences(Context& context, const SequenceStarts& starts, int64_t columns,
                    const Body& body) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 128;
 
-// A block a sequence, eight columns a thread: the sum over rows has one order.
+// One thread block per sequence, eight columns per thread: the order of the sum over rows is fixed.
 template <typename T>
 __global__ void mean(const T* x, const int32_t* starts, int64_t columns, float* y) {
   const int64_t sequence = blockIdx.x, first = starts[sequence], end = starts[sequence + 1];

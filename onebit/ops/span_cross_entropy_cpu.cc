@@ -22,8 +22,8 @@ struct Segment {
   double value(int64_t i) const { return double{static_cast<float>(at(i))}; }
 };
 
-// Returns the loss; leaves the gradient in the segment if asked to. A few numbers a token: plain
-// loops in f64.
+// Returns the loss; writes the gradient to the segment if requested. There are only a few numbers
+// per token: plain loops in f64.
 template <typename T>
 float segment_loss(const Segment<T>& logits, int32_t target, bool write_gradient, float scale) {
   if (target == kIgnoredTarget) {

@@ -22,8 +22,7 @@ struct Call {
   float* losses;  // [columns, batch]
 };
 
-// A warp for every column of every sequence. A target outside its sequence gives a loss that is not
-// a number.
+// One warp per column of each sequence. A target outside its sequence yields a NaN loss.
 template <typename T>
 __global__ void segments(Call<T> a) {
   const int64_t sequence = blockIdx.x, column = blockIdx.y;
