@@ -41,7 +41,7 @@ void Batch::clear() {
 
 void Batch::reserve(const BatchBounds& bounds) {
   reserve_rows(bounds);
-  // Masking uses the end of these two vectors for its candidates.
+  // Masking uses the end of these two vectors as scratch for its candidates.
   const auto masked = static_cast<size_t>(bounds.masked_rows + bounds.rows);
   masked_rows.reserve(masked);
   masked_targets.reserve(masked);

@@ -1,4 +1,4 @@
-// The data of a training step: real tokens with sequence boundaries, never a padded one.
+// The data of a training step: real tokens with sequence boundaries and no padding.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ struct BatchBounds {
   int64_t label_values = 0;  // f32 numbers, of all sequences together
 };
 
-// B sequences of T tokens in all. All vectors live on the host.
+// B sequences with T tokens in total. All vectors are in host memory.
 struct PackedRows {
-  std::vector<int32_t> tokens;           // [T] what the model reads
+  std::vector<int32_t> tokens;           // [T] input of the model
   std::vector<int32_t> segments;         // [T] 0 for [CLS] A [SEP], 1 for B [SEP]
   std::vector<int32_t> positions;        // [T] from 0 in each sequence
   std::vector<int32_t> sequence_starts;  // [B + 1] rows; the last entry is T
-  // [T] sample << 16 | position: dropout is keyed by it, so that masks depend neither on the number
+  // [T] sample << 16 | position: the key of dropout masks, which then depend neither on the number
   // of ranks nor on the micro-batch.
   std::vector<uint64_t> row_keys;
   std::vector<uint64_t> samples;  // [B] global sample numbers
@@ -30,15 +30,15 @@ struct PackedRows {
   int64_t sequences() const {
     return sequence_starts.empty() ? 0 : static_cast<int64_t>(sequence_starts.size()) - 1;
   }
-  // No sequence, capacity kept.
+  // Removes all sequences; capacity is kept.
   void clear_rows();
   void reserve_rows(const BatchBounds& bounds);
-  // Ends the sequence that begins at `first_row` and whose tokens and segments are there: adds its
-  // positions, keys, end and sample number.
+  // Ends the sequence that begins at `first_row` and whose tokens and segments have been appended:
+  // adds its positions, keys, end and sample number.
   void end_sequence(int64_t first_row, uint64_t sample);
 };
 
-// Pre-training: M of the tokens are hidden.
+// A batch for pre-training with M masked tokens.
 struct Batch : PackedRows {
   std::vector<int32_t> masked_rows;     // [M] rows whose token is to be predicted, ascending
   std::vector<int32_t> masked_targets;  // [M] the tokens they replace

@@ -25,7 +25,7 @@ void check_same_vocabulary(const corpus::Store& first, const corpus::Store& othe
           first.folder().string(), other.folder().string());
 }
 
-// The given weights, or the numbers of examples if none is given.
+// The given weights, or the numbers of examples if no weight is given.
 std::vector<double> weights_of(const std::vector<WeightedStore>& stores,
                                const std::vector<std::unique_ptr<ExampleSource>>& sources) {
   const auto given = std::count_if(stores.begin(), stores.end(),

@@ -14,7 +14,7 @@ constexpr uint64_t kEntrySentences = 256;
 
 EpochIndex::EpochIndex(const corpus::TokenStore& store, const PairWalkOptions& options, int threads)
     : options_(options) {
-  // Cuts the text at documents into parts with about equal numbers of sentences.
+  // Divides the text at document boundaries into parts with about equal numbers of sentences.
   const auto parts = static_cast<uint64_t>(std::max(threads, 1));
   std::vector<uint64_t> bounds(parts + 1, store.documents());
   for (uint64_t part = 0; part < parts; ++part) {

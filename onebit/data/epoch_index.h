@@ -1,5 +1,5 @@
-// Finds any pair of an epoch: a table with one entry every few hundred sentences, made in one pass
-// over the sentence offsets (tokens are not touched).
+// Random access to the pairs of an epoch: a table with one entry every few hundred sentences, built
+// in one pass over the sentence offsets (tokens are not read).
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ class EpochIndex {
 
   uint64_t examples() const { return examples_; }
   const PairWalkOptions& options() const { return options_; }
-  // The pair at place `index` of the epoch's order; `number` is set to its place in the text.
+  // Returns the pair at place `index` in the epoch's order; sets `number` to its place in the text.
   Pair find(const corpus::TokenStore& store, uint64_t index, uint64_t* number) const;
   uint64_t size_bytes() const { return entries_.size() * sizeof(Entry); }
 
  private:
   struct Entry {
-    uint64_t first_number;  // of the pair that begins here
-    uint64_t sentence;      // where a visit begins
+    uint64_t first_number;  // place in the text of the pair that begins here
+    uint64_t sentence;      // first sentence of a visit
     uint64_t document;
   };
 

@@ -1,4 +1,4 @@
-// A held-out store in a fixed order with fixed pairs and masks, so that two evaluations compare.
+// A held-out store in a fixed order with fixed pairs and masks, so that evaluations are comparable.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace onebit::data {
 
 struct EvaluationOptions {
-  uint64_t seed = 0;  // of pairs and masks; not the run's seed, so that runs compare
+  uint64_t seed = 0;  // for pairs and masks; not the run's seed, so that runs are comparable
   int world_size = 1;
   int rank = 0;
   int64_t batch = 32;       // sequences; the last one may be short
@@ -21,18 +21,18 @@ struct EvaluationOptions {
   int threads = 1;
 };
 
-// Usable from any number of threads.
+// Thread-safe.
 class EvaluationStream {
  public:
   // Errors: an option out of range; those of open_source().
   EvaluationStream(const std::shared_ptr<const corpus::Store>& store,
                    const EvaluationOptions& options);
 
-  // Samples over all ranks.
+  // The number of samples over all ranks.
   uint64_t samples() const { return samples_; }
-  // Batches of this rank; ranks may differ by one, and it may be 0.
+  // The number of batches of this rank; ranks may differ by one, and it may be 0.
   int64_t batches() const;
-  // Batch `index` of this rank: the (index * world_size + rank)-th of all.
+  // Builds batch `index` of this rank: batch (index * world_size + rank) of all.
   void build(int64_t index, Batch& batch);
   BatchBounds bounds() const;
 

@@ -8,7 +8,7 @@
 namespace onebit::data {
 namespace {
 
-// Unbiased below any bound; one 32-bit draw where that is enough.
+// Unbiased below any bound; draws only 32 bits if they suffice.
 uint64_t below(RandomSequence& random, uint64_t bound) {
   if (bound <= UINT32_MAX) return random.below(static_cast<uint32_t>(bound));
   const uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
@@ -19,7 +19,7 @@ uint64_t below(RandomSequence& random, uint64_t bound) {
   }
 }
 
-// The number of heads among `coins` fair coins.
+// The number of heads in `coins` fair coin tosses.
 uint64_t heads(RandomSequence& random, uint64_t coins) {
   uint64_t count = 0;
   for (; coins >= 32; coins -= 32) count += static_cast<uint64_t>(std::popcount(random.next_u32()));
@@ -71,7 +71,7 @@ void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, Token
   int64_t from_a = std::clamp<int64_t>(a.size() - b.size(), 0, excess);
   int64_t from_b = std::clamp<int64_t>(b.size() - a.size(), 0, excess);
   excess -= from_a + from_b;
-  // From here on both are equally long and take turns, B first.
+  // From here on both have equal length and lose tokens alternately, B first.
   from_b += (excess + 1) / 2;
   from_a += excess / 2;
   drop(random, from_a, a);

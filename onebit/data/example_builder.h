@@ -1,4 +1,4 @@
-// A pair of sentence ranges to the rows of a sequence: [CLS] A [SEP] B [SEP], or [CLS] A [SEP].
+// Turns a pair of sentence ranges into a sequence: [CLS] A [SEP] B [SEP], or [CLS] A [SEP].
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ struct TokenRange {
   int64_t size() const { return static_cast<int64_t>(end - begin); }
 };
 
-// Drops tokens until A and B hold `longest` together: always from the longer one (B when equal),
-// each from the front or the back by a coin.
+// Drops tokens until A and B have `longest` tokens together: always from the longer one (B if
+// equal), each time from a random end.
 void truncate_pair(RandomSequence& random, int64_t longest, TokenRange& a, TokenRange& b);
 
-// Draws a random B if the pair wants one (sentences from a uniform place of a uniform other
-// document until the target is reached), truncates, and appends the sequence, unmasked, to `batch`.
-// Without next_sentence there is no B, and the label is -1: not asked.
+// Draws a random B if the pair requires one (sentences from a uniformly drawn place of a uniformly
+// drawn other document until the target is reached), truncates, and appends the sequence, unmasked,
+// to `batch`. Without next_sentence there is no B, and the label is -1: unlabelled.
 void append_pair(const corpus::TokenStore& store, const Pair& pair, const PairOptions& options,
                  uint64_t sample, RandomSequence& random, Batch& batch);
 

@@ -1,4 +1,4 @@
-// Every item once, in batches of like length, longest first, shared by all ranks: for prediction.
+// Every item once, in batches of similar length, longest first, over all ranks: for prediction.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@ namespace onebit::data {
 
 class LengthSweep {
  public:
-  // `lengths` are the items' tokens, `batch` counts items. Error: an option out of range.
+  // `lengths` are in tokens, `batch` is a number of items. Error: an option out of range.
   LengthSweep(const std::vector<int32_t>& lengths, int64_t batch, int world_size, int rank);
 
-  // Batches of this rank.
+  // The number of batches of this rank.
   int64_t batches() const;
   // The items of this rank's batch `index`.
   std::span<const uint32_t> items(int64_t index) const;

@@ -8,7 +8,7 @@
 namespace onebit::data {
 namespace {
 
-// [UNK] and all other tokens in brackets ([PAD], [unused12]): no text contains them.
+// False for [UNK] and all other tokens in brackets ([PAD], [unused12]), which no text contains.
 bool is_ordinary(const std::string& token) {
   return !(token.size() > 2 && token.front() == '[' && token.back() == ']');
 }
@@ -58,7 +58,7 @@ int32_t Masker::replacement(RandomSequence& random, int32_t token) const {
 }
 
 // The first steps of a Fisher-Yates shuffle of the candidates, which are at the end of masked_rows;
-// those not chosen are removed again.
+// candidates that were not chosen are removed afterwards.
 void Masker::choose_tokens(RandomSequence& random, int64_t first_row, Batch& batch) const {
   const size_t begin = batch.masked_rows.size();
   for (int64_t row = first_row; row < batch.rows(); ++row) {
@@ -76,8 +76,8 @@ void Masker::choose_tokens(RandomSequence& random, int64_t first_row, Batch& bat
   batch.masked_rows.resize(begin + wanted);
 }
 
-// The same with words: their first rows are at the end of masked_targets, as scratch. A word that
-// would exceed the number wanted is skipped.
+// The same for words: their first rows are at the end of masked_targets, as scratch. A word that
+// would exceed the required number is skipped.
 void Masker::choose_words(RandomSequence& random, int64_t first_row, Batch& batch) const {
   std::vector<int32_t>& words = batch.masked_targets;
   const size_t begin = words.size();
@@ -104,7 +104,7 @@ void Masker::choose_words(RandomSequence& random, int64_t first_row, Batch& batc
   words.resize(begin);
 }
 
-// A "##" piece belongs to the token before it, unless truncation has left it without one.
+// A "##" piece belongs to the token before it, unless truncation has removed that token.
 bool Masker::continues_word(int64_t first_row, int64_t row, const Batch& batch) const {
   const int32_t token = batch.tokens[static_cast<size_t>(row)];
   return row > first_row && continuation_[static_cast<size_t>(token)] != 0 &&

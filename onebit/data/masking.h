@@ -1,4 +1,4 @@
-// Masked language modelling: which tokens are hidden and what replaces them.
+// Masked language modelling: chooses the tokens to mask and their replacements.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace onebit::data {
 
-// Tokens to predict in a sequence of `length` with enough candidates:
+// The number of tokens to predict in a sequence of `length` with enough candidates:
 // min(max_predictions, max(1, round(length * probability))), halves rounded to even.
 int64_t prediction_count(int64_t length, const MaskOptions& options);
 
-// Chooses and replaces: 80 % [MASK], 10 % a random token, 10 % unchanged. [CLS] and [SEP] are never
-// chosen. A random token is never a special one nor an [unusedN] entry: the reference draws from
-// the whole list, which teaches the model to expect tokens that no text holds.
+// Replaces chosen tokens: 80 % by [MASK], 10 % by a random token, 10 % not at all. [CLS] and [SEP]
+// are never chosen. A random token is never a special one nor an [unusedN] entry: the reference
+// draws from the whole vocabulary, which teaches the model to expect tokens that no text contains.
 class Masker {
  public:
   Masker(const text::Vocabulary& vocabulary, const MaskOptions& options);
@@ -37,7 +37,7 @@ class Masker {
 
   MaskOptions options_;
   int32_t cls_id_, sep_id_, mask_id_;
-  std::vector<int32_t> ordinary_;      // what a random token is drawn from
+  std::vector<int32_t> ordinary_;      // candidates for a random token
   std::vector<uint8_t> continuation_;  // [vocabulary size] 1 for "##" pieces
 };
 

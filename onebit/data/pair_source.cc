@@ -30,7 +30,7 @@ std::shared_ptr<const EpochIndex> PairSource::build(uint64_t epoch, int threads)
   return std::make_shared<const EpochIndex>(*store_, options, threads);
 }
 
-// With mutex_ held.
+// Requires mutex_ to be held.
 std::shared_ptr<const EpochIndex> PairSource::index(uint64_t epoch) {
   const auto known = indexes_.find(epoch);
   if (known != indexes_.end()) return known->second;
@@ -40,7 +40,7 @@ std::shared_ptr<const EpochIndex> PairSource::index(uint64_t epoch) {
   } else {
     made = build(epoch, threads_);
   }
-  // Keeps the index in use and its neighbours: batches that are being built straddle the end of an
+  // Keeps the current index and its neighbours: batches in preparation straddle the end of an
   // epoch.
   if (indexes_.size() >= 3) {
     const bool oldest = indexes_.begin()->first < epoch;
@@ -50,7 +50,7 @@ std::shared_ptr<const EpochIndex> PairSource::index(uint64_t epoch) {
   return made;
 }
 
-// With mutex_ held.
+// Requires mutex_ to be held.
 void PairSource::build_ahead(uint64_t epoch) {
   if (indexes_.contains(epoch) || (ahead_.valid() && ahead_epoch_ == epoch)) return;
   if (ahead_.valid()) ahead_.wait();
@@ -70,7 +70,7 @@ void PairSource::restore(const EpochMark& mark) {
   epoch_at_.emplace(begin, epoch);
 }
 
-// With mutex_ held: where `epoch` ends, which begins at `begin`.
+// Returns the end of `epoch`, which begins at `begin`. Requires mutex_ to be held.
 uint64_t PairSource::end_of(uint64_t begin, uint64_t epoch) {
   const auto known = epoch_at_.upper_bound(begin);
   if (known != epoch_at_.end() && known->second == epoch + 1) return known->first;

@@ -1,8 +1,8 @@
-// The sentence pairs of one store for one sequence length, made on the fly: example `index` of
-// epoch `epoch` is a pure function of (seed, epoch, index), found without building the ones before
-// it. Every epoch cuts the documents anew, visits each of its examples once and in another order.
-// pair_walk.h decides where the two texts of a pair lie and whether the second is a random one;
-// example_builder.h draws that and writes [CLS] and [SEP]; masking.h masks.
+// The sentence pairs of one store for one sequence length, generated on the fly: example `index` of
+// epoch `epoch` is a pure function of (seed, epoch, index), located without building the earlier
+// ones. Every epoch cuts the documents anew and visits each of its examples once, in a new order.
+// pair_walk.h decides the ranges of the two texts and whether the second is random;
+// example_builder.h draws a random one and adds [CLS] and [SEP]; masking.h masks.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace onebit::data {
 
 class PairSource : public ExampleSource {
  public:
-  // `threads` build the first epoch's index; later ones are built ahead of need by one thread.
+  // The first epoch's index is built by `threads` threads, later ones ahead of need by one thread.
   PairSource(std::shared_ptr<const corpus::TokenStore> store, const PairOptions& pairs,
              const MaskOptions& masks, uint64_t seed, int threads);
   ~PairSource() override;
@@ -31,7 +31,7 @@ class PairSource : public ExampleSource {
   const corpus::TokenStore& store() const { return *store_; }
   void restore(const EpochMark& mark) override;
   EpochMark mark(uint64_t counter) override;
-  // Examples in the first epoch; later ones have a few more or less.
+  // The number of examples in the first epoch; later epochs differ slightly.
   uint64_t first_epoch_examples() override;
   DataPosition locate(uint64_t counter) override;
   void append(DataPosition position, uint64_t sample, Batch& batch) override;
@@ -51,9 +51,9 @@ class PairSource : public ExampleSource {
   int threads_;
   std::atomic<int64_t> indexes_built_ = 0;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::map<uint64_t, std::shared_ptr<const EpochIndex>> indexes_;
-  std::map<uint64_t, uint64_t> epoch_at_;  // counter of an epoch's first example -> the epoch
+  std::map<uint64_t, uint64_t> epoch_at_;  // counter value of an epoch's first example -> the epoch
   uint64_t ahead_epoch_ = 0;
   std::future<std::shared_ptr<const EpochIndex>> ahead_;
 };

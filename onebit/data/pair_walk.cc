@@ -29,7 +29,7 @@ void PairWalk::begin_visit() {
     target_ = 2 + static_cast<int64_t>(random_.below(static_cast<uint32_t>(longest - 1)));
   }
   const auto full = static_cast<uint64_t>(kVisitSequences * options_.pairs.sequence_length);
-  // The first visit of a document has a random length: the ends of all later ones follow from it.
+  // The first visit of a document has a random length, which shifts the ends of all later ones.
   const bool opens_document = sentence_ == store_.document_begin(document_);
   const uint64_t phase = random_.below(static_cast<uint32_t>(full));
   const uint64_t length = opens_document ? full / 2 + phase : full;
@@ -64,7 +64,7 @@ Pair PairWalk::next() {
     pair.a_end += random_.below(static_cast<uint32_t>(chunk - 1));
     pair.random_next = random_.next_u32() >> 31 != 0;
   }
-  // What a random B leaves of the chunk is used by the next pair.
+  // With a random B, the rest of the chunk is left for the next pair.
   sentence_ = pair.random_next ? pair.a_end : end;
   if (sentence_ == document_end_ && ++document_ < store_.documents()) {
     document_end_ = store_.document_begin(document_ + 1);

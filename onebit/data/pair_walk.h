@@ -1,7 +1,7 @@
 // Cuts documents into sentence pairs (Devlin et al. 2019, section A.1; the rules of the published
-// create_pretraining_data). A document is taken in visits: a short one whole, a long one in runs of
-// about 32 sequences whose ends move with every epoch, so that the cost of finding a pair is
-// bounded and one random target length never governs a whole book.
+// create_pretraining_data). A document is processed in visits: a short one in a single visit, a
+// long one in runs of about 32 sequences whose ends move with every epoch. This bounds the cost of
+// finding a pair, and one random target length never governs a whole book.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ namespace onebit::data {
 
 struct PairWalkOptions {
   PairOptions pairs;
-  uint64_t epoch_seed = 0;  // of (seed, epoch)
+  uint64_t epoch_seed = 0;  // derived from (seed, epoch)
 };
 
 // A pair as ranges of sentences, before truncation.
 struct Pair {
   uint64_t document;
   uint64_t a_begin, a_end;  // A
-  uint64_t b_end;           // when B continues: [a_end, b_end); a_end where there is no B
-  bool random_next;         // B is still to be drawn from another document
-  int64_t target;           // tokens of A and B aimed at
+  uint64_t b_end;           // if B continues: [a_end, b_end); a_end without a B
+  bool random_next;         // B is to be drawn from another document
+  int64_t target;           // target number of tokens of A and B
 };
 
-// Walks the pairs of the store from the beginning of a visit on.
+// Iterates over the pairs of the store from the beginning of a visit.
 class PairWalk {
  public:
-  // `sentence` begins a visit of `document`.
+  // `sentence` must be the first of a visit of `document`.
   PairWalk(const corpus::TokenStore& store, const PairWalkOptions& options, uint64_t document,
            uint64_t sentence);
 

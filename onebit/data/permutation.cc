@@ -29,7 +29,7 @@ Permutation::Permutation(uint64_t count, uint64_t seed)
 uint64_t Permutation::operator()(uint64_t index) const {
   ONEBIT_INVARIANT(index < count_);
   const uint64_t mask = (uint64_t{1} << half_bits_) - 1;
-  // Fewer than four steps on average: the cipher's domain is below 4 * count.
+  // Fewer than four rounds on average: the cipher's domain is below 4 * count.
   do {
     uint64_t left = index >> half_bits_, right = index & mask;
     for (const uint64_t key : keys_) {

@@ -1,5 +1,6 @@
-// A random order of [0, count) without a table: a Feistel cipher on the next power of four, walked
-// until it lands inside (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
+// A random order of [0, count) without a table: a Feistel cipher on the next power of four,
+// iterated until in range (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA
+// 2002).
 #pragma once
 
 #include <array>

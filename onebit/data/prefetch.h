@@ -1,4 +1,4 @@
-// Builds batches ahead of the training loop on threads of its own.
+// Builds batches ahead of the training loop on its own threads.
 #pragma once
 
 #include <condition_variable>
@@ -16,29 +16,29 @@ namespace onebit::data {
 
 struct PrefetchOptions {
   int threads = 1;
-  int depth = 4;  // batches that are ready or being built
+  int depth = 4;  // number of batches that are ready or being built
 };
 
-// Hands out batches 0, 1, 2, ... in order.
+// Returns batches 0, 1, 2, ... in order.
 template <typename Batch>
 class Prefetcher {
  public:
   // Fills batch `ticket` and returns true, or false past the last one. Called from several threads
   // when threads > 1.
   using Build = std::function<bool(int64_t ticket, Batch& batch)>;
-  // `make` makes an empty batch with its memory reserved; all are made at once.
+  // `make` returns an empty batch with reserved memory; all are created at once.
   Prefetcher(Build build, const std::function<Batch()>& make, const PrefetchOptions& options)
       : build_(std::move(build)) {
     require(options.threads >= 1, "prefetching needs at least 1 thread, {} were given",
             options.threads);
     require(options.depth >= 1, "prefetching needs a depth of at least 1, {} was given",
             options.depth);
-    // One more than are ready: the consumer reads one.
+    // One slot more than `depth`: the consumer reads one.
     slots_.resize(static_cast<size_t>(options.depth) + 1);
     for (Slot& each : slots_) each.batch = make();
     for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { work(); });
   }
-  // Stops and joins; a batch that is being built is finished first.
+  // Stops and joins the threads after they finish their current batches.
   ~Prefetcher() {
     {
       const std::lock_guard lock(mutex_);
@@ -50,8 +50,8 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // The next batch, valid until the following call; null at the end. It may be exchanged for
-  // another one that `make` made, to keep it longer. Rethrows what `build` threw for this batch.
+  // Returns the next batch, valid until the following call; null at the end. To keep it longer,
+  // exchange it for another batch from `make`. Rethrows what `build` threw for this batch.
   Batch* next() {
     std::unique_lock lock(mutex_);
     if (next_to_hand_out_ > 0) {
@@ -105,7 +105,7 @@ class Prefetcher {
   Slot& slot(int64_t ticket) { return slots_[static_cast<size_t>(ticket) % slots_.size()]; }
 
   Build build_;
-  std::mutex mutex_;  // guards all below but the batches, which belong to who works on their slot
+  std::mutex mutex_;  // guards all below but the batches, which belong to the user of their slot
   std::condition_variable filled_, freed_;
   std::vector<Slot> slots_;
   int64_t next_to_fill_ = 0;

@@ -1,5 +1,5 @@
-// The keys of the random numbers of the data floor. Each use has a stream of its own, so that
-// drawing more for one never shifts another.
+// The keys of the random numbers in onebit/data. Each use has its own stream, so that drawing more
+// numbers for one use never changes another.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 namespace onebit::data {
 
 enum class RandomStream : uint64_t {
-  kSource = 0x0d01,       // index: number of the store in the mixture; gives the store's seed
-  kEpoch = 0x0d02,        // index: epoch; gives the epoch's seed
-  kVisit = 0x0d03,        // of an epoch; index: first sentence of the visit
-  kExample = 0x0d04,      // of an epoch; index: number of the pair in the text
-  kPermutation = 0x0d05,  // of an epoch; index: round of the cipher
+  kSource = 0x0d01,       // index: number of the store in the mixture; yields the store's seed
+  kEpoch = 0x0d02,        // index: epoch; yields the epoch's seed
+  kVisit = 0x0d03,        // per epoch; index: first sentence of the visit
+  kExample = 0x0d04,      // per epoch; index: number of the pair in the text
+  kPermutation = 0x0d05,  // per epoch; index: round of the cipher
 };
 
 inline RandomSequence random_sequence(uint64_t seed, RandomStream stream, uint64_t index) {

@@ -50,7 +50,7 @@ BatchBounds SampleSource::bounds() const {
 }
 
 void SampleSource::append(DataPosition position, uint64_t sample, Batch& batch) {
-  // One a thread, so that building a batch allocates nothing once it has grown.
+  // One per thread: building a batch allocates nothing once it has grown.
   thread_local samples::Sample read;
   const Permutation order(store_->samples(),
                           derived_seed(seed_, RandomStream::kEpoch, position.epoch));

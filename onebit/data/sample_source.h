@@ -1,4 +1,4 @@
-// The samples of a store whose writer drew pairs and masks: each once an epoch, in another order.
+// The samples of a store with given pairs and masks: each once per epoch, in a new order.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace onebit::data {
 
 class SampleSource : public ExampleSource {
  public:
-  // Of `pairs` the sequence length is the most that a sample may have; without next_sentence labels
-  // are left out. Errors: longer samples; no labels where they are asked for.
+  // The sequence length in `pairs` is the maximum for a sample; without next_sentence labels are
+  // dropped. Errors: longer samples; missing labels with next_sentence.
   SampleSource(std::shared_ptr<const samples::SampleStore> store, const PairOptions& pairs,
                uint64_t seed);
 

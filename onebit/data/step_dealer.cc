@@ -39,8 +39,8 @@ std::vector<DealtSample> StepDealer::deal(uint64_t first_sample, int64_t micro_s
   std::stable_sort(step.begin(), step.end(), [&](const DealtSample& a, const DealtSample& b) {
     return lengths_[a.item] > lengths_[b.item];
   });
-  // Back and forth over the parts of the step, so that the longest items are paired with the
-  // shortest. The last round may have samples for the first parts only.
+  // Assigns items back and forth over the parts of the step, so that the longest are paired with
+  // the shortest. The last round may reach only the first parts.
   const auto parts = static_cast<size_t>(parts_.count());
   const int64_t own = parts_.part_of(options_.rank, micro_step);
   const auto part = static_cast<size_t>(own);

@@ -1,4 +1,4 @@
-// How the samples of a step are cut into micro-batches, one for each rank and micro-step.
+// Divides the samples of a step into micro-batches, one for each rank and micro-step.
 #pragma once
 
 #include <algorithm>
@@ -6,9 +6,9 @@
 
 namespace onebit::data {
 
-// The parts of a step: its micro-batches, those of the first micro-step first. They are as equal as
-// can be: where their number does not divide the samples, the first ones have one more, so ranks
-// differ by a sample at most, and a rank makes a micro-step without a sample only after one with.
+// The parts of a step are its micro-batches, in the order of micro-steps, then ranks. Their sizes
+// differ by at most one, the larger ones first, so ranks differ by at most one sample, and a rank
+// has an empty micro-step only after a non-empty one.
 struct StepParts {
   int64_t samples = 1;  // of the step, over all ranks
   int world_size = 1;
@@ -19,7 +19,7 @@ struct StepParts {
   int64_t begin(int64_t part) const { return part * (samples / count()) + std::min(part, rest()); }
   int64_t size(int64_t part) const { return begin(part + 1) - begin(part); }
   int64_t largest() const { return size(0); }
-  // What all ranks have in a micro-step.
+  // The number of samples of all ranks in a micro-step.
   int64_t size_of_micro_step(int64_t micro_step) const {
     return begin((micro_step + 1) * world_size) - begin(micro_step * world_size);
   }
@@ -27,7 +27,7 @@ struct StepParts {
   int64_t part_of(int rank, int64_t micro_step) const { return micro_step * world_size + rank; }
 };
 
-// Of options with these members; step_samples 0: micro_batch in every part.
+// The parts for options with these members; step_samples 0: micro_batch in every part.
 template <typename Options>
 StepParts parts_of(const Options& options) {
   const int64_t parts = options.accumulation * options.world_size;
