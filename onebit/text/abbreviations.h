@@ -1,4 +1,4 @@
-// Abbreviations whose full stop ends no sentence.
+// Abbreviations whose full stop does not end a sentence.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace onebit::text {
 
 class Abbreviations {
  public:
-  // The list that ICU carries for the locale (CLDR suppressions), for English mended: titles it
-  // lacks are added and everyday words that it holds ("By.", "Up.") taken out. Locales without a
-  // list have no abbreviations.
+  // ICU's list for the locale (CLDR suppressions). The English one is corrected: missing titles are
+  // added, and everyday words in it ("By.", "Up.") removed. Locales without a list have no
+  // abbreviations.
   explicit Abbreviations(const std::string& locale);
 
-  // `word` with its full stop.
+  // `word` includes its full stop.
   bool contains(std::string_view word) const {
     return (sizes_[last_letter(word)] >> std::min<size_t>(word.size(), 63) & 1) != 0 &&
            words_.find(word) != words_.end();
@@ -36,8 +36,8 @@ class Abbreviations {
   }
 
   std::unordered_set<std::string, Hash, std::equal_to<>> words_;
-  // By the last byte before the stop, a bit for every size in bytes: most words of a text are none
-  // of these, and need no hash.
+  // Indexed by the last byte before the stop, one bit per size in bytes: it rules out most words of
+  // a text without a hash.
   std::array<uint64_t, 256> sizes_{};
   size_t longest_bytes_ = 0;
 };

@@ -1,13 +1,13 @@
-// BERT's basic tokenizer (Devlin et al. 2019): text to normalised words, before WordPiece.
+// BERT's basic tokenizer (Devlin et al. 2019): splits text into normalised words, before WordPiece.
 //
 // - Bytes that are not UTF-8, U+0000, U+FFFD and control characters are dropped; they end no word.
 // - White space ends a word.
 // - A punctuation character and a CJK ideograph are words of their own.
 // - Uncased text is decomposed, put into canonical order, stripped of accents and lower-cased;
-//   cased text stays as it is written (normalized_word.cc).
+//   cased text is unchanged (normalized_word.cc).
 //
 // The classes of characters are those of unicode_classes.h, the normal forms those of
-// unicode_mapping.h, both taken from Hugging Face's `tokenizers` where references differ.
+// unicode_mapping.h; where references differ, both follow Hugging Face's `tokenizers`.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace onebit::text {
 
-// A normalised word and the byte range of the original UTF-8 text it stands for.
+// A normalised word and the byte range of the original UTF-8 text that it represents.
 struct BasicWord {
   std::string text;
   uint32_t begin, end;

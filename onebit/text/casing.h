@@ -1,4 +1,4 @@
-// Whether a model distinguishes upper from lower case, and the evidence for it in its vocabulary.
+// Whether a model distinguishes upper from lower case, and how its vocabulary indicates this.
 #pragma once
 
 namespace onebit::text {
@@ -12,8 +12,8 @@ enum class Casing { kUncased, kCased };
 const char* name_of(Casing casing);
 
 enum class CasingEvidence {
-  kCased,    // at least one word of a hundred has a capital: text was not lower-cased
-  kUncased,  // there are words in Latin letters and none has a capital
+  kCased,    // at least one word in a hundred has a capital: text was not lower-cased
+  kUncased,  // there are words in Latin letters, and none has a capital
   kUnclear,
 };
 

@@ -1,4 +1,4 @@
-// The treatment of one character by the basic tokenizer, for both casings.
+// How the basic tokenizer treats a character, for both casings.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@
 namespace onebit::text {
 
 enum class CharacterKind : uint8_t {
-  kLetter,   // part of a word; accents too, which may vanish from it
-  kSpace,    // ends a word and is lost
-  kSingle,   // ends a word and is one: punctuation, ideographs
-  kDropped,  // as if it were not there; does not end a word
+  kLetter,   // part of a word; also accents, which normalisation may remove
+  kSpace,    // ends a word and is dropped
+  kSingle,   // ends a word and is a word itself: punctuation, ideographs
+  kDropped,  // ignored; does not end a word
 };
 
 // The normalised form of a character.
@@ -30,10 +30,9 @@ class Characters {
   CharacterKind kind(char32_t code_point) const {
     return code_point < kTableSize ? kinds_[code_point] : kind_of_high(code_point);
   }
-  // The normal form of a character that is kLetter or kSingle: nothing for an accent in uncased
-  // text.
+  // The normal form of a character that is kLetter or kSingle: empty for an accent in uncased text.
   NormalForm normal_form(char32_t code_point) const;
-  // A mark that stays in uncased text and that canonical ordering may move.
+  // Whether uncased text keeps the mark and canonical ordering may move it.
   bool is_ordered_mark(char32_t code_point) const;
   Casing casing() const { return casing_; }
 

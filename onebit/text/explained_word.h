@@ -1,4 +1,4 @@
-// Explains, word by word, why a text became its tokens.
+// Explains, word by word, how a text was tokenized.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace onebit::text {
 struct Piece;
 
 enum class WordOutcome {
-  kSpecialToken,  // spelled exactly as a special token
+  kSpecialToken,  // the exact spelling of a special token
   kWhole,         // a token of the vocabulary
   kPieces,        // several tokens, longest match from the left
-  kNoMatch,       // [UNK]: at some place no token fits
-  kTooLong,       // [UNK]: more characters than WordPiece takes
+  kNoMatch,       // [UNK]: at some position no token fits
+  kTooLong,       // [UNK]: more characters than WordPiece accepts
   kVanished,      // only accents, controls or bytes that are not UTF-8: no token
 };
 
 struct ExplainedWord {
-  uint32_t begin, end;     // bytes of the original text that were scanned for this word
+  uint32_t begin, end;     // bytes of the original text that belong to this word
   std::string normalized;  // as it was looked up
   std::vector<Piece> pieces;
   WordOutcome outcome;

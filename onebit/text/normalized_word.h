@@ -1,4 +1,4 @@
-// One word in the form in which WordPiece looks it up, and where its characters come from.
+// A word in the form in which WordPiece looks it up, and the origin of its characters.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace onebit::text {
 
 class NormalizedWord {
  public:
-  // Normalises `raw`, a run of letters and dropped characters or a single (word_scanner.h).
+  // Normalises `raw`: a run of letters and dropped characters, or a kSingle (word_scanner.h).
   void assign(std::string_view raw, const Characters& characters);
 
   // UTF-8; empty when nothing of the word remains.
   const std::string& text() const { return text_; }
   int64_t characters() const { return static_cast<int64_t>(characters_.size()); }
-  // The byte range of `raw` that bytes [begin, end) of text() stand for; both on character
-  // boundaries and begin < end.
+  // The byte range of `raw` that bytes [begin, end) of text() come from; both are character
+  // boundaries, and begin < end.
   struct Range {
     uint32_t begin, end;
   };

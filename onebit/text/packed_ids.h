@@ -1,4 +1,4 @@
-// The token ids of a word in eight bytes, as the word cache holds them.
+// The token ids of a word in eight bytes, for the word cache.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace onebit::text {
 
-// Up to three ids below 2^20 are in the number itself; others in an arena, by place and count.
+// Up to three ids below 2^20 are stored inline; others in an arena, as position and count.
 class PackedIds {
  public:
   static constexpr size_t kInline = 3;
@@ -36,7 +36,7 @@ class PackedIds {
   std::span<const int32_t> arena_ids(const std::vector<int32_t>& arena) const {
     return {arena.data() + (bits_ & 0xFFFFFFFFu), (bits_ >> 32) & 0xFFFFFF};
   }
-  // Writes kInline numbers to `out`, of which the first count() are ids; in_arena() does not hold.
+  // Writes kInline numbers to `out`, the first count() of which are ids. Requires !in_arena().
   void unpack(int32_t* out) const {
     out[0] = static_cast<int32_t>(bits_ & kIdMask);
     out[1] = static_cast<int32_t>((bits_ >> kIdBits) & kIdMask);

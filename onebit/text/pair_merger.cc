@@ -24,8 +24,8 @@ std::vector<std::string> PairMerger::run(size_t most_symbols) {
     queue_.pop();
     const int64_t count = pairs_.at(best.pair).count;
     if (count < best.count) {
-      // The pair has lost occurrences since it was queued. (Gains are queued again when they
-      // happen.)
+      // The pair has lost occurrences since it was queued. (Pairs with gains are queued again at
+      // once.)
       if (count >= least_count_) queue_.push({count, best.pair});
     } else if (count == best.count) {
       join(best.pair);

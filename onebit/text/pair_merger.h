@@ -1,5 +1,5 @@
-// Byte-pair encoding over counted words: joins the most frequent pair of neighbours until there are
-// enough symbols. Pair counts are kept up to date, only words that hold the pair are visited.
+// Byte-pair encoding over counted words: joins the most frequent pair of adjacent symbols until
+// there are enough symbols. Counts are updated incrementally; only words with the pair are visited.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace onebit::text {
 
 class PairMerger {
  public:
-  // The symbols to begin with; "##" marks those that continue a word. A pair seen fewer than
-  // `least_count` times is not joined.
+  // `symbols` are the initial ones; "##" marks those that continue a word. A pair that occurs fewer
+  // than `least_count` times is not joined.
   PairMerger(std::vector<std::string> symbols, uint64_t least_count);
 
-  // A word as symbol numbers. All words come before run().
+  // A word as symbol numbers. Words must be added before run().
   void add_word(std::span<const int32_t> symbols, uint64_t count);
 
-  // Joins pairs until there are `most_symbols` or nothing is left to join. Of equally frequent
-  // pairs the one with the smaller left, then the smaller right symbol comes first. Returns the
-  // symbols, new ones in the order of joining.
+  // Joins pairs until there are `most_symbols` symbols or no pair is left to join. Among equally
+  // frequent pairs, the one with the smaller left symbol, then the smaller right symbol, is first.
+  // Returns the symbols, new ones in the order of joining.
   std::vector<std::string> run(size_t most_symbols);
 
  private:
@@ -34,7 +34,7 @@ class PairMerger {
   struct Pair {
     int64_t count = 0;
     bool changed = false;
-    std::vector<uint32_t> words;  // may name a word twice, or one that has lost the pair
+    std::vector<uint32_t> words;  // may contain a word twice, or one without the pair by now
   };
   struct Candidate {
     int64_t count;

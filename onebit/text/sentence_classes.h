@@ -9,7 +9,7 @@ namespace onebit::text {
 
 enum class SentenceClass : uint8_t {
   kOther,
-  kSpace,      // Sp, and the line ends CR and LF: inside a paragraph they are white space
+  kSpace,      // Sp, and the line breaks CR and LF, which are white space within a paragraph
   kSeparator,  // Sep: always ends a sentence
   kLower,
   kUpper,
@@ -19,12 +19,12 @@ enum class SentenceClass : uint8_t {
   kEnd,       // STerm: ! and ?
   kClose,     // quotes and brackets
   kContinue,  // SContinue: comma, colon, dash
-  kExtend,    // Extend and Format: part of the character before
+  kExtend,    // Extend and Format: belongs to the preceding character
 };
 
 class SentenceClasses {
  public:
-  // `language` changes single characters: the Greek question mark ends sentences in "el".
+  // `language` changes individual characters: the Greek question mark ends sentences in "el".
   explicit SentenceClasses(std::string_view language);
 
   SentenceClass of(char32_t code_point) const {

@@ -38,13 +38,13 @@ class SentenceSplitter::Body {
     for (char32_t byte = 0; byte < 0x80; ++byte) {
       if (!is_terminator(classes_.of(byte))) continue;
       ONEBIT_INVARIANT(found < terminators_.size());
-      // An unused place searches for the last terminator again.
+      // Unused entries repeat the last terminator.
       for (size_t i = found; i < terminators_.size(); ++i) terminators_[i] = kEveryByte * byte;
       ++found;
     }
   }
 
-  // The rule numbers are those of Annex 29, section 5.1.
+  // The rule numbers in this class refer to Annex 29, section 5.1.
   std::span<const std::string_view> split(std::string_view text) {
     text_ = text;
     sentences_.clear();
@@ -73,22 +73,22 @@ class SentenceSplitter::Body {
   };
   struct Decision {
     bool breaks;
-    size_t next;  // where the sentence begins, or where the scan continues
+    size_t next;  // start of the sentence, or where the scan continues
   };
 
   static bool is_terminator(SentenceClass k) {
     return k == SentenceClass::kStop || k == SentenceClass::kEnd;
   }
 
-  // The next byte that may end a sentence, a terminator or one that is not ASCII: most bytes of a
-  // text are passed over here, eight at a time.
+  // Finds the next byte that may end a sentence: a terminator or a non-ASCII byte. Most bytes of a
+  // text are skipped here, eight at a time.
   size_t skip_plain(size_t at) const {
     for (; at + 8 <= text_.size(); at += 8) {
       uint64_t bytes;
       std::memcpy(&bytes, text_.data() + at, 8);
       uint64_t marks = bytes;
       for (const uint64_t terminator : terminators_) {
-        // Bit 7 of the lowest byte that is 0 here, and of none below it.
+        // Sets bit 7 of the lowest zero byte, and of no byte below it.
         const uint64_t difference = bytes ^ terminator;
         marks |= (difference - kEveryByte) & ~difference;
       }
@@ -111,7 +111,7 @@ class SentenceSplitter::Body {
   SentenceClass kind(size_t at) const {
     return at < text_.size() ? character(at).kind : SentenceClass::kSeparator;
   }
-  // The next place whose character is not Extend or Format (SB5).
+  // The next position whose character is not Extend or Format (SB5).
   size_t skip_extensions(size_t at) const {
     while (at < text_.size() && kind(at) == SentenceClass::kExtend) at = character(at).next;
     return at;
@@ -144,7 +144,7 @@ class SentenceSplitter::Body {
            k == SentenceClass::kExtend;
   }
 
-  // Whether an abbreviation that is a whole word, or comes after a hyphen, ends at `end`.
+  // Whether an abbreviation that is a whole word, or follows a hyphen, ends at `end`.
   bool ends_with_abbreviation(size_t end) const {
     for (size_t at = end; at > 0 && end - at < abbreviations_.longest_bytes();) {
       at = previous(at);
@@ -158,8 +158,8 @@ class SentenceSplitter::Body {
     return false;
   }
 
-  // Whether a small letter comes before any other letter or terminator. SB8 asks this after a full
-  // stop; we ask it after ! and ? too, for the sake of “Did it?” he asked.
+  // Whether a lower-case letter comes before any other letter or terminator. SB8 applies this after
+  // a full stop; we also apply it after ! and ?, because of “Did it?” he asked.
   bool goes_on_in_lower_case(size_t at) const {
     for (; at < text_.size(); at = character(at).next) {
       switch (kind(at)) {
@@ -211,7 +211,7 @@ class SentenceSplitter::Body {
   SentenceClasses classes_;
   Abbreviations abbreviations_;
   static constexpr uint64_t kEveryByte = 0x0101010101010101u;
-  std::array<uint64_t, 4> terminators_{};  // those of ASCII, in every byte
+  std::array<uint64_t, 4> terminators_{};  // the ASCII terminators, each repeated in every byte
   std::string_view text_;
   std::vector<std::string_view> sentences_;
 };

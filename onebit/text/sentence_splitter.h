@@ -1,7 +1,7 @@
-// Prose to sentences: the rules of Unicode Standard Annex 29 (section 5, as ICU's break iterator
-// has them) over ICU's character properties, and a list of abbreviations (abbreviations.h). Unlike
-// there, ! and ? end no sentence that continues in lower case (“Did it?” he asked.). The rules are
-// written out because ICU's iterator reads UTF-8 at a tenth of this speed.
+// Splits prose into sentences: the rules of Unicode Standard Annex 29 (section 5, as in ICU's break
+// iterator) over ICU's character properties, and a list of abbreviations (abbreviations.h). Unlike
+// the annex, ! and ? do not end a sentence that continues in lower case (“Did it?” he asked.). The
+// rules are implemented here because ICU's iterator reads UTF-8 at a tenth of this speed.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 
 namespace onebit::text {
 
-// Each thread needs its own.
+// Not thread-safe: each thread needs its own.
 class SentenceSplitter {
  public:
-  // `locale` as ICU names it ("en", "de"); an unknown one is an error.
+  // `locale` is an ICU name ("en", "de"). Error: an unknown locale.
   explicit SentenceSplitter(const std::string& locale = "en");
   ~SentenceSplitter();
   SentenceSplitter(SentenceSplitter&&) noexcept;
   SentenceSplitter& operator=(SentenceSplitter&&) noexcept;
 
-  // The sentences of one paragraph in order, without surrounding white space, none empty. They are
-  // views into `paragraph`, which is UTF-8, and last until the next call. Line breaks inside it are
-  // white space, not ends.
+  // Returns the sentences of one paragraph in order, without surrounding white space and without
+  // empty ones. They are views into `paragraph`, which is UTF-8; the span is valid until the next
+  // call. Line breaks are white space, not sentence ends.
   std::span<const std::string_view> split(std::string_view paragraph);
 
  private:

@@ -12,12 +12,12 @@ inline constexpr std::string_view kClsToken = "[CLS]";
 inline constexpr std::string_view kSepToken = "[SEP]";
 inline constexpr std::string_view kMaskToken = "[MASK]";
 
-// In the order in which a trained vocabulary begins.
+// In the order of their ids in a trained vocabulary.
 inline constexpr std::array<std::string_view, 5> kSpecialTokens = {
     kPadToken, kUnknownToken, kClsToken, kSepToken, kMaskToken};
 
-// The special token at the front of `text`, or empty. They are recognised anywhere in a text, in
-// this spelling only.
+// Returns the special token at the front of `text`, or an empty view. Special tokens are recognised
+// anywhere in a text, but only in this spelling.
 inline std::string_view special_token_at(std::string_view text) {
   for (const std::string_view token : kSpecialTokens) {
     if (text.starts_with(token)) return token;

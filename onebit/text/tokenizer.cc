@@ -1,8 +1,8 @@
-// The way of a word, from the text to its ids:
+// The path of a word from text to ids:
 //
-//   word_scanner     finds where it begins and ends and hands it to a visitor, one of these three
-//   special_tokens   "[MASK]" and its like, looked for at every '['
-//   word_splitter    asks word_cache for its ids, and splits it where the cache does not know it
+//   word_scanner     finds its boundaries and passes it to a visitor, one of the three in this file
+//   special_tokens   "[MASK]" and the like, searched for at every '['
+//   word_splitter    looks its ids up in word_cache, and splits the word if the cache lacks it
 //   word_cache       word_table (short words by their packed bytes, others by word_hash) to
 //                    packed_ids: up to a few ids inside the entry, more in an arena
 //   normalized_word  its normal form: characters, unicode_mapping, canonical_order
@@ -31,7 +31,7 @@ std::string_view special_at(const char* at, const char* end) {
   return special_token_at({at, static_cast<size_t>(end - at)});
 }
 
-// Collects ids before they are appended, so that a word does not grow the vector.
+// Collects ids before they are appended, so that the vector does not grow word by word.
 using IdBuffer = std::array<int32_t, 1024>;
 
 class IdVisitor {
@@ -93,7 +93,7 @@ class PieceVisitor {
   PieceVisitor(WordSplitter& splitter, const char* text, std::vector<Piece>& pieces)
       : splitter_(splitter), text_(text), pieces_(pieces) {}
 
-  // Normalising ASCII keeps every byte's place, so the tokens' lengths are the offsets.
+  // Normalising ASCII preserves byte positions, so the tokens' lengths yield the offsets.
   void short_word(const char* begin, size_t size, ShortWord word) {
     const PackedIds packed = splitter_.short_word(size, word);
     int32_t inline_ids[PackedIds::kInline];
@@ -152,7 +152,7 @@ class PieceVisitor {
   std::vector<Piece>& pieces_;
 };
 
-// Takes every word the slow way and records its outcome.
+// Tokenizes every word without the cache and records the outcome.
 class ExplainVisitor {
  public:
   ExplainVisitor(WordSplitter& splitter, const char* text, std::vector<ExplainedWord>& words)

@@ -1,6 +1,6 @@
-// Text to WordPiece ids (Schuster and Nakajima 2012, as in BERT): basic tokenizer, then greedy
-// longest match. Equal to Hugging Face's `tokenizers` with the settings of BertTokenizerFast. The
-// rules of words are written down in basic_tokenizer.h, those of pieces in word_piece.h.
+// Converts text to WordPiece ids (Schuster and Nakajima 2012, as in BERT): basic tokenizer, then
+// greedy longest match. Equal to Hugging Face's `tokenizers` with the settings of
+// BertTokenizerFast. The rules are in basic_tokenizer.h (words) and word_piece.h (pieces).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace onebit::text {
 
-// One token and the byte range of the original UTF-8 text it stands for.
+// A token and the byte range of the original UTF-8 text that it represents.
 struct Piece {
   int32_t id;
   uint32_t begin, end;
@@ -22,8 +22,8 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-// Has a cache of words, so each thread needs its own; many can share a vocabulary. No [CLS] or
-// [SEP] is added.
+// Not thread-safe, because it caches words: each thread needs its own; they can share a vocabulary.
+// Adds no [CLS] or [SEP].
 class Tokenizer {
  public:
   Tokenizer(std::shared_ptr<const Vocabulary> vocabulary, Casing casing);
@@ -36,10 +36,10 @@ class Tokenizer {
 
   // Appends the ids of `utf8`. Bytes that are not UTF-8 are dropped, as U+FFFD is.
   void encode(std::string_view utf8, std::vector<int32_t>& ids);
-  // Appends the same ids with their places. `utf8` is below 4 GiB.
+  // Appends the same ids with their byte ranges. `utf8` must be below 4 GiB.
   void encode_with_offsets(std::string_view utf8, std::vector<Piece>& pieces);
 
-  // Appends the tokens of encode_with_offsets with the reason for every word. Slow.
+  // Appends the tokens of encode_with_offsets with the outcome for every word. Slow.
   void explain(std::string_view utf8, std::vector<ExplainedWord>& words) const;
 
   const Vocabulary& vocabulary() const;

@@ -1,4 +1,4 @@
-// The class of each code point for BERT's basic tokenizer, as range tables in rising order. They
+// The class of each code point for BERT's basic tokenizer, as range tables in ascending order. They
 // follow Hugging Face's `tokenizers`, not the newest Unicode.
 #pragma once
 
@@ -16,9 +16,9 @@ std::span<const CodePointRange> dropped();
 // Each is a word of its own.
 std::span<const CodePointRange> ideographs();
 std::span<const CodePointRange> punctuation();
-// Letters that lower-casing and stripping turn into punctuation.
+// Letters that become punctuation when lower-cased and stripped of accents.
 std::span<const CodePointRange> uncased_punctuation();
-// Accents that the uncased form loses.
+// Accents that the uncased form removes.
 std::span<const CodePointRange> stripped();
 // Marks that the uncased form keeps and that canonical ordering may move.
 std::span<const CodePointRange> ordered_marks();

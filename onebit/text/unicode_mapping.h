@@ -1,5 +1,5 @@
 // The uncased form of code points (canonical decomposition, accents removed, lower-cased), as
-// tables in rising order. What is in none of them maps to itself; Hangul is by rule.
+// tables in ascending order. Other code points map to themselves; Hangul is handled by rule.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace onebit::text {
 
-// first, first + stride ... last become to, to + step ...
+// first, first + stride ... last map to to, to + step ...
 struct MappingRun {
   char32_t first, last, stride, to, step;
 };

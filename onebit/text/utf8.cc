@@ -5,7 +5,7 @@
 namespace onebit::text {
 namespace {
 
-// How many bytes a lead byte announces (0: no lead byte), and the range of the second byte.
+// The sequence length of a lead byte (0: not a lead byte), and the range of the second byte.
 struct Lead {
   uint32_t size_bytes;
   uint8_t second_min, second_max;
@@ -53,7 +53,7 @@ std::optional<size_t> first_invalid_utf8(std::string_view text) {
       }
     }
     const DecodedCharacter c = decode_utf8(text.substr(i));
-    // A well-formed U+FFFD takes three bytes and starts with EF.
+    // Distinguishes a well-formed U+FFFD, which has three bytes and starts with EF.
     if (c.code_point == kReplacementCharacter &&
         (c.size_bytes != 3 || static_cast<uint8_t>(text[i]) != 0xEF)) {
       return i;

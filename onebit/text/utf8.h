@@ -12,7 +12,7 @@ namespace onebit::text {
 
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 
-// Byte offset of the first ill-formed sequence, nothing when the text is UTF-8.
+// Returns the byte offset of the first ill-formed sequence; nothing if the text is UTF-8.
 std::optional<size_t> first_invalid_utf8(std::string_view text);
 
 // The code point at the front and its length in bytes. Ill-formed bytes give U+FFFD and the length
@@ -23,7 +23,7 @@ struct DecodedCharacter {
 };
 DecodedCharacter decode_utf8(std::string_view text);
 
-// Appends the UTF-8 form of a code point that is no surrogate.
+// Appends the UTF-8 form of a code point that is not a surrogate.
 void append_utf8(char32_t code_point, std::string& text);
 
 }  // namespace onebit::text

@@ -24,7 +24,7 @@ std::vector<std::string> split_lines(std::string_view text) {
   return lines;
 }
 
-// FNV-1a over the tokens, each followed by a line end.
+// FNV-1a over the tokens, each followed by a newline.
 uint32_t checksum_of(const std::vector<std::string>& tokens) {
   uint32_t hash = 0x811C9DC5u;
   const auto add = [&](uint8_t byte) { hash = (hash ^ byte) * 0x01000193u; };

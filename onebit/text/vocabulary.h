@@ -1,5 +1,5 @@
-// A WordPiece vocabulary: the list of tokens whose positions are the ids, one token a line in
-// vocab.txt as BERT models carry it.
+// A WordPiece vocabulary: the list of tokens whose positions are the ids, one token per line in the
+// vocab.txt of a BERT model.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,28 @@ struct TokenHash {
 };
 using TokenIds = std::unordered_map<std::string, int32_t, TokenHash, std::equal_to<>>;
 
-// The place of each token. Errors, with the line in `source`: no tokens, an empty one, a duplicate,
-// bytes that are not UTF-8.
+// The position of each token. Errors, with the line in `source`: no tokens, an empty one, a
+// duplicate, bytes that are not UTF-8.
 TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& source);
 
-// The tokens of a vocab.txt in order; carriage returns, blanks and tabs at the end of a line are no
-// part of one. Errors: no file; those of token_ids().
+// Returns the tokens of a vocab.txt in order; carriage returns, blanks and tabs at the end of a
+// line are removed. Errors: no file; those of token_ids().
 std::vector<std::string> read_vocabulary_lines(const Path& vocab_txt);
-// Such a file.
+// Returns the content of such a file.
 std::string vocabulary_text(const std::vector<std::string>& tokens);
 
 class Vocabulary {
  public:
-  // One token a line, line number = id. Errors, each with the path and the line or the token: those
-  // of read_vocabulary_lines(), and a missing special token ([UNK], [CLS], [SEP], [MASK], [PAD]).
+  // One token per line, line number = id. Errors, each with the path and the line or the token:
+  // those of read_vocabulary_lines(), and a missing special token ([UNK], [CLS], [SEP], [MASK],
+  // [PAD]).
   static Vocabulary load(const Path& vocab_txt);
-  // The same checks; `source` names the list in errors.
+  // Makes the same checks; errors name `source`.
   static Vocabulary from_tokens(std::vector<std::string> tokens, const std::string& source);
 
   int32_t size() const { return static_cast<int32_t>(tokens_.size()); }
   const std::string& token(int32_t id) const { return tokens_[static_cast<size_t>(id)]; }
-  // The id of exactly this token, "##" included.
+  // The id of exactly this token, including "##".
   std::optional<int32_t> find(std::string_view token) const;
 
   int32_t unknown_id() const { return unknown_id_; }
@@ -50,8 +51,8 @@ class Vocabulary {
 
   // Whether the token starts with "##" and so continues a word.
   bool is_continuation(int32_t id) const { return token(id).starts_with("##"); }
-  // A checksum of the tokens in order (FNV-1a): stores and checkpoints record it to recognise
-  // another vocabulary.
+  // A checksum of the tokens in order (FNV-1a): stores and checkpoints record it to detect a
+  // different vocabulary.
   uint32_t checksum() const { return checksum_; }
   // Writes vocab.txt atomically.
   void save(const Path& vocab_txt) const;

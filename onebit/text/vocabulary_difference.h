@@ -9,11 +9,11 @@
 namespace onebit::text {
 
 struct VocabularyDifference {
-  int32_t first_id = 0;  // at which they have different tokens, or where the shorter one ends
-  int32_t ids = 0;       // with different tokens, or in the longer one alone
+  int32_t first_id = 0;  // first id with different tokens, or the end of the shorter vocabulary
+  int32_t ids = 0;       // number of ids with different tokens or only in the longer vocabulary
 };
 
-// None where they are equal.
+// Returns nothing if they are equal.
 std::optional<VocabularyDifference> difference(const Vocabulary& a, const Vocabulary& b);
 
 }  // namespace onebit::text

@@ -55,8 +55,7 @@ std::u32string code_points(std::string_view utf8) {
   return result;
 }
 
-// The normalised words, each once, in rising order. Words that WordPiece does not take are left
-// out.
+// The distinct normalised words in ascending order, without words that WordPiece does not accept.
 std::vector<CountedWord> normalized(const WordCounts& raw, const Characters& characters,
                                     int threads) {
   std::vector<CountedWord> words(raw.size());
@@ -83,7 +82,7 @@ std::vector<CountedWord> normalized(const WordCounts& raw, const Characters& cha
   return words;
 }
 
-// The most frequent characters, in rising order.
+// The most frequent characters in ascending order.
 std::u32string alphabet(const std::vector<CountedWord>& words) {
   std::map<char32_t, uint64_t> counts;
   for (const auto& [word, count] : words) {
@@ -105,7 +104,7 @@ bool is_spelled_with(std::u32string_view word, const std::u32string& letters) {
   });
 }
 
-// Special tokens and characters, and where the characters are among them.
+// Special tokens and characters, and the positions of the characters among them.
 struct FirstSymbols {
   std::vector<std::string> symbols;
   std::unordered_map<char32_t, int32_t> first, continuing;

@@ -1,6 +1,6 @@
 // Learns a WordPiece vocabulary from text: words are split into characters, then the most frequent
-// neighbouring pair is merged again and again (byte-pair encoding, Sennrich et al. 2016, with "##"
-// on pieces that continue a word, as Hugging Face's WordPieceTrainer does).
+// adjacent pair is merged repeatedly (byte-pair encoding, Sennrich et al. 2016, with "##" on pieces
+// that continue a word, as in Hugging Face's WordPieceTrainer).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace onebit::text {
 
-// Counts words. Each thread needs its own; merge() joins them.
+// Counts words. Each thread needs its own; merge() combines them.
 class VocabularyTrainer {
  public:
   explicit VocabularyTrainer(Casing casing);
@@ -25,12 +25,12 @@ class VocabularyTrainer {
   void add_text(std::string_view utf8);
   void merge(const VocabularyTrainer& other);
 
-  // The tokens in id order: [PAD] [UNK] [CLS] [SEP] [MASK], the characters, the characters with
-  // "##", then the merged pieces in the order found. Depends on the words and their counts alone,
-  // not on the order of the text nor on `threads`. Fewer than `vocab_size` come back when no pair
-  // is left that occurs twice. Of more than 1000 characters the most frequent stay, and words with
-  // another one are left out. Errors: no text, a size without room for the special tokens and
-  // characters.
+  // Returns the tokens in id order: [PAD] [UNK] [CLS] [SEP] [MASK], the characters, the characters
+  // with "##", then the merged pieces in the order found. The result depends only on the words and
+  // their counts, not on the order of the text nor on `threads`. It has fewer than `vocab_size`
+  // tokens if no pair is left that occurs twice. Of more than 1000 characters the most frequent are
+  // kept, and words with any other are left out. Errors: no text, a size without room for the
+  // special tokens and characters.
   std::vector<std::string> train(int32_t vocab_size, int threads) const;
 
  private:

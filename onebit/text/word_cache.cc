@@ -6,7 +6,7 @@
 namespace onebit::text {
 namespace {
 
-// About 10 MiB in all.
+// About 10 MiB in total.
 constexpr size_t kMostWords = size_t{1} << 17;
 constexpr size_t kMostArenaIds = size_t{1} << 20;
 

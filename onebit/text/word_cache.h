@@ -1,4 +1,4 @@
-// Words already split, by their bytes. A hit is one cache line and no allocation.
+// A cache of the ids of words, keyed by their bytes. A hit is one cache line and no allocation.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace onebit::text {
 
 class WordCache {
  public:
-  // Words of up to 8 and up to 16 bytes as little-endian numbers. Absent ids: not there.
+  // Finds words of up to 8 or 16 bytes, given as little-endian numbers. Absent ids: not found.
   PackedIds find(uint64_t word) const { return short_.find({word}); }
   PackedIds find(uint64_t low, uint64_t high) const { return medium_.find({low, high}); }
   // A word of any length, without a zero byte.
   PackedIds find(std::string_view word) const;
 
-  // Adds a word that is not there. A full cache starts again from empty: the frequent words are
-  // back at once, whatever came first.
+  // Adds a word that is not in the cache. A full cache is cleared: the frequent words return at
+  // once, whatever was added first.
   PackedIds insert(std::string_view word, std::span<const int32_t> ids);
   const std::vector<int32_t>& arena() const { return arena_; }
 

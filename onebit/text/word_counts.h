@@ -1,4 +1,4 @@
-// How often each word was seen: an open-addressing table over an arena of bytes.
+// Occurrences of each word: an open-addressing table over an arena of bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class WordCounts {
  public:
   WordCounts();
 
-  // `hash` is any function of the word that is the same every time.
+  // `hash` is any deterministic function of the word.
   void add(std::string_view word, uint64_t hash, uint64_t times = 1);
   void add(const WordCounts& other);
   size_t size() const { return places_.size(); }
@@ -31,7 +31,7 @@ class WordCounts {
   void grow();
 
   std::vector<Place> places_;
-  std::vector<uint32_t> slots_;  // a place + 1, or 0
+  std::vector<uint32_t> slots_;  // index + 1, or 0
   std::string arena_;
 };
 

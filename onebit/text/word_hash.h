@@ -9,7 +9,7 @@
 
 namespace onebit::text {
 
-// A word of up to 16 bytes as two numbers. The high bits are the well mixed ones.
+// Hashes a word of up to 16 bytes given as two numbers. The high bits are the well mixed ones.
 inline uint64_t hash_short_word(uint64_t low, uint64_t high) {
   const uint64_t hash = (low ^ std::rotl(high * 0xD6E8FEB86659FD93u, 32)) * 0x9E3779B97F4A7C15u;
   return hash ^ (hash >> 32);

@@ -10,7 +10,7 @@ WordPiece::WordPiece(const Vocabulary& vocabulary)
     : accepted_(2, -1), unknown_id_(vocabulary.unknown_id()) {
   uint64_t bytes = 0;
   for (int32_t id = 0; id < vocabulary.size(); ++id) bytes += vocabulary.token(id).size();
-  // A node's number and a byte make a 32-bit key.
+  // A node's number and a byte form a 32-bit key.
   require(bytes < (uint64_t{1} << 24), "the vocabulary's tokens are {} bytes long; at most {} fit",
           bytes, (uint64_t{1} << 24) - 1);
   reserve(bytes);
@@ -22,7 +22,7 @@ WordPiece::WordPiece(const Vocabulary& vocabulary)
       insert(token, kWordRoot, id);
     }
   }
-  // Tokens share their beginnings: a table for the edges there are is much smaller.
+  // Tokens share prefixes: a table sized for the actual edges is much smaller.
   std::vector<Edge> sparse;
   sparse.swap(edges_);
   reserve(accepted_.size());

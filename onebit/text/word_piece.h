@@ -12,7 +12,7 @@ namespace onebit::text {
 // A word longer than this many characters is [UNK].
 inline constexpr int64_t kMaxWordCharacters = 100;
 
-// A token and where it ends in the word.
+// A token and its end in the word.
 struct WordPart {
   int32_t id;
   uint32_t end;
@@ -22,9 +22,9 @@ class WordPiece {
  public:
   explicit WordPiece(const Vocabulary& vocabulary);
 
-  // Overwrites `parts` with the tokens of a normalised word: the longest at the front, then the
-  // longest "##" tokens of the rest. If at any place nothing fits, the whole word is one [UNK].
-  // `word` is not empty.
+  // Overwrites `parts` with the tokens of a normalised word: the longest one at the front, then the
+  // longest "##" tokens of the rest. If no token fits at some position, the whole word is one
+  // [UNK]. `word` is not empty.
   void split(std::string_view word, std::vector<WordPart>& parts) const;
 
  private:
@@ -41,7 +41,7 @@ class WordPiece {
 
   std::vector<Edge> edges_;
   int shift_ = 0;
-  std::vector<int32_t> accepted_;  // by node: the token that ends there, or -1
+  std::vector<int32_t> accepted_;  // by node: the token that ends at it, or -1
   int32_t unknown_id_;
 };
 

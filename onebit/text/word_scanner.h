@@ -1,6 +1,6 @@
-// Text to raw words: one pass that finds where words begin and end, eight bytes at a time as long
-// as they are ASCII letters and digits. Everything that reads words (ids, offsets, counts,
-// explanations) is a visitor of this scan.
+// Splits text into raw words: one pass that finds word boundaries, eight bytes at a time as long as
+// they are ASCII letters and digits. All readers of words (ids, offsets, counts, explanations) are
+// visitors of this scan.
 #pragma once
 
 #include <array>
@@ -22,12 +22,12 @@ struct ShortWord {
   uint64_t low, high;
 };
 
-// Upper to lower case in a ShortWord's half. Letters alone have bit 6 set.
+// Converts one half of a ShortWord to lower case. Only letters have bit 6 set.
 inline uint64_t lower_case(uint64_t letters_and_digits) {
   return letters_and_digits | ((letters_and_digits & 0x4040404040404040u) >> 1);
 }
 
-// Bit 7 of every byte that is no ASCII letter or digit.
+// Sets bit 7 of every byte that is not an ASCII letter or digit.
 inline uint64_t non_alphanumeric(uint64_t bytes) {
   constexpr uint64_t kOnes = 0x0101010101010101u;
   constexpr uint64_t kHigh = 0x80 * kOnes;
@@ -38,25 +38,25 @@ inline uint64_t non_alphanumeric(uint64_t bytes) {
   return ~((letter | digit) & ~bytes) & kHigh;
 }
 
-// The meaning of an ASCII byte for the scan; bytes from 0x80 on are kOther.
+// The role of an ASCII byte in the scan; bytes from 0x80 on are kOther.
 enum class ByteKind : uint8_t { kAlphanumeric, kSpace, kPunctuation, kOther };
 extern const std::array<ByteKind, 256> kByteKinds;
 inline ByteKind byte_kind(char byte) {
   return kByteKinds[static_cast<uint8_t>(byte)];
 }
 
-// The reader of a text's words, each in the spelling of the text.
+// A visitor receives a text's words in their original spelling.
 template <typename Type>
 concept WordVisitor = requires(Type visitor, const char* at, const char* end, size_t size,
                                ShortWord packed, std::string_view raw) {
-  // 1 to 16 ASCII letters and digits at `at`, also packed.
+  // 1 to 16 ASCII letters and digits at `at`; `packed` holds the same bytes.
   visitor.short_word(at, size, packed);
   // Any other run of letters, digits and dropped characters.
   visitor.word(raw);
-  // One character that is a word of its own and not ASCII: punctuation, an ideograph.
+  // A non-ASCII character that is a word of its own: punctuation, an ideograph.
   visitor.single(raw);
-  // One ASCII punctuation character at `at` in a text that ends at `end`. Returns the bytes
-  // consumed: a special token such as [MASK] is taken whole.
+  // An ASCII punctuation character at `at` in a text that ends at `end`. Returns the number of
+  // bytes consumed: a special token such as [MASK] is consumed whole.
   { visitor.punctuation(at, end) } -> std::same_as<size_t>;
 };
 
@@ -86,7 +86,7 @@ class WordScanner {
   }
 
  private:
-  // The number of bytes below the lowest marked one, 8 when none is marked.
+  // The number of bytes below the lowest marked one, 8 if none is marked.
   static size_t first_byte(uint64_t marks) {
     return static_cast<size_t>(std::countr_zero(marks)) / 8;
   }
@@ -94,7 +94,7 @@ class WordScanner {
     return bytes & ((uint64_t{1} << (8 * size)) - 1);
   }
 
-  // Eight bytes, zeros after the end of the text.
+  // Loads eight bytes, with zeros past the end of the text.
   uint64_t load(const char* at) const {
     uint64_t bytes = 0;
     const size_t left = static_cast<size_t>(end_ - at);
@@ -109,7 +109,7 @@ class WordScanner {
     return bytes;
   }
 
-  // A run of letters that continues with something that is not ASCII is a word of another kind.
+  // A run of letters followed by a non-ASCII byte is passed to general_word().
   const char* short_word(const char* at, size_t size, ShortWord word) {
     const char* after = at + size;
     const ByteKind kind = after == end_ ? ByteKind::kPunctuation : byte_kind(*after);

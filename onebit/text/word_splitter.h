@@ -1,5 +1,4 @@
-// Splits one raw word into token ids and caches them; used by the fast and the slow way of reading
-// text.
+// Splits a raw word into token ids and caches them; used for tokenizing with and without the cache.
 #pragma once
 
 #include <array>
@@ -18,7 +17,7 @@
 
 namespace onebit::text {
 
-// The part that depends on the vocabulary alone; threads share it.
+// The data that depend only on the vocabulary; threads share them.
 struct SplitterModel {
   SplitterModel(std::shared_ptr<const Vocabulary> vocabulary, Casing casing);
 
@@ -36,8 +35,8 @@ class WordSplitter {
   const SplitterModel& model() const { return *model_; }
   const std::shared_ptr<const SplitterModel>& shared_model() const { return model_; }
 
-  // A short word's ids, packed; those in the arena last until the next call. Leaves normalized()
-  // and parts() undefined.
+  // The packed ids of a short word; ids in the arena are valid until the next call. Leaves
+  // normalized() and parts() undefined.
   PackedIds short_word(size_t size, ShortWord word) {
     if (uncased_) word = {lower_case(word.low), lower_case(word.high)};
     const PackedIds ids = word.high == 0 ? cache_.find(word.low) : cache_.find(word.low, word.high);
@@ -45,10 +44,10 @@ class WordSplitter {
   }
   std::span<const int32_t> arena_ids(PackedIds ids) const { return ids.arena_ids(cache_.arena()); }
 
-  // Any word's ids, until the next call.
+  // The ids of any word, valid until the next call.
   std::span<const int32_t> ids(std::string_view raw);
 
-  // Any word's tokens without the cache: normalized() and parts() are those of `raw` after it.
+  // Splits any word without the cache; normalized() and parts() then belong to `raw`.
   void split(std::string_view raw);
   const NormalizedWord& normalized() const { return normalized_; }
   const std::vector<WordPart>& parts() const { return parts_; }

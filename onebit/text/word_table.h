@@ -1,4 +1,4 @@
-// An open-addressing table from words of a fixed number of bytes to their ids, so small an entry
+// An open-addressing table from words of a fixed number of bytes to their ids. Entries are so small
 // that the frequent words of a language stay in the processor's caches.
 #pragma once
 
@@ -19,7 +19,7 @@ class WordTable {
  public:
   using Key = std::array<uint64_t, kHalves>;
 
-  // Absent ids where the word is not there.
+  // Returns absent ids if the word is not in the table.
   PackedIds find(const Key& key) const {
     for (size_t i = slot(key);; i = (i + 1) & mask_) {
       const Entry& entry = entries_[i];
@@ -27,7 +27,7 @@ class WordTable {
     }
   }
 
-  // Adds a word that is not there; the table keeps half its places free.
+  // Adds a word that is not in the table; half of the slots stay free.
   void insert(const Key& key, PackedIds ids) {
     if (2 * (used_ + 1) > entries_.size()) grow();
     place({key, ids});
