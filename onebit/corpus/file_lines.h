@@ -1,4 +1,4 @@
-// The lines of a text file, unpacked while they are read.
+// The lines of a text file, decompressed while it is read.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace onebit::corpus {
 
 class FileLines {
  public:
-  // gzip and xz are recognised by their first bytes; "-" is standard input.
+  // Compressed files are detected by their first bytes; "-" is standard input.
   explicit FileLines(const Path& path);
 
-  // Overwrites `line` with the next one, without its "\n"; false after the last. A byte order mark
-  // at the beginning of the file is left out. Errors, with file:line: not UTF-8; longer than 64
-  // MiB.
+  // Overwrites `line` with the next line, without its "\n"; returns false after the last. A byte
+  // order mark at the beginning of the file is skipped. Errors, with file:line: not UTF-8; longer
+  // than 64 MiB.
   bool next(std::string& line);
-  // Number of the line that next() has given, from 1.
+  // The number, counted from 1, of the line that next() returned.
   uint64_t number() const { return number_; }
   const std::string& name() const { return name_; }
   // "train.tsv:12"

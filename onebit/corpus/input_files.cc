@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "a.txt" of "a.txt.gz".
+// "a.txt" for "a.txt.gz".
 Path unpacked_name(Path path) {
   if (packing_of_ending(path) != Packing::kNone) path.replace_extension();
   return path;
@@ -32,7 +32,7 @@ bool is_archive(const Path& path) {
       path, path);
 }
 
-// "" for text, ".jsonl", or nothing when the name is neither.
+// "" for text, ".jsonl", or nothing if the name is neither.
 std::optional<std::string> kind_of(const Path& path) {
   const Path inner = unpacked_name(path);
   if (inner.extension() == ".jsonl") return ".jsonl";

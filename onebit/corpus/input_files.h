@@ -1,4 +1,4 @@
-// The files that a user's inputs refer to.
+// Resolves a user's inputs to files.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ struct InputFile {
   Path path;  // "-" is standard input
   std::string name;
   bool jsonl = false;
-  uint64_t size_bytes = 0;  // as it lies on the disk; 0 when it has no size
+  uint64_t size_bytes = 0;  // size on disk; 0 if it has no size
 };
 
 struct InputFiles {
   std::vector<InputFile> files;
-  std::vector<std::string> ignored;  // in folders: neither text nor JSON lines
+  std::vector<std::string> ignored;  // files in folders that are neither text nor JSON lines
 };
 
-// Files as given, folders searched to the bottom and sorted by path: .txt, .text and .jsonl, also
-// with the ending of a packed file behind (byte_stream.h; a file named by itself may have any other
-// ending); "-" is standard input.
-// Errors: a missing path, a folder without text, an archive (with what to do instead).
+// Accepts files as given, folders, which are searched recursively and sorted by path (.txt, .text
+// and .jsonl, also compressed: byte_stream.h; a file given by name may have any suffix), and "-"
+// for standard input. Errors: a missing path, a folder without text, an archive (with what to do
+// instead).
 InputFiles find_input_files(const std::vector<Path>& inputs);
 
 }  // namespace onebit::corpus

@@ -10,7 +10,7 @@
 namespace onebit::corpus {
 namespace {
 
-// Keeps only the "text" of the top level.
+// Keeps only the "text" at the top level.
 class TextHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit TextHandler(std::string place) : place_(std::move(place)) {}

@@ -1,4 +1,4 @@
-// How long things are: mean, median, longest, histogram.
+// Statistics of lengths: mean, median, longest, histogram.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,19 @@
 
 namespace onebit::corpus {
 
-// Lengths of which there is at least one.
+// Statistics of at least one length.
 struct LengthStatistics {
   double mean = 0;
-  uint64_t median = 0;  // the lower of two
+  uint64_t median = 0;  // the lower of the two middle ones
   uint64_t longest = 0;
-  std::vector<uint64_t> histogram;  // at i: those in [2^i, 2^(i+1))
+  std::vector<uint64_t> histogram;  // at i: lengths in [2^i, 2^(i+1))
 };
 
-// Counts lengths: nearly all are short, and few long ones are alike.
+// Counts lengths. Nearly all lengths are short, and few distinct long ones occur.
 class LengthCounter {
  public:
   void add(uint64_t length);
-  // Of at least one length.
+  // Requires at least one length.
   LengthStatistics statistics() const;
 
  private:

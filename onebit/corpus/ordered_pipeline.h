@@ -1,5 +1,5 @@
-// Reads items one after the other, processes several at once, and writes the results in the order
-// of reading.
+// Reads items sequentially, processes several at once, and writes the results in the order of
+// reading.
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +15,8 @@
 namespace onebit::corpus {
 
 // read(In&) -> bool, false at the end, is called by one thread at a time; work(thread, In&) -> Out
-// by all; write(Out&) by one at a time, in order. At most 4 * threads items exist at once.
-// Exceptions are rethrown here: always that of the earliest item that has one.
+// by all threads; write(Out&) by one at a time, in order. At most 4 * threads items exist at once.
+// run() rethrows the exception of the earliest item that failed.
 template <typename In, typename Out>
 class OrderedPipeline {
  public:
@@ -50,7 +50,7 @@ class OrderedPipeline {
     std::exception_ptr error;
   };
 
-  // False when there is nothing left to do.
+  // Returns false if nothing is left to do.
   template <typename Read>
   bool take(const Read& read, In& item, uint64_t& ticket) {
     const std::lock_guard one_reader(read_mutex_);
@@ -113,7 +113,7 @@ class OrderedPipeline {
 
   const int threads_;
   std::mutex read_mutex_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards all members below
   std::condition_variable room_;
   uint64_t taken_ = 0, written_ = 0;
   bool ended_ = false, stopped_ = false, writing_ = false;

@@ -55,7 +55,7 @@ struct Totals {
   double seconds = 0;
 };
 
-// The input of a worker: a block and how far reading had come with it.
+// The input of a worker: a block, and the number of bytes consumed after reading it.
 struct Item {
   TextBlock block;
   uint64_t consumed_bytes = 0;

@@ -19,24 +19,24 @@ namespace onebit::corpus {
 // The vocabulary of a model or of another store.
 struct ModelVocabulary {
   std::shared_ptr<const text::Vocabulary> tokens;
-  std::optional<text::Casing> casing;  // of the text that it is for, where that is known
+  std::optional<text::Casing> casing;  // of the text that it is meant for, if known
   std::string place;                   // for messages
 };
 
 struct PrepareOptions {
   std::vector<Path> inputs;  // files, folders, or "-" for standard input
   Path output;
-  // Exactly one of these.
+  // Exactly one of these three is set.
   std::optional<Path> vocabulary;  // vocab.txt
   std::optional<ModelVocabulary> model_vocabulary;
-  std::optional<int32_t> vocabulary_size;  // of one to be learned from the text
-  // Absent: the model's, or uncased, or for a vocab.txt cased when its tokens hold capitals.
+  std::optional<int32_t> vocabulary_size;  // of a vocabulary to be learned from the text
+  // Absent: the model's, or uncased, or for a vocab.txt cased if its tokens contain capitals.
   std::optional<text::Casing> casing;
   TextFormat format = TextFormat::kAuto;
-  std::string locale = "en";     // of sentence splitting
+  std::string locale = "en";     // for sentence splitting
   int threads = 0;               // 0: all processors
   bool overwrite = false;        // replace a finished store
-  bool drop_duplicates = false;  // of documents that are equal token for token, keep the first
+  bool drop_duplicates = false;  // keep only the first of documents with equal tokens
   std::function<void(const PrepareProgress&)> progress;  // called about once a second
 };
 

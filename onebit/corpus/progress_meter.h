@@ -1,4 +1,4 @@
-// Turns bytes done into speed and time left, about once a second.
+// Computes speed and remaining time from the bytes done, about once a second.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@ namespace onebit::corpus {
 
 struct PrepareProgress {
   std::string phase;                // "learning the vocabulary" or "tokenizing"
-  uint64_t done_bytes = 0;          // of total_bytes, as the files lie on the disk
+  uint64_t done_bytes = 0;          // of total_bytes, as sizes on disk
   uint64_t total_bytes = 0;         // 0 when unknown (standard input)
-  uint64_t text_bytes = 0;          // unpacked text so far
+  uint64_t text_bytes = 0;          // uncompressed text so far
   double seconds = 0;               // since the phase began
   double megabytes_per_second = 0;  // of text, 10^6 bytes
   double seconds_left = -1;         // -1 when unknown

@@ -6,7 +6,7 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
-// The two places: digits of pi and of e, below the prime.
+// The two points of evaluation: digits of pi and of e, below the prime.
 constexpr uint64_t kFirstPlace = 0x03243f6a8885a308, kSecondPlace = 0x02b7e151628aed2a;
 constexpr uint64_t kSentenceEnd = 1, kFirstId = 2;
 

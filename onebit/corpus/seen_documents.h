@@ -1,4 +1,4 @@
-// Recognises documents that were there before, token for token.
+// Detects documents whose tokens equal those of an earlier one.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace onebit::corpus {
 
-// The value of the document's tokens as a polynomial, at two places modulo the prime 2^61 - 1. Two
-// documents of up to L tokens that differ have the same hash with a probability of about
-// (L / 2^61)^2: in a billion documents of a million tokens the chance of one wrong match is below
-// 10^-6. The memory does not depend on the length of documents: about 50 bytes for each that is
-// kept.
+// The hash is the value of the document's tokens as a polynomial, at two points modulo the prime
+// 2^61 - 1. Two different documents of up to L tokens have the same hash with a probability of
+// about (L / 2^61)^2: among a billion documents of a million tokens the probability of one wrong
+// match is below 10^-6. The memory does not depend on the length of documents: about 50 bytes per
+// distinct document.
 class SeenDocuments {
  public:
-  // Of the document that is being read; the ends of sentences count.
+  // Adds a sentence to the current document; sentence boundaries are part of the hash.
   void add_sentence(std::span<const uint16_t> ids);
   void add_sentence(std::span<const int32_t> ids);
-  // Ends the document; whether one with the same sentences has ended before.
+  // Ends the document; returns whether an earlier document had the same sentences.
   bool end_document();
 
  private:

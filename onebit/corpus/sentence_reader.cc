@@ -9,7 +9,7 @@
 namespace onebit::corpus {
 namespace {
 
-// Text is not wrapped at this width, so a line this long is a paragraph of its own.
+// Text is not wrapped at this width, so a line of this length is a paragraph of its own.
 constexpr size_t kParagraphLineBytes = 200;
 
 }  // namespace
@@ -47,7 +47,7 @@ void SentenceReader::read_lines(std::string_view text, const Sink& sink) {
 }
 
 void SentenceReader::read_prose(std::string& text, const Sink& sink) {
-  size_t begin = 0;  // of the paragraph
+  size_t begin = 0;  // beginning of the paragraph
   size_t page = text.find('\f');
   for (size_t at = 0; at < text.size();) {
     if (page < at) page = text.find('\f', at);

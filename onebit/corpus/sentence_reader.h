@@ -1,4 +1,4 @@
-// The sentences and documents in a block of text.
+// Extracts sentences and documents from a block of text.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace onebit::corpus {
 
-// Has a sentence splitter, so each thread needs its own.
+// Not thread-safe, because of its sentence splitter: each thread needs its own.
 class SentenceReader {
  public:
   explicit SentenceReader(const std::string& locale) : splitter_(locale) {}

@@ -1,4 +1,4 @@
-// Standard input can be read once only; learning a vocabulary needs the text twice.
+// Standard input can be read only once, but learning a vocabulary needs the text twice.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace onebit::corpus {
 
-// If `files` include standard input, copies it into a file in `folder` and replaces the entry.
+// If `files` contain standard input, copies it to a file in `folder` and replaces the entry.
 void keep_standard_input(std::vector<InputFile>& files, const Path& folder);
 void drop_kept_standard_input(const Path& folder);
 

@@ -1,6 +1,6 @@
-// What pre-training examples are made of: a folder with a vocabulary, files and a manifest with
-// their checksums. Of a token store (token_store.h) pairs and masks are drawn on the fly; the
-// samples of a sample store (samples/sample_store.h) hold both as their writer drew them.
+// The source of pre-training examples: a folder with a vocabulary, data files and a manifest with
+// their checksums. Pairs and masks of a token store (token_store.h) are drawn on the fly; the
+// samples of a sample store (samples/sample_store.h) contain them as their writer drew them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace onebit::corpus {
 
-// Readable from any number of threads.
+// Thread-safe for reading.
 class Store {
  public:
   virtual ~Store() = default;
@@ -23,11 +23,11 @@ class Store {
   virtual std::shared_ptr<const text::Vocabulary> vocabulary() const = 0;
   virtual text::Casing casing() const = 0;
   virtual uint64_t tokens() const = 0;
-  // Those that determine its examples: all but the vocabulary.
+  // The files that determine its examples: all except the vocabulary.
   virtual std::vector<StoreFile> content_files() const = 0;
   // "5 tokens, 2 sentences, 1 documents", for a table.
   virtual std::string counts() const = 0;
-  // Reads every byte and compares with the checksums of the manifest. Errors: the first file that
+  // Reads every byte and verifies the checksums of the manifest. Error: the first file that
   // differs.
   virtual void verify() const = 0;
 };

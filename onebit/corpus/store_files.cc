@@ -48,7 +48,7 @@ void StoreFileWriter::write(const void* data, size_t size_bytes, uint32_t crc32)
 }
 
 void StoreFileWriter::write(const void* data, size_t size_bytes) {
-  // zlib takes no data for the beginning of a new checksum.
+  // zlib interprets a null buffer as the start of a new checksum.
   if (size_bytes == 0) return;
   writer_.write(data, size_bytes);
   crc32_ = crc32_of(data, size_bytes, crc32_);

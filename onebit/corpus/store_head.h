@@ -1,4 +1,4 @@
-// What the manifests of token stores and of sample stores say alike.
+// The common part of the manifests of token stores and sample stores.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct StoreHead {
   text::Casing casing = text::Casing::kUncased;
   int32_t vocabulary_size = 0;
   uint32_t vocabulary_checksum = 0;
-  std::string format;  // of what it was made from: "lines", "prose", "jsonl", "hdf5", "tfrecord"
+  std::string format;  // of the sources: "lines", "prose", "jsonl", "hdf5", "tfrecord"
   std::vector<StoreFile> files;
   uint64_t source_count = 0;
   std::vector<std::string> sources;  // the first thousand files read
@@ -23,17 +23,17 @@ struct StoreHead {
   const StoreFile& file(const std::string& name) const { return file_of(files, name); }
 };
 
-// How a kind of store names itself and what it is made of.
+// The names in the manifest of a kind of store, and its files.
 struct StoreKind {
   const char* name;        // "token store"
-  const char* format;      // the key "format"
-  const char* of_sources;  // the key that StoreHead::format has
+  const char* format;      // value of the key "format"
+  const char* of_sources;  // key of StoreHead::format
   int64_t version = 1;
   const char* made_of = "";        // "the text", for errors
-  std::vector<std::string> files;  // besides the vocabulary
+  std::vector<std::string> files;  // all except the vocabulary
 };
 
-// A manifest with these counts.
+// Returns a manifest with these counts.
 Json manifest_of(const StoreKind& kind, const StoreHead& head, const Json& counts);
 
 // Reads the head; the caller reads the counts and calls finish(). Errors with `source` and the key:

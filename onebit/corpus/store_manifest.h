@@ -1,4 +1,4 @@
-// manifest.json of a token store: its contents and how to verify that it is complete.
+// manifest.json of a token store: its contents and the data to verify that it is complete.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr const char* kDocumentsName = "documents.bin";
 struct StoreManifest : StoreHead {
   uint64_t tokens = 0, sentences = 0, documents = 0;
   uint64_t text_bytes = 0;  // read, after decompression
-  // Dropped because equal ones were there before; absent where nobody looked for them.
+  // Documents dropped as duplicates; absent if duplicates were not searched for.
   std::optional<uint64_t> duplicate_documents;
 };
 

@@ -1,5 +1,5 @@
-// What a token store consists of: lengths of sentences and documents, and how much of the text its
-// vocabulary does not know.
+// Statistics of a token store: lengths of sentences and documents, and the share of the text that
+// its vocabulary does not cover.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 namespace onebit::corpus {
 
 struct StoreStatistics {
-  uint64_t unknown_tokens = 0;  // [UNK]: words that cannot be put together from pieces
+  uint64_t unknown_tokens = 0;  // [UNK]: words that pieces of the vocabulary cannot form
   LengthStatistics sentence_tokens, document_tokens, document_sentences;
 };
 
-// Reads all of the store. Error: an id outside the vocabulary.
+// Reads the whole store. Error: an id outside the vocabulary.
 StoreStatistics statistics_of(const TokenStore& store);
 
 }  // namespace onebit::corpus

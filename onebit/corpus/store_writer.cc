@@ -11,7 +11,7 @@ namespace onebit::corpus {
 
 TokenizedBlock::TokenizedBlock(int token_size_bytes, size_t text_bytes)
     : token_size_bytes_(token_size_bytes) {
-  // A token takes about four bytes of text.
+  // A token corresponds to about four bytes of text.
   tokens_.reserve(text_bytes / 4 * static_cast<size_t>(token_size_bytes));
 }
 
@@ -48,7 +48,7 @@ StoreWriter::StoreWriter(const Path& output, bool overwrite) {
   documents_->write_number(uint64_t{0});
 }
 
-// Files are synced before their folder.
+// Removes unfinished files before their folder.
 StoreWriter::~StoreWriter() {
   tokens_.reset();
   sentences_.reset();

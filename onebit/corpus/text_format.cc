@@ -14,7 +14,7 @@ bool ends_a_sentence(char c) {
   return std::string_view(".!?:;,\"')]").find(c) != std::string_view::npos;
 }
 
-// Places where a sentence seems to end inside a line: ". A".
+// Counts positions where a sentence seems to end inside a line: ". A".
 size_t inner_ends(std::string_view line) {
   size_t count = 0;
   for (size_t i = 0; i + 2 < line.size(); ++i) {

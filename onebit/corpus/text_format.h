@@ -1,4 +1,4 @@
-// How sentences and documents are laid out in a text file.
+// The layout of sentences and documents in a text file.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 namespace onebit::corpus {
 
 enum class TextFormat {
-  kAuto,   // lines or prose, by looking
-  kLines,  // one sentence a line, an empty line between documents
-  kProse,  // paragraphs with empty lines between them; a document a file, or a form feed between
+  kAuto,   // lines or prose, detected
+  kLines,  // one sentence per line, an empty line between documents
+  kProse,  // paragraphs separated by empty lines; a document per file, or form feeds between
            // documents; sentences are found by ICU
-  kJsonl,  // one JSON object a line, its "text" a document of prose
+  kJsonl,  // one JSON object per line, its "text" a document of prose
 };
 
 const char* name(TextFormat format);
-// "auto", "lines", "prose" or "jsonl"; error lists them.
+// "auto", "lines", "prose" or "jsonl". Error: another name; the message lists them.
 TextFormat text_format_from_name(const std::string& name);
 
-// kLines or kProse for text that begins with `sample`; `reason` says why, for the user.
+// Returns kLines or kProse for text that begins with `sample`; sets `reason`, for the user.
 TextFormat detect_text_format(std::string_view sample, std::string& reason);
 
 }  // namespace onebit::corpus

@@ -13,19 +13,19 @@ namespace onebit::corpus {
 namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 20;
-// Text without a line end (or, in prose, an empty line) over this length is cut where a word ends.
+// Longer text without a line end (or, in prose, an empty line) is cut at the end of a word.
 constexpr size_t kLongestTextBytes = size_t{4} << 20;
 constexpr size_t kLongestJsonBytes = size_t{256} << 20;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Behind the last line end, 0 when there is none.
+// The position after the last line end, or 0.
 size_t after_last_line(std::string_view text) {
-  // Much faster than rfind, which looks at one byte at a time.
+  // Much faster than rfind, which compares one byte at a time.
   const void* end = text.empty() ? nullptr : ::memrchr(text.data(), '\n', text.size());
   return end == nullptr ? 0 : static_cast<size_t>(static_cast<const char*>(end) - text.data()) + 1;
 }
 
-// Behind the last empty line, 0 when there is none.
+// The position after the last empty line, or 0.
 size_t after_last_empty_line(std::string_view text) {
   size_t end = after_last_line(text);
   while (end > 0) {
@@ -36,7 +36,7 @@ size_t after_last_empty_line(std::string_view text) {
   return 0;
 }
 
-// Behind the last blank, or else where a character begins.
+// The position after the last blank, or else at a character boundary.
 size_t after_last_word(std::string_view text) {
   const size_t blank = text.find_last_of(" \t\n");
   if (blank != std::string_view::npos) return blank + 1;
@@ -95,7 +95,7 @@ void TextSource::open_next() {
   file_format_ = format_of_file();
 }
 
-// Reads until `wanted_bytes` are pending; false when the file ends before.
+// Reads until `wanted_bytes` are pending; false if the file ends before.
 bool TextSource::fill(size_t wanted_bytes) {
   size_t used = pending_.size();
   if (used >= wanted_bytes) return true;
@@ -109,7 +109,7 @@ bool TextSource::fill(size_t wanted_bytes) {
   return used >= wanted_bytes;
 }
 
-// How many pending bytes make a block, 0 if more must be read.
+// Returns how many pending bytes form a block; 0 if more must be read.
 size_t TextSource::cut_position() const {
   if (at_end_) return pending_.size();
   const size_t cut = file_format_ == TextFormat::kProse ? after_last_empty_line(pending_)
@@ -150,7 +150,7 @@ bool TextSource::read(TextBlock& block) {
   offset_bytes_ += cut;
   line_ += static_cast<uint64_t>(std::count(block.text.begin(), block.text.end(), '\n'));
   has_text_ = has_text_ || !stripped(block.text).empty();
-  // Looks one byte ahead, so that the last block knows that it is the last.
+  // Reads one byte ahead, so that the last block can be marked as the last.
   block.ends_file = pending_.empty() && !fill(1);
   if (block.ends_file) {
     require(has_text_, "{}: is empty", file.name);

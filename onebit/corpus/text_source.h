@@ -1,5 +1,5 @@
-// Text from files or standard input, in blocks cut where a line or a paragraph ends; compressed
-// files are unpacked while they are read, so memory does not depend on their size.
+// Text from files or standard input, in blocks cut at the end of a line or a paragraph. Compressed
+// files are decompressed while they are read, so memory does not depend on their size.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@
 
 namespace onebit::corpus {
 
-// A piece of one file, about a megabyte. All of a file's blocks come in order; the last says so.
+// A piece of one file, about a megabyte. A file's blocks come in order; ends_file marks the last.
 struct TextBlock {
   std::string source;                      // name of the file
-  uint64_t offset_bytes = 0;               // of text[0] in the unpacked file
-  uint64_t first_line = 1;                 // number of the line that text starts in
+  uint64_t offset_bytes = 0;               // position of text[0] in the uncompressed file
+  uint64_t first_line = 1;                 // number of the line that contains text[0]
   TextFormat format = TextFormat::kLines;  // never kAuto
   bool ends_file = false;
   std::string text;
 };
 
-// Throws unless the block is UTF-8: path and byte offset in the unpacked file.
+// Throws unless the block is UTF-8, with path and byte offset in the uncompressed file.
 void check_utf8(const TextBlock& block);
 
-// One thread at a time.
+// May be used by one thread at a time.
 class TextSource {
  public:
-  // `format` applies to text files; .jsonl files are JSON lines unless it is kJsonl, which then
-  // applies to all. kAuto decides by the beginning of the first text file.
+  // `format` applies to text files; .jsonl files are JSON lines unless it is kJsonl, which applies
+  // to all files. kAuto decides from the beginning of the first text file.
   TextSource(std::vector<InputFile> files, TextFormat format);
 
-  // Overwrites `block`; false after the last one. Errors: an unreadable, empty (white space alone)
-  // or damaged file, a JSON line longer than 256 MiB.
+  // Overwrites `block`; returns false after the last one. Errors: an unreadable, empty (only white
+  // space) or damaged file, a JSON line longer than 256 MiB.
   bool read(TextBlock& block);
-  // The size of the files on the disk; 0 if one has none (standard input).
+  // The size of the files on disk; 0 if one has no size (standard input).
   uint64_t total_bytes() const { return total_bytes_; }
   // How many of these bytes have been read.
   uint64_t consumed_bytes() const;
-  // What kAuto chose and why; empty if it was not asked to.
+  // The choice made by kAuto and its reason; empty for other formats.
   const std::string& decision() const { return decision_; }
 
  private:
@@ -55,9 +55,9 @@ class TextSource {
   uint64_t total_bytes_ = 0, finished_bytes_ = 0;
   size_t next_file_ = 0;
   std::unique_ptr<ByteStream> stream_;  // null between files
-  std::string pending_;                 // read, not yet handed out
-  bool at_end_ = false;                 // of stream_
-  bool has_text_ = false;               // the file so far
+  std::string pending_;                 // read, not yet returned
+  bool at_end_ = false;                 // stream_ has ended
+  bool has_text_ = false;               // in this file so far
   uint64_t offset_bytes_ = 0, line_ = 1;
   TextFormat file_format_ = TextFormat::kLines;
 };

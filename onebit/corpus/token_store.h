@@ -21,11 +21,11 @@
 
 namespace onebit::corpus {
 
-// Readable from any number of threads.
+// Thread-safe for reading.
 class TokenStore : public Store {
  public:
-  // Errors, each with the path: not a store, an unfinished one, another version, a file cut short,
-  // offsets out of order, a vocabulary that is not the one the text was tokenized with.
+  // Errors, each with the path: not a store, an unfinished one, another version, a truncated file,
+  // offsets out of order, a vocabulary different from the one the text was tokenized with.
   explicit TokenStore(const Path& folder);
 
   uint64_t tokens() const override { return manifest_.tokens; }
@@ -43,13 +43,13 @@ class TokenStore : public Store {
   uint64_t sentence_begin(uint64_t sentence) const { return sentences_[sentence]; }
   // First sentence of a document; document_begin(documents()) is sentences().
   uint64_t document_begin(uint64_t document) const { return documents_[document]; }
-  // The document that holds a sentence.
+  // The document that contains a sentence.
   uint64_t document_of(uint64_t sentence) const;
-  // sentence_begin of every sentence, [sentences + 1].
+  // The sentence_begin() of every sentence, [sentences + 1].
   std::span<const uint64_t> sentence_offsets() const { return sentences_; }
   std::span<const uint64_t> document_offsets() const { return documents_; }
 
-  // Copies `count` ids from `first` on. Errors: an id outside the vocabulary (a damaged store).
+  // Copies `count` ids from `first` on. Error: an id outside the vocabulary (a damaged store).
   void copy_tokens(uint64_t first, uint64_t count, int32_t* out) const;
 
  private:
@@ -60,7 +60,7 @@ class TokenStore : public Store {
   std::span<const uint64_t> sentences_, documents_;
 };
 
-// Whether `folder` looks like a token store (has a manifest that says so). Never throws.
+// Whether `folder` has the manifest of a token store. Never throws.
 bool is_token_store(const Path& folder);
 
 }  // namespace onebit::corpus

@@ -36,7 +36,7 @@ Filter filter_of(Packing packing) {
   return {};
 }
 
-// libarchive with one filter and no archive format: the bytes as they come.
+// libarchive with one filter and no archive format, which returns the plain bytes.
 class FilterStream : public ByteStream {
  public:
   FilterStream(std::unique_ptr<ByteStream> packed, Packing packing, std::string name)
@@ -47,7 +47,7 @@ class FilterStream : public ByteStream {
         reader_(archive_read_new(), archive_read_free) {
     require(reader_ != nullptr, "{}: no memory to unpack {}", name_, onebit::corpus::name(packing));
     const Filter filter = filter_of(packing);
-    // With the format set, none is guessed from the unpacked bytes, which may be any text.
+    // With the format set, libarchive does not guess one from the unpacked bytes (any text).
     const bool ready = filter.support(reader_.get()) == ARCHIVE_OK &&
                        archive_read_set_format(reader_.get(), ARCHIVE_FORMAT_RAW) == ARCHIVE_OK;
     require(ready, "{}: the installed libarchive does not unpack {}: {}", name_,
@@ -55,7 +55,7 @@ class FilterStream : public ByteStream {
     archive_entry* entry = nullptr;
     check(archive_read_open(reader_.get(), this, nullptr, supply, nullptr));
     check(archive_read_next_header(reader_.get(), &entry));
-    // The filter looks at more than the first bytes; where it is not sure there is no filter.
+    // The filter checks more than the first bytes; without a match libarchive uses none.
     if (archive_filter_code(reader_.get(), 0) != filter.code) damaged("not its header");
     require(archive_filter_count(reader_.get()) == 2, "{}: is packed twice: unpack it once", name_);
   }
@@ -75,7 +75,7 @@ class FilterStream : public ByteStream {
   static la_ssize_t supply(archive* reader, void* self, const void** buffer) {
     auto& stream = *static_cast<FilterStream*>(self);
     *buffer = stream.buffer_.data();
-    // An exception must not cross the library: it is thrown once the library has returned.
+    // An exception must not propagate through libarchive: check() rethrows it after the call.
     try {
       const size_t got = stream.packed_->read(stream.buffer_.data(), stream.buffer_.size());
       stream.supplied_bytes_ += static_cast<la_int64_t>(got);
@@ -106,7 +106,7 @@ class FilterStream : public ByteStream {
     damaged(reason());
   }
 
-  // Some filters take bytes that they do not know for the end and leave them.
+  // Some filters treat unknown bytes as the end of the data and leave them unread.
   void check_end() {
     const bool whole = archive_filter_bytes(reader_.get(), -1) == supplied_bytes_ &&
                        (ended_ || packed_->read(buffer_.data(), 1) == 0);
@@ -119,7 +119,7 @@ class FilterStream : public ByteStream {
   std::vector<char> buffer_;
   std::unique_ptr<archive, int (*)(archive*)> reader_;
   la_int64_t supplied_bytes_ = 0;
-  bool ended_ = false;  // no byte of the file is left
+  bool ended_ = false;  // the end of the file was reached
   std::exception_ptr error_;
 };
 

@@ -26,7 +26,7 @@ ChosenVocabulary with_evident_casing(const PrepareOptions& options,
                     found == text::Casing::kCased ? "many" : "few or no", path));
     return chosen;
   }
-  // The other way round is sound: an uncased vocabulary may be all that cased text has.
+  // The opposite is valid: an uncased vocabulary may be used for cased text.
   require(!(found == text::Casing::kCased && options.casing == text::Casing::kUncased),
           "{}: has words with capitals, which uncased text never holds: give --cased or "
           "another vocabulary",

@@ -1,4 +1,4 @@
-// The vocabulary and casing that text is tokenized with: given, or learned from the text.
+// Determines vocabulary and casing for tokenizing text: given, or learned from the text.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ namespace onebit::corpus {
 struct ChosenVocabulary {
   std::shared_ptr<const text::Vocabulary> vocabulary;
   text::Casing casing = text::Casing::kUncased;
-  std::vector<std::string> decisions;  // for the user to read
+  std::vector<std::string> decisions;  // to be shown to the user
 };
 
-// options.threads is at least 1. Errors: as prepare() lists them.
+// options.threads must be at least 1. Errors: as listed at prepare().
 ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
                                    const std::vector<InputFile>& files);
 
