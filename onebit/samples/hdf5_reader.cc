@@ -20,10 +20,10 @@
 namespace onebit::samples {
 namespace {
 
-// What goes through the pipe: a word that says what follows, a number, and then
+// A message in the pipe: a word for its kind, a number, and then the data described here.
 enum class Word : uint32_t {
-  kRows = 0x1d01,   // the number of rows; for each array its lengths and numbers, counted
-  kError = 0x1d02,  // the number of bytes; the message
+  kRows = 0x1d01,   // number of rows; for each array its lengths and numbers, each with a count
+  kError = 0x1d02,  // number of bytes; the message
   kEnd = 0x1d03,    // 0
 };
 struct Header {
@@ -32,7 +32,7 @@ struct Header {
 };
 constexpr uint64_t kMostRows = uint64_t{1} << 24, kMostNumbers = uint64_t{1} << 28;
 constexpr uint64_t kMostMessage = uint64_t{1} << 16;
-// Of the processor, for a block, which takes one; a damaged file may keep libhdf5 busy for ever.
+// CPU seconds per block, which takes about one; damaged files can keep libhdf5 busy forever.
 constexpr int kMostSeconds = 20;
 
 void limit_time() {
@@ -40,7 +40,7 @@ void limit_time() {
   ::setitimer(ITIMER_PROF, &limit, nullptr);
 }
 
-// The child's end.
+// The child's end of the pipe.
 class PipeSink : public Hdf5RowsSink {
  public:
   explicit PipeSink(int pipe) : pipe_(pipe) {}
@@ -54,7 +54,7 @@ class PipeSink : public Hdf5RowsSink {
     limit_time();
   }
   void header(Word word, uint64_t number) {
-    // Padding would be sent as well.
+    // Sent separately, because the struct contains padding.
     write(&word, sizeof word);
     write(&number, sizeof number);
   }
@@ -63,7 +63,7 @@ class PipeSink : public Hdf5RowsSink {
     while (size_bytes > 0) {
       const ssize_t written = ::write(pipe_, bytes, size_bytes);
       if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) ::_exit(1);  // nobody reads any more
+      if (written <= 0) ::_exit(1);  // the parent has closed the pipe
       bytes += written;
       size_bytes -= static_cast<size_t>(written);
     }
@@ -80,14 +80,14 @@ class PipeSink : public Hdf5RowsSink {
   int pipe_;
 };
 
-// Ends with the process. A crash leaves no core, and nothing that libraries print reaches the user:
-// the parent says what happened.
+// Ends the process. A crash leaves no core file, and no output of the libraries reaches the user:
+// the parent reports what happened.
 [[noreturn]] void run_child(const Path& path, int pipe) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal : {SIGPIPE, SIGPROF, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) {
     std::signal(signal, SIG_DFL);
   }
-  // An interruption is the parent's to answer.
+  // The parent handles interruptions.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
   std::signal(SIGUSR1, SIG_IGN);
@@ -95,7 +95,7 @@ class PipeSink : public Hdf5RowsSink {
   ::setrlimit(RLIMIT_CORE, &no_core);
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
-  // Only read: file systems without locks need none.
+  // The file is only read; file systems without locks must work too.
   ::setenv("HDF5_USE_FILE_LOCKING", "FALSE", 0);
   limit_time();
   PipeSink sink(pipe);
@@ -171,7 +171,7 @@ class Hdf5Reader : public SampleReader {
     return status;
   }
 
-  // The other process is gone without a word.
+  // Called when the child has ended without a message.
   [[noreturn]] void fail_of_child() {
     const int status = wait();
     require(!WIFSIGNALED(status) || WTERMSIG(status) != SIGPROF,
@@ -203,12 +203,12 @@ class Hdf5Reader : public SampleReader {
     take(numbers.data(), count * sizeof(Number));
   }
 
-  // What a process whose memory libhdf5 has spoilt may send.
+  // Checks values from a child whose memory libhdf5 may have corrupted.
   void require_sound(bool sound) const {
     require(sound, "{}: libhdf5 reads what cannot be: the file is damaged; copy it again", name_);
   }
 
-  // The next block of rows; false at the end.
+  // Receives the next block of rows; returns false at the end.
   bool receive() {
     Header header{};
     take(&header.word, sizeof header.word);
@@ -245,8 +245,8 @@ class Hdf5Reader : public SampleReader {
   pid_t child_ = -1;
   bool ended_ = false;
   std::array<Hdf5Rows, kHdf5Arrays.size()> arrays_;
-  std::array<uint64_t, kHdf5Arrays.size()> begins_{};  // of the next row's numbers
-  uint64_t first_ = 0, rows_ = 0, next_ = 0;           // the block: its first row, its rows
+  std::array<uint64_t, kHdf5Arrays.size()> begins_{};  // position of the next row's numbers
+  uint64_t first_ = 0, rows_ = 0, next_ = 0;  // first row of the block, its rows, next row to read
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr uint64_t kMostChunkBytes = uint64_t{256} << 20;
 constexpr uint64_t kUsualBlockBytes = uint64_t{16} << 20;
 constexpr size_t kCacheBytes = size_t{64} << 20, kCacheSlots = 12421;
 
-// An object of libhdf5, closed by the function that is for its kind.
+// A libhdf5 object, closed by the function for its kind.
 class Handle {
  public:
   Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
@@ -45,7 +45,7 @@ class Array {
   uint64_t rows() const { return rows_; }
   uint64_t columns() const { return columns_; }
   const std::string& place() const { return place_; }
-  // Rows that are stored together; 0 if there are none such.
+  // The number of rows stored in one chunk; 0 if the dataset is not chunked.
   uint64_t chunk_rows() const { return chunk_rows_; }
 
   void require_one_column() const {
@@ -192,7 +192,7 @@ void open_arrays(hid_t file, const std::string& path, Arrays& arrays) {
   if (arrays[kHdf5Labels]) arrays[kHdf5Labels]->require_one_column();
 }
 
-// Whole chunks where they are not too large, so that none is unpacked twice.
+// Reads whole chunks unless they are too large, so that no chunk is decompressed twice.
 uint64_t rows_at_once(const Array& ids) {
   const uint64_t row_bytes = std::max<uint64_t>(ids.columns(), 512) * sizeof(int64_t);
   const uint64_t usual = std::max<uint64_t>(1, kUsualBlockBytes / row_bytes);
@@ -204,7 +204,7 @@ uint64_t rows_at_once(const Array& ids) {
 }  // namespace
 
 void read_hdf5(const Path& path, Hdf5RowsSink& sink) {
-  // Errors are reported by us.
+  // Turns off libhdf5's own error messages; onebit reports errors.
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   require(file.valid(), "{}: is no HDF5 file, or is damaged or was cut short", path.string());

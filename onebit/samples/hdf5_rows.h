@@ -1,4 +1,4 @@
-// Rows of all arrays of a file of examples, as the process that reads the file sends them.
+// Rows of all arrays of a file of examples, in the form that the reading process sends.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ struct Hdf5Array {
   const char* name;
   bool required;
 };
-// The last one has a number a row, the others have lists.
+// The last array has one number per row, the others have lists.
 inline constexpr std::array<Hdf5Array, 6> kHdf5Arrays = {{{"input_ids", true},
                                                           {"segment_ids", true},
                                                           {"input_mask", false},
@@ -29,7 +29,7 @@ struct Hdf5Rows {
   std::vector<int32_t> numbers;   // of all rows
 };
 
-// Of a file, front to back.
+// Receives the rows of a file, front to back.
 class Hdf5RowsSink {
  public:
   virtual ~Hdf5RowsSink() = default;
@@ -37,8 +37,7 @@ class Hdf5RowsSink {
   virtual void rows(uint64_t count, const std::array<Hdf5Rows, kHdf5Arrays.size()>& arrays) = 0;
 };
 
-// Reads the file with libhdf5, in this process. Errors: as open_hdf5() lists them, without the
-// crash.
+// Reads the file with libhdf5 in this process. Errors: as listed at open_hdf5(), except the crash.
 void read_hdf5(const Path& path, Hdf5RowsSink& sink);
 
 }  // namespace onebit::samples

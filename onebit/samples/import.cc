@@ -10,7 +10,7 @@
 namespace onebit::samples {
 namespace {
 
-// How often a large file asks the clock.
+// The number of samples between two progress checks of a large file.
 constexpr uint64_t kSamplesBetweenLooks = 256;
 
 std::unique_ptr<SampleReader> open_reader(const Path& path, SampleFormat format) {
@@ -52,7 +52,7 @@ class Progress {
   Stopwatch watch_, since_report_;
 };
 
-// Of the kinds of examples, for the user to see whether they are what was meant.
+// Notes on the examples, by which users can verify that the intended files were read.
 std::vector<std::string> notes_of(const SampleManifest& manifest, const SampleFiles& inputs) {
   std::vector<std::string> notes;
   if (!inputs.ignored.empty()) {

@@ -17,13 +17,13 @@ namespace onebit::samples {
 
 struct ImportProgress {
   uint64_t samples = 0;
-  uint64_t done_bytes = 0, total_bytes = 0;  // of the files, as they lie on the disk
+  uint64_t done_bytes = 0, total_bytes = 0;  // of the files, as sizes on disk
   double seconds = 0;
   double seconds_left = -1;  // -1 when unknown
 };
 
 struct ImportOptions {
-  std::vector<Path> inputs;  // as find_sample_files() takes them
+  std::vector<Path> inputs;  // as in find_sample_files()
   SampleFormat format = SampleFormat::kHdf5;
   Path output;
   std::shared_ptr<const text::Vocabulary> vocabulary;  // that the files were written with
@@ -35,14 +35,14 @@ struct ImportOptions {
 
 struct ImportReport {
   SampleManifest manifest;
-  std::vector<std::string> decisions;  // for the user to read
+  std::vector<std::string> decisions;  // to be shown to the user
   uint64_t file_bytes = 0;
   double seconds = 0;
 };
 
-// Works in `<output>.partial`, renamed to `output` when all is on the disk. Errors (and then no
-// trace remains): those of find_sample_files(), of the readers and of SampleChecker; no example in
-// all of the files; an output that exists.
+// Writes to `<output>.partial`, renamed to `output` when everything is on disk. Errors (which leave
+// nothing behind): those of find_sample_files(), the readers and SampleChecker; no example in any
+// file; an existing output.
 ImportReport import_samples(const ImportOptions& options);
 
 }  // namespace onebit::samples

@@ -18,7 +18,7 @@ Number number_at(const char* bytes) {
   return number;
 }
 
-// ZLIB of TFRecordOptions: a header of two bytes that has no other mark than to be divisible by 31.
+// ZLIB of TFRecordOptions: its two-byte header has no magic number except divisibility by 31.
 bool looks_like_zlib(const char* bytes) {
   const auto first = static_cast<unsigned char>(bytes[0]);
   const auto second = static_cast<unsigned char>(bytes[1]);
@@ -64,7 +64,7 @@ bool RecordStream::read(std::string& record) {
   }
   require(size_bytes <= kMostRecordBytes, "{}: has {} bytes, more than {}: no example is as long",
           place(), size_bytes, kMostRecordBytes);
-  // In pieces, so that a length of a file that was cut short claims no memory.
+  // Read in pieces, so that a wrong length in a truncated file does not allocate memory.
   constexpr size_t kPiece = size_t{1} << 20;
   record.clear();
   while (record.size() < size_bytes) {

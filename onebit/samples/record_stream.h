@@ -1,5 +1,5 @@
-// TensorFlow's TFRecord files: a length, its checksum, that many bytes, their checksum, again and
-// again. https://github.com/tensorflow/tensorflow (tensorflow/core/lib/io/record_writer.h)
+// Reads TensorFlow's TFRecord files: repeatedly a length, its checksum, that many bytes, their
+// checksum. https://github.com/tensorflow/tensorflow (tensorflow/core/lib/io/record_writer.h)
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace onebit::samples {
 
 class RecordStream {
  public:
-  // Of a longer record nothing is read: an example of 65536 tokens has about a megabyte.
+  // Longer records are refused unread: an example of 65536 tokens has about a megabyte.
   static constexpr uint64_t kMostRecordBytes = uint64_t{64} << 20;
 
-  // `name` stands for the file in errors.
+  // Errors name the file as `name`.
   RecordStream(std::unique_ptr<corpus::ByteStream> bytes, std::string name);
 
-  // Reads the next record, whose checksums are right; false at the end. A file that was cut short
-  // between two records is a sound, shorter file. Errors, with number and offset of the record: a
-  // checksum that differs, cut short, too long.
+  // Reads the next record and verifies its checksums; returns false at the end. A file truncated
+  // between two records is a valid shorter file. Errors, with number and offset of the record: a
+  // checksum that differs, truncated, too long.
   bool read(std::string& record);
 
   uint64_t number() const { return number_; }  // of the last record read, from 1
-  uint64_t offset() const { return offset_; }  // of its first byte in the unpacked file
+  uint64_t offset() const { return offset_; }  // of its first byte in the uncompressed file
   uint64_t content_offset() const { return offset_ + kHeaderBytes; }
   // "a.tfrecord: record 3 (byte 2178)"
   std::string place() const;
@@ -33,7 +33,7 @@ class RecordStream {
  private:
   static constexpr size_t kHeaderBytes = 12, kTrailerBytes = 4;
 
-  // As many bytes as there are, up to `size_bytes`.
+  // Reads up to `size_bytes` bytes; fewer only at the end.
   size_t read_bytes(char* to, size_t size_bytes);
 
   std::unique_ptr<corpus::ByteStream> bytes_;

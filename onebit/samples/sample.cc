@@ -8,7 +8,7 @@
 namespace onebit::samples {
 namespace {
 
-// Of the masked words, which [MASK] replaces in four of five; so few never by chance.
+// [MASK] replaces 80 % of masked words: with this many, a share below 50 % is never chance.
 constexpr uint64_t kEnoughMasked = 200;
 constexpr double kLeastMaskShare = 0.5;
 

@@ -1,4 +1,4 @@
-// A pre-training example whose pair and masks its writer drew, without padding.
+// A pre-training example with the pair and masks that its writer drew, without padding.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ inline constexpr int64_t kMostTokens = 65536;
 inline constexpr int32_t kNoLabel = -1;
 
 struct Sample {
-  std::vector<int32_t> tokens;  // [T] [CLS] A [SEP] or [CLS] A [SEP] B [SEP], words hidden
-  int32_t first_part = 0;       // tokens of segment 0; T where there is no B
-  std::vector<int32_t> masked_positions;  // [M] rising
-  std::vector<int32_t> masked_ids;        // [M] the tokens that stood there
+  std::vector<int32_t> tokens;            // [T] [CLS] A [SEP] or [CLS] A [SEP] B [SEP], masked
+  int32_t first_part = 0;                 // number of tokens in segment 0; T without B
+  std::vector<int32_t> masked_positions;  // [M] ascending
+  std::vector<int32_t> masked_ids;        // [M] the original tokens
   int32_t next_sentence = kNoLabel;       // 0: B continues A, 1: B is random
 };
 
-// Turns what files hold into samples, and refuses what cannot be meant.
+// Converts the contents of files to samples and refuses implausible ones.
 class SampleChecker {
  public:
-  // `vocabulary_place` names the vocabulary in errors.
+  // Errors name the vocabulary as `vocabulary_place`.
   SampleChecker(const text::Vocabulary& vocabulary, std::string vocabulary_place);
 
-  // Errors, with the place of the sample: arrays of other lengths, values outside their range, no
+  // Errors, with the place of the sample: arrays of different lengths, values out of range, no
   // masked word, ids of another vocabulary.
   void take(const PaddedSample& padded, Sample& sample);
-  // To be called at the end. Error: so few of all masked words were replaced by [MASK] that they
-  // were replaced by another vocabulary's.
+  // Must be called at the end. Error: [MASK] replaced so few of all masked words that the files
+  // must use the [MASK] of another vocabulary.
   void finish() const;
 
  private:

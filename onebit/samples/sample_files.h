@@ -1,4 +1,4 @@
-// The files of examples that a user's inputs refer to.
+// Resolves a user's inputs to files of examples.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ const char* name(SampleFormat format);
 
 struct SampleFiles {
   std::vector<Path> files;
-  std::vector<std::string> ignored;  // in folders: of another kind
+  std::vector<std::string> ignored;  // files of another kind in folders
 };
 
-// Files as given, patterns of the shell ("shards/*.hdf5") and folders, whose files of the format
-// are found by their names; those of a pattern or a folder sorted by path. Errors: nothing there; a
-// folder with shards of training and of test, which NVIDIA's scripts write side by side; a file
+// Accepts files as given, shell patterns ("shards/*.hdf5") and folders, in which files of the
+// format are found by name; those of a pattern or a folder are sorted by path. Errors: no match; a
+// folder with shards of both training and test, which NVIDIA's scripts write side by side; a file
 // that is given twice.
 SampleFiles find_sample_files(const std::vector<Path>& inputs, SampleFormat format);
 

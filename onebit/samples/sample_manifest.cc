@@ -17,7 +17,7 @@ corpus::StoreKind sample_store() {
                     kTargetsName}};
 }
 
-// In the order of the manifest.
+// In the order of the keys in the manifest.
 struct Count {
   const char* key;
   uint64_t SampleManifest::*value;

@@ -1,4 +1,4 @@
-// manifest.json of a sample store: its contents and how to verify that it is complete.
+// manifest.json of a sample store: its contents and the data to verify that it is complete.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ inline constexpr const char* kTargetsName = "targets.bin";
 struct SampleManifest : corpus::StoreHead {
   uint64_t samples = 0, tokens = 0, masked = 0;
   uint64_t pairs = 0;             // samples with a second text
-  uint64_t labels = 0;            // samples with a next-sentence label: none, or all
-  uint64_t random_next = 0;       // of them with label 1
-  uint64_t longest_tokens = 0;    // of a sample
-  uint64_t most_masked = 0;       // of a sample
-  uint64_t replaced_by_mask = 0;  // of the masked words
+  uint64_t labels = 0;            // samples with a next-sentence label: none or all
+  uint64_t random_next = 0;       // samples with label 1
+  uint64_t longest_tokens = 0;    // longest sample
+  uint64_t most_masked = 0;       // most masked words in a sample
+  uint64_t replaced_by_mask = 0;  // masked words replaced by [MASK]
 };
 
 Json manifest_to_json(const SampleManifest& manifest);

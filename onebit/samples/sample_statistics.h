@@ -1,4 +1,4 @@
-// What the samples of a store look like: lengths, masked words, labels.
+// Statistics of the samples in a store: lengths, masked words, labels.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace onebit::samples {
 
 struct SampleStatistics {
   uint64_t unknown_tokens = 0;      // [UNK]
-  uint64_t kept = 0, replaced = 0;  // masked words that show themselves, or another word
+  uint64_t kept = 0, replaced = 0;  // masked words left unchanged, or replaced by another word
   corpus::LengthStatistics sample_tokens, sample_masked;
 };
 
-// Reads all of the store. Error: a sample that cannot be one.
+// Reads the whole store. Error: an invalid sample.
 SampleStatistics statistics_of(const SampleStore& store);
 
 }  // namespace onebit::samples

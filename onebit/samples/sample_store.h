@@ -1,15 +1,15 @@
 // Pre-training examples as their writer drew them, memory-mapped. A folder with
-//   tokens.bin     what the model reads: ids, u16 when the vocabulary has at most 65536 tokens,
+//   tokens.bin     inputs of the model: ids, u16 when the vocabulary has at most 65536 tokens,
 //                  else u32; no padding
 //   sequences.bin  u64 [samples + 1], offsets into tokens; no sample is empty
 //   pairs.bin      u32 [samples], tokens of the first text with [CLS] and [SEP], times 4, plus the
-//                  next-sentence label (0, 1) or 3 where there is none
-//   masked.bin     u64 [samples + 1], offsets into the next two; no sample is without masked words
-//   positions.bin  u16 [masked], rising in each sample
-//   targets.bin    ids [masked], the words that stood there
+//                  next-sentence label (0, 1), or 3 if there is none
+//   masked.bin     u64 [samples + 1], offsets into the next two; every sample has masked words
+//   positions.bin  u16 [masked], ascending in each sample
+//   targets.bin    ids [masked], the original tokens
 //   vocab.txt      the vocabulary
 //   manifest.json  version, counts, casing, checksums, sources (sample_manifest.h)
-// All numbers little-endian.
+// All numbers are little-endian.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@
 
 namespace onebit::samples {
 
-// Readable from any number of threads.
+// Thread-safe for reading.
 class SampleStore : public corpus::Store {
  public:
-  // Errors, each with the path: not a store, an unfinished one, another version, a file cut short,
-  // offsets out of order, a vocabulary that is not the one it was made with.
+  // Errors, each with the path: not a store, an unfinished one, another version, a truncated file,
+  // offsets out of order, a vocabulary different from the one it was made with.
   explicit SampleStore(const Path& folder);
 
   uint64_t samples() const { return manifest_.samples; }
@@ -42,14 +42,14 @@ class SampleStore : public corpus::Store {
   std::string counts() const override;
   void verify() const override;
 
-  // Tokens of a sample, and its masked words.
+  // The number of tokens of a sample, and of its masked words.
   int64_t length(uint64_t index) const {
     return static_cast<int64_t>(sequences_[index + 1] - sequences_[index]);
   }
   int64_t masked(uint64_t index) const {
     return static_cast<int64_t>(masked_[index + 1] - masked_[index]);
   }
-  // Reads a sample. Error: it cannot be one (a damaged store).
+  // Reads a sample. Error: the sample is invalid (a damaged store).
   void read(uint64_t index, Sample& sample) const;
 
  private:
@@ -67,7 +67,7 @@ class SampleStore : public corpus::Store {
   std::span<const uint16_t> positions_;
 };
 
-// Whether `folder` has a manifest that says so. Never throws.
+// Whether `folder` has the manifest of a sample store. Never throws.
 bool is_sample_store(const Path& folder);
 
 }  // namespace onebit::samples

@@ -38,7 +38,7 @@ SampleWriter::SampleWriter(const Path& output, const text::Vocabulary& vocabular
   files_.emplace(folder_.path());
 }
 
-// Files are removed before their folder.
+// Removes unfinished files before their folder.
 SampleWriter::~SampleWriter() {
   files_.reset();
 }

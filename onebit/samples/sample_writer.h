@@ -1,4 +1,4 @@
-// Writes a sample store beside its final place and renames it when it is complete.
+// Writes a sample store in a temporary folder and renames it when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ namespace onebit::samples {
 
 class SampleWriter {
  public:
-  // Makes the folder `<output>.partial` (base/partial_folder.h). Errors: `output` is a store and
-  // `overwrite` is false, or is something else that is no empty folder; another process writes it.
+  // Creates the folder `<output>.partial` (base/partial_folder.h). Errors: `output` is a store and
+  // `overwrite` is false, or is anything else but an empty folder; another process is writing it.
   SampleWriter(const Path& output, const text::Vocabulary& vocabulary, text::Casing casing,
                bool overwrite);
-  // Removes the folder unless finish() was reached.
+  // Removes the folder unless finish() has completed.
   ~SampleWriter();
   SampleWriter(const SampleWriter&) = delete;
   SampleWriter& operator=(const SampleWriter&) = delete;
 
-  // A sample that SampleChecker made of `place`. Error: it has a label where the first had none, or
-  // the other way round.
+  // Adds a sample from SampleChecker; errors name `place`. Error: the sample has a label and the
+  // first one had none, or vice versa.
   void add(const Sample& sample, const std::string& place);
   uint64_t samples() const { return manifest_.samples; }
-  // Completes the manifest, syncs and renames. Errors: no sample at all.
+  // Completes the manifest, syncs and renames. Error: no sample at all.
   SampleManifest finish(const std::string& format, const std::vector<std::string>& sources);
 
  private:
-  // The files whose order is that of the manifest.
+  // The files in the order of the manifest.
   struct Files {
     explicit Files(const Path& folder);
 

@@ -8,7 +8,7 @@
 namespace onebit::samples {
 namespace {
 
-// Numbers of the fields in example.proto and feature.proto.
+// Field numbers in example.proto and feature.proto.
 constexpr uint64_t kFeatures = 1;  // Example
 constexpr uint64_t kFeature = 1;   // Features: a map, which is a repeated (key, value)
 constexpr uint64_t kKey = 1, kValue = 2;
@@ -43,14 +43,14 @@ class FeatureParser {
   }
 
  private:
-  // Numbers are packed into one field, or, as old writers did, stand in a field each.
+  // Numbers are packed into one field, or, from old writers, each in a field of its own.
   void read_integers(const ProtoField& message, std::vector<int64_t>& numbers) const {
     ProtoReader reader(message.bytes, place_, message.offset);
     ProtoField field;
     while (reader.next(field)) {
       if (field.number != kNumbers) continue;
       if (field.bytes.empty()) {
-        // Of a number in a field of its own, or an empty list.
+        // A number in a field of its own (offset 0), or an empty packed list.
         if (field.offset == 0) add(numbers, static_cast<int64_t>(field.value));
         continue;
       }

@@ -1,4 +1,4 @@
-// A tf.train.Example: names and their lists of numbers.
+// Parses a tf.train.Example: names with lists of numbers.
 // https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/example/example.proto
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace onebit::samples {
 
-// The numbers of a feature: at most one of the lists has any.
+// The numbers of a feature; at most one of the lists is not empty.
 struct Feature {
   enum class Kind { kEmpty, kBytes, kFloats, kIntegers };
 
@@ -20,10 +20,10 @@ struct Feature {
   std::vector<float> floats;
 };
 
-// Calls `found` with each feature of the serialized Example in turn; `wanted` says of which names
-// the numbers are read. `place` names it and `offset` is that of its first byte, for errors: not an
-// Example, a damaged message, more than `most_numbers` numbers in a list, a name given twice is the
-// caller's to see.
+// Calls `found` for each feature of the serialized Example in order; numbers are read only for
+// names that `wanted` accepts. Errors name `place` and count bytes from `offset`, that of the first
+// byte: not an Example, a damaged message, more than `most_numbers` numbers in a list. The caller
+// has to detect a name that occurs twice.
 struct ExampleLimits {
   size_t most_numbers = size_t{1} << 20;
 };

@@ -1,5 +1,5 @@
-// The examples that Google's create_pretraining_data.py writes: TFRecord files of tf.train.Example
-// (github.com/google-research/bert, write_instance_to_example_files).
+// Reads the examples written by Google's create_pretraining_data.py: TFRecord files of
+// tf.train.Example (github.com/google-research/bert, write_instance_to_example_files).
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace onebit::samples {
 
-// Opens a file, plain or packed by gzip (corpus/byte_stream.h). Error: cannot be opened. Errors of
+// Opens a file, plain or compressed (corpus/byte_stream.h). Error: cannot be opened. Errors while
 // reading: those of RecordStream and for_each_feature(); a feature missing, given twice or of
 // another type.
 std::unique_ptr<SampleReader> open_tfrecord(const Path& path);
 
-// The example of one record, whose first byte has `offset`; sample.place names it.
+// Parses the example of one record; `offset` is that of its first byte. Errors name sample.place.
 void parse_bert_example(std::string_view record, uint64_t offset, PaddedSample& sample);
 
 }  // namespace onebit::samples
