@@ -17,7 +17,7 @@ class SentenceReader {
 
   struct Sink {
     std::function<void(std::string_view)> sentence;  // without surrounding white space, not empty
-    std::function<void()> document_end;              // may come several times in a row
+    std::function<void()> document_end;              // may be called several times in a row
   };
   // A document may continue in the next block. Modifies block.text.
   void read(TextBlock& block, const Sink& sink);

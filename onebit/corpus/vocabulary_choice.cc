@@ -26,7 +26,7 @@ ChosenVocabulary with_evident_casing(const PrepareOptions& options,
                     found == text::Casing::kCased ? "many" : "few or no", path));
     return chosen;
   }
-  // The opposite is valid: an uncased vocabulary may be used for cased text.
+  // The opposite is valid: a vocabulary for cased text may lack capitals.
   require(!(found == text::Casing::kCased && options.casing == text::Casing::kUncased),
           "{}: has words with capitals, which uncased text never holds: give --cased or "
           "another vocabulary",

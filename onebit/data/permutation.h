@@ -1,6 +1,5 @@
-// A random order of [0, count) without a table: a Feistel cipher on the next power of four,
-// iterated until in range (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA
-// 2002).
+// A random order of [0, count) without a table: a Feistel cipher on the next power of 4, iterated
+// until in range (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
 #pragma once
 
 #include <array>

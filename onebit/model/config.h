@@ -73,7 +73,7 @@ struct StartingModel {
 // pre_layer_norm, residual_scaled_init. Without a key vocab_size, `vocab_size` is used, or BERT's
 // if that is not known. With `start`, absent keys come from that model, `vocab_size` is ignored,
 // and given keys must fit its values: sizes, activation, norms. Dropout and the range of initial
-// values may differ. Errors: validate() fails; a contradiction to `start`.
+// values may differ. Errors: validate() fails; a key contradicts `start`.
 BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
                        const StartingModel* start = nullptr);
 

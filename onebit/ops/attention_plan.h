@@ -45,7 +45,7 @@ struct AttentionPlace {
         in_context(first * plan.hidden + head * size) {}
 
   int64_t first, keys, head, size;
-  int64_t row_elements;        // of qkv
+  int64_t row_elements;        // elements of a row of qkv
   int64_t in_qkv, in_context;  // the first element of the head's queries and contexts
 };
 

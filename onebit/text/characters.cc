@@ -16,7 +16,7 @@ bool contains(std::span<const CodePointRange> ranges, char32_t code_point) {
   return after != ranges.begin() && code_point <= std::prev(after)->last;
 }
 
-// Hangul syllables are composed by rule (The Unicode Standard, section 3.12).
+// Hangul syllables are decomposed by rule (The Unicode Standard, section 3.12).
 constexpr char32_t kHangulFirst = 0xAC00, kHangulLast = 0xD7A3;
 constexpr char32_t kLeadingFirst = 0x1100, kVowelFirst = 0x1161, kTrailingBefore = 0x11A7;
 constexpr char32_t kVowels = 21, kTrailings = 28;

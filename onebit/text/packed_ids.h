@@ -32,7 +32,7 @@ class PackedIds {
 
   bool present() const { return bits_ != 0; }
   bool in_arena() const { return (bits_ & kInArena) != 0; }
-  // The ids in the arena; in_arena() holds.
+  // The ids in the arena. Requires in_arena().
   std::span<const int32_t> arena_ids(const std::vector<int32_t>& arena) const {
     return {arena.data() + (bits_ & 0xFFFFFFFFu), (bits_ >> 32) & 0xFFFFFF};
   }

@@ -34,7 +34,7 @@ class SentenceClasses {
  private:
   static SentenceClass of_high(char32_t code_point);
 
-  std::vector<SentenceClass> classes_;  // of the first 2^16 code points
+  std::vector<SentenceClass> classes_;  // for the first 2^16 code points
 };
 
 }  // namespace onebit::text

@@ -1,5 +1,5 @@
-// A WordPiece vocabulary: the list of tokens whose positions are the ids, one token per line in the
-// vocab.txt of a BERT model.
+// A WordPiece vocabulary: the list of tokens whose positions are the ids, one token per line in a
+// BERT model's vocab.txt.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,9 @@ std::string vocabulary_text(const std::vector<std::string>& tokens);
 class Vocabulary {
  public:
   // One token per line, line number = id. Errors, each with the path and the line or the token:
-  // those of read_vocabulary_lines(), and a missing special token ([UNK], [CLS], [SEP], [MASK],
-  // [PAD]).
+  // those of read_vocabulary_lines(); no [UNK], [CLS], [SEP], [MASK] or [PAD].
   static Vocabulary load(const Path& vocab_txt);
-  // Makes the same checks; errors name `source`.
+  // Performs the same checks; errors name `source`.
   static Vocabulary from_tokens(std::vector<std::string> tokens, const std::string& source);
 
   int32_t size() const { return static_cast<int32_t>(tokens_.size()); }
