@@ -18,8 +18,8 @@ class HostBatch {
   virtual const data::PackedRows& rows() const = 0;
   // Copies rows and labels to the device; see DeviceBatchBuffer::upload().
   virtual model::DeviceBatch upload(Context& context, DeviceBatchBuffer& buffer) const = 0;
-  // The number of items that the task's loss is a mean over, if these are not the sequences (masked
-  // tokens).
+  // The number of items over which the task's loss is averaged, if these are not the sequences
+  // (e.g. masked tokens).
   virtual int64_t items() const { return rows().sequences(); }
 };
 
@@ -28,10 +28,10 @@ class HostBatch {
 struct StreamShare {
   uint64_t seed = 0;
   int world_size = 1, rank = 0;
-  int64_t micro_batch = 1;  // the most of a micro-step
+  int64_t micro_batch = 1;  // the most samples of a micro-step
   int64_t accumulation = 1;
   int64_t step_samples = 0;  // of all ranks; 0: micro_batch in every micro-step of every rank
-  int threads = 1;           // for what is computed once, at the start
+  int threads = 1;           // for computations made once, at the start
 
   data::DealOptions dealt() const {
     return {.seed = seed,
@@ -48,18 +48,18 @@ struct StreamShare {
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  // An empty batch that holds the memory of the largest.
+  // An empty batch with memory reserved for the largest.
   virtual std::unique_ptr<HostBatch> make_batch() const = 0;
   // Fills a batch of make_batch() with micro-step `micro_step` of the step that begins at global
-  // sample `first_sample`; possibly with no sample (data/step_parts.h). A pure function of its
+  // sample `first_sample`; it may get no sample (data/step_parts.h). A pure function of its
   // arguments: the sample counter is the position.
   virtual void build(uint64_t first_sample, int64_t micro_step, HostBatch& batch) = 0;
   // The largest sizes of any batch.
   virtual data::BatchBounds bounds() const = 0;
   // 0 if epochs have no common length (several token stores).
   virtual uint64_t samples_per_epoch() const { return 0; }
-  // Members of the checkpoint's client state from which Task::open() finds the position after
-  // `samples` again, and which show whether the data are the same.
+  // Members of the checkpoint's client state from which Task::open() restores the position after
+  // `samples` and detects changed data.
   virtual Json position(uint64_t samples) = 0;
 };
 

@@ -15,7 +15,7 @@
 
 namespace onebit::training {
 
-// The metric of evaluations' records that decides which model is the best. Empty: none is kept.
+// The metric in the records of evaluations that selects the best model. Empty: none is kept.
 struct KeptBy {
   std::string metric;
   bool smaller_is_better = false;
@@ -26,13 +26,13 @@ struct KeptModel {
   std::vector<metrics::Metric> record;  // of its evaluation
 };
 
-// The metric `wanted` among those of an evaluation, or the first of them where it is empty. Empty:
-// there is none of the name.
+// Finds the metric `wanted` among those of an evaluation, or the first one if `wanted` is empty.
+// Empty: no metric has this name.
 std::optional<KeptBy> find_kept_by(std::span<const metrics::MetricName> names,
                                    const std::string& wanted);
 
 Json to_json(const KeptModel& kept);
-// Error: a member that is no number.
+// Error: a member is not a number.
 KeptModel kept_model_from(JsonReader json);
 
 class BestModel {
@@ -45,17 +45,16 @@ class BestModel {
   const std::optional<KeptModel>& best() const { return best_; }
   // Whether a model of this record is better than the best so far.
   bool is_better(const std::vector<metrics::Metric>& record) const;
-  // The same of two models, by what evaluation.json says of them.
+  // Compares two models by the contents of their evaluation.json.
   bool is_better(const Json& evaluation, const Json& than) const;
   void set(KeptModel kept) { best_ = std::move(kept); }
 
-  // Called after a resume: the best so far is that of the model in the folder. A run that was taken
-  // back to an older checkpoint may find a model there that it has not made yet; then a line to
-  // report is returned. `client_state` is the checkpoint's, with the member "best" if there was
-  // one.
+  // Called after a resume: the model in the folder becomes the best so far. If the run was taken
+  // back to an older checkpoint, that model may be of a later step; then a line to report is
+  // returned. `client_state` is the checkpoint's, with the member "best" if there was one.
   std::optional<std::string> resume(const Json& client_state, bool taken_back);
 
-  // Replaces the model in the run's folder, and evaluation.json, file by file. Called on one rank
+  // Replaces the model in the run's folder and evaluation.json, file by file. Called on one rank
   // only.
   void write(const params::Table& table, const ModelDescription& description,
              const ModelCard& card) const;

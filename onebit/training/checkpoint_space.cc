@@ -50,7 +50,7 @@ CheckpointSpace space_of_checkpoints(engine::Engine& engine, const SessionConfig
   const int64_t done = engine.completed_steps(), steps = engine.config().run.steps;
   const int64_t every = session.checkpoint_every;
   if (done >= steps) return space;
-  // The last step always makes one.
+  // A checkpoint is always written after the last step.
   space.to_come = 1;
   if (every > 0) space.to_come += (steps - 1) / every - done / every;
   return space;

@@ -14,27 +14,27 @@
 namespace onebit::training {
 
 struct CheckpointSpace {
-  int64_t first_bytes = 0;       // on the disk, of one made in the phase that the run begins in
-  int64_t compressed_bytes = 0;  // of one made in the compressed phase; 0: the run has none
-  int64_t to_come = 0;           // how many the run writes from here on
+  int64_t first_bytes = 0;       // on disk, of a checkpoint of the phase in which the run begins
+  int64_t compressed_bytes = 0;  // of a checkpoint of the compressed phase; 0: no such phase
+  int64_t to_come = 0;           // number of checkpoints still to be written
   int64_t keep_last = 1;
 
   int64_t largest_bytes() const { return std::max(first_bytes, compressed_bytes); }
 };
 
-// Of one disk: it has the model and `share` of the shards, 1 where all ranks write to it.
+// On one disk, which stores the model and the fraction `share` of the shards (1: all of them).
 CheckpointSpace space_of_checkpoints(engine::Engine& engine, const SessionConfig& session,
                                      double share = 1);
 
-// What a rank copies to write its part beside the training: its shard, and the values where it
-// writes the model too. In the phase that the run is in or reaches where more is copied.
+// Bytes that a rank copies to write its part while training continues: its shard, and the values if
+// it also writes the model. In the current phase or, if larger, in one that the run reaches.
 int64_t checkpoint_copy_bytes(engine::Engine& engine, int world_size, bool writes_model);
 
 // "4.03 GB, 25.6 GB after the freeze; ..."
 std::string describe(const CheckpointSpace& space);
 
 // Returns a warning if the disk fills before old checkpoints are removed, else an empty string.
-// `kept` checkpoints exist already. Error: not even the largest one fits into `free_bytes`.
+// `kept` checkpoints exist already. Error: `free_bytes` is less than the largest checkpoint takes.
 std::string check_space(const CheckpointSpace& space, int64_t kept, int64_t free_bytes,
                         const std::string& place);
 

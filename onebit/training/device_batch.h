@@ -16,7 +16,7 @@ namespace onebit::training {
 
 // The labels of a batch and the member of DeviceBatch in which the model finds them.
 struct BatchLabels {
-  // `numbers`, i32 or f32, lie on the host; with `matrix_rows` they are [matrix_rows, the rest].
+  // `numbers`, i32 or f32, are on the host; with `matrix_rows` they form a matrix of so many rows.
   template <typename T>
   BatchLabels(ConstView model::DeviceBatch::*member, const std::vector<T>& numbers,
               int64_t matrix_rows = 0)
@@ -29,9 +29,9 @@ struct BatchLabels {
   int64_t rows;  // 0: a list
 };
 
-// On the CPU the views show the batch's own vectors. For a CUDA device a batch is packed into one
-// block of page-locked memory and copied on a stream of its own, while the work on the batch before
-// it still runs; memory for two batches is reserved once, for the largest.
+// On the CPU the views refer to the batch's own vectors. For a CUDA device a batch is packed into
+// one block of page-locked memory and copied on a separate stream, while the work on the previous
+// batch still runs; memory for two batches of the largest size is reserved once.
 class DeviceBatchBuffer {
  public:
   DeviceBatchBuffer(Device device, const data::BatchBounds& bounds);
@@ -54,7 +54,7 @@ class DeviceBatchBuffer {
   void send(Context& context);
 
   Device device_;
-  std::optional<Context> copies_;  // the stream of its own
+  std::optional<Context> copies_;  // the stream of the copies
   std::array<Slot, 2> slots_;
   size_t turn_ = 0;         // the slot of the next batch
   int64_t size_bytes_ = 0;  // of a slot

@@ -23,7 +23,7 @@ namespace files = std::filesystem;
 
 constexpr const char* kWhat = "the files of the run were not brought to this disk";
 
-// What a disk has.
+// The files of the run on one disk.
 struct DiskFiles {
   int64_t metrics_bytes = -1;  // -1: none
   int64_t steps = 0;           // updates in it, up to the one that the run continues from
@@ -88,7 +88,7 @@ std::vector<DiskFiles> gather(comm::Communicator& communicator, const engine::Di
   return all;
 }
 
-// The disk whose kept model all are to have; empty: none has any.
+// The disk whose kept model is copied to all others; empty: no disk has one.
 std::optional<size_t> preferred(const std::vector<DiskFiles>& all,
                                 const IsPreferred& is_preferred) {
   std::optional<size_t> best;
@@ -116,7 +116,7 @@ void share_run_files(comm::Communicator& communicator, const engine::Disks& disk
                          .source = output / name,
                          .target = incoming / name});
   };
-  // A host that was away lacks what the others have made meanwhile.
+  // A host that was absent lacks the files that the others have written in the meantime.
   const auto fullest = std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) {
     return std::tie(a.steps, a.metrics_bytes) < std::tie(b.steps, b.metrics_bytes);
   });
@@ -149,14 +149,14 @@ void share_run_files(comm::Communicator& communicator, const engine::Disks& disk
   engine::run_on_all(communicator, kWhat, [&] { engine::exchange_files(communicator, transfers); });
   engine::run_on_all(communicator, kWhat, [&] {
     if (!takes) return;
-    // The evaluation comes last: it says that the model is there.
+    // The evaluation is moved last, since its presence means that the model is complete.
     for (const engine::FileTransfer& transfer : transfers) {
       const Path name = transfer.target.lexically_relative(incoming);
       if (transfer.to != rank || *name.begin() == run_files::kTensorBoard) continue;
       make_folder((output / name).parent_path());
       rename_durably(transfer.target, output / name);
     }
-    // All of them belong together: what is here covers less of the same steps.
+    // The events are replaced as a whole: the present ones cover fewer of the same steps.
     if (!files::is_empty(incoming / run_files::kTensorBoard)) {
       replace_folder(incoming / run_files::kTensorBoard, output / run_files::kTensorBoard);
     }

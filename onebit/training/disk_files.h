@@ -1,5 +1,5 @@
-// What lies in a run's folder beside its checkpoints, where hosts have disks of their own: a disk
-// that is new to the run, or was away, gets it from one that has it.
+// Distributes the files of a run's folder other than checkpoints if hosts have separate disks: a
+// disk that is new to the run, or was absent, receives them from one that has them.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,13 @@
 
 namespace onebit::training {
 
-// Whether the kept model of the evaluation `one` is to be preferred to that of `other`; both are
-// what evaluation.json holds.
+// Whether the kept model of the evaluation `one` is preferred to that of `other`; both are the
+// contents of an evaluation.json.
 using IsPreferred = std::function<bool(const Json& one, const Json& other)>;
 
-// Afterwards every disk has a metrics.jsonl with all updates up to `step`, as far as any has them,
-// and the TensorBoard events to it, and the same kept model with its evaluation.json. Called before
-// a run is resumed at `step`. Collective. Errors: a full disk; another process writes to the
-// folder.
+// Afterwards every disk has a metrics.jsonl with all updates up to `step` that any disk has, the
+// TensorBoard events up to it, and the same kept model with its evaluation.json. Called before a
+// run is resumed at `step`. Collective. Errors: a full disk; another process writes to the folder.
 void share_run_files(comm::Communicator& communicator, const engine::Disks& disks,
                      const Path& output, int64_t step, const IsPreferred& is_preferred);
 

@@ -37,7 +37,7 @@ Rows step_rows(const TrainingTotals& totals, const StepForecast& expected) {
 
 namespace {
 
-// What the plan in the start table has turned out to be.
+// Compares the time and the memory with the plan in the start table.
 void add_plan(Rows& rows, const TrainingTotals& totals, const StartTable& start, Session& run) {
   const engine::Engine& engine = run.engine();
   const int64_t completed = engine.completed_steps();
@@ -63,7 +63,7 @@ Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& r
   using metrics::human_bytes;
   using metrics::human_duration;
   const double seconds = std::max(totals.seconds, 1e-9);
-  // Figures of this process; of the whole run where it was not resumed.
+  // The figures are those of this process, and of the whole run if it was not resumed.
   const bool resumed = run.resumed();
   const int64_t steps = run.engine().completed_steps(), samples = run.samples();
   const auto since = [&](const char* name) {

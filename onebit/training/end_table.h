@@ -9,7 +9,7 @@ namespace onebit::training {
 
 // Steps, time and its parts, measured and expected time of a step and of all steps, memory, results
 // of the task, bytes sent. `totals` are those of this process: if the run was resumed, each row
-// says whether it covers the whole run.
+// states whether it covers the whole run.
 Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& run);
 
 // "1.23 s (the median of 40), expected 1.20 s" for each phase that had steps.

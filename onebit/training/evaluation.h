@@ -11,7 +11,7 @@ namespace onebit::training {
 // The result over all ranks.
 struct Evaluation {
   std::string key;  // in metrics.jsonl: "held_out"
-  // Under this key, "a/b" as b under a; in TensorBoard as Validation/<name>.
+  // Logged under `key`, "a/b" as b in the object a; in TensorBoard as Validation/<name>.
   std::vector<metrics::Metric> metrics;
   std::string line;  // shown while the run continues
   // The record in the end table, in a kept model's evaluation.json and in checkpoints.
@@ -27,7 +27,7 @@ struct EvaluationTimes {
   bool any() const { return first_values || by_steps || by_epochs; }
 };
 
-// The metric that is drawn against the step at the end of a run.
+// The metric that is plotted against the step at the end of a run.
 struct DrawnMetric {
   std::string name = "loss";   // of a step and of an evaluation
   std::string title = "loss";  // in the legend: "training loss", "held-out loss"

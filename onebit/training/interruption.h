@@ -1,5 +1,5 @@
-// Requests to end: SIGTERM and SIGUSR1 (a batch system's warnings; mpirun passes SIGUSR1 on and
-// does not end) and SIGINT (Ctrl-C).
+// Requests to end: SIGTERM and SIGUSR1 (a batch system's warnings; mpirun forwards SIGUSR1 and
+// keeps running) and SIGINT (Ctrl-C).
 #pragma once
 
 #include <csignal>
@@ -8,8 +8,8 @@
 
 namespace onebit::training {
 
-// While it lives, the first of these signals is recorded instead of ending the process; a second
-// one ends it.
+// During its lifetime, the first of these signals is recorded instead of ending the process; a
+// second one ends it.
 class Interruption {
  public:
   Interruption();

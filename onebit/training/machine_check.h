@@ -9,9 +9,9 @@
 
 namespace onebit::training {
 
-// What the checks consider besides the machine.
+// The inputs of the checks besides the machine.
 struct Surroundings {
-  int threads = 1;                    // that a rank would compute with
+  int threads = 1;                    // compute threads of a rank
   bool has_mpi = false;               // built in
   bool has_mpirun = false;            // in PATH
   bool has_cuda = false;              // built in
@@ -19,7 +19,7 @@ struct Surroundings {
   bool native_bf16 = false;           // the processor multiplies bf16 itself
   std::string onednn_limit;           // ONEDNN_MAX_CPU_ISA or its old name, where set
   std::optional<int> openmp_threads;  // OMP_NUM_THREADS, where set
-  // Operations a second of products in f32 and bf16, bytes a second of copies; 0: not measured.
+  // Operations per second of products in f32 and bf16, bytes per second of copies; 0: not measured.
   double f32 = 0, bf16 = 0, memory = 0;
 };
 

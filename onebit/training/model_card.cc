@@ -7,8 +7,8 @@ namespace {
 
 struct Use {
   const char* architecture;
-  const char* pipeline;  // the hub's name of what such a model does
-  const char* loader;    // of transformers
+  const char* pipeline;  // the hub's name for the task of such a model
+  const char* loader;    // its class in transformers
 };
 constexpr Use kUses[] = {
     {"BertForPreTraining", "fill-mask", "AutoModelForMaskedLM"},

@@ -1,5 +1,5 @@
-// README.md of a model folder: what the model is, what it was made of and how, as model hubs show
-// it.
+// README.md of a model folder, as model hubs show it: what the model is, its data and how it was
+// trained.
 #pragma once
 
 #include <cstdint>

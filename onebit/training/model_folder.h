@@ -1,4 +1,4 @@
-// Model folders of Hugging Face's layout, and parameters in and out of them.
+// Model folders in Hugging Face's layout: reads and writes parameters and the model's description.
 #pragma once
 
 #include <exception>
@@ -22,22 +22,22 @@ inline constexpr const char* kClassifierArchitecture = "BertForSequenceClassific
 inline constexpr const char* kEncoderArchitecture = "BertModel";
 inline constexpr const char* kTaggerArchitecture = "BertForTokenClassification";
 
-// What config.json specifies of a classifier; written for these two architectures alone.
+// A classifier's settings in config.json; written only for the two classifier architectures.
 struct ClassifierDescription {
   std::vector<std::string> labels;  // by output; empty: the two defaults of transformers
-  std::string problem_type;         // transformers' word; empty: not given
+  std::string problem_type;         // as named in transformers; empty: not given
   std::optional<double> dropout;    // absent: the model's hidden dropout
 };
 
-// What a model folder specifies besides its tensors.
+// The contents of a model folder besides its tensors.
 struct ModelDescription {
   model::BertConfig config;
   std::string architecture;  // transformers' class, e.g. "BertForPreTraining"
   std::shared_ptr<const text::Vocabulary> vocabulary;
   text::Casing casing = text::Casing::kUncased;
   ClassifierDescription classifier = {};
-  // How vectors of texts are made. read_model_description() leaves it absent; where it is there it
-  // is written.
+  // How sentence vectors are computed. read_model_description() leaves it empty; if set, it is
+  // written.
   std::optional<formats::SentenceFiles> sentence = {};
 };
 
@@ -50,11 +50,11 @@ std::optional<Path> model_folder_in(const Path& path);
 // The same. Error: `path` is none of these.
 Path find_model_folder(const Path& path);
 
-// The models of a run's checkpoints: that of `tag`, or of the one that `latest` names, first.
+// Model folders of a run's checkpoints, first that of `tag`, or of `latest` if `tag` is empty.
 std::vector<Path> models_of_run(const Path& run, const std::string& tag);
-// What `read` makes of the first of them that it can read: they are of one shape and one
-// vocabulary, so that where the newest is damaged an older one says the same. Empty: there is none.
-// Error: that of the first where no other can be read either.
+// Returns `read(folder)` for the first of these models that can be read. All of them have the same
+// shape and vocabulary, so if the newest is damaged, an older one gives the same result. Empty: the
+// run has no models. Error: none can be read; the error of the first is rethrown.
 template <typename Read>
 auto read_model_of_run(const Path& run, const std::string& tag, const Read& read)
     -> std::optional<decltype(read(run))> {
@@ -70,18 +70,18 @@ auto read_model_of_run(const Path& run, const std::string& tag, const Read& read
   return std::nullopt;
 }
 
-// Every task opens a model's vocabulary and casing here. Errors: see
-// formats::read_hugging_face_folder; a vocabulary without special tokens; a tokenizer that treats
-// text as onebit's does not.
+// Used by every task to read a model's vocabulary and casing. Errors: see
+// formats::read_hugging_face_folder; a vocabulary without special tokens; a tokenizer that
+// processes text differently from onebit's.
 ModelDescription read_model_description(const Path& model_folder);
 
 // Reads the values of every entry of `table`. Errors: tensors missing, unexpected or of another
-// shape, all listed. Differences that the rules allow are logged in a line and returned; files that
-// are not as the values were written with are a warning.
+// shape, all listed. Differences that the rules allow are logged in one line and returned; files
+// that have changed since the values were written cause a warning.
 formats::MatchReport load_values(params::Table& table, const Path& model_folder,
                                  const formats::MatchRules& rules);
 
-// The values of a table, copied to the host, to be written while training continues.
+// A copy of a table's values on the host, which can be written while training continues.
 class ValueSnapshot {
  public:
   explicit ValueSnapshot(const params::Table& table);

@@ -84,7 +84,7 @@ void add(ByKind& work, ByKind& seconds, const ProfileSum& sum) {
   }
 }
 
-// The parts that a backward pass has by its phases; before it everything is one part.
+// Divides a backward pass into parts by its phases; a forward pass is a single part.
 ObservedPass parts_of(const std::vector<ProfileSum>& sums, bool backward) {
   ObservedPass pass;
   for (const ProfileSum& sum : sums) {
@@ -104,7 +104,7 @@ ObservedPass parts_of(const std::vector<ProfileSum>& sums, bool backward) {
 
 class Observer {
  public:
-  // What operations do does not depend on values: where nothing is timed they stay zeros.
+  // The work of operations does not depend on values: without timing they remain zeros.
   Observer(Context& context, const PassShape& shape, DType compute, bool timed)
       : context_(context), batch_(shape), model_(shape.model, table_) {
     table_.allocate(context.device(), compute);
@@ -119,7 +119,7 @@ class Observer {
                 shape.memory, true);
   }
 
-  // A profile for each half: time between its operations counts to the rest of a half.
+  // Each half has its own profile; time between its operations is added to the half's `rest`.
   ObservedPass pass() {
     Profile forward, backward;
     Stopwatch watch;

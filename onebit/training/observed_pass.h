@@ -1,6 +1,6 @@
-// A forward and backward pass of pre-training over words drawn at random, seen through a profile:
-// what its operations do, by kind, and how long they take. A plan counts with it what a recipe's
-// passes do, and measures with it what a machine reaches (machine_costs.h).
+// A forward and backward pass of pre-training over random words, recorded by a profile: the work of
+// its operations by kind, and their time. A plan counts the work of a recipe's passes with it, and
+// measures the rates that a machine reaches (machine_costs.h).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace onebit::training {
 // One number for each kind of operation that has a rate of its own.
 struct ByKind {
   double products = 0;   // matrix products
-  double attention = 0;  // attention, its products among its own operations
-  double rest = 0;       // all that moves memory and multiplies no matrices, and the code between
+  double attention = 0;  // attention, including its own products
+  double rest = 0;       // memory-bound operations, and the code between operations
 
   double sum() const { return products + attention + rest; }
 };
@@ -26,8 +26,8 @@ ByKind operator*(double factor, const ByKind& a);
 // Kind by kind; 0 where there is no work.
 ByKind operator/(const ByKind& a, const ByKind& b);
 
-// The parts of a pass in their order. The heads make their gradients in the forward part but for
-// the last ones; these are ready when `heads` has ended, those of the embeddings at the very end.
+// The parts of a pass in order. The heads compute all but their last gradients in the forward part;
+// the last ones are ready at the end of `heads`, those of the embeddings at the very end.
 struct PassParts {
   ByKind forward, heads, encoder, embeddings;  // the last three: backward
 
@@ -35,8 +35,8 @@ struct PassParts {
 };
 
 struct ObservedPass {
-  // Operations of products and of attention, bytes of the rest: what operations cannot do without
-  // (kernels/work.h).
+  // Operations of products and of attention, bytes of the rest: the minimum that the computation
+  // requires (kernels/work.h).
   PassParts work;
   PassParts seconds;
 };
@@ -47,9 +47,9 @@ struct PassShape {
   int64_t sequences = 1, length = 128, masked = 20;  // full sequences; masked tokens of each
 };
 
-// The fastest of the passes that fit into `seconds`, at least one, after one that prepares kernels
-// and touches memory; with 0 seconds that first one. CPU contexts only, since a GPU's operations
-// are only launched by the host's clock.
+// Returns the fastest of the passes that fit into `seconds`, at least one, after one that prepares
+// kernels and touches memory; with 0 seconds, that first one. CPU contexts only, since the host's
+// clock measures only the launches of a GPU's operations.
 ObservedPass observe_pass(Context& context, const PassShape& shape, DType compute, double seconds);
 
 }  // namespace onebit::training

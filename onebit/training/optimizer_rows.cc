@@ -42,7 +42,7 @@ std::string describe_dense_exchange(const engine::EngineConfig& config, bool com
                      compresses ? "; at one bit an element after the freeze" : "");
 }
 
-// When buckets of gradients leave, and how they are clipped by then.
+// Describes when buckets of gradients are sent and how they are clipped before that.
 std::string describe_overlap(const engine::EngineConfig& config, bool compresses) {
   if (!config.run.overlap) return "buckets leave after the backward pass (run.overlap is false)";
   std::string text = "buckets leave during the backward pass";

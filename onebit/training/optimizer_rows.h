@@ -17,7 +17,7 @@ struct RunProgress {
 Rows optimizer_rows(const engine::EngineConfig& config, const optim::Schedule& schedule,
                     int world_size, const RunProgress& progress = {});
 
-// Whether the run will compress, by its recipe.
+// Whether the run reaches the compressed phase according to its recipe.
 bool reaches_compressed_phase(const engine::EngineConfig& config, const optim::Schedule& schedule);
 
 // Describes how many buckets a step sends in either phase, and the size of their messages.

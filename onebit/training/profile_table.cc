@@ -12,7 +12,7 @@
 namespace onebit::training {
 namespace {
 
-// Rows below this share of a step are one.
+// Rows below this share of a step are merged into one.
 constexpr double kSmallestShare = 0.001;
 constexpr const char* kNoOperation = "(in no operation)";
 
@@ -48,8 +48,8 @@ const ProfileTrack* main_track(const Profile& profile) {
   return nullptr;
 }
 
-// A step's, of those sums of a track that are `wanted`: one row for an operation in a phase,
-// whatever lies around the phase. The most time first.
+// Averages per step over those sums of a track that are `wanted`: one row per operation and phase,
+// whatever encloses the phase. In descending order of time.
 template <typename Wanted>
 std::vector<ProfileRow> rows_of(const ProfileTrack& track, int64_t step_count,
                                 const Wanted& wanted) {
@@ -201,7 +201,7 @@ ProfileTable::Section ProfileTable::phases() const {
   return section;
 }
 
-// Of the computing threads' ceilings these are no share: a thread of its own works here.
+// These rows show no share of the ceilings, which apply to the computing threads only.
 ProfileTable::Section ProfileTable::beside(const Profile& profile) const {
   Section section{.title = "Beside the steps, a step",
                   .lines = {{"thread", "operation", "phase", "calls", "ms", "rate"}},

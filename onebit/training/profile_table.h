@@ -1,5 +1,5 @@
-// A profile as tables: operations of a step by time, phases of a step, what threads did beside it
-// and what lay outside of steps.
+// A profile as tables: operations of a step by time, phases of a step, work of other threads beside
+// it, and phases outside of steps.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace onebit::training {
 
-// The track of the thread that makes the steps.
+// The track of the thread that runs the steps.
 inline constexpr std::string_view kMainTrack = "main";
 
-// What the machine reaches with the threads of a step, a second; 0: rates are not shown.
+// Rates per second that the machine reaches with the threads of a step; 0: rates are not shown.
 struct ProfileCeilings {
   double flops = 0, bytes = 0;
   DType product_type = DType::kF32;
 };
 
-// Of one operation in one phase, or, without an operation, of what no operation of the phase
-// accounts for. A step.
+// Averages per step of one operation in one phase or, without an operation, of the part of the
+// phase that lies in no operation.
 struct ProfileRow {
   std::string operation, phase;
   double calls = 0, seconds = 0;
@@ -33,7 +33,7 @@ class ProfileTable {
   // Error: no step has counted.
   ProfileTable(const Profile& profile, const Context& context, const ProfileCeilings& ceilings);
 
-  // The most time first. Their seconds sum to step_seconds() but for the clock's own cost.
+  // In descending order of time; their sum is step_seconds() except for the clock's own cost.
   const std::vector<ProfileRow>& rows() const { return rows_; }
   double step_seconds() const { return step_seconds_; }
 

@@ -12,7 +12,7 @@ namespace onebit::training {
 // "trace.json" of rank 0, "trace_rank1.json" of rank 1.
 std::string trace_name(int rank);
 
-// Times count from Profile::start(), microseconds. Error: a full disk and the like.
+// Times are in microseconds since Profile::start(). Error: the file cannot be written.
 void write_trace(const Path& path, const Profile& profile, int rank);
 
 }  // namespace onebit::training

@@ -11,8 +11,8 @@
 
 namespace onebit::training {
 
-// A line for each key that differs between two recipes, except keys that by the table of the
-// new one have no influence on the values (how often to save, evaluate, print).
+// One line per key that differs between two recipes, except for keys that do not influence the
+// values (how often to save, evaluate, print) according to the new recipe's `table`.
 std::vector<std::string> recipe_differences(const Json& old_recipe, const Json& new_recipe,
                                             const KeyRow& table);
 

@@ -17,9 +17,9 @@ namespace onebit::training {
 namespace {
 
 constexpr double kLongestStep = 10;  // seconds
-constexpr double kLongPass = 1;      // seconds: whoever waits for some of them is told
-// Times the parts. What else a machine does for a moment can fill a whole rehearsal, so one that
-// takes longer than this is made again.
+constexpr double kLongPass = 1;      // seconds; the rehearsal of longer passes is announced
+// As a multiple of the predicted time. Other load on the machine can last for a whole rehearsal, so
+// one that takes longer than this is repeated.
 constexpr double kUnlikely = 1.25;
 
 class StandInExchange final : public comm::BucketExchange {
@@ -37,7 +37,7 @@ class StandInExchange final : public comm::BucketExchange {
 
  protected:
   int64_t chunk_bytes(Range chunk) const override { return wire_bytes_(chunk.elements()); }
-  // Passes over memory take the place of packing, averaging and unpacking.
+  // Passes over memory stand in for packing, averaging and unpacking.
   void pack(Context& context, InFlightBucket& in_flight) override {
     const double share = static_cast<double>(buckets().range(in_flight.bucket).elements()) /
                          static_cast<double>(buckets().max_elements());
@@ -50,8 +50,8 @@ class StandInExchange final : public comm::BucketExchange {
  private:
   static constexpr int64_t kValues = int64_t{1} << 16;  // 256 KiB: a short pass
 
-  // Timed as packing was, by the clock while all ranks work: where ranks share a core, both contain
-  // the time that others have it.
+  // Timed like packing, by the clock while all ranks work: where ranks share a core, both times
+  // include those in which other ranks run.
   double seconds_of_pass() const {
     constexpr double kSeconds = 0.01;
     Context context = comm::exchange_context(communicator().device());
@@ -68,12 +68,12 @@ class StandInExchange final : public comm::BucketExchange {
   double passes_due_ = 0;
 };
 
-// How much longer a rehearsed step takes than `parts` say. On one core they cannot take less than
-// their sum: where they do, the pass alone was slower for some other reason.
+// The time by which a rehearsed step exceeds the prediction from `parts`. On one core the parts
+// cannot take less than their sum; if they do, the pass alone was slowed down by something else.
 double delay(const AnnouncingPass& pass, const Context& context, const StepParts& parts,
              const StandIn& exchange, comm::Communicator& communicator, const char* phase) {
   const double predicted = predict_step(exchange.announced, parts).step_seconds;
-  // Parts on the processor are this rank's, and all ranks must decide alike.
+  // Processor times are those of this rank, and all ranks must make the same decision.
   double longest = predicted;
   communicator.all_reduce(std::span(&longest, 1), comm::Reduction::kMax);
   if (longest > kLongestStep) return 0;

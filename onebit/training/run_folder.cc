@@ -11,7 +11,7 @@ namespace onebit::training {
 
 namespace {
 
-// Files that a run which ended before its first step may have left.
+// Accepts the files that a run which ended before its first step may have left.
 void refuse_other_files(const Path& output) {
   if (!std::filesystem::exists(output)) return;
   for (const auto& file : std::filesystem::directory_iterator(output)) {
@@ -50,7 +50,7 @@ void write_run_recipes(const Path& output, const Json& recipe, const Json& resol
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
               const params::Table& table, const ModelDescription& description,
               const ModelCard& card, Json client_state) {
-  checkpoints.wait();  // before anything is copied for this one
+  checkpoints.wait();  // before anything is copied for the new one
   client_state["recipe"] = card.recipe;
   client_state["vocabulary_checksum"] = description.vocabulary->checksum();
   std::function<void(const Path&)> write_model;
@@ -69,7 +69,7 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
                                      params::Table& table, engine::Engine& engine, int world_size) {
   const std::string place = saved.model_folder.string();
   engine::suggest_other_checkpoints(saved.other_tags, [&] {
-    // The shape of a model and its tensors say nothing of its activation or its epsilon.
+    // The shape of a model and its tensors do not determine its activation or its epsilon.
     formats::require_unchanged(saved.model_folder);
     const ModelDescription written = read_model_description(saved.model_folder);
     require_same_shape(description.config, written.config, place);
@@ -81,7 +81,7 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
           place);
   engine::suggest_other_checkpoints(saved.other_tags,
                                     [&] { load_values(table, saved.model_folder, {}); });
-  // Before the optimizer, which may put this rank's own values into the table.
+  // Done before the optimizer is loaded, which may put this rank's own values into the table.
   engine.broadcast_values();
   saved.shards.serve_while([&] { engine.load(saved.shards); });
   std::vector<std::string> report = {

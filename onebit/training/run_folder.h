@@ -14,13 +14,13 @@
 
 namespace onebit::training {
 
-// Errors: a file is there; a run is there and `resume` is false.
+// Errors: `output` is a file or contains other files; it contains a run and `resume` is false.
 void check_run_folder(const Path& output, bool resume);
-// Makes the folder and writes recipe.json, and recipe.resolved.json: the same with every default.
+// Creates the folder; writes recipe.json and, with all defaults, recipe.resolved.json.
 void write_run_recipes(const Path& output, const Json& recipe, const Json& resolved);
 
-// Saves engine and values; `client_state` gets the card's recipe and the vocabulary's checksum
-// added. The files are written beside the training.
+// Saves engine and values; adds the card's recipe and the vocabulary's checksum to `client_state`.
+// The files are written while training continues.
 void save_run(engine::Checkpoints& checkpoints, const engine::Engine& engine,
               const params::Table& table, const ModelDescription& description,
               const ModelCard& card, Json client_state);
@@ -31,15 +31,14 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
                                      const ModelDescription& description, const Json& recipe,
                                      params::Table& table, engine::Engine& engine, int world_size);
 
-// The recipe that a run's folder or a checkpoint holds; empty where `path` is neither.
+// The recipe stored in a run's folder or a checkpoint; empty if `path` is neither.
 struct StoredRecipe {
   Json recipe;
   std::string place;
 };
 std::optional<StoredRecipe> stored_recipe(const Path& path);
 
-// Calls `read`, which takes what it needs from a checkpoint's client state. Error: a member is
-// missing.
+// Calls `read`, which accesses the members of a checkpoint's client state. Error: one is missing.
 void read_client_state(const engine::SavedCheckpoint& saved, const std::function<void()>& read);
 
 // Error: the models differ in a size; `place` names where `found` is from.

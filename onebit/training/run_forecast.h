@@ -1,4 +1,4 @@
-// How long a run will take, from the steps it has to make and what one of each kind takes
+// Predicts the duration of a run from its remaining steps and the time of one step of each kind
 // (step_costs.h).
 #pragma once
 
@@ -10,17 +10,17 @@
 
 namespace onebit::training {
 
-// Seconds of all of them. An update that averages gradients and then sends one bit an element takes
-// a dense step and what the exchange adds to a step without one.
+// The seconds of all `updates`. One that averages gradients and then sends one bit per element
+// takes a dense step and the excess of a compressed step over one without an exchange.
 double seconds_of(const optim::UpdateCounts& updates, const StepForecast& step);
 
 struct RunForecast {
   optim::UpdateCounts updates;
-  double seconds = 0;  // of the steps alone: no evaluations, no checkpoints
+  double seconds = 0;  // of the steps only, without evaluations and checkpoints
 };
 
-// Of the steps after `from` up to `to`. On one rank every step is a dense one; an "auto" freeze is
-// taken to come as early as it can.
+// Covers the steps after `from` up to `to`. On one rank every step is dense; an "auto" freeze is
+// assumed to happen as early as possible.
 RunForecast forecast_run(const optim::OptimizerRecipe& optimizer, const optim::RunFacts& run,
                          const StepForecast& step, int world_size, int64_t from, int64_t to);
 

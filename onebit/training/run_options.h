@@ -15,7 +15,7 @@ inline constexpr std::string_view kDefaultTask = "pretrain";
 
 // A profile of the run (run_profile.h).
 struct ProfileRequest {
-  int64_t first_traced_step = 0;  // of the run; 0: soon after the first that is made
+  int64_t first_traced_step = 0;  // number in the run; 0: soon after the first one of this process
 };
 
 struct RunOptions {
@@ -23,7 +23,7 @@ struct RunOptions {
   std::string recipe_place;  // its path, for errors
   Path output;               // the folder of the run
   bool resume = false;       // continue from a checkpoint in `output`
-  std::string tag;           // that one; empty: the one `latest` names
+  std::string tag;           // of this checkpoint; empty: the one that `latest` names
   bool quiet = false;        // no tables
   std::optional<ProfileRequest> profile = std::nullopt;
 };

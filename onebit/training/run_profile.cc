@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kTracedSteps = 5;
 constexpr double kCeilingSeconds = 1;
 
-// By the clock of the host a GPU's operations have no rate: they are only launched.
+// The host's clock measures only the launches of a GPU's operations, so these have no rate.
 ProfileCeilings measure_ceilings(Context& context, DType compute) {
   if (!context.device().is_cpu()) return {};
   const bool native = compute == DType::kBF16 && ops::bf16_is_native(context);

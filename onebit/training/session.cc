@@ -24,7 +24,7 @@ data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b
           .label_values = std::max(a.label_values, b.label_values)};
 }
 
-// A recipe without a name is one of the default task: a stored recipe names any other task.
+// Adds the task's name to a recipe unless it is the default task.
 Json named(Json recipe, std::string_view task) {
   if (task != kDefaultTask && !recipe.contains("task")) recipe["task"] = task;
   return recipe;
@@ -69,7 +69,7 @@ void Session::open(const engine::SavedCheckpoint* saved) {
   if (std::string line = describe_disks(); !line.empty()) decisions_.push_back(std::move(line));
 }
 
-// How the checkpoints lie on several disks, or why copies that were asked for are not made.
+// How checkpoints are distributed over several disks, or why requested copies are not made.
 std::string Session::describe_disks() const {
   const int64_t wanted = task_.session_config().checkpoint_copies;
   const int disks = checkpoints_.disks().count();
@@ -135,7 +135,7 @@ void Session::resume(const engine::SavedCheckpoint& saved, const RunOptions& opt
   first_values_ = state.value(kFirstValues, "");
   initial_values_ = fmt::format("the checkpoint {}", saved.model_folder.parent_path().string());
   const auto is_preferred = [&](const Json& one, const Json& other) {
-    // After going back, the model that was the best then.
+    // After going back to an older checkpoint, the model that was the best then is preferred.
     const Json then = options.tag.empty() ? Json() : state.value("/best/step"_json_pointer, Json());
     if (then.is_null()) return best_.is_better(one, other);
     return one.value("step", Json()) == then && other.value("step", Json()) != then;
@@ -198,7 +198,7 @@ int64_t Session::copied_bytes() {
 
 StartFacts Session::facts() {
   std::vector<model::MemoryRow> memory = memory_;
-  // Of a GPU's memory they take nothing.
+  // The copies take no memory of a GPU.
   if (table_.device().is_cpu()) memory.push_back({"copies for a checkpoint", copied_bytes()});
   return {.model = task_.description().config,
           .memory = std::move(memory),
@@ -240,7 +240,7 @@ ModelCard Session::card() const {
                     .result = last_ ? task_.describe(last_->record) : "",
                     .result_step = evaluated_step_,
                     .recipe = recipe_};
-  // Where the next epoch begins says nothing of the data.
+  // The start of the next epoch does not identify the data.
   card.data_identity.erase("epochs");
   return card;
 }

@@ -1,5 +1,5 @@
-// One training run in memory, whatever its task: table, engine, batches ahead of the step,
-// evaluations, best model, checkpoints. The task (task.h) says only what differs.
+// One training run in memory, the same for every task: table, engine, prefetched batches,
+// evaluations, best model, checkpoints. The task (task.h) supplies only the parts that differ.
 #pragma once
 
 #include <functional>
@@ -26,19 +26,19 @@ struct StartFacts {
   std::vector<model::MemoryRow> memory;  // without the optimizer's
   const params::Table& table;
   std::string sequences;       // "sequences of 128"
-  Rows data;                   // what is trained and judged on
-  std::string initial_values;  // where they come from
+  Rows data;                   // of training and evaluation
+  std::string initial_values;  // a description of their origin
   const std::vector<std::string>& decisions;
-  // Makes one forward and backward pass over a micro-batch and returns when it is done. Touches the
-  // gradients, nothing else.
+  // Runs one forward and backward pass over a micro-batch and returns when it is done. Changes only
+  // the gradients.
   AnnouncingPass pass;
 };
 
-// What came of a run.
+// The outcome of a run.
 struct RunSummary {
   int64_t steps = 0, samples = 0;
-  // `before` evaluates the first values, `after` the last. Both are empty without evaluations,
-  // `before` in a resumed run, `after` in one that was asked to end.
+  // `before` is the evaluation of the initial values, `after` that of the final ones. Both are
+  // empty without evaluations; `before` is empty in a resumed run, `after` in an interrupted one.
   std::optional<Evaluation> before, after;
   std::optional<KeptModel> best;
 };
@@ -59,42 +59,42 @@ class Session {
   const Json& recipe() const { return recipe_; }
   StartFacts facts();
   bool resumed() const { return resumed_; }
-  // Consumed by all ranks since the beginning of the run.
+  // Samples that all ranks have consumed since the beginning of the run.
   int64_t samples() const { return samples_; }
   bool finished() const;
 
   // One update on all ranks.
   StepRecord train_step();
-  // Whether an evaluation belongs behind this step, which has just been made, or was skipped and
-  // consumed its samples only. Not twice for the same values.
+  // Whether an evaluation follows this step, which was just completed or skipped (a skipped step
+  // only consumes its samples). False if the current values have been evaluated already.
   bool evaluation_is_due(const StepRecord& record) const;
-  // Evaluates the values as they are and logs it; keeps the model where it is the best so far.
+  // Evaluates the current values and logs the result; keeps the model if it is the best so far.
   void evaluate_into(TrainingLog& log);
   void save_checkpoint();
-  // Who shares the disk on which the run's folder lies.
+  // Which ranks see the same folder of the run.
   const engine::Disks& disks() const { return checkpoints_.disks(); }
-  // Whether this rank writes what is in the run's folder once.
+  // Whether this rank writes the files that exist once per disk.
   bool leads_disk() const { return checkpoints_.disks().leads(communicator_.rank()); }
-  // What checkpoints take on this rank's disk.
+  // The space that checkpoints take on this rank's disk.
   CheckpointSpace checkpoint_space();
-  // Returns when the last checkpoint is on the disk.
+  // Returns when the last checkpoint is on disk.
   void wait_for_checkpoint() { checkpoints_.wait(); }
 
-  // Around all steps: the evaluations of the first values, and of the last where a resumed run had
-  // no step left to make.
+  // Called before and after all steps: evaluate the initial values, and the final ones if a resumed
+  // run had no steps left.
   void before_training(TrainingLog& log);
   void after_training();
 
-  // What came of it, for the table at the end.
+  // The outcome of the run, for the end table.
   Rows results() const;
   RunSummary summary() const;
 
  private:
   using StepBatches = std::vector<std::unique_ptr<HostBatch>>;
 
-  // Of the shards of a checkpoint, the part that this rank's disk keeps.
+  // The fraction of a checkpoint's shards that this rank's disk stores.
   double share_of_disk() const;
-  // What is copied of values and state while a checkpoint or the best model is written.
+  // Bytes of values and state that are copied while a checkpoint or the best model is written.
   int64_t copied_bytes();
   void open(const engine::SavedCheckpoint* saved);
   std::string describe_disks() const;
@@ -102,9 +102,9 @@ class Session {
   void restore(const RunOptions& options, const engine::SavedCheckpoint* saved);
   void resume(const engine::SavedCheckpoint& saved, const RunOptions& options);
   void start_prefetch();
-  // Over a batch that is like those of the steps to come. Collective.
+  // Runs over a batch that is typical of the steps to come. Collective.
   AnnouncingPass measured_pass();
-  // Fills step_batches_; returns what the losses of this step are means over.
+  // Fills step_batches_; returns the counts over which the losses of this step are averaged.
   StepItems fetch_step(StepRecord& record);
   model::DeviceBatch upload(const HostBatch& batch);
   Sums run_micro_steps(const StepItems& items, StepRecord& record);
@@ -131,7 +131,7 @@ class Session {
   std::string first_values_;    // of the whole run, as its checkpoints keep them
   std::vector<std::string> decisions_;
   StepBatches step_batches_;  // [accumulation]
-  // Last: it uses the source.
+  // Declared last because it uses the source.
   std::unique_ptr<data::Prefetcher<std::unique_ptr<HostBatch>>> prefetcher_;
 };
 

@@ -1,5 +1,5 @@
-// What a recipe says of a training session and the engine does not ask for: when to save, to
-// evaluate and to compare ranks, and where events go.
+// The recipe's settings of a training session that the engine does not read: when to save, to
+// evaluate and to compare ranks, and where events are written.
 #pragma once
 
 #include <cstdint>

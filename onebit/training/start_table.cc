@@ -36,7 +36,7 @@ void add_model(Rows& rows, Context& context, const StartFacts& facts, DType comp
   rows.push_back({"compute", describe_compute(context, compute)});
 }
 
-// Returns the bytes in all.
+// Returns the total bytes.
 int64_t add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) {
   int64_t total = engine.optimizer().state_bytes();
   const int64_t later = engine.optimizer().compressed_state_bytes();
@@ -55,7 +55,7 @@ int64_t add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) 
   return total;
 }
 
-// The plan of the run: how long the steps that are left will take.
+// Adds the plan of the run: the expected time of the remaining steps.
 void add_run(Rows& rows, StartTable& table, engine::Engine& engine) {
   const int64_t from = engine.completed_steps(), to = engine.config().run.steps;
   if (from >= to) return;
@@ -75,12 +75,12 @@ void add_run(Rows& rows, StartTable& table, engine::Engine& engine) {
                    samples / table.run.seconds)});
 }
 
-// A delay as a part of the step without it.
+// A delay in percent of the step without it.
 double percent(double delay, double step) {
   return 100 * delay / (step - delay);
 }
 
-// What a step is expected to take, dense and compressed, and from which figures.
+// Adds the expected times of a dense and a compressed step, and the figures behind them.
 void add_forecast(Rows& rows, const StepCosts& costs, const StepForecast& expected,
                   const engine::BatchSizes& batch, comm::Communicator& communicator) {
   rows.push_back(

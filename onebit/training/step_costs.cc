@@ -34,8 +34,8 @@ int64_t sampled_elements(const params::Table& table) {
   return std::min(kSampledElements, table.size_elements()) / 16 * 16;
 }
 
-// Of collective work, which all ranks do equally often: `work` returns its seconds. The first time
-// touches the memory.
+// The median seconds of collective work, which all ranks do equally often; `work` returns its
+// seconds. The first call touches the memory and is not counted.
 double middle_of_three(const std::function<double()>& work) {
   work();
   metrics::Median seconds;
@@ -126,7 +126,7 @@ double measure_packing(Context& context, const comm::Buckets& buckets, double wi
   const double exchanging = work.seconds(context, exchange, [&](int64_t bucket) {
     exchange.submit(context, bucket, work.values(bucket));
   });
-  // As the engine does before a bucket leaves.
+  // As the engine does before it sends a bucket.
   const double inspecting = steady_seconds([&] { ops::all_finite(context, work.values(0)); });
   return exchanging + slowest(communicator, inspecting) *
                           static_cast<double>(buckets.max_elements()) /
@@ -168,7 +168,7 @@ void measure_exchanges(StepCosts& costs, const ExchangeBuckets& buckets, DType w
       slowest(communicator, costs.compressed_link.processor_seconds_per_bucket);
 }
 
-// Adds what two levels do inside a node: the mean of a bucket's gradients, and values gathered
+// Adds the work of two levels inside a node: averaging a bucket's gradients, and gathering values
 // after the exchange, for which gradients stand in.
 void measure_inside_node(StepCosts& costs, Context& context, const params::Table& table,
                          comm::Communicator& communicator, optim::Levels& levels) {
@@ -190,8 +190,8 @@ void measure_inside_node(StepCosts& costs, Context& context, const params::Table
   costs.compressed_update_seconds += seconds_of([&] { levels.gather(context, table.gradients()); });
 }
 
-// Adds the work of 1-bit Adam on a bucket to the bucket's, and its pass after the exchange to the
-// optimizer's.
+// Adds the work of 1-bit Adam on a bucket to the bucket's cost, and its pass after the exchange to
+// the optimizer's.
 void measure_compressed_phase(StepCosts& costs, Context& context, const params::Table& table,
                               const optim::Levels& levels, comm::Communicator& communicator) {
   Context exchanging = comm::exchange_context(communicator.device());
@@ -247,7 +247,7 @@ PassTimes measure_pass(const AnnouncingPass& pass, comm::Communicator& communica
     spent += total(times);
     measured.push_back(std::move(times));
   }
-  // What else a machine does at the start of a run makes passes longer, and none shorter.
+  // Other load on the machine at the start of a run makes passes longer, never shorter.
   return *std::min_element(
       measured.begin(), measured.end(),
       [&](const PassTimes& left, const PassTimes& right) { return total(left) < total(right); });

@@ -17,33 +17,33 @@ PassTimes time_pass(Context& context, uint64_t dropout_seed,
                     const std::function<void(const model::TrainingPass&)>& run,
                     const std::function<void(Range)>& ready);
 
-// A pass that nothing else disturbs: the shortest of five, or of as many as fit into eight seconds,
+// The times of an undisturbed pass: the shortest of five, or of as many as fit into eight seconds,
 // on the slowest rank. Collective.
 PassTimes measure_pass(const AnnouncingPass& pass, comm::Communicator& communicator);
 
-// More elements than caches hold: enough to measure the cost of one in a pass over all parameters.
+// More elements than caches hold: enough to measure a pass over all parameters per element.
 inline constexpr int64_t kSampledElements = int64_t{1} << 22;
 
-// Seconds for each element of the passes over all parameters outside the exchange: zeroing
-// gradients, their norm, Adam.
+// Seconds per element of the passes over all parameters outside the exchange: zeroing gradients,
+// their norm, Adam.
 double measure_update(Context& context, int64_t elements, DType compute);
 
-// Seconds that a whole bucket takes on the processor of the slowest rank: packing or compressing,
-// averaging, unpacking. Measured in a real exchange of a few buckets, small ones where
-// `wire_seconds`, those of a whole bucket on the wire, are long. Collective.
+// Processor time (seconds) of a whole bucket on the slowest rank: packing or compressing,
+// averaging, unpacking. Measured in a real exchange of a few buckets, which are small if
+// `wire_seconds`, the time of a whole bucket on the wire, is long. Collective.
 double measure_packing(Context& context, const comm::Buckets& buckets, double wire_seconds,
                        DType wire, comm::Communicator& communicator);
 double measure_compressing(Context& context, const comm::Buckets& buckets, double wire_seconds,
                            comm::Communicator& communicator);
 
-// The buckets of either exchange of a run, and how the ranks divide the compressed one.
+// The buckets of both exchanges of a run, and how the ranks divide the compressed one.
 struct ExchangeBuckets {
   comm::Buckets dense, compressed;
   compress::Ownership ownership;
 };
 ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
                                  const comm::Nodes& nodes, bool two_levels);
-// On one level.
+// The buckets of an exchange on one level.
 ExchangeBuckets exchange_buckets(const params::Table& table, const engine::EngineConfig& config,
                                  int world_size);
 
@@ -51,24 +51,24 @@ struct StepCosts {
   PassTimes pass;
   double update_seconds = 0;  // of the dense phase
   // Measured with more than one rank. The compressed phase is 1-bit Adam's, whatever the optimizer
-  // of the run is: the forecast says what it would gain.
+  // of the run: the forecast reports what 1-bit Adam would gain.
   double compressed_update_seconds = 0;
-  comm::StreamSpeed dense_link, compressed_link;  // in messages of either exchange
+  comm::StreamSpeed dense_link, compressed_link;  // with the messages of each exchange
   double latency_seconds = 0;
   BucketCost dense, compressed;
-  // What 1-bit Adam does with a bucket that stays here (the local updates of 0/1 Adam); a part of
-  // `compressed`.
+  // 1-bit Adam's work on a bucket that is not exchanged (the local updates of 0/1 Adam); included
+  // in `compressed`.
   BucketCost local;
-  // What a step takes longer than its parts, each alone (rehearsal.h); 0 if it was not rehearsed.
+  // The excess of a step over its parts measured alone (rehearsal.h); 0 if it was not rehearsed.
   double dense_delay_seconds = 0, compressed_delay_seconds = 0;
 };
 
-// Collective. Touches the gradients of the table, nothing else.
+// Collective. Changes only the gradients of the table.
 StepCosts measure_step_costs(Context& context, const AnnouncingPass& pass,
                              const params::Table& table, const ExchangeBuckets& buckets, DType wire,
                              comm::Communicator& communicator);
 
-// The steps of either phase, and those of the compressed phase that exchange nothing.
+// The steps of both phases, and those of the compressed phase without an exchange.
 struct StepForecast {
   StepPrediction dense, compressed, local;
 };

@@ -6,12 +6,12 @@
 //        + the optimizer's pass over the parameters + the small agreements of the ranks
 //        + what computation and exchange slow each other down
 //
-// A bucket may leave when its gradients are ready, and buckets leave in order. Each takes its time
-// on the wire, one after the other, and before that its time on the processor (packing,
-// compressing, reducing), by which the backward pass ends later. Where a bucket may leave only
-// after the backward pass (no overlap; exact clipping or loss scaling in the compressed phase), all
-// are ready at its end. The gradients of the embeddings are ready last, so their exchange never
-// overlaps with the computation.
+// A bucket may be sent when its gradients are ready, and buckets are sent in order. Each first
+// takes its time on the processor (packing, compressing, reducing), which delays the end of the
+// backward pass, and then its time on the wire, one bucket after the other. If buckets may be sent
+// only after the backward pass (no overlap; exact clipping or loss scaling in the compressed
+// phase), all are ready at its end. The gradients of the embeddings are ready last, so their
+// exchange never overlaps with the computation.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,15 @@ struct PassTimes {
     double seconds = 0;  // after the backward pass has begun
   };
   double forward_seconds = 0, backward_seconds = 0;
-  std::vector<Ready> ready;  // as the model has announced them
+  std::vector<Ready> ready;  // in the order in which the model announced them
 };
 
 // A forward and backward pass; calls `ready` for each range of the gradients when it is final.
 using AnnouncingPass = std::function<PassTimes(const std::function<void(Range)>& ready)>;
 
-// The mean of passes that compute `share` of the layers, from one that computes all. The gradients
-// of the heads are the first that a model announces, those of the embeddings the last; between them
-// are the layers, and they take half as long in the forward pass.
+// Estimates the mean of passes that compute the fraction `share` of the layers from a pass that
+// computes all. A model announces the gradients of the heads first and those of the embeddings
+// last; the layers are between them and take half as long in the forward pass.
 PassTimes with_share_of_layers(const PassTimes& pass, double share);
 
 // Seconds after the start of the backward pass at which each bucket and all before it are complete.
@@ -48,7 +48,7 @@ std::vector<double> ready_seconds(const comm::Buckets& buckets, const PassTimes&
 
 // The costs of a whole bucket.
 struct BucketCost {
-  double wire_seconds = 0;       // one behind the other
+  double wire_seconds = 0;       // one bucket after the other
   double processor_seconds = 0;  // packing, compressing, averaging, unpacking
 };
 
@@ -58,15 +58,15 @@ struct StepParts {
   int64_t accumulation = 1;  // micro-steps
   bool overlap = true;       // buckets may leave during the last backward pass
   BucketCost bucket;
-  double update_seconds = 0;     // the optimizer's, behind the exchange
+  double update_seconds = 0;     // the optimizer's, after the exchange
   double agreement_seconds = 0;  // small collectives that are waited for
-  double delay_seconds = 0;      // of computation and exchange by each other
+  double delay_seconds = 0;      // of computation and exchange, by each other
 };
 
 struct StepPrediction {
   double step_seconds = 0;
   double exchange_seconds = 0;  // on the wire
-  double waiting_seconds = 0;   // of these, those the processor has nothing else to do
+  double waiting_seconds = 0;   // the part of these in which the processor is idle
 };
 
 StepPrediction predict_step(const comm::Buckets& buckets, const StepParts& parts);

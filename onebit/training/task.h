@@ -1,5 +1,5 @@
-// What one task adds to a training session: model, batches, loss, metrics, evaluation. Everything
-// else in a run belongs to the session (session.h) and is the same for every task.
+// One task's part of a training session: model, batches, loss, metrics, evaluation. Everything else
+// in a run belongs to the session (session.h) and is the same for every task.
 #pragma once
 
 #include <memory>
@@ -19,14 +19,14 @@
 
 namespace onebit::training {
 
-// The counts that the loss of a step is a mean over, summed over its micro-steps and all ranks.
+// The counts over which the loss of a step is averaged, summed over its micro-steps and all ranks.
 struct StepItems {
   int64_t samples = 0;
   int64_t items = 0;  // at least 1; the samples unless TaskFacts::counts_items
   int world_size = 1;
 
-  // The weight of one item of `count` with which the engine's average over ranks is the mean,
-  // however the items are spread over ranks and micro-steps.
+  // The weight of one item out of `count` with which the engine's average over ranks equals the
+  // mean over items, however the items are distributed over ranks and micro-steps.
   double weight(int64_t count) const {
     return static_cast<double>(world_size) / static_cast<double>(count);
   }
@@ -47,14 +47,14 @@ struct StepMetrics {
   std::vector<metrics::Metric> metrics;  // besides the loss
 };
 
-// How much of the model's layers the passes of some steps compute.
+// The fraction of the model's layers that the passes of a range of steps compute.
 struct ComputedLayers {
-  double share = 1;  // in the mean
-  std::string text;  // for the start table; empty: all
+  double share = 1;  // on average
+  std::string text;  // for the start table; empty: all layers
 };
 
-// What a session knows of a task without asking: data that its constructor fills in, and open() as
-// far as they are about held-out data.
+// Facts about a task that the session reads directly. The task's constructor fills them in; open()
+// fills in those about held-out data.
 struct TaskFacts {
   std::string name;  // the recipe's key "task"
   // Whether HostBatch::items() must be summed over all ranks before the first pass of a step.
@@ -63,8 +63,8 @@ struct TaskFacts {
 
   EvaluationTimes evaluations = {};
   data::BatchBounds evaluation_bounds = {};  // the largest sizes of a batch of evaluate()
-  // By which the best model is kept in the run's folder. Without evaluations the last model is
-  // kept. Without a metric models are in checkpoints only.
+  // Selects the best model, which is kept in the run's folder. Without evaluations the last model
+  // is kept; without a metric, models are stored in checkpoints only.
   KeptBy kept_by = {};
 
   // For the start table.
@@ -72,7 +72,7 @@ struct TaskFacts {
   std::string sequences;                    // "sequences of 128"
   std::vector<std::string> decisions = {};  // made automatically
 
-  // For the end: a command that uses the model, {} in the place of its folder.
+  // A command that uses the model, printed at the end; {} stands for the model's folder.
   std::string use = {};
 };
 
@@ -88,31 +88,31 @@ class Task {
 
   // Declares the parameters of the model and its heads.
   virtual void declare(params::Table& table) = 0;
-  // Opens the batches. `saved` is the client state of the checkpoint from which the run is resumed,
-  // or null; what changed since then is a decision. Error: the run cannot continue with other data.
-  // Called once.
+  // Opens the batches; called once. `saved` is the client state of the checkpoint from which the
+  // run is resumed, or null; changes since then are reported as decisions. Error: the run cannot
+  // continue with the changed data.
   virtual std::unique_ptr<BatchSource> open(const StreamShare& share, const Json* saved) = 0;
   // Reserves the memory of every pass over batches up to `limits`.
   virtual model::MemoryPlan plan(Context& context, const model::BatchLimits& limits) = 0;
-  // Sets the first values; returns where they come from.
+  // Sets the initial values; returns a description of their origin.
   virtual std::string fill(params::Table& table) = 0;
 
-  // Adds a micro-batch's gradients to the table's. Returns its sums, the same number each time.
+  // Adds a micro-batch's gradients to the table's. Returns its sums, always equally many.
   virtual Sums forward_backward(Context& context, const model::DeviceBatch& batch,
                                 const StepItems& items, const model::TrainingPass& pass) = 0;
-  // Called in its place in a micro-step that has samples for other ranks only: takes part in what
-  // their passes exchange.
+  // Called instead of forward_backward() in a micro-step in which only other ranks have samples:
+  // takes part in the communication of their passes.
   virtual void attend_pass(const model::TrainingPass& /*pass*/) {}
   virtual StepMetrics metrics(const StepSums& step) const = 0;
 
-  // Equal on all ranks. Collective. Called only where the facts have evaluations.
+  // The result is equal on all ranks. Collective. Called only if facts().evaluations.any().
   virtual Evaluation evaluate(Context& /*context*/, DeviceBatchBuffer& /*buffer*/,
                               comm::Communicator& /*communicator*/) {
     return {};
   }
   // The record of an evaluation in words, for the end table.
   virtual std::string describe(const std::vector<metrics::Metric>& /*record*/) const { return ""; }
-  // What lies between two records of one run, in words; empty: nothing to add.
+  // Describes the change between two records of one run; empty: nothing to add.
   virtual std::string describe_change(const std::vector<metrics::Metric>& /*before*/,
                                       const std::vector<metrics::Metric>& /*after*/) const {
     return "";
@@ -120,7 +120,7 @@ class Task {
   // Writes the files of the last evaluation beside a kept model. Called on rank 0 only.
   virtual void write_beside_model(const Path& /*folder*/) const {}
 
-  // Of the steps [from, to).
+  // The layers that the steps [from, to) compute.
   virtual ComputedLayers computed_layers(int64_t /*from*/, int64_t /*to*/) const { return {}; }
 
  protected:

@@ -63,11 +63,11 @@ Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
       if (batch->rows().sequences() > 0) {
         add(sums, task_.forward_backward(context_, upload(*batch), items, pass));
       } else {
-        // The gradients are what the micro-steps before have made of them.
+        // The gradients remain those of the previous micro-steps.
         task_.attend_pass(pass);
         if (input.gradients_ready) input.gradients_ready({0, table_.size_elements()});
       }
-      // The host runs ahead of a GPU; where the step continues it waits for it in any case.
+      // The host runs ahead of a GPU; the rest of the step would wait for it in any case.
       if (&batch == &step_batches_.back()) context_.synchronize();
       record.backward_seconds += watch.seconds();
     });

@@ -93,7 +93,7 @@ TrainingLog::TrainingLog(const Path& output, const LogOptions& options) : option
   files_->validation.name = "held-out " + options.drawn.title;
   const TensorBoardConfig& events = options.tensorboard;
   const bool is_elsewhere = !events.folder.empty();
-  // A folder of the user's may be one that all hosts share.
+  // All hosts may share a folder that the user has chosen.
   if (!events.enabled || (is_elsewhere && !prints())) return;
   const Path folder = is_elsewhere ? Path(events.folder) : output / run_files::kTensorBoard;
   files_->events = std::make_unique<metrics::TensorBoardWriter>(folder, options.resumed_step);

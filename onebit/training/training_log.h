@@ -1,5 +1,5 @@
-// The log of a run: progress line, metrics.jsonl and TensorBoard events. Rank 0 writes it; where
-// hosts have disks of their own, one rank of each disk writes the files.
+// The log of a run: progress line, metrics.jsonl and TensorBoard events. Rank 0 writes it; if hosts
+// have separate disks, one rank per disk writes the files.
 #pragma once
 
 #include <memory>
@@ -34,19 +34,19 @@ struct StepRecord {
 // Sums over the steps of one session, for the table at the end.
 struct TrainingTotals {
   int64_t steps = 0, samples = 0, tokens = 0;
-  // Sent, of which to ranks of the same node; what a 16-bit all-reduce would send.
+  // Bytes sent, those of them sent inside a node, and those that a 16-bit all-reduce would send.
   int64_t wire_bytes = 0, inside_bytes = 0, wire_bytes_dense16 = 0;
-  int64_t watch_bytes = 0;  // beside them
+  int64_t watch_bytes = 0;  // sent for run.watch_adam, not included in the above
   int64_t compressed_steps = 0, compressed_wire_bytes = 0, compressed_inside_bytes = 0,
           compressed_dense16 = 0;
   double seconds = 0, data_seconds = 0, forward_seconds = 0, backward_seconds = 0;
   double compress_seconds = 0, wait_seconds = 0, optimizer_seconds = 0;
-  metrics::Median dense_step, compressed_step;  // seconds of one
+  metrics::Median dense_step, compressed_step;  // seconds per step
 };
 
 enum class LogPart {
   kNone,
-  kFiles,  // those in the run's folder
+  kFiles,  // only the files in the run's folder
   kAll
 };
 
@@ -67,9 +67,8 @@ class TrainingLog {
 
   void step(const StepRecord& record);
   void evaluated(int64_t step, int64_t samples, const Evaluation& evaluation);
-  // A table of the run, of kind kStart or kEnd, with what `more` has besides.
+  // Logs a table of the run, of kind kStart or kEnd, with the additional members `more`.
   void table(metrics::log_line::Kind kind, int64_t step, const Rows& rows, const Json& more);
-  // Prints a line above the progress line.
   const TrainingTotals& totals() const { return totals_; }
   // A plot of the drawn metric of this session's steps and evaluations, for a terminal; empty on
   // ranks that print nothing and if no step was made.

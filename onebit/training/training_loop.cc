@@ -30,7 +30,7 @@ bool is_due(int64_t step, int64_t every) {
   return every > 0 && step % every == 0;
 }
 
-// What a rank does with its session, from the first look at the run's folder to the end table.
+// Runs a rank's session, from the first inspection of the run's folder to the end table.
 class TrainingLoop {
  public:
   // `profile` may be null.
@@ -79,7 +79,7 @@ class TrainingLoop {
 };
 
 void TrainingLoop::run() {
-  communicator_.barrier();  // every rank has looked at the folder before it is written to
+  communicator_.barrier();  // every rank has inspected the folder before it is written to
   require(completed_steps() <= total_steps_,
           "{}: has made {} steps already, run.steps is {}: raise it, or choose another --output",
           options_.output.string(), completed_steps(), total_steps_);
@@ -99,8 +99,8 @@ void TrainingLoop::run() {
   report_end();
 }
 
-// What is written before the first step, where this rank writes for its disk. Returns a warning, or
-// nothing.
+// Writes the files that precede the first step if this rank writes for its disk. Returns a warning,
+// or nothing.
 std::string TrainingLoop::prepare_folder() {
   if (!run_.leads_disk()) return "";
   make_folder(options_.output);
@@ -117,7 +117,7 @@ std::string TrainingLoop::prepare_folder() {
   return warning;
 }
 
-// A warning, or nothing.
+// Returns a warning, or nothing.
 std::string TrainingLoop::require_space() const {
   const std::optional<int64_t> free_bytes = free_bytes_at(options_.output);
   if (!free_bytes) return "";
@@ -125,7 +125,7 @@ std::string TrainingLoop::require_space() const {
   return check_space(run_.checkpoint_space(), kept, *free_bytes, options_.output.string());
 }
 
-// Rank 0 warns for all disks: nobody hears the others.
+// Rank 0 warns for all disks, since other ranks print nothing.
 void TrainingLoop::warn_for_disks(const std::string& warning) {
   const engine::Disks& disks = run_.disks();
   const std::vector<std::string> warnings = engine::gather_texts(communicator_, warning);
@@ -149,7 +149,7 @@ void TrainingLoop::open_log() {
                           .world_size = communicator_.world_size()});
 }
 
-// A finished run that is started once more leaves its files as they are.
+// A finished run that is started again leaves its files unchanged.
 void TrainingLoop::log_table(log_line::Kind kind, const Rows& rows, const Json& more) {
   if (has_steps_) log_->table(kind, completed_steps(), rows, more);
 }
@@ -194,7 +194,7 @@ bool TrainingLoop::agree_to_stop(const Interruption& interruption) {
   return interruption.agreed(communicator_);
 }
 
-// What follows a step that has been made. Returns whether a checkpoint was begun.
+// Does the work that is due after a step. Returns whether a checkpoint was begun.
 bool TrainingLoop::end_step(const StepRecord& record, bool stop) {
   const SessionConfig& config = run_.task().session_config();
   // A skipped step has the number of the step before it: nothing is due by number again, but an
@@ -263,7 +263,7 @@ void TrainingLoop::report_model() const {
 
 RunSummary run_training(Context& context, Task& task, const RunOptions& options,
                         comm::Communicator& communicator) {
-  // Before the session, whose threads it records.
+  // Created before the session, whose threads it records.
   std::optional<RunProfile> profile;
   if (options.profile) profile.emplace(context, *options.profile, task.config().compute);
   Session run(context, task, options, communicator);

@@ -8,7 +8,7 @@
 namespace onebit::training {
 
 // Trains until the last step or until the process is asked to end (then a checkpoint is written and
-// the log says so), and leaves metrics.jsonl, TensorBoard events and recipe.json in the folder of
+// the end is logged), and leaves metrics.jsonl, TensorBoard events and recipe.json in the folder of
 // the run. An error on one rank is announced to the others before it leaves this function.
 // Collective.
 RunSummary run_training(Context& context, Task& task, const RunOptions& options,

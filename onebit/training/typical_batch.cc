@@ -11,7 +11,7 @@ int64_t typical_micro_step(std::span<const int64_t> rows, int world_size, int64_
   const auto ranks = static_cast<size_t>(world_size);
   const size_t micro_steps = rows.size() / ranks;
   const auto a_step = static_cast<size_t>(accumulation);
-  double slowest = 0;  // a micro-step, in the mean over steps
+  double slowest = 0;  // rows per micro-step, mean over steps
   double steps = 0;
   for (size_t begin = 0; begin < micro_steps; begin += a_step, ++steps) {
     const size_t end = std::min(begin + a_step, micro_steps);
