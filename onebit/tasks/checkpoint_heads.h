@@ -1,4 +1,4 @@
-// The heads of all tasks in checkpoints, and what a task takes of one: the encoder and its own.
+// The heads of all tasks in checkpoints. A task reads the encoder and its own heads only.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 
 namespace onebit::tasks {
 
-// Prefixes of the names of their tensors. A new task adds its own here and to kHeads of
-// checkpoint_heads.cc, and the others leave it out.
+// Prefixes of the heads' tensor names. A new task adds its own here and to kHeads of
+// checkpoint_heads.cc; the other tasks then ignore it.
 inline constexpr const char* kPooler = "bert.pooler.";
 inline constexpr const char* kPretrainingHeads = "cls.";
 inline constexpr const char* kAnswerHead = "qa_outputs.";
 inline constexpr const char* kClassifier = "classifier.";
 
-// Of every head but `own`.
+// The prefixes of all heads except `own`.
 std::vector<std::string> heads_other_than(const std::vector<std::string>& own);
 
-// The first values of a run that fine-tunes a model.
+// The initial values of a run that fine-tunes a model.
 struct FirstValues {
-  Path model;                      // as find_model_folder() takes it
+  Path model;                      // resolved by find_model_folder()
   std::vector<std::string> heads;  // of the task: drawn with `seed` where the model lacks them
-  std::vector<std::string> replaced = {};  // of these those that are drawn in any case
+  std::vector<std::string> replaced = {};  // those of them that are drawn in any case
   uint64_t seed = 0;
 };
-// Fills the table and returns where the values come from, in words. Errors: those of
+// Fills the table and returns a description of the values' origin. Errors: those of
 // training::load_values().
 std::string fill_from_model(params::Table& table, const FirstValues& first);
 
-// The values of a fine-tuned model, which has all `heads` of its task. Error: a tensor is missing.
+// Loads the values of a fine-tuned model, with all `heads` of its task. Error: a tensor is missing.
 void load_fine_tuned(params::Table& table, const Path& model,
                      const std::vector<std::string>& heads);
 

@@ -1,4 +1,4 @@
-// A recipe for classification: what fine-tuning recipes share (fine_tuning_config.h), and the
+// A recipe for classification: the keys of all fine-tuning recipes (fine_tuning_config.h), and the
 // sections `data` and `classify`.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace onebit::tasks {
 inline constexpr const char* kClassifyTask = "classify";
 
 struct ClassifyConfig : FineTuningConfig {
-  std::string glue;  // a task of GLUE, which decides layout, labels and problem; empty: none
+  std::string glue;  // a task of GLUE, which determines layout, labels and problem; empty: none
   classify::FileLayout layout;
   int64_t max_sequence_length = 128;
 
@@ -36,18 +36,18 @@ struct ClassifyConfig : FineTuningConfig {
 // Lists the keys of a recipe.
 ClassifyConfig read_classify_recipe(Keys& recipe);
 
-// Error: everything that is wrong, another task's recipe included.
+// Error: lists all faults of the recipe; another task's recipe is one.
 ClassifyConfig parse_classify_recipe(const Json& recipe, const std::string& place);
 
-// What `onebit inspect` shows.
+// The facts that `onebit inspect` shows.
 RecipeFacts inspect_classify_recipe(const Json& recipe, const std::string& place);
 
-// The recipe of the run or checkpoint that `model` names; empty where it is a model folder by
-// itself or of another task's run.
+// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
+// another task's run.
 std::optional<ClassifyConfig> classify_config_of_run(const Path& model);
 
-// The description with the recipe's dropout, as a classifier. Error: fewer positions than
-// max_sequence_length.
+// A classifier's description: the checkpoint's with the recipe's dropout. Error: fewer positions
+// than max_sequence_length.
 training::ModelDescription classifier_description(const ClassifyConfig& config,
                                                   training::ModelDescription checkpoint);
 

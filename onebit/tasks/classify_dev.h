@@ -15,13 +15,13 @@ namespace onebit::tasks {
 
 struct DevFile {
   Path path;
-  // Before the names of its metrics ("mismatched_accuracy"); the first file's have none.
+  // Prefix of the names of its metrics ("mismatched_accuracy"); empty for the first file.
   std::string name;
 };
 
 class ClassifyDev {
  public:
-  // `description` names the labels. Errors: those of read_examples() and targets_of().
+  // `description` contains the labels. Errors: those of read_examples() and targets_of().
   ClassifyDev(DevFile file, const ClassifyConfig& config,
               const training::ModelDescription& description, int threads);
 
@@ -30,7 +30,7 @@ class ClassifyDev {
   int64_t cut() const { return encoded_.cut(); }
   bool has_pairs() const { return examples_.has_pairs; }
   data::BatchBounds bounds() const;
-  // Equal on all ranks. Collective.
+  // The scores are equal on all ranks. Collective.
   classify::Scores evaluate(Context& context, model::ClassificationModel& model,
                             const classify::ScoreOptions& options,
                             training::DeviceBatchBuffer& buffer,

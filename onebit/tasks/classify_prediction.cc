@@ -12,14 +12,14 @@ namespace {
 
 using classify::Problem;
 
-// Batches of a piece of a file, which is sorted by length.
+// Batches per piece of a file; each piece is sorted by length.
 constexpr int64_t kBatchesOfPiece = 32;
 
 constexpr ClassifierKind kKind = {.architecture = training::kClassifierArchitecture,
                                   .items = "texts",
                                   .command = "onebit classify train"};
 
-// As transformers takes a folder that names no problem.
+// As transformers interprets a folder that names no problem_type.
 Problem problem_of(const training::ModelDescription& description) {
   const std::string& name = description.classifier.problem_type;
   if (const auto problem = classify::problem_named(name)) return *problem;

@@ -15,8 +15,8 @@
 
 namespace onebit::tasks {
 
-// The logits of every example, f32 [examples, outputs], on all ranks; the ranks share the work. The
-// model and `buffer` must be planned for `batch` of the longest examples. Collective.
+// Returns the logits of every example, f32 [examples, outputs], on all ranks, which share the work.
+// The model and `buffer` must be planned for `batch` of the longest examples. Collective.
 std::vector<float> predict_outputs(Context& context, model::ClassificationModel& model,
                                    const classify::EncodedExamples& examples, int64_t batch,
                                    training::DeviceBatchBuffer& buffer,
@@ -27,22 +27,22 @@ struct ClassifyPredictionOptions {
   int64_t batch = 32;
 };
 
-// A fine-tuned model from the disk, f32.
+// A fine-tuned model loaded from disk, f32.
 class ClassifyPredictor {
  public:
-  // `path` as find_model_folder() takes it. Errors: a model of another kind; fewer positions than
-  // options.max_sequence_length.
+  // `path` is resolved by find_model_folder(). Errors: a model of another kind; fewer positions
+  // than options.max_sequence_length.
   ClassifyPredictor(Context& context, const Path& path, const ClassifyPredictionOptions& options);
 
   const std::vector<std::string>& labels() const { return labels_; }
   classify::Problem problem() const { return problem_; }
 
-  // The logits, f32 [examples, outputs]; a member of one example must have a pair if all have.
+  // The logits, f32 [examples, outputs]. If one example has a pair, all must have one.
   std::vector<float> outputs(std::span<const classify::Example> examples, bool has_pairs);
-  // How many of the examples so far were cut.
+  // The number of examples so far that were truncated.
   int64_t cut() const { return cut_; }
-  // Reads the examples of a file in pieces that do not depend on its size, and calls add(outputs)
-  // for each, in order. Returns their number.
+  // Reads the examples of a file in pieces of bounded size, and calls add(outputs) for each
+  // example, in order. Returns their number.
   int64_t for_each_output(classify::ExampleReader& reader,
                           const std::function<void(std::span<const float>)>& add);
 

@@ -12,7 +12,7 @@
 namespace onebit::tasks {
 
 struct ClassifyTrainingOptions : training::RunOptions {
-  Path model;  // as find_model_folder() takes it
+  Path model;  // resolved by find_model_folder()
   Path train;
   std::vector<DevFile>
       dev;  // evaluated at the end of each epoch and every run.evaluate_every steps
@@ -48,7 +48,7 @@ class ClassifyTask : public FineTuningTask<ClassifyConfig, model::Classification
   std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
                                                      Json identity) override;
 
-  bool keeps_head_ = false;  // the checkpoint's classifier is one of these labels
+  bool keeps_head_ = false;  // the checkpoint's classifier has these labels
   classify::Examples examples_;
   classify::Targets targets_;
   std::unique_ptr<classify::EncodedExamples> encoded_;
@@ -57,10 +57,10 @@ class ClassifyTask : public FineTuningTask<ClassifyConfig, model::Classification
   std::vector<classify::Scores> scores_;  // of the last evaluation, by file
 };
 
-// Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)
-// as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints,
-// recipe.json. Every rank calls it with the same options. Errors, among others: those of the files
-// (example_reader.h, labels.h); `output` contains a run and resume was not asked for.
+// Trains, and writes into `output`: the best model by the recipe's metric (the last one without
+// dev) as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events,
+// checkpoints, recipe.json. Every rank calls it with the same options. Errors, among others: those
+// of the files (example_reader.h, labels.h); `output` contains a run and resume was not requested.
 training::RunSummary run_classify_training(Context& context, const ClassifyTrainingOptions& options,
                                            comm::Communicator& communicator);
 

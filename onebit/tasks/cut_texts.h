@@ -1,4 +1,4 @@
-// The decision that texts longer than a sequence were cut.
+// Reports that texts longer than a sequence were truncated.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What shows in the checkpoints of a fine-tuning run whether it is resumed with the same data.
+// Data in the checkpoints of a fine-tuning run that show whether it is resumed with the same data.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@ namespace onebit::tasks {
 
 class DataIdentity {
  public:
-  // `members` are what the model or the positions in the data depend on (labels, a number of
-  // sequences), in the order in which differences are looked for, and as "data" a checksum of the
-  // contents. `source` is the training file, `contents` what it holds: "texts or labels".
+  // `members` are the facts on which the model or the positions in the data depend (labels, a
+  // number of sequences), in the order in which they are compared, and as "data" a checksum of the
+  // contents. `source` is the training file, `contents` describes it: "texts or labels".
   DataIdentity(Json members, std::string source, std::string contents)
       : members_(std::move(members)), source_(std::move(source)), contents_(std::move(contents)) {}
 
   // For the client state of checkpoints.
   const Json& members() const { return members_; }
-  // Of a run that is resumed from the client state `saved`: a line if the contents have changed.
-  // Error: a member but the checksum is another, so that the run cannot continue; `place` names the
-  // recipe.
+  // Compares with the client state `saved` from which a run is resumed; returns a line if the
+  // contents have changed. Error: a member other than the checksum differs, so that the run cannot
+  // continue; `place` names the recipe.
   std::vector<std::string> continued(const Json& saved, const std::string& place) const;
 
  private:

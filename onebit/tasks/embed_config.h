@@ -1,5 +1,5 @@
-// A recipe for vectors of texts: what fine-tuning recipes share (fine_tuning_config.h), and the
-// sections `data` and `embed`.
+// A recipe for vectors of texts: the keys of all fine-tuning recipes (fine_tuning_config.h), and
+// the sections `data` and `embed`.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct EmbedConfig : FineTuningConfig {
   embed::FileLayout layout;
   int64_t max_sequence_length = 128;
 
-  // Absent: as the model's folder says it for sentence-transformers, else mean and true.
+  // Absent: as the model's folder specifies for sentence-transformers, else mean and true.
   std::optional<model::Pooling> pooling;
   std::optional<bool> normalize;
   double scale = 20;    // of cosines in the ranking loss
@@ -29,14 +29,14 @@ struct EmbedConfig : FineTuningConfig {
 // Lists the keys of a recipe.
 EmbedConfig read_embed_recipe(Keys& recipe);
 
-// Error: everything that is wrong, another task's recipe included.
+// Error: lists all faults of the recipe; another task's recipe is one.
 EmbedConfig parse_embed_recipe(const Json& recipe, const std::string& place);
 
-// What `onebit inspect` shows.
+// The facts that `onebit inspect` shows.
 RecipeFacts inspect_embed_recipe(const Json& recipe, const std::string& place);
 
-// The recipe of the run or checkpoint that `model` names; empty where it is a model folder by
-// itself or of another task's run.
+// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
+// another task's run.
 std::optional<EmbedConfig> embed_config_of_run(const Path& model);
 
 }  // namespace onebit::tasks

@@ -1,4 +1,4 @@
-// Examples by which vectors of texts are judged during training.
+// Examples on which vectors of texts are evaluated during training.
 #pragma once
 
 #include "onebit/comm/communicator.h"
@@ -17,7 +17,7 @@ class EmbedDev {
   const embed::Examples& examples() const { return examples_; }
   int64_t cut() const { return encoded_.cut(); }
   data::BatchBounds bounds() const;
-  // Equal on all ranks. Collective.
+  // The scores are equal on all ranks. Collective.
   embed::Scores evaluate(Context& context, model::EmbeddingModel& model,
                          training::DeviceBatchBuffer& buffer,
                          comm::Communicator& communicator) const;

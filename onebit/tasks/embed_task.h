@@ -15,9 +15,9 @@
 
 namespace onebit::tasks {
 
-// A sample is an example, which is two or three texts. Pairs and triplets are learned by ranking
-// (model/ranking_loss.h) among the texts of a micro-step of all ranks, scored pairs by their
-// cosine (model/similarity_loss.h).
+// A sample is an example of two or three texts. Pairs and triplets are trained with a ranking loss
+// (model/ranking_loss.h) among the texts of a micro-step of all ranks, scored pairs with a loss on
+// their cosine (model/similarity_loss.h).
 class EmbedTask : public FineTuningTask<EmbedConfig, model::EmbeddingModel> {
  public:
   // Reads the recipe, the model's description and the examples, and encodes them with the context's
@@ -47,13 +47,13 @@ class EmbedTask : public FineTuningTask<EmbedConfig, model::EmbeddingModel> {
   std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
                                                      Json identity) override;
   bool is_ranked() const { return examples_.kind != embed::Kind::kScored; }
-  // The vectors of a micro-step on all ranks, and which of its examples are this rank's.
+  // The vectors of a micro-step of all ranks, and the range of this rank's examples in them.
   struct Gathered {
     ConstView vectors;
     Range own;
   };
   Gathered gather(ConstView vectors, int64_t micro_step);
-  // Of the vectors of a micro-batch: the gradient, and the sums that metrics() takes.
+  // Both compute the gradient of a micro-batch's vectors and return the sums that metrics() takes.
   training::Sums rank(const Gathered& gathered, double gradient_scale, View gradients);
   static training::Sums compare(ConstView vectors, ConstView scores, double gradient_scale,
                                 View gradients);
@@ -62,7 +62,7 @@ class EmbedTask : public FineTuningTask<EmbedConfig, model::EmbeddingModel> {
   std::unique_ptr<classify::EncodedExamples> encoded_;
   std::unique_ptr<EmbedDev> dev_;
   embed::Scores scores_;  // of the last evaluation
-  // For vectors of all ranks, apart from the exchange of gradients.
+  // Gathers the vectors of all ranks, separate from the exchange of gradients.
   std::unique_ptr<comm::Communicator> communicator_;
   Context host_;
   std::optional<model::RankingLoss> ranking_;
@@ -70,10 +70,10 @@ class EmbedTask : public FineTuningTask<EmbedConfig, model::EmbeddingModel> {
   Tensor all_vectors_;  // f32 [texts of the largest micro-step of all ranks, hidden]
 };
 
-// Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)
-// as a folder of sentence-transformers, scores.json of dev; metrics.jsonl, TensorBoard events,
+// Trains, and writes into `output`: the best model by the recipe's metric (the last one without
+// dev) as a folder of sentence-transformers, scores.json of dev; metrics.jsonl, TensorBoard events,
 // checkpoints, recipe.json. Every rank calls it with the same options. Errors, among others: those
-// of embed::read_examples(); `output` contains a run and resume was not asked for.
+// of embed::read_examples(); `output` contains a run and resume was not requested.
 training::RunSummary run_embed_training(Context& context, const FineTuningOptions& options,
                                         comm::Communicator& communicator);
 

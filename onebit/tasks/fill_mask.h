@@ -18,7 +18,7 @@ struct FillCandidate {
   double probability = 0;
 };
 
-// Candidates for one mask, likeliest first.
+// Candidates for one mask, the most probable first.
 struct FilledMask {
   std::vector<FillCandidate> candidates;
 };
@@ -28,7 +28,7 @@ class MaskFiller {
   // `path` is resolved by find_model_folder().
   MaskFiller(Context& context, const Path& path);
 
-  // One entry for each [MASK], in order. Errors: no [MASK] in the text, more tokens than positions.
+  // One entry per [MASK], in order. Errors: no [MASK] in the text, more tokens than positions.
   std::vector<FilledMask> fill(std::string_view text, int64_t candidates);
 
  private:

@@ -1,4 +1,4 @@
-// A fine-tuned classifier on the disk, of texts or of words.
+// A fine-tuned classifier on disk, of texts or of words.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct ClassifierKind {
   const char* command;       // trains one: "onebit classify train"
 };
 
-// Describes the model at `path`, as find_model_folder() takes it. Errors: a model of another kind;
+// Describes the model at `path`, resolved by find_model_folder(). Errors: a model of another kind;
 // fewer positions than `max_sequence_length`.
 training::ModelDescription describe_classifier(const Path& path, const ClassifierKind& kind,
                                                int64_t max_sequence_length);
 
-// By output: the two defaults of transformers where config.json names none.
+// The labels by output: the two defaults of transformers if config.json contains none.
 std::vector<std::string> labels_of(const training::ClassifierDescription& classifier);
 
 }  // namespace onebit::tasks

@@ -1,5 +1,5 @@
-// What the recipes of all tasks that fine-tune a model have: the engine's keys (engine/config.h),
-// the section `model` with what the checkpoint leaves open, and in `data` the length of training.
+// The keys of all recipes that fine-tune a model: the engine's (engine/config.h), the section
+// `model` with the settings that the checkpoint leaves open, and in `data` the length of training.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ struct FineTuningConfig {
   engine::EngineConfig engine;  // run.steps is 0 unless the recipe gives it
   training::SessionConfig session;
   model::MemoryOptions memory;
-  // Instead of the checkpoint's; that of the classifier where the task has one.
+  // Override the checkpoint's dropout, the last one that of the classifier if the task has one.
   std::optional<double> hidden_dropout, attention_dropout, classifier_dropout;
   double epochs = 3;  // unless run.steps is given
   int64_t prediction_batch = 32;
 };
 
-// Lists the key "task", the engine's keys and the section `model`. Wrong, among others: a recipe of
-// another task than `task`.
+// Lists the key "task", the engine's keys and the section `model`. Reports, among other faults, a
+// recipe of another task than `task`.
 void read_fine_tuning(Keys& recipe, const char* task, FineTuningConfig& config);
 // Lists the key of `model` that only classifiers have.
 void read_classifier_dropout(Keys& recipe, FineTuningConfig& config);
-// Lists the keys `epochs` and `prediction_batch` of the section `data`, whose meaning
-// `batch_meaning` is. Wrong: run.steps and epochs both given.
+// Lists the keys `epochs` and `prediction_batch` of the section `data`; `batch_meaning` describes
+// the latter. Reports a recipe with both run.steps and epochs.
 void read_training_length(Keys& data, const char* batch_meaning, FineTuningConfig& config);
 
-// The key "epochs" of what `onebit inspect` shows: null where the recipe gives run.steps.
+// The value of "epochs" in `onebit inspect`: null if the recipe contains run.steps.
 Json epochs_shown(const FineTuningConfig& config);
 
 // The checkpoint's description with the recipe's dropout. Error, with the recipe's place: fewer
@@ -41,8 +41,8 @@ Json epochs_shown(const FineTuningConfig& config);
 training::ModelDescription with_recipe(const FineTuningConfig& config, int64_t max_sequence_length,
                                        training::ModelDescription checkpoint);
 
-// The recipe of the run or checkpoint that `model` names; empty where it is a model folder by
-// itself or of another task's run than `task`'s.
+// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of a
+// run of another task than `task`.
 std::optional<training::StoredRecipe> recipe_of_run(const Path& model, const char* task);
 
 }  // namespace onebit::tasks

@@ -1,4 +1,4 @@
-// The options of a training on a file of examples, from any BERT.
+// The options of a training on a file of examples, starting from any BERT.
 #pragma once
 
 #include "onebit/base/file.h"
@@ -7,9 +7,9 @@
 namespace onebit::tasks {
 
 struct FineTuningOptions : training::RunOptions {
-  Path model;  // as find_model_folder() takes it
+  Path model;  // resolved by find_model_folder()
   Path train;
-  Path dev;  // evaluated at the times of the task (TaskFacts::evaluations); empty: there is none
+  Path dev;  // evaluated at the times of the task (TaskFacts::evaluations); may be empty
 };
 
 }  // namespace onebit::tasks

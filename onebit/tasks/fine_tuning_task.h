@@ -1,5 +1,5 @@
-// What the tasks that fine-tune a model have in common: a recipe, a checkpoint to begin with, and a
-// file of examples that is in memory as a whole, so that the sample counter is the position in it.
+// The common part of tasks that fine-tune a model: a recipe, a checkpoint to start from, and a file
+// of examples that is in memory as a whole, so that the sample counter is the position in it.
 #pragma once
 
 #include <memory>
@@ -41,17 +41,17 @@ class FineTuningTask : public training::Task {
   }
 
  protected:
-  // `model` as find_model_folder() takes it.
+  // `model` is resolved by find_model_folder().
   FineTuningTask(Path model, Config config)
       : model_folder_(std::move(model)), config_(std::move(config)) {}
 
-  // Of the training file.
+  // The identity of the training file.
   virtual DataIdentity identity() const = 0;
-  // The batches of the training file; `identity` is the position that its checkpoints keep.
+  // The batches of the training file; checkpoints keep `identity` as the position.
   virtual std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
                                                              Json identity) = 0;
 
-  // The steps of a recipe that gives epochs, each of so many samples.
+  // Computes run.steps if the recipe gives epochs, each of `samples` samples.
   void choose_steps(uint64_t samples, int world_size) {
     if (config_.engine.run.steps > 0) return;
     facts_.decisions.push_back(
@@ -78,8 +78,8 @@ class FineTuningTask : public training::Task {
   std::unique_ptr<Model> model_;  // null before declare()
 };
 
-// Trains the task that these options make, into options.output. Error: it contains a run, and
-// resume was not asked for.
+// Constructs the task with these options and trains it into options.output. Error: it contains a
+// run, and resume was not requested.
 template <typename Task, typename Options>
 training::RunSummary run_fine_tuning(Context& context, const Options& options,
                                      comm::Communicator& communicator) {

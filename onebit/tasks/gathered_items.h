@@ -1,4 +1,4 @@
-// What the ranks have computed for the items of a sweep, brought together.
+// Gathers the values that the ranks have computed for the items of a sweep.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace onebit::tasks {
 
-// Where an item's values are on this rank, of the same size on every rank.
+// Returns the place of an item's values on this rank; the size is the same on every rank.
 using ValuesOf = std::function<std::span<float>(uint32_t item)>;
 
-// Gives every rank the values of all items; those of the rank's own items are read, the others
-// written. Collective.
+// Gives every rank the values of all items: reads those of the rank's own items and writes the
+// others. Collective.
 void gather_items(const data::LengthSweep& sweep, comm::Communicator& communicator,
                   const ValuesOf& values_of);
 
-// Computes the values of all items, each on one rank, and gives them to all. predict(index) is what
-// the model says of batch `index` of this rank: f32 on the CPU, one item's values after the
-// other's. Collective.
+// Computes the values of all items, each on one rank, and gives them to all. predict(index) returns
+// the model's output for batch `index` of this rank: f32 on the CPU, the items' values one after
+// the other. Collective.
 void predict_items(const data::LengthSweep& sweep, comm::Communicator& communicator,
                    const ValuesOf& values_of, const std::function<Tensor(int64_t index)>& predict);
 

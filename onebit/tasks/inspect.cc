@@ -54,7 +54,7 @@ Json inspect_model(const Path& folder, bool verify) {
   return json;
 }
 
-// Of a run whose hosts have disks of their own, each keeps some of the shards.
+// If the hosts of a run have separate disks, each disk stores only some of the shards.
 void require_all_shards(const Path& folder, const Json& state) {
   if (state.contains("disks")) return;
   const int ranks = state.value("world_size", 0);
@@ -100,7 +100,7 @@ Json inspect_checkpoint(const Path& folder, bool verify) {
   return json;
 }
 
-// Error: names everything that is damaged, and what is whole.
+// Error: lists all damaged checkpoints, and the intact ones.
 void verify_all(const engine::CheckpointFolder& folder) {
   std::vector<std::string> whole, flaws;
   for (const std::string& tag : folder.tags()) {
@@ -130,7 +130,7 @@ Json inspect_run(const Path& path, bool verify) {
 
 // The part that recipes of all tasks share.
 Json engine_part(const engine::EngineConfig& config, const Path& path, const char* task) {
-  // A recipe whose three sizes belong to more ranks (a run's resolved one) is shown for these.
+  // A recipe whose three batch sizes imply several ranks (a run's resolved one) is shown for these.
   const int ranks = engine::ranks_of(config.batch);
   const engine::BatchSizes batch = engine::solve_batch_sizes(config.batch, ranks, path.string());
   return {{"kind", "recipe"},

@@ -8,8 +8,8 @@ namespace onebit::tasks {
 
 // An object with the keys `kind` and `path`, then those of the kind (docs/inspect.md lists them):
 // numbers as numbers, sizes in bytes, absent values as null. `verify` also compares files with
-// their checksums; `statistics` reads all of a store. Errors: no such path, or none of these
-// kinds; statistics of anything but a store.
+// their checksums; `statistics` reads all of a store. Errors: no such path, or none of these kinds;
+// statistics of anything other than a store.
 struct InspectOptions {
   bool verify = false, statistics = false;
 };

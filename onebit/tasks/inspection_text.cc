@@ -44,7 +44,7 @@ std::string inline_text(const std::string& key, const Json& value) {
   return text;
 }
 
-// A row for each member; an object or a list of named things gets one for each of its own.
+// One row per member; an object or a list of named things gets one row per member of its own.
 void add_rows(metrics::TextTable& table, const Json& object) {
   for (const auto& [key, value] : object.items()) {
     if (key == "kind" || key == "path" || (value.is_object() && value.contains("kind"))) continue;

@@ -6,7 +6,7 @@
 
 namespace onebit::tasks {
 
-// Uploads masked words and next-sentence labels too; see DeviceBatchBuffer::upload().
+// Includes masked words and next-sentence labels; see DeviceBatchBuffer::upload().
 model::DeviceBatch upload(Context& context, training::DeviceBatchBuffer& buffer,
                           const data::Batch& batch);
 

@@ -10,14 +10,14 @@
 namespace onebit::tasks {
 namespace {
 
-// Room for the share of a full sequence, so that no length cuts it short.
+// Enough predictions for the masked share of a full sequence, so that none is truncated.
 int64_t predictions_of(double probability, int64_t sequence_length) {
   constexpr double kRounding = 1e-9;  // of the product
   const double share = std::clamp(probability, 0.0, 1.0) * static_cast<double>(sequence_length);
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(share - kRounding)));
 }
 
-// After the engine and the model were read.
+// Called after the engine and the model were read.
 void read_layer_drop(Keys& recipe, PretrainingConfig& config) {
   config.layer_drop = model::read_layer_drop(recipe);
   if (!config.layer_drop.enabled) return;
@@ -93,7 +93,7 @@ PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> v
   config.model = model::read_config(model, vocabulary_size, start);
   config.memory = model::read_memory_options(model);
   read_layer_drop(recipe, config);
-  // A model's embeddings may have rows for more tokens than its vocabulary has.
+  // A model's embeddings may have more rows than its vocabulary has tokens.
   model.require(start != nullptr || !vocabulary_size || config.model.vocab_size == *vocabulary_size,
                 config_keys::kVocabSize,
                 "is {}, the token store's vocabulary has {} tokens; leave the key out to use the "

@@ -38,21 +38,20 @@ struct PretrainingConfig {
   model::LayerDropOptions layer_drop;
   PretrainingData data;
 
-  // What a pass leaves out of the model.
+  // The layers that a pass leaves out.
   model::LayerDrop drop() const { return {layer_drop, model.layers}; }
 };
 
-// max_predictions_per_sequence defaults to the share masked_lm_probability of a full sequence,
-// rounded up.
+// max_predictions_per_sequence defaults to masked_lm_probability times a full sequence, rounded up.
 PretrainingData parse_pretraining_data(Keys section);
 
-// Lists the keys of a recipe. `vocabulary_size` is that of the token store, if it is known; a
-// recipe that names another is wrong, as is a sequence length beyond the model's positions. `start`
-// is the model that the run starts from or resumes with (model::read_config).
+// Lists the keys of a recipe. `vocabulary_size` is that of the token store, if known; a recipe with
+// another one is faulty, as is a sequence length beyond the model's positions. `start` is the model
+// that the run starts from or resumes with (model::read_config).
 PretrainingConfig read_pretraining_recipe(Keys& recipe, std::optional<int64_t> vocabulary_size,
                                           const model::StartingModel* start = nullptr);
 
-// Error: everything that is wrong, another task's recipe included.
+// Error: lists all faults of the recipe; another task's recipe is one.
 PretrainingConfig parse_pretraining_recipe(const Json& recipe, const std::string& place,
                                            std::optional<int64_t> vocabulary_size,
                                            const model::StartingModel* start = nullptr);

@@ -22,7 +22,7 @@ Json cut_of(const data::BatchStreamOptions& options, const Stores& stores) {
           {"checksums", checksums}};
 }
 
-// That of the tokens; where others drew pairs and masks, of these as well.
+// The checksum of the tokens; if pairs and masks are third-party, it includes these.
 uint32_t checksum_of(const corpus::Store& store) {
   if (dynamic_cast<const samples::SampleStore*>(&store) == nullptr) {
     return store.content_files().front().crc32;

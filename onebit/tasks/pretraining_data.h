@@ -18,19 +18,19 @@ namespace onebit::tasks {
 
 using Stores = std::vector<data::WeightedStore>;
 
-// Opens every folder, a token store or a sample store. Error: none given; a damaged store.
+// Opens every folder, a token store or a sample store. Errors: no folder given; a damaged store.
 Stores open_stores(const std::vector<std::pair<Path, double>>& folders);
 
 // Error: the store's samples are pairs, and the model has too few token types (`segments`).
 void require_segments(const corpus::Store& store, int64_t segments);
 
-// Rows of the table at the start: path and size of each store, and its weight.
+// Rows of the start table: path and size of each store, and its weight.
 std::vector<std::pair<std::string, std::string>> describe_stores(const Stores& stores);
 
 // The identity of stores: tokens, checksum and weight of each.
 Json stores_to_json(const Stores& stores);
 
-// The marks of a stream with `options`, for the client state, and back. There are none if the state
+// The marks of a stream with `options`, for the client state, and back. They are empty if the state
 // is older or of other stores, seed or pairs; the stream then finds its position by cutting every
 // epoch again.
 Json marks_to_json(const std::vector<data::EpochMark>& marks, const Stores& stores,

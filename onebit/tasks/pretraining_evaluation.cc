@@ -12,8 +12,8 @@ namespace onebit::tasks {
 
 namespace {
 
-// The section `data` of the recipe of the checkpoint that contains the model, with the overrides
-// that were asked for.
+// The section `data` of the recipe of the checkpoint that contains the model, with the requested
+// overrides.
 PretrainingData data_of(const EvaluationTask& task, const Path& model_folder,
                         const FoundHeads& heads, int64_t max_positions) {
   const Path state = model_folder.parent_path() / run_files::kState;

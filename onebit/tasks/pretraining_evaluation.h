@@ -1,4 +1,4 @@
-// Evaluates a model from the disk on a held-out token store.
+// Evaluates a model on disk on a held-out token store.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 namespace onebit::tasks {
 
 struct EvaluationTask {
-  Path model;  // as find_model_folder() takes it
+  Path model;  // resolved by find_model_folder()
   Path data;   // token store
-  // Absent members are taken from the run if the model is in a checkpoint of one, else from the
+  // Absent members are taken from the run if the model is in one of its checkpoints, else from the
   // defaults of a recipe.
   std::optional<int64_t> sequence_length, max_predictions;
-  // Absent: as the run, else whether the model has the head for it. False: masked words alone.
+  // Absent: as in the run, else whether the model has the head for it. False: masked words only.
   std::optional<bool> next_sentence;
   int64_t batch = 32;
   int64_t max_samples = 0;  // 0: all
@@ -23,7 +23,7 @@ struct EvaluationTask {
 
 // Uses the pairs and masks of the run's own evaluation unless others are given. Errors: a store of
 // another vocabulary or casing, a model without a masked-word head, or without the next-sentence
-// head that is asked for.
+// head that is requested.
 HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
                              comm::Communicator& communicator);
 

@@ -1,4 +1,4 @@
-// The heads of pre-training: which of them a model folder has, and what is not read from one.
+// The heads of pre-training: which of them a model folder has, and which tensors are not read.
 #pragma once
 
 #include <string>
@@ -17,19 +17,19 @@ struct FoundHeads {
   bool masked_words = false;
   bool next_sentence = false;  // with its pooler
 };
-// Reads names of tensors alone. Errors: those of formats::open_checkpoint().
+// Reads only the names of tensors. Errors: those of formats::open_checkpoint().
 FoundHeads heads_in(const Path& model_folder);
 
-// For models that must have the heads, as evaluation and filling need them: what is left of a
-// file are heads of other tasks, and the next sentence's where it is not asked for.
+// Rules for models that must have the heads (evaluation, filling masks): ignores heads of other
+// tasks, and the next-sentence head unless it is requested.
 formats::MatchRules all_present(model::PreTrainingHeads heads);
-// For a first start: what the file does not have is initialized.
+// Rules for a first start: tensors that the file lacks are initialized.
 formats::MatchRules fresh_where_lacking(model::PreTrainingHeads heads);
 
-// "masked-word head, pooler" of names of tensors; empty without one.
+// Describes tensor names: "masked-word head, pooler"; empty if none belongs to a head.
 std::string parts_of(const std::vector<std::string>& names);
 
-// The tensor that models without token types lack: zeros do what they do.
+// The tensor that models without token types lack: zeros are equivalent.
 inline constexpr const char* kTokenTypes = "bert.embeddings.token_type_embeddings.weight";
 
 }  // namespace onebit::tasks

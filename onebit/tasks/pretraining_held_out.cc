@@ -9,7 +9,7 @@
 namespace onebit::tasks {
 namespace {
 
-constexpr char kUnder = '/';  // between a store's name and that of a figure
+constexpr char kUnder = '/';  // between the names of a store and a figure
 
 using Metrics = std::vector<metrics::Metric>;
 
@@ -30,7 +30,7 @@ bool has(const Metrics& figures, std::string_view name) {
                      [&](const metrics::Metric& metric) { return metric.name == name; });
 }
 
-// Name and figures of each store, in the order of the record.
+// Names and figures of the stores, in the order of the record.
 std::vector<std::pair<std::string, Metrics>> stores_in(const Metrics& record,
                                                        const std::string& first_name) {
   std::vector<std::pair<std::string, Metrics>> stores;

@@ -1,5 +1,5 @@
-// Held-out loss and accuracy of a pre-training model, on one held-out store or on several: that of
-// the domain which is learned, and others, to see what is forgotten.
+// Held-out loss and accuracy of a pre-training model on one or several held-out stores: that of the
+// domain which is learned, and others, to measure what is forgotten.
 #pragma once
 
 #include <string>
@@ -24,30 +24,30 @@ struct HeldOutResult {
   double loss() const { return mlm_loss + nsp_loss; }
 };
 
-// `name` is that of the store; empty where there is one alone.
+// `name` is that of the store; it is empty if there is only one.
 struct NamedResult {
   std::string name;
   HeldOutResult result;
 };
 
-// The figures by name: of the first store as they are ("mlm_loss"), of the others under their names
-// ("books/mlm_loss").
+// The figures by name: those of the first store without a prefix ("mlm_loss"), those of the others
+// under the store's name ("books/mlm_loss").
 training::Evaluation to_evaluation(const std::vector<NamedResult>& results);
 
-// Of such a record, with `first_name` for the first store: "MLM loss 2.1034, 55.12 % of masked
-// words right; books: MLM loss 1.8711, ...".
+// Describes such a record, with `first_name` for the first store: "MLM loss 2.1034, 55.12 % of
+// masked words right; books: MLM loss 1.8711, ...".
 std::string describe_held_out(const std::vector<metrics::Metric>& record,
                               const std::string& first_name);
-// "MLM loss -0.9120; books: +0.2011": what training changed.
+// Describes what training changed: "MLM loss -0.9120; books: +0.2011".
 std::string describe_change(const std::vector<metrics::Metric>& before,
                             const std::vector<metrics::Metric>& after,
                             const std::string& first_name);
 
-// The names of the figures, which no store may have.
+// Whether `name` is that of a figure; stores must not use these names.
 bool is_held_out_figure(const std::string& name);
 
-// Evaluates batches of this rank; every rank ends with the sums over all ranks. The model must be
-// planned for the stream's bounds. Collective.
+// Evaluates this rank's batches and returns the result over all ranks to every rank. The model must
+// be planned for the stream's bounds. Collective.
 HeldOutResult evaluate_held_out(Context& context, model::PreTrainingModel& model,
                                 data::EvaluationStream& stream, training::DeviceBatchBuffer& buffer,
                                 comm::Communicator& communicator);

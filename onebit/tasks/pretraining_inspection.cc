@@ -19,7 +19,7 @@ const std::pair<const char*, model::MemoryOptions> kMemoryChoices[] = {
     {"full_recomputation", {.full_recomputation = true}},
 };
 
-// Without the optimizer.
+// The memory without the optimizer.
 auto memory_of(const PretrainingConfig& config, const model::MemoryOptions& options,
                int64_t micro_batch) {
   const model::BatchLimits limits = {.rows = micro_batch * config.data.pairs.sequence_length,
@@ -56,7 +56,7 @@ int64_t least_memory(const PretrainingConfig& config, int64_t micro_batch, int r
   return least + config.engine.optimizer->state_bytes(table, ranks, run);
 }
 
-// Of f32 values, without those of the vocabulary, which is that of the data.
+// The bytes of f32 values without those of the vocabulary, whose size depends on the data.
 int64_t least_model_file(const PretrainingConfig& config) {
   model::BertConfig least = config.model;
   least.vocab_size = 1;

@@ -72,7 +72,7 @@ PretrainingTask::PretrainingTask(const PretrainingOptions& options,
   }
 }
 
-// A resumed run goes by its own model, whatever has become of the one that it started from.
+// A resumed run uses its own model, even if the one that it started from has changed since.
 std::optional<PretrainingTask::Start> PretrainingTask::find_start(
     const PretrainingOptions& options) {
   const auto read = [](const Path& folder, bool resumed) {
@@ -169,7 +169,7 @@ void PretrainingTask::open_held_out_data(int threads) {
     bounds.push_back(held_out_.back().stream->bounds());
   }
   facts_.evaluations = {.first_values = true, .by_steps = true};
-  // Streams have the same options, and stores samples of other sizes.
+  // The streams have the same options, but the stores have samples of different sizes.
   facts_.evaluation_bounds = data::bounds_of(1, bounds);
   facts_.evaluation_bounds.sequences = config_.data.evaluation_batch;
 }

@@ -15,22 +15,22 @@ namespace onebit::tasks {
 
 // A held-out token store.
 struct HeldOutData {
-  std::string name;  // in logs and reports; may be empty where there is one alone
+  std::string name;  // in logs and reports; may be empty if there is only one
   Path folder;
 };
 
 struct PretrainingOptions : training::RunOptions {
   // Token stores and their weights in the mixture (all 0: by size).
   std::vector<std::pair<Path, double>> data;
-  // The first is what the run learns for; the others show what it forgets.
+  // The first one is of the domain that the run learns; the others show what it forgets.
   std::vector<HeldOutData> valid;
-  std::optional<Path> initialize_from;  // a model whose values are the first ones
+  std::optional<Path> initialize_from;  // a model with the initial values
 };
 
 class PretrainingTask : public training::Task {
  public:
-  // Opens the token stores and reads the recipe, and for it the description of the model that the
-  // run starts from or resumes with. `communicator` outlives the task.
+  // Opens the token stores and reads the recipe, for which it reads the description of the model
+  // that the run starts from or resumes with. `communicator` outlives the task.
   PretrainingTask(const PretrainingOptions& options, comm::Communicator& communicator);
 
   const engine::EngineConfig& config() const override { return config_.engine; }
@@ -57,7 +57,7 @@ class PretrainingTask : public training::Task {
   training::ComputedLayers computed_layers(int64_t from, int64_t to) const override;
 
  private:
-  // The model on the disk that the run starts from or resumes with.
+  // The model on disk that the run starts from or resumes with.
   struct Start {
     Path folder;
     bool resumed = false;  // it is the run's own
@@ -72,9 +72,9 @@ class PretrainingTask : public training::Task {
   PretrainingConfig read_recipe() const;
   training::ModelDescription describe_model() const;
   VocabularyOwner vocabulary_owner() const;
-  // What is not as it was when the run saved its state.
+  // Reports what has changed since the run saved its state.
   void report_changes(const Json& saved);
-  // Judged before the first step, every run.evaluate_every steps and at the end.
+  // Opens the data evaluated before the first step, every run.evaluate_every steps and at the end.
   void open_held_out_data(int threads);
   const std::string& first_name() const { return options_.valid.front().name; }
 
@@ -91,7 +91,7 @@ class PretrainingTask : public training::Task {
 
 // Trains until `run.steps` and writes checkpoints, metrics.jsonl, TensorBoard events and the
 // resolved recipe into `output`. Every rank calls it with the same options. Errors, among others:
-// `output` contains a run and resume was not asked for; the recipe does not fit the checkpoint.
+// `output` contains a run and resume was not requested; the recipe does not match the checkpoint.
 training::RunSummary run_pretraining(Context& context, const PretrainingOptions& options,
                                      comm::Communicator& communicator);
 

@@ -1,4 +1,4 @@
-// What is wrong in a recipe, and what it changes.
+// The faults of a recipe, and the values that it changes.
 #pragma once
 
 #include <string>
@@ -9,13 +9,12 @@
 namespace onebit::tasks {
 
 struct RecipeCheck {
-  std::vector<std::string> errors;  // everything that is wrong, with its place
-  std::string summary;              // without errors: the task, and the values other than default
+  std::vector<std::string> errors;  // all faults, with their places
+  std::string summary;  // without errors: the task, and the values that are not defaults
 };
 
-// Reads the recipe, with `overrides` ("section.key=value") instead of what it says, as the command
-// of its task does, but for what depends on data and ranks. Errors: no file, no JSON object, a task
-// that is not known.
+// Reads the recipe with `overrides` ("section.key=value"), as the command of its task does, except
+// for checks that depend on data and ranks. Errors: no file, no JSON object, an unknown task.
 RecipeCheck check_recipe(const Path& path, const std::vector<std::string>& overrides = {});
 
 }  // namespace onebit::tasks

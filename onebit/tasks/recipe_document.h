@@ -5,7 +5,7 @@
 
 namespace onebit::tasks {
 
-// Markdown: docs/recipe.md is this text. Sections that every task has come first.
+// Markdown, the text of docs/recipe.md. Sections that every task has come first.
 std::string recipe_document();
 
 }  // namespace onebit::tasks

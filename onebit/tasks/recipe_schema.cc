@@ -45,7 +45,7 @@ std::vector<KindGroup> kind_groups(const KeyRow& section) {
   return groups;
 }
 
-// {"if": the section's type is one of the group's, "then": its params are those}, of each group.
+// For each group {"if": the section's type is one of the group's, "then": its params are those}.
 Json conditions_of(const std::vector<KindGroup>& groups, bool any_case) {
   Json conditions = Json::array();
   for (const KindGroup& group : groups) {
@@ -86,7 +86,7 @@ Json task_schema(const TaskEntry& task) {
   return schema;
 }
 
-// The schema of the task that a recipe names, or that a recipe without a name is for.
+// The schema of the task that a recipe names, or of the default task if it names none.
 Json every_task_schema() {
   Json conditions = Json::array();
   std::vector<std::string> names;

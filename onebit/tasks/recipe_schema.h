@@ -7,9 +7,9 @@
 
 namespace onebit::tasks {
 
-// Draft 2020-12, of the recipes of one task; of every task where `task` is empty. Rules that join
-// keys (two of three batch sizes, an epoch count or a step count) are the parser's alone. Error: a
-// task that is not known.
+// A schema (draft 2020-12) for the recipes of one task, or of all tasks if `task` is empty. Rules
+// that join keys (two of three batch sizes, an epoch count or a step count) are checked by the
+// parser only. Error: an unknown task.
 Json recipe_schema(const std::string& task);
 
 }  // namespace onebit::tasks

@@ -59,7 +59,7 @@ RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place) {
 }
 
 std::optional<SquadConfig> squad_config_of_run(const Path& model) {
-  // Another task's model fails when it is opened: it has no answers.
+  // A model of another task fails when it is opened, since it has no answer head.
   const std::optional<training::StoredRecipe> stored = recipe_of_run(model, kSquadTask);
   if (!stored) return std::nullopt;
   return parse_squad_recipe(stored->recipe, stored->place);

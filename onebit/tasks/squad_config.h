@@ -1,5 +1,5 @@
-// A SQuAD recipe: what fine-tuning recipes share (fine_tuning_config.h), and the sections `data`
-// and `answers`.
+// A SQuAD recipe: the keys of all fine-tuning recipes (fine_tuning_config.h), and the sections
+// `data` and `answers`.
 #pragma once
 
 #include <optional>
@@ -19,22 +19,22 @@ struct SquadConfig : FineTuningConfig {
   SquadConfig() { epochs = 2; }
 
   squad::FeatureOptions features;
-  // Absent: to [CLS] where the training file has unanswerable questions, else dropped.
+  // Absent: they point to [CLS] if the training file has unanswerable questions, else are dropped.
   std::optional<squad::WindowsWithoutAnswer> without_answer;
   squad::DecodeOptions decode;
 };
 
-// Lists the keys of a recipe. Wrong, among others: run.steps and data.epochs both given.
+// Lists the keys of a recipe. Reports, among other faults, both run.steps and data.epochs.
 SquadConfig read_squad_recipe(Keys& recipe);
 
-// Error: everything that is wrong, another task's recipe included.
+// Error: lists all faults of the recipe; another task's recipe is one.
 SquadConfig parse_squad_recipe(const Json& recipe, const std::string& place);
 
-// What `onebit inspect` shows.
+// The facts that `onebit inspect` shows.
 RecipeFacts inspect_squad_recipe(const Json& recipe, const std::string& place);
 
-// The recipe of the run or checkpoint that `model` names; empty where it is a model folder by
-// itself or of another task's run.
+// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
+// another task's run.
 std::optional<SquadConfig> squad_config_of_run(const Path& model);
 
 }  // namespace onebit::tasks

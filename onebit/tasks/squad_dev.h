@@ -10,7 +10,7 @@
 namespace onebit::tasks {
 
 struct DevScore {
-  double exact = 0, f1 = 0;  // per cent
+  double exact = 0, f1 = 0;  // in percent
   int64_t questions = 0;
 };
 
@@ -21,11 +21,11 @@ class SquadDev {
 
   data::BatchBounds bounds() const { return {.sequences = batch_, .rows = batch_ * longest_}; }
   const squad::Dataset& dataset() const { return predict_; }
-  // EM and F1 of the model, equal on all ranks. Rank 0 keeps the answers. Collective.
+  // Computes EM and F1 of the model, equal on all ranks. Rank 0 keeps the answers. Collective.
   DevScore evaluate(Context& context, model::QuestionAnsweringModel& model,
                     training::DeviceBatchBuffer& buffer, comm::Communicator& communicator);
-  // predictions.json, nbest_predictions.json and, for version 2.0, null_odds.json of the last
-  // evaluate().
+  // Writes predictions.json, nbest_predictions.json and, for version 2.0, null_odds.json of the
+  // last evaluate().
   void write_answers(const Path& folder) const;
 
  private:

@@ -15,23 +15,23 @@
 
 namespace onebit::tasks {
 
-// The logits of every window, on all ranks; the ranks share the work. The model and `buffer` must
-// be planned for `batch` sequences of features.options().max_sequence_length. Collective.
+// Returns the logits of every window on all ranks, which share the work. The model and `buffer`
+// must be planned for `batch` sequences of features.options().max_sequence_length. Collective.
 squad::SpanLogits predict_logits(Context& context, model::QuestionAnsweringModel& model,
                                  const squad::Features& features, int64_t batch,
                                  training::DeviceBatchBuffer& buffer,
                                  comm::Communicator& communicator);
 
 struct PredictionOptions {
-  squad::FeatureOptions features;  // `use` is kPredict whatever it says
+  squad::FeatureOptions features;  // `use` is ignored and taken as kPredict
   squad::DecodeOptions decode;
   int64_t batch = 32;
 };
 
-// A fine-tuned model from the disk, f32.
+// A fine-tuned model loaded from disk, f32.
 class SquadPredictor {
  public:
-  // `path` as find_model_folder() takes it. Error: a model without "qa_outputs".
+  // `path` is resolved by find_model_folder(). Error: a model without "qa_outputs".
   SquadPredictor(Context& context, const Path& path);
 
   const training::ModelDescription& description() const { return description_; }
@@ -42,7 +42,7 @@ class SquadPredictor {
   };
   Computed compute(const squad::Dataset& dataset, const PredictionOptions& options,
                    comm::Communicator& communicator);
-  // One question on one text.
+  // Answers one question on one text.
   squad::DecodedAnswer ask(std::string_view context, std::string_view question,
                            const PredictionOptions& options);
 

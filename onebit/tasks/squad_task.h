@@ -14,7 +14,7 @@ namespace onebit::tasks {
 
 class SquadTask : public FineTuningTask<SquadConfig, model::QuestionAnsweringModel> {
  public:
-  // Reads the recipe, the model's description and the questions, and cuts their windows with the
+  // Reads the recipe, the model's description and the questions, and builds their windows with the
   // context's threads.
   SquadTask(Context& context, const FineTuningOptions& options, comm::Communicator& communicator);
 
@@ -43,11 +43,11 @@ class SquadTask : public FineTuningTask<SquadConfig, model::QuestionAnsweringMod
   std::unique_ptr<SquadDev> dev_;
 };
 
-// Trains, and leaves in `output`: the best model by F1 (the last one without dev) as a Hugging Face
-// folder, its predictions.json, nbest_predictions.json and (version 2.0) null_odds.json on dev;
-// metrics.jsonl, TensorBoard events, checkpoints, recipe.json. Every rank calls it with the same
-// options. Errors, among others: no question of the file can be used; `output` contains a run and
-// resume was not asked for.
+// Trains, and writes into `output`: the best model by F1 (the last one without dev) as a Hugging
+// Face folder, its predictions.json, nbest_predictions.json and (version 2.0) null_odds.json on
+// dev; metrics.jsonl, TensorBoard events, checkpoints, recipe.json. Every rank calls it with the
+// same options. Errors, among others: no question of the file can be used; `output` contains a run
+// and resume was not requested.
 training::RunSummary run_squad_training(Context& context, const FineTuningOptions& options,
                                         comm::Communicator& communicator);
 

@@ -5,10 +5,10 @@
 
 namespace onebit::tasks {
 
-// Whether a store lies in `path`, sound or not.
+// Whether `path` contains a store, intact or damaged.
 bool looks_like_store(const Path& path);
 
-// A store of either kind. Errors: it is damaged, or, with `verify`, differs from its checksums.
+// For a store of either kind. Errors: it is damaged, or, with `verify`, differs from its checksums.
 Json inspect_store(const Path& path, const InspectOptions& options);
 
 }  // namespace onebit::tasks

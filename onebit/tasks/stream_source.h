@@ -1,4 +1,4 @@
-// Sources of batches that a stream of a data floor builds.
+// Batch sources on top of the streams of a data floor.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace onebit::tasks {
 
-// `Batch` is the training::HostBatch around what `Stream` fills, its member `batch`.
+// `Batch` is a training::HostBatch whose member `batch` is filled by `Stream`.
 template <typename Stream, typename Batch>
 class StreamSource : public training::BatchSource {
  public:
@@ -35,8 +35,8 @@ class StreamSource : public training::BatchSource {
   Stream stream_;
 };
 
-// The same of items that are all in memory: every epoch has as many, so that the sample counter is
-// the whole position, and a checkpoint has only to show whether the items are the same.
+// The same for items that are all in memory: every epoch has equally many, so that the sample
+// counter is the whole position, and a checkpoint only records whether the items are the same.
 template <typename Stream, typename Batch>
 class ItemSource : public StreamSource<Stream, Batch> {
  public:

@@ -1,5 +1,5 @@
-// A recipe for tagging: what fine-tuning recipes share (fine_tuning_config.h), and the sections
-// `data` and `tag`.
+// A recipe for tagging: the keys of all fine-tuning recipes (fine_tuning_config.h), and the
+// sections `data` and `tag`.
 #pragma once
 
 #include <optional>
@@ -31,14 +31,14 @@ int64_t stride_of(std::optional<int64_t> stride, int64_t max_sequence_length);
 // Lists the keys of a recipe.
 TagConfig read_tag_recipe(Keys& recipe);
 
-// Error: everything that is wrong, another task's recipe included.
+// Error: lists all faults of the recipe; another task's recipe is one.
 TagConfig parse_tag_recipe(const Json& recipe, const std::string& place);
 
-// What `onebit inspect` shows.
+// The facts that `onebit inspect` shows.
 RecipeFacts inspect_tag_recipe(const Json& recipe, const std::string& place);
 
-// The recipe of the run or checkpoint that `model` names; empty where it is a model folder by
-// itself or of another task's run.
+// The recipe of the run or checkpoint at `model`; empty if `model` is a model folder only, or of
+// another task's run.
 std::optional<TagConfig> tag_config_of_run(const Path& model);
 
 }  // namespace onebit::tasks

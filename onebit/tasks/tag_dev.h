@@ -15,7 +15,7 @@ namespace onebit::tasks {
 
 class TagDev {
  public:
-  // `description` names the labels, which are tags of `scheme`. Errors: those of
+  // `description` contains the labels, which are tags of `scheme`. Errors: those of
   // tag::read_sentences() and TagSet::evaluation_targets().
   TagDev(const Path& path, const TagConfig& config, const training::ModelDescription& description,
          tag::Scheme scheme, int threads);
@@ -24,7 +24,7 @@ class TagDev {
   const tag::EncodedSentences& encoded() const { return encoded_; }
   const tag::EvaluationTargets& targets() const { return targets_; }
   data::BatchBounds bounds() const;
-  // Equal on all ranks. Collective.
+  // The scores are equal on all ranks. Collective.
   tag::Scores evaluate(Context& context, model::TaggingModel& model,
                        training::DeviceBatchBuffer& buffer, comm::Communicator& communicator) const;
 

@@ -10,8 +10,8 @@
 namespace onebit::tasks {
 namespace {
 
-// Batches of a part of a file, which is sorted by length, and the words at which a part ends even
-// so.
+// Batches per part of a file (each part is sorted by length), and the number of words at which a
+// part ends in any case.
 constexpr int64_t kBatchesOfPart = 32;
 constexpr size_t kWordsOfPart = 100'000;
 

@@ -15,8 +15,8 @@
 
 namespace onebit::tasks {
 
-// The logits of every word, f32 [words, outputs], on all ranks; the ranks share the work. The model
-// and `buffer` must be planned for `batch` of the longest sequences. Collective.
+// Returns the logits of every word, f32 [words, outputs], on all ranks, which share the work. The
+// model and `buffer` must be planned for `batch` of the longest sequences. Collective.
 std::vector<float> predict_words(Context& context, model::TaggingModel& model,
                                  const tag::EncodedSentences& sentences, int64_t batch,
                                  training::DeviceBatchBuffer& buffer,
@@ -28,23 +28,23 @@ struct TagPredictionOptions {
   int64_t batch = 32;
 };
 
-// A fine-tuned model from the disk, f32.
+// A fine-tuned model loaded from disk, f32.
 class TagPredictor {
  public:
-  // `path` as find_model_folder() takes it. Errors: a model of another kind; fewer positions than
-  // options.max_sequence_length.
+  // `path` is resolved by find_model_folder(). Errors: a model of another kind; fewer positions
+  // than options.max_sequence_length.
   TagPredictor(Context& context, const Path& path, const TagPredictionOptions& options);
 
   const std::vector<std::string>& labels() const { return labels_; }
 
-  // The logits, f32 [words, labels], one sentence's words after the other's.
+  // The logits, f32 [words, labels], in the order of the sentences' words.
   std::vector<float> outputs(std::span<const tag::Sentence> sentences);
-  // Of the sentences so far: how many were several sequences, and words whose last pieces were left
-  // out.
+  // Numbers over the sentences so far: sentences that needed several sequences, and words whose
+  // last pieces were left out.
   int64_t split() const { return split_; }
   int64_t cut_words() const { return cut_words_; }
-  // Reads the sentences of a file in parts that do not depend on its size, and calls add(sentence,
-  // outputs) for each, in order.
+  // Reads the sentences of a file in parts of bounded size, and calls add(sentence, outputs) for
+  // each, in order.
   using Add = std::function<void(const tag::Sentence&, std::span<const float>)>;
   void for_each_sentence(tag::SentenceReader& reader, const Add& add);
 

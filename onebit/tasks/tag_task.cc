@@ -81,7 +81,7 @@ void TagTask::open_train_data(int threads) {
   report(sentences_, *encoded_);
 }
 
-// What became of the data on their way to the model.
+// Reports how the data were changed on their way to the model.
 void TagTask::report(const tag::Sentences& sentences, const tag::EncodedSentences& encoded) {
   const auto say = [&](int64_t count, const std::string& what) {
     if (count > 0)

@@ -40,7 +40,7 @@ class TagTask : public FineTuningTask<TagConfig, model::TaggingModel> {
   std::unique_ptr<training::BatchSource> make_source(const training::StreamShare& share,
                                                      Json identity) override;
 
-  bool keeps_head_ = false;  // the checkpoint's classifier is one of these labels
+  bool keeps_head_ = false;  // the checkpoint's classifier has these labels
   tag::Sentences sentences_;
   tag::Scheme scheme_ = tag::Scheme::kPlain;  // of the labels
   std::vector<int32_t> targets_;              // [words]
@@ -49,10 +49,11 @@ class TagTask : public FineTuningTask<TagConfig, model::TaggingModel> {
   tag::Scores scores_;  // of the last evaluation
 };
 
-// Trains, and leaves in `output`: the best model by the recipe's metric (the last one without dev)
-// as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints,
-// recipe.json. Every rank calls it with the same options. Errors, among others: those of the files
-// (conll_reader.h, json_reader.h, tag_set.h); `output` contains a run and resume was not asked for.
+// Trains, and writes into `output`: the best model by the recipe's metric (the last one without
+// dev) as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events,
+// checkpoints, recipe.json. Every rank calls it with the same options. Errors, among others: those
+// of the files (conll_reader.h, json_reader.h, tag_set.h); `output` has a run and resume was not
+// requested.
 training::RunSummary run_tag_training(Context& context, const FineTuningOptions& options,
                                       comm::Communicator& communicator);
 

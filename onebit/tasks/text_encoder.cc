@@ -13,8 +13,8 @@
 namespace onebit::tasks {
 namespace {
 
-// Batches of a part of a file, which is sorted by length, and the bytes of text at which a part
-// ends even so.
+// Batches per part of a file (each part is sorted by length), and the bytes of text at which a part
+// ends in any case.
 constexpr int64_t kBatchesOfPart = 64;
 constexpr size_t kBytesOfPart = size_t{16} << 20;
 

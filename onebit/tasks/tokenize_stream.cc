@@ -13,7 +13,7 @@
 namespace onebit::tasks {
 namespace {
 
-// One line's output, appended to a buffer that is used again for the next line.
+// Formats one line's output in a buffer that is reused for the next line.
 class LineWriter {
  public:
   LineWriter(text::Tokenizer& tokenizer, TokenizeFormat format)
