@@ -1,4 +1,4 @@
-// Decodes the logits of a question's windows to its answer (Devlin et al. 2019, sections 4.2 and
+// Decodes the logits of a question's windows into its answer (Devlin et al. 2019, sections 4.2 and
 // 4.3), by the rules of the published SQuAD programs.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace onebit::squad {
 
-// How the text of an answer is found.
+// How the text of an answer is derived from its tokens.
 enum class AnswerText {
   kOffsets,     // cut from the paragraph, from the first character of its first token to the last
-  kProjection,  // as the published programs: project_answer()
+  kProjection,  // as in the published programs: project_answer()
 };
 
 struct DecodeOptions {
@@ -22,7 +22,7 @@ struct DecodeOptions {
   int64_t max_answer_length = 30;  // tokens
   AnswerText text = AnswerText::kOffsets;
   bool may_be_unanswerable = false;  // version 2.0
-  // Version 2.0: "" where null score - best answer's score is above it.
+  // Version 2.0: the answer is "" if null score - best answer's score exceeds this.
   double null_threshold = 0;
 };
 
@@ -32,12 +32,12 @@ struct AnswerCandidate {
 };
 
 struct DecodedAnswer {
-  std::string text;                   // "" when no answer can be given
-  std::vector<AnswerCandidate> best;  // likeliest first, no text twice; never empty
+  std::string text;                   // "" if no answer can be given
+  std::vector<AnswerCandidate> best;  // most probable first, texts are unique; never empty
   double null_odds = 0;               // version 2.0: null score - best answer's score
 };
 
-// A candidate begins and ends at tokens of the paragraph, begins at a token that has its most
+// A candidate begins and ends at tokens of the paragraph, begins at a token that has its maximum
 // context in that window, and is at most max_answer_length tokens long.
 DecodedAnswer decode_answer(const Features& features, const SpanLogits& logits, size_t question,
                             const DecodeOptions& options);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kIndent = 4;
 
-// An object of many keys, written a key at a time.
+// The text of an object with many keys, written one key at a time.
 class ObjectText {
  public:
   void add(const std::string& key, const Json& value) {

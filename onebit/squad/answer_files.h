@@ -16,15 +16,15 @@ struct AnswerFiles {
   Path null_odds;    // {"id": number}; empty: not written (version 1.1)
 };
 
-// The predictions by id: decoded ones, and "" for questions of the dataset that were left out.
+// The predictions by id: decoded answers, and "" for questions of the dataset that were left out.
 Predictions predictions_of(const Dataset& dataset, const std::vector<DecodedAnswer>& answers);
 
-// Questions are in the order of the file; those left out follow in `predictions`, with "". Each
-// file is replaced as a whole.
+// Questions are in the order of the file; those left out follow in `predictions` with "". Each file
+// is replaced as a whole.
 void write_answers(const AnswerFiles& files, const Dataset& dataset,
                    const std::vector<DecodedAnswer>& answers);
 
-// {"question id": "answer", ...} and {"question id": number, ...}. Errors: another shape, by id.
+// Read {"question id": "answer", ...} and {"question id": number, ...}. Error: other JSON, by id.
 Predictions read_predictions(const Path& path);
 NullOdds read_null_odds(const Path& path);
 

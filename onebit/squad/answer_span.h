@@ -9,7 +9,7 @@
 
 namespace onebit::squad {
 
-// Both inclusive; empty when last < first.
+// First and last token, both inclusive; empty if last < first.
 struct AnswerSpan {
   int64_t first = 0, last = -1;
 

@@ -1,4 +1,4 @@
-// A SQuAD paragraph as tokens, each with its place in the text.
+// A SQuAD paragraph as tokens, each with its position in the text.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace onebit::squad {
 struct ContextPiece {
   int32_t id;
   uint32_t begin, end;  // bytes of the context
-  int32_t word;         // of ContextWords
+  int32_t word;         // index in ContextWords
 
   bool operator==(const ContextPiece&) const = default;
 };

@@ -14,8 +14,8 @@ struct ContextWindow {
   bool operator==(const ContextWindow&) const = default;
 };
 
-// Windows of at most `longest` of `pieces` tokens, each beginning `stride` after the one before (or
-// at its end, if it is shorter), until one reaches the end. No windows if there are no pieces.
+// Windows of at most `longest` of `pieces` tokens, each beginning `stride` after the previous one
+// (or at its end, if it is shorter), until one reaches the end. No windows if there are no pieces.
 std::vector<ContextWindow> context_windows(int64_t pieces, int64_t longest, int64_t stride);
 
 // The window in which `piece` has the most context: min(tokens to its left, tokens to its right) +

@@ -1,4 +1,4 @@
-// The words of a SQuAD paragraph as the published readers cut them.
+// The words of a SQuAD paragraph as the published readers split it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace onebit::squad {
 
-// Words are cut at space, tab, CR, LF and U+202F, and at no other white space.
+// Words are split at space, tab, CR, LF and U+202F, and at no other white space.
 class ContextWords {
  public:
   explicit ContextWords(std::string_view context);

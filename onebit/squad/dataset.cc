@@ -45,7 +45,7 @@ class Place {
     const bool whole =
         value_.is_number_float() && std::floor(value_.get<double>()) == value_.get<double>();
     require(value_.is_number_integer() || whole, "{}: a whole number was expected", path_);
-    constexpr double kLimit = 9e18;  // beyond every text; not beyond the type
+    constexpr double kLimit = 9e18;  // beyond every text, within the type's range
     const double size = value_.get<double>();
     if (std::abs(size) > kLimit) return static_cast<int64_t>(std::copysign(kLimit, size));
     return whole ? static_cast<int64_t>(size) : value_.get<int64_t>();
@@ -119,7 +119,7 @@ class Reader {
     return question;
   }
 
-  // Why the question cannot be used, or empty. Finds the words of its answers.
+  // Returns why the question cannot be used, or "". Finds the words of its answers.
   std::string reason_against(Question& question, const ContextWords& words) {
     if (use_ == Use::kScore) return "";
     if (!ids_.insert(question.id).second) return "its id was given before";
@@ -139,7 +139,7 @@ class Reader {
                        answer.start);
   }
 
-  // The answer must be at its offset, or at least, white space aside, in the words around it.
+  // The answer must be at its offset or at least, ignoring white space, in the words around it.
   bool locate(Answer& answer, const ContextWords& words) const {
     const std::string& context = dataset_.paragraphs.back().context;
     const std::string wanted = with_single_spaces(answer.text);

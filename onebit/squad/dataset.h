@@ -14,13 +14,13 @@ namespace onebit::squad {
 
 enum class Use {
   kTrain,    // an answer must be found in its paragraph
-  kPredict,  // answers are not looked for
-  kScore,    // only ids and answers matter: nothing is left out, not even an id given twice
+  kPredict,  // answers are not searched for
+  kScore,    // uses only ids and answers: nothing is left out, not even a duplicate id
 };
 
 struct Answer {
   std::string text;
-  int64_t start = 0;  // as the file gives it, in code points; only for kTrain
+  int64_t start = 0;  // as in the file, in code points; only for kTrain
   // For kTrain, the words of the context (ContextWords) that contain it, both inclusive.
   int32_t first_word = -1, last_word = -1;
 };
@@ -29,8 +29,8 @@ struct Question {
   std::string id;
   std::string text;
   uint32_t paragraph = 0;
-  bool impossible = false;      // version 2.0: the paragraph holds no answer
-  std::vector<Answer> answers;  // for kTrain one: the first that is at its offset
+  bool impossible = false;      // version 2.0: the paragraph contains no answer
+  std::vector<Answer> answers;  // for kTrain only the first that is at its offset
 };
 
 struct Paragraph {
@@ -38,7 +38,7 @@ struct Paragraph {
   std::string context;
 };
 
-// A question that was left out, and why.
+// A question that was left out, with the reason.
 struct Problem {
   std::string id;
   std::string reason;
@@ -46,27 +46,27 @@ struct Problem {
 
 struct Dataset {
   std::string source;   // path, for messages
-  std::string version;  // as the file says; may be empty
+  std::string version;  // as in the file; may be empty
   std::vector<Paragraph> paragraphs;
   std::vector<Question> questions;  // in the order of the file
   std::vector<Problem> problems;
 };
 
-// Reads a file, plain or compressed (corpus/byte_stream.h). A problem with one question leaves that
-// question out and is reported in `problems`: a duplicate id, an empty context or question, and for
-// kTrain no answer at its offset. Errors: unreadable, not JSON, another structure (with the place
-// in it), no question left.
+// Reads a file, plain or compressed (corpus/byte_stream.h). A question with a problem is left out
+// and reported in `problems`: a duplicate id, an empty context or question, and for kTrain no
+// answer at its offset. Errors: unreadable, not JSON, another structure (with the place in it), no
+// question left.
 Dataset read_dataset(const Path& path, Use use);
 Dataset dataset_from_json(const Json& json, const std::string& source, Use use);
 
-// Whether the paragraphs of some questions hold no answer (SQuAD 2.0): the file's version says so,
-// or a question is marked impossible or, in a file that holds answers at all, has none.
+// Whether the paragraphs of some questions contain no answer (SQuAD 2.0): according to the file's
+// version, or because a question is marked impossible or, in a file with any answers, has none.
 bool has_unanswerable(const Dataset& dataset);
 
 // A checksum of the training data: questions, passages and answers.
 uint32_t checksum(const Dataset& dataset);
 
-// "3 of 100 questions were left out: ID: reason; ..." with the first few, empty when there is none.
+// "3 of 100 questions were left out: ID: reason; ..." with the first few; empty if there are none.
 std::string problem_summary(const Dataset& dataset);
 
 }  // namespace onebit::squad

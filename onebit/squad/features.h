@@ -18,16 +18,16 @@
 
 namespace onebit::squad {
 
-// What training does with windows of an answerable question that do not contain its whole answer.
+// How training treats windows of an answerable question that do not contain its whole answer.
 enum class WindowsWithoutAnswer {
   kDrop,   // leave them out
-  kToCls,  // teach the model to point to [CLS]
+  kToCls,  // train the model to point to [CLS]
 };
 
 struct FeatureOptions {
   int64_t max_sequence_length = 384;  // special tokens included
   int64_t doc_stride = 128;           // tokens from the start of a window to the start of the next
-  int64_t max_question_length = 64;   // longer questions are cut
+  int64_t max_question_length = 64;   // longer questions are truncated
   Use use = Use::kTrain;
   WindowsWithoutAnswer without_answer = WindowsWithoutAnswer::kDrop;
   int threads = 1;
@@ -36,7 +36,7 @@ struct FeatureOptions {
 struct Window {
   uint32_t question;             // of the dataset
   uint32_t first_piece, pieces;  // of the paragraph
-  // For training, positions in the sequence of the answer's first and last token; both 0 ([CLS]) if
+  // For training, positions of the answer's first and last token in the sequence; both 0 ([CLS]) if
   // the window or the paragraph contains no answer.
   int32_t start = 0, end = 0;
 
@@ -71,8 +71,8 @@ class Features {
   int64_t context_begin(const Window& window) const;
   // The context token at a position of the sequence; null for all other tokens.
   const ContextPiece* piece_at(const Window& window, int64_t position) const;
-  // Whether this window, of all windows of the question, has the most context on both sides of the
-  // context token at `position` (the earliest of equals).
+  // Whether this window, of all windows of the question, has the maximum context on both sides of
+  // the context token at `position` (the earliest of equals).
   bool has_max_context(const Window& window, int64_t position) const;
   // Appends the sequence as global sample `sample`.
   void append(const Window& window, uint64_t sample, data::PackedRows& rows) const;

@@ -15,7 +15,7 @@ bool is_ascii_punctuation(char32_t c) {
          (c >= '{' && c <= '~');
 }
 
-// Python's \w without the underscore, which was removed already: letters and characters with a
+// Python's \w without the underscore, which has been removed already: letters and characters with a
 // numeric value.
 bool is_word_character(char32_t c) {
   const auto code_point = static_cast<UChar32>(c);

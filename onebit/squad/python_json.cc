@@ -9,7 +9,7 @@
 namespace onebit::squad {
 namespace {
 
-// Python's repr(): plain digits from 1e-4 to below 1e16, always a point or an exponent.
+// Python's repr(): plain digits from 1e-4 to below 1e16, always with a point or an exponent.
 std::string number_text(double value) {
   require(std::isfinite(value), "a number that is not finite cannot be written as JSON");
   const double size = std::abs(value);

@@ -1,4 +1,4 @@
-// JSON as Python's json.dumps writes it: the files of the published SQuAD programs byte for byte.
+// JSON as written by Python's json.dumps: the published SQuAD programs' files byte for byte.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace onebit::squad {
 
-// All but ASCII is escaped; numbers are the shortest that read back the same. `indent` 0: on one
-// line; `depth`: levels the value is inside of. Error: a number that is not finite, which JSON
-// cannot hold.
+// Characters other than ASCII are escaped; numbers are the shortest that read back the same.
+// `indent` 0: on one line; `depth`: the nesting level of the value. Error: a number that is not
+// finite, which JSON cannot represent.
 std::string python_json(const Json& value, int indent, int depth = 0);
 
 }  // namespace onebit::squad

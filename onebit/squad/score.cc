@@ -78,7 +78,7 @@ std::vector<Scored> score_all(const Dataset& dataset, const Predictions& predict
   std::vector<Scored> scores;
   std::unordered_map<std::string_view, size_t> place;
   for (const Question& question : dataset.questions) {
-    // Among questions with the same id the last counts, at the place of the first.
+    // Of questions with the same id the last one counts, in the position of the first.
     const auto [here, is_first] = place.try_emplace(question.id, scores.size());
     if (is_first) scores.emplace_back();
     Scored& score = scores[here->second];
@@ -93,7 +93,7 @@ std::vector<Scored> score_all(const Dataset& dataset, const Predictions& predict
   return scores;
 }
 
-// Answers "" where the odds are above the threshold.
+// Replaces answers by "" if their odds exceed the threshold.
 void apply_threshold(std::vector<Scored>& scores, const NullOdds& null_odds, double threshold) {
   std::unordered_map<std::string_view, double> odds;
   for (const auto& [id, value] : null_odds) odds[id] = value;
@@ -111,7 +111,7 @@ void apply_threshold(std::vector<Scored>& scores, const NullOdds& null_odds, dou
   }
 }
 
-// The threshold that would have been best: sweeps it upwards from "all questions unanswered".
+// The best threshold in hindsight: sweeps it upwards from "all questions unanswered".
 Score::Best best_threshold(const std::vector<Scored>& scores, const NullOdds& null_odds,
                            double AnswerScore::*measure) {
   std::unordered_map<std::string_view, const Scored*> by_id;

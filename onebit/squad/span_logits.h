@@ -1,5 +1,5 @@
-// The model's output for every window: for each token, its logits as the first and as the last
-// token of the answer.
+// The model's output for every window: for each token, its logits as first and as last token of the
+// answer.
 #pragma once
 
 #include <span>

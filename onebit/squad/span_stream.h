@@ -13,16 +13,16 @@
 namespace onebit::squad {
 
 struct SpanBatch : data::PackedRows {
-  // [2, B] first and last token of the answer, counted from the sequence's first row; 0 ([CLS])
-  // when there is none.
+  // [2, B] first and last token of the answer, counted from the sequence's first row; 0 ([CLS]) if
+  // there is none.
   std::vector<int32_t> spans;
-  std::vector<uint32_t> windows;  // [B] numbers in features().windows()
+  std::vector<uint32_t> windows;  // [B] indices into features().windows()
 
   void clear();
   void reserve(const data::BatchBounds& bounds);
 };
 
-// Training: every window once an epoch, in another order each. Usable from any number of threads.
+// Training: every window once per epoch, in a new order each. Usable from any number of threads.
 class SpanStream {
  public:
   // `features` must outlive it. Errors: no window, more ranks than windows, an option out of range.
@@ -39,16 +39,16 @@ class SpanStream {
   int64_t micro_batch_;
 };
 
-// Prediction: every window once, of like length together, longest first.
+// Prediction: every window once, grouped by length, the longest first.
 class SpanSweep {
  public:
   // `features` must outlive it. `batch` counts sequences.
   SpanSweep(const Features& features, int64_t batch, int world_size, int rank);
 
-  // Batches of this rank.
+  // The number of this rank's batches.
   int64_t batches() const { return sweep_.batches(); }
   void build(int64_t index, SpanBatch& batch) const;
-  // Whose items are the numbers of windows.
+  // The items of the sweep are indices of windows.
   const data::LengthSweep& sweep() const { return sweep_; }
   data::BatchBounds bounds() const;
 
