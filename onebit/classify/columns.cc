@@ -50,7 +50,7 @@ std::vector<std::string> ChosenColumns::list() const {
 ChosenColumns choose_columns(const RecordReader& reader, const Columns& columns, bool with_label,
                              const std::string& fix) {
   ChosenColumns chosen = {.text = columns.text, .text_pair = columns.text_pair, .label = ""};
-  // A user who names one column of text means that there is no second one.
+  // If the user names the column of the text, there is no second one unless it is named too.
   if (chosen.text.empty()) {
     chosen.text = first_there(reader, {"text", "sentence1", "sentence"});
     require_found(chosen.text, reader, "text", "text, sentence or sentence1", fix);

@@ -1,4 +1,4 @@
-// Which columns of a file hold text and label.
+// Selects the columns of a file that contain text and label.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace onebit::classify {
 
 // By name in the header, by number from 1, or by key of JSON lines. An empty one is found by its
-// usual names: text, sentence or sentence1; text_pair or sentence2, if there; label or labels.
+// usual names: text, sentence or sentence1; text_pair or sentence2, if present; label or labels.
 struct Columns {
   std::string text, text_pair, label;
   std::optional<bool> header;  // absent: the file has one unless all columns are given by number
@@ -21,12 +21,12 @@ struct Columns {
 struct ChosenColumns {
   std::string text, text_pair, label;  // text_pair and label may be empty
 
-  // In the order of the fields that a reader gives.
+  // In the order of the fields that a reader returns.
   std::vector<std::string> list() const;
 };
 
-// The columns of a file. Error: no column for the text, or for the label where it is wanted; `fix`
-// ends the message ("give --text").
+// Chooses the columns of a file. Error: no column for the text, or for the label if it is required;
+// `fix` ends the message ("give --text").
 ChosenColumns choose_columns(const RecordReader& reader, const Columns& columns, bool with_label,
                              const std::string& fix);
 

@@ -1,4 +1,4 @@
-// How well predicted numbers follow the true ones. Equal to scipy's and scikit-learn's.
+// Measures of the agreement of predicted and true numbers. Equal to scipy's and scikit-learn's.
 #pragma once
 
 #include <span>
@@ -6,13 +6,13 @@
 
 namespace onebit::classify {
 
-// NaN where one side is constant, or there are fewer than two pairs.
+// NaN if one side is constant, or there are fewer than two pairs.
 double pearson_correlation(std::span<const double> x, std::span<const double> y);
-// Pearson's of the ranks; equal numbers share the mean of their ranks.
+// Pearson's correlation of the ranks; equal numbers share the mean of their ranks.
 double spearman_correlation(std::span<const double> x, std::span<const double> y);
 double mean_squared_error(std::span<const double> x, std::span<const double> y);
 
-// From 1 on, in the order of `values`.
+// Ranks from 1, in the order of `values`.
 std::vector<double> mean_ranks(std::span<const double> values);
 
 }  // namespace onebit::classify

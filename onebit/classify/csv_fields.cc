@@ -22,7 +22,7 @@ class CsvRecord {
   }
 
  private:
-  // Of the line, without the "\r" of a "\r\n".
+  // The end of the line, without the "\r" of a "\r\n".
   size_t end() const { return line_.ends_with('\r') ? line_.size() - 1 : line_.size(); }
 
   size_t plain(size_t begin, std::string& field) const {
@@ -31,7 +31,7 @@ class CsvRecord {
     return comma;
   }
 
-  // Returns the place behind the closing quote; the line may be another one then.
+  // Returns the position after the closing quote; line_ may then be a later line.
   size_t quoted(size_t at, std::string& field) {
     while (true) {
       const size_t quote = line_.find('"', at);

@@ -1,4 +1,4 @@
-// The fields of one record of a CSV file (RFC 4180): commas between them, quotes around those that
+// The fields of one record of a CSV file (RFC 4180): separated by commas, and quoted if they
 // contain a comma, a quote (doubled) or a line end.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace onebit::classify {
 
-// Splits `line`, which `lines` has given; a quoted field that is not closed in it continues in the
-// next lines. Overwrites `fields`. Errors, with file:line and the field's number: a quote that is
-// never closed, text behind a closing quote.
+// Splits `line`, which was read from `lines`; a quoted field that is not closed in it continues in
+// the next lines. Overwrites `fields`. Errors, with file:line and the field's number: a quote that
+// is never closed, text after a closing quote.
 void csv_fields(corpus::FileLines& lines, std::string& line, std::vector<std::string>& fields);
 
 }  // namespace onebit::classify

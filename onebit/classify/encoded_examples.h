@@ -20,9 +20,9 @@ struct EncodeOptions {
   int threads = 1;
 };
 
-// Lengths after cutting two parts to `most` tokens together, the longer one first, as Hugging
-// Face's `tokenizers` does with longest_first: of two that are both too long each keeps half, and
-// the second one the odd token, unless the first was longer.
+// Lengths after truncating two parts to `most` tokens together, the longer one first, as Hugging
+// Face's `tokenizers` does with longest_first: if both are too long, each keeps half, and the
+// second one the odd token, unless the first was longer.
 struct PartLengths {
   int64_t first, second;
 
@@ -42,14 +42,14 @@ class EncodedExamples {
   // Tokens of each sequence.
   const std::vector<int32_t>& lengths() const { return lengths_; }
   int64_t longest() const;
-  // The number of examples that were longer than max_sequence_length.
+  // The number of examples that were longer than max_sequence_length and were truncated.
   int64_t cut() const { return cut_; }
   // Appends a sequence as global sample `sample`.
   void append(uint32_t example, uint64_t sample, data::PackedRows& rows) const;
 
  private:
   struct Sequence {
-    std::vector<int32_t> tokens;  // with the special ones
+    std::vector<int32_t> tokens;  // including the special ones
     int64_t first_part = 0;       // of them, [CLS] and [SEP] included
     bool is_cut = false;
   };

@@ -1,4 +1,4 @@
-// Labelled texts, or pairs of texts, of a file.
+// Reads labelled texts, or pairs of texts, from a file.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ struct FileLayout {
 
 struct Example {
   std::string text, text_pair;
-  Field label;        // empty where it was not asked for
+  Field label;        // empty if it was not requested
   uint64_t line = 0;  // in its file
 };
 
-// One at a time: memory does not depend on the size of the file.
+// Reads one example at a time: memory does not depend on the size of the file.
 class ExampleReader {
  public:
   // Errors: those of RecordReader and choose_columns().
   ExampleReader(const Path& path, const FileLayout& layout, bool with_labels);
 
   // Overwrites `example`; false after the last. Errors, with file:line: those of RecordReader; a
-  // text that is no string.
+  // text that is not a string.
   bool next(Example& example);
 
   const std::string& name() const { return records_.name(); }
@@ -53,10 +53,10 @@ struct Examples {
   int64_t skipped = 0;
 };
 
-// A whole file. Error: it holds no example.
+// Reads a whole file. Error: it contains no example.
 Examples read_examples(const Path& path, const FileLayout& layout);
 
-// Of texts and labels in order: shows whether a run is resumed with the same data.
+// A checksum of texts and labels in order: shows whether a run is resumed with the same data.
 uint32_t checksum(const Examples& examples);
 
 }  // namespace onebit::classify

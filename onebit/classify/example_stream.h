@@ -13,14 +13,14 @@
 namespace onebit::classify {
 
 struct ExampleBatch : data::PackedRows {
-  std::vector<int32_t> classes;  // [B]; empty of other problems
-  std::vector<float> values;     // [B, outputs]; empty of single labels
+  std::vector<int32_t> classes;  // [B]; only of single labels
+  std::vector<float> values;     // [B, outputs]; only of other problems
 
   void clear();
   void reserve(const data::BatchBounds& bounds);
 };
 
-// Training: every example once an epoch, in another order each. Usable from any number of threads.
+// Training: every example once per epoch, in a new order each. Usable from any number of threads.
 class ExampleStream {
  public:
   // Examples and targets must outlive it. Error: fewer examples than ranks; `source` names the
@@ -40,7 +40,7 @@ class ExampleStream {
   int64_t micro_batch_;
 };
 
-// Prediction: fills `batch` with these examples, without labels.
+// Prediction: fills `batch` with the examples `which`, without labels.
 void build_batch(const EncodedExamples& examples, std::span<const uint32_t> which,
                  data::PackedRows& batch);
 

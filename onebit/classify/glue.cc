@@ -37,7 +37,7 @@ std::vector<GlueFile> one_test(const char* submission) {
 }
 
 const std::vector<GlueTask> kTasks = {
-    // No header in train.tsv and dev.tsv: source, label, the author's mark, sentence.
+    // train.tsv and dev.tsv have no header: source, label, the author's mark, sentence.
     {"CoLA",
      P::kSingleLabel,
      kBinary,
@@ -112,7 +112,7 @@ const std::vector<GlueTask> kTasks = {
      one_test("WNLI.tsv")},
 };
 
-// Of MNLI's problem; its labels are published apart from the texts of the submission.
+// Uses MNLI's problem; its labels are published separately from the texts of the submission.
 const GlueTask kDiagnostic = {"AX",
                               P::kSingleLabel,
                               {"entailment", "neutral", "contradiction"},

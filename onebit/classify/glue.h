@@ -1,5 +1,5 @@
-// The nine tasks of GLUE (Wang et al. 2019, arXiv 1804.07461) and its diagnostic set, AX, as they
-// are published: files, columns, labels, metrics, and the files that gluebenchmark.com takes.
+// The nine tasks of GLUE (Wang et al. 2019, arXiv 1804.07461) and its diagnostic set, AX, as
+// published: files, columns, labels, metrics, and the files that gluebenchmark.com accepts.
 #pragma once
 
 #include <span>
@@ -14,8 +14,8 @@ namespace onebit::classify {
 
 struct GlueFile {
   std::string file;  // in the task's folder
-  // Of a development set: what its metrics are called after, if it does not decide
-  // ("mismatched_accuracy"). Of a test set: the submission's file ("MNLI-mm.tsv").
+  // Of a development set: the prefix of its metrics ("mismatched_accuracy"), empty if it selects
+  // the best model. Of a test set: the submission's file ("MNLI-mm.tsv").
   std::string name;
 };
 
@@ -25,22 +25,22 @@ struct GlueTask {
   std::vector<std::string> labels;  // by id, as transformers' data sets number them
   Columns columns;                  // of training and development sets
   Columns test_columns;
-  std::vector<std::string> metrics;  // GLUE's; the first decides
+  std::vector<std::string> metrics;  // GLUE's; the first selects the best model
   std::vector<GlueFile> dev, test;
-  // The task whose models it judges, where it has no training set of its own.
+  // The task whose models are evaluated on it, if it has no training set of its own.
   std::string trained_as = {};
 
-  // Of training and development sets, or of test sets.
+  // The layouts of training and development sets, and of test sets.
   FileLayout layout() const;
   FileLayout test_layout() const;
 };
 
-// Those with a training set.
+// The tasks with a training set.
 std::span<const GlueTask> glue_tasks();
 std::vector<std::string> glue_names();
-// With AX.
+// The names of all tasks, including AX.
 std::vector<std::string> judged_glue_names();
-// In any case of letters ("mnli"); AX too. Error: an unknown name.
+// Accepts names in any case ("mnli"), including AX. Error: an unknown name.
 const GlueTask& glue_task(std::string_view name);
 
 }  // namespace onebit::classify

@@ -51,7 +51,7 @@ const std::string& single_label(const Example& example, const std::string& place
   return example.label.text;
 }
 
-// The labels of one example, none for an empty field.
+// The labels of one example; none for an empty field.
 std::vector<std::string> label_list(const Example& example, const LabelFormat& format,
                                     const std::string& place) {
   std::vector<std::string> labels = example.label.list;

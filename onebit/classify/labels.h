@@ -1,4 +1,4 @@
-// The labels of a classification: their names, and what the labels of examples mean.
+// The labels of a classification: their names, and the targets of examples.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@ enum class Problem {
 };
 
 const char* name_of(Problem problem);
-// Empty: another word.
+// Empty: an unknown name.
 std::optional<Problem> problem_named(std::string_view name);
 
-// Labels of an example in one field of TSV and CSV, where there may be several.
+// The format of an example's labels in one field of TSV and CSV, which may contain several.
 struct LabelFormat {
   Problem problem = Problem::kSingleLabel;
   std::string separator = ",";
 };
 
-// The labels that occur: whole numbers by value, others by their bytes; "LABEL_0" for regression.
-// Errors: a label is empty or of another kind, with file:line; fewer than two classes.
+// The labels that occur: whole numbers sorted by value, others by their bytes; "LABEL_0" for
+// regression. Errors: a label is empty or of another kind, with file:line; fewer than two classes.
 std::vector<std::string> find_labels(const Examples& examples, const LabelFormat& format);
 
-// What the model is to predict of each example.
+// The model's targets for all examples.
 struct Targets {
   Problem problem = Problem::kSingleLabel;
   int64_t outputs = 0;           // of the model
@@ -43,26 +43,26 @@ struct Targets {
   int64_t examples() const;
 };
 
-// Errors, with file:line: a label that is not one of `labels`, which are listed; no number where
-// one is to be predicted; not finite.
+// Errors, with file:line: a label that is not one of `labels`, which are listed; not a number where
+// one is required; not finite.
 Targets targets_of(const Examples& examples, const LabelFormat& format,
                    const std::vector<std::string>& labels);
 
-// How many examples have each label.
+// The number of examples with each label.
 std::vector<int64_t> label_counts(const Targets& targets);
 
 // Weights that give every class the same total weight (kSingleLabel), or a label's presence that of
 // its absence (kMultiLabel). Error: a label that no example has, or that all have (kMultiLabel).
 std::vector<double> balanced_weights(const Targets& targets, const std::vector<std::string>& labels,
                                      const std::string& source);
-// By name; labels that are not named weigh 1. Error: a name that is no label.
+// Weights by name; labels without a weight get 1. Error: a name that is not a label.
 std::vector<double> named_weights(const std::map<std::string, double>& weights,
                                   const std::vector<std::string>& labels);
-// kSingleLabel: scaled so that the mean weight of the examples is 1, and the loss is of the size
-// that it has without weights.
+// kSingleLabel: scales the weights so that their mean over the examples is 1 and the loss has the
+// same magnitude as without weights.
 std::vector<float> scaled_weights(std::vector<double> weights, const Targets& targets);
 
-// The index of a label; Error: it is none, with those that are.
+// The index of a label. Error: `label` is not in `labels`, which are listed.
 int64_t index_of_label(const std::vector<std::string>& labels, const std::string& label,
                        const std::string& place);
 

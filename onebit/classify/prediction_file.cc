@@ -11,7 +11,7 @@
 namespace onebit::classify {
 namespace {
 
-// Similarities of STS-B are from 0 to 5; a line outside is refused.
+// Similarities of STS-B are from 0 to 5; the benchmark refuses lines with others.
 constexpr double kLeastSimilarity = 0, kMostSimilarity = 5;
 
 double rounded(double value) {

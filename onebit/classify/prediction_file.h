@@ -1,4 +1,4 @@
-// Files of predictions, written one after the other, a line each.
+// Files of predictions, written one after the other, one per line.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 namespace onebit::classify {
 
 enum class PredictionFormat {
-  kTsv,        // a header; the prediction, and a column of probabilities a label
+  kTsv,        // a header; the prediction, and one column of probabilities per label
   kJsonLines,  // {"label", "probability", "probabilities"}; {"labels", ...}; {"value"}
-  kGlue,       // what gluebenchmark.com takes: index and prediction
+  kGlue,       // the format of gluebenchmark.com: index and prediction
 };
 
-// By the ending: .tsv or .jsonl. Error: another one.
+// The format by the file's ending: .tsv or .jsonl. Error: another ending.
 PredictionFormat prediction_format_of(const Path& path);
 
 class PredictionFile {
@@ -30,10 +30,10 @@ class PredictionFile {
     std::string separator = ",";  // between the labels of a TSV field
   };
 
-  // Nothing is at `path` before finish(), or what was there before.
+  // `path` stays absent or unchanged until finish().
   PredictionFile(const Path& path, Options options);
 
-  // A model's outputs for the next example.
+  // Adds a model's outputs for the next example.
   void add(std::span<const float> outputs);
   void finish();
   int64_t count() const { return count_; }

@@ -31,7 +31,7 @@ void split_at_tabs(std::string& line, std::vector<std::string>& fields) {
   }
 }
 
-// A number from 1 on; 0 for anything else.
+// A number of at least 1; 0 for anything else.
 size_t number_of(const std::string& text) {
   return whole_number<size_t>(text).value_or(0);
 }

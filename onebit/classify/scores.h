@@ -16,10 +16,10 @@ namespace onebit::classify {
 
 struct ScoreOptions {
   int64_t positive = 1;    // kSingleLabel with two labels: the class of "f1"
-  double threshold = 0.5;  // kMultiLabel: of the probability
+  double threshold = 0.5;  // kMultiLabel: threshold of the probability
 };
 
-// The metrics of a problem, the one that decides by default first. "f1" only with two labels.
+// The metrics of a problem, first the default for the best model. "f1" only with two labels.
 std::span<const metrics::MetricName> metric_names(Problem problem, int64_t outputs);
 
 struct Scores {
@@ -27,11 +27,11 @@ struct Scores {
   std::vector<std::string> labels;
   int64_t examples = 0;
   std::vector<metrics::Metric> metrics;         // in the order of metric_names()
-  std::vector<metrics::LabelCounts> by_label;   // not of kRegression
-  std::optional<metrics::Confusion> confusion;  // of kSingleLabel
+  std::vector<metrics::LabelCounts> by_label;   // empty for kRegression
+  std::optional<metrics::Confusion> confusion;  // for kSingleLabel
 };
 
-// `outputs` are a model's, [examples, targets.outputs].
+// `outputs` are the model's, [examples, targets.outputs].
 Scores score(const Targets& targets, const std::vector<std::string>& labels,
              std::span<const float> outputs, const ScoreOptions& options);
 
