@@ -66,7 +66,7 @@ bool ConllReader::next(Sentence& sentence) {
   return !sentence.words.empty();
 }
 
-// False where the line ends a sentence.
+// Returns false if the line ends a sentence.
 bool ConllReader::take_line(Sentence& sentence) {
   if (corpus::stripped(line_).empty()) return false;
   if (is_comment(!sentence.words.empty())) return true;
@@ -92,7 +92,7 @@ bool ConllReader::take_line(Sentence& sentence) {
   return true;
 }
 
-// Also learns the names that a comment gives.
+// Also reads the column names that a comment gives.
 bool ConllReader::is_comment(bool in_sentence) {
   if (in_sentence || !line_.starts_with('#')) return false;
   if (!has_columns_ && line_.starts_with(kGlobalColumns)) {
@@ -109,7 +109,7 @@ void ConllReader::split() {
   fields_ = has_tabs_ ? split_at_tabs(line_) : split_at_spaces(line_);
 }
 
-// The first line gives the names if one that is asked for is there and nowhere else.
+// The first line is a header if it contains a requested name that is given nowhere else.
 bool ConllReader::is_header() {
   if (!names_.empty()) return false;
   const auto names_column = [&](const std::string& column) {

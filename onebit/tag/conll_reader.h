@@ -1,13 +1,13 @@
-// Words and tags of a file in columns, a word a line, sentences between empty lines (Tjong Kim Sang
-// and De Meulder 2003; universaldependencies.org/format.html).
+// Reads words and tags from a file in columns, one word per line, with empty lines between
+// sentences (Tjong Kim Sang and De Meulder 2003; universaldependencies.org/format.html).
 //
-// - Columns are separated by tabs if the first word's line has one, else by spaces.
-// - Without names the words are in the first column and the tags in the last. A name is looked for
+// - Columns are separated by tabs if the first word's line contains one, else by spaces.
+// - Without names the words are in the first column and the tags in the last. A name is searched
 //   in "# global.columns = ..." (CoNLL-U Plus), among the columns of CoNLL-U, or in the first line,
-//   which is a header then. Of named columns FORM has the words, and UPOS the tags if there.
-// - Lines of -DOCSTART- end a sentence and are none. Where columns have those names, lines that
-//   begin with # before a sentence are comments, and words of several tokens and empty nodes, whose
-//   ID is "3-4" or "3.1", are left out.
+//   which is then a header. Of named columns, FORM has the words, and UPOS the tags if present.
+// - Lines with -DOCSTART- end a sentence and do not belong to one. If columns are named so, lines
+//   that begin with # before a sentence are comments; multiword tokens and empty nodes, whose ID is
+//   "3-4" or "3.1", are left out.
 #pragma once
 
 #include <string>
@@ -32,8 +32,8 @@ class ConllReader : public SentenceReader {
   // Error: unreadable.
   ConllReader(const Path& path, Options options);
 
-  // Errors, with file:line: those of FileLines; another number of columns than the first word has;
-  // no such column; a word or a tag that is empty.
+  // Errors, with file:line: those of FileLines; a different number of columns than the first word
+  // has; a missing column; an empty word or tag.
   bool next(Sentence& sentence) override;
   const std::string& name() const override { return lines_.name(); }
 
@@ -44,7 +44,7 @@ class ConllReader : public SentenceReader {
   void learn_columns();
   size_t column_of(const std::string& column, const char* role) const;
   bool is_header();
-  // Whether a column that is only remembered is one of this file's.
+  // Whether a column that is only remembered exists in this file.
   bool has_column(const std::string& column) const;
   bool is_no_word() const;
   void check_count() const;
@@ -55,7 +55,7 @@ class ConllReader : public SentenceReader {
   std::string line_;
   std::vector<std::string_view> fields_;  // of line_
   bool has_comments_ = false, has_ids_ = false;
-  bool has_columns_ = false, has_tabs_ = false;  // once the first word was seen
+  bool has_columns_ = false, has_tabs_ = false;  // known after the first word
   size_t columns_ = 0, token_column_ = 0, tag_column_ = 0;
 };
 

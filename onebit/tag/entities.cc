@@ -11,7 +11,7 @@ bool is_one_of(char prefix, std::string_view prefixes) {
   return prefixes.find(prefix) != std::string_view::npos;
 }
 
-// Between two neighbours, as conlleval judges.
+// Whether an entity ends, or begins, between two neighbouring tags, as in conlleval.
 bool ends_between(const EntityTag& last, const EntityTag& here) {
   if (is_one_of(last.prefix, "ES")) return true;
   if (is_one_of(last.prefix, "BI") && is_one_of(here.prefix, "BSO")) return true;
@@ -67,7 +67,7 @@ bool is_any_of(std::span<const Pattern> patterns, const EntityTag& last, const E
   return false;
 }
 
-// One more, so that what ends with the sentence ends at an O.
+// Appends an O, so that an entity at the end of the sentence also ends at a tag.
 std::vector<EntityTag> with_end(std::span<const std::string> tags) {
   std::vector<EntityTag> parts;
   parts.reserve(tags.size() + 1);

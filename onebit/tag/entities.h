@@ -17,13 +17,13 @@ struct Entity {
   bool operator==(const Entity&) const = default;
 };
 
-// What the tags mean to a reader that forgives ill-formed ones, in any scheme: an entity begins
-// with B-, S- or another type, and ends where the next begins or at O (Tjong Kim Sang and Buchholz
-// 2000, conlleval; seqeval's default mode).
+// The entities of tags in any scheme, tolerating ill-formed ones: an entity begins with B-, S- or
+// another type, and ends where the next begins or at O (Tjong Kim Sang and Buchholz 2000,
+// conlleval; seqeval's default mode).
 std::vector<Entity> entities_of(std::span<const std::string> tags);
 
-// Only the entities that the scheme (not kPlain) writes so, as seqeval finds them in its strict
-// mode; that of IOB1 passes over B- in places where its authors' tables do.
+// Only the entities that are well-formed in the scheme (not kPlain), as in seqeval's strict mode;
+// in IOB1, B- is ignored where seqeval's tables ignore it.
 std::vector<Entity> strict_entities_of(std::span<const std::string> tags, Scheme scheme);
 
 // The tags of `words` words in a scheme other than kPlain. Entities are in order and do not

@@ -24,7 +24,7 @@ std::string keys_of(const Json& object) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Where each character begins, and the end.
+// The byte at which each character begins, and the end.
 std::vector<uint32_t> character_places(std::string_view text) {
   std::vector<uint32_t> places;
   for (size_t at = 0; at < text.size(); at += text::decode_utf8(text.substr(at)).size_bytes) {
@@ -82,7 +82,7 @@ const Json& JsonReader::value_of(const Json& object, const std::string& key) con
   return *found;
 }
 
-// Strings, and whole numbers as they are written.
+// Accepts strings, and whole numbers as written.
 std::vector<std::string> JsonReader::list_of(const Json& object, const std::string& key) const {
   const Json& list = value_of(object, key);
   require(list.is_array(), "{}: `{}` is no list", lines_.place(), key);
@@ -147,7 +147,7 @@ std::vector<JsonReader::Span> JsonReader::spans_of(const Json& object,
   return spans;
 }
 
-// Its words; of words in which it begins or ends all of them.
+// The entity's words, including words in which it only begins or ends.
 Entity JsonReader::words_of(const Span& span, const Sentence& sentence) {
   const auto first = std::partition_point(sentence.words.begin(), sentence.words.end(),
                                           [&](const Word& word) { return word.end <= span.begin; });

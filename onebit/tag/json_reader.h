@@ -1,10 +1,10 @@
-// Words and tags of JSON lines, an object a line, in one of two forms:
+// Reads words and tags from JSON lines, one object per line, in one of two forms:
 //
 //   {"tokens": ["In", "Rome"], "tags": ["O", "B-LOC"]}
 //   {"text": "In Rome", "entities": [{"start": 3, "end": 7, "label": "LOC"}]}
 //
-// Places count characters (Unicode code points) from 0, the end exclusive; an entity may also be a
-// list [start, end, label]. A text is split into words at white space and punctuation, as BERT's
+// Positions count characters (Unicode code points) from 0, the end exclusive; an entity may also be
+// a list [start, end, label]. A text is split into words at white space and punctuation, as BERT's
 // basic tokenizer does.
 #pragma once
 
@@ -24,7 +24,7 @@ class JsonReader : public SentenceReader {
   struct Options {
     std::string tokens, tags;  // keys; empty: "tokens" or "words"; "tags", "ner_tags" or "labels"
     std::string text = "text", entities = "entities";
-    Scheme scheme = Scheme::kIob2;  // of the tags that entities give; kPlain: IOB2
+    Scheme scheme = Scheme::kIob2;  // of the tags derived from entities; kPlain: IOB2
     bool with_tags = true;
     RememberedLayout remembered;
     std::string fix;  // ends errors about keys
@@ -33,9 +33,9 @@ class JsonReader : public SentenceReader {
   // Error: unreadable.
   JsonReader(const Path& path, Options options);
 
-  // The form is that of the first line. Errors, with file:line: those of FileLines; no object; a
-  // key that is missing; not as many tags as words; a place outside the text; entities that overlap
-  // or share a word.
+  // The form is that of the first line. Errors, with file:line: those of FileLines; not an object;
+  // a missing key; not as many tags as words; a position outside the text; entities that overlap or
+  // share a word.
   bool next(Sentence& sentence) override;
   const std::string& name() const override { return lines_.name(); }
   int64_t widened() const override { return widened_; }

@@ -33,7 +33,7 @@ Predicted predict(std::span<const float> outputs, const std::vector<std::string>
   return predicted;
 }
 
-// The places of words in characters.
+// The positions of words in characters.
 std::vector<Word> in_characters(const Sentence& sentence) {
   std::vector<Word> places;
   uint32_t byte = 0, character = 0;

@@ -17,11 +17,11 @@ enum class PredictionFormat {
   kJsonLines,  // {"text", "tokens", "offsets", "tags", "probabilities", "entities"}
 };
 
-// By the ending: .conll, .tsv or .txt; .jsonl. Error: another one.
+// The format by the file's ending: .conll, .tsv or .txt; .jsonl. Error: another ending.
 PredictionFormat prediction_format_of(const Path& path);
 
-// Places count characters (Unicode code points) of the sentence's text from 0, the end exclusive.
-// An entity's probability is the mean of its words'.
+// Positions count characters (Unicode code points) of the sentence's text from 0, the end
+// exclusive. An entity's probability is the mean of its words' probabilities.
 class PredictionFile {
  public:
   struct Options {
@@ -30,10 +30,10 @@ class PredictionFile {
     bool has_entities = true;
   };
 
-  // Nothing is at `path` before finish(), or what was there before.
+  // `path` stays absent or unchanged until finish().
   PredictionFile(const Path& path, Options options);
 
-  // A model's outputs for the words of the next sentence, [words, labels].
+  // Adds a model's outputs for the words of the next sentence, [words, labels].
   void add(const Sentence& sentence, std::span<const float> outputs);
   void finish();
   int64_t sentences() const { return sentences_; }

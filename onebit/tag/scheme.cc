@@ -9,7 +9,7 @@
 namespace onebit::tag {
 namespace {
 
-// Prefix and type, "B-LOC", or nothing.
+// Splits a prefix with a type, "B-LOC"; empty for any other tag.
 std::optional<EntityTag> typed_tag(std::string_view tag, std::string_view prefixes) {
   if (tag.size() < 3 || tag[1] != '-' || prefixes.find(tag[0]) == std::string_view::npos) {
     return std::nullopt;
@@ -27,7 +27,7 @@ bool all_of(const std::set<std::string>& tags, std::string_view prefixes) {
   });
 }
 
-// Whether these are tags of entities at all.
+// Whether these are tags of entities.
 bool are_entities(const std::set<std::string>& tags, const std::string& source) {
   const bool has_outside_only = tags.size() == 1 && tags.contains("O");
   if (tags.empty() || has_outside_only) return false;
@@ -44,8 +44,8 @@ bool are_entities(const std::set<std::string>& tags, const std::string& source) 
 
 // How entities begin in a file with B- and I-.
 struct Beginnings {
-  bool has_inside = false;      // I- where no entity of the type was before
-  bool has_needless_b = false;  // B- where none of the type was before
+  bool has_inside = false;      // I- that does not continue an entity of its type
+  bool has_needless_b = false;  // B- that does not follow an entity of its type
 };
 
 void look_at(const std::vector<std::string>& tags, Beginnings& seen) {

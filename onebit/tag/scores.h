@@ -1,5 +1,5 @@
-// The figures of an evaluation: by name, as tables for a terminal, as JSON. Those of entities are
-// equal to seqeval's.
+// The results of an evaluation: by name, as tables for a terminal, as JSON. Those of entities equal
+// seqeval's.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace onebit::tag {
 
-// The metrics of tags in a scheme, the one that decides by default first: f1, precision and recall
-// of entities together, forgiving ill-formed tags; "..._strict" without those; or the accuracy of
-// plain tags. "loss" is the mean over the words that have a target.
+// The metrics of tags in a scheme, first the default for the best model: f1, precision and recall
+// of all entities, tolerating ill-formed tags; "..._strict" without those; or the accuracy of plain
+// tags. "loss" is the mean over the words that have a target.
 std::span<const metrics::MetricName> metric_names(Scheme scheme);
 
 struct CountedLabel {
@@ -29,20 +29,20 @@ struct Scores {
   Scheme scheme = Scheme::kPlain;
   int64_t sentences = 0, words = 0;
   std::vector<metrics::Metric> metrics;  // in the order of metric_names()
-  // Of labels that occur, truly or in predictions, by their bytes; strict ones only of entities.
+  // For labels in the truth or in predictions, sorted by bytes; strict ones only for entities.
   std::vector<CountedLabel> by_label, by_label_strict;
 };
 
-// `outputs` are a model's for every word, [words, labels].
+// A model's `outputs` for every word, [words, labels], with the truth.
 struct Judged {
   const Sentences& sentences;
-  std::span<const int32_t> targets;  // [words], of TagSet; kNoTarget: has no loss
+  std::span<const int32_t> targets;  // [words], of TagSet; kNoTarget: without a loss
   const std::vector<std::string>& labels;
   std::span<const float> outputs;
 };
 Scores score(const Judged& judged, Scheme scheme);
 
-// The same of tags that are known, without the loss: `predicted` has as many as each sentence has.
+// The same for known tags, without the loss: `predicted` has one tag per word of each sentence.
 Scores score_tags(const Sentences& sentences, std::span<const std::vector<std::string>> predicted,
                   Scheme scheme);
 

@@ -19,7 +19,7 @@ bool has_no_entity(const Sentences& sentences) {
   return true;
 }
 
-// Tags of entities only: others have no scheme to be written in.
+// Rewrites tags of entities only: others have no scheme.
 void rewrite(Sentences& sentences, Scheme scheme) {
   if (scheme == Scheme::kPlain || has_no_entity(sentences)) return;
   require(
@@ -37,7 +37,7 @@ void rewrite(Sentences& sentences, Scheme scheme) {
   }
 }
 
-// A number is a column of files in columns.
+// A number refers to a column and is not a key.
 std::string key_of(const std::string& column) {
   return column.find_first_not_of("0123456789") == std::string::npos ? "" : column;
 }

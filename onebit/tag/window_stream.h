@@ -20,11 +20,11 @@ struct TagBatch : data::PackedRows {
   void reserve(const data::BatchBounds& bounds);
 };
 
-// Training: every window once an epoch, in another order each. Usable from any number of threads.
+// Training: every window once per epoch, in a new order each. Usable from any number of threads.
 class WindowStream {
  public:
-  // Both must outlive it; `targets` [words] are those of TagSet. Error: fewer windows than ranks;
-  // `source` names the file.
+  // Both must outlive the stream; `targets` [words] are those of TagSet. Error: fewer windows than
+  // ranks; `source` is the name of the file.
   WindowStream(const EncodedSentences& sentences, std::span<const int32_t> targets,
                const data::DealOptions& options, const std::string& source);
 
@@ -40,10 +40,10 @@ class WindowStream {
   int64_t micro_batch_;
 };
 
-// Of any `windows` windows.
+// The bounds of any `windows` windows.
 data::BatchBounds bounds_of(const EncodedSentences& sentences, int64_t windows);
 
-// Prediction: fills `batch` with these windows, without tags.
+// Prediction: fills `batch` with the windows `which`, without tags.
 void build_batch(const EncodedSentences& sentences, std::span<const uint32_t> which,
                  TagBatch& batch);
 

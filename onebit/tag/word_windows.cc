@@ -7,15 +7,15 @@
 namespace onebit::tag {
 namespace {
 
-// The words behind the last one that fits.
+// The index after the last word that fits.
 size_t end_of(std::span<const uint32_t> starts, size_t first, int64_t longest) {
   const auto behind = std::upper_bound(starts.begin() + static_cast<ptrdiff_t>(first) + 1,
                                        starts.end(), starts[first] + longest);
   return std::max(first + 1, static_cast<size_t>(behind - starts.begin()) - 1);
 }
 
-// The first word that has more context in `later` than in `earlier`: between two windows distances
-// are left to the one's end and to the other's beginning.
+// The first word that has more context in `later` than in `earlier`: the distances to compare are
+// those to the end of `earlier` and to the beginning of `later`.
 size_t first_better(std::span<const uint32_t> starts, const WordWindow& earlier,
                     const WordWindow& later) {
   const size_t end = earlier.first + earlier.words;
@@ -34,7 +34,7 @@ std::vector<WordWindow> word_windows(std::span<const uint32_t> starts, int64_t l
   std::vector<WordWindow> read;
   for (size_t first = 0; first < words;) {
     const size_t end = end_of(starts, first, longest);
-    // One that ends where the last one does has less context for each of its words.
+    // A window that ends where the last one does has less context for each of its words.
     const bool adds = read.empty() || end > read.back().first + read.back().words;
     if (adds)
       read.push_back({static_cast<uint32_t>(first), static_cast<uint32_t>(end - first), 0, 0});

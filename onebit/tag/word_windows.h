@@ -1,5 +1,5 @@
-// Overlapping windows over the words of a sentence that is too long for the model, so that every
-// word is predicted, in the window where it has most context.
+// Overlapping windows over the words of a sentence that is too long for the model. Every word is
+// predicted in the window where it has the most context.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 namespace onebit::tag {
 
 struct WordWindow {
-  uint32_t first, words;        // what is read
-  uint32_t first_owned, owned;  // what is predicted, among them
+  uint32_t first, words;        // that the model reads
+  uint32_t first_owned, owned;  // those of them that it predicts
 
   bool operator==(const WordWindow&) const = default;
 };
 
-// `starts` are the pieces before each word, and all of them, [words + 1]. A window has at most
-// `longest` pieces, but always one word; the next begins about `stride` pieces further, at least
-// one word. Of the windows that read a word the first owns it of those in which the smaller of its
-// distances to the ends, in pieces, is largest; windows that own none are left out. No windows if
-// there are no words.
+// `starts` is the number of pieces before each word, and in all, [words + 1]. A window has at most
+// `longest` pieces, but at least one word; the next begins about `stride` pieces later, at least
+// one word. Of the windows with a word, the one in which the smaller of the word's distances to the
+// ends, in pieces, is largest owns it (the first of equals); windows that own none are left out. No
+// windows if there are no words.
 std::vector<WordWindow> word_windows(std::span<const uint32_t> starts, int64_t longest,
                                      int64_t stride);
 
