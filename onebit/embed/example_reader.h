@@ -1,4 +1,4 @@
-// Examples from which vectors of texts are learned, or by which they are judged: a whole file.
+// Reads a whole file of examples with which vectors of texts are trained or evaluated.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace onebit::embed {
 struct FileLayout {
   std::optional<classify::FileFormat> format;  // absent: by the file's ending
   Columns columns;
-  double score_scale = 1;  // scores are divided by it: the score of texts that say the same
+  double score_scale = 1;  // scores are divided by it: the score of texts with the same meaning
   std::string column_fix =
       "give the columns with --anchor, --positive, --negative and --score";  // for errors
   std::string scale_fix = "give the greatest score with --score-scale";
@@ -24,7 +24,7 @@ struct Examples {
   Kind kind = Kind::kPairs;
   // The texts of an example one after the other, in the order of ChosenColumns; without pairs.
   classify::Examples texts;
-  std::vector<float> scores;  // [examples] of scored pairs, else empty
+  std::vector<float> scores;  // [examples] for scored pairs, else empty
 
   const std::string& source() const { return texts.source; }
   int64_t parts() const { return parts_of(kind); }
@@ -34,11 +34,11 @@ struct Examples {
   }
 };
 
-// Errors: those of RecordReader and choose_columns(); with file:line a text that is no string, a
-// score that is no number or, divided by score_scale, outside [-1, 1]; a file without examples.
+// Errors: those of RecordReader and choose_columns(); with file:line a text that is not a string, a
+// score that is not a number or, divided by score_scale, outside [-1, 1]; a file without examples.
 Examples read_examples(const Path& path, const FileLayout& layout);
 
-// Of texts and scores in order: shows whether a run is resumed with the same data.
+// A checksum of texts and scores in order: shows whether a run is resumed with the same data.
 uint32_t checksum(const Examples& examples);
 
 }  // namespace onebit::embed

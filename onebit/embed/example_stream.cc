@@ -7,7 +7,7 @@
 namespace onebit::embed {
 namespace {
 
-// Tokens of each example, its texts together.
+// The number of tokens of each example, over all its texts.
 std::vector<int32_t> lengths_of(const classify::EncodedExamples& encoded, int64_t parts) {
   const std::vector<int32_t>& texts = encoded.lengths();
   std::vector<int32_t> lengths(texts.size() / static_cast<size_t>(parts), 0);
@@ -45,7 +45,7 @@ void ExampleStream::build(uint64_t first_sample, int64_t micro_step, EmbedBatch&
   const auto parts = static_cast<uint32_t>(batch.parts);
   for (const data::DealtSample& dealt : dealer_.deal(first_sample, micro_step)) {
     for (uint32_t part = 0; part < parts; ++part) {
-      // Each text has dropout of its own.
+      // Each text has a dropout mask of its own.
       encoded_.append(dealt.item * parts + part, dealt.sample * parts + part, batch);
     }
     if (!examples_.scores.empty()) batch.scores.push_back(examples_.scores[dealt.item]);

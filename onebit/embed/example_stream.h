@@ -1,4 +1,4 @@
-// Batches of examples, every text a sequence of its own, packed without padding.
+// Batches of examples, packed without padding; every text is a sequence of its own.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace onebit::embed {
 
-// The texts of an example are sequences one after the other.
+// The texts of an example are consecutive sequences.
 struct EmbedBatch : data::PackedRows {
-  int64_t parts = 2;          // sequences of an example
-  std::vector<float> scores;  // [examples]; empty but of scored pairs
+  int64_t parts = 2;          // sequences per example
+  std::vector<float> scores;  // [examples]; empty except for scored pairs
 
   int64_t examples() const { return sequences() / parts; }
   void clear();
   void reserve(const data::BatchBounds& bounds);
 };
 
-// Training: every example once an epoch, in another order each. Usable from any number of threads.
+// Training: every example once per epoch, in a new order each. Usable from any number of threads.
 class ExampleStream {
  public:
   // Both must outlive it; `encoded` are the texts of `examples`. Error: fewer examples than ranks.
@@ -38,7 +38,7 @@ class ExampleStream {
   const Examples& examples_;
   data::StepDealer dealer_;
   int64_t micro_batch_;
-  int64_t longest_;  // tokens of an example
+  int64_t longest_;  // the most tokens of an example
 };
 
 }  // namespace onebit::embed

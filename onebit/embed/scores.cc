@@ -23,7 +23,7 @@ constexpr MetricName kOfScored[] = {{"spearman"}, {"pearson"}, {"mse", true}};
 
 constexpr int64_t kFirstPlaces = 10;
 
-// The rows of `vectors`, each of length 1; a row of zeros stays one.
+// The rows of `vectors` scaled to length 1; a row of zeros remains zero.
 std::vector<float> units_of(std::span<const float> vectors, size_t hidden) {
   std::vector<float> units(vectors.begin(), vectors.end());
   for (size_t first = 0; first < units.size(); first += hidden) {
@@ -37,7 +37,7 @@ std::vector<float> units_of(std::span<const float> vectors, size_t hidden) {
   return units;
 }
 
-// Sums in as many chains as vectors have lanes, in one order.
+// Sums in as many chains as vector registers have lanes, in a fixed order.
 float product(const float* a, const float* b, size_t count) {
   constexpr size_t kChains = 16;
   float sums[kChains] = {};
@@ -51,7 +51,7 @@ float product(const float* a, const float* b, size_t count) {
   return sum;
 }
 
-// Texts by number: the same text has the same one.
+// Numbers texts: equal texts have the same number.
 class Numbers {
  public:
   uint32_t of(std::string_view text) {
@@ -62,7 +62,7 @@ class Numbers {
   std::unordered_map<std::string_view, uint32_t> known_;
 };
 
-// Finding positives.
+// Ranks the positives of anchors.
 class Retrieval {
  public:
   Retrieval(const Examples& examples, std::span<const float> vectors)
@@ -84,14 +84,14 @@ class Retrieval {
     for (auto& list : positives_) std::sort(list.begin(), list.end());
   }
 
-  // From 1 on.
+  // The rank of the positive, from 1.
   int64_t place_of_positive(int64_t example) const {
     const float* anchor = row(example * examples_.parts());
     const float own = product(anchor, row(example * examples_.parts() + 1), hidden_);
     const auto& positives = positives_[anchor_of_[static_cast<size_t>(example)]];
     int64_t place = 1;
     for (size_t candidate = 0; candidate < rows_.size(); ++candidate) {
-      // A vector that is not a number is nearer than nothing.
+      // The comparison is false for NaN, so that a vector with NaN gains nothing.
       if (product(anchor, row(rows_[candidate]), hidden_) < own) continue;
       const auto number = static_cast<uint32_t>(candidate);
       place += std::binary_search(positives.begin(), positives.end(), number) ? 0 : 1;

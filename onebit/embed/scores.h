@@ -1,5 +1,5 @@
-// How good vectors of texts are: by the similarities that people gave, or by finding what belongs
-// together.
+// Evaluates vectors of texts: by their agreement with human similarity scores, or by retrieving
+// matching texts.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace onebit::embed {
 
-// The metrics of a kind, the one that decides by default first. Of scored pairs how the cosines
-// follow the scores: spearman, pearson, mse. Of the others how an anchor finds its positive among
-// the positives and negatives of the whole file, by its cosine: mrr (the mean of 1 / its place),
-// accuracy (it is the first), recall_at_10 (it is among the first ten). Of triplets also
-// triplet_accuracy: it is nearer than the triplet's own negative.
+// The metrics of a kind, first the default for the best model. Scored pairs, by the agreement of
+// cosines and scores: spearman, pearson, mse. Other kinds, by the rank of an anchor's positive,
+// ordered by cosine, among the positives and negatives of the whole file: mrr (the mean of 1 /
+// rank), accuracy (rank 1), recall_at_10 (rank at most 10). Triplets also have triplet_accuracy:
+// the positive is nearer than the triplet's own negative.
 std::span<const metrics::MetricName> metric_names(Kind kind);
 
 struct Scores {
@@ -26,9 +26,9 @@ struct Scores {
   std::vector<metrics::Metric> metrics;  // in the order of metric_names()
 };
 
-// `vectors` f32 [texts, hidden] are those of examples.texts. Texts that are the same are one
-// candidate; other positives of the same anchor text are no rivals of its own; a rival with the
-// same cosine counts as nearer.
+// `vectors`, f32 [texts, hidden], are those of examples.texts. Equal texts are one candidate; other
+// positives of the same anchor text are not rivals of its own; a rival with the same cosine counts
+// as nearer.
 Scores score(const Examples& examples, std::span<const float> vectors, int threads);
 
 std::string text_of(const Scores& scores);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostNamesListed = 30;
 
-// `given`, or the first of `names` that is there; empty without one.
+// `given`, or the first of `names` that exists; empty if none does.
 std::string find(const classify::RecordReader& reader, const std::string& given,
                  std::initializer_list<const char*> names) {
   if (!given.empty()) return given;
@@ -80,7 +80,7 @@ ChosenColumns choose_columns(const classify::RecordReader& reader, const Columns
       "{}: which column holds the positive, the text that belongs to the anchor? None is called "
       "positive, answer, sentence2 or text_pair: {}; {}",
       reader.name(), columns_there(reader), fix);
-  // One that is named decides; a column of the other name is then something else.
+  // If one of the two is named, a column with the usual name of the other has another meaning.
   if (chosen.negative.empty() && chosen.score.empty()) {
     chosen.negative = find(reader, "", {"negative"});
     chosen.score = find(reader, "", {"score", "similarity"});

@@ -1,4 +1,4 @@
-// Which columns of a file hold the texts of an example, and what the example is by them.
+// Selects the columns of a file that contain the texts of an example; they determine its kind.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 namespace onebit::embed {
 
 enum class Kind {
-  kPairs,     // anchor, positive: two texts that belong together
-  kTriplets,  // anchor, positive, negative: and one that does not belong to the anchor
-  kScored,    // two texts and how similar they are
+  kPairs,     // anchor, positive: two matching texts
+  kTriplets,  // anchor, positive, negative: and one that does not match the anchor
+  kScored,    // two texts and their similarity
 };
 // "pairs", "triplets", "scored pairs".
 const char* name_of(Kind kind);
-// Texts of an example: 2, or 3 of triplets.
+// The texts per example: 2, or 3 for triplets.
 int64_t parts_of(Kind kind);
 
 // By name in the header, by number from 1, or by key of JSON lines. An empty one is found by its
 // usual names: anchor, query, question, sentence1 or text; positive, answer, sentence2 or
-// text_pair; negative, if there; score or similarity, if there.
+// text_pair; negative, if present; score or similarity, if present.
 struct Columns {
   std::string anchor, positive, negative, score;
   std::optional<bool> header;  // absent: the file has one unless all columns are given by number
@@ -34,17 +34,17 @@ struct ChosenColumns {
   std::string anchor, positive, negative, score;  // negative and score: at most one of them
 
   Kind kind() const;
-  // In the order of the fields that a reader gives.
+  // In the order of the fields that a reader returns.
   std::vector<std::string> list() const;
 };
 
-// The columns of a file. Errors: no column for the anchor or the positive; both a negative and a
-// score. `fix` ends the message ("give --anchor and --positive").
+// Chooses the columns of a file. Errors: no column for the anchor or the positive; both a negative
+// and a score. `fix` ends the message ("give --anchor and --positive").
 ChosenColumns choose_columns(const classify::RecordReader& reader, const Columns& columns,
                              const std::string& fix);
 
-// The one column of texts that are to be encoded: `given`, or where that is empty text, sentence or
-// the only one. Error: none of them.
+// The column of the texts to encode: `given` or, if that is empty, text, sentence or the only one.
+// Error: none of them.
 std::string choose_text(const classify::RecordReader& reader, const std::string& given);
 
 }  // namespace onebit::embed

@@ -17,7 +17,7 @@ bool is_of_lines(const Path& path) {
   return plain.extension() == ".txt";
 }
 
-// Of records; empty: lines.
+// The format of a file of records; empty: a file of lines.
 std::optional<FileFormat> record_format(const Path& path, const TextLayout& layout) {
   if (!layout.format) {
     if (is_of_lines(path)) return std::nullopt;

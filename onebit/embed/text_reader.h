@@ -1,5 +1,4 @@
-// Texts that are to be encoded, one after the other: memory does not depend on the size of the
-// file.
+// Reads texts to be encoded one after the other: memory does not depend on the size of the file.
 #pragma once
 
 #include <memory>
@@ -15,24 +14,24 @@ namespace onebit::embed {
 enum class TextFormat { kLines, kTsv, kCsv, kJsonLines };
 
 struct TextLayout {
-  std::optional<TextFormat> format;  // absent: by the file's ending; .txt: a text a line
+  std::optional<TextFormat> format;  // absent: by the file's ending; .txt: a text per line
   std::string column;                // of the text, unless kLines; empty: by its usual names
   std::optional<bool> header;        // of TSV and CSV; absent: unless the column is a number
 };
 
 class TextReader {
  public:
-  // Errors: those of RecordReader and choose_text(); an ending that names no format. A file of
-  // lines may be empty.
+  // Errors: those of RecordReader and choose_text(); an ending without a format. A file of lines
+  // may be empty.
   TextReader(const Path& path, const TextLayout& layout);
 
   // Overwrites `text`; false after the last. Errors, with file:line: those of RecordReader; a text
-  // that is no string.
+  // that is not a string.
   bool next(std::string& text);
   const std::string& name() const;
 
  private:
-  std::unique_ptr<corpus::FileLines> lines_;  // either this
+  std::unique_ptr<corpus::FileLines> lines_;  // either this or records_
   std::unique_ptr<classify::RecordReader> records_;
   std::string column_;
   std::vector<classify::Field> fields_;

@@ -12,10 +12,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "both formats are little-endian");
 
-// Room for the largest counts, in whole 64 bytes, as both formats want their data aligned.
+// Room for the largest counts, a multiple of 64 bytes, since both formats want their data aligned.
 constexpr size_t kHeaderBytes = 256;
 
-// NumPy's format 1.0: magic, version, length of the rest, a dictionary, blanks and a line end
+// NumPy's format 1.0: magic, version, length of the rest, a dictionary, spaces and a line end
 // (numpy/lib/format.py).
 std::string numpy_header(int64_t count, int64_t numbers) {
   const size_t rest = kHeaderBytes - 10;
@@ -28,7 +28,7 @@ std::string numpy_header(int64_t count, int64_t numbers) {
   return header + '\n';
 }
 
-// See formats/safetensors_header.h; blanks may stand behind the JSON.
+// See formats/safetensors_header.h; the JSON may be followed by spaces.
 std::string safetensors_header(int64_t count, int64_t numbers) {
   const size_t rest = kHeaderBytes - 8;
   std::string header;

@@ -1,4 +1,4 @@
-// Files of vectors, written one after the other: their number is not known before the last.
+// Files of vectors, written one after the other; their number is unknown until the last.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,15 @@ namespace onebit::embed {
 enum class VectorFormat {
   kNumpy,        // .npy: f32 [texts, numbers], version 1.0
   kSafetensors,  // one tensor "embeddings", F32 [texts, numbers]
-  kJsonLines,    // {"embedding": [...]} a line, with the digits that give the f32 back
+  kJsonLines,    // {"embedding": [...]} per line, with the digits that restore the f32
 };
 
-// By the ending: .npy, .safetensors or .jsonl. Error: another one.
+// The format by the file's ending: .npy, .safetensors or .jsonl. Error: another ending.
 VectorFormat vector_format_of(const Path& path);
 
 class VectorFile {
  public:
-  // Of vectors with `numbers` numbers. Nothing is at `path` before finish(), or what was there
-  // before.
+  // For vectors of `numbers` numbers. `path` stays absent or unchanged until finish().
   VectorFile(const Path& path, VectorFormat format, int64_t numbers);
 
   void add(std::span<const float> vector);
@@ -28,7 +27,7 @@ class VectorFile {
   int64_t count() const { return count_; }
 
  private:
-  // Of the vectors so far; as long as any.
+  // The header for the vectors so far; its size does not depend on their number.
   std::string header() const;
 
   VectorFormat format_;
