@@ -20,8 +20,8 @@ enum class GeluForm {
 
 struct BertConfigFile {
   std::string architecture = "BertForPreTraining";  // the head's class in transformers
-  // Pre-layer-norm encoders exist in no BertModel of transformers; they are marked with model_type
-  // "bert_pre_layer_norm", so that no program loads one as the other.
+  // No BertModel of transformers has a pre-layer-norm encoder; such models are marked with
+  // model_type "bert_pre_layer_norm", so that no program loads one as the other.
   bool pre_layer_norm = false;
   int64_t vocab_size = 30522;
   int64_t hidden_size = 768;
@@ -37,7 +37,7 @@ struct BertConfigFile {
   double layer_norm_eps = 1e-12;
   double initializer_range = 0.02;
   int64_t pad_token_id = 0;
-  DType torch_dtype = DType::kF32;  // f32, bf16 or f16: of the file's tensors
+  DType torch_dtype = DType::kF32;  // type of the file's tensors: f32, bf16 or f16
   // Names of a classifier's labels by id; empty: the two defaults of transformers.
   std::vector<std::string> labels;
   // "single_label_classification", "multi_label_classification" or "regression"; empty: not given.
@@ -53,7 +53,7 @@ struct BertConfigFile {
 BertConfigFile parse_bert_config(const Json& config, const std::string& place);
 BertConfigFile read_bert_config(const Path& path);
 
-// As transformers writes it, sorted keys, two spaces.
+// Formatted as by transformers: sorted keys, two spaces.
 std::string bert_config_text(const BertConfigFile& config);
 
 }  // namespace onebit::formats

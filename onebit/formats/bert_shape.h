@@ -1,4 +1,4 @@
-// The sizes of a BERT that follow from its tensors alone: all but the number of attention heads.
+// The sizes of a BERT that follow from its tensors alone: all except the number of attention heads.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace onebit::formats {
 
 struct BertShape {
-  int64_t word_rows = 0;  // of the word embeddings; more than words where a program padded them
+  int64_t word_rows = 0;  // of the word embeddings; more than words if a program padded them
   int64_t hidden_size = 0;
   int64_t num_hidden_layers = 0;
   int64_t intermediate_size = 0;
@@ -21,11 +21,11 @@ struct BertShape {
 };
 
 // The shape from tensors under our names. Errors: embeddings or the first layer's feed-forward part
-// missing or no matrices, layers that are not numbered 0, 1, 2...
+// missing or not matrices, layers that are not numbered 0, 1, 2...
 BertShape bert_shape_of(std::span<const TensorEntry> ours, const std::string& place);
 
-// Error: numbers of the config that differ from the tensors, all listed. The vocabulary is not
-// compared. `config_place` is the config's path.
+// Error: numbers of the config differ from the tensors, all listed. The vocabulary is not compared.
+// `config_place` is the config's path.
 void require_shape(const BertConfigFile& config, const std::string& config_place,
                    const BertShape& shape, const std::string& place);
 

@@ -36,7 +36,7 @@ std::string checksum_of(std::string_view text) {
   return fmt::format("{:08x}", crc32c(text.data(), text.size()));
 }
 
-// Of a file beside the tensors, as "onebit.crc32c.vocab.txt".
+// The checksum's key for a file beside the tensors: "onebit.crc32c.vocab.txt".
 std::string checksum_key_of(const std::string& name) {
   return fmt::format("{}.{}", kChecksumKey, name);
 }
@@ -90,7 +90,7 @@ std::vector<std::string> changed_files(const Path& folder) {
   for (const auto& [key, checksum] : file.metadata()) {
     const std::string before = checksum_key_of("");
     const std::string name = key.substr(std::min(key.size(), before.size()));
-    // A name that leads out of the folder is nothing that we wrote.
+    // A name that leads out of the folder was not written by us.
     if (!key.starts_with(before) || name.empty() || name.find('/') != std::string::npos) continue;
     const bool is_there = std::filesystem::is_regular_file(folder / name);
     if (!is_there) {

@@ -15,18 +15,18 @@
 
 namespace onebit::formats {
 
-// The file of the tensors where they are in one.
+// The file of the tensors if they are in a single one.
 inline constexpr const char* kTensors = "model.safetensors";
 
 struct HuggingFaceFolder {
   BertConfigFile config;
   std::vector<std::string> vocabulary;  // by id
   // Absent if the folder has neither tokenizer_config.json nor tokenizer.json: the user must then
-  // say whether text is lower-cased.
+  // specify whether text is lower-cased.
   std::optional<TokenizerConfigFile> tokenizer;
 };
 
-// Everything but the tensors. Errors: a file missing or damaged, a vocabulary larger than the
+// Reads all but the tensors. Errors: a file missing or damaged, a vocabulary larger than the
 // config's vocab_size (it may be smaller: some programs pad the embeddings and keep the padding).
 HuggingFaceFolder read_hugging_face_folder(const Path& folder);
 
@@ -34,19 +34,19 @@ HuggingFaceFolder read_hugging_face_folder(const Path& folder);
 // model.safetensors.index.json. Error: neither exists.
 std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder);
 
-// The files that are not as model.safetensors was written with, or "(missing)" behind them: it has
-// a checksum of each that write_hugging_face_folder() makes, in `__metadata__`. None where another
-// program wrote it.
+// The files that have changed since model.safetensors was written; missing ones are followed by
+// "(missing)". The `__metadata__` of model.safetensors has a checksum of each file that
+// write_hugging_face_folder() writes; without them (another writer) the list is empty.
 std::vector<std::string> changed_files(const Path& folder);
-// Error: there are any.
+// Error: changed_files() is not empty.
 void require_unchanged(const Path& folder);
 
 // Writes all files into the existing, empty `folder`. Errors leave no file of ours half-written.
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                std::vector<NamedTensor> tensors);
 
-// The same with every tensor of `source`, one at a time; floating-point ones as `dtype`, or as they
-// are.
+// The same with every tensor of `source`, one at a time; floating-point ones as `dtype`, or
+// unchanged if it is absent.
 void write_hugging_face_folder(const Path& folder, const HuggingFaceFolder& content,
                                const TensorSource& source, std::optional<DType> dtype);
 

@@ -14,7 +14,7 @@ constexpr size_t kMostBlockBytes = size_t{64} << 20;
 // A snappy copy of 3 bytes gives at most 64.
 constexpr size_t kMostSnappyGrowth = 32;
 constexpr size_t kMostKeyBytes = 16384;
-// Keys share prefixes, so a few bytes can stand for a long key again and again.
+// Keys share prefixes, so a few bytes can encode a long key again and again.
 constexpr size_t kMostAllKeysBytes = size_t{256} << 20;
 
 using Visit = std::function<void(std::string_view key, std::string_view value, uint64_t offset)>;

@@ -1,4 +1,4 @@
-// Reading a LevelDB table (an "SSTable"), which TensorFlow's .index files are: sorted keys with
+// Reads a LevelDB table (an "SSTable"), the format of TensorFlow's .index files: sorted keys with
 // values, in blocks that may be snappy-compressed, each with a CRC-32C.
 // https://github.com/google/leveldb/blob/main/doc/table_format.md
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace onebit::formats {
 
-// Calls `visit` for every entry, keys strictly rising; value_offset is the file's offset of the
-// block that holds it. Errors carry `place`, the offset and the reason.
+// Calls `visit` for every entry, keys strictly ascending; value_offset is the file's offset of the
+// block that contains it. Errors state `place`, the offset and the reason.
 void read_leveldb_table(std::span<const std::byte> file, const std::string& place,
                         const std::function<void(std::string_view key, std::string_view value,
                                                  uint64_t value_offset)>& visit);

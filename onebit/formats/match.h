@@ -1,4 +1,4 @@
-// Compares the tensors of a file with those that a model needs. Strict: no tensor stays random or
+// Compares the tensors of a file with those that a model needs. Strict: no tensor remains random or
 // is left out silently.
 #pragma once
 
@@ -19,7 +19,7 @@ struct WantedTensor {
 struct MatchRules {
   std::vector<std::string> may_lack;    // wanted, may be absent: a new task head ("qa_outputs.")
   std::vector<std::string> may_ignore;  // present, not wanted: another task's head ("cls.")
-  // Wanted, and taken for absent even where the file has a tensor of the name: a head of other
+  // Wanted, and treated as absent even if the file has a tensor of this name: a head with other
   // labels.
   std::vector<std::string> replaced = {};
 };

@@ -98,7 +98,7 @@ MapStep changed(const TensorEntry& entry, size_t source, std::string name, const
   return step;
 }
 
-// Adds a step, refusing a second tensor for one name.
+// Adds a step. Error: another tensor has the same name.
 void add_step(NamePlan& plan, std::set<std::string>& taken, MapStep step, const std::string& source,
               const std::string& place) {
   require(taken.insert(step.target.name).second,

@@ -1,5 +1,5 @@
-// From a list of tensors in one naming to the list in another, as a plan: which tensor comes from
-// which, and by what operation. Works on names and shapes alone; RenamedSource carries a plan out.
+// Plans how a list of tensors in one naming becomes the list in another: which tensor comes from
+// which, and by what operation. Uses names and shapes only; RenamedSource carries a plan out.
 #pragma once
 
 #include <cstddef>
@@ -37,23 +37,23 @@ struct NamePlan {
   std::vector<std::pair<size_t, size_t>> tied;
 };
 
-// Recognises a naming by names that only it has. Error: no BERT is recognised; some names are
+// Recognises a naming by names that are unique to it. Error: no BERT is recognised; some names are
 // listed.
 Naming detect_naming(std::span<const TensorEntry> entries, const std::string& place);
 
-// Plans the renaming to our names. Also understands: "module." before every name (torch's
-// data-parallel wrapper), a bare encoder without "bert.", gamma and beta in every PyTorch naming.
-// Skips buffers, tied copies of the word embeddings, and optimizer variables. A name without a row
-// is kept, so that it shows up as unexpected in the match. Errors: two tensors for one name, a
-// fused tensor that does not divide by three, a transposed tensor that is not a matrix.
+// Plans the renaming to our names. Also accepts: "module." before every name (torch's data-parallel
+// wrapper), a bare encoder without "bert.", gamma and beta in every PyTorch naming. Skips buffers,
+// tied copies of the word embeddings, and optimizer variables. A name without a row is kept, so
+// that it shows up as unexpected in the match. Errors: two tensors for one name, a fused tensor
+// that does not divide by three, a transposed tensor that is not a matrix.
 NamePlan plan_to_ours(std::span<const TensorEntry> entries, Naming from, const std::string& place);
 
 // Cuts the word embeddings and the masked-word bias of a plan to our names to their first `rows`
-// rows: some programs pad them. Nothing where they have no more.
+// rows, since some programs pad them. Does nothing if they have no more rows.
 void cut_vocabulary(NamePlan& plan, int64_t rows);
 
 // Plans the renaming from our names. Errors: a tensor without a name in that naming (pre-layer-norm
-// to kGoogle), query, key and value of a layer that are not all there or differ in shape or type.
+// to kGoogle); query, key and value of a layer that are incomplete or differ in shape or type.
 NamePlan plan_from_ours(std::span<const TensorEntry> entries, Naming to, const std::string& place);
 
 }  // namespace onebit::formats

@@ -32,12 +32,12 @@ struct NameRow {
   int part = 0;
 };
 
-// The rows of a naming; `pre_layer_norm` picks the roles of the fused layer's norms. PyTorch
-// namings keep our name where no row has it; kGoogle names nothing that has no row.
+// The rows of a naming; `pre_layer_norm` selects the roles of the fused layer's norms. In PyTorch
+// namings a tensor without a row has our name; in kGoogle it has no name.
 std::span<const NameRow> name_rows(Naming naming, bool pre_layer_norm);
 
-// Fills `index` and returns true if `name` is `pattern` with a number for "{i}" (0 where the
-// pattern has none).
+// Fills `index` and returns true if `name` is `pattern` with a number for "{i}" (0 if the pattern
+// has none).
 bool matches_pattern(std::string_view pattern, std::string_view name, int& index);
 std::string fill_pattern(std::string_view pattern, int index);
 

@@ -29,9 +29,9 @@ struct OpenedCheckpoint {
   std::vector<Path> others = {};
 };
 
-// `wanted` (absent: found out) chooses where a folder holds several kinds. Errors: nothing there,
-// nothing known, another kind than wanted, more than one candidate of a kind in a folder, a
-// DeepSpeed model in several model-parallel parts.
+// `wanted` (absent: detected) selects one kind if a folder contains several. Errors: no file or
+// folder, an unknown format, another kind than wanted, more than one candidate of a kind in a
+// folder, a DeepSpeed model in several model-parallel parts.
 OpenedCheckpoint open_checkpoint(const Path& path,
                                  std::optional<CheckpointKind> wanted = std::nullopt);
 

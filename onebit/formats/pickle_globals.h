@@ -1,4 +1,4 @@
-// The classes and functions a pickle may name. Everything else is refused by its name.
+// The classes and functions that a pickle may name. All others are refused by name.
 #pragma once
 
 #include <cstdint>

@@ -130,7 +130,7 @@ PickleIndex PickleObjects::new_tensor(const PickleValue& arguments) {
   }
   TorchTensor tensor;
   tensor.storage = static_cast<size_t>(storage.integer);
-  // A storage that is a part of another (files of 2018) brings an offset of its own.
+  // A storage that is a part of another (files of 2018) has an offset of its own.
   const int64_t base = storage.items.empty() ? 0 : pickle_.values[storage.items[0]].integer;
   const int64_t offset = integer(item(arguments, 1, "a tensor's offset"), "a tensor's offset");
   const int64_t elements = pickle_.storages[tensor.storage].elements;

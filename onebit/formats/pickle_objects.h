@@ -18,7 +18,7 @@ inline constexpr size_t kMostPickleValues = size_t{4} << 20;
 
 class PickleObjects {
  public:
-  // Errors carry the path of `reader`, which must outlive this, and the offset it has come to.
+  // Errors state the path of `reader`, which must outlive this, and its current offset.
   explicit PickleObjects(const ByteReader& reader) : reader_(reader) {}
   PickleObjects(const PickleObjects&) = delete;
   PickleObjects& operator=(const PickleObjects&) = delete;
@@ -37,7 +37,7 @@ class PickleObjects {
  private:
   PickleIndex new_dict(const PickleValue& arguments);
   PickleIndex new_tensor(const PickleValue& arguments);
-  // Counts what is built out of shared values: a few bytes may ask for it again and again.
+  // Counts values built from shared ones: a few bytes may request this again and again.
   void spend(size_t numbers);
   const PickleValue& item(const PickleValue& tuple, size_t index, const char* what) const;
   int64_t integer(const PickleValue& value, const char* what) const;

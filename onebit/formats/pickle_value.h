@@ -23,7 +23,7 @@ enum class PickleKind : uint8_t {
   kGlobal,  // a known class or function, by name; integer is its GlobalRole
   kStorage,
   kTensor,
-  kOther,  // of a known harmless kind that no tensor needs: a float, a set, an object
+  kOther,  // a known harmless kind that no tensor needs: a float, a set, an object
 };
 
 struct PickleValue {
@@ -35,7 +35,7 @@ struct PickleValue {
 
 // The element type of a torch storage class.
 struct TorchDType {
-  DType dtype = DType::kF32;  // of the same size where `name` is not read
+  DType dtype = DType::kF32;  // if `name` is not read, a type of the same size
   bool is_read = true;
   std::string_view name;
 };
@@ -60,7 +60,7 @@ struct Pickle {
   size_t size_bytes = 0;  // up to and with the stop mark
 
   const PickleValue& root_value() const { return values[root]; }
-  // The value under a text key of a dict; null where there is none.
+  // The value of a text key of a dict; null if there is none.
   const PickleValue* find(const PickleValue& dict, std::string_view key) const;
 };
 

@@ -25,7 +25,7 @@ class RenamedSource : public TensorSource {
   std::vector<NamePlan::Skipped> skipped_;
 };
 
-// The source under our names, its naming found out; `naming` (optional) receives it.
+// The source under our names, with its naming detected; `naming` (optional) receives it.
 std::shared_ptr<RenamedSource> under_our_names(std::shared_ptr<const TensorSource> source,
                                                Naming* naming = nullptr);
 

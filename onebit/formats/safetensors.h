@@ -1,4 +1,4 @@
-// Reading a safetensors file. It stays mapped; nothing is copied until a tensor is read.
+// Reads a safetensors file. The file stays mapped; nothing is copied until a tensor is read.
 #pragma once
 
 #include <optional>
@@ -20,9 +20,9 @@ class SafetensorsFile : public TensorSource {
   // The range of a tensor's elements in the file.
   SafetensorsSpan span(size_t index) const { return spans_[index]; }
   void verify_checksum() const override;
-  // As the file states it, eight hexadecimal digits unless it is damaged; absent: it states none.
+  // The checksum in the file, absent if it has none: eight hexadecimal digits unless damaged.
   std::optional<std::string> stated_checksum() const;
-  // "__metadata__", as {"format", "pt"}.
+  // "__metadata__" in pairs such as {"format", "pt"}.
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
 
  private:

@@ -40,8 +40,8 @@ const FileDType& dtype_named(const SafetensorsTensor& tensor, const std::string&
        quote(tensor.dtype));
 }
 
-// Elements of the tensor. Error: the shape stands for more than 2^63 bytes (zeros left out, so that
-// no product of extents ever overflows).
+// Elements of the tensor. Error: the shape implies more than 2^63 bytes (ignoring zeros, so that no
+// product of extents ever overflows).
 uint64_t elements_of(const SafetensorsTensor& tensor, uint64_t element_bytes,
                      const std::string& place) {
   uint64_t elements = 1;
@@ -94,7 +94,7 @@ std::string_view header_text(std::span<const std::byte> front, uint64_t file_byt
   const std::string_view text(reinterpret_cast<const char*>(front.data()) + 8, length);
   require(!text.empty() && text.front() == '{',
           "{}: offset 8: not a safetensors file: the header must start with '{{'", place);
-  // A JSON parser takes it for the end of the text and ignores everything after it.
+  // A JSON parser treats it as the end of the text and ignores everything after it.
   const size_t zero = text.find('\0');
   require(zero == std::string_view::npos, "{}: offset {}: the header holds a zero byte", place,
           8 + (zero == std::string_view::npos ? 0 : zero));

@@ -18,8 +18,8 @@ namespace onebit::formats {
 
 inline constexpr uint64_t kMostSafetensorsHeaderBytes = 100'000'000;
 
-// In "__metadata__" of what we write: the CRC-32C of the file, eight hexadecimal digits, computed
-// with zeros in their place.
+// The key in "__metadata__" of files that we write: the CRC-32C of the file, eight hexadecimal
+// digits, computed with zeros in their place.
 inline constexpr const char* kChecksumKey = "onebit.crc32c";
 inline constexpr std::string_view kUnknownChecksum = "00000000";
 // The offset of those digits in a header that onebit wrote; npos if there are none or the header
@@ -32,17 +32,16 @@ struct SafetensorsSpan {
 
 struct SafetensorsHeader {
   std::vector<TensorEntry> entries;                           // by position in the file
-  std::vector<SafetensorsSpan> spans;                         // one an entry
+  std::vector<SafetensorsSpan> spans;                         // one per entry
   std::vector<std::pair<std::string, std::string>> metadata;  // "__metadata__"
 };
 
 // Checks everything the format promises: lengths, key set, element types and sizes, that the data
-// covers the rest of the file without a hole or an overlap, no name twice. Errors carry `place`
-// (the path), the offset or the tensor, and the reason. Memory stays a small multiple of the
-// header.
+// covers the rest of the file without a hole or an overlap, unique names. Errors state `place` (the
+// path), the offset or the tensor, and the reason. Memory remains a small multiple of the header.
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file,
                                            const std::string& place);
-// The same of a file of `file_bytes` bytes, of which only `front` is at hand: length and JSON.
+// The same for a file of `file_bytes` bytes, of which only `front` is given: length and JSON.
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> front, uint64_t file_bytes,
                                            const std::string& place);
 

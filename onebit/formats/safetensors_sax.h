@@ -1,5 +1,5 @@
-// The JSON of a safetensors header as it streams by: no document is built, so that a hostile header
-// cannot ask for many times its size.
+// Parses the JSON of a safetensors header as a stream: no document is built, so that a hostile
+// header cannot request many times its size in memory.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct SafetensorsTensor {
   uint64_t begin = 0, end = 0;  // "data_offsets": bytes from the start of the data
 };
 
-// Errors carry `place` and the tensor or the offset: not JSON, another structure than the format's,
-// a key twice, a key missing.
+// Errors state `place` and the tensor or the offset: not JSON, another structure than the format's,
+// a duplicate key, a missing key.
 std::vector<SafetensorsTensor> parse_safetensors_json(
     std::string_view text, const std::string& place,
     std::vector<std::pair<std::string, std::string>>& metadata);

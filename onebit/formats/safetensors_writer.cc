@@ -41,8 +41,8 @@ const char* file_dtype(DType dtype) {
   return "";
 }
 
-// The header with its length before it, padded with spaces so that the data is aligned to 8; the
-// checksum is known at the end.
+// The header preceded by its length and padded with spaces so that the data is aligned to 8; the
+// checksum is filled in at the end.
 std::string header_of(const std::vector<TensorEntry>& entries, const FileMetadata& metadata,
                       const std::string& place) {
   Json header = Json::object();
@@ -67,7 +67,7 @@ std::string header_of(const std::vector<TensorEntry>& entries, const FileMetadat
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
 }
 
-// The type a tensor of a source is written in.
+// The type in which a tensor of a source is written.
 DType written_dtype(const TensorEntry& entry, std::optional<DType> asked,
                     const std::string& place) {
   switch (entry.dtype) {

@@ -1,6 +1,6 @@
-// Writing safetensors, header first, then tensor after tensor: no more than one tensor need be in
-// memory. `__metadata__` is {"format": "pt"}, which transformers asks for, and the file's checksum
-// (safetensors_header.h).
+// Writes safetensors, first the header, then one tensor after the other, so that only one has to be
+// in memory. `__metadata__` is {"format": "pt"}, which transformers requires, and the file's
+// checksum (safetensors_header.h).
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@
 
 namespace onebit::formats {
 
-// What `__metadata__` has besides: keys and values.
+// Additional keys and values of `__metadata__`.
 using FileMetadata = std::vector<std::pair<std::string, std::string>>;
 
 class SafetensorsWriter {
  public:
-  // `entries` in writing order, element sizes never growing, so that every tensor is aligned.
-  // Errors: a name twice, a reserved name, the file cannot be made. Unless finish() is reached the
-  // file is removed.
+  // `entries` are in writing order with non-increasing element sizes, so that every tensor is
+  // aligned. Errors: a duplicate or reserved name, the file cannot be created. The file is removed
+  // unless finish() is reached.
   SafetensorsWriter(const Path& path, std::vector<TensorEntry> entries,
                     const FileMetadata& metadata = {});
 
-  // The next entry's elements, contiguous, in one or several pieces.
+  // Writes the next entry's elements, contiguous, in one or several pieces.
   void write(std::span<const std::byte> bytes);
-  // After the last byte of the last entry. Syncs to the disk.
+  // Called after the last byte of the last entry. Syncs to disk.
   void finish();
 
  private:
@@ -44,13 +44,13 @@ struct NamedTensor {
   ConstView values;  // on the CPU
 };
 
-// All at once, in the order given (larger element types first).
+// Writes all tensors, in the order given (larger element types first).
 void write_safetensors(const Path& path, std::vector<NamedTensor> tensors,
                        const FileMetadata& metadata = {});
 
-// Every tensor of `source`, floating-point ones as `dtype` (absent: as they are, f64 as f32).
-// Errors: see TensorSource::bytes; a finite value that `dtype` cannot hold; a tensor of another
-// kind.
+// Writes every tensor of `source`, floating-point ones as `dtype` (absent: unchanged, but f64 as
+// f32). Errors: see TensorSource::bytes; a finite value that `dtype` cannot represent; a tensor of
+// another kind.
 void write_safetensors(const Path& path, const TensorSource& source, std::optional<DType> dtype,
                        const FileMetadata& metadata = {});
 

@@ -41,7 +41,7 @@ std::vector<Module> read_modules(const Path& path) {
   return modules;
 }
 
-// A newer file names one mode, others have a flag each.
+// Newer files name one mode, older ones have one flag per mode.
 SentencePooling read_pooling(const Path& path) {
   const Json json = read_json(path);
   require(json.is_object(), "{}: must be an object", path.string());
@@ -143,8 +143,8 @@ void write_sentence_files(const Path& folder, const SentenceFiles& files, int64_
   write_json(folder / kPoolingFolder / "config.json", pooling);
   sync_folder(folder / kPoolingFolder);
   if (files.normalize) {
-    // sentence-transformers asks for the folder of a module that has no settings, and programs that
-    // copy files alone leave out an empty one.
+    // sentence-transformers requires the folder even of a module without settings, and programs
+    // that copy only files leave out an empty one.
     make_folder(folder / kNormalizeFolder);
     write_json(folder / kNormalizeFolder / "config.json", Json::object());
     sync_folder(folder / kNormalizeFolder);

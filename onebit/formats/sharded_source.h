@@ -16,8 +16,8 @@ class ShardedSource : public TensorSource {
  public:
   using Opener = std::function<std::shared_ptr<const TensorSource>(const Path&)>;
 
-  // `open` reads one file. Errors: a shard outside the index's folder or missing; a name the index
-  // gives to a shard that lacks it; a tensor that the index does not name.
+  // `open` opens one file. Errors: a shard outside the index's folder or missing; a name that the
+  // index assigns to a shard that lacks it; a tensor that the index does not name.
   ShardedSource(const Path& index_path, const Opener& open);
 
   size_t shards() const { return shards_.size(); }
@@ -28,10 +28,10 @@ class ShardedSource : public TensorSource {
                                             std::vector<std::byte>& scratch) const override;
 
   std::vector<std::shared_ptr<const TensorSource>> shards_;
-  std::vector<std::pair<size_t, size_t>> where_;  // (shard, index in it), one an entry
+  std::vector<std::pair<size_t, size_t>> where_;  // (shard, index in it), one per entry
 };
 
-// The files of the index are safetensors.
+// Opens an index whose files are safetensors.
 std::shared_ptr<const TensorSource> open_sharded_safetensors(const Path& index_path);
 
 }  // namespace onebit::formats

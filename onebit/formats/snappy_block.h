@@ -1,4 +1,4 @@
-// Decompression of one snappy block, as LevelDB's tables hold them.
+// Decompresses one snappy block as contained in LevelDB's tables.
 // https://github.com/google/snappy/blob/main/format_description.txt
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace onebit::formats {
 
-// Errors carry `place` and the offset (`base` + position): damaged data, or a claim of more than
-// `most_bytes`.
+// Errors state `place` and the offset (`base` + position): damaged data, or a stated size of more
+// than `most_bytes`.
 std::string unpack_snappy(std::span<const std::byte> block, size_t most_bytes,
                           const std::string& place, uint64_t base);
 

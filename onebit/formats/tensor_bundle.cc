@@ -105,7 +105,7 @@ Entry entry_of(std::string_view message, const std::string& place, uint64_t offs
   return entry;
 }
 
-// Elements; nothing where their bytes would not fit into 62 bits.
+// The number of elements; empty if their bytes would not fit into 62 bits.
 std::optional<uint64_t> elements_of(const std::vector<uint64_t>& shape) {
   uint64_t elements = 1, bound = uint64_t{1} << 59;
   bool is_empty = false;
@@ -161,7 +161,7 @@ struct TensorBundle::Builder {
   void fill(const Entry& entry, uint64_t offset, TensorEntry& listed, Where& where) {
     const auto type = std::find_if(std::begin(kDTypes), std::end(kDTypes),
                                    [&](const auto& known) { return known.number == entry.dtype; });
-    if (type == std::end(kDTypes)) {  // text and the like, whose size says nothing
+    if (type == std::end(kDTypes)) {  // text and the like, of unknown element size
       listed.unreadable = fmt::format("elements of type {} are not read", entry.dtype);
       return;
     }

@@ -1,5 +1,5 @@
-// A set of named tensors to read from, whatever the file format: loading a model is written once,
-// against this.
+// A set of named tensors to read from, independent of the file format, so that models are loaded by
+// the same code from all formats.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct TensorEntry {
   std::string name;
   DType dtype = DType::kF32;
   Shape shape;
-  // Why the values cannot be read (an element type or a rank that onebit does not know), else
-  // empty. Such an entry is listed, so that it shows up as unexpected, and refused when it is read.
+  // Why the values cannot be read (an unsupported element type or rank), else empty. Such an entry
+  // is listed, so that it shows up as unexpected, and refused when it is read.
   std::string unreadable = {};
 
   int64_t size_bytes() const { return shape.elements() * size_bytes_of(dtype); }
@@ -42,29 +42,29 @@ class TensorSource {
   // Error: no such tensor; the message suggests the nearest name.
   size_t index_of(std::string_view name) const;
 
-  // The elements, contiguous and row-major, little-endian. Points into the mapped file where the
-  // file holds them so, otherwise `scratch` is filled and pointed into. Not always aligned to the
-  // element size. Errors: unreadable entry, damaged data.
+  // The elements, contiguous and row-major, little-endian. The result points into the mapped file
+  // if the elements are stored like this, otherwise into `scratch`, which is filled. It is not
+  // always aligned to the element size. Errors: unreadable entry, damaged data.
   std::span<const std::byte> bytes(size_t index, std::vector<std::byte>& scratch) const;
 
-  // Reads all of it where the format has a checksum of the whole. Error: it differs.
+  // Reads the whole file if the format has a checksum of the whole. Error: it differs.
   virtual void verify_checksum() const {}
 
-  // f32, bf16, f16 or f64 elements as f32. Errors: `to` is not as long as the tensor; any other
-  // type.
+  // Reads f32, bf16, f16 or f64 elements as f32. Errors: `to` is not as long as the tensor; any
+  // other type.
   void read_f32(size_t index, std::span<float> to) const;
-  // The elements from `begin` on, as many as `to` takes. Error: the tensor is shorter.
+  // Reads the elements from `begin` on, as many as fit into `to`. Error: the tensor is shorter.
   void read_f32(size_t index, int64_t begin, std::span<float> to) const;
 
  protected:
   TensorSource() = default;
   TensorSource(const TensorSource&) = default;
   TensorSource& operator=(const TensorSource&) = default;
-  // Errors: a name given twice.
+  // Error: a duplicate name.
   void set_entries(std::string place, std::vector<TensorEntry> entries);
   virtual std::span<const std::byte> readable_bytes(size_t index,
                                                     std::vector<std::byte>& scratch) const = 0;
-  // Of them `range`, in bytes. For sources that need not fetch a whole tensor for a part of it.
+  // The bytes `range` of the elements, for sources that need not fetch the whole tensor.
   virtual std::span<const std::byte> readable_part(size_t index, ByteRange range,
                                                    std::vector<std::byte>& scratch) const;
 

@@ -1,5 +1,5 @@
-// Files of torch.save: today's zip archive and the stream of 2016-2020. Tensors stay in the mapped
-// file. torch/serialization.py of PyTorch describes both.
+// Reads files of torch.save: today's zip archive and the stream of 2016-2020. Tensors stay in the
+// mapped file. torch/serialization.py of PyTorch describes both.
 #pragma once
 
 #include <atomic>
@@ -17,21 +17,21 @@ namespace onebit::formats {
 // The range of a storage's elements, in bytes from the start of the file.
 struct TorchSpan {
   uint64_t begin = 0, end = 0;
-  uint32_t crc32 = 0;  // 0: none was computed
+  uint32_t crc32 = 0;  // 0: the file has none
 };
 
 class TorchFile : public TensorSource {
  public:
-  // Takes the tensors of the state dict: the root itself, or what it holds under "module"
-  // (DeepSpeed), "model_state_dict", "state_dict" or "model". Members that are no tensors are
+  // Reads the tensors of the state dict: the root itself, or the value of its key "module"
+  // (DeepSpeed), "model_state_dict", "state_dict" or "model". Members that are not tensors are
   // listed as unreadable. Errors (path, offset, reason): a damaged file; a pickle that names
-  // anything but tensors and plain containers; no state dict; big-endian data.
+  // anything other than tensors and plain containers; no state dict; big-endian data.
   explicit TorchFile(const Path& path);
 
-  // The key the state dict was found under, empty for the root.
+  // The key of the state dict; empty for the root.
   const std::string& key() const { return key_; }
 
-  // By the first bytes.
+  // Recognise the format by the first bytes.
   static bool is_zip(std::span<const std::byte> file);
   static bool is_stream(std::span<const std::byte> file);
 
@@ -45,14 +45,14 @@ class TorchFile : public TensorSource {
   TensorEntry entry_of(const Pickle& pickle, std::string_view name,
                        const TorchTensor& tensor) const;
 
-  // Error: the storage does not fit its checksum. Computed at the first call for each.
+  // Error: the storage does not match its checksum. Computed once per storage, at the first call.
   void verify(size_t storage) const;
 
   MappedFile file_;
   std::string path_, key_;
-  std::vector<TorchSpan> spans_;  // one a storage
+  std::vector<TorchSpan> spans_;  // one per storage
   std::unique_ptr<std::atomic<bool>[]> verified_;
-  std::vector<TorchTensor> tensors_;  // one an entry
+  std::vector<TorchTensor> tensors_;  // one per entry
 };
 
 }  // namespace onebit::formats

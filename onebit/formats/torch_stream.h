@@ -14,10 +14,10 @@ namespace onebit::formats {
 
 struct TorchStream {
   Pickle object;
-  std::vector<TorchSpan> spans;  // one a storage of `object`
+  std::vector<TorchSpan> spans;  // one per storage of `object`
 };
 
-// Errors carry `place`, the offset and the reason.
+// Errors state `place`, the offset and the reason.
 TorchStream read_torch_stream(std::span<const std::byte> file, const std::string& place);
 
 }  // namespace onebit::formats

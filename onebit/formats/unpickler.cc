@@ -132,7 +132,7 @@ bool Unpickler::step_container(PickleOpcode opcode) {
   }
 }
 
-// Items for the container that lies below them.
+// Adds items to the container below them on the stack.
 bool Unpickler::step_items(PickleOpcode opcode) {
   switch (opcode) {
     case PickleOpcode::kAppend: {
@@ -228,7 +228,7 @@ bool Unpickler::step_object(PickleOpcode opcode) {
       push_index(objects_.reduce(function, arguments));
       return true;
     }
-    case PickleOpcode::kBuild:  // attributes of an object: none that a tensor needs
+    case PickleOpcode::kBuild:  // attributes of an object, which no tensor needs
       pop();
       top();
       return true;
@@ -303,7 +303,7 @@ void Unpickler::put_memo(uint64_t slot) {
   // Picklers number slots upwards, so a slot's number never exceeds the bytes read so far.
   if (slot > reader_.at()) reader_.refuse("a damaged pickle: the memo leaps");
   if (slot >= memo_.size()) memo_.resize(slot + 1, 0);
-  memo_[slot] = top() + 1;  // 0: nothing there
+  memo_[slot] = top() + 1;  // 0: an empty slot
 }
 
 void Unpickler::get_memo(uint64_t slot) {

@@ -1,6 +1,6 @@
 // Reads a pickle (protocols 2 to 5) as data. Nothing is ever called: a name outside a fixed list of
-// tensors and plain containers is an error that gives the name, its path and offset. Memory is
-// bounded whatever the pickle says. Python, Lib/pickletools.py, describes the opcodes.
+// tensors and plain containers is an error that states the name, its path and offset. Memory is
+// bounded for any pickle. Python, Lib/pickletools.py, describes the opcodes.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class Unpickler {
   // Texts of the result point into `bytes`. `place` is the path, `base` the offset of bytes[0].
   Unpickler(std::span<const std::byte> bytes, const std::string& place, uint64_t base);
 
-  // The first pickle of the bytes; Pickle::size_bytes says where it ends.
+  // Returns the first pickle of the bytes; Pickle::size_bytes is its end.
   Pickle run();
 
  private:

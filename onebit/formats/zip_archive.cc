@@ -22,7 +22,7 @@ struct Sizes {
   uint64_t compressed, plain, local_header;
 };
 
-// Replaces the 32-bit sizes that overflowed by those of the extra field, in its fixed order.
+// Replaces 32-bit sizes that overflowed by those of the extra field, in its fixed order.
 void read_large_sizes(std::string_view extra, Sizes& sizes, ByteReader& reader) {
   ByteReader fields(std::as_bytes(std::span(extra)), reader.place(),
                     reader.offset() - extra.size());
@@ -123,7 +123,7 @@ uint64_t ZipArchive::data_begin(uint64_t local_header) const {
   ByteReader reader(file_, place_);
   reader.seek(local_header);
   if (reader.number<uint32_t>() != kLocalHeader) reader.refuse("no zip entry begins here");
-  reader.take(22);  // what the directory says too
+  reader.take(22);  // fields that the directory repeats
   const auto name_bytes = reader.number<uint16_t>(), extra_bytes = reader.number<uint16_t>();
   reader.take(name_bytes);
   reader.take(extra_bytes);
