@@ -6,7 +6,7 @@
 
 namespace onebit::metrics {
 
-// A file that grows by whole records: each append() has reached the operating system on return, so
+// A file that grows by whole records: on return, each append() has reached the operating system, so
 // that a killed process loses none. Errors: cannot open or write (a full disk included), with the
 // path.
 class AppendFile {

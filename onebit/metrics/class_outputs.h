@@ -1,4 +1,4 @@
-// What the outputs of a classifier say of one item: probabilities, the class decided on, the loss.
+// A classifier's outputs for one item as probabilities, the predicted class, the loss.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace onebit::metrics {
 
 std::vector<double> softmax(std::span<const float> outputs);
 
-// The first of the largest.
+// The index of the largest output, the first of equals.
 int32_t best_class(std::span<const float> outputs);
 
 // -log softmax(outputs)[target].

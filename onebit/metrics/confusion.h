@@ -1,4 +1,4 @@
-// Which class was taken for which, and the figures made of it. Equal to scikit-learn's.
+// A confusion matrix and the metrics derived from it. Equal to scikit-learn's.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ class Confusion {
   Confusion(int64_t classes, std::span<const int32_t> truth, std::span<const int32_t> predicted);
 
   int64_t classes() const { return classes_; }
-  // Examples of class `truth` that were taken for `predicted`.
+  // Examples of class `truth` that were predicted as `predicted`.
   int64_t count(int64_t truth, int64_t predicted) const;
 
   double accuracy() const;
-  // Matthews' correlation of any number of classes (Gorodkin 2004); 0 where one side is constant.
+  // Matthews' correlation for any number of classes (Gorodkin 2004); 0 if one side is constant.
   double matthews() const;
   LabelCounts of_class(int64_t index) const;
-  // Of the classes that occur, truly or in predictions: what scikit-learn takes the mean over.
+  // The counts of classes that occur in the truth or in predictions, which scikit-learn averages.
   std::vector<LabelCounts> of_classes() const;
 
  private:

@@ -44,7 +44,7 @@ double round_step(double span, double parts) {
   return power * 10;
 }
 
-// The mean of the curve's values in each dot column; none where no point falls.
+// The mean of the curve's values in each dot column; empty for columns without points.
 std::vector<std::optional<double>> column_means(const Curve& curve, const Range& x_range,
                                                 size_t columns) {
   std::vector<double> sums(columns, 0), counts(columns, 0);
@@ -69,7 +69,7 @@ void draw_curve(DotCanvas& canvas, const Curve& curve, int number, const Range& 
     if (!means[x]) continue;
     const size_t y = y_range.cell(*means[x], canvas.dots_y());
     if (!last) canvas.set(x, y, number);
-    // A straight line from the last column with a value, each step joined to the one before.
+    // A straight line from the last column with a value, each step joined to the previous one.
     size_t before = last ? y_range.cell(*means[*last], canvas.dots_y()) : y;
     for (size_t between = last.value_or(x) + 1; last && between <= x; ++between) {
       const double share = static_cast<double>(between - *last) / static_cast<double>(x - *last);

@@ -1,4 +1,4 @@
-// Curves drawn with characters: for a loss at the end of a run, in a terminal or a log.
+// Plots curves with characters, for a loss at the end of a run, in a terminal or a log.
 #pragma once
 
 #include <span>
@@ -20,10 +20,10 @@ struct CurvePlot {
   bool color = false;  // ANSI colours distinguish the curves; otherwise each has its own mark
 };
 
-// One curve, or several in colour, in Braille dots (two by four a character); several without
-// colour with one mark each. Points are averaged within a column and neighbours joined. Axes have
-// round numbers; several curves have a legend below. Without a finite point the result is a line
-// that says so.
+// One curve, or several in colour, are drawn in Braille dots (two by four per character); several
+// without colour with one mark each. Points are averaged within a column and neighbours joined.
+// Axes have round numbers; several curves have a legend below. Without a finite point the result is
+// a line that reports this.
 std::string draw_curves(std::span<const Curve> curves, const CurvePlot& plot);
 
 }  // namespace onebit::metrics

@@ -7,8 +7,8 @@
 
 namespace onebit::metrics {
 
-// A plane of characters to draw lines on: each holds `dots_x` by `dots_y` dots, 2 by 4 for Braille
-// patterns (U+2800...) or 1 by 1 for one mark a curve. y grows upwards.
+// A plane of characters to draw lines on. Each has `dots_x` by `dots_y` dots: 2 by 4 for Braille
+// patterns (U+2800...), or 1 by 1 for one mark per curve. y grows upwards.
 class DotCanvas {
  public:
   DotCanvas(size_t columns, size_t rows, bool braille);
@@ -17,7 +17,7 @@ class DotCanvas {
   size_t dots_y() const { return rows_ * cell_y_; }
   // Sets a dot for `curve`; the later curve owns the character.
   void set(size_t x, size_t y, int curve);
-  // Sets the dots of column x between y and the neighbour's height, as a line to it would.
+  // Sets the dots of column x from y to the neighbour's height, as a line to it would.
   void set_column(size_t x, size_t from_y, size_t to_y, int curve);
 
   // The characters of a row (0 is the top), coloured if asked.

@@ -1,4 +1,4 @@
-// Numbers for readers: three digits and a unit.
+// Formats numbers for readers: three digits and a unit.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@
 namespace onebit::metrics {
 namespace {
 
-// Error: the line has none.
+// Error: the line has no step.
 int64_t step_of(std::string_view line, const std::string& place) {
   const Json object = parse_json(line, place);
   require(object.is_object() && object.contains(log_line::kStep) &&
@@ -24,7 +24,7 @@ int64_t step_of(std::string_view line, const std::string& place) {
   return object[log_line::kStep].get<int64_t>();
 }
 
-// A log that a disk has damaged is no reason not to train.
+// A log damaged by a disk must not prevent training.
 void keep_as_it_was(const Path& path, int64_t damaged, const std::string& first) {
   Path kept = path;
   kept += kDamagedSuffix;

@@ -1,5 +1,5 @@
-// Hits and misses of labels, and the F1 scores made of them. Equal to scikit-learn's, where what
-// would be a division by zero is 0.
+// Hits and misses of labels, and the F1 scores derived from them. Equal to scikit-learn's, where a
+// division by zero gives 0.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace onebit::metrics {
 
-// Of one label.
+// The counts of one label.
 struct LabelCounts {
   int64_t hits = 0;          // predicted and true
   int64_t false_alarms = 0;  // predicted, not true
@@ -22,7 +22,7 @@ struct LabelCounts {
 
 // The mean over the labels.
 double f1_macro(std::span<const LabelCounts> labels);
-// Of all labels counted together.
+// F1 of the sums over all labels.
 double f1_micro(std::span<const LabelCounts> labels);
 // The mean weighted by support.
 double f1_weighted(std::span<const LabelCounts> labels);

@@ -1,4 +1,4 @@
-// The lines of a run's metrics.jsonl: what each records, and the names in it that have a reader.
+// The lines of a run's metrics.jsonl: their kinds, and the names in them that have a reader.
 // training/training_log.h writes them, report/run_history.h reads them.
 //
 //   {"kind": "step", "step": 7, "samples": 448, "loss": 6.5, "metrics": {"mlm_loss": 5.8}, ...}
@@ -18,23 +18,24 @@ namespace onebit::metrics::log_line {
 enum class Kind {
   kStep,        // an update
   kEvaluation,  // the metrics of one, in an object under the evaluation's name
-  kStart,       // the table that the run prints before it trains
-  kEnd,         // and after
+  kStart,       // the table that the run prints before training
+  kEnd,         // the table after training
 };
 
-// {"kind": ..., "step": ...}: what every line begins with.
+// {"kind": ..., "step": ...}, the beginning of every line.
 Json begun(Kind kind, int64_t step);
-// Empty if `line` is no object, or has no kind that is known.
+// Empty if `line` is not an object, or has no known kind.
 std::optional<Kind> kind_of(const Json& line);
 
-// Of every line, steps and evaluations.
+// Keys of every line, kSamples only of steps and evaluations.
 inline constexpr const char* kKind = "kind";
 inline constexpr const char* kStep = "step";
 inline constexpr const char* kSamples = "samples";
 
-// Of a step.
+// Keys of a step.
 inline constexpr const char* kLoss = "loss";
-inline constexpr const char* kMetrics = "metrics";  // an object of the task's: names of its own
+inline constexpr const char* kMetrics =
+    "metrics";  // an object with the task's metrics, under its names
 inline constexpr const char* kLearningRate = "learning_rate";
 inline constexpr const char* kGradientNorm = "gradient_norm";
 inline constexpr const char* kClipCoefficient = "clip_coefficient";
@@ -59,7 +60,7 @@ inline constexpr const char* kWait = "wait";
 inline constexpr const char* kOptimizer = "optimizer";
 }  // namespace seconds
 
-// Of a start and an end.
+// Keys of a start and an end.
 inline constexpr const char* kTime = "time";                         // UTC, ISO 8601
 inline constexpr const char* kRows = "rows";                         // pairs of words
 inline constexpr const char* kExpectedSeconds = "expected_seconds";  // of a step, at a start

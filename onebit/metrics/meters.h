@@ -1,4 +1,4 @@
-// Running figures of a loop.
+// Running statistics of a loop.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace onebit::metrics {
 
-// An exponentially weighted average, corrected for its start: the first values weigh alike.
+// An exponentially weighted average with bias correction: the first values have equal weights.
 class RunningAverage {
  public:
-  // The number of values it averages over, roughly.
+  // `window` is roughly the number of values that it averages over.
   explicit RunningAverage(double window);
   // Values that are not finite are counted and left out.
   void add(double value);
@@ -39,8 +39,8 @@ class Rate {
   double amount_ = 0, seconds_ = 0;
 };
 
-// The median of many values, from a bounded number of them, evenly spread over all; of two
-// in the middle the lower.
+// The median of many values, computed from a bounded number of them that are evenly spread over
+// all; of two in the middle the lower.
 class Median {
  public:
   void add(double value);
@@ -52,7 +52,7 @@ class Median {
   static constexpr size_t kMost = 2048;
 
   std::vector<double> kept_;
-  int64_t count_ = 0, every_ = 1;  // one of so many is kept
+  int64_t count_ = 0, every_ = 1;  // one of every_ values is kept
 };
 
 }  // namespace onebit::metrics

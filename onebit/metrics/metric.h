@@ -1,4 +1,4 @@
-// A number that travels by its name: from a task to the progress line, metrics.jsonl, TensorBoard
+// A number with a name that is passed from a task to the progress line, metrics.jsonl, TensorBoard
 // and checkpoints.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace onebit::metrics {
 struct Metric {
   std::string name;
   double value = 0;
-  bool is_count = false;   // a whole number, of no use as a curve
+  bool is_count = false;   // a whole number, not plotted as a curve
   std::string label = {};  // on the progress line; empty: not shown there
 };
 
@@ -22,13 +22,13 @@ struct MetricName {
   bool smaller_is_better = false;
 };
 
-// The value of the metric `name`; NaN without one.
+// The value of the metric `name`; NaN if there is none.
 double value_of(const std::vector<Metric>& metrics, std::string_view name);
 
 // "f1 0.9000, accuracy 0.8000, words 144": the metric `first`, then the others in their order.
 std::string text_of(const std::vector<Metric>& metrics, std::string_view first);
 
-// The names in these lists, each once, in the order in which they come.
+// The distinct names in these lists, in order of their first occurrence.
 std::vector<std::string> distinct_names(std::initializer_list<std::span<const MetricName>> lists);
 
 }  // namespace onebit::metrics

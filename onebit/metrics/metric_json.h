@@ -1,5 +1,5 @@
 // The values of metrics in JSON, in the log of a run and beside its best model: an integer is a
-// count, any other number is none, and what is not finite is null.
+// count, any other number is not, and a value that is not finite is null.
 #pragma once
 
 #include "onebit/base/json_fwd.h"

@@ -1,4 +1,4 @@
-// TensorBoard's events as bytes: the protocol buffers Event and Summary, written by hand (four
+// Serializes TensorBoard's events: the protocol buffers Event and Summary, written by hand (four
 // message types, no schema compiler), and the record around them. TensorFlow,
 // core/util/event.proto, core/framework/summary.proto, core/lib/io/record_writer.h.
 #pragma once
@@ -21,7 +21,7 @@ struct EventTime {
 };
 
 std::string version_event(EventTime time);
-// Makes TensorBoard drop what earlier files of the folder hold for steps >= time.step.
+// Makes TensorBoard drop the events for steps >= time.step in earlier files of the folder.
 std::string session_start_event(EventTime time);
 std::string scalars_event(EventTime time, std::span<const Scalar> scalars);
 

@@ -19,7 +19,7 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(now).count();
 }
 
-// A name that no file of the folder has: two runs may begin in one second.
+// A name that no file of the folder has, since two runs may begin in the same second.
 Path free_path(const Path& folder, double seconds) {
   const std::string host = host_name();
   const std::string name =

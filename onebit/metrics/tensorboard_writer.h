@@ -13,12 +13,12 @@ namespace onebit::metrics {
 
 class TensorBoardWriter {
  public:
-  // Makes `folder` where needed and in it events.out.tfevents.<seconds>.<host>.<process>. With
-  // `last_step` other than kNoStep, the run continues after that step, and TensorBoard forgets what
-  // earlier files of the folder hold beyond it.
+  // Creates `folder` if needed and in it events.out.tfevents.<seconds>.<host>.<process>. With
+  // `last_step` other than kNoStep, the run continues after that step, and TensorBoard drops later
+  // events in earlier files of the folder.
   TensorBoardWriter(const Path& folder, int64_t last_step);
 
-  // Has reached the operating system on return.
+  // The event has reached the operating system on return.
   void scalars(int64_t step, std::span<const Scalar> scalars);
 
   const Path& path() const { return file_->path(); }

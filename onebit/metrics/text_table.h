@@ -8,12 +8,12 @@
 
 namespace onebit::metrics {
 
-// The columns that a text takes in a terminal: its code points without combining ones.
+// The number of columns of a text in a terminal: its code points without combining ones.
 size_t display_width(std::string_view utf8);
 
 class TextTable {
  public:
-  // Without a header the first row added fixes the number of columns.
+  // Without a header, the first row added determines the number of columns.
   TextTable() = default;
   explicit TextTable(std::vector<std::string> header);
 
@@ -23,7 +23,7 @@ class TextTable {
   // Adds a line between rows that is not aligned.
   void add_title(std::string title);
 
-  // Lines ending in '\n', each behind `indent` spaces, without trailing spaces.
+  // Lines ending in '\n', each preceded by `indent` spaces, without trailing spaces.
   std::string text(size_t indent = 0) const;
 
  private:
