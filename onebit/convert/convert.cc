@@ -62,7 +62,7 @@ std::vector<formats::TensorEntry> targets_of(const NamePlan& plan) {
   return entries;
 }
 
-// Adds what the tensors show about the heads to the config.
+// Adds the facts about the heads that follow from the tensors to the config.
 void adopt_heads(formats::BertConfigFile& config, const TaskHeads& heads,
                  const std::string& place) {
   config.architecture = heads.architecture;
@@ -156,7 +156,7 @@ class Conversion {
                         : fmt::format(", names of {}", formats::name_of(options_.naming))));
   }
 
-  // How vectors of texts are made stands in files that do not depend on the tensors.
+  // The computation of sentence vectors is specified in files that do not depend on the tensors.
   void take_sentence_files(const Path& output, int64_t hidden) {
     std::optional<formats::SentenceFiles> sentence;
     try {

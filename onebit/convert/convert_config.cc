@@ -45,7 +45,7 @@ BertConfigFile read_config(const Path& path, int64_t words) {
   return formats::parse_bert_config(config, path.string() + ": bert_model_config");
 }
 
-// A config from shapes alone, which say nothing about heads and activation.
+// Derives a config from shapes, which do not determine heads and activation.
 BertConfigFile inferred_config(const ConvertOptions& options, const ConvertSource& source,
                                int64_t words, std::vector<std::string>& lines) {
   const formats::BertShape& shape = source.shape;

@@ -1,5 +1,5 @@
-// The config and the vocabulary of a checkpoint that is being converted: found beside it, given, or
-// derived from the tensors.
+// The config and the vocabulary of a checkpoint to be converted: found beside it, given, or derived
+// from the tensors.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ struct ConvertSource {
   formats::BertShape shape;
 };
 
-// config, vocabulary and tokenizer; appends what was decided to `lines`. The config's vocab_size is
-// the number of rows to be written; its architecture is the one it says.
+// Returns config, vocabulary and tokenizer; appends decisions to `lines`. The config's vocab_size
+// is the number of rows to be written; its architecture is the one that the config names.
 formats::HuggingFaceFolder describe_model(const ConvertOptions& options,
                                           const ConvertSource& source,
                                           std::vector<std::string>& lines);

@@ -17,7 +17,7 @@ constexpr const char* kNextSentence = "cls.seq_relationship.";
 constexpr const char* kAnswers = "qa_outputs.";
 constexpr const char* kClassifier = "classifier.";
 
-// Models of transformers whose head is called "classifier".
+// transformers' models with a head of the name "classifier".
 constexpr const char* kClassifierModels[] = {"BertForSequenceClassification",
                                              "BertForTokenClassification", "BertForMultipleChoice"};
 

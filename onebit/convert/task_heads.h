@@ -1,4 +1,4 @@
-// Which parts of a BERT a checkpoint has, and what transformers calls a model with these parts.
+// The parts of a BERT in a checkpoint, and transformers' class of a model with these parts.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace onebit::convert {
 
 struct TaskHeads {
-  std::vector<std::string> lacking;  // prefixes ("qa_outputs.") of parts that are not there at all
+  std::vector<std::string> lacking;  // prefixes ("qa_outputs.") of parts that are absent
   std::string architecture;          // "BertForQuestionAnswering"
   int64_t classes = 0;               // rows of "classifier.", 0 without one
 };
