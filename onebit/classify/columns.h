@@ -9,8 +9,8 @@
 
 namespace onebit::classify {
 
-// By name in the header, by number from 1, or by key of JSON lines. An empty one is found by its
-// usual names: text, sentence or sentence1; text_pair or sentence2, if present; label or labels.
+// Each is a name in the header, a number from 1, or a JSON key. An empty one is found by its usual
+// names: text, sentence or sentence1; text_pair or sentence2, if present; label or labels.
 struct Columns {
   std::string text, text_pair, label;
   std::optional<bool> header;  // absent: the file has one unless all columns are given by number

@@ -20,9 +20,9 @@ const char* name_of(Kind kind);
 // The texts per example: 2, or 3 for triplets.
 int64_t parts_of(Kind kind);
 
-// By name in the header, by number from 1, or by key of JSON lines. An empty one is found by its
-// usual names: anchor, query, question, sentence1 or text; positive, answer, sentence2 or
-// text_pair; negative, if present; score or similarity, if present.
+// Each is a name in the header, a number from 1, or a JSON key. An empty one is found by its usual
+// names: anchor, query, question, sentence1 or text; positive, answer, sentence2 or text_pair;
+// negative, if present; score or similarity, if present.
 struct Columns {
   std::string anchor, positive, negative, score;
   std::optional<bool> header;  // absent: the file has one unless all columns are given by number

@@ -34,8 +34,7 @@ inline constexpr const char* kSamples = "samples";
 
 // Keys of a step.
 inline constexpr const char* kLoss = "loss";
-inline constexpr const char* kMetrics =
-    "metrics";  // an object with the task's metrics, under its names
+inline constexpr const char* kMetrics = "metrics";  // an object of the task's own metrics
 inline constexpr const char* kLearningRate = "learning_rate";
 inline constexpr const char* kGradientNorm = "gradient_norm";
 inline constexpr const char* kClipCoefficient = "clip_coefficient";

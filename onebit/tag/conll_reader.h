@@ -5,8 +5,8 @@
 // - Without names the words are in the first column and the tags in the last. A name is searched
 //   in "# global.columns = ..." (CoNLL-U Plus), among the columns of CoNLL-U, or in the first line,
 //   which is then a header. Of named columns, FORM has the words, and UPOS the tags if present.
-// - Lines with -DOCSTART- end a sentence and do not belong to one. If columns are named so, lines
-//   that begin with # before a sentence are comments; multiword tokens and empty nodes, whose ID is
+// - Lines with -DOCSTART- end a sentence and do not belong to one. In CoNLL-U (Plus), lines that
+//   begin with # before a sentence are comments, and multiword tokens and empty nodes, whose ID is
 //   "3-4" or "3.1", are left out.
 #pragma once
 

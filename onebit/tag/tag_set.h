@@ -18,11 +18,10 @@ inline constexpr int32_t kNoTarget = -1;
 struct EvaluationTargets {
   std::vector<int32_t> targets;      // [words]; kNoTarget: none of the model's tags is right
   std::vector<std::string> unknown;  // the tags of these, by their bytes
-  // With an unknown tag; in an entity, on one of its words. There are no entities in kPlain.
+  // Words and entities (on any of their words) with an unknown tag; no entities in kPlain.
   int64_t unknown_words = 0, unknown_entities = 0;
 
-  // How an evaluation treats them: a sentence that begins with the file; empty without unknown
-  // tags.
+  // How an evaluation treats them, in a sentence that begins with the file; empty if none.
   std::string warning(const std::string& source) const;
 };
 

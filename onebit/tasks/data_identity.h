@@ -17,7 +17,7 @@ class DataIdentity {
   DataIdentity(Json members, std::string source, std::string contents)
       : members_(std::move(members)), source_(std::move(source)), contents_(std::move(contents)) {}
 
-  // For the client state of checkpoints.
+  // The members for the client state of checkpoints.
   const Json& members() const { return members_; }
   // Compares with the client state `saved` from which a run is resumed; returns a line if the
   // contents have changed. Error: a member other than the checksum differs, so that the run cannot

@@ -8,7 +8,7 @@ namespace onebit::tasks {
 // Whether `path` contains a store, intact or damaged.
 bool looks_like_store(const Path& path);
 
-// For a store of either kind. Errors: it is damaged, or, with `verify`, differs from its checksums.
+// Inspects a store of either kind. Error: it is damaged or, with `verify`, not as its checksums.
 Json inspect_store(const Path& path, const InspectOptions& options);
 
 }  // namespace onebit::tasks

@@ -50,10 +50,9 @@ class TagTask : public FineTuningTask<TagConfig, model::TaggingModel> {
 };
 
 // Trains, and writes into `output`: the best model by the recipe's metric (the last one without
-// dev) as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events,
-// checkpoints, recipe.json. Every rank calls it with the same options. Errors, among others: those
-// of the files (conll_reader.h, json_reader.h, tag_set.h); `output` has a run and resume was not
-// requested.
+// dev) as a Hugging Face folder, scores.json of dev; metrics.jsonl, TensorBoard events, checkpoints
+// and recipe.json. Every rank calls it with the same options. Errors, among others: those of the
+// files (conll_reader.h, json_reader.h, tag_set.h); `output` contains a run and resume is false.
 training::RunSummary run_tag_training(Context& context, const FineTuningOptions& options,
                                       comm::Communicator& communicator);
 

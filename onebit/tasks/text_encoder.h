@@ -37,8 +37,7 @@ struct TextEncoderOptions {
   std::optional<model::Pooling> pooling;
   std::optional<bool> normalize;
   int64_t batch = 32;
-  std::function<void(int64_t texts)> encoded =
-      {};  // called after each batch with the number of its texts
+  std::function<void(int64_t texts)> encoded = {};  // called after each batch with its text count
 };
 
 // A model loaded from disk, f32: any BERT, whether or not it was trained for this.

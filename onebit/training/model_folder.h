@@ -47,7 +47,7 @@ model::BertConfig model_config(const formats::BertConfigFile& file);
 // Resolves a model folder, a checkpoint (to its model/) or a run's folder (to the model of its
 // `latest` checkpoint); empty if `path` is none of these.
 std::optional<Path> model_folder_in(const Path& path);
-// The same. Error: `path` is none of these.
+// Does the same. Error: `path` is none of these.
 Path find_model_folder(const Path& path);
 
 // Model folders of a run's checkpoints, first that of `tag`, or of `latest` if `tag` is empty.

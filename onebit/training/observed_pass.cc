@@ -104,7 +104,7 @@ ObservedPass parts_of(const std::vector<ProfileSum>& sums, bool backward) {
 
 class Observer {
  public:
-  // The work of operations does not depend on values: without timing they remain zeros.
+  // The work of operations does not depend on values: without timing the values remain zeros.
   Observer(Context& context, const PassShape& shape, DType compute, bool timed)
       : context_(context), batch_(shape), model_(shape.model, table_) {
     table_.allocate(context.device(), compute);

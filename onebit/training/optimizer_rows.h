@@ -8,7 +8,7 @@
 
 namespace onebit::training {
 
-// Where a run begins: not at its first update if it was resumed.
+// Where a run begins, which is not its first update if it was resumed.
 struct RunProgress {
   int64_t completed_steps = 0;
   bool compressed = false;  // the compressed phase has begun

@@ -11,7 +11,7 @@ namespace onebit::training {
 
 namespace {
 
-// Accepts the files that a run which ended before its first step may have left.
+// Refuses all files except those that a run which ended before its first step may have left.
 void refuse_other_files(const Path& output) {
   if (!std::filesystem::exists(output)) return;
   for (const auto& file : std::filesystem::directory_iterator(output)) {

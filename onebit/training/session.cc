@@ -24,7 +24,7 @@ data::BatchBounds largest(const data::BatchBounds& a, const data::BatchBounds& b
           .label_values = std::max(a.label_values, b.label_values)};
 }
 
-// Adds the task's name to a recipe unless it is the default task.
+// Adds the task's name unless it is the default task, which a recipe without a name means.
 Json named(Json recipe, std::string_view task) {
   if (task != kDefaultTask && !recipe.contains("task")) recipe["task"] = task;
   return recipe;

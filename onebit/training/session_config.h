@@ -15,7 +15,7 @@ struct TensorBoardConfig {
 };
 
 struct SessionConfig {
-  // In optimizer steps; 0: never before the end.
+  // Intervals in optimizer steps; 0: never before the end.
   int64_t checkpoint_every = 0;
   int64_t evaluate_every = 0;
   int64_t check_replicas_every = 0;
