@@ -121,8 +121,10 @@ void decode_signs(benchmark::State& state) {
   const Tensor values = filled(DType::kF32, {kElements});
   const Tensor chunk = filled(DType::kU8, {chunk_bytes(kElements)});
   measure(state, context, 4.125, [&](int64_t window) {
-    decode(context,
-           {.chunk = chunk.view(), .values = values.view(), .blocks = window_blocks(window)});
+    decode(context, {.chunk = chunk.view(),
+                     .elements = kElements,
+                     .values = values.view().rows(window, window + kWindow),
+                     .blocks = window_blocks(window)});
   });
 }
 

@@ -83,6 +83,7 @@ void bench_flat_passes(DeviceBench& bench) {
   });
   bench.bytes("decode", 4 * kElements + kElements / 4, [&] {
     compress::decode(context, {.chunk = chunk.view(),
+                               .elements = kElements,
                                .still = still.view(),
                                .values = momentum.view(),
                                .extras = {},

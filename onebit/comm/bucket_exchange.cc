@@ -37,16 +37,23 @@ int64_t BucketExchange::wire_bytes() const {
 
 void BucketExchange::reserve() {
   const int world = communicator_.world_size();
-  int64_t largest_bucket_bytes = 0, largest_chunk_bytes = 0;
+  int64_t all_bytes = 0, largest_bucket_bytes = 0, largest_chunk_bytes = 0;
   for (int64_t bucket = 0; bucket < buckets_.count(); ++bucket) {
     int64_t total = 0;
     for (int rank = 0; rank < world; ++rank) {
       total += chunk_bytes(chunk_of(buckets_.range(bucket), world, rank));
     }
+    if (keeps_gathered()) kept_offsets_.push_back(all_bytes);
+    all_bytes += total;
     largest_bucket_bytes = std::max(largest_bucket_bytes, total);
     largest_chunk_bytes =
         std::max(largest_chunk_bytes,
                  chunk_bytes(chunk_of(buckets_.range(bucket), world, communicator_.rank())));
+  }
+  if (keeps_gathered()) {
+    kept_offsets_.push_back(all_bytes);
+    kept_ = Buffer(communicator_.device(), all_bytes);
+    kept_.fill_zero();
   }
   for (int slot = 0; slot < slots_; ++slot) {
     InFlightBucket& in_flight = in_flight_[static_cast<size_t>(slot)];
@@ -57,6 +64,7 @@ void BucketExchange::reserve() {
     if (uses_caller_memory()) continue;
     in_flight.send_buffer = Buffer(communicator_.device(), largest_bucket_bytes);
     in_flight.result_buffer = Buffer(communicator_.device(), largest_chunk_bytes);
+    if (keeps_gathered()) continue;
     in_flight.gathered_buffer = Buffer(communicator_.device(), largest_bucket_bytes);
   }
 }
@@ -80,7 +88,14 @@ void BucketExchange::prepare(InFlightBucket& in_flight, int64_t bucket) {
   }
   in_flight.send = first_bytes(in_flight.send_buffer, total);
   in_flight.result = first_bytes(in_flight.result_buffer, own_bytes);
-  in_flight.gathered = first_bytes(in_flight.gathered_buffer, total);
+  in_flight.gathered =
+      keeps_gathered() ? gathered_of(bucket) : first_bytes(in_flight.gathered_buffer, total);
+}
+
+std::span<std::byte> BucketExchange::gathered_of(int64_t bucket) const {
+  const auto index = static_cast<size_t>(bucket);
+  const int64_t begin = kept_offsets_[index], end = kept_offsets_[index + 1];
+  return {kept_.data() + begin, static_cast<size_t>(end - begin)};
 }
 
 void BucketExchange::start_scatter(Context& context, int64_t bucket) {

@@ -69,6 +69,12 @@ class BucketExchange {
   virtual int64_t chunk_bytes(Range chunk) const = 0;
   // Whether the transfer uses the caller's memory (set_memory) instead of reserved buffers.
   virtual bool uses_caller_memory() const { return false; }
+  // Whether what is gathered of a bucket stays until the bucket is exchanged again: then there is
+  // memory for all buckets, else for those in flight.
+  virtual bool keeps_gathered() const { return false; }
+  // All chunks of a bucket, in rank order. Only if keeps_gathered(), between finish() and the next
+  // submission.
+  std::span<std::byte> gathered_of(int64_t bucket) const;
   // Reserves the buffers; called once by the constructor of the derived class.
   void reserve();
   // Points send, result and gathered at the caller's memory; called if uses_caller_memory().
@@ -93,7 +99,9 @@ class BucketExchange {
   Communicator& communicator_;
   Buckets buckets_;
   ExchangeSeconds seconds_;
-  int64_t slots_;  // of which no more are needed than there are buckets
+  Buffer kept_;                        // what is gathered, of all buckets
+  std::vector<int64_t> kept_offsets_;  // of every bucket in it, and its end
+  int64_t slots_;                      // of which no more are needed than there are buckets
   std::array<InFlightBucket, kSlots> in_flight_;
   int64_t submitted_ = 0, gathered_ = 0, completed_ = 0;
 };

@@ -63,7 +63,9 @@ CompressedAllReduce::CompressedAllReduce(comm::Communicator& communicator,
     owned_block_offsets_.push_back(owned_blocks);
     owned_blocks += blocks_in(comm::chunk_of(buckets.range(bucket), world, self).elements());
   }
-  worker_residual_ = Tensor::zeros(device, DType::kF32, {buckets.elements()});
+  if (!options.given_residual) {
+    worker_residual_ = Tensor::zeros(device, DType::kF32, {buckets.elements()});
+  }
   server_residual_ = Tensor::zeros(device, DType::kF32, {owned});
   owner_momentum_ = Tensor::zeros(device, DType::kF32, {options.owner_momentum ? owned : 0});
   worker_squares_ = Tensor::zeros(device, DType::kF64, {blocks_in(buckets.elements()), 2});
@@ -84,11 +86,11 @@ int64_t CompressedAllReduce::chunk_bytes(Range chunk) const {
 void CompressedAllReduce::submit(Context& context, int64_t bucket, const CompressedBucket& data) {
   const int64_t elements = buckets().range(bucket).elements();
   ONEBIT_INVARIANT(data.values.elements() == elements && data.values.shape().rank() == 1);
-  ONEBIT_INVARIANT(data.result.empty() || data.result.elements() == elements);
   if (bypassed()) {
     if (received_) received_(context, bucket);
     return;
   }
+  ONEBIT_INVARIANT(worker_residual().elements() == buckets().elements());
   data_[static_cast<size_t>(next_slot())] = data;
   advance(context, bucket);
 }
@@ -157,28 +159,75 @@ void CompressedAllReduce::unpack(Context& context, InFlightBucket& in_flight) {
     if (elements == 0) continue;
     Decode args{
         .chunk = bytes_view(in_flight.gathered.subspan(offset, size_bytes), context.device()),
+        .elements = elements,
         .still = part_of(data.still, place / 8, sign_bytes(elements)),
-        .values = (data.result.empty() ? data.values : data.result).rows(place, place + elements),
+        .values = {},
         .extras = part_of(data.extras, place / kBlockElements, blocks_in(elements)),
-        .blocks = {}};
+        .blocks = {0, blocks_in(elements)}};
+    offset += size_bytes;
+    if (options_.keep_coded) {
+      if (!args.extras.empty()) compress::decode(context, args);
+      continue;
+    }
     in_pieces(context, elements, [&](BlockRange blocks_now) {
+      const Range now = elements_of(blocks_now, elements);
+      args.values = data.values.rows(place + now.begin, place + now.end);
       args.blocks = blocks_now;
-      decode(context, args);
+      compress::decode(context, args);
       poll();
     });
-    offset += size_bytes;
   }
   if (received_) received_(context, in_flight.bucket);
 }
 
+void CompressedAllReduce::decode(Context& context, int64_t bucket, BlockRange blocks,
+                                 ConstView still, View values) {
+  ONEBIT_INVARIANT(options_.keep_coded && !bypassed());
+  const Range range = buckets().range(bucket);
+  const int world = communicator().world_size();
+  const std::span<const std::byte> coded = gathered_of(bucket);
+  size_t offset = 0;
+  for (int rank = 0; rank < world; ++rank) {
+    const Range chunk = comm::chunk_of(range, world, rank);
+    const int64_t elements = chunk.elements();
+    const auto size_bytes = static_cast<size_t>(compress::chunk_bytes(elements));
+    const int64_t place = chunk.begin - range.begin, first = place / kBlockElements;
+    const BlockRange inside{std::max(blocks.begin - first, int64_t{0}),
+                            std::min(blocks.end - first, blocks_in(elements))};
+    if (inside.begin < inside.end) {
+      const Range now = elements_of(inside, elements);
+      const int64_t shift = place - blocks.begin * kBlockElements;
+      compress::decode(context,
+                       {.chunk = bytes_view(coded.subspan(offset, size_bytes), context.device()),
+                        .elements = elements,
+                        .still = part_of(still, place / 8, sign_bytes(elements)),
+                        .values = values.rows(now.begin + shift, now.end + shift),
+                        .extras = {},
+                        .blocks = inside});
+    }
+    offset += size_bytes;
+  }
+}
+
+int64_t CompressedAllReduce::coded_bytes(const comm::Buckets& buckets, int world_size) {
+  int64_t bytes = 0;
+  for (int64_t bucket = 0; bucket < buckets.count(); ++bucket) {
+    for (int rank = 0; rank < world_size; ++rank) {
+      const Range chunk = comm::chunk_of(buckets.range(bucket), world_size, rank);
+      bytes += compress::chunk_bytes(chunk.elements());
+    }
+  }
+  return bytes;
+}
+
 std::vector<NamedView> CompressedAllReduce::state() {
   if (bypassed()) return {};
-  return {{"worker_residual", worker_residual_.view()},
-          {"server_residual", server_residual_.view()}};
+  return {{"worker_residual", worker_residual()}, {"server_residual", server_residual_.view()}};
 }
 
 void CompressedAllReduce::clear_residuals() {
   for (const NamedView& part : state()) {
+    if (part.view.empty()) continue;
     memory::fill_zero(part.view.device(), part.view.raw(), part.view.size_bytes());
   }
 }

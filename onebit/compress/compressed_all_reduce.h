@@ -13,6 +13,7 @@
 #include <array>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "onebit/comm/bucket_exchange.h"
@@ -29,15 +30,20 @@ struct CompressionOptions {
   // The owner of a chunk keeps a momentum of it and sends that, with its lead (sub_block_scale.h),
   // instead of the average.
   bool owner_momentum = false;
+  // What arrives stays coded, one bit an element, until its bucket is exchanged again, and
+  // decode() makes values of it where they are used: they never exist all at once. The bucket's
+  // values are the caller's again when submit() returns.
+  bool keep_coded = false;
+  // The worker residual is in memory that hold_worker_residual() gives.
+  bool given_residual = false;
 };
 
 // One bucket's data; the memory of the views must live until the bucket has been received.
 struct CompressedBucket {
-  View values;      // f32 [elements of the bucket]  in: this rank's x; out: what the owners sent
+  View values;      // f32 [elements of the bucket]  in: this rank's x; out: what the owners sent,
+                    // unless that stays coded
   ConstView still;  // u8 [ceil(elements / 8)] bitmap as in sign_codec.h, or empty
   View extras;      // f32 [blocks of the bucket]  in: this rank's; out: average; or empty
-  View result;      // f32 [elements of the bucket]  where to put the output; empty: in `values`,
-                    // which else are the caller's again when submit() returns
   MomentumStep momentum;  // of the owners in this step
 };
 
@@ -61,10 +67,10 @@ class CompressedAllReduce final : public comm::BucketExchange {
   static constexpr int kBucketsInFlight = kSlots;
   using BucketExchange::next_slot;
 
-  // Called when the values and extras of a bucket have been decoded, on the thread that called
-  // submit() or finish() and with its context, in whose order of work they are complete. Buckets
-  // come in the order in which they were submitted. When it returns, the bucket's memory belongs to
-  // the caller again: use the values here if another bucket will take the slot.
+  // Called when the extras of a bucket, and its values unless they stay coded, have been decoded,
+  // on the thread that called submit() or finish() and with its context, in whose order of work
+  // they are complete. Buckets come in the order in which they were submitted. When it returns, the
+  // bucket's memory belongs to the caller again: use it here if another bucket will take the slot.
   using Received = std::function<void(Context&, int64_t bucket)>;
 
   // Residuals start at zero. Reserves all memory here: a step allocates nothing. `received` may be
@@ -77,11 +83,21 @@ class CompressedAllReduce final : public comm::BucketExchange {
   // once.
   void submit(Context& context, int64_t bucket, const CompressedBucket& data);
 
+  // With keep_coded, between finish() and the next submit(): decodes some blocks of what arrived of
+  // a bucket last, into f32 [elements of `blocks`]. `still`: bitmap of the bucket, or empty; it may
+  // be another than that of the exchange.
+  void decode(Context& context, int64_t bucket, BlockRange blocks, ConstView still, View values);
+
   // What this rank must save to resume exactly: the worker residual f32 [elements] and the server
   // residual f32 [owned elements], chunks in the order of buckets. Write into the views to load.
   // Only between finish() and the next submit().
   std::vector<NamedView> state();
-  View worker_residual() const { return worker_residual_.view(); }
+  View worker_residual() const {
+    return worker_residual_.empty() ? View() : worker_residual_.view();
+  }
+  // With given_residual, before the first submit(): f32 [elements]. And takes the memory back.
+  void hold_worker_residual(Tensor residual) { worker_residual_ = std::move(residual); }
+  Tensor release_worker_residual() { return std::move(worker_residual_); }
   View server_residual() const { return server_residual_.view(); }
   // The owned momentum, f32 [owned elements] in the same order; empty without owner_momentum.
   // Starts at zero.
@@ -92,8 +108,12 @@ class CompressedAllReduce final : public comm::BucketExchange {
   // Only between finish() and the next submit().
   ResidualNorms norms();
 
+  // Bytes of what stays coded of `buckets`.
+  static int64_t coded_bytes(const comm::Buckets& buckets, int world_size);
+
  protected:
   int64_t chunk_bytes(Range chunk) const override;
+  bool keeps_gathered() const override { return options_.keep_coded; }
   void pack(Context& context, InFlightBucket& in_flight) override;
   void reduce(Context& context, InFlightBucket& in_flight) override;
   void unpack(Context& context, InFlightBucket& in_flight) override;

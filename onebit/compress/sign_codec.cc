@@ -1,5 +1,6 @@
 #include "onebit/compress/sign_codec.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "onebit/base/error.h"
@@ -28,7 +29,10 @@ static Work work_of(const Average& a) {
       a.blocks, a.residual.elements());
 }
 static Work work_of(const Decode& a) {
-  return part_of(kernels::moves(a.chunk, a.still, a.values), a.blocks, a.values.elements());
+  if (a.values.empty()) return part_of(kernels::moves(a.extras), a.blocks, a.elements);
+  Work work = part_of(kernels::moves(a.chunk, a.still), a.blocks, a.elements);
+  work.bytes += kernels::moves(a.values).bytes;
+  return work;
 }
 
 ONEBIT_DEVICE_OP(void, encode, const Encode&);
@@ -89,13 +93,18 @@ void average(Context& context, const Average& args) {
   on_device::average(context, args);
 }
 
+Range elements_of(BlockRange blocks, int64_t elements) {
+  return {std::min(blocks.begin * kBlockElements, elements),
+          std::min(blocks.end * kBlockElements, elements)};
+}
+
 void decode(Context& context, const Decode& args) {
-  const int64_t elements = args.values.elements();
-  check(context, args.values, DType::kF32, elements);
+  const int64_t elements = args.elements;
+  check_blocks(args.blocks, elements);
   check(context, args.chunk, DType::kU8, chunk_bytes(elements));
   check_optional(context, args.still, DType::kU8, sign_bytes(elements));
+  check_optional(context, args.values, DType::kF32, elements_of(args.blocks, elements).elements());
   check_optional(context, args.extras, DType::kF32, blocks_in(elements));
-  check_blocks(args.blocks, elements);
   on_device::decode(context, args);
 }
 

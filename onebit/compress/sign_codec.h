@@ -17,6 +17,7 @@
 #include "onebit/compress/wire_layout.h"
 #include "onebit/device/context.h"
 #include "onebit/kernels/blocks.h"
+#include "onebit/tensor/range.h"
 #include "onebit/tensor/view.h"
 
 namespace onebit::compress {
@@ -72,12 +73,15 @@ struct Average {
 void average(Context& context, const Average& args);
 
 struct Decode {
-  ConstView chunk;  // u8 [chunk_bytes]
-  ConstView still;  // bitmap, or empty
-  View values;      // f32 [elements]  overwritten
-  View extras;      // f32 [blocks]  overwritten; empty if not wanted
-  BlockRange blocks;
+  ConstView chunk;       // u8 [chunk_bytes]
+  int64_t elements = 0;  // of the chunk
+  ConstView still;       // bitmap, or empty
+  View values;           // f32 [elements of `blocks`]  overwritten; empty if not wanted
+  View extras;           // f32 [blocks of the chunk]  overwritten; empty if not wanted
+  BlockRange blocks;     // what to do now
 };
+// The elements of a part of a chunk's blocks.
+Range elements_of(BlockRange blocks, int64_t elements);
 void decode(Context& context, const Decode& args);
 
 }  // namespace onebit::compress

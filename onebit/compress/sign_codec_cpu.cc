@@ -278,7 +278,7 @@ HWY_ATTR void decode_block(const uint8_t* bits, const float* scales, const uint8
 }
 
 void decode_blocks(const Decode& args, int64_t begin, int64_t end) {
-  const int64_t elements = args.values.elements();
+  const int64_t elements = args.elements;
   const Wire<const uint8_t> wire(args.chunk.data<uint8_t>(), elements);
   const uint8_t* all_still = args.still.data<uint8_t>();
   float* extras = args.extras.data<float>();
@@ -286,9 +286,11 @@ void decode_blocks(const Decode& args, int64_t begin, int64_t end) {
     const int64_t first = block * kBlock, count = std::min(kBlock, elements - first);
     const uint8_t* still = all_still == nullptr ? nullptr : all_still + first / 8;
     const BlockHeader header = load_header(wire.headers, block);
+    if (extras != nullptr) extras[block] = extra_value(header);
+    if (args.values.empty()) continue;
     float scales[kSubBlocks];
     scales_of(header, scales);
-    float* to = args.values.data<float>() + first;
+    float* to = args.values.data<float>() + (block - args.blocks.begin) * kBlock;
     if (count < kBlock) {
       PaddedBlock padded(to, still, count);
       std::copy_n(wire.bits + first / 8, sign_bytes(count), padded.bits);
@@ -299,7 +301,6 @@ void decode_blocks(const Decode& args, int64_t begin, int64_t end) {
     } else {
       decode_block<false>(wire.bits + first / 8, scales, nullptr, to);
     }
-    if (extras != nullptr) extras[block] = extra_value(header);
   }
 }
 

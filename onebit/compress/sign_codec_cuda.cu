@@ -216,7 +216,7 @@ struct Decoding {
   int64_t elements, first_block, block_count;
   Wire wire;
   const uint8_t* still;
-  float *values, *extras;  // extras may be null
+  float *values, *extras;  // of the blocks, of the chunk; either may be null
 };
 
 __global__ void decode_blocks(Decoding a) {
@@ -224,13 +224,13 @@ __global__ void decode_blocks(Decoding a) {
   if (block < 0) return;
   const int lane = static_cast<int>(threadIdx.x);
   const BlockHeader header = a.wire.load_header(block);
-  for (int group = 0; group < kGroups; ++group) {
+  for (int group = 0; group < kGroups && a.values != nullptr; ++group) {
     const int64_t element = block * kBlockElements + group * kWarp + lane;
     if (element >= a.elements) break;
     const bool moves = a.still == nullptr || !bit_at(a.still, element);
     const float scale = scale_of(header, group / kSubBlockGroups);
     const float value = bit_at(a.wire.bits, element) ? scale : -scale;
-    a.values[element] = moves ? value : 0.0f;
+    a.values[element - a.first_block * kBlockElements] = moves ? value : 0.0f;
   }
   if (lane == 0 && a.extras != nullptr) a.extras[block] = extra_value(header);
 }
@@ -285,11 +285,10 @@ void decode(Context& context, const Decode& args) {
   const int64_t count = args.blocks.end - args.blocks.begin;
   if (count == 0) return;
   const CudaStream& cuda = CudaStream::of(context);
-  const int64_t elements = args.values.elements();
-  const Decoding call{.elements = elements,
+  const Decoding call{.elements = args.elements,
                       .first_block = args.blocks.begin,
                       .block_count = count,
-                      .wire = Wire(writable(args.chunk), elements),
+                      .wire = Wire(writable(args.chunk), args.elements),
                       .still = args.still.data<uint8_t>(),
                       .values = args.values.data<float>(),
                       .extras = args.extras.data<float>()};

@@ -99,10 +99,11 @@ void onebit_normalize(Context& context, const OnebitNormalize& a) {
 
 void onebit_momentum(Context& context, const OnebitMomentum& a) {
   const kernels::ArgumentCheck check(context, "onebit_momentum");
-  const int64_t elements = a.momentum.elements();
+  const int64_t elements = a.variance.elements();
   check_flat(check, elements);
-  check.view("momentum", a.momentum, DType::kF32, {elements});
+  check.optional("momentum", a.momentum, DType::kF32, {elements});
   check.view("variance", a.variance, DType::kF32, {elements});
+  check.that(a.normalized.empty() || !a.momentum.empty(), "`normalized` needs a momentum");
   check.optional("normalized", a.normalized, DType::kF32, {a.end - a.begin});
   check.optional("extra", a.extra, DType::kF32, blocks_of(a.end - a.begin));
   check.that(a.turn >= 0 && a.turn <= kernels::kSubBlocks,

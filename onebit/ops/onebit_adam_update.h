@@ -99,7 +99,7 @@ ONEBIT_HOST_DEVICE inline uint32_t noise_signs(uint64_t key, uint64_t group) {
 // block is multiplied by turn_memory + (1 - turn_memory) extra, with the energy as averaged over
 // ranks.
 struct OnebitMomentum {
-  View momentum;         // f32 [elements]  updated
+  View momentum;         // f32 [elements]  updated; may be empty without `normalized`
   View variance;         // f32 [elements]  updated
   ConstView normalized;  // f32 [end - begin]; empty: the momentum stays
   ConstView extra;       // f32 [blocks of the range]; empty: the variance stays

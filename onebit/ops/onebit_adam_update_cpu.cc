@@ -239,14 +239,15 @@ void normalize_block(const OnebitNormalize& args, int64_t begin, int64_t end) {
 void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
   const Vector beta = constant(args.beta1), rest = constant(1 - args.beta1);
   const Vector least = constant(kSmallestMomentum);
-  float* momenta = args.momentum.data<float>() + begin;
-  const float* normalized =
-      args.normalized.empty() ? nullptr : args.normalized.data<float>() + (begin - args.begin);
-  for_lanes(normalized == nullptr ? 0 : end - begin, [&](int64_t i, auto step) {
-    const Vector momentum =
-        hn::MulAdd(beta, load(momenta + i, step), hn::Mul(rest, load(normalized + i, step)));
-    store(hn::IfThenElseZero(hn::Ge(hn::Abs(momentum), least), momentum), momenta + i, step);
-  });
+  if (!args.normalized.empty()) {
+    float* momenta = args.momentum.data<float>() + begin;
+    const float* normalized = args.normalized.data<float>() + (begin - args.begin);
+    for_lanes(end - begin, [&](int64_t i, auto step) {
+      const Vector momentum =
+          hn::MulAdd(beta, load(momenta + i, step), hn::Mul(rest, load(normalized + i, step)));
+      store(hn::IfThenElseZero(hn::Ge(hn::Abs(momentum), least), momentum), momenta + i, step);
+    });
+  }
   const int64_t first = begin + args.turn * kSubBlockElements;
   const int64_t last = std::min(first + kSubBlockElements, end);
   if (args.extra.empty() || args.turn == kSubBlocks || first >= last) return;

@@ -136,19 +136,24 @@ void CompressedOptimizer::freeze(Context& context, params::Table& table) {
                                .variance_factor = 1 / rule_.variance_weight()});
   still_.hold(momentum, variance);
   still_.refresh();
-  // The update has read the gradients.
-  hold_normalized(in_memory_of(std::move(moments), levels_, table.gradients()));
-  exchange_.adopt_momentum({0, table.size_elements()});
+  hold_normalized(std::move(moments), table.gradients());  // which the update has read
   if (communicator_.rank() == 0 && still_.count() > 0) {
     log_info("update {}: {} of {} elements have had no gradient yet and keep their values",
              updates_, still_.count(), table.size_elements());
   }
 }
 
-// From here on the exchange writes the momentum that arrives into that of `moments`.
-void CompressedOptimizer::hold_normalized(NormalizedMoments moments) {
-  state_ = std::move(moments);
-  exchange_.receive_in(normalized().momentum.view());
+// The first moment's memory goes to the exchange: owners keep the momentum from here on.
+void CompressedOptimizer::hold_normalized(Moments&& moments, View scratch) {
+  if (local_) local_->freeze(moments.momentum.view());
+  exchange_.hold(share_in_memory_of(std::move(moments.momentum), levels_, scratch));
+  state_ = OwnVariance{share_in_memory_of(std::move(moments.variance), levels_, scratch)};
+}
+
+Moments CompressedOptimizer::release_normalized() {
+  Tensor variance = std::get<OwnVariance>(std::move(state_)).tensor;
+  return {.momentum = whole_in_memory_of(exchange_.release(), levels_),
+          .variance = whole_in_memory_of(std::move(variance), levels_)};
 }
 
 UpdatePlan CompressedOptimizer::next_plan() const {
@@ -187,8 +192,9 @@ StepReport CompressedOptimizer::compressed_step(Context& context, params::Table&
   const Stopwatch watch = finish_buckets(context, table, input, report);
   prepared_ = false;
   rule_.advance(input);
-  report.applied = agree(context, table, input, report);
-  move_values(context, table, input, report.applied);
+  const Agreed agreed = agree(context, table, input, report);
+  report.applied = agreed.finite;
+  move_values(context, table, input, agreed);
   if (report.applied) ++updates_;
   report.update_seconds = watch.seconds();
   return report;
@@ -234,7 +240,7 @@ void CompressedOptimizer::normalize(Context& context, const params::Table& table
       .gradient = table.gradients(),
       .value = table.values(),
       .ranges = decays,
-      .variance = normalized().variance.view(),
+      .variance = variance(),
       .normalized = bucket.normalized,
       .extra = bucket.extra,
       .begin = bucket.range.begin,
@@ -256,8 +262,8 @@ void CompressedOptimizer::normalize(Context& context, const params::Table& table
 void CompressedOptimizer::receive_bucket(Context& context, const StepInput& input,
                                          const Bucket& bucket) {
   if (plan_.averages) return;
-  ops::OnebitMomentum args{.momentum = normalized().momentum.view(),
-                           .variance = normalized().variance.view(),
+  ops::OnebitMomentum args{.momentum = alone() ? kept_momentum() : View(),
+                           .variance = variance(),
                            .normalized = alone() ? ConstView(bucket.normalized) : ConstView(),
                            .extra = alone() ? ConstView() : ConstView(bucket.extra),
                            .begin = bucket.range.begin,
@@ -271,8 +277,8 @@ void CompressedOptimizer::receive_bucket(Context& context, const StepInput& inpu
 void CompressedOptimizer::keep_bucket(Context& context, const StepInput& input,
                                       const Bucket& bucket) {
   local_->keep(context, bucket);
-  ops::onebit_momentum(context, {.momentum = normalized().momentum.view(),
-                                 .variance = normalized().variance.view(),
+  ops::onebit_momentum(context, {.momentum = kept_momentum(),
+                                 .variance = variance(),
                                  .normalized = bucket.normalized,
                                  .extra = {},
                                  .begin = bucket.range.begin,
@@ -280,8 +286,8 @@ void CompressedOptimizer::keep_bucket(Context& context, const StepInput& input,
                                  .beta1 = rule_.beta1(input)});
 }
 
-bool CompressedOptimizer::agree(Context& context, const params::Table& table,
-                                const StepInput& input, StepReport& report) {
+CompressedOptimizer::Agreed CompressedOptimizer::agree(Context& context, const params::Table& table,
+                                                       const StepInput& input, StepReport& report) {
   std::span<const uint8_t> flags = agreement_.read_flags();
   std::vector<uint8_t> whole_flags;
   if (levels_.two()) flags = whole_flags = levels_.spread_blocks(flags);
@@ -295,10 +301,11 @@ bool CompressedOptimizer::agree(Context& context, const params::Table& table,
   end_variance_update(context);
   report.norm_ratio = level_.norm_ratio();
   const int64_t still_before = still_.count();
-  if (agreed.finite && agreed.touched) wake(table, input, std::move(touched));
+  Agreed result{.finite = agreed.finite, .woken = {}};
+  if (agreed.finite && agreed.touched) result.woken = wake(table, input, std::move(touched));
   report.woken_elements = still_before - still_.count();
   report.still_elements = still_.count();
-  return agreed.finite;
+  return result;
 }
 
 void CompressedOptimizer::end_variance_update(Context& context) {
@@ -308,47 +315,6 @@ void CompressedOptimizer::end_variance_update(Context& context) {
   } else {
     level_.end_update();
   }
-}
-
-void CompressedOptimizer::wake(const params::Table& table, const StepInput& input,
-                               std::vector<uint8_t> touched) {
-  const std::vector<Range> rows = still_.wake(communicator_, std::move(touched),
-                                              {.momentum = normalized().momentum.view(),
-                                               .variance = normalized().variance.view(),
-                                               .gradients = table.gradients(),
-                                               .block_scales = agreement_.block_scales(),
-                                               .beta1 = rule_.beta1(input),
-                                               .epsilon = options_.adam.epsilon,
-                                               .shares = levels_.shares(),
-                                               .sources = levels_.sources()});
-  for (const Range& entries : rows) exchange_.adopt_momentum(entries);
-}
-
-void CompressedOptimizer::move_values(Context& context, params::Table& table,
-                                      const StepInput& input, bool finite) {
-  bool moves = finite;
-  double rate = finite ? input.learning_rate : 0;
-  if (local_ && plan_.exchanges) {
-    // The exchange has taken the sums of the local updates, so their movement is made now, also
-    // where this update's own is not.
-    moves = finite || local_->count() > 0;
-    rate = local_->return_to_common(table) + rate;
-  } else if (local_ && finite) {
-    local_->leave_common(table, rate);
-  }
-  if (!moves) return;
-  values_->move(context, table, rule_,
-                {.momentum = normalized().momentum.view(),
-                 .still = still_.bitmap(),
-                 .learning_rate = rate,
-                 .beta1 = rule_.beta1(input)});
-  gather_values(context, table);
-}
-
-void CompressedOptimizer::gather_values(Context& context, params::Table& table) const {
-  if (!levels_.two()) return;
-  levels_.gather(context, table.values());
-  refresh_compute_copy(context, table);
 }
 
 void CompressedOptimizer::show_common_values(Context& context, params::Table& table) {

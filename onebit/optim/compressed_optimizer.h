@@ -16,7 +16,7 @@
 //   receive_bucket   as soon as it has arrived: the level of the variance follows that of all ranks
 //   keep_bucket      instead of the last two where nothing is exchanged: y moves the momentum here
 //   agreement        whether every gradient was finite; which still entries wake
-//   move_values      values -= lr momentum / cm + ...
+//   move_values      values -= lr momentum / cm + ..., the momentum decoded part by part
 //
 // The first four run on the exchange thread, during the backward pass where begin_step() was
 // called.
@@ -35,8 +35,8 @@
 #include "onebit/optim/gradient_agreement.h"
 #include "onebit/optim/levels.h"
 #include "onebit/optim/local_updates.h"
-#include "onebit/optim/normalized_moments.h"
 #include "onebit/optim/optimizer_recipe.h"
+#include "onebit/optim/own_variance.h"
 #include "onebit/optim/sign_exchange.h"
 #include "onebit/optim/still_entries.h"
 #include "onebit/optim/update_plan.h"
@@ -88,7 +88,8 @@ class CompressedOptimizer final : public Optimizer {
                                 int world_size, const RunFacts& run);
 
   // Valid only in the compressed phase.
-  const NormalizedMoments& normalized() const { return std::get<NormalizedMoments>(state_); }
+  View variance() const { return std::get<OwnVariance>(state_).view(); }
+  SignExchange& exchange() { return exchange_; }
   const ValueRule& values() const { return *values_; }
   // Since the last exchange.
   int64_t local_updates() const { return local_ ? local_->count() : 0; }
@@ -110,18 +111,30 @@ class CompressedOptimizer final : public Optimizer {
   // Completes the exchange, or makes an update without one. Returns a watch that started when the
   // last bucket had arrived.
   Stopwatch finish_buckets(Context&, params::Table&, const StepInput&, StepReport&);
-  // Returns whether every gradient was finite.
-  bool agree(Context&, const params::Table&, const StepInput&, StepReport&);
+  // What the ranks have agreed on: whether every gradient was finite; the entries that woke.
+  struct Agreed {
+    bool finite = true;
+    std::vector<StillEntries::Woken> woken;
+  };
+  Agreed agree(Context&, const params::Table&, const StepInput&, StepReport&);
   void end_variance_update(Context&);
-  void wake(const params::Table&, const StepInput&, std::vector<uint8_t> touched);
-  void move_values(Context&, params::Table&, const StepInput&, bool finite);
+  std::vector<StillEntries::Woken> wake(const params::Table&, const StepInput&,
+                                        std::vector<uint8_t> touched);
+  void move_values(Context&, params::Table&, const StepInput&, const Agreed&);
+  // The momentum that is kept as f32 [elements of the share]: with one rank, which has no other,
+  // and between local updates. Else empty.
+  View kept_momentum() const;
+  // Calls `work` for all of this rank's share with the momentum of this update.
+  void visit_momentum(Context&, const SignExchange::Arrived& work);
   // After this rank's share of the values has moved: gets those of the node's others.
   void gather_values(Context&, params::Table&) const;
 
-  void hold_normalized(NormalizedMoments moments);
+  // The compressed phase begins in the memory of `moments`, normalized; `scratch`: f32 [elements].
+  void hold_normalized(Moments&& moments, View scratch);
+  // Back from it: in its memory.
+  Moments release_normalized();
   void load_moments(const params::Table&, const params::StateReader&, bool compressed);
   void load_compressed(const params::Table&, const params::StateReader&);
-  int64_t moments_bytes() const;
   // Goes back to the warm-up with the mean of the ranks' state. Collective.
   void return_to_warmup();
 
@@ -130,7 +143,7 @@ class CompressedOptimizer final : public Optimizer {
   Levels levels_;
   int64_t updates_ = 0;
   AdamRule rule_;
-  std::variant<Moments, NormalizedMoments> state_;  // warm-up, compressed phase
+  std::variant<Moments, OwnVariance> state_;  // warm-up, compressed phase
   FreezeRule freeze_rule_;
   StillEntries still_;
   VarianceLevel level_;

@@ -19,16 +19,14 @@ void CompressedOptimizer::save(params::StateWriter& writer) const {
   writer.scalar("exp_avg_mask", Json(options_.exchange.moving_rows));
   freeze_rule_.save(writer);
   rule_.save(writer);
-  ConstView momentum;
   if (phase() == Phase::kWarmup) {
     std::get<Moments>(state_).save(writer);
   } else {
-    momentum = normalized().momentum.view();
-    normalized().save(writer);
+    std::get<OwnVariance>(state_).save(writer);
     exchange_.save(writer);
     level_.save(writer);
   }
-  if (local_) local_->save(writer, momentum, exchange_.owed_updates());
+  if (local_) local_->save(writer, phase() == Phase::kCompressed, exchange_.owed_updates());
 }
 
 void CompressedOptimizer::load(Context& context, params::Table& table,
@@ -53,17 +51,13 @@ void CompressedOptimizer::load(Context& context, params::Table& table,
   if (local_) exchange_.set_owed_updates(LocalUpdates::saved_owed_updates(reader));
   load_moments(table, reader, compressed);
   if (compressed && freeze_rule_.is_before(updates_)) return_to_warmup();
-  if (!local_) return;
-  const bool is_warmup = phase() == Phase::kWarmup;
-  local_->load(context, table, reader, is_warmup ? View() : normalized().momentum.view());
+  if (local_) local_->load(context, table, reader, phase() == Phase::kCompressed);
 }
 
 void CompressedOptimizer::load_moments(const params::Table& table,
                                        const params::StateReader& reader, bool compressed) {
   if (compressed) return load_compressed(table, reader);
-  if (phase() == Phase::kCompressed) {
-    state_ = in_memory_of(std::get<NormalizedMoments>(std::move(state_)), levels_);
-  }
+  if (phase() == Phase::kCompressed) state_ = release_normalized();
   std::get<Moments>(state_).load(reader);
   exchange_.clear_residuals();
 }
@@ -72,10 +66,10 @@ void CompressedOptimizer::load_compressed(const params::Table& table,
                                           const params::StateReader& reader) {
   if (phase() == Phase::kWarmup) {
     // Between steps nothing needs the gradients.
-    hold_normalized(in_memory_of(std::get<Moments>(std::move(state_)), levels_, table.gradients()));
+    hold_normalized(std::get<Moments>(std::move(state_)), table.gradients());
   }
-  std::get<NormalizedMoments>(state_).load(reader, levels_);
-  const std::vector<float> variances = levels_.gathered(normalized().variance.view());
+  std::get<OwnVariance>(state_).load(reader, levels_);
+  const std::vector<float> variances = levels_.gathered(variance());
   still_.restore(ConstView::of(variances.data(), {levels_.whole_elements()}));
   exchange_.load(reader, options_.adam.beta1);
   level_.load(reader);
@@ -84,8 +78,8 @@ void CompressedOptimizer::load_compressed(const params::Table& table,
 void CompressedOptimizer::return_to_warmup() {
   std::vector<float> momenta = exchange_.collect_momentum(options_.adam.beta1);
   std::vector<float> variances(momenta.size());
-  const View variance = View::of(variances.data(), {static_cast<int64_t>(variances.size())});
-  copy(variance, normalized().variance.view());
+  const View mean_variance = View::of(variances.data(), {static_cast<int64_t>(variances.size())});
+  copy(mean_variance, variance());
   comm::sum_in_chunks(levels_.across(), variances);
   for (size_t i = 0; i < momenta.size(); ++i) {
     const double mean = double{variances[i]} / levels_.sources();
@@ -93,9 +87,9 @@ void CompressedOptimizer::return_to_warmup() {
     variances[i] = static_cast<float>(mean * rule_.variance_weight());
   }
   const std::vector<float> momentum =
-      levels_.gathered(ConstView::of(momenta.data(), variance.shape()));
-  const std::vector<float> whole_variance = levels_.gathered(variance);
-  state_ = in_memory_of(std::get<NormalizedMoments>(std::move(state_)), levels_);
+      levels_.gathered(ConstView::of(momenta.data(), mean_variance.shape()));
+  const std::vector<float> whole_variance = levels_.gathered(mean_variance);
+  state_ = release_normalized();
   const Moments& moments = std::get<Moments>(state_);
   const Shape whole{levels_.whole_elements()};
   copy(moments.momentum.view(), ConstView::of(momentum.data(), whole));
@@ -114,19 +108,20 @@ int64_t CompressedOptimizer::saved_bytes(Phase phase) const {
          (local_ ? local_->saved_bytes() : 0);
 }
 
-int64_t CompressedOptimizer::moments_bytes() const {
-  return std::visit([](const auto& moments) { return moments.size_bytes(); }, state_);
-}
-
 int64_t CompressedOptimizer::compressed_state_bytes() const {
-  constexpr int64_t kMomentsBytes = 2 * sizeof(float);
-  return state_bytes() - moments_bytes() + kMomentsBytes * levels_.elements();
+  const auto* moments = std::get_if<Moments>(&state_);
+  if (moments == nullptr) return state_bytes();
+  // Of both, this rank's share.
+  constexpr int64_t kShareBytes = 2 * sizeof(float);
+  return state_bytes() - moments->size_bytes() + kShareBytes * levels_.elements();
 }
 
 int64_t CompressedOptimizer::state_bytes() const {
-  return moments_bytes() + still_.bitmap().size_bytes() + level_.size_bytes() +
-         agreement_.size_bytes() + exchange_.size_bytes() + levels_.size_bytes() +
-         values_->size_bytes() + (local_ ? local_->size_bytes() : 0);
+  const auto* moments = std::get_if<Moments>(&state_);
+  return (moments ? moments->size_bytes() : variance().size_bytes()) +
+         still_.bitmap().size_bytes() + level_.size_bytes() + agreement_.size_bytes() +
+         exchange_.size_bytes() + levels_.size_bytes() + values_->size_bytes() +
+         (local_ ? local_->size_bytes() : 0);
 }
 
 int64_t CompressedOptimizer::state_bytes_of(const CompressedOptions& options,

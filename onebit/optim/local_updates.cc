@@ -26,6 +26,7 @@ LocalUpdates::LocalUpdates(const ZeroOneOptions& schedule, const params::Table& 
   if (alone()) return;
   sum_ = Tensor::zeros(table.device(), DType::kF32, {levels.elements()});
   common_ = Tensor::zeros(table.device(), DType::kF32, sum_.shape());
+  momentum_ = Tensor::zeros(table.device(), DType::kF32, sum_.shape());
   swapped_ =
       Tensor::zeros(table.device(), DType::kF32, {std::min(levels.elements(), kSwappedElements)});
 }
@@ -66,6 +67,10 @@ void LocalUpdates::count_update(const AdamRule& adam) {
     updates_since_average_ = 0;
   }
   schedule_.advance();
+}
+
+void LocalUpdates::freeze(ConstView momentum) {
+  if (!alone()) levels_.take_share(momentum_.view(), momentum);
 }
 
 void LocalUpdates::keep(Context& context, const SignExchange::Bucket& bucket) {
@@ -121,21 +126,20 @@ void LocalUpdates::restore_own(Context& context, const params::Table& table) {
   if (count_ > 0) swap_values(context, table);
 }
 
-void LocalUpdates::save(params::StateWriter& writer, ConstView momentum,
-                        int64_t owed_updates) const {
+void LocalUpdates::save(params::StateWriter& writer, bool compressed, int64_t owed_updates) const {
   writer.scalar("zero_one", Json{{"schedule", schedule_.save()},
                                  {"variance_weight", variance_weight_},
                                  {"updates_since_average", updates_since_average_},
                                  {"local_updates", count_},
                                  {"rate_sum", rate_sum_},
                                  {"last_exchanged", owed_updates}});
-  if (alone() || momentum.empty()) return;
+  if (alone() || !compressed) return;
   if (count_ == 0) {
-    const std::vector<float> arrived = levels_.gathered(momentum);
+    const std::vector<float> arrived = levels_.gathered(momentum_.view());
     return writer.replicated("arrived", ConstView::of(arrived.data(), {levels_.whole_elements()}));
   }
   ONEBIT_INVARIANT(shows_common_);  // the table, saved beside this, holds the common values
-  writer.own("arrived", momentum);
+  writer.own("arrived", momentum_.view());
   writer.own("own_values", common_.view());
   writer.own("sum", sum_.view());
 }
@@ -145,7 +149,7 @@ int64_t LocalUpdates::saved_owed_updates(const params::StateReader& reader) {
 }
 
 void LocalUpdates::load(Context& context, const params::Table& table,
-                        const params::StateReader& reader, View momentum) {
+                        const params::StateReader& reader, bool compressed) {
   const Json state = reader.scalar("zero_one");
   schedule_.load(state.at("schedule"));
   variance_weight_ = state.at("variance_weight").get<double>();
@@ -153,25 +157,27 @@ void LocalUpdates::load(Context& context, const params::Table& table,
   count_ = 0;
   rate_sum_ = 0;
   if (!alone()) ops::fill(context, sum_.view(), 0.0f);
-  if (momentum.empty() || reader.saved_world_size() == 1) return;
+  if (!compressed) return;
+  if (reader.saved_world_size() == 1) return load_arrived(reader, "momentum");
   const auto count = state.at("local_updates").get<int64_t>();
-  if (count == 0) {
-    if (alone()) return;
-    std::vector<float> arrived(static_cast<size_t>(levels_.whole_elements()));
-    const View whole = View::of(arrived.data(), {levels_.whole_elements()});
-    reader.replicated("arrived", whole);
-    levels_.take_share(momentum, whole);
-    return;
-  }
-  load_values(table, reader, momentum);
+  if (count == 0) return load_arrived(reader, "arrived");
+  load_values(table, reader);
   levels_.gather(context, table.values());
   count_ = alone() ? 0 : count;
   rate_sum_ = alone() ? 0 : state.at("rate_sum").get<double>();
   refresh_compute_copy(context, table);
 }
 
-void LocalUpdates::load_values(const params::Table& table, const params::StateReader& reader,
-                               View momentum) {
+void LocalUpdates::load_arrived(const params::StateReader& reader, const char* name) const {
+  if (alone()) return;
+  std::vector<float> arrived(static_cast<size_t>(levels_.whole_elements()));
+  const View whole = View::of(arrived.data(), {levels_.whole_elements()});
+  reader.replicated(name, whole);
+  levels_.take_share(momentum_.view(), whole);
+}
+
+void LocalUpdates::load_values(const params::Table& table,
+                               const params::StateReader& reader) const {
   const compress::Ownership before = saved_ownership(reader, levels_.whole_elements());
   const int source = levels_.ownership().source_of(levels_.world().rank());
   const auto read = [&](const char* name) {
@@ -184,7 +190,7 @@ void LocalUpdates::load_values(const params::Table& table, const params::StateRe
   };
   if (!alone()) {
     levels_.take_share(common_.view(), table.values());
-    copy(momentum, view_of(read("arrived")));
+    copy(momentum_.view(), view_of(read("arrived")));
     copy(sum_.view(), view_of(read("sum")));
   }
   levels_.put_share(table.values(), view_of(read("own_values")));
@@ -192,12 +198,16 @@ void LocalUpdates::load_values(const params::Table& table, const params::StateRe
 
 int64_t LocalUpdates::size_bytes() const {
   if (alone()) return 0;
-  return sum_.view().size_bytes() + common_.view().size_bytes() + swapped_.view().size_bytes();
+  int64_t bytes = 0;
+  for (const Tensor* tensor : {&momentum_, &sum_, &common_, &swapped_}) {
+    bytes += tensor->view().size_bytes();
+  }
+  return bytes;
 }
 
 int64_t LocalUpdates::size_bytes_of(const params::Table& table, int world_size) {
   const int64_t elements = table.size_elements();
-  return world_size == 1 ? 0 : kFloat * (2 * elements + std::min(elements, kSwappedElements));
+  return world_size == 1 ? 0 : kFloat * (3 * elements + std::min(elements, kSwappedElements));
 }
 
 int64_t LocalUpdates::saved_bytes() const {

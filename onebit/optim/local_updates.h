@@ -28,6 +28,12 @@ class LocalUpdates {
   // Called after every update, those of the warm-up included.
   void count_update(const AdamRule& adam);
 
+  // With several ranks, f32 [elements of the share]: the momentum that has arrived last, and after
+  // local updates this rank's own. Empty with one.
+  View momentum() const { return alone() ? View() : momentum_.view(); }
+  // The compressed phase begins: takes the share of `momentum`, f32 [elements].
+  void freeze(ConstView momentum);
+
   // A bucket of normalized gradients that stays here: adds it to the sum.
   void keep(Context&, const SignExchange::Bucket&);
   // One that leaves: adds the sum to it, which is then 0.
@@ -46,12 +52,12 @@ class LocalUpdates {
   void restore_own(Context&, const params::Table&);
   bool shows_common() const { return shows_common_; }
 
-  // `momentum` as it has arrived, f32 [elements of the share]; empty in the warm-up. What the
-  // exchange owes is scaled to the updates of its last one (SignExchange::scale_owner_residuals()).
-  void save(params::StateWriter&, ConstView momentum, int64_t owed_updates) const;
+  // What the exchange owes is scaled to the updates of its last one
+  // (SignExchange::scale_owner_residuals()).
+  void save(params::StateWriter&, bool compressed, int64_t owed_updates) const;
   static int64_t saved_owed_updates(const params::StateReader&);
   // On another number of sources all continue from the mean of their values. Collective.
-  void load(Context&, const params::Table&, const params::StateReader&, View momentum);
+  void load(Context&, const params::Table&, const params::StateReader&, bool compressed);
 
   int64_t size_bytes() const;
   // The same on one level, for a table that need not be allocated.
@@ -61,7 +67,8 @@ class LocalUpdates {
 
  private:
   void swap_values(Context&, const params::Table&);
-  void load_values(const params::Table&, const params::StateReader&, View momentum);
+  void load_arrived(const params::StateReader&, const char* name) const;
+  void load_values(const params::Table&, const params::StateReader&) const;
   bool alone() const { return levels_.sources() == 1; }
 
   const Levels& levels_;
@@ -72,10 +79,10 @@ class LocalUpdates {
   int64_t updates_since_average_ = 0;
   int64_t count_ = 0;
   double rate_sum_ = 0;  // their learning rates
-  // With several ranks, f32 [elements of the share]: what the local updates have summed up; the
-  // values after the last exchange, valid while there are local updates (this rank's own while
-  // common ones are shown).
-  Tensor sum_, common_;
+  // With several ranks, f32 [elements of the share]: momentum(); what the local updates have summed
+  // up; the values after the last exchange, valid while there are local updates (this rank's own
+  // while common ones are shown).
+  Tensor momentum_, sum_, common_;
   Tensor swapped_;  // f32, a part of the values
   bool shows_common_ = false;
 };

@@ -1,12 +1,13 @@
 #include "onebit/optim/onebit_adam_timing.h"
 
-#include <array>
+#include <algorithm>
 
 #include "onebit/base/steady_seconds.h"
-#include "onebit/compress/wire_layout.h"
+#include "onebit/compress/sign_codec.h"
 #include "onebit/kernels/blocks.h"
 #include "onebit/ops/elementwise.h"
 #include "onebit/ops/onebit_adam_update.h"
+#include "onebit/optim/sign_exchange.h"
 #include "onebit/tensor/tensor.h"
 
 namespace onebit::optim {
@@ -16,12 +17,14 @@ namespace {
 class Passes {
  public:
   Passes(Device device, DType compute_type, int64_t elements, int world_size)
-      : elements_(elements),
-        blocks_(kernels::blocks_in(elements)),
-        alone_(world_size == 1),
-        all_{0, elements, 0.01} {
-    for (Tensor* tensor : {&value_, &gradient_, &momentum_, &variance_, &normalized_}) {
+      : elements_(elements), blocks_(kernels::blocks_in(elements)), alone_(world_size == 1) {
+    for (Tensor* tensor : {&value_, &gradient_, &variance_, &normalized_}) {
       *tensor = Tensor::zeros(device, DType::kF32, {elements});
+    }
+    if (alone_) {
+      momentum_ = Tensor::zeros(device, DType::kF32, {elements});
+    } else {
+      chunk_ = Tensor::zeros(device, DType::kU8, {compress::chunk_bytes(elements)});
     }
     if (compute_type != DType::kF32) copy_ = Tensor::zeros(device, compute_type, {elements});
     for (Tensor* tensor : {&own_weight_, &energy_}) {
@@ -62,7 +65,7 @@ class Passes {
                                     .sketch_key = 1,
                                     .alone = alone_});
     ops::onebit_momentum(context,
-                         {.momentum = momentum_.view(),
+                         {.momentum = alone_ ? momentum_.view() : View(),
                           .variance = variance_.view(),
                           .normalized = alone_ ? ConstView(normalized_.view()) : ConstView(),
                           .extra = alone_ ? ConstView() : ConstView(extra_.view()),
@@ -72,19 +75,40 @@ class Passes {
 
   void step(Context& context) {
     ops::fill(context, gradient_.view(), 0.0f);
-    ops::onebit_step(context, {.value = value_.view(),
-                               .compute_value = copy_.view(),
-                               .momentum = momentum_.view(),
-                               .still = still_.view(),
-                               .ranges = std::span(&all_, 1),
-                               .learning_rate = 1e-3});
+    if (alone_) return move(context, {0, elements_}, momentum_.view());
+    const int64_t part = SignExchange::blocks_of_part(context, blocks_);
+    for (int64_t first = 0; first < blocks_; first += part) {
+      const compress::BlockRange now{first, std::min(first + part, blocks_)};
+      const Range range = compress::elements_of(now, elements_);
+      const View momentum = normalized_.view().rows(0, range.elements());
+      compress::decode(context, {.chunk = chunk_.view(),
+                                 .elements = elements_,
+                                 .still = still_.view(),
+                                 .values = momentum,
+                                 .extras = {},
+                                 .blocks = now});
+      move(context, range, momentum);
+    }
   }
 
  private:
+  void move(Context& context, Range range, ConstView momentum) {
+    const auto& [begin, end] = range;
+    const ops::UpdateRange all{0, end - begin, 0.01};
+    ops::onebit_step(context,
+                     {.value = value_.view().rows(begin, end),
+                      .compute_value = copy_.empty() ? View() : copy_.view().rows(begin, end),
+                      .momentum = momentum,
+                      .still = still_.view().rows(begin / 8, (end + 7) / 8),
+                      .ranges = std::span(&all, 1),
+                      .learning_rate = 1e-3});
+  }
+
   int64_t elements_, blocks_;
   bool alone_;
-  ops::UpdateRange all_;
-  Tensor value_, copy_, gradient_, momentum_, variance_, normalized_;
+  Tensor value_, copy_, gradient_, variance_, normalized_;
+  Tensor momentum_;  // of one rank; of several what has arrived:
+  Tensor chunk_;
   Tensor own_weight_, energy_, extra_, ratio_, sketch_, block_energy_, block_variance_;
   Tensor square_, flags_, still_;
 };

@@ -31,17 +31,21 @@ std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
   return parts;
 }
 
-// The tensors of a part of the flat buffer, counted from its beginning.
+// The first tensor of a part of the flat buffer.
+int64_t first_in(std::span<const ops::LambTensor> tensors, Range part) {
+  const auto ends_before = [&](const ops::LambTensor& one) { return one.end <= part.begin; };
+  return std::partition_point(tensors.begin(), tensors.end(), ends_before) - tensors.begin();
+}
+
+// The tensors of the part, counted from its beginning.
 std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors, Range part) {
   std::vector<ops::LambTensor> inside;
-  for (const ops::LambTensor& tensor : tensors) {
-    const int64_t begin = std::max(tensor.begin, part.begin);
-    const int64_t end = std::min(tensor.end, part.end);
-    if (begin >= end) continue;
-    inside.push_back({.begin = begin - part.begin,
-                      .end = end - part.begin,
+  for (size_t i = static_cast<size_t>(first_in(tensors, part));
+       i < tensors.size() && tensors[i].begin < part.end; ++i) {
+    inside.push_back({.begin = std::max(tensors[i].begin, part.begin) - part.begin,
+                      .end = std::min(tensors[i].end, part.end) - part.begin,
                       .first_block = inside.empty() ? 0 : inside.back().end_block(),
-                      .weight_decay = tensor.weight_decay});
+                      .weight_decay = tensors[i].weight_decay});
   }
   return inside;
 }
@@ -80,26 +84,16 @@ OneBitLambValues::OneBitLambValues(const LambOptions& options, const params::Tab
       squares_(Tensor::zeros(table.device(), DType::kF64,
                              {static_cast<int64_t>(lamb_.tensors().size()), 2})),
       residual_squares_(Tensor::zeros(table.device(), DType::kF64,
-                                      {static_cast<int64_t>(lamb_.tensors().size())})) {
-  for (const compress::OwnedRange& share : exchange.levels().shares()) {
-    const auto ends_before = [&](const ops::LambTensor& one) {
-      return one.end <= share.range.begin;
-    };
-    const auto first =
-        std::partition_point(lamb_.tensors().begin(), lamb_.tensors().end(), ends_before);
-    shares_.push_back({.owned = share,
-                       .first_tensor = first - lamb_.tensors().begin(),
-                       .tensors = tensors_in(lamb_.tensors(), share.range)});
-  }
-}
+                                      {static_cast<int64_t>(lamb_.tensors().size())})) {}
 
 void OneBitLambValues::update(Context& context, params::Table& table, const Moments& moments,
                               AdamRule& adam, const StepInput& input) {
   lamb_.step(context, table, moments, adam, input);
 }
 
-void OneBitLambValues::find_ratios(Context& context, const params::Table& table,
-                                   double momentum_factor, double beta1) {
+void OneBitLambValues::begin_move(Context& context, const params::Table& table,
+                                  const AdamRule& adam, double beta1) {
+  const double momentum_factor = 1 / adam.momentum_weight();
   ops::onebit_lamb_squares(context, {.value = table.values(),
                                      .momentum = exchange_.owned_momentum(),
                                      .squares = squares_.view(),
@@ -131,21 +125,19 @@ void OneBitLambValues::find_ratios(Context& context, const params::Table& table,
 
 void OneBitLambValues::move(Context& context, params::Table& table, const AdamRule& adam,
                             const Movement& movement) {
-  const double momentum_factor = 1 / adam.momentum_weight();
-  find_ratios(context, table, momentum_factor, movement.beta1);
-  for (const auto& [owned, first, tensors] : shares_) {
-    const auto& [range, place] = owned;
-    const int64_t last = first + static_cast<int64_t>(tensors.size());
-    ops::onebit_lamb_step(context,
-                          {.value = table.values().rows(range.begin, range.end),
-                           .compute_value = compute_part(table, range),
-                           .momentum = movement.momentum.rows(place, place + range.elements()),
-                           .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
-                           .ratio = lamb_.ratios().rows(first, last),
-                           .tensors = tensors,
-                           .learning_rate = movement.learning_rate,
-                           .momentum_factor = momentum_factor});
-  }
+  const Range range = movement.range;
+  const std::vector<ops::LambTensor> tensors = tensors_in(lamb_.tensors(), range);
+  const int64_t first = first_in(lamb_.tensors(), range);
+  const int64_t last = first + static_cast<int64_t>(tensors.size());
+  ops::onebit_lamb_step(context,
+                        {.value = table.values().rows(range.begin, range.end),
+                         .compute_value = compute_part(table, range),
+                         .momentum = movement.momentum,
+                         .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
+                         .ratio = lamb_.ratios().rows(first, last),
+                         .tensors = tensors,
+                         .learning_rate = movement.learning_rate,
+                         .momentum_factor = 1 / adam.momentum_weight()});
 }
 
 int64_t OneBitLambValues::size_bytes() const {

@@ -28,6 +28,7 @@ class OneBitLambValues final : public ValueRule {
                    const SignExchange& exchange);
 
   void update(Context&, params::Table&, const Moments&, AdamRule& adam, const StepInput&) override;
+  void begin_move(Context&, const params::Table&, const AdamRule& adam, double beta1) override;
   void move(Context&, params::Table&, const AdamRule& adam, const Movement&) override;
   int64_t size_bytes() const override;
   // The same for a table that need not be allocated.
@@ -37,22 +38,12 @@ class OneBitLambValues final : public ValueRule {
   std::vector<float> trust_ratios() const { return lamb_.trust_ratios(); }
 
  private:
-  void find_ratios(Context&, const params::Table&, double momentum_factor, double beta1);
-
-  // A range of this rank's share, and its tensors.
-  struct Share {
-    compress::OwnedRange owned;
-    int64_t first_tensor = 0;
-    std::vector<ops::LambTensor> tensors;
-  };
-
   const SignExchange& exchange_;
   LambRule lamb_;
   std::vector<ops::LambPart> parts_;           // of what this rank owns
   std::vector<ops::LambPart> residual_parts_;  // of its share
   Tensor squares_;                             // f64 [tensors, 2]
   Tensor residual_squares_;                    // f64 [tensors]
-  std::vector<Share> shares_;
 };
 
 std::shared_ptr<const OptimizerRecipe> onebit_lamb_recipe(const OneBitLambOptions& options);

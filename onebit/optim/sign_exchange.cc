@@ -8,6 +8,7 @@
 #include "onebit/base/json.h"
 #include "onebit/base/log.h"
 #include "onebit/comm/chunked.h"
+#include "onebit/device/memory.h"
 #include "onebit/optim/saved_state.h"
 
 namespace onebit::optim {
@@ -32,7 +33,10 @@ SignExchange::SignExchange(const Levels& levels, ConstView still)
       overlapped_(levels.across(), levels.buckets(), still.device(), levels.ownership().buckets) {
   if (levels.two()) overlapped_.also_uses(levels.node());
   all_reduce_ = &overlapped_.make<compress::CompressedAllReduce>(
-      compress::CompressionOptions{.bypass_single_rank = true, .owner_momentum = true},
+      compress::CompressionOptions{.bypass_single_rank = true,
+                                   .owner_momentum = true,
+                                   .keep_coded = true,
+                                   .given_residual = true},
       [this](Context& context, int64_t bucket) { received(context, bucket); });
   const int64_t largest = levels.buckets().max_elements();
   normalized_ = Tensor::zeros(still.device(), DType::kF32, {largest});
@@ -57,21 +61,40 @@ std::vector<compress::OwnedRange> SignExchange::owned_in_share() const {
   return ranges;
 }
 
-ConstView SignExchange::owned_momentum() const {
-  return alone() ? momentum_ : all_reduce_->owner_momentum();
+View SignExchange::owned_momentum() const {
+  return alone() ? momentum_.view() : all_reduce_->owner_momentum();
 }
 
-void SignExchange::adopt_momentum(Range range) {
+void SignExchange::hold(Tensor momentum) {
+  if (alone()) {
+    momentum_ = std::move(momentum);
+    return;
+  }
+  const View view = momentum.view();
+  for (const auto& [range, place] : levels_.shares()) {
+    adopt_momentum(range, view.rows(place, place + range.elements()));
+  }
+  memory::fill_zero(view.device(), view.raw(), view.size_bytes());
+  all_reduce_->hold_worker_residual(std::move(momentum));
+}
+
+Tensor SignExchange::release() {
+  return alone() ? std::move(momentum_) : all_reduce_->release_worker_residual();
+}
+
+void SignExchange::adopt_momentum(Range range, ConstView momentum) {
   if (alone()) return;
   const std::vector<compress::OwnedRange> owned = owned_in_share();
   for (const auto& [in_buffer, share_begin] : compress::within(levels_.shares(), range)) {
     const int64_t share_end = share_begin + in_buffer.elements();
+    const int64_t shift = in_buffer.begin - range.begin - share_begin;
     for (const auto& [chunk, place] : owned) {
       const int64_t begin = std::max(chunk.begin, share_begin);
       const int64_t end = std::min(chunk.end, share_end);
       if (begin >= end) continue;
       const int64_t to = place + begin - chunk.begin;
-      copy(all_reduce_->owner_momentum().rows(to, to + end - begin), momentum_.rows(begin, end));
+      copy(all_reduce_->owner_momentum().rows(to, to + end - begin),
+           momentum.rows(begin + shift, end + shift));
     }
   }
 }
@@ -83,7 +106,7 @@ std::vector<float> SignExchange::collect_momentum(double beta1) {
     copy(view_of(values), view);
     return values;
   };
-  if (alone()) return host(momentum_);
+  if (alone()) return host(momentum_.view());
   std::vector<float> momentum = host(all_reduce_->worker_residual());
   for (float& one : momentum) one = static_cast<float>((1 - beta1) / sources * one);
   const std::vector<float> owned = host(all_reduce_->owner_momentum());
@@ -153,7 +176,6 @@ void SignExchange::send(Context& context, int64_t bucket) {
                       {.values = data.normalized,
                        .still = still_.rows(data.in_buffer.begin / 8, (data.in_buffer.end + 7) / 8),
                        .extras = data.extra,
-                       .result = momentum_.rows(data.range.begin, data.range.end),
                        .momentum = momentum_step_});
 }
 
@@ -161,14 +183,39 @@ void SignExchange::received(Context& context, int64_t bucket) {
   receive_(context, bucket_at(bucket, slot_of_[static_cast<size_t>(bucket)]));
 }
 
+// On a CPU 1 MiB for each thread, which stays in its cache until the values have moved. A CUDA
+// device decodes a bucket at once, for few kernels.
+int64_t SignExchange::blocks_of_part(const Context& context, int64_t blocks) {
+  constexpr int64_t kBlocksOfThread = 128;
+  return context.device().is_cpu() ? std::min(kBlocksOfThread * context.threads(), blocks) : blocks;
+}
+
+void SignExchange::visit_arrived(Context& context, View kept, const Arrived& work) {
+  for (int64_t bucket = 0; bucket < buckets().count(); ++bucket) {
+    const Range range = buckets().range(bucket), in_buffer = levels_.in_buffer(bucket);
+    const ConstView still = still_.rows(in_buffer.begin / 8, (in_buffer.end + 7) / 8);
+    const int64_t blocks = comm::blocks_in(range.elements());
+    const int64_t part = blocks_of_part(context, blocks);
+    for (int64_t first = 0; first < blocks; first += part) {
+      const compress::BlockRange now{first, std::min(first + part, blocks)};
+      const auto [begin, end] = compress::elements_of(now, range.elements());
+      const View momentum = kept.empty() ? normalized_.view().rows(0, end - begin)
+                                         : kept.rows(range.begin + begin, range.begin + end);
+      all_reduce_->decode(context, bucket, now, still, momentum);
+      work({in_buffer.begin + begin, in_buffer.begin + end}, momentum);
+    }
+  }
+}
+
 int64_t SignExchange::size_bytes() const {
-  int64_t bytes = normalized_.view().size_bytes();
-  for (const View& part : {all_reduce_->worker_residual(), all_reduce_->server_residual(),
-                           all_reduce_->owner_momentum()}) {
-    bytes += part.size_bytes();
+  int64_t bytes = 0;
+  for (const View& part : {normalized_.view(), momentum_.view(), all_reduce_->worker_residual(),
+                           all_reduce_->server_residual(), all_reduce_->owner_momentum()}) {
+    if (!part.empty()) bytes += part.size_bytes();
   }
   for (const Tensor& slot : extra_) bytes += slot.view().size_bytes();
-  return bytes;
+  if (alone()) return bytes;
+  return bytes + compress::CompressedAllReduce::coded_bytes(buckets(), levels_.sources());
 }
 
 int64_t SignExchange::size_bytes_of(const comm::Buckets& buckets, int world_size) {
@@ -177,8 +224,9 @@ int64_t SignExchange::size_bytes_of(const comm::Buckets& buckets, int world_size
   const int64_t on_the_way =
       largest + compress::CompressedAllReduce::kBucketsInFlight * comm::blocks_in(largest);
   if (world_size == 1) return kFloat * on_the_way;
-  // The residual of the worker; residual and momentum of the owner.
-  return kFloat * (on_the_way + buckets.elements() + 2 * buckets.owned_elements(world_size, 0));
+  // Residual and momentum of the owner, and what arrives.
+  return kFloat * (on_the_way + 2 * buckets.owned_elements(world_size, 0)) +
+         compress::CompressedAllReduce::coded_bytes(buckets, world_size);
 }
 
 int64_t SignExchange::saved_bytes() const {
@@ -191,7 +239,7 @@ void SignExchange::save(params::StateWriter& writer) const {
   const compress::Ownership& ownership = levels_.ownership();
   writer.scalar("bucket_bytes", ownership.buckets.bucket_bytes());
   if (ownership.nodes) writer.scalar("nodes", ownership.nodes->node_of_rank());
-  if (alone()) return writer.replicated("momentum", momentum_);
+  if (alone()) return writer.replicated("momentum", momentum_.view());
   writer.own("worker_residual", all_reduce_->worker_residual());
   if (all_reduce_->server_residual().elements() > 0) {
     writer.own("server_residual", all_reduce_->server_residual());
@@ -206,8 +254,8 @@ void SignExchange::load(const params::StateReader& reader, double beta1) {
   if (before.sources() == 1) {
     std::vector<float> momentum(static_cast<size_t>(elements));
     reader.replicated("momentum", view_of(momentum));
-    levels_.take_share(momentum_, view_of(momentum));
-    return adopt_momentum({0, elements});
+    if (alone()) return copy(momentum_.view(), view_of(momentum));
+    return adopt_momentum({0, elements}, view_of(momentum));
   }
   const int self = levels_.world().rank();
   if (self == 0 &&
@@ -231,7 +279,7 @@ void SignExchange::load(const params::StateReader& reader, double beta1) {
       const double owed = owed_updates * double{server[i]};
       momentum[i] += static_cast<float>((1 - beta1) * (double{worker[i]} + owed));
     }
-    return copy(momentum_, view_of(momentum));
+    return copy(momentum_.view(), view_of(momentum));
   }
   copy(all_reduce_->worker_residual(), view_of(worker));
   if (server.empty()) return;

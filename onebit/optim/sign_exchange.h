@@ -27,21 +27,25 @@ class SignExchange {
     View normalized;  // f32 [elements of the range]
     View extra;       // f32 [blocks of the range]
   };
-  // `normalize` fills a bucket before it is compressed. `receive` is called when its momentum has
-  // arrived, with the extras averaged over ranks (with one rank extras and gradient are unchanged),
-  // in memory that the next bucket may reuse. Both run on the exchange thread.
+  // `normalize` fills a bucket before it is compressed. `receive` is called when it has arrived,
+  // with the extras averaged over ranks, in memory that the next bucket may reuse; with one rank
+  // extras and gradient are unchanged. Both run on the exchange thread.
   using Work = std::function<void(Context&, const Bucket&)>;
 
   // Collective. `levels` and `still` (bitmap of the flat buffer, see the sign codec) outlive it.
-  // Reserves all memory on the device of `still`.
+  // Reserves all memory, but for what hold() is given, on the device of `still`.
   SignExchange(const Levels& levels, ConstView still);
 
-  // Where several ranks receive the momentum, f32 [elements of the share]; outlives the exchanges.
-  void receive_in(View momentum) { momentum_ = momentum; }
+  // Before the first exchange: takes over the normalized momentum of this rank's share with its
+  // memory. Owners get a copy of their chunks, and the memory becomes the worker residual, zero at
+  // first; with one rank it stays the momentum.
+  void hold(Tensor momentum);
+  // Gives the memory back; what it holds means nothing any more.
+  Tensor release();
 
-  // Copies a range of the flat buffer from `momentum` to the owners' momentum: at the freeze, and
-  // when entries wake. Does nothing with one rank.
-  void adopt_momentum(Range range);
+  // Copies `momentum`, f32 [elements of the range], to that of the owners of a range of the flat
+  // buffer: at the freeze, and when entries wake. Does nothing with one rank.
+  void adopt_momentum(Range range, ConstView momentum);
 
   // Returns the exact momentum of all owners plus (1 - beta1) times the gradients that were not
   // sent yet, f32 [elements of the share], the same in every source, and clears the residuals.
@@ -57,6 +61,14 @@ class SignExchange {
   void finish(Context& context) { overlapped_.finish(context); }
   // Without an exchange: calls `work` for every bucket, on this thread.
   void visit(Context& context, const Work& work);
+  // The momentum of `in_buffer`, a part of this rank's share of the flat buffer.
+  using Arrived = std::function<void(Range in_buffer, View momentum)>;
+  // Between exchanges of several ranks: calls `work` for all of the share, in parts, with the
+  // momentum that has arrived last. It is decoded into `kept`, f32 [elements of the share], or
+  // where that is empty into memory that the next part reuses.
+  void visit_arrived(Context& context, View kept, const Arrived& work);
+  // The blocks of such a part, of a bucket of `blocks`.
+  static int64_t blocks_of_part(const Context& context, int64_t blocks);
   // What the owners have not sent yet was to move values for as many updates as were exchanged
   // then: scales it to `updates`, those of the next exchange. set_owed_updates() says for how many
   // it is in a state that load() reads next.
@@ -67,7 +79,7 @@ class SignExchange {
   int64_t owed_updates() const { return owed_updates_; }
 
   // The exact momentum of what this rank owns, f32 [owned elements]; with one rank all of it.
-  ConstView owned_momentum() const;
+  View owned_momentum() const;
   // What this rank has not sent yet of its share's gradients, which are divided by the root of the
   // variance; empty where nothing is coded.
   ConstView worker_residual() const { return all_reduce_->worker_residual(); }
@@ -84,7 +96,7 @@ class SignExchange {
   int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
   const Levels& levels() const { return levels_; }
   int64_t size_bytes() const;
-  // The same of rank 0 on one level, without one.
+  // The same of rank 0 on one level, without one, before hold().
   static int64_t size_bytes_of(const comm::Buckets& buckets, int world_size);
   // Bytes that save() of all ranks writes.
   int64_t saved_bytes() const;
@@ -108,8 +120,9 @@ class SignExchange {
 
   const Levels& levels_;
   ConstView still_;
-  View momentum_;
-  Tensor normalized_;  // [elements of the largest bucket]  while it is being sent
+  Tensor momentum_;  // of one rank
+  // [elements of the largest bucket]  what is being sent; then parts of what has arrived
+  Tensor normalized_;
   // A bucket occupies a slot from send() to received().
   std::array<Tensor, compress::CompressedAllReduce::kBucketsInFlight> extra_;
   std::vector<int> slot_of_;  // [buckets]

@@ -164,8 +164,9 @@ std::vector<float> StillEntries::row_gradients(const Row& row, const Wake& args)
   return gradients;
 }
 
-std::vector<Range> StillEntries::wake(comm::Communicator& communicator,
-                                      std::vector<uint8_t> touched, const Wake& given) {
+std::vector<StillEntries::Woken> StillEntries::wake(comm::Communicator& communicator,
+                                                    std::vector<uint8_t> touched,
+                                                    const Wake& given) {
   const compress::OwnedRange all{.range = {0, table_.size_elements()}};
   Wake args = given;
   if (args.shares.empty()) args.shares = std::span(&all, 1);
@@ -178,7 +179,7 @@ std::vector<Range> StillEntries::wake(comm::Communicator& communicator,
   }
   comm::sum_in_chunks(communicator, gradient);
 
-  std::vector<Range> woken;
+  std::vector<Woken> woken;
   std::vector<size_t> awake;
   size_t at = 0;
   for (const size_t index : rows) {
@@ -205,7 +206,7 @@ void StillEntries::forget_rows(const std::vector<size_t>& awake) {
 }
 
 int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const Wake& args,
-                               std::vector<Range>& woken) {
+                               std::vector<Woken>& woken) {
   double square = 0;
   int64_t still = 0;
   for (int64_t element = row.begin; element < row.end; ++element) {
@@ -218,30 +219,29 @@ int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const W
   // start from.
   if (square == 0) return 0;
   const double mean_square = square / static_cast<double>(still);
-  write_woken(row, gradient, mean_square, args);
+  write_variance(row, mean_square, args);
+  const double d = std::sqrt(mean_square) + args.epsilon;
   for (int64_t element = row.begin; element < row.end; ++element) {
     if (!is_still(element)) continue;
     set_still(element, false);
-    if (woken.empty() || woken.back().end != element) woken.push_back({element, element});
-    woken.back().end = element + 1;
+    if (woken.empty() || woken.back().range.end != element) {
+      woken.push_back({.range = {element, element}, .momentum = {}});
+    }
+    const double one = gradient[static_cast<size_t>(element - row.begin)];
+    woken.back().range.end = element + 1;
+    woken.back().momentum.push_back(static_cast<float>((1 - args.beta1) * one / d));
   }
   return still;
 }
 
-void StillEntries::write_woken(const Row& row, std::span<const float> gradient, double mean_square,
-                               const Wake& args) const {
-  const double d = std::sqrt(mean_square) + args.epsilon;
+void StillEntries::write_variance(const Row& row, double mean_square, const Wake& args) const {
   for (const auto& [range, place] : compress::within(args.shares, {row.begin, row.end})) {
-    std::vector<float> momentum = read(args.momentum, place, place + range.elements());
     std::vector<float> variance = read(args.variance, place, place + range.elements());
     for (int64_t element = range.begin; element < range.end; ++element) {
       if (!is_still(element)) continue;
-      const auto index = static_cast<size_t>(element - range.begin);
-      const double one = gradient[static_cast<size_t>(element - row.begin)];
-      momentum[index] = static_cast<float>((1 - args.beta1) * one / d);
-      variance[index] = std::max(static_cast<float>(mean_square), ops::kSmallestVariance);
+      variance[static_cast<size_t>(element - range.begin)] =
+          std::max(static_cast<float>(mean_square), ops::kSmallestVariance);
     }
-    write(args.momentum, place, momentum);
     write(args.variance, place, variance);
   }
 }

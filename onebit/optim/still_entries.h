@@ -52,8 +52,7 @@ class StillEntries {
   std::vector<uint8_t> touched_rows(ConstView gradients, std::span<const uint8_t> block_flags);
 
   struct Wake {
-    // f32 [elements of the share], written for the entries of it that wake
-    View momentum, variance;
+    View variance;        // f32 [elements of the share], written for the entries of it that wake
     ConstView gradients;  // f32 [elements], of which those of the share are this rank's
     // [blocks of the share]: what the gradients of each are multiplied by; empty: 1
     std::span<const double> block_scales;
@@ -62,9 +61,14 @@ class StillEntries {
     std::span<const compress::OwnedRange> shares = {};
     int sources = 0;
   };
-  // Wakes the rows that any rank marked and returns their elements, the same on every rank.
+  // Entries that have woken, and the momentum that they begin with.
+  struct Woken {
+    Range range;
+    std::vector<float> momentum;  // [elements of the range]
+  };
+  // Wakes the rows that any rank marked and returns their entries, the same on every rank.
   // Collective: every rank calls it, with its marks or none.
-  std::vector<Range> wake(comm::Communicator&, std::vector<uint8_t> touched, const Wake&);
+  std::vector<Woken> wake(comm::Communicator&, std::vector<uint8_t> touched, const Wake&);
 
  private:
   struct Row {
@@ -82,9 +86,8 @@ class StillEntries {
   static std::vector<float> row_gradients(const Row& row, const Wake&);
   // Returns how many entries woke: all that were still, or none. Appends them to `woken`.
   int64_t wake_row(Row row, std::span<const float> gradient, const Wake&,
-                   std::vector<Range>& woken);
-  void write_woken(const Row& row, std::span<const float> gradient, double mean_square,
-                   const Wake&) const;
+                   std::vector<Woken>& woken);
+  void write_variance(const Row& row, double mean_square, const Wake&) const;
   void forget_rows(const std::vector<size_t>& awake);
 
   const params::Table& table_;

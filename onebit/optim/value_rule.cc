@@ -10,8 +10,6 @@ namespace {
 
 class AdamValues final : public ValueRule {
  public:
-  explicit AdamValues(const Levels& levels) : levels_(levels) {}
-
   void update(Context& context, params::Table& table, const Moments& moments, AdamRule& adam,
               const StepInput& input) override {
     adam.step(context, table, moments, input);
@@ -19,30 +17,25 @@ class AdamValues final : public ValueRule {
 
   void move(Context& context, params::Table& table, const AdamRule& adam,
             const Movement& movement) override {
-    for (const auto& [range, place] : levels_.shares()) {
-      std::vector<ops::UpdateRange> decays{{0, range.elements(), 0}};
-      if (adam.options().decoupled_decay) decays = adam.ranges_in(range);
-      ops::onebit_step(context,
-                       {.value = table.values().rows(range.begin, range.end),
-                        .compute_value = compute_part(table, range),
-                        .momentum = movement.momentum.rows(place, place + range.elements()),
-                        .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
-                        .ranges = decays,
-                        .learning_rate = movement.learning_rate,
-                        .momentum_factor = 1 / adam.momentum_weight()});
-    }
+    const Range range = movement.range;
+    std::vector<ops::UpdateRange> decays{{0, range.elements(), 0}};
+    if (adam.options().decoupled_decay) decays = adam.ranges_in(range);
+    ops::onebit_step(context, {.value = table.values().rows(range.begin, range.end),
+                               .compute_value = compute_part(table, range),
+                               .momentum = movement.momentum,
+                               .still = movement.still.rows(range.begin / 8, (range.end + 7) / 8),
+                               .ranges = decays,
+                               .learning_rate = movement.learning_rate,
+                               .momentum_factor = 1 / adam.momentum_weight()});
   }
 
   int64_t size_bytes() const override { return 0; }
-
- private:
-  const Levels& levels_;
 };
 
 }  // namespace
 
-std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExchange& exchange) {
-  return std::make_unique<AdamValues>(exchange.levels());
+std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExchange&) {
+  return std::make_unique<AdamValues>();
 }
 
 View compute_part(const params::Table& table, Range range) {

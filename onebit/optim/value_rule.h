@@ -15,12 +15,12 @@
 
 namespace onebit::optim {
 
-// An update of the compressed phase, whose momentum has arrived.
+// An update of a part of the flat buffer in the compressed phase, whose momentum has arrived.
 struct Movement {
-  ConstView momentum;  // f32 [elements of the share]
+  Range range;
+  ConstView momentum;  // f32 [elements of the range]
   ConstView still;     // bitmap of the flat buffer: what does not move
   double learning_rate = 0;
-  double beta1 = 0.9;  // with which the momentum was made
 };
 
 class ValueRule {
@@ -31,7 +31,10 @@ class ValueRule {
   // the weights of the moments.
   virtual void update(Context&, params::Table&, const Moments&, AdamRule& adam,
                       const StepInput&) = 0;
-  // Moves this rank's share of the values, and of the compute copy.
+  // An update of the compressed phase, with a momentum that was made with `beta1`: begin_move(),
+  // which is collective, then move() for all parts of this rank's share, which moves values and
+  // compute copy.
+  virtual void begin_move(Context&, const params::Table&, const AdamRule&, double /*beta1*/) {}
   virtual void move(Context&, params::Table&, const AdamRule& adam, const Movement&) = 0;
 
   // What it has reserved.

@@ -137,7 +137,8 @@ double measure_compressing(Context& context, const comm::Buckets& buckets, doubl
                            comm::Communicator& communicator) {
   ExchangeWork work(communicator, buckets, wire_seconds);
   compress::CompressedAllReduce exchange(communicator, work.buckets(),
-                                         {.owner_momentum = true});  // as 1-bit Adam's
+                                         // As 1-bit Adam's.
+                                         {.owner_momentum = true, .keep_coded = true});
   return work.seconds(context, exchange, [&](int64_t bucket) {
     exchange.submit(context, bucket,
                     {.values = work.values(bucket), .still = ConstView(), .extras = View()});

@@ -65,16 +65,40 @@ TEST_P(CompressedRanks, EqualTheReferenceBitForBit) {
 
 TEST_P(CompressedRanks, OwnersSendTheirMomentum) {
   for (const bool still : {false, true}) {
-    const Plan plan{.elements = 40001,
-                    .steps = 4,
-                    .still = still,
-                    .beta = 0.75f,
-                    .options = {.owner_momentum = true}};
-    const Expected expected(GetParam(), plan);
-    comm::run_thread_world(GetParam(), [&](Communicator& world) {
-      expect_equal(world, plan, run_steps(world, plan), expected);
-    });
+    for (const bool coded : {false, true}) {
+      const Plan plan{.elements = 40001,
+                      .steps = 4,
+                      .still = still,
+                      .beta = 0.75f,
+                      .options = {.owner_momentum = true, .keep_coded = coded}};
+      const Expected expected(GetParam(), plan);
+      comm::run_thread_world(GetParam(), [&](Communicator& world) {
+        expect_equal(world, plan, run_steps(world, plan), expected);
+      });
+    }
   }
+}
+
+// What stays coded needs a thirtieth of the memory of values, and a residual is the caller's.
+TEST_P(CompressedRanks, KeepWhatArrivedInFewBytes) {
+  const comm::Buckets buckets(70001, 3 * kBlockElements * 4);
+  comm::run_thread_world(GetParam(), [&](Communicator& world) {
+    const int64_t coded = CompressedAllReduce::coded_bytes(buckets, world.world_size());
+    EXPECT_GE(coded, 70001 / 8 + 35 * kHeaderBytes);
+    EXPECT_LE(coded, 70001 / 7);
+    CompressedAllReduce all_reduce(world, buckets, {.keep_coded = true, .given_residual = true});
+    EXPECT_TRUE(all_reduce.worker_residual().empty());
+    all_reduce.hold_worker_residual(Tensor::zeros(Device{}, DType::kF32, {70001}));
+    Context context = Context::cpu(1);
+    std::vector<float> values = values_of(world.rank(), 0, 70001), extras;
+    const std::vector<float> given = values;
+    std::vector<uint8_t> still;
+    trials::exchange(context, all_reduce, values, still, extras);
+    EXPECT_EQ(values, given);
+    EXPECT_NE(contents(all_reduce.worker_residual()), std::vector<float>(70001));
+    EXPECT_EQ(all_reduce.release_worker_residual().view().elements(), 70001);
+    EXPECT_TRUE(all_reduce.worker_residual().empty());
+  });
 }
 
 TEST_P(CompressedRanks, AverageExtras) {

@@ -86,6 +86,7 @@ TEST(ConservationOfACodecCall, SentPlusResidualIsTheInput) {
                    .block_squares = {},
                    .blocks = {0, blocks_in(elements)}});
   decode(context, {.chunk = flat(chunk),
+                   .elements = elements,
                    .still = {},
                    .values = flat(sent),
                    .extras = {},

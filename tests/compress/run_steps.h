@@ -20,7 +20,7 @@ struct Plan {
   int threads = 1;
   bool still = false;
   bool extras = false;
-  float beta = 0;  // more: owners keep a momentum, and what arrives is put beside the values
+  float beta = 0;  // of the owners' momentum
   CompressionOptions options;
 };
 
@@ -46,10 +46,21 @@ inline void add_sizes(const View& view, std::vector<float>& sizes) {
   for (size_t i = 0; i < values.size(); ++i) sizes[i] += std::abs(values[i]);
 }
 
+// What of a bucket stayed coded, in parts that do not end where chunks do.
+inline void decode_bucket(Context& context, CompressedAllReduce& exchange, int64_t bucket,
+                          const View& still, const View& values) {
+  const int64_t elements = values.elements(), blocks = blocks_in(elements);
+  for (int64_t first = 0; first < blocks; first += 2) {
+    const BlockRange now{first, std::min(first + 2, blocks)};
+    const auto [begin, end] = elements_of(now, elements);
+    exchange.decode(context, bucket, now, still, values.rows(begin, end));
+  }
+}
+
 // One step: values and extras in place, on the context's device meanwhile.
 inline void exchange(Context& context, CompressedAllReduce& exchange, std::vector<float>& values,
-                     std::vector<uint8_t>& still, std::vector<float>& extras, float beta = 0) {
-  std::vector<float> results(beta > 0 ? values.size() : 0);
+                     std::vector<uint8_t>& still, std::vector<float>& extras, float beta = 0,
+                     bool stays_coded = false) {
   const comm::Buckets& buckets = exchange.buckets();
   ops::Mirror mirror(context);
   const auto placed = [&](auto& all) {
@@ -59,19 +70,21 @@ inline void exchange(Context& context, CompressedAllReduce& exchange, std::vecto
     return all.empty() ? View() : all.rows(begin, end);
   };
   const View all_values = placed(values), all_still = placed(still), all_extras = placed(extras);
-  const View all_results = placed(results);
   for (int64_t i = 0; i < buckets.count(); ++i) {
     const auto [begin, end] = buckets.range(i);
     exchange.submit(context, i,
                     {.values = part(all_values, begin, end),
                      .still = part(all_still, begin / 8, (end + 7) / 8),
                      .extras = part(all_extras, begin / kBlockElements, blocks_in(end)),
-                     .result = part(all_results, begin, end),
                      .momentum = momentum_step(beta)});
   }
   exchange.finish(context);
+  for (int64_t i = 0; stays_coded && i < buckets.count(); ++i) {
+    const auto [begin, end] = buckets.range(i);
+    decode_bucket(context, exchange, i, part(all_still, begin / 8, (end + 7) / 8),
+                  all_values.rows(begin, end));
+  }
   mirror.bring_back();
-  if (beta > 0) values = results;
 }
 
 // Numbers that bf16 holds exactly, and their sums too.
@@ -92,7 +105,8 @@ inline void run_steps(comm::Communicator& world, const Plan& plan, CompressedAll
     std::vector<float> values = values_of(world.rank(), step, plan.elements);
     if (plan.extras) outcome.extras = extras_of(world.rank(), plan.elements);
     const int64_t before = world.wire_bytes_sent();
-    exchange(context, all_reduce, values, still, outcome.extras, plan.beta);
+    exchange(context, all_reduce, values, still, outcome.extras, plan.beta,
+             plan.options.keep_coded);
     outcome.wire_bytes = world.wire_bytes_sent() - before;
     outcome.averages.push_back(std::move(values));
     if (all_reduce.state().empty()) continue;

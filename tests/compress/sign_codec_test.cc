@@ -71,6 +71,7 @@ std::vector<float> decode_all(std::vector<uint8_t> chunk, std::vector<uint8_t> s
   Context context = Context::cpu(1);
   std::vector<float> values(static_cast<size_t>(elements), -7.0f);
   decode(context, {.chunk = view_of(chunk),
+                   .elements = elements,
                    .still = view_of(still),
                    .values = view_of(values),
                    .extras = extras == nullptr ? View() : view_of(*extras),
@@ -169,6 +170,7 @@ Encoded round_trip(Context& context, const Case& c, std::vector<float>& decoded)
                     .blocks = {0, blocks}});
   decoded.assign(static_cast<size_t>(elements), 0.0f);
   decode(context, {.chunk = chunk,
+                   .elements = elements,
                    .still = on_still,
                    .values = mirror(view_of(decoded)),
                    .extras = mirror(view_of(extras)),

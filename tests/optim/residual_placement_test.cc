@@ -220,12 +220,11 @@ TEST(ResidualPlacement, AChangedCutKeepsWhatIsOwedOnAnyNumberOfRanks) {
       params::Table table;
       table.add({.name = "weight", .shape = {kElements}});
       table.allocate(Device{}, DType::kF32);
-      const Tensor momentum = Tensor::zeros(Device{}, DType::kF32, {table.size_elements()});
       const comm::Buckets buckets =
           compress::sized_buckets(table.size_elements(), ranks, kLeastBytes);
       const Levels levels(communicator, {.buckets = buckets, .world_size = ranks}, Device{});
       SignExchange signs(levels, ConstView());
-      signs.receive_in(momentum.view());
+      signs.hold(Tensor::zeros(Device{}, DType::kF32, {table.size_elements()}));
       work(signs);
       signs.save(states[static_cast<size_t>(communicator.rank())]);
     });

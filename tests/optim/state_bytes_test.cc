@@ -2,7 +2,11 @@
 // that it reserves it at the start.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+
 #include "onebit/compress/bucket_size.h"
+#include "onebit/device/memory.h"
 #include "onebit/optim/lamb.h"
 #include "onebit/optim/onebit_adam.h"
 #include "onebit/optim/onebit_lamb.h"
@@ -26,8 +30,8 @@ std::vector<Row> table() {
       .variance_freeze = 5, .variance_scaler = 3, .local_scaler = 2, .local_limit = 2};
   return {{"AdamW", adam_recipe({}), 8, 8, 0},
           {"Lamb", lamb_recipe({}), 8, 8, 0},
-          {"OneBitAdam", onebit_adam_recipe({.freeze = freeze}), 8, 12, 8},
-          {"OneBitLamb", onebit_lamb_recipe({.freeze = freeze}), 8, 12, 8},
+          {"OneBitAdam", onebit_adam_recipe({.freeze = freeze}), 8, 8, 8},
+          {"OneBitLamb", onebit_lamb_recipe({.freeze = freeze}), 8, 8, 8},
           {"ZeroOneAdam", zero_one_adam_recipe({.schedule = schedule}), 8, 20, 8, 4}};
 }
 
@@ -51,8 +55,9 @@ TEST(StateBytes, AreThoseOfTheTable) {
   for (const Row& row : table()) {
     for (const int ranks : {1, 2, 4}) {
       const double expected = ranks == 1 ? row.alone : row.fixed + row.shared / ranks + row.staged;
-      const bool dense = row.fixed == 8;
-      // Then the values of a bucket, the bitmap of still entries, and numbers for each block.
+      const bool dense = row.shared == 0;
+      // Then the values of a bucket, what arrives (1/8), the bitmap of still entries (1/8), and
+      // numbers for each block.
       const comm::Buckets buckets =
           compress::sized_buckets(elements, ranks, RunFacts{.bucket_bytes = 16384}.bucket_bytes);
       const double bucket =
@@ -60,6 +65,44 @@ TEST(StateBytes, AreThoseOfTheTable) {
       const double found = bytes_of_an_element(row, ranks);
       EXPECT_GE(found, expected) << row.name << " on " << ranks;
       EXPECT_LE(found, expected + (dense ? 0.05 : bucket + 0.4)) << row.name << " on " << ranks;
+    }
+  }
+}
+
+// By what is held, whatever the optimizer says: besides the table no rank has more than that, the
+// messages of three buckets and the sums of blocks. A buffer of all elements is four bytes.
+TEST(StateBytes, AreWhatIsHeldInEveryPhase) {
+  constexpr int64_t kRows = 512, kColumns = 1024, kElements = kRows * kColumns;
+  for (const Row& row : table()) {
+    for (const int ranks : {2, 4}) {
+      std::atomic<int64_t> before = 0, reserved = 0;
+      comm::run_thread_world(ranks, [&](comm::Communicator& communicator) {
+        Context context = Context::cpu(1);
+        params::Table table;
+        table.add({.name = "matrix", .shape = {kRows, kColumns}, .decay = true});
+        table.allocate(Device{}, DType::kF32);
+        std::fill_n(table.gradients().data<float>(), kElements, 1e-3f);
+        communicator.barrier();
+        if (communicator.rank() == 0) {
+          memory::take_most_held_bytes();  // of everything so far
+          before = memory::take_most_held_bytes();
+        }
+        communicator.barrier();
+        const auto optimizer =
+            row.optimizer->make(table, communicator, {.bucket_bytes = kElements / 2});
+        for (int64_t step = 1; step <= 12; ++step) {
+          optimizer->step(context, table, {.step = step, .learning_rate = 1e-3});
+        }
+        reserved += optimizer->state_bytes();
+        communicator.barrier();
+      });
+      const double held = static_cast<double>(memory::take_most_held_bytes() - before);
+      const double all = static_cast<double>(kElements * ranks);
+      EXPECT_GE(held, static_cast<double>(reserved)) << row.name;
+      EXPECT_LE(held / all, static_cast<double>(reserved) / all + 0.25)
+          << row.name << " on " << ranks;
+      const double expected = row.fixed + row.shared / ranks;
+      EXPECT_LE(held / all, expected + row.staged / 2 + 1.25) << row.name << " on " << ranks;
     }
   }
 }

@@ -131,16 +131,15 @@ TEST(StillEntries, WakingCostsARankTheSameOnManyRanks) {
   for (const int world_size : {2, 8}) {
     on_ranks(world_size, {}, [&](Trial& trial) {
       const View values = trial.table().values();
-      std::vector<float> momentum(static_cast<size_t>(values.elements()));
-      std::vector<float> variance(momentum.size()), gradient(momentum.size(), 0.5f);
+      std::vector<float> variance(static_cast<size_t>(values.elements()));
+      std::vector<float> gradient(variance.size(), 0.5f);
       StillEntries still(trial.table(), {});
       still.restore(ConstView::of(variance.data(), {values.elements()}));
       const std::vector<uint8_t> touched(40, 1);
       const int64_t before = trial.communicator().wire_bytes_sent();
       const int64_t before_count = still.count();
       still.wake(trial.communicator(), touched,
-                 {.momentum = View::of(momentum.data(), {values.elements()}),
-                  .variance = View::of(variance.data(), {values.elements()}),
+                 {.variance = View::of(variance.data(), {values.elements()}),
                   .gradients = ConstView::of(gradient.data(), {values.elements()})});
       EXPECT_LT(still.count(), before_count);
       EXPECT_GT(variance[0], 0);
