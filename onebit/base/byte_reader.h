@@ -26,14 +26,16 @@ class ByteReader {
   const std::string& place() const { return place_; }
 
   void seek(uint64_t at) {
-    if (at > bytes_.size()) refuse(fmt::format("a jump to {} of {} bytes", at, bytes_.size()));
+    if (at > bytes_.size()) {
+      refuse(fmt::format("jump to {}, but there are only {} bytes", at, bytes_.size()));
+    }
     at_ = at;
   }
   // The next `count` bytes, not copied.
   std::string_view take(uint64_t count) {
     if (count > remaining()) {
-      refuse(fmt::format("{} bytes are expected and {} are left; the file is cut short or damaged",
-                         count, remaining()));
+      refuse(fmt::format("expected {} bytes, {} left; the file is truncated or damaged", count,
+                         remaining()));
     }
     const std::string_view taken(reinterpret_cast<const char*>(bytes_.data()) + at_, count);
     at_ += count;
@@ -50,7 +52,7 @@ class ByteReader {
   std::string_view line(size_t most) {
     const std::string_view left(reinterpret_cast<const char*>(bytes_.data()) + at_, remaining());
     const size_t end = left.substr(0, most + 1).find('\n');
-    if (end == std::string_view::npos) refuse("a line without an end");
+    if (end == std::string_view::npos) refuse("unterminated line");
     at_ += end + 1;
     return left.substr(0, end);
   }
@@ -62,7 +64,7 @@ class ByteReader {
       value |= uint64_t{byte & 0x7Fu} << shift;
       if (byte < 0x80) return value;
     }
-    refuse("a number of more than ten bytes");
+    refuse("varint of more than ten bytes");
   }
   [[noreturn]] void refuse(const std::string& reason) const {
     fail("{}: offset {}: {}", place_, offset(), reason);

@@ -41,7 +41,7 @@ size_t regular_file_size(const Descriptor& file, const Path& path) {
   struct stat status {};
   require(::fstat(file.get(), &status) == 0, "{}: cannot read its size: {}", path.string(),
           system_reason());
-  require(!S_ISDIR(status.st_mode), "{}: is a folder, a file was expected", path.string());
+  require(!S_ISDIR(status.st_mode), "{}: is a folder, expected a file", path.string());
   return static_cast<size_t>(status.st_size);
 }
 
@@ -168,7 +168,7 @@ void write_file_atomically(const Path& given, std::string_view content) {
   std::error_code ignored;
   const files::file_status status = files::status(given, ignored);
   require(given.has_filename() && !files::is_directory(status),
-          "\"{}\": is not the name of a file to write{}", given.string(),
+          "\"{}\": not a valid output file name{}", given.string(),
           files::is_directory(status) ? ": it is a folder" : "");
   if (is_written_into(given, status)) return write_into(given, content);
   PartialFile file(given);

@@ -76,14 +76,14 @@ std::string obstacle_to_writing(const Path& folder) {
   const Path path = folder / fmt::format("{}{:016x}", run_files::kDiskToken, random_id());
   const int error = try_to_write(path);
   if (error == 0) return "";
-  return fmt::format("no file can be made in {}: {}", folder.string(), std::strerror(error));
+  return fmt::format("cannot create a file in {}: {}", folder.string(), std::strerror(error));
 }
 
 void require_writable(const Path& folder) {
   const Path there = nearest_folder(folder);
   std::error_code ignored;
-  require(std::filesystem::is_directory(there, ignored), "{}: cannot be made: {} is no folder",
-          folder.string(), there.string());
+  require(std::filesystem::is_directory(there, ignored),
+          "{}: cannot be created: {} is not a folder", folder.string(), there.string());
   const std::string obstacle = obstacle_to_writing(there);
   require(obstacle.empty(), "{}: cannot be written to: {}", folder.string(), obstacle);
 }

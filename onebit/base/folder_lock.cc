@@ -33,8 +33,10 @@ bool has_name(int file, const Path& path) {
 }
 
 [[noreturn]] void refuse(const Path& folder) {
-  fail("{}: another process is writing to this folder: let it end, or choose another --output",
-       folder.string());
+  fail(
+      "{}: another process is writing to this folder: wait for it to finish, or choose another "
+      "--output",
+      folder.string());
 }
 
 // A process that was killed a moment ago may still hold a lock.

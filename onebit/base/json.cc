@@ -47,7 +47,7 @@ Json parse_json(std::string_view text, const std::string& source) {
   // Nesting is checked before parsing because the parser itself copies values.
   if (const auto deep = find_deeper_nesting(text, kMostNesting)) {
     const auto [line, column] = place_of(text, *deep);
-    fail("{}:{}:{}: more than {} brackets inside each other", source, line, column, kMostNesting);
+    fail("{}:{}:{}: more than {} nested brackets", source, line, column, kMostNesting);
   }
   Json result;
   try {

@@ -210,12 +210,12 @@ std::string describe(const KeyForm& form) {
     case KeyType::kNumbers:
       return fmt::format("a list of {} numbers{}", form.length, describe(form.limits));
     case KeyType::kRate:
-      return fmt::format("a number{}, or a list that repeats one: all parameters share one rate",
+      return fmt::format("a number{}, or a list of equal numbers: all parameters share one rate",
                          describe(form.limits));
     case KeyType::kCounts:
-      return fmt::format("an object of whole numbers{}", describe(form.limits));
+      return fmt::format("an object with integer values{}", describe(form.limits));
     case KeyType::kWeights:
-      return fmt::format("an object of numbers{}, or \"{}\"", describe(form.limits),
+      return fmt::format("an object with numeric values{}, or \"{}\"", describe(form.limits),
                          fmt::join(form.words, "\", \""));
     case KeyType::kTexts:
       return "a list of strings";
@@ -224,7 +224,7 @@ std::string describe(const KeyForm& form) {
     case KeyType::kAnything:
       return "anything";
     case KeyType::kNothing:
-      return "left out";
+      return "omitted";
     case KeyType::kSection:
       return "an object in braces";
   }

@@ -296,8 +296,8 @@ void Keys::kinds(const Kinds& kinds, const char* meaning,
   const KeyForm elsewhere = {
       .type = KeyType::kText, .words = kinds.elsewhere, .any_case = kinds.any_case};
   if (type != nullptr && !kinds.elsewhere.empty() && fits(elsewhere, *type)) {
-    complain("type",
-             fmt::format("is {}, which onebit does not have yet; {}", shown(*type), kinds.instead));
+    complain("type", fmt::format("is {}, which onebit does not support yet; {}", shown(*type),
+                                 kinds.instead));
   } else if (type != nullptr) {
     if (take(row) != nullptr) {
       row.value = *type;

@@ -29,7 +29,7 @@ PartialFolder::PartialFolder(Path folder, Existing existing)
   const bool is_free = !files::exists(folder_, error) ||
                        (files::is_directory(folder_, error) && files::is_empty(folder_, error));
   require((is_free || existing == Existing::kReplace) && !error,
-          "{}: exists already; give another name or remove it (nothing was written)",
+          "{}: already exists; choose another name or remove it (nothing was written)",
           folder_.string());
   take_over();
 }
@@ -39,7 +39,7 @@ void PartialFolder::take_over() {
   const bool strange = files::exists(partial_, error) && !files::exists(partial_ / kLockName) &&
                        !(files::is_directory(partial_, error) && files::is_empty(partial_, error));
   require(!strange && !error,
-          "{}: is in the way, and not what an interrupted run leaves: remove or rename it (nothing "
+          "{}: already exists and was not left by an interrupted run: remove or rename it (nothing "
           "was written)",
           partial_.string());
   make_folder(partial_);

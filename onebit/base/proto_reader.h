@@ -44,7 +44,7 @@ class ProtoReader {
         break;
       }
       default:
-        reader_.refuse("a damaged message");
+        reader_.refuse("damaged message");
     }
     return true;
   }

@@ -212,7 +212,7 @@ TEST(WriteFileAtomically, WantsTheNameOfAFileAndElseLeavesNothing) {
   EXPECT_THAT(message_of([&] { write_file_atomically(folder / "f", "x"); }),
               HasSubstr("it is a folder"));
   EXPECT_THAT(message_of([&] { write_file_atomically("", "x"); }),
-              HasSubstr("is not the name of a file"));
+              HasSubstr("not a valid output file name"));
   EXPECT_EQ(folder.entries(), 1);
 }
 

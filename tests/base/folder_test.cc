@@ -42,12 +42,12 @@ TEST(Writable, SaysWhereNoFileCanBeMade) {
   for (const char* name : {"file", "link"}) {
     const Path inside = folder / name / "run";
     EXPECT_THAT(message_of([&] { require_writable(inside); }),
-                AllOf(HasSubstr(inside.string() + ": cannot be made: "),
-                      HasSubstr((folder / name).string() + " is no folder")));
+                AllOf(HasSubstr(inside.string() + ": cannot be created: "),
+                      HasSubstr((folder / name).string() + " is not a folder")));
   }
   // Nobody makes files here, whoever asks.
   EXPECT_THAT(message_of([&] { require_writable("/proc/runs/mini"); }),
-              HasSubstr("/proc/runs/mini: cannot be written to: no file can be made in /proc: "));
+              HasSubstr("/proc/runs/mini: cannot be written to: cannot create a file in /proc: "));
 }
 
 }  // namespace

@@ -48,10 +48,10 @@ TEST(ParseJson, NestingIsBounded) {
            "}";
   };
   EXPECT_EQ(parse_message(nested(499)), "(no error)");
-  EXPECT_THAT(parse_message(nested(500)), HasSubstr("more than 500 brackets inside each other"));
+  EXPECT_THAT(parse_message(nested(500)), HasSubstr("more than 500 nested brackets"));
   // Where a key follows, the object that holds the deep value grows and copies it.
   EXPECT_THAT(parse_message("{\"a\": " + nested(200000) + ", \"b\": 1}"),
-              HasSubstr("more than 500 brackets inside each other"));
+              HasSubstr("more than 500 nested brackets"));
   EXPECT_THAT(parse_message(nested(200000)), StartsWith("recipe.json:1:"));
   // What is no JSON is counted first all the same, and not read beyond its end.
   for (const std::string broken : {"{\"a", "{\"a\\", "[1]]]]", "[/", "[1, /*", "{\"a\": \"\\"}) {

@@ -148,18 +148,19 @@ TEST(Keys, AWrongValueIsNamedWithWhatItMayBe) {
       {R"({"betas": [0.5]})",
        "`betas` is [0.5]; it must be a list of 2 numbers of at least 0 and below 1"},
       {R"({"rate": [1, 2]})",
-       "`rate` is [1,2]; it must be a number of at least 0, or a list that repeats one: all "
+       "`rate` is [1,2]; it must be a number of at least 0, or a list of equal numbers: all "
        "parameters share one rate"},
       {R"({"freeze": "atuo"})",
        "`freeze` is \"atuo\"; it must be a whole number of at least 1, or \"auto\" (did you mean "
        "\"auto\"?)"},
       {R"({"rows": {"a": -1}})",
-       "`rows` is {\"a\":-1}; it must be an object of whole numbers of at least 0: {name: rows}"},
+       "`rows` is {\"a\":-1}; it must be an object with integer values of at least 0: {name: "
+       "rows}"},
       {R"({"weights": "balancd"})",
-       "`weights` is \"balancd\"; it must be an object of numbers above 0, or \"none\", "
+       "`weights` is \"balancd\"; it must be an object with numeric values above 0, or \"none\", "
        "\"balanced\" (did you mean \"balanced\"?)"},
       {R"({"weights": {"a": 0}})",
-       "`weights` is {\"a\":0}; it must be an object of numbers above 0, or \"none\", "
+       "`weights` is {\"a\":0}; it must be an object with numeric values above 0, or \"none\", "
        "\"balanced\""},
       {R"({"names": []})", "`names` is []; it must be a list of strings"},
       {R"({"names": ["a", 1]})", "`names` is [\"a\",1]; it must be a list of strings"},
@@ -237,7 +238,7 @@ TEST(Keys, AKindHasKeysOfItsOwn) {
                           "Square (did you mean \"Square\"?)"));
   EXPECT_THAT(
       errors(R"({"type": "Cubic"})"),
-      ElementsAre("recipe.json: key `kind.type` is \"Cubic\", which onebit does not have yet; "
+      ElementsAre("recipe.json: key `kind.type` is \"Cubic\", which onebit does not support yet; "
                   "take Square"));
   EXPECT_THAT(errors(R"({"params": {}})"),
               ElementsAre("recipe.json: key `kind.params` is not known; known here: type"));

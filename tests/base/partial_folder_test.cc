@@ -56,9 +56,9 @@ TEST(PartialFolder, TouchesNothingThatIsThere) {
   put(parent / "out/mine");
   put(parent / "file");
   EXPECT_THAT(message_of([&] { PartialFolder writer(parent / "out", Existing::kRefuse); }),
-              HasSubstr("out: exists already"));
+              HasSubstr("out: already exists"));
   EXPECT_THAT(message_of([&] { PartialFolder writer(parent / "file", Existing::kRefuse); }),
-              HasSubstr("file: exists already"));
+              HasSubstr("file: already exists"));
   EXPECT_THAT(message_of([&] { PartialFolder writer(parent / "file/below", Existing::kRefuse); }),
               HasSubstr("file/below"));
   EXPECT_THAT(message_of([] { PartialFolder writer(Path(""), Existing::kRefuse); }),
@@ -96,7 +96,7 @@ TEST(PartialFolder, LeavesAFolderOfTheSameNameAlone) {
   files::create_directories(parent / "out.partial");
   put(parent / "out.partial/mine");
   EXPECT_THAT(message_of([&] { PartialFolder writer(parent / "out", Existing::kRefuse); }),
-              HasSubstr("out.partial: is in the way"));
+              HasSubstr("out.partial: already exists and was not left by an interrupted run"));
   EXPECT_TRUE(files::exists(parent / "out.partial/mine"));
 }
 

@@ -148,7 +148,7 @@ TEST_F(PlanCommand, WhatCannotBePlannedIsOneError) {
        "tiny.json/plan.svg: cannot be written"},
       // Without a measurement, which would take some seconds.
       {"plan --bandwidth 1Gb/s --svg /proc/plan.svg --recipe " + at("tiny.json"),
-       "error: /proc/plan.svg: cannot be written: no file can be made in /proc: "}};
+       "error: /proc/plan.svg: cannot be written: cannot create a file in /proc: "}};
   for (const auto& [arguments, word] : cases) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.status, 1) << arguments << outcome.output;

@@ -53,7 +53,7 @@ class Refusals(launched_run.FolderTest):
         (self.folder / "texts").mkdir(exist_ok=True)
         words = ["pretrain", "--recipe", "recipe.json", "--data", "texts=2", "--data", "corpus",
                  "--valid", "name=recipe.json", "--output", "/proc/runs/mini"]
-        written = "/proc/runs/mini: cannot be written to: no file can be made in /proc: "
+        written = "/proc/runs/mini: cannot be written to: cannot create a file in /proc: "
         for options in ([], ["--dry-run"]):
             status, output, error = self.run_program("launch", "--hosts", "localhost:2", *options,
                                                      "--", *words)

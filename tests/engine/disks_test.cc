@@ -58,7 +58,8 @@ TEST(Disks, AFolderThatCannotBeMadeIsNamed) {
   const TemporaryFolder root;
   std::ofstream(root / "0") << "a file";
   const std::string message = message_of([&] { find_on(root, {0, 1}); });
-  EXPECT_NE(message.find((root / "0").string() + ": cannot be made"), std::string::npos) << message;
+  EXPECT_NE(message.find((root / "0").string() + ": cannot be created"), std::string::npos)
+      << message;
 }
 
 TEST(Disks, KeepShardsInARing) {

@@ -95,11 +95,11 @@ TEST(Unpickler, DictsOfBothPythons) {
 }
 
 TEST(Unpickler, DamagedPickles) {
-  EXPECT_THAT(error_of(""), HasSubstr("cut short"));
+  EXPECT_THAT(error_of(""), HasSubstr("truncated"));
   EXPECT_THAT(error_of("."), HasSubstr("a value is missing"));
   EXPECT_THAT(error_of("\x80\x09."), HasSubstr("protocol above 5"));
   EXPECT_THAT(error_of("t"), HasSubstr("a mark is missing"));
-  EXPECT_THAT(error_of("("), HasSubstr("cut short"));
+  EXPECT_THAT(error_of("("), HasSubstr("truncated"));
   EXPECT_THAT(error_of("N(."), HasSubstr("a value is missing"));
   EXPECT_THAT(error_of("S'text'\n."), HasSubstr("opcode 0x53"));
   EXPECT_THAT(error_of("h\x05."), HasSubstr("memo 5 is empty"));
@@ -108,8 +108,8 @@ TEST(Unpickler, DamagedPickles) {
   EXPECT_THAT(error_of("}(Nu."), HasSubstr("no container"));
   EXPECT_THAT(error_of("N)R."), HasSubstr("no function"));
   EXPECT_THAT(error_of("NQ."), HasSubstr("a storage's kind is missing"));
-  EXPECT_THAT(error_of("X\xff\xff\xff\xff."), HasSubstr("cut short"));
-  EXPECT_THAT(error_of("ccollections"), HasSubstr("a line without an end"));
+  EXPECT_THAT(error_of("X\xff\xff\xff\xff."), HasSubstr("truncated"));
+  EXPECT_THAT(error_of("ccollections"), HasSubstr("unterminated line"));
   EXPECT_THAT(error_of(PickleBuilder().old_text("module").op("N\x86Q").done()),
               HasSubstr("state_dict() instead"));
 }

@@ -141,7 +141,7 @@ TEST(OptimizerList, NamesWhatThereIs) {
                "(did you mean \"OneBitLamb\"?)");
   expect_error(R"({"type": "ZeroOneAdm"})", "did you mean \"ZeroOneAdam\"");
   expect_error(R"({"type": "Lambb"})", "did you mean \"Lamb\"");
-  expect_error(R"({"type": "lion"})", "does not have yet; use AdamW");
+  expect_error(R"({"type": "lion"})", "does not support yet; use AdamW");
 }
 
 TEST(OptimizerList, ZeroOneAdamAsDeepSpeedsUsersWriteIt) {

@@ -195,7 +195,7 @@ TEST(Schedule, Errors) {
   expect_error(R"({"type": "WarmupDecayLR"})", "run.steps");
   expect_error(R"({"type": "OneCycle", "params": {"cycle_min_lr": 1}})", "cycle_max_lr");
   expect_error(R"({"type": "WarmupLR", "params": {"warmup_max_lr": [1, 2]}})",
-               "a list that repeats one: all parameters share one rate");
+               "a list of equal numbers: all parameters share one rate");
   expect_error(R"({"type": "WarmupLR", "params": {"warmup_max_lr": [-1e-3]}})", "of at least 0");
   expect_error(R"({"type": "WarmupLR", "params": {"warmup_type": "square"}})", "linear");
   expect_error(R"({"type": "LE", "params": {"total_num_steps": 5, "warmup_proportion": 2}})",
