@@ -15,7 +15,7 @@ Context& Context::operator=(Context&&) noexcept = default;
 Context::~Context() = default;
 
 Context Context::cpu(int threads) {
-  require(threads >= 1, "a CPU context needs at least one thread, {} were asked for", threads);
+  require(threads >= 1, "a CPU context needs at least one thread, {} requested", threads);
   Context context;
   context.threads_ = threads;
   set_library_threads(threads);
@@ -25,7 +25,7 @@ Context Context::cpu(int threads) {
 }
 
 Context Context::cuda(int index, int threads) {
-  require(threads >= 1, "a context needs at least one thread, {} were asked for", threads);
+  require(threads >= 1, "a context needs at least one thread, {} requested", threads);
   Context context;
   context.device_ = {DeviceType::kCuda, index};
   context.threads_ = threads;

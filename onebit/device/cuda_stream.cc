@@ -11,10 +11,10 @@ namespace onebit {
 std::unique_ptr<DeviceStream> DeviceStream::open(int index) {
   const int count = memory::cuda_device_count();
   require(count > 0,
-          "there is no CUDA device here (or its driver is too old for CUDA {}.{}): use --device "
-          "cpu, or see what nvidia-smi says",
+          "no CUDA device found (or its driver is too old for CUDA {}.{}): use --device cpu, or "
+          "check nvidia-smi",
           CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-  require(index >= 0 && index < count, "there is no CUDA device {}: this process sees {}", index,
+  require(index >= 0 && index < count, "no CUDA device {}: {} visible to this process", index,
           count);
   return std::make_unique<CudaStream>(index);
 }

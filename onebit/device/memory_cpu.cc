@@ -30,7 +30,7 @@ std::byte* allocate(Device device, int64_t size_bytes) {
   const int64_t rounded =
       (size_bytes + kCpuAlignmentBytes - 1) / kCpuAlignmentBytes * kCpuAlignmentBytes;
   void* data = std::aligned_alloc(kCpuAlignmentBytes, static_cast<size_t>(rounded));
-  require(data != nullptr, "out of memory: {} bytes asked for; {}", size_bytes, kOutOfMemoryAdvice);
+  require(data != nullptr, "out of memory: {} bytes requested; {}", size_bytes, kOutOfMemoryAdvice);
   count_held(size_bytes);
   return static_cast<std::byte*>(data);
 }

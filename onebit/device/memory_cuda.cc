@@ -14,7 +14,7 @@ std::byte* cuda_allocate(int device_index, int64_t size_bytes) {
     cudaGetLastError();
     size_t free_bytes = 0, total_bytes = 0;
     check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-    fail("out of memory on cuda:{}: {} bytes asked for, {} of {} free; {}", device_index,
+    fail("out of memory on cuda:{}: {} bytes requested, {} of {} free; {}", device_index,
          size_bytes, free_bytes, total_bytes, kOutOfMemoryAdvice);
   }
   check_cuda(status, "cudaMalloc");

@@ -63,7 +63,7 @@ PreparedPrimitive& OnednnStream::keep_primitive(const PrimitiveKey& key,
         primitives_.begin(), primitives_.end(),
         [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; }));
   }
-  log_debug("oneDNN: primitive {} of at most {} made", primitives_.size() + 1, kMaxPrimitives);
+  log_debug("oneDNN: created primitive {} of at most {}", primitives_.size() + 1, kMaxPrimitives);
   primitive.last_use = ++uses_;
   return primitives_.insert_or_assign(key, std::move(primitive)).first->second;
 }

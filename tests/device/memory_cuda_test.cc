@@ -59,7 +59,7 @@ TEST_F(CudaDevice, FindsTheDeviceOfMemory) {
 TEST_F(CudaDevice, TooLargeIsAnErrorWithTheSize) {
   const int64_t size_bytes = int64_t{1} << 50;
   EXPECT_THAT(message_of([&] { Buffer buffer(kFirst, size_bytes); }),
-              testing::HasSubstr("1125899906842624 bytes asked for"));
+              testing::HasSubstr("1125899906842624 bytes requested"));
   const Buffer after(kFirst, 64);  // the error is not sticky
   EXPECT_NE(after.data(), nullptr);
 }
@@ -73,7 +73,7 @@ TEST_F(CudaDevice, AContextWaitsForAMilestoneOfAnother) {
 
 TEST_F(CudaDevice, AnAbsentIndexIsAnError) {
   EXPECT_THAT(message_of([] { Context::cuda(memory::cuda_device_count()); }),
-              testing::HasSubstr("there is no CUDA device"));
+              testing::HasSubstr("no CUDA device"));
 }
 
 TEST(Milestone, OfACpuIsReachedAlready) {
