@@ -163,7 +163,7 @@ void Bert::check(const DeviceBatch& batch, OutputRows output_rows, const Trainin
   int64_t outputs = 0;
   for (const ConstView& rows : output_rows) outputs += rows.elements();
   require(output_rows.empty() || outputs <= plan_.output_rows,
-          "a micro-batch asks for {} output rows, but the model was planned for {}", outputs,
+          "a micro-batch requests {} output rows, but the model was planned for {}", outputs,
           plan_.output_rows);
   ONEBIT_INVARIANT(!output_rows.empty() || plan_.output_rows == 0);
   if (pass == nullptr || pass->layer_factors.empty()) return;
@@ -172,8 +172,8 @@ void Bert::check(const DeviceBatch& batch, OutputRows output_rows, const Trainin
   ONEBIT_INVARIANT(pass->layer_factors.front() != 0);
   // Any layer may be the last one computed, but only the model's last layer has room for more rows.
   require(outputs <= limits.rows,
-          "a micro-batch asks for {} output rows, with layers left out there can be {}", outputs,
-          limits.rows);
+          "a micro-batch requests {} output rows; at most {} are possible when layers are dropped",
+          outputs, limits.rows);
 }
 
 void Bert::embed(Context& context, const DeviceBatch& batch, const TrainingPass* pass) {

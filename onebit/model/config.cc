@@ -25,8 +25,8 @@ void validate(const BertConfig& config, const std::string& source) {
             config.*size);
   }
   require(config.hidden_size % config.heads == 0,
-          "{}: hidden_size {} does not divide into {} attention heads; choose "
-          "num_attention_heads among the divisors of hidden_size",
+          "{}: hidden_size {} is not divisible by {} attention heads; choose a divisor of "
+          "hidden_size as num_attention_heads",
           source, config.hidden_size, config.heads);
   const auto probability = [&](double value, const char* name) {
     require(value >= 0 && value < 1, "{}: {} is {}; a dropout probability is in [0, 1)", source,
@@ -36,7 +36,8 @@ void validate(const BertConfig& config, const std::string& source) {
   probability(config.attention_dropout, config_keys::kAttentionDropout);
   require(config.activation == ops::ActivationKind::kGeluErf ||
               config.activation == ops::ActivationKind::kGeluTanh,
-          "{}: hidden_act must be a form of GELU: gelu, or gelu_new (its tanh form)", source);
+          "{}: hidden_act must be a form of GELU: gelu, or gelu_new (its tanh approximation)",
+          source);
   require(config.initializer_range > 0, "{}: initializer_range is {}; it must be above 0", source,
           config.initializer_range);
   require(config.layer_norm_eps > 0, "{}: layer_norm_eps is {}; it must be above 0", source,
@@ -63,7 +64,7 @@ BertConfig preset(const std::string& name) {
     return config;
   }
   const std::string near = nearest_word(name, preset_names());
-  fail("there is no model preset \"{}\"; known: {}{}", name, fmt::join(preset_names(), ", "),
+  fail("unknown model preset \"{}\"; known: {}{}", name, fmt::join(preset_names(), ", "),
        near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near));
 }
 

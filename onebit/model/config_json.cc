@@ -7,12 +7,12 @@ using ops::ActivationKind;
 
 void read_sizes(Keys& section, BertConfig& config) {
   const auto size = [&](const char* name, int64_t& value, const char* meaning) {
-    section.integer(name, value, at_least(1), {meaning, "that of the model or the preset"});
+    section.integer(name, value, at_least(1), {meaning, "the model's or the preset's"});
   };
   size(config_keys::kHiddenSize, config.hidden_size,
        "width of the encoder; a multiple of the heads");
   size(config_keys::kLayers, config.layers, "encoder layers");
-  size(config_keys::kHeads, config.heads, "attention heads of a layer");
+  size(config_keys::kHeads, config.heads, "attention heads per layer");
   size(config_keys::kIntermediateSize, config.intermediate_size,
        "width inside the feed-forward part");
   section.integer(config_keys::kPositions, config.max_positions, at_least(1),
@@ -30,7 +30,7 @@ void read_arithmetic(Keys& section, BertConfig& config) {
                   {"gelu_fast", ActivationKind::kGeluTanh},
                   {"gelu_python", ActivationKind::kGeluErf}},
                  "activation of the feed-forward part; gelu and gelu_python are exact, the others "
-                 "its tanh form");
+                 "use the tanh approximation");
   section.number(config_keys::kHiddenDropout, config.hidden_dropout, at_least(0).below(1),
                  "dropout after embeddings and sublayers");
   section.number(config_keys::kAttentionDropout, config.attention_dropout, at_least(0).below(1),
@@ -42,7 +42,8 @@ void read_arithmetic(Keys& section, BertConfig& config) {
   section.boolean(config_keys::kPreLayerNorm, config.pre_layer_norm,
                   "layer norm before each sublayer instead of after it, and one at the end");
   section.boolean("residual_scaled_init", config.residual_scaled_init,
-                  "draw the last matrix of each sublayer smaller, by sqrt(2 * layers)");
+                  "initialize the last matrix of each sublayer with a standard deviation smaller "
+                  "by sqrt(2 * layers)");
 }
 
 void take_sizes(const std::string& preset_name, BertConfig& config) {
@@ -61,13 +62,13 @@ const char* word_of(ActivationKind kind) {
 void require_as_started(Keys& section, const std::string& preset_name, const BertConfig& config,
                         const StartingModel& start) {
   const auto same = [&](const char* name, const auto& here, const auto& there) {
-    constexpr const char* kFix = "leave the key out, and it comes from the model";
+    constexpr const char* kFix = "remove the key; the model's value is used";
     if (here == there) return;
     if (section.has(name)) {
-      section.require(false, name, "is {}, the model {} has {}: {}", here, start.place, there,
+      section.require(false, name, "is {}, but the model {} has {}: {}", here, start.place, there,
                       kFix);
     } else {
-      section.require(false, "preset", "is {}, whose {} is {}, and the model {} has {}: {}",
+      section.require(false, "preset", "is {}, whose {} is {}, but the model {} has {}: {}",
                       preset_name, name, here, start.place, there, kFix);
     }
   };
@@ -84,7 +85,7 @@ void require_as_started(Keys& section, const std::string& preset_name, const Ber
 BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
                        const StartingModel* start) {
   std::string name = start == nullptr ? "bert-base" : "";
-  section.word("preset", name, preset_names(), "sizes to start from, without a model");
+  section.word("preset", name, preset_names(), "default sizes if no model is given");
   BertConfig config = start == nullptr ? BertConfig() : start->config;
   section.attempt([&] {
     if (!name.empty()) take_sizes(name, config);
@@ -93,7 +94,7 @@ BertConfig read_config(Keys& section, std::optional<int64_t> vocab_size,
   read_arithmetic(section, config);
   if (start == nullptr) config.vocab_size = vocab_size.value_or(config.vocab_size);
   section.integer(config_keys::kVocabSize, config.vocab_size, at_least(1),
-                  {"tokens of the vocabulary", "that of the model or the token store"});
+                  {"tokens of the vocabulary", "the model's or the token store's"});
   if (start != nullptr) require_as_started(section, name, config, *start);
   section.attempt([&] { validate(config, section.place("*")); });
   return config;

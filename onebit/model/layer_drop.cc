@@ -26,12 +26,12 @@ double drawn(PhiloxKey key, int64_t layer, int64_t step, int64_t micro_step) {
 LayerDropOptions read_layer_drop(Keys& recipe) {
   LayerDropOptions options;
   Keys section = recipe.section("progressive_layer_drop",
-                                "training passes leave layers of a pre-LN model out at random");
+                                "training passes skip layers of a pre-LN model at random");
   section.boolean("enabled", options.enabled,
-                  "leave layers out, the later ones and those of later steps more often");
+                  "skip layers, more often the later ones and in later steps");
   section.number("theta", options.theta, at_least(0).up_to(1),
-                 "layer l of L, from 0, is computed with probability 1 - l / L (1 - theta(t)), and "
-                 "theta(t) falls from 1 to this");
+                 "layer l of L, counted from 0, is computed with probability 1 - l / L (1 - "
+                 "theta(t)); theta(t) falls from 1 to this value");
   section.number("gamma", options.gamma, at_least(0),
                  "after t updates theta(t) is (1 - theta) exp(-gamma t) + theta");
   return options;

@@ -5,13 +5,13 @@ namespace onebit::model {
 MemoryOptions read_memory_options(Keys& section) {
   MemoryOptions options;
   section.boolean("gelu_checkpoint", options.gelu_checkpoint,
-                  "keep the feed-forward part before its activation only");
+                  "keep only the input of the feed-forward activation; recompute its output");
   section.boolean("normalize_invertible", options.normalize_invertible,
                   "recover the inputs of layer norms from their outputs, up to rounding");
   section.boolean("full_recomputation", options.full_recomputation,
-                  "keep the output of each layer only and run its forward pass again");
+                  "keep only the output of each layer; rerun its forward pass");
   section.fixed("attn_dropout_checkpoint", true,
-                "masks of the attention's dropout are computed again from a counter, never stored");
+                "attention dropout masks are regenerated from a counter, never stored");
   return options;
 }
 

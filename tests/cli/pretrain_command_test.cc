@@ -93,7 +93,7 @@ TEST_F(ContinuedProgram, RefusesOtherVocabulariesAndCasings) {
   EXPECT_TRUE(contains(refused.output, "another vocabulary")) << refused.output;
   refused = run(train("bad", "--set model.hidden_act=gelu"));
   EXPECT_EQ(refused.status, 1);
-  EXPECT_TRUE(contains(refused.output, "key `model.hidden_act` is gelu, the model "))
+  EXPECT_TRUE(contains(refused.output, "key `model.hidden_act` is gelu, but the model "))
       << refused.output;
 }
 

@@ -86,8 +86,8 @@ TEST(BertConfig, AttentionDropoutIsNeverStored) {
 
 TEST(BertConfig, ErrorsNameTheKeyAndTheWayOut) {
   EXPECT_EQ(message_of([] { read(R"({"num_attention_heads": 7})"); }),
-            "recipe.json: key `model.*`: hidden_size 768 does not divide into 7 attention heads; "
-            "choose num_attention_heads among the divisors of hidden_size");
+            "recipe.json: key `model.*`: hidden_size 768 is not divisible by 7 attention heads; "
+            "choose a divisor of hidden_size as num_attention_heads");
   EXPECT_NE(
       message_of([] {
         read(R"({"hidden_dropout_prob": 1})");

@@ -110,16 +110,15 @@ TEST_F(StartTest, WhatTheRecipeStatesMustBeAsTheModel) {
                            {"hidden_act", "gelu"},
                            {"layer_norm_eps", 1e-12},
                            {"hidden_dropout_prob", 0.2}};  // may differ
-  const std::string model_says = fmt::format("the model {} has ", model().string());
+  const std::string model_says = fmt::format("but the model {} has ", model().string());
   EXPECT_THAT(error_of(given),
               AllOf(HasSubstr("recipe: key `model.hidden_size` is 48, " + model_says + "24"),
                     HasSubstr("`model.hidden_act` is gelu, " + model_says + "gelu_new"),
                     HasSubstr("`model.layer_norm_eps` is 1e-12, " + model_says + "1e-07"),
-                    HasSubstr("leave the key out"), Not(HasSubstr("dropout"))));
+                    HasSubstr("remove the key"), Not(HasSubstr("dropout"))));
   given.recipe["model"] = {{"preset", "bert-tiny"}};
-  EXPECT_THAT(
-      error_of(given),
-      HasSubstr("`model.preset` is bert-tiny, whose hidden_size is 128, and " + model_says));
+  EXPECT_THAT(error_of(given),
+              HasSubstr("`model.preset` is bert-tiny, whose hidden_size is 128, " + model_says));
   given.recipe["model"] = {{"hidden_size", 24}, {"hidden_act", "gelu_tanh"}};
   EXPECT_EQ(error_of(given), "(no error)");
 }
