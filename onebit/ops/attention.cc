@@ -38,14 +38,14 @@ constexpr int64_t kMaxLength = 65536;  // the dropout counter has 16 bits for th
 void check_sequences(const kernels::ArgumentCheck& check, const SequenceStarts& starts,
                      int64_t rows) {
   const int64_t count = static_cast<int64_t>(starts.host.size());
-  check.that(count >= 1, "sequence_starts.host must hold batch + 1 numbers");
+  check.that(count >= 1, "sequence_starts.host must have batch + 1 elements");
   check.view("sequence_starts.device", starts.device, DType::kI32, {count});
   check.that(starts.host.front() == 0 && starts.host.back() == rows,
              "sequence_starts must begin with 0 and end with the number of rows");
   for (size_t i = 1; i < starts.host.size(); ++i) {
     const int64_t length = int64_t{starts.host[i]} - starts.host[i - 1];
     require(0 <= length && length <= kMaxLength,
-            "attention: sequence {} has {} tokens; 0 to {} are possible", i - 1, length,
+            "attention: sequence {} has {} tokens; it must have 0 to {}", i - 1, length,
             kMaxLength);
   }
 }

@@ -195,7 +195,7 @@ __global__ void backward_keys(AttentionCall<T> a) {
 template <typename T>
 void check_head(const AttentionCall<T>& call) {
   require(call.head_size <= kMostHead,
-          "attention: heads of {} columns; on CUDA devices at most {} are possible", call.head_size,
+          "attention: heads have {} columns; CUDA devices support at most {}", call.head_size,
           kMostHead);
 }
 

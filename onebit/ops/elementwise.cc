@@ -31,7 +31,7 @@ void cast(Context& context, const Cast& a) {
   check_floating(check, "from", a.from);
   check_floating(check, "to", a.to);
   check.that(a.from.elements() == a.to.elements(),
-             "from and to must have equal numbers of elements");
+             "from and to must have the same number of elements");
   on_device::cast(context, a);
 }
 
@@ -44,7 +44,7 @@ void add(Context& context, const Add& a) {
   const kernels::ArgumentCheck check(context, "add");
   check_floating(check, "x", a.x);
   check_floating(check, "y", a.y);
-  check.that(a.x.elements() == a.y.elements(), "x and y must have equal numbers of elements");
+  check.that(a.x.elements() == a.y.elements(), "x and y must have the same number of elements");
   on_device::add(context, a);
 }
 

@@ -150,7 +150,7 @@ void embedding_backward(Context& context, const EmbeddingBackward& a) {
   if (rows * hidden == 0) return;
   const int types = static_cast<int>(a.segment.extent(0));
   require(kSegments + types <= DevicePartials::kMaxSums,
-          "embedding_backward: {} segment types; on CUDA devices at most {} are possible", types,
+          "embedding_backward: {} segment types; CUDA devices support at most {}", types,
           DevicePartials::kMaxSums - kSegments);
   CudaStream& cuda = CudaStream::of(context);
   const DropoutPlan plan(a.dropout);

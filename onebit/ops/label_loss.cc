@@ -19,7 +19,7 @@ void label_loss(Context& context, const LabelLoss& a) {
   check.view("targets", a.targets, DType::kF32, {rows, columns});
   check.optional("positive_weights", a.positive_weights, DType::kF32, {columns});
   check.that(a.positive_weights.empty() || a.kind == LabelLossKind::kSigmoid,
-             "positive_weights are of the sigmoid loss");
+             "positive_weights are only for the sigmoid loss");
   check.view("losses", a.losses, DType::kF32, {rows});
   on_device::label_loss(context, a);
 }

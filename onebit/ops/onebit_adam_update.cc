@@ -51,7 +51,7 @@ void check_blocks(const kernels::ArgumentCheck& check, int64_t begin, int64_t en
   const bool inside = begin >= 0 && begin <= end && end <= elements;
   const bool whole = begin % kernels::kBlockElements == 0 &&
                      (end % kernels::kBlockElements == 0 || end == elements);
-  check.that(inside && whole, "begin and end must cut whole blocks out of the buffer");
+  check.that(inside && whole, "begin and end must select whole blocks of the buffer");
 }
 
 }  // namespace

@@ -57,10 +57,10 @@ void residual_norm_backward(Context& context, const ResidualNormBackward& a) {
   check.view("grad_residual", a.grad_residual, dtype, shape);
   check.optional("grad_x", a.grad_x, dtype, shape);
   check.that(!a.grad_x.empty() || (a.dropout.probability == 0 && a.factor == 1) || rows == 0,
-             "grad_x is wanted: with dropout or a factor it differs from grad_residual");
+             "grad_x is required: with dropout or a factor it differs from grad_residual");
   check.that(a.grad_x.empty() || a.grad_x.raw() != a.grad_residual.raw(),
-             "grad_x and grad_residual must not be the same memory; without dropout and factor "
-             "leave grad_x out");
+             "grad_x and grad_residual must not be the same memory; without dropout and factor, "
+             "omit grad_x");
   check.view("grad_gamma", a.grad_gamma, DType::kF32, {hidden});
   check.view("grad_beta", a.grad_beta, DType::kF32, {hidden});
   check.optional("grad_bias", a.grad_bias, DType::kF32, {hidden});

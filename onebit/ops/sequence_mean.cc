@@ -28,7 +28,7 @@ void check_sequences(const kernels::ArgumentCheck& check, ConstView rows, ConstV
              "sequence_starts must begin with 0 and end with the number of rows");
   for (int64_t s = 0; s < sequences; ++s) {
     const auto at = static_cast<size_t>(s);
-    check.that(starts.host[at] < starts.host[at + 1], "every sequence must have a row");
+    check.that(starts.host[at] < starts.host[at + 1], "every sequence must have at least one row");
   }
 }
 

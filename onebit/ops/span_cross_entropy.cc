@@ -19,7 +19,7 @@ void span_cross_entropy(Context& context, const SpanCrossEntropy& a) {
   const int64_t rows = a.logits.extent(0), columns = a.logits.extent(1);
   const auto& starts = a.sequence_starts;
   const int64_t batch = static_cast<int64_t>(starts.host.size()) - 1;
-  check.that(batch >= 0, "sequence_starts.host must hold batch + 1 numbers");
+  check.that(batch >= 0, "sequence_starts.host must have batch + 1 elements");
   check.view("sequence_starts.device", starts.device, DType::kI32, {batch + 1});
   check.that(starts.host.front() == 0 && starts.host.back() == rows &&
                  std::is_sorted(starts.host.begin(), starts.host.end()),
