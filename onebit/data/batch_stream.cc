@@ -31,7 +31,8 @@ std::vector<double> weights_of(const std::vector<WeightedStore>& stores,
   const auto given = std::count_if(stores.begin(), stores.end(),
                                    [](const WeightedStore& store) { return store.weight != 0; });
   require(given == 0 || given == static_cast<ptrdiff_t>(stores.size()),
-          "{} of {} stores have a weight: give one to all or to none", given, stores.size());
+          "{} of {} stores have a weight: set a weight for all stores or for none", given,
+          stores.size());
   std::vector<double> weights;
   for (size_t i = 0; i < stores.size(); ++i) {
     weights.push_back(given > 0 ? stores[i].weight
@@ -62,7 +63,7 @@ BatchStream::BatchStream(const std::vector<WeightedStore>& stores,
   mixture_ = Mixture(weights_of(stores, sources_));
   const uint64_t samples = first_epoch_examples();
   require(samples >= static_cast<uint64_t>(options.world_size),
-          "{} holds {} samples of {} tokens for {} ranks: use fewer ranks or more text",
+          "{} has {} samples of {} tokens for {} ranks: use fewer ranks or more text",
           stores[0].store->folder().string(), samples, options.pairs.sequence_length,
           options.world_size);
 }

@@ -32,7 +32,7 @@ Masker::Masker(const text::Vocabulary& vocabulary, const MaskOptions& options)
     continuation_[static_cast<size_t>(id)] = vocabulary.is_continuation(id) ? 1 : 0;
     if (is_ordinary(vocabulary.token(id))) ordinary_.push_back(id);
   }
-  require(!ordinary_.empty(), "the vocabulary holds special tokens alone: nothing can be masked");
+  require(!ordinary_.empty(), "the vocabulary contains only special tokens: nothing can be masked");
 }
 
 void Masker::mask(RandomSequence& random, int64_t first_row, Batch& batch) const {

@@ -18,7 +18,7 @@ uint64_t part_of(uint64_t value, uint64_t share) {
 }  // namespace
 
 Mixture::Mixture(const std::vector<double>& weights) {
-  require(!weights.empty(), "no source of data was given");
+  require(!weights.empty(), "no data source was given");
   double rest = 0;
   for (const double weight : weights) {
     require(std::isfinite(weight) && weight > 0, "the weight of a source is {}: it must be above 0",

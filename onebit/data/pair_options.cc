@@ -7,16 +7,16 @@ namespace onebit::data {
 void check(const PairOptions& options) {
   require(options.sequence_length >= kLeastSequenceLength &&
               options.sequence_length <= kMostSequenceLength,
-          "sequence_length is {}: it must lie between {} and {}", options.sequence_length,
+          "sequence_length is {}: it must be between {} and {}", options.sequence_length,
           kLeastSequenceLength, kMostSequenceLength);
   require(options.short_sequence_probability >= 0 && options.short_sequence_probability <= 1,
-          "short_sequence_probability is {}: it must lie between 0 and 1",
+          "short_sequence_probability is {}: it must be between 0 and 1",
           options.short_sequence_probability);
 }
 
 void check(const MaskOptions& options) {
   require(options.probability > 0 && options.probability < 1,
-          "the masking probability is {}: it must lie between 0 and 1 (0.15 is usual)",
+          "the masking probability is {}: it must be between 0 and 1 (0.15 is usual)",
           options.probability);
   require(options.max_predictions >= 1,
           "max_predictions is {}: it must be at least 1 (20 is usual at 128 tokens, 80 at 512)",

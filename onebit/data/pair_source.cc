@@ -62,9 +62,8 @@ void PairSource::restore(const EpochMark& mark) {
   const auto [first, epoch, begin] = mark;
   const bool possible = epoch == 0 ? begin == 0 : epoch == 1 ? begin == first : begin > first;
   require(first > 0 && possible,
-          "the position in the data is impossible: epoch {} at example {}, where the first epoch "
-          "has {}",
-          epoch, begin, first);
+          "invalid data position: epoch {} at example {}; the first epoch has {} examples", epoch,
+          begin, first);
   const std::lock_guard lock(mutex_);
   epoch_at_.emplace(first, 1);
   epoch_at_.emplace(begin, epoch);

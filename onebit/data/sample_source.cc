@@ -13,13 +13,12 @@ SampleSource::SampleSource(std::shared_ptr<const samples::SampleStore> store,
     : store_(std::move(store)), next_sentence_(pairs.next_sentence), seed_(seed) {
   check(pairs);
   const samples::SampleManifest& manifest = store_->manifest();
-  require(
-      manifest.longest_tokens <= static_cast<uint64_t>(pairs.sequence_length),
-      "{}: has samples of up to {} tokens, and the sequence length is {}: samples are not cut, "
-      "so set data.sequence_length (evaluate: --sequence-length) to {}, of a model with as many "
-      "positions, or prepare files of shorter ones",
-      store_->folder().string(), manifest.longest_tokens, pairs.sequence_length,
-      manifest.longest_tokens);
+  require(manifest.longest_tokens <= static_cast<uint64_t>(pairs.sequence_length),
+          "{}: has samples of up to {} tokens, but the sequence length is {}, and samples are not "
+          "truncated: set data.sequence_length (evaluate: --sequence-length) to {}, with a model "
+          "of as many positions, or prepare files with shorter samples",
+          store_->folder().string(), manifest.longest_tokens, pairs.sequence_length,
+          manifest.longest_tokens);
   require(!next_sentence_ || manifest.labels > 0,
           "{}: its samples have no next-sentence label: set data.next_sentence to false (evaluate: "
           "--no-next-sentence)",
@@ -28,10 +27,9 @@ SampleSource::SampleSource(std::shared_ptr<const samples::SampleStore> store,
 
 void SampleSource::restore(const EpochMark& mark) {
   const uint64_t size = store_->samples();
-  require(
-      mark.first_examples == size && mark.begin / size == mark.epoch && mark.begin % size == 0,
-      "the position in the data is impossible: epoch {} at example {}, where every epoch has {}",
-      mark.epoch, mark.begin, size);
+  require(mark.first_examples == size && mark.begin / size == mark.epoch && mark.begin % size == 0,
+          "invalid data position: epoch {} at example {}; every epoch has {} examples", mark.epoch,
+          mark.begin, size);
 }
 
 DataPosition SampleSource::locate(uint64_t counter) {

@@ -248,7 +248,7 @@ TEST_F(BatchStreamTest, RefusesMarksThatCannotBe) {
   for (const EpochMark& mark :
        {EpochMark{0, 0, 0}, EpochMark{5, 0, 1}, EpochMark{5, 1, 6}, EpochMark{5, 2, 5}}) {
     EXPECT_THAT(message_of([&] { BatchStream stream({{store_}}, {}, {mark}); }),
-                HasSubstr("the position in the data is impossible"));
+                HasSubstr("invalid data position"));
   }
 }
 

@@ -108,8 +108,8 @@ TEST_F(SampleSourceTest, PositionsAndMarks) {
   const EpochMark mark = source.mark(37);
   EXPECT_EQ(mark, (EpochMark{16, 2, 32}));
   source.restore(mark);
-  EXPECT_THAT(message_of([&] { source.restore({16, 2, 33}); }), HasSubstr("impossible"));
-  EXPECT_THAT(message_of([&] { source.restore({15, 2, 30}); }), HasSubstr("impossible"));
+  EXPECT_THAT(message_of([&] { source.restore({16, 2, 33}); }), HasSubstr("invalid data position"));
+  EXPECT_THAT(message_of([&] { source.restore({15, 2, 30}); }), HasSubstr("invalid data position"));
   EXPECT_EQ(source.indexes_built(), 0);
 }
 

@@ -107,7 +107,7 @@ TEST_F(PretrainingSamplesTest, RefusesWhatDoesNotFit) {
   };
   PretrainingOptions given = options("short");
   given.recipe["data"]["sequence_length"] = 16;
-  EXPECT_THAT(message(given), HasSubstr("samples are not cut"));
+  EXPECT_THAT(message(given), HasSubstr("samples are not truncated"));
   given = options("one-segment");
   given.recipe["data"]["next_sentence"] = false;
   given.recipe["model"]["type_vocab_size"] = 1;
