@@ -138,7 +138,7 @@ std::unique_ptr<ByteStream> open_byte_stream(const Path& path, const std::string
   if (packing != Packing::kNone) return unpack_filter(std::move(plain), packing, name);
   const Packing named = packing_of_ending(path);
   require(named == Packing::kNone || magic.empty(),
-          "{}: is named {} but holds no {} data: rename it or compress it again", name,
+          "{}: has the suffix {} but contains no {} data: rename it or compress it again", name,
           path.extension().string(), onebit::corpus::name(named));
   return plain;
 }

@@ -27,8 +27,8 @@ bool is_archive(const Path& path) {
 
 [[noreturn]] void refuse_archive(const std::string& path) {
   fail(
-      "{}: archives are not read: unpack it (for a tar file: tar -xf {} -C some-folder) and give "
-      "the folder",
+      "{}: archives are not supported: unpack it (for a tar file: tar -xf {} -C some-folder) and "
+      "specify the folder",
       path, path);
 }
 
@@ -70,7 +70,7 @@ void add_folder(const Path& folder, InputFiles& found) {
     if (is_archive(path)) refuse_archive(path.string());
   }
   fail(
-      "{}: holds no .txt, .text or .jsonl file (nor one with .gz, .xz, .zst, .bz2 or .lz4 "
+      "{}: contains no .txt, .text or .jsonl file (nor one with .gz, .xz, .zst, .bz2 or .lz4 "
       "appended)",
       folder.string());
 }
@@ -84,19 +84,19 @@ InputFiles find_input_files(const std::vector<Path>& inputs) {
       found.files.push_back({input, "standard input", false, 0});
       continue;
     }
-    require(fs::exists(input), "{}: there is no such file or folder", input.string());
+    require(fs::exists(input), "{}: no such file or folder", input.string());
     if (fs::is_directory(input)) {
       add_folder(input, found);
       continue;
     }
     if (is_archive(input)) refuse_archive(input.string());
-    require(input.extension() != ".json",
-            "{}: one JSON object a line is read, with a \"text\" in each: convert it and name it "
-            ".jsonl",
-            input.string());
+    require(
+        input.extension() != ".json",
+        "{}: expected one JSON object per line with a \"text\" key: convert it and name it .jsonl",
+        input.string());
     found.files.push_back(input_file(input));
   }
-  require(!found.files.empty(), "no input was given: name files, folders or - for standard input");
+  require(!found.files.empty(), "no input: specify files, folders, or - for standard input");
   return found;
 }
 

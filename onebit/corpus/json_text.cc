@@ -45,7 +45,7 @@ class TextHandler : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::json::exception& error) override {
-    fail("{}: column {}: bad JSON: {}", place_, position, error.what());
+    fail("{}: column {}: invalid JSON: {}", place_, position, error.what());
   }
 
  private:

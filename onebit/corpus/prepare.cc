@@ -103,8 +103,8 @@ void check_options(const PrepareOptions& options) {
   const int given = (options.vocabulary ? 1 : 0) + (options.model_vocabulary ? 1 : 0) +
                     (options.vocabulary_size ? 1 : 0);
   require(given == 1,
-          "give either a vocabulary (--vocab vocab.txt or a model's folder) or the size of one to "
-          "be learned from the text (--vocab-size 30522)");
+          "specify either a vocabulary (--vocab vocab.txt or a model's folder) or the size of one "
+          "to learn from the text (--vocab-size 30522)");
   require(options.threads >= 0, "threads is {}: it must be 0 (all) or more", options.threads);
 }
 
@@ -124,9 +124,8 @@ PrepareReport prepare(const PrepareOptions& given) {
   PrepareReport report;
   InputFiles inputs = find_input_files(options.inputs);
   if (!inputs.ignored.empty()) {
-    report.decisions.push_back(
-        fmt::format("{} files are not text and were left out, the first is {}",
-                    inputs.ignored.size(), inputs.ignored.front()));
+    report.decisions.push_back(fmt::format("{} files are not text and were ignored; first: {}",
+                                           inputs.ignored.size(), inputs.ignored.front()));
   }
   StoreWriter writer(options.output, options.overwrite);
   if (options.drop_duplicates) writer.drop_duplicates();

@@ -31,12 +31,12 @@ void require_free_output(const Path& output, bool overwrite) {
   if (!fs::exists(output)) return;
   const std::string format = store_format(output);
   if (format == kTokenStoreFormat || format == kSampleStoreFormat) {
-    require(overwrite, "{}: holds a finished store: give --overwrite to replace it",
+    require(overwrite, "{}: contains a finished store: use --overwrite to replace it",
             output.string());
     return;
   }
   require(fs::is_directory(output) && fs::is_empty(output),
-          "{}: exists and is no store of onebit: choose another output folder", output.string());
+          "{}: exists and is not a onebit store: choose another output folder", output.string());
 }
 
 StoreFileWriter::StoreFileWriter(const Path& path)
@@ -87,7 +87,7 @@ std::vector<StoreFile> files_from_json(JsonReader reader, const std::vector<std:
 
 uint64_t count_at(JsonReader& reader, const std::string& key) {
   const int64_t value = reader.integer(key, -1);
-  require(value >= 0, "{} must be a number that is not negative", reader.place(key));
+  require(value >= 0, "{} must be a non-negative number", reader.place(key));
   return static_cast<uint64_t>(value);
 }
 
@@ -115,20 +115,21 @@ std::vector<std::string> sources_at(JsonReader& reader) {
 
 int32_t vocabulary_size_at(JsonReader& reader) {
   const uint64_t size = count_at(reader, "vocabulary_size");
-  require(size >= 1 && size <= INT32_MAX, "{} is {}: no vocabulary has that size",
+  require(size >= 1 && size <= INT32_MAX, "{} is {}, which is not a valid vocabulary size",
           reader.place("vocabulary_size"), size);
   return static_cast<int32_t>(size);
 }
 
 Json read_manifest(const Path& folder, const std::string& kind) {
   std::error_code ignored;
-  require(fs::exists(folder, ignored), "{}: there is no such {}; `onebit prepare` makes one",
+  require(fs::exists(folder, ignored), "{}: no such {}; create one with `onebit prepare`",
           folder.string(), kind);
   const Path path = folder / kManifestName;
   require(folder.extension() != kPartialSuffix,
-          "{}: is a {} that was not finished; run `onebit prepare` again", folder.string(), kind);
-  require(fs::exists(path, ignored), "{}: is not a {} (it has no {}); `onebit prepare` makes one",
-          folder.string(), kind, kManifestName);
+          "{}: is an unfinished {}; run `onebit prepare` again", folder.string(), kind);
+  require(fs::exists(path, ignored),
+          "{}: is not a {} (it has no {}); create one with `onebit prepare`", folder.string(), kind,
+          kManifestName);
   return read_json(path);
 }
 
@@ -138,7 +139,7 @@ MappedFile map_store_file(const Path& folder, const StoreFile& file, uint64_t ex
   MappedFile mapped(path);
   const uint64_t size_bytes = mapped.bytes().size();
   require(size_bytes == expected_bytes && size_bytes == file.size_bytes,
-          "{}: has {} bytes where the manifest says {}: the {} was cut short or changed; copy or "
+          "{}: has {} bytes, but the manifest states {}: the {} was truncated or modified; copy or "
           "prepare it again",
           path.string(), size_bytes, expected_bytes, kind);
   return mapped;
@@ -157,8 +158,8 @@ void verify_files(const Path& folder, const std::vector<StoreFile>& files,
   for (const StoreFile& file : files) {
     const StoreFile found = store_file(folder / file.name);
     require(found == file,
-            "{}: its checksum is {:08x} where the manifest says {:08x}: the {} is damaged; copy or "
-            "prepare it again",
+            "{}: its checksum is {:08x}, but the manifest states {:08x}: the {} is damaged; copy "
+            "or prepare it again",
             (folder / file.name).string(), found.crc32, file.crc32, kind);
   }
 }

@@ -155,8 +155,7 @@ void StoreWriter::end_held_document() {
 StoreManifest StoreWriter::finish(uint64_t text_bytes, const std::string& format,
                                   const std::vector<std::string>& sources) {
   require(manifest_.sentences > 0,
-          "no sentence was found in {}{}: nothing but white space and characters that the "
-          "tokenizer drops",
+          "no sentence was found in {}{}: only white space and characters that the tokenizer drops",
           sources.empty() ? "the input" : sources.front(),
           sources.size() > 1 ? fmt::format(" and {} more", sources.size() - 1) : "");
   ONEBIT_INVARIANT(document_end_ == manifest_.sentences);

@@ -84,12 +84,12 @@ TextFormat detect_text_format(std::string_view sample, std::string& reason) {
   const double inner_a_line = found.inner / lines;
   const double ended = found.ended / lines;
   if (found.lines > 1 && found.blocks > 1 && lines_a_block < 1.5) {
-    reason = fmt::format("an empty line follows nearly every line ({:.1f} lines a block)",
+    reason = fmt::format("an empty line follows nearly every line ({:.1f} lines per block)",
                          lines_a_block);
     return TextFormat::kProse;
   }
   if (inner_a_line > 0.7) {
-    reason = fmt::format("a line holds {:.1f} sentences on average", inner_a_line + 1);
+    reason = fmt::format("a line has {:.1f} sentences on average", inner_a_line + 1);
     return TextFormat::kProse;
   }
   if (ended < 0.5) {
@@ -97,7 +97,7 @@ TextFormat detect_text_format(std::string_view sample, std::string& reason) {
     return TextFormat::kProse;
   }
   reason =
-      fmt::format("{:.0f} % of the lines end like a sentence, few hold more than one", 100 * ended);
+      fmt::format("{:.0f} % of the lines end like a sentence, few have more than one", 100 * ended);
   return TextFormat::kLines;
 }
 

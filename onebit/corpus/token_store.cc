@@ -24,16 +24,15 @@ StoreManifest open_manifest(const Path& folder) {
 TokenStore::TokenStore(const Path& folder) : folder_(folder), manifest_(open_manifest(folder)) {
   require(manifest_.sentences < UINT64_MAX / 8 && manifest_.documents < UINT64_MAX / 8 &&
               manifest_.tokens < UINT64_MAX / 8,
-          "{}: its counts cannot be right: the manifest is damaged",
-          (folder / kManifestName).string());
+          "{}: its counts are invalid: the manifest is damaged", (folder / kManifestName).string());
   require(manifest_.documents >= 1 && manifest_.sentences >= 1,
-          "{}: the token store holds no sentence", folder.string());
+          "{}: the token store contains no sentence", folder.string());
   vocabulary_ =
       std::make_shared<const text::Vocabulary>(text::Vocabulary::load(folder / kVocabularyName));
   require(vocabulary_->checksum() == manifest_.vocabulary_checksum &&
               vocabulary_->size() == manifest_.vocabulary_size,
-          "{}: is not the vocabulary ({} tokens) that this store was made with: put that one back "
-          "or prepare the text again",
+          "{}: is not the vocabulary ({} tokens) that this store was created with: restore the "
+          "original vocabulary or prepare the text again",
           (folder / kVocabularyName).string(), manifest_.vocabulary_size);
   const auto map = [&](const char* name, uint64_t bytes) {
     return map_store_file(folder, manifest_.file(name), bytes, kKind);

@@ -45,19 +45,21 @@ class FilterStream : public ByteStream {
         name_(std::move(name)),
         buffer_(kPackedBytes),
         reader_(archive_read_new(), archive_read_free) {
-    require(reader_ != nullptr, "{}: no memory to unpack {}", name_, onebit::corpus::name(packing));
+    require(reader_ != nullptr, "{}: out of memory while decompressing {}", name_,
+            onebit::corpus::name(packing));
     const Filter filter = filter_of(packing);
     // With the format set, libarchive does not guess one from the unpacked bytes (any text).
     const bool ready = filter.support(reader_.get()) == ARCHIVE_OK &&
                        archive_read_set_format(reader_.get(), ARCHIVE_FORMAT_RAW) == ARCHIVE_OK;
-    require(ready, "{}: the installed libarchive does not unpack {}: {}", name_,
+    require(ready, "{}: the installed libarchive does not support {}: {}", name_,
             onebit::corpus::name(packing), reason());
     archive_entry* entry = nullptr;
     check(archive_read_open(reader_.get(), this, nullptr, supply, nullptr));
     check(archive_read_next_header(reader_.get(), &entry));
     // The filter checks more than the first bytes; without a match libarchive uses none.
-    if (archive_filter_code(reader_.get(), 0) != filter.code) damaged("not its header");
-    require(archive_filter_count(reader_.get()) == 2, "{}: is packed twice: unpack it once", name_);
+    if (archive_filter_code(reader_.get(), 0) != filter.code) damaged("invalid header");
+    require(archive_filter_count(reader_.get()) == 2, "{}: is compressed twice: decompress it once",
+            name_);
   }
   FilterStream(const FilterStream&) = delete;
   FilterStream& operator=(const FilterStream&) = delete;
@@ -101,7 +103,7 @@ class FilterStream : public ByteStream {
   void check(la_ssize_t status) {
     if (status >= ARCHIVE_OK) return;
     if (error_) std::rethrow_exception(error_);
-    require(!ended_, "{}: ends inside its {} data (at byte {}): it was cut short", name_,
+    require(!ended_, "{}: {} data ends prematurely (at byte {}): the file is truncated", name_,
             onebit::corpus::name(packing_), packed_->consumed_bytes());
     damaged(reason());
   }
@@ -110,7 +112,7 @@ class FilterStream : public ByteStream {
   void check_end() {
     const bool whole = archive_filter_bytes(reader_.get(), -1) == supplied_bytes_ &&
                        (ended_ || packed_->read(buffer_.data(), 1) == 0);
-    if (!whole) damaged("what follows is something else");
+    if (!whole) damaged("unexpected data after the compressed stream");
   }
 
   std::unique_ptr<ByteStream> packed_;

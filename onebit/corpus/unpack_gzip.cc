@@ -15,7 +15,8 @@ class GzipStream : public ByteStream {
  public:
   GzipStream(std::unique_ptr<ByteStream> packed, std::string name)
       : packed_(std::move(packed)), name_(std::move(name)), buffer_(kPackedBytes) {
-    require(inflateInit2(&state_, kGzipWindow) == Z_OK, "{}: no memory to unpack gzip", name_);
+    require(inflateInit2(&state_, kGzipWindow) == Z_OK,
+            "{}: out of memory while decompressing gzip", name_);
   }
   ~GzipStream() override { inflateEnd(&state_); }
   GzipStream(const GzipStream&) = delete;
@@ -28,8 +29,9 @@ class GzipStream : public ByteStream {
     while (state_.avail_out == wanted) {
       if (state_.avail_in == 0) refill();
       if (state_.avail_in == 0) {
-        require(between_members_, "{}: ends inside its gzip data (at byte {}): it was cut short",
-                name_, packed_->consumed_bytes());
+        require(between_members_,
+                "{}: gzip data ends prematurely (at byte {}): the file is truncated", name_,
+                packed_->consumed_bytes());
         return 0;
       }
       between_members_ = false;

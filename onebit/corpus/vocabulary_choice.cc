@@ -28,8 +28,8 @@ ChosenVocabulary with_evident_casing(const PrepareOptions& options,
   }
   // The opposite is valid: a vocabulary for cased text may lack capitals.
   require(!(found == text::Casing::kCased && options.casing == text::Casing::kUncased),
-          "{}: has words with capitals, which uncased text never holds: give --cased or "
-          "another vocabulary",
+          "{}: has words with capitals, which uncased text never contains: use --cased or another "
+          "vocabulary",
           path);
   chosen.casing = *options.casing;
   return chosen;
@@ -37,11 +37,10 @@ ChosenVocabulary with_evident_casing(const PrepareOptions& options,
 
 ChosenVocabulary of_model(const PrepareOptions& options, const ModelVocabulary& model) {
   if (!model.casing) return with_evident_casing(options, model.tokens, model.place);
-  require(
-      !options.casing || *options.casing == *model.casing,
-      "{}: its text is {}, and --{} was asked for: leave that out, a model reads text as it was "
-      "trained on it",
-      model.place, name_of(*model.casing), name_of(options.casing.value_or(*model.casing)));
+  require(!options.casing || *options.casing == *model.casing,
+          "{}: the model's text is {}, but --{} was given: remove the option; the casing must "
+          "match the model's training",
+          model.place, name_of(*model.casing), name_of(options.casing.value_or(*model.casing)));
   ChosenVocabulary chosen;
   chosen.vocabulary = model.tokens;
   chosen.casing = *model.casing;
@@ -101,7 +100,7 @@ ChosenVocabulary choose_vocabulary(const PrepareOptions& options,
   std::vector<std::string> tokens = learn_tokens(options, chosen.casing, files);
   chosen.decisions.push_back(
       tokens.size() < size
-          ? fmt::format("vocabulary: {} tokens learned, {}; the text has no more for {}",
+          ? fmt::format("vocabulary: {} tokens learned, {}; the text yields no more ({} requested)",
                         tokens.size(), name_of(chosen.casing), size)
           : fmt::format("vocabulary: {} tokens learned, {}", size, name_of(chosen.casing)));
   chosen.vocabulary = std::make_shared<const text::Vocabulary>(

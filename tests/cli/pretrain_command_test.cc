@@ -86,7 +86,7 @@ TEST_F(ContinuedProgram, RefusesOtherVocabulariesAndCasings) {
   EXPECT_TRUE(contains(refused.output, "`onebit prepare --vocab ")) << refused.output;
   refused = run(prepare("new.txt", "cased", "--cased"));
   EXPECT_EQ(refused.status, 1);
-  EXPECT_TRUE(contains(refused.output, "its text is uncased, and --cased was asked for"))
+  EXPECT_TRUE(contains(refused.output, "the model's text is uncased, but --cased was given"))
       << refused.output;
   refused = run(fmt::format("evaluate {} --data {} --device cpu", at("bert"), at("own")));
   EXPECT_EQ(refused.status, 1);

@@ -57,10 +57,10 @@ TEST_F(InputFilesTest, RefusesArchivesWithAdvice) {
 TEST_F(InputFilesTest, RefusesWhatIsNoInput) {
   EXPECT_THAT(message_of([&] { find_input_files({folder_ / "nowhere"}); }),
               HasSubstr("no such file or folder"));
-  EXPECT_THAT(message_of([&] { find_input_files({}); }), HasSubstr("no input was given"));
+  EXPECT_THAT(message_of([&] { find_input_files({}); }), HasSubstr("no input: specify"));
   std::filesystem::create_directory(folder_ / "empty");
   EXPECT_THAT(message_of([&] { find_input_files({folder_ / "empty"}); }),
-              HasSubstr("holds no .txt"));
+              HasSubstr("contains no .txt"));
   EXPECT_THAT(message_of([&] { find_input_files({write("x.json", "{}")}); }), HasSubstr(".jsonl"));
 }
 

@@ -34,8 +34,8 @@ TEST(JsonText, BadLinesAreErrorsWithPathAndLine) {
     return message_of(
         [&] { texts_of("{\"text\": \"fine\"}\n" + line + "\n{\"text\": \"fine\"}\n"); });
   };
-  EXPECT_THAT(message("{\"text\": \"cut"), AllOf(HasSubstr("f:8"), HasSubstr("bad JSON")));
-  EXPECT_THAT(message("{\"text\": \"a\"} x"), AllOf(HasSubstr("f:8"), HasSubstr("bad JSON")));
+  EXPECT_THAT(message("{\"text\": \"cut"), AllOf(HasSubstr("f:8"), HasSubstr("invalid JSON")));
+  EXPECT_THAT(message("{\"text\": \"a\"} x"), AllOf(HasSubstr("f:8"), HasSubstr("invalid JSON")));
   EXPECT_THAT(message("{\"body\": \"a\"}"), AllOf(HasSubstr("f:8"), HasSubstr("no \"text\"")));
   EXPECT_THAT(message("{\"text\": 5}"), AllOf(HasSubstr("f:8"), HasSubstr("not a string")));
   EXPECT_THAT(message("{\"text\": [\"a\"]}"), AllOf(HasSubstr("f:8"), HasSubstr("not a string")));

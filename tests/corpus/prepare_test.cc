@@ -163,7 +163,7 @@ TEST_F(PrepareTest, TakesCasingFromTheVocabularyOrTheUser) {
   EXPECT_EQ(documents(), (Documents{{"The King "}}));
   made.overwrite = true;
   made.casing = text::Casing::kUncased;
-  EXPECT_THAT(message_of([&] { prepare(made); }), HasSubstr("give --cased"));
+  EXPECT_THAT(message_of([&] { prepare(made); }), HasSubstr("use --cased"));
   EXPECT_EQ(documents(), (Documents{{"The King "}}));  // the old store is unchanged
   made.vocabulary = folder_ / "vocab.txt";
   made.casing = text::Casing::kCased;
@@ -183,13 +183,13 @@ TEST_F(PrepareTest, TakesVocabularyAndCasingOfAModel) {
   made.overwrite = true;
   made.casing = text::Casing::kUncased;
   EXPECT_THAT(message_of([&] { prepare(made); }),
-              AllOf(HasSubstr("bert: its text is cased"), HasSubstr("--uncased")));
+              AllOf(HasSubstr("bert: the model's text is cased"), HasSubstr("--uncased")));
   made.model_vocabulary->casing.reset();
   made.casing.reset();
   prepare(made);
   EXPECT_EQ(documents(), (Documents{{"the king "}}));
   made.vocabulary = folder_ / "vocab.txt";
-  EXPECT_THAT(message_of([&] { prepare(made); }), HasSubstr("give either a vocabulary"));
+  EXPECT_THAT(message_of([&] { prepare(made); }), HasSubstr("specify either a vocabulary"));
 }
 
 // Against a store of the text in which each document stands once: byte for byte the same files.

@@ -42,7 +42,7 @@ TEST(StoreWriter, ReplacesAStoreOnlyWhenAsked) {
   std::filesystem::create_directory(folder / "mine");
   write_file_atomically(folder / "mine" / "thesis.txt", "x");
   EXPECT_THAT(message_of([&] { StoreWriter(folder / "mine", true); }),
-              HasSubstr("is no store of onebit: choose another"));
+              HasSubstr("is not a onebit store: choose another"));
   EXPECT_TRUE(std::filesystem::exists(folder / "mine" / "thesis.txt"));
 }
 

@@ -125,7 +125,8 @@ TEST_F(TextSourceTest, ReportsDamagedAndShortenedArchives) {
       return message_of([&] { read_all({write(name, content)}); });
     };
     for (const size_t left : {whole.size() / 2, whole.size() - 3, size_t{30}}) {
-      EXPECT_THAT(error_of(whole.substr(0, left)), AllOf(HasSubstr(name), HasSubstr("cut short")))
+      EXPECT_THAT(error_of(whole.substr(0, left)),
+                  AllOf(HasSubstr(name), HasSubstr("the file is truncated")))
           << left;
     }
     std::string damaged = whole;
@@ -135,13 +136,13 @@ TEST_F(TextSourceTest, ReportsDamagedAndShortenedArchives) {
     // What a filter does not know behind its data must not be left out in silence.
     EXPECT_THAT(error_of(whole + "and something else"),
                 AllOf(HasSubstr(name), HasSubstr("damaged")));
-    EXPECT_THAT(error_of("plain text"), AllOf(HasSubstr(name), HasSubstr("is named")));
+    EXPECT_THAT(error_of("plain text"), AllOf(HasSubstr(name), HasSubstr("has the suffix")));
     EXPECT_THAT(error_of(packed(packing, " \n")), AllOf(HasSubstr(name), HasSubstr("is empty")));
   }
   EXPECT_THAT(message_of([&] {
                 read_all({write("a.zst", packed(Packing::kZstd, packed(Packing::kZstd, text)))});
               }),
-              HasSubstr("is packed twice"));
+              HasSubstr("is compressed twice"));
 }
 
 TEST_F(TextSourceTest, TextThatBeginsLikePackedDataIsText) {

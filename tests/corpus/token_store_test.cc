@@ -81,7 +81,7 @@ TEST_F(TokenStoreTest, RefusesWhatIsNoStore) {
               HasSubstr("is not a token store"));
   std::filesystem::create_directory(folder_ / "x.partial");
   EXPECT_THAT(message_of([&] { TokenStore store(folder_ / "x.partial"); }),
-              HasSubstr("not finished"));
+              HasSubstr("is an unfinished token store"));
   EXPECT_FALSE(is_token_store(folder_.path()));
   write_file_atomically(folder_ / "manifest.json", "{\"format\": \"other\"}");
   EXPECT_THAT(message_of([&] { TokenStore store(folder_.path()); }),
@@ -91,10 +91,10 @@ TEST_F(TokenStoreTest, RefusesWhatIsNoStore) {
 TEST_F(TokenStoreTest, NoticesFilesCutShortOrGrown) {
   for (const char* name : {kTokensName, kSentencesName, kDocumentsName}) {
     EXPECT_THAT(after(name, [](std::string& bytes) { bytes.pop_back(); }),
-                AllOf(HasSubstr(name), HasSubstr("cut short")));
-    EXPECT_THAT(after(name, [](std::string& bytes) { bytes.clear(); }), HasSubstr("cut short"));
+                AllOf(HasSubstr(name), HasSubstr("truncated")));
+    EXPECT_THAT(after(name, [](std::string& bytes) { bytes.clear(); }), HasSubstr("truncated"));
     EXPECT_THAT(after(name, [](std::string& bytes) { bytes.append(8, 'x'); }),
-                HasSubstr("cut short or changed"));
+                HasSubstr("truncated or modified"));
   }
 }
 
@@ -154,9 +154,9 @@ TEST_F(TokenStoreTest, NoticesManifestsThatCannotBeRight) {
   EXPECT_THAT(after_replacing("\"u16\"", "\"u17\""), HasSubstr("token_type"));
   EXPECT_THAT(after_replacing("\"u16\"", "\"u32\""), HasSubstr("tokens.bin"));
   EXPECT_THAT(after_replacing("\"tokens\": 16", "\"tokens\": -16"), HasSubstr("tokens"));
-  EXPECT_THAT(after_replacing("\"tokens\": 16", "\"tokens\": 17"), HasSubstr("cut short"));
+  EXPECT_THAT(after_replacing("\"tokens\": 16", "\"tokens\": 17"), HasSubstr("truncated"));
   EXPECT_THAT(after_replacing("\"tokens\": 16", "\"tokens\": 9223372036854775807"),
-              HasSubstr("cannot be right"));
+              HasSubstr("its counts are invalid"));
   EXPECT_THAT(after_replacing("\"sentences\": 6", "\"sentences\": 0"), HasSubstr("no sentence"));
   EXPECT_THAT(after_replacing("\"casing\"", "\"caking\""), HasSubstr("casing"));
   EXPECT_THAT(after_replacing("\"crc32\": \"", "\"crc32\": \"x"),
