@@ -113,9 +113,9 @@ class PipeSink : public Hdf5RowsSink {
 class Hdf5Reader : public SampleReader {
  public:
   explicit Hdf5Reader(const Path& path) : name_(path.string()) {
-    require(std::filesystem::exists(path), "{}: there is no such file", name_);
+    require(std::filesystem::exists(path), "{}: no such file", name_);
     int ends[2];
-    require(::pipe2(ends, O_CLOEXEC) == 0, "{}: cannot make a pipe: {}", name_,
+    require(::pipe2(ends, O_CLOEXEC) == 0, "{}: cannot create a pipe: {}", name_,
             std::strerror(errno));
     ::fcntl(ends[1], F_SETPIPE_SZ, 1 << 20);
     child_ = ::fork();
@@ -175,11 +175,11 @@ class Hdf5Reader : public SampleReader {
   [[noreturn]] void fail_of_child() {
     const int status = wait();
     require(!WIFSIGNALED(status) || WTERMSIG(status) != SIGPROF,
-            "{}: libhdf5 did not get on with it in {} s: the file is damaged; copy it again", name_,
+            "{}: libhdf5 made no progress for {} s: the file is damaged; copy it again", name_,
             kMostSeconds);
     require(!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL,
-            "{}: the process that reads it was killed: there may be too little memory", name_);
-    fail("{}: libhdf5 crashed on it{}: the file is damaged; copy it again", name_,
+            "{}: the process reading it was killed: there may be too little memory", name_);
+    fail("{}: libhdf5 crashed while reading the file{}: the file is damaged; copy it again", name_,
          WIFSIGNALED(status) ? fmt::format(" (signal {})", WTERMSIG(status)) : "");
   }
 
@@ -205,7 +205,7 @@ class Hdf5Reader : public SampleReader {
 
   // Checks values from a child whose memory libhdf5 may have corrupted.
   void require_sound(bool sound) const {
-    require(sound, "{}: libhdf5 reads what cannot be: the file is damaged; copy it again", name_);
+    require(sound, "{}: libhdf5 returned invalid data: the file is damaged; copy it again", name_);
   }
 
   // Receives the next block of rows; returns false at the end.

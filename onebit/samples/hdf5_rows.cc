@@ -49,7 +49,7 @@ class Array {
   uint64_t chunk_rows() const { return chunk_rows_; }
 
   void require_one_column() const {
-    require(columns_ == 1 && !is_ragged_, "{}: has {} numbers a row where 1 is expected", place_,
+    require(columns_ == 1 && !is_ragged_, "{}: has {} numbers per row, expected 1", place_,
             columns_);
   }
 
@@ -70,11 +70,11 @@ class Array {
   Handle open(hid_t file, const char* name) const {
     H5L_info_t link;
     require(H5Lget_info(file, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD,
-            "{}: is a link to another place, which is not followed", place_);
+            "{}: is a soft or external link; links are not followed", place_);
     const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
     H5Pset_chunk_cache(access.id(), kCacheSlots, kCacheBytes, 1.0);
     Handle dataset(H5Dopen2(file, name, access.id()), H5Dclose);
-    require(dataset.valid(), "{}: cannot be opened: it is no dataset, or the file is damaged",
+    require(dataset.valid(), "{}: cannot be opened: it is not a dataset, or the file is damaged",
             place_);
     return dataset;
   }
@@ -85,12 +85,11 @@ class Array {
     hsize_t sizes[2] = {0, 1};
     require((rank_ == 1 || rank_ == 2) &&
                 H5Sget_simple_extent_dims(space.id(), sizes, nullptr) == rank_,
-            "{}: has {} dimensions where [examples] or [examples, length] is expected", place_,
-            rank_);
+            "{}: has {} dimensions, expected [examples] or [examples, length]", place_, rank_);
     rows_ = sizes[0];
     columns_ = sizes[1];
     require(columns_ >= 1 && columns_ <= static_cast<uint64_t>(kMostTokens),
-            "{}: has rows of {} numbers: 1 to {} are expected", place_, columns_, kMostTokens);
+            "{}: has rows of {} numbers, expected 1 to {}", place_, columns_, kMostTokens);
   }
 
   void check_type() {
@@ -101,16 +100,16 @@ class Array {
       const Handle inner(H5Tget_super(type.id()), H5Tclose);
       kind = inner.valid() ? H5Tget_class(inner.id()) : H5T_NO_CLASS;
     }
-    require(kind == H5T_INTEGER, "{}: holds no integers, which alone are read (int8 to int64)",
-            place_);
+    require(kind == H5T_INTEGER, "{}: is not an integer dataset (int8 to int64)", place_);
   }
 
   void check_storage() {
     const Handle plan(H5Dget_create_plist(dataset_.id()), H5Pclose);
     const H5D_layout_t layout = plan.valid() ? H5Pget_layout(plan.id()) : H5D_LAYOUT_ERROR;
     require(layout == H5D_COMPACT || layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED,
-            "{}: has its numbers in other files, or the file is damaged", place_);
-    require(H5Pget_external_count(plan.id()) == 0, "{}: has its numbers in other files", place_);
+            "{}: uses virtual storage, which is not supported, or the file is damaged", place_);
+    require(H5Pget_external_count(plan.id()) == 0,
+            "{}: uses external storage, which is not supported", place_);
     const int filters = H5Pget_nfilters(plan.id());
     for (int i = 0; i < filters; ++i) {
       unsigned flags = 0, config = 0;
@@ -119,9 +118,9 @@ class Array {
       const H5Z_filter_t filter = H5Pget_filter2(plan.id(), static_cast<unsigned>(i), &flags,
                                                  &values, nullptr, sizeof name, name, &config);
       require(filter >= 0 && H5Zfilter_avail(filter) > 0,
-              "{}: is packed by the filter {} ({}), which libhdf5 does not have: pack it by gzip "
-              "(`h5repack -f GZIP=4 IN OUT`), or name the folder of its plugin with "
-              "HDF5_PLUGIN_PATH",
+              "{}: is compressed with filter {} ({}), which libhdf5 does not have: compress it "
+              "with gzip (`h5repack -f GZIP=4 IN OUT`), or set HDF5_PLUGIN_PATH to the folder of "
+              "the filter's plugin",
               place_, static_cast<int>(filter), std::string(name, strnlen(name, sizeof name)));
     }
     hsize_t chunk[2] = {0, 0};
@@ -137,7 +136,7 @@ class Array {
     const bool read =
         H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, start, nullptr, size, nullptr) >= 0 &&
         H5Dread(dataset_.id(), type.id(), memory.id(), space.id(), H5P_DEFAULT, to) >= 0;
-    require(read, "{}: rows {} to {} cannot be read: the file is damaged or was cut short", place_,
+    require(read, "{}: rows {} to {} cannot be read: the file is damaged or truncated", place_,
             first, first + count - 1);
   }
 
@@ -161,8 +160,8 @@ class Array {
   }
 
   int32_t narrow(int64_t number, uint64_t row) const {
-    require(number >= INT32_MIN && number <= INT32_MAX, "{}: row {} has {}, which is no id", place_,
-            row, number);
+    require(number >= INT32_MIN && number <= INT32_MAX,
+            "{}: row {} has {}, which is not a valid id", place_, row, number);
     return static_cast<int32_t>(number);
   }
 
@@ -182,7 +181,7 @@ void open_arrays(hid_t file, const std::string& path, Arrays& arrays) {
     if (H5Lexists(file, name, H5P_DEFAULT) > 0) {
       arrays[i].emplace(file, path, name);
     } else {
-      require(!required, "{}: has no dataset {}: files of create_pretraining_data.py are expected",
+      require(!required, "{}: has no dataset {}: expected files of create_pretraining_data.py",
               path, name);
     }
     if (!arrays[i] || i == 0) continue;
@@ -207,7 +206,7 @@ void read_hdf5(const Path& path, Hdf5RowsSink& sink) {
   // Turns off libhdf5's own error messages; onebit reports errors.
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  require(file.valid(), "{}: is no HDF5 file, or is damaged or was cut short", path.string());
+  require(file.valid(), "{}: is not an HDF5 file, or is damaged or truncated", path.string());
   Arrays arrays;
   open_arrays(file.id(), path.string(), arrays);
   const uint64_t rows = arrays[0]->rows(), step = rows_at_once(*arrays[0]);

@@ -56,13 +56,12 @@ class Progress {
 std::vector<std::string> notes_of(const SampleManifest& manifest, const SampleFiles& inputs) {
   std::vector<std::string> notes;
   if (!inputs.ignored.empty()) {
-    notes.push_back(fmt::format("{} files have other names and were left out, the first is {}",
+    notes.push_back(fmt::format("{} files have other names and were ignored; first: {}",
                                 inputs.ignored.size(), inputs.ignored.front()));
   }
   if (manifest.labels == 0) {
     notes.emplace_back(
-        "the files have no next_sentence_labels: train with the recipe's key data.next_sentence "
-        "false");
+        "the files have no next_sentence_labels: set data.next_sentence to false in the recipe");
   }
   return notes;
 }

@@ -50,19 +50,19 @@ bool RecordStream::read(std::string& record) {
   std::array<char, kHeaderBytes> header;
   const size_t got = read_bytes(header.data(), header.size());
   if (got == 0) return false;
-  require(got == header.size(), "{}: the file ends inside its length: it was cut short", place());
+  require(got == header.size(), "{}: the file is truncated in the length field", place());
   const auto size_bytes = number_at<uint64_t>(header.data());
   const uint32_t length_checksum = mask_crc32c(crc32c(header.data(), sizeof size_bytes));
   if (length_checksum != number_at<uint32_t>(header.data() + sizeof size_bytes)) {
     require(number_ > 1, "{}: {}", name_,
             looks_like_zlib(header.data())
-                ? "is packed by zlib, which is not read: write it with GZIP or unpacked "
-                  "(TFRecordOptions), or unpack it with `pigz -dz`"
-                : "is no TFRecord file, or its first bytes are damaged (the checksum of the first "
-                  "length is wrong)");
+                ? "is zlib-compressed, which is not supported: write it with GZIP or uncompressed "
+                  "(TFRecordOptions), or decompress it with `pigz -dz`"
+                : "is not a TFRecord file, or its first bytes are damaged (the checksum of the "
+                  "first length is wrong)");
     fail("{}: the checksum of its length is wrong: the file is damaged; copy it again", place());
   }
-  require(size_bytes <= kMostRecordBytes, "{}: has {} bytes, more than {}: no example is as long",
+  require(size_bytes <= kMostRecordBytes, "{}: has {} bytes, more than {}: too long for an example",
           place(), size_bytes, kMostRecordBytes);
   // Read in pieces, so that a wrong length in a truncated file does not allocate memory.
   constexpr size_t kPiece = size_t{1} << 20;
@@ -71,11 +71,11 @@ bool RecordStream::read(std::string& record) {
     const size_t used = record.size(), wanted = std::min<size_t>(size_bytes - used, kPiece);
     record.resize(used + wanted);
     require(read_bytes(record.data() + used, wanted) == wanted,
-            "{}: the file ends inside its {} bytes: it was cut short", place(), size_bytes);
+            "{}: the file is truncated in the record of {} bytes", place(), size_bytes);
   }
   std::array<char, kTrailerBytes> trailer;
   require(read_bytes(trailer.data(), trailer.size()) == trailer.size(),
-          "{}: the file ends before its checksum: it was cut short", place());
+          "{}: the file is truncated before the checksum", place());
   require(number_at<uint32_t>(trailer.data()) == mask_crc32c(crc32c(record.data(), record.size())),
           "{}: its checksum is wrong: the file is damaged; copy it again", place());
   next_offset_ = offset_ + kHeaderBytes + size_bytes + kTrailerBytes;

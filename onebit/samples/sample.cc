@@ -14,7 +14,7 @@ constexpr double kLeastMaskShare = 0.5;
 
 void require_same_size(const PaddedSample& sample, const char* name, size_t size,
                        const char* other_name, size_t other_size) {
-  require(size == other_size, "{}: {} has {} numbers and {} has {}", sample.place, name, size,
+  require(size == other_size, "{}: {} has {} numbers, but {} has {}", sample.place, name, size,
           other_name, other_size);
 }
 
@@ -34,31 +34,28 @@ int64_t SampleChecker::length_of(const PaddedSample& padded) const {
   const auto end = std::find_if(mask.begin(), mask.end(), [](int64_t value) { return value != 1; });
   const auto other = std::find_if(end, mask.end(), [](int64_t value) { return value != 0; });
   require(other == mask.end(),
-          "{}: input_mask has {} at position {}, behind a 0: padding is expected at the end alone",
+          "{}: input_mask has {} at position {}, after a 0: padding is allowed only at the end",
           padded.place, other == mask.end() ? 0 : *other, std::distance(mask.begin(), other));
   return std::distance(mask.begin(), end);
 }
 
 void SampleChecker::take_tokens(const PaddedSample& padded, int64_t length, Sample& sample) const {
-  require(length >= 3 && length <= kMostTokens, "{}: has {} tokens: 3 to {} are expected",
-          padded.place, length, kMostTokens);
+  require(length >= 3 && length <= kMostTokens, "{}: has {} tokens, expected 3 to {}", padded.place,
+          length, kMostTokens);
   sample.tokens.clear();
   for (int64_t position = 0; position < length; ++position) {
     const int64_t id = padded.input_ids[static_cast<size_t>(position)];
-    require(
-        id >= 0 && id < vocabulary_.size(),
-        "{}: input_ids has {} at position {}, and the {} tokens of {} have ids below that: give "
-        "--vocab the vocabulary that the file was written with",
-        padded.place, id, position, vocabulary_.size(), vocabulary_place_);
+    require(id >= 0 && id < vocabulary_.size(),
+            "{}: input_ids has {} at position {}, which is not an id of the {} tokens of {}: pass "
+            "the file's vocabulary with --vocab",
+            padded.place, id, position, vocabulary_.size(), vocabulary_place_);
     sample.tokens.push_back(static_cast<int32_t>(id));
   }
   const auto require_special = [&](int32_t found, int32_t expected, const char* where) {
-    require(
-        found == expected,
-        "{}: {} with id {} ({}), where {} of {} has {}: give --vocab the vocabulary that the file "
-        "was written with",
-        padded.place, where, found, vocabulary_.token(found), vocabulary_.token(expected),
-        vocabulary_place_, expected);
+    require(found == expected,
+            "{}: {} with id {} ({}), but {} of {} has {}: pass the file's vocabulary with --vocab",
+            padded.place, where, found, vocabulary_.token(found), vocabulary_.token(expected),
+            vocabulary_place_, expected);
   };
   require_special(sample.tokens.front(), vocabulary_.cls_id(), "begins");
   require_special(sample.tokens.back(), vocabulary_.sep_id(), "ends");
@@ -72,16 +69,14 @@ void SampleChecker::take_segments(const PaddedSample& padded, Sample& sample) co
   const auto second = std::find_if(begin, end, [](int64_t value) { return value != 0; });
   const auto other = std::find_if(second, end, [](int64_t value) { return value != 1; });
   require(other == end,
-          "{}: segment_ids has {} at position {}: zeros and then ones are expected, up to the "
-          "padding",
+          "{}: segment_ids has {} at position {}: expected zeros and then ones, up to the padding",
           padded.place, other == end ? 0 : *other, std::distance(begin, other));
   require(second != begin, "{}: segment_ids begins with 1: [CLS] and the first text have 0",
           padded.place);
   sample.first_part = static_cast<int32_t>(std::distance(begin, second));
   const int32_t last = sample.tokens[static_cast<size_t>(sample.first_part) - 1];
   require(last == vocabulary_.sep_id(),
-          "{}: its first text ends with id {} at position {} (segment_ids), where [SEP] is "
-          "expected",
+          "{}: its first text ends with id {} at position {} (segment_ids), expected [SEP]",
           padded.place, last, sample.first_part - 1);
 }
 
@@ -101,26 +96,25 @@ void SampleChecker::take_masked(const PaddedSample& padded, Sample& sample) {
       padding = padding || positions[i] == 0;
     } else {
       require(weights[i] == 0 || weights[i] == 1,
-              "{}: masked_lm_weights has {} at {}: weights other than 0 and 1 are not read",
+              "{}: masked_lm_weights has {} at {}: weights other than 0 and 1 are not supported",
               padded.place, weights[i], i);
       padding = weights[i] == 0;
     }
     if (padding) {
       require(!weights.empty() || positions[i] == 0,
-              "{}: masked_lm_positions has {} at {}, behind the 0 that ends the list", padded.place,
+              "{}: masked_lm_positions has {} at {}, after the 0 that ends the list", padded.place,
               positions[i], i);
       continue;
     }
     const auto length = static_cast<int64_t>(sample.tokens.size());
     require(positions[i] > 0 && positions[i] < length - 1,
-            "{}: masked_lm_positions has {} at {}: of {} tokens those from 1 to {} can be masked",
+            "{}: masked_lm_positions has {} at {}: for {} tokens, valid positions are 1 to {}",
             padded.place, positions[i], i, length, length - 2);
     const int64_t id = padded.masked_lm_ids[i];
-    require(
-        id >= 0 && id < vocabulary_.size(),
-        "{}: masked_lm_ids has {} at {}, and the {} tokens of {} have ids below that: give --vocab "
-        "the vocabulary that the file was written with",
-        padded.place, id, i, vocabulary_.size(), vocabulary_place_);
+    require(id >= 0 && id < vocabulary_.size(),
+            "{}: masked_lm_ids has {} at {}, which is not an id of the {} tokens of {}: pass the "
+            "file's vocabulary with --vocab",
+            padded.place, id, i, vocabulary_.size(), vocabulary_place_);
     scratch_.emplace_back(static_cast<int32_t>(positions[i]), static_cast<int32_t>(id));
   }
   require(!scratch_.empty(), "{}: no word is masked", padded.place);
@@ -143,8 +137,8 @@ void SampleChecker::take(const PaddedSample& padded, Sample& sample) {
   take_masked(padded, sample);
   const int64_t label = padded.next_sentence.value_or(kNoLabel);
   require(!padded.next_sentence || label == 0 || label == 1,
-          "{}: next_sentence_labels is {}: 0 (the second text follows the first) or 1 (it is a "
-          "random one) is expected",
+          "{}: next_sentence_labels is {}, expected 0 (the second text follows the first) or 1 (it "
+          "is a random one)",
           padded.place, label);
   sample.next_sentence = static_cast<int32_t>(label);
 }
@@ -153,8 +147,8 @@ void SampleChecker::finish() const {
   const double share =
       static_cast<double>(mask_tokens_) / static_cast<double>(std::max<uint64_t>(1, masked_));
   require(masked_ < kEnoughMasked || share >= kLeastMaskShare,
-          "of {} masked words {:.1f} % were replaced by [MASK], id {} of {}, where 80 % are usual: "
-          "give --vocab the vocabulary that the files were written with",
+          "of {} masked words, {:.1f} % were replaced by [MASK], id {} of {} (80 % is usual): pass "
+          "the files' vocabulary with --vocab",
           masked_, 100 * share, vocabulary_.mask_id(), vocabulary_place_);
 }
 

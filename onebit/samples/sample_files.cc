@@ -32,7 +32,7 @@ std::vector<Path> matches_of(const Path& pattern) {
   }
   ::globfree(&found);
   std::erase_if(paths, [](const Path& path) { return !fs::is_regular_file(path); });
-  require(!paths.empty(), "{}: no file has such a name", pattern.string());
+  require(!paths.empty(), "{}: no file matches", pattern.string());
   return paths;
 }
 
@@ -43,7 +43,7 @@ void require_one_part(const Path& folder, const std::vector<Path>& files) {
     });
   };
   require(!any("_training_") || !any("_test_"),
-          "{}: has shards of training and of test: name those of one part, as --input "
+          "{}: has training and test shards: select one of them, for instance --input "
           "'{}/*_training_*'",
           folder.string(), folder.string());
 }
@@ -61,7 +61,7 @@ void add_folder(const Path& folder, SampleFormat format, SampleFiles& found) {
     }
   }
   require(!error, "{}: cannot list the folder: {}", folder.string(), error.message());
-  require(!files.empty(), "{}: holds no file named {}: name the files with --input '{}/*'",
+  require(!files.empty(), "{}: contains no file named {}: specify the files with --input '{}/*'",
           folder.string(), format == SampleFormat::kHdf5 ? ".hdf5 or .h5" : ".tfrecord",
           folder.string());
   require_one_part(folder, files);
@@ -78,21 +78,22 @@ const char* name(SampleFormat format) {
 SampleFiles find_sample_files(const std::vector<Path>& inputs, SampleFormat format) {
   SampleFiles found;
   for (const Path& input : inputs) {
-    require(input != "-", "standard input: {} is read from files alone: name them", name(format));
+    require(input != "-", "standard input: {} can only be read from files: specify them",
+            name(format));
     if (fs::is_directory(input)) {
       add_folder(input, format, found);
     } else if (!fs::exists(input) && is_pattern(input)) {
       const std::vector<Path> paths = matches_of(input);
       found.files.insert(found.files.end(), paths.begin(), paths.end());
     } else {
-      require(fs::exists(input), "{}: there is no such file or folder", input.string());
+      require(fs::exists(input), "{}: no such file or folder", input.string());
       found.files.push_back(input);
     }
   }
   std::set<std::string> seen;
   for (const Path& path : found.files) {
-    require(seen.insert(fs::weakly_canonical(path).string()).second,
-            "{}: is given twice, so that its examples would count twice", path.string());
+    require(seen.insert(fs::weakly_canonical(path).string()).second, "{}: is given twice",
+            path.string());
   }
   return found;
 }

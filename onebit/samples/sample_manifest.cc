@@ -41,7 +41,7 @@ void check_counts(const SampleManifest& manifest, const std::string& source) {
                      manifest.longest_tokens >= 1 &&
                      manifest.longest_tokens <= static_cast<uint64_t>(kMostTokens) &&
                      manifest.most_masked >= 1 && manifest.most_masked < manifest.longest_tokens;
-  require(sound, "{}: its counts cannot be right: the manifest is damaged", source);
+  require(sound, "{}: its counts are invalid: the manifest is damaged", source);
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ SampleStore::SampleStore(const Path& folder) : folder_(folder), manifest_(open_m
   vocabulary_ = std::make_shared<const text::Vocabulary>(text::Vocabulary::load(vocabulary));
   require(vocabulary_->checksum() == manifest_.vocabulary_checksum &&
               vocabulary_->size() == manifest_.vocabulary_size,
-          "{}: is not the vocabulary ({} tokens) that this store was made with: put that one back "
-          "or prepare its files again",
+          "{}: is not the vocabulary ({} tokens) that this store was created with: restore the "
+          "original vocabulary or prepare its files again",
           vocabulary.string(), manifest_.vocabulary_size);
   const auto map = [&](const char* name, uint64_t numbers, uint64_t number_bytes) {
     return corpus::map_store_file(folder, manifest_.file(name), numbers * number_bytes, kKind);
@@ -53,7 +53,7 @@ std::vector<corpus::StoreFile> SampleStore::content_files() const {
 }
 
 std::string SampleStore::counts() const {
-  return fmt::format("{} samples, {} tokens, {} masked words, as their writer drew them",
+  return fmt::format("{} samples, {} tokens, {} masked words, as chosen by their writer",
                      manifest_.samples, manifest_.tokens, manifest_.masked);
 }
 
@@ -62,7 +62,7 @@ void SampleStore::verify() const {
 }
 
 void SampleStore::refuse(const char* name, uint64_t index) const {
-  fail("{}: sample {} cannot be one: the sample store is damaged; copy or prepare it again",
+  fail("{}: sample {} is invalid: the sample store is damaged; copy or prepare it again",
        (folder_ / name).string(), index);
 }
 

@@ -51,10 +51,10 @@ void SampleWriter::write_ids(corpus::StoreFileWriter& file, const std::vector<in
 
 void SampleWriter::add(const Sample& sample, const std::string& place) {
   const bool labelled = sample.next_sentence != kNoLabel;
-  require(
-      manifest_.samples == 0 || labelled == (manifest_.labels > 0),
-      "{}: has {}next_sentence_labels, and samples before it have {}: prepare the two kinds apart",
-      place, labelled ? "" : "no ", labelled ? "none" : "them");
+  require(manifest_.samples == 0 || labelled == (manifest_.labels > 0),
+          "{}: has {}next_sentence_labels, but earlier samples have {}: prepare the two kinds "
+          "separately",
+          place, labelled ? "" : "no ", labelled ? "none" : "them");
   write_ids(files_->tokens, sample.tokens);
   write_ids(files_->targets, sample.masked_ids);
   short_numbers_.assign(sample.masked_positions.begin(), sample.masked_positions.end());

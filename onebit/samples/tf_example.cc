@@ -78,7 +78,7 @@ class FeatureParser {
   template <typename Number>
   void add(std::vector<Number>& numbers, Number number) const {
     require(numbers.size() < limits_.most_numbers,
-            "{}: a feature has more than {} numbers: this is no example of BERT", place_,
+            "{}: a feature has more than {} numbers: not a BERT example", place_,
             limits_.most_numbers);
     numbers.push_back(number);
   }

@@ -36,8 +36,8 @@ bool is_known(std::string_view name) {
 }
 
 void require_kind(const Feature& feature, Feature::Kind kind, const std::string& place) {
-  require(feature.kind == kind, "{}: feature {} holds no {}: this is no example of BERT", place,
-          feature.name, kind == Feature::Kind::kFloats ? "floats" : "integers");
+  require(feature.kind == kind, "{}: feature {} has no {}: not a BERT example", place, feature.name,
+          kind == Feature::Kind::kFloats ? "floats" : "integers");
 }
 
 void take_feature(Feature& feature, PaddedSample& sample) {
@@ -54,8 +54,8 @@ void take_feature(Feature& feature, PaddedSample& sample) {
   require_kind(feature, Feature::Kind::kIntegers, place);
   if (feature.name == kNextSentence) {
     refuse_second(!sample.next_sentence);
-    require(feature.integers.size() == 1, "{}: {} has {} numbers where 1 is expected", place,
-            feature.name, feature.integers.size());
+    require(feature.integers.size() == 1, "{}: {} has {} numbers, expected 1", place, feature.name,
+            feature.integers.size());
     sample.next_sentence = feature.integers.front();
     return;
   }
@@ -92,10 +92,10 @@ void parse_bert_example(std::string_view record, uint64_t offset, PaddedSample& 
   for_each_feature(record, sample.place, offset, {}, is_known,
                    [&](Feature& feature) { take_feature(feature, sample); });
   for (const IntegerField& field : kIntegerFields) {
-    require(!field.required || !(sample.*field.numbers).empty(),
-            "{}: has no feature {} (or an empty one): examples of create_pretraining_data.py are "
-            "expected",
-            sample.place, field.name);
+    require(
+        !field.required || !(sample.*field.numbers).empty(),
+        "{}: has no feature {} (or an empty one): expected examples of create_pretraining_data.py",
+        sample.place, field.name);
   }
 }
 

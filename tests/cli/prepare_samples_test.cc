@@ -61,7 +61,7 @@ TEST_F(PrepareSamples, ReadsNvidiasShards) {
 TEST_F(PrepareSamples, WrongFilesAreOneError) {
   const Outcome outcome = prepare("tfrecord", kGolden + "nvidia.hdf5", "store");
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_TRUE(contains(outcome.output, "is no TFRecord file")) << outcome.output;
+  EXPECT_TRUE(contains(outcome.output, "is not a TFRecord file")) << outcome.output;
   EXPECT_EQ(folder_.entries(), 0);
 }
 

@@ -56,9 +56,10 @@ TEST_F(Hdf5ReaderTest, SaysWhatItDoesNotRead) {
               AllOf(HasSubstr("lzf.hdf5: dataset input_ids"), HasSubstr("lzf"),
                     HasSubstr("h5repack -f GZIP=4")));
   EXPECT_THAT(message(golden("no_ids.hdf5")), HasSubstr("has no dataset masked_lm_ids"));
-  EXPECT_THAT(message(golden("floats.hdf5")), HasSubstr("dataset segment_ids: holds no integers"));
-  EXPECT_THAT(message(golden("google.tfrecord")), HasSubstr("is no HDF5 file"));
-  EXPECT_THAT(message(folder_ / "nowhere.hdf5"), HasSubstr("there is no such file"));
+  EXPECT_THAT(message(golden("floats.hdf5")),
+              HasSubstr("dataset segment_ids: is not an integer dataset"));
+  EXPECT_THAT(message(golden("google.tfrecord")), HasSubstr("is not an HDF5 file"));
+  EXPECT_THAT(message(folder_ / "nowhere.hdf5"), HasSubstr("nowhere.hdf5: no such file"));
 }
 
 // A file that was cut short or damaged anywhere gives one error that names it, or what is left of

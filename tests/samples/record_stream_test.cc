@@ -69,20 +69,20 @@ TEST_F(RecordStreamTest, NoticesWhereItWasCutShort) {
   const std::string content = record_of("first") + record_of("second");
   for (size_t size = 1; size < content.size(); ++size) {
     if (size == record_of("first").size()) continue;  // a sound file of one record
-    EXPECT_THAT(message(content.substr(0, size)), HasSubstr("cut short")) << size;
+    EXPECT_THAT(message(content.substr(0, size)), HasSubstr("the file is truncated")) << size;
   }
 }
 
 TEST_F(RecordStreamTest, RefusesARecordThatClaimsTooMuch) {
-  EXPECT_THAT(message(record_header(uint64_t{1} << 40)), HasSubstr("no example is as long"));
+  EXPECT_THAT(message(record_header(uint64_t{1} << 40)), HasSubstr("too long for an example"));
   EXPECT_THAT(message(record_header(RecordStream::kMostRecordBytes) + "a few bytes"),
-              HasSubstr("cut short"));
+              HasSubstr("the file is truncated"));
 }
 
 TEST_F(RecordStreamTest, SaysWhatElseTheFileIs) {
-  EXPECT_THAT(message("once upon a time there was"), HasSubstr("is no TFRecord file"));
+  EXPECT_THAT(message("once upon a time there was"), HasSubstr("is not a TFRecord file"));
   EXPECT_THAT(message(std::string("\x78\x9c\x4b\xcc", 4) + "0123456789"),
-              AllOf(HasSubstr("packed by zlib"), HasSubstr("GZIP")));
+              AllOf(HasSubstr("is zlib-compressed"), HasSubstr("GZIP")));
 }
 
 // 35615 is 0x8b1f, and gzip begins with 1f 8b.

@@ -53,8 +53,8 @@ TEST_F(SampleFilesTest, AFileMayBeNamedLikeAPattern) {
 
 TEST_F(SampleFilesTest, RefusesWhatIsNotThere) {
   EXPECT_THAT(message(folder_ / "nowhere"), HasSubstr("no such file or folder"));
-  EXPECT_THAT(message(folder_ / "*.hdf5"), HasSubstr("no file has such a name"));
-  EXPECT_THAT(message(folder_.path()), HasSubstr("holds no file named .hdf5"));
+  EXPECT_THAT(message(folder_ / "*.hdf5"), HasSubstr("no file matches"));
+  EXPECT_THAT(message(folder_.path()), HasSubstr("contains no file named .hdf5"));
   EXPECT_THAT(message("-"), HasSubstr("standard input"));
 }
 

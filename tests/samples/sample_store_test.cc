@@ -115,7 +115,7 @@ TEST_F(SampleStoreTest, OneErrorForEveryChangedByte) {
           << name << " " << at;
     }
     write_quickly(path_ / name, before.substr(1));
-    EXPECT_THAT(message_of([&] { SampleStore store(path_); }), HasSubstr("cut short"));
+    EXPECT_THAT(message_of([&] { SampleStore store(path_); }), HasSubstr("truncated"));
     write_quickly(path_ / name, before);
   }
 }
@@ -128,9 +128,9 @@ TEST_F(SampleStoreTest, NoticesADamagedManifest) {
     write_quickly(path_ / corpus::kManifestName, text);
     return message_of([&] { SampleStore store(path_); });
   };
-  EXPECT_THAT(after("\"random_next\": 8,", "\"random_next\": -8,"), HasSubstr("not negative"));
-  EXPECT_THAT(after("\"tokens\": 2", "\"tokens\": 3"), HasSubstr("cut short or changed"));
-  EXPECT_THAT(after("\"samples\": 16", "\"samples\": 0"), HasSubstr("counts cannot be right"));
+  EXPECT_THAT(after("\"random_next\": 8,", "\"random_next\": -8,"), HasSubstr("non-negative"));
+  EXPECT_THAT(after("\"tokens\": 2", "\"tokens\": 3"), HasSubstr("truncated or modified"));
+  EXPECT_THAT(after("\"samples\": 16", "\"samples\": 0"), HasSubstr("counts are invalid"));
   EXPECT_THAT(after("\"version\": 1", "\"version\": 2"), HasSubstr("prepare its files again"));
   EXPECT_THAT(after("onebit sample store", "onebit token store"),
               HasSubstr("is not the manifest of a sample store"));
@@ -154,7 +154,7 @@ TEST_F(SampleStoreTest, SamplesHaveLabelsAllOrNone) {
   writer.add(sample, "a: row 0");
   sample.next_sentence = kNoLabel;
   EXPECT_THAT(message_of([&] { writer.add(sample, "b: row 0"); }),
-              HasSubstr("b: row 0: has no next_sentence_labels, and samples before it have"));
+              HasSubstr("b: row 0: has no next_sentence_labels, but earlier samples have"));
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST(SampleChecker, RefusesAnotherVocabularysIds) {
 
 TEST(SampleChecker, RefusesWhatCannotBeAMask) {
   EXPECT_THAT(after([](PaddedSample& sample) { sample.input_mask[3] = 0; }),
-              HasSubstr("input_mask has 1 at position 4, behind a 0"));
+              HasSubstr("input_mask has 1 at position 4, after a 0"));
   EXPECT_THAT(after([](PaddedSample& sample) { sample.input_mask[8] = 2; }),
               HasSubstr("input_mask has 2 at position 8"));
   EXPECT_THAT(after([](PaddedSample& sample) { sample.input_mask.assign(9, 0); }),
@@ -129,7 +129,7 @@ TEST(SampleChecker, RefusesMaskedWordsThatCannotBe) {
                 sample.masked_lm_weights.clear();
                 sample.masked_lm_positions = {2, 0, 5};
               }),
-              HasSubstr("masked_lm_positions has 5 at 2, behind the 0"));
+              HasSubstr("masked_lm_positions has 5 at 2, after the 0"));
 }
 
 TEST(SampleChecker, RefusesALabelThatIsNone) {
@@ -147,7 +147,7 @@ TEST(SampleChecker, NoticesAnotherMask) {
   checker.finish();  // too few to tell
   checker.take(padded, sample);
   EXPECT_THAT(message_of([&] { checker.finish(); }),
-              AllOf(HasSubstr("of 200 masked words 0.0 %"), HasSubstr("[MASK], id 4")));
+              AllOf(HasSubstr("of 200 masked words, 0.0 %"), HasSubstr("[MASK], id 4")));
 }
 
 }  // namespace

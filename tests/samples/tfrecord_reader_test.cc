@@ -60,15 +60,15 @@ TEST(TfRecordReader, SaysWhatIsMissing) {
 
 TEST(TfRecordReader, SaysWhatIsOfAnotherKind) {
   EXPECT_THAT(message_for(features_without("input_ids") + feature("input_ids", float_list({1.0f}))),
-              HasSubstr("feature input_ids holds no integers"));
+              HasSubstr("feature input_ids has no integers"));
   EXPECT_THAT(message_for(features_without("masked_lm_weights") +
                           feature("masked_lm_weights", integer_list({1, 0}))),
-              HasSubstr("feature masked_lm_weights holds no floats"));
+              HasSubstr("feature masked_lm_weights has no floats"));
   EXPECT_THAT(message_for(features_without("") + feature("segment_ids", integer_list({1}))),
               HasSubstr("has the feature segment_ids twice"));
   EXPECT_THAT(message_for(features_without("next_sentence_labels") +
                           feature("next_sentence_labels", integer_list({1, 0}))),
-              HasSubstr("has 2 numbers where 1 is expected"));
+              HasSubstr("has 2 numbers, expected 1"));
 }
 
 // Each byte of the golden file damaged, or the file cut there: one error that names it, or (cut
