@@ -11,11 +11,12 @@ std::string_view outcome_text(WordOutcome outcome) {
     case WordOutcome::kPieces:
       return "not in the vocabulary: longest match from the left";
     case WordOutcome::kNoMatch:
-      return "[UNK]: no token of the vocabulary fits somewhere in it";
+      return "[UNK]: part of the word matches no vocabulary token";
     case WordOutcome::kTooLong:
       return "[UNK]: longer than 100 characters";
     case WordOutcome::kVanished:
-      return "nothing left: only accents, controls or bytes that are not UTF-8";
+      return "empty after normalisation: only accents, control characters or bytes that are not "
+             "UTF-8";
   }
   return "";
 }

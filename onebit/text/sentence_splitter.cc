@@ -24,7 +24,7 @@ std::string known_locale(const std::string& name) {
     return std::string_view(locale.getLanguage()) == wanted.getLanguage();
   });
   require(found && !name.empty(),
-          "sentence splitting: no locale '{}' in ICU; give a language code such as 'en'", name);
+          "sentence splitting: no locale '{}' in ICU; use a language code such as 'en'", name);
   return wanted.getName();
 }
 

@@ -200,9 +200,10 @@ class ExplainVisitor {
 };
 
 void require_addressable(std::string_view text) {
-  require(text.size() <= std::numeric_limits<uint32_t>::max(),
-          "a text of {} bytes is too long for 32-bit offsets; encode it in parts of below 4 GiB",
-          text.size());
+  require(
+      text.size() <= std::numeric_limits<uint32_t>::max(),
+      "a text of {} bytes is too long for 32-bit offsets; encode it in parts smaller than 4 GiB",
+      text.size());
 }
 
 }  // namespace

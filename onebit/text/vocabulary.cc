@@ -38,7 +38,7 @@ uint32_t checksum_of(const std::vector<std::string>& tokens) {
 }  // namespace
 
 TokenIds token_ids(const std::vector<std::string>& tokens, const std::string& source) {
-  require(!tokens.empty(), "{}: holds no tokens; a vocabulary has one token a line", source);
+  require(!tokens.empty(), "{}: contains no tokens; expected one token per line", source);
   TokenIds ids;
   ids.reserve(tokens.size());
   for (size_t i = 0; i < tokens.size(); ++i) {

@@ -160,11 +160,10 @@ std::vector<std::string> VocabularyTrainer::train(int32_t vocab_size, int thread
   const std::u32string letters = alphabet(words);
   std::erase_if(words, [&](const CountedWord& w) { return !is_spelled_with(w.first, letters); });
   FirstSymbols start = first_symbols(words, letters);
-  require(
-      static_cast<int64_t>(start.symbols.size()) <= vocab_size,
-      "a vocabulary of {} has no room for the special tokens and the {} characters of the text; "
-      "ask for {} at least",
-      vocab_size, letters.size(), start.symbols.size());
+  require(static_cast<int64_t>(start.symbols.size()) <= vocab_size,
+          "vocabulary size {} is too small for the special tokens and the {} characters of the "
+          "text; use at least {}",
+          vocab_size, letters.size(), start.symbols.size());
 
   PairMerger merger(std::move(start.symbols), kLeastCount);
   std::vector<int32_t> symbols;

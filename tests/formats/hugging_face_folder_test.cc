@@ -88,7 +88,7 @@ TEST(TokenizerFiles, Vocabulary) {
     put(folder / "vocab.txt", text);
     return message_of([&] { read_vocabulary(folder.path()); });
   };
-  EXPECT_THAT(error(""), HasSubstr("holds no tokens"));
+  EXPECT_THAT(error(""), HasSubstr("contains no tokens"));
   EXPECT_THAT(error("a\n\nb\n"), HasSubstr("vocab.txt:2: empty line"));
   EXPECT_THAT(error("a\nb\na\n"), HasSubstr("vocab.txt:3: token 'a' is already in line 1"));
 }

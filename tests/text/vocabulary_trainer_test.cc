@@ -101,7 +101,7 @@ TEST(VocabularyTrainer, RefusesWhatCannotBe) {
     trainer.train(7, 1);
     FAIL() << "a vocabulary without room was trained";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("ask for 8 at least"));
+    EXPECT_THAT(error.what(), HasSubstr("use at least 8"));
   }
   EXPECT_EQ(trainer.train(8, 1).size(), 8u);
   EXPECT_THROW(trainer.merge(VocabularyTrainer(Casing::kCased)), Error);
