@@ -177,14 +177,20 @@ AnnouncingPass Session::measured_pass() {
     build(index);
     return batch->rows().rows();
   };
-  build(typical_micro_step(rows_of, sizes.accumulation, communicator_));
+  const int64_t typical = typical_micro_step(rows_of, sizes.accumulation, communicator_);
+  build(typical);
   const StepItems items = {.samples = batch->rows().sequences(),
                            .items = std::max<int64_t>(batch->items(), 1)};
-  return [this, batch, items](const std::function<void(Range)>& ready) {
+  // A task may exchange something among the ranks that depends on the micro-step.
+  const int64_t micro_step = typical % sizes.accumulation;
+  return [this, batch, items, micro_step](const std::function<void(Range)>& ready) {
     return time_pass(
         context_, engine_->config().run.seed,
-        [&](const model::TrainingPass& pass) {
-          task_.forward_backward(context_, upload(*batch), items, pass);
+        [&](const model::TrainingPass& timed) {
+          model::TrainingPass pass = timed;
+          pass.step = engine_->completed_steps();
+          pass.micro_step = micro_step;
+          run_pass(*batch, items, pass);
         },
         ready);
   };
@@ -218,6 +224,7 @@ bool Session::evaluation_is_due(const StepRecord& record) const {
   if (times.by_steps && record.outcome.applied && every > 0 && step % every == 0) return true;
   if (!times.by_epochs) return false;
   const auto epoch = static_cast<int64_t>(source_->samples_per_epoch());
+  ONEBIT_INVARIANT(epoch > 0);
   return record.samples / epoch > (record.samples - record.step_samples) / epoch;
 }
 

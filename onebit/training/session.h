@@ -107,6 +107,8 @@ class Session {
   // Fills step_batches_; returns the counts over which the losses of this step are averaged.
   StepItems fetch_step(StepRecord& record);
   model::DeviceBatch upload(const HostBatch& batch);
+  // Returns empty sums where the batch has no sample.
+  Sums run_pass(const HostBatch& batch, const StepItems& items, const model::TrainingPass& pass);
   Sums run_micro_steps(const StepItems& items, StepRecord& record);
   Evaluation evaluate();
   ModelCard card() const;

@@ -14,6 +14,7 @@ namespace {
 constexpr const char* kAgreementPhase = "agreement";
 
 void add(Sums& sums, const Sums& more) {
+  if (more.empty()) return;
   if (sums.empty()) sums.resize(more.size());
   ONEBIT_INVARIANT(sums.size() == more.size());
   for (size_t i = 0; i < sums.size(); ++i) sums[i] += more[i];
@@ -47,6 +48,17 @@ model::DeviceBatch Session::upload(const HostBatch& batch) {
   return batch.upload(context_, *buffer_);
 }
 
+Sums Session::run_pass(const HostBatch& batch, const StepItems& items,
+                       const model::TrainingPass& pass) {
+  if (batch.rows().sequences() > 0) {
+    return task_.forward_backward(context_, upload(batch), items, pass);
+  }
+  // The gradients remain those of the previous micro-steps.
+  task_.attend_pass(pass);
+  if (pass.gradients_ready) pass.gradients_ready({0, table_.size_elements()});
+  return {};
+}
+
 Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
   Sums sums;
   int64_t micro_step = 0;
@@ -60,13 +72,7 @@ Sums Session::run_micro_steps(const StepItems& items, StepRecord& record) {
                                         .forward_done = forward_done,
                                         .step = engine_->completed_steps(),
                                         .micro_step = micro_step};
-      if (batch->rows().sequences() > 0) {
-        add(sums, task_.forward_backward(context_, upload(*batch), items, pass));
-      } else {
-        // The gradients remain those of the previous micro-steps.
-        task_.attend_pass(pass);
-        if (input.gradients_ready) input.gradients_ready({0, table_.size_elements()});
-      }
+      add(sums, run_pass(*batch, items, pass));
       // The host runs ahead of a GPU; the rest of the step would wait for it in any case.
       if (&batch == &step_batches_.back()) context_.synchronize();
       record.backward_seconds += watch.seconds();

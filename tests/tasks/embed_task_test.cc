@@ -126,6 +126,25 @@ TEST_F(EmbedTest, LearnsTripletsWithTheFirstToken) {
   EXPECT_LT(losses_in(again.output)[0], 0.5 * losses_in(given.output)[0]);
 }
 
+// The start times a pass over one of the micro-batches, which takes part in the exchange of vectors
+// as that of a step does, also where it is smaller than others or empty.
+TEST_F(EmbedTest, TheStartTimesUnevenMicroBatches) {
+  struct Case {
+    int world;
+    int64_t batch, micro_batch, seed;
+  };
+  for (const Case& one : {Case{1, 5, 3, 1}, Case{2, 7, 2, 4}, Case{2, 5, 2, 2}, Case{2, 5, 4, 1}}) {
+    const std::string name = fmt::format("run-{}-{}-{}", one.world, one.batch, one.micro_batch);
+    FineTuningOptions given = dealt(options(name), one.micro_batch);
+    given.recipe["train_batch_size"] = one.batch;
+    given.recipe["run"]["seed"] = one.seed;
+    given.recipe["run"]["steps"] = 2;
+    given.recipe["optimizer"]["params"]["freeze_step"] = 1;
+    given.quiet = false;
+    EXPECT_EQ(train(given, one.world).steps, 2);
+  }
+}
+
 TEST_F(EmbedTest, LearnsScores) {
   FineTuningOptions given = scored("run");
   learn_by_heart(given, 80);
