@@ -74,9 +74,8 @@ std::optional<std::string> BestModel::resume(const Json& client_state, bool take
     if (kept) best_ = kept;
   } else if (best_ && (!kept || kept->step != best_->step)) {
     best_.reset();
-    return "taken back to an older checkpoint: the folder holds another model than the best at "
-           "that "
-           "step, so the next evaluation counts as the best";
+    return "resumed from an older checkpoint: the folder contains a different model from the best "
+           "at that step, so the next evaluation counts as the best";
   }
   return std::nullopt;
 }

@@ -61,9 +61,10 @@ std::string describe(const CheckpointSpace& space) {
   if (space.compressed_bytes > space.first_bytes) {
     text += fmt::format(", {} after the freeze", size_of(space.compressed_bytes));
   }
-  return text + fmt::format("; {} to come, the last {} are kept: up to {} more on the disk",
-                            space.to_come, space.keep_last,
-                            size_of(most_kept(space) * space.largest_bytes()));
+  return text +
+         fmt::format("; {} more will be written, the last {} are kept: up to {} more on the disk",
+                     space.to_come, space.keep_last,
+                     size_of(most_kept(space) * space.largest_bytes()));
 }
 
 std::string check_space(const CheckpointSpace& space, int64_t kept, int64_t free_bytes,
@@ -71,14 +72,14 @@ std::string check_space(const CheckpointSpace& space, int64_t kept, int64_t free
   if (space.to_come == 0) return {};
   const int64_t largest = space.largest_bytes();
   require(free_bytes >= largest,
-          "{}: {} are free, one checkpoint of this run takes {}: free some, or choose another "
+          "{}: {} are free, one checkpoint of this run takes {}: free space, or choose another "
           "--output",
           place, size_of(free_bytes), size_of(largest));
   const int64_t more = std::clamp<int64_t>(space.keep_last + 1 - kept, 1, space.to_come);
   if (free_bytes / more >= largest) return {};
   return fmt::format(
       "{}: {} are free, room for {} of {}, but {} more will be written before the "
-      "first is removed: free some, or lower run.keep_last ({})",
+      "first is removed: free space, or lower run.keep_last ({})",
       place, size_of(free_bytes), counted(free_bytes / largest, "checkpoint"), size_of(largest),
       more, space.keep_last);
 }

@@ -21,7 +21,7 @@ namespace {
 
 namespace files = std::filesystem;
 
-constexpr const char* kWhat = "the files of the run were not brought to this disk";
+constexpr const char* kWhat = "the files of the run were not copied to this disk";
 
 // The files of the run on one disk.
 struct DiskFiles {

@@ -51,8 +51,8 @@ void add_plan(Rows& rows, const TrainingTotals& totals, const StartTable& start,
   }
   const int64_t resident = peak_resident_bytes();
   if (!run.engine().table().device().is_cpu() || resident == 0) return;
-  rows.push_back({"memory a rank",
-                  fmt::format("{} resident at the most, planned {} without buckets and batches",
+  rows.push_back({"memory per rank",
+                  fmt::format("{} resident at peak, planned {} without buckets and batches",
                               metrics::human_bytes(static_cast<double>(resident)),
                               metrics::human_bytes(static_cast<double>(start.memory_bytes)))});
 }
@@ -71,9 +71,9 @@ Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& r
   };
   const double rate = static_cast<double>(totals.samples) / seconds;
   Rows rows = {
-      {"steps", resumed ? fmt::format("{} in all, {} since the resume", steps, totals.steps)
+      {"steps", resumed ? fmt::format("{} in total, {} since the resume", steps, totals.steps)
                         : std::to_string(steps)},
-      {"samples", resumed ? fmt::format("{} in all, {} since the resume ({:.1f}/s)", samples,
+      {"samples", resumed ? fmt::format("{} in total, {} since the resume ({:.1f}/s)", samples,
                                         totals.samples, rate)
                           : fmt::format("{} ({:.1f}/s)", samples, rate)},
       {since("training time"),
@@ -87,13 +87,13 @@ Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& r
   add_plan(rows, totals, start, run);
   for (auto& row : run.results()) rows.push_back(std::move(row));
   if (totals.wire_bytes_dense16 > 0) {
-    rows.push_back({since("bytes sent a rank"),
+    rows.push_back({since("bytes sent per rank"),
                     fmt::format("{}; a 16-bit all-reduce: {}", describe_sent(totals),
                                 human_bytes(static_cast<double>(totals.wire_bytes_dense16)))});
   }
   if (totals.watch_bytes > 0) {
     rows.push_back({since("sent to watch"),
-                    fmt::format("{}, of run.watch_adam alone and counted nowhere else",
+                    fmt::format("{}, for run.watch_adam only and not included elsewhere",
                                 human_bytes(static_cast<double>(totals.watch_bytes)))});
   }
   const bool two = run.engine().levels().two;
@@ -101,10 +101,9 @@ Rows end_table(const TrainingTotals& totals, const StartTable& start, Session& r
       totals.compressed_wire_bytes - (two ? totals.compressed_inside_bytes : 0);
   const optim::Optimizer& optimizer = run.engine().optimizer();
   if (optimizer.phase() == optim::Phase::kWarmup && run.finished() && start.world_size > 1) {
-    rows.push_back(
-        {"compressed phase", fmt::format("none: the run has ended in its warm-up, {}, or "
-                                         "raise run.steps",
-                                         optimizer.describe_warmup_end())});
+    rows.push_back({"compressed phase", fmt::format("none: the run ended in its warm-up, {}, or "
+                                                    "raise run.steps",
+                                                    optimizer.describe_warmup_end())});
   }
   if (totals.compressed_steps > 0 && compressed_bytes > 0) {
     rows.push_back({since("compressed phase"),

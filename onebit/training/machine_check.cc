@@ -14,16 +14,16 @@ void check_processors(const Machine& machine, const Surroundings& around,
                       std::vector<std::string>& found) {
   if (machine.allowed_processors < machine.processors) {
     found.push_back(fmt::format(
-        "this process may use {} of {} processors: under mpirun add --bind-to none for one rank a "
-        "machine, or --map-by slot:PE=N for several; elsewhere see taskset and the cpuset of the "
-        "container",
+        "this process may use {} of {} processors: under mpirun add --bind-to none for one rank "
+        "per machine, or --map-by slot:PE=N for several; elsewhere see taskset and the cpuset of "
+        "the container",
         machine.allowed_processors, machine.processors));
   }
   if (machine.quota_processors > 0 &&
       machine.quota_processors < static_cast<double>(around.threads)) {
     found.push_back(fmt::format(
         "the control group allows {:.1f} processors, and a rank would use {} threads: threads wait "
-        "for each other while one is held back; give --threads {}",
+        "for each other while one is throttled; give --threads {}",
         machine.quota_processors, around.threads,
         std::max(1, static_cast<int>(machine.quota_processors))));
   }
@@ -41,8 +41,8 @@ void check_processors(const Machine& machine, const Surroundings& around,
   }
   if (machine.governor == "powersave" || machine.governor == "conservative") {
     found.push_back(
-        fmt::format("the frequency governor is {}: cpupower frequency-set -g performance makes the "
-                    "processor keep its clock",
+        fmt::format("the frequency governor is {}: cpupower frequency-set -g performance keeps "
+                    "the clock of the processor high",
                     machine.governor));
   }
   if (machine.numa_nodes > 1) {
@@ -82,8 +82,8 @@ void check_libraries(const Machine& machine, const Surroundings& around,
   }
   if (around.has_cuda && machine.has_nvidia_device && around.cuda_devices == 0) {
     found.emplace_back(
-        "there is an NVIDIA device, but CUDA sees none: compare the driver's version in nvidia-smi "
-        "with the toolkit's, and see CUDA_VISIBLE_DEVICES");
+        "there is an NVIDIA device, but CUDA finds none: compare the driver's version in "
+        "nvidia-smi with the toolkit's, and see CUDA_VISIBLE_DEVICES");
   }
 }
 
@@ -91,13 +91,13 @@ void check_memory(const Machine& machine, std::vector<std::string>& found) {
   constexpr int64_t kLeastMemory = int64_t{2} << 30, kLeastShared = int64_t{64} << 20;
   if (machine.available_bytes > 0 && machine.available_bytes < kLeastMemory) {
     found.push_back(fmt::format(
-        "{} of memory are free: bert-base with 8 sequences of 128 needs about 3 GB a rank",
+        "{} of memory is free: bert-base with 8 sequences of 128 needs about 3 GB per rank",
         human_bytes(static_cast<double>(machine.available_bytes))));
   }
   if (machine.limit_bytes > 0 && machine.limit_bytes < machine.memory_bytes) {
     found.push_back(
-        fmt::format("the control group allows {} of the machine's {}: the plan shown at the start "
-                    "of training must fit into that",
+        fmt::format("the control group allows {} of the machine's {}: the memory plan in the "
+                    "start table of training must fit into that",
                     human_bytes(static_cast<double>(machine.limit_bytes)),
                     human_bytes(static_cast<double>(machine.memory_bytes))));
   }
@@ -113,7 +113,7 @@ void check_speed(const Surroundings& around, std::vector<std::string>& found) {
   if (around.bf16 > 0 && around.native_bf16 && around.bf16 < around.f32) {
     found.emplace_back(
         "products in bf16 are slower than in f32 although the processor has the instructions: "
-        "something else runs, or oneDNN is too old; set bf16.enabled to false in the recipe");
+        "something else is running, or oneDNN is too old; set bf16.enabled to false in the recipe");
   }
 }
 

@@ -78,7 +78,7 @@ Json to_json(const ExchangingCosts& costs) {
           {"one_bit_passes_seconds_an_element", costs.one_bit_passes}};
 }
 
-constexpr const char* kFix = "write the file anew with `onebit doctor --output FILE`";
+constexpr const char* kFix = "write the file again with `onebit doctor --output FILE`";
 
 double positive(JsonReader& section, const char* key) {
   require(section.has(key), "{} is missing: {}", section.place(key), kFix);
@@ -166,7 +166,7 @@ Json to_json(const MachineCosts& costs) {
 MachineCosts read_machine_costs(const Path& path) {
   const Json json = read_json(path);
   const bool is_ours = json.is_object() && json.value("kind", Json()) == kKind;
-  require(is_ours, "{}: is no measurement of a machine: {}", path.string(), kFix);
+  require(is_ours, "{}: is not a machine measurement: {}", path.string(), kFix);
   require(json.value("version", Json()) == kVersion,
           "{}: was written by another version of onebit: {}", path.string(), kFix);
   JsonReader reader(json, path.string(), "");

@@ -36,7 +36,7 @@ std::string cell(const std::string& text) {
 Rows rows_of(const ModelCard& card, const ModelDescription& description) {
   Rows rows = {{"made by", fmt::format("onebit, task {}: step {} of {}, {} samples", card.task,
                                        card.step, card.steps, card.samples)}};
-  if (!card.initial_values.empty()) rows.push_back({"first values", card.initial_values});
+  if (!card.initial_values.empty()) rows.push_back({"initial values", card.initial_values});
   rows.push_back(
       {"vocabulary", fmt::format("{} tokens, {}, checksum {:08x}", description.vocabulary->size(),
                                  name_of(description.casing), description.vocabulary->checksum())});

@@ -124,7 +124,7 @@ formats::MatchReport load_values(params::Table& table, const Path& model_folder,
   for (const auto& entry : table.entries()) wanted.push_back({entry.name, entry.shape});
   formats::MatchReport report = formats::require_match(*source, wanted, rules);
   if (!report.lacking.empty()) {
-    log_info("{}: not in the file and left at their first values: {}", model_folder.string(),
+    log_info("{}: not in the file and left at their initial values: {}", model_folder.string(),
              fmt::join(report.lacking, ", "));
   }
   if (!report.ignored.empty()) {

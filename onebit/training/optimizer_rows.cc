@@ -39,13 +39,13 @@ std::string describe_dense_exchange(const engine::EngineConfig& config, bool com
   const bool asked = config.recipe.has("communication_data_type");
   return fmt::format("averaged as {}{}{}", name_of(config.wire),
                      asked ? "" : ", the type of the computation (communication_data_type)",
-                     compresses ? "; at one bit an element after the freeze" : "");
+                     compresses ? "; at one bit per element after the freeze" : "");
 }
 
 // Describes when buckets of gradients are sent and how they are clipped before that.
 std::string describe_overlap(const engine::EngineConfig& config, bool compresses) {
-  if (!config.run.overlap) return "buckets leave after the backward pass (run.overlap is false)";
-  std::string text = "buckets leave during the backward pass";
+  if (!config.run.overlap) return "buckets are sent after the backward pass (run.overlap is false)";
+  std::string text = "buckets are sent during the backward pass";
   if (!compresses) return text;
   const std::string why = config.why_compressed_buckets_wait();
   if (!why.empty()) return fmt::format("{}, in the 1-bit phase after it: {}", text, why);
@@ -85,10 +85,10 @@ std::string describe_buckets(const ExchangeBuckets& buckets, const engine::Engin
   const Range whole{0, buckets.dense.max_elements()};
   const int64_t chunk = comm::chunk_of(whole, world_size, 0).elements();
   std::string text =
-      fmt::format("{} a step, each two messages of {} to every other rank", buckets.dense.count(),
+      fmt::format("{} per step, each two messages of {} to every other rank", buckets.dense.count(),
                   metrics::human_bytes(static_cast<double>(chunk * size_bytes_of(config.wire))));
   if (!config.optimizer->compresses()) return text;
-  return text + fmt::format("; at one bit an element {}, of {}", buckets.compressed.count(),
+  return text + fmt::format("; at one bit per element {}, of {}", buckets.compressed.count(),
                             metrics::human_bytes(static_cast<double>(compress::message_bytes(
                                 buckets.ownership.share_buckets(0), buckets.ownership.sources()))));
 }

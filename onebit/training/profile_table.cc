@@ -14,7 +14,7 @@ namespace {
 
 // Rows below this share of a step are merged into one.
 constexpr double kSmallestShare = 0.001;
-constexpr const char* kNoOperation = "(in no operation)";
+constexpr const char* kNoOperation = "(outside operations)";
 
 std::string name_of(const ProfileSum& sum) {
   if (sum.place.operation == nullptr) return "";
@@ -108,8 +108,8 @@ std::string ProfileTable::title(const Profile& profile, const Context& context) 
         ceilings_.bytes * 1e-9);
   } else {
     text +=
-        ". Times are the host's: operations are launched in them, and run on the device until a "
-        "row that waits for it";
+        ". Times are those of the host: operations are launched in them and run on the device "
+        "until a row that waits for it";
   }
   return text + ".";
 }
@@ -203,7 +203,7 @@ ProfileTable::Section ProfileTable::phases() const {
 
 // These rows show no share of the ceilings, which apply to the computing threads only.
 ProfileTable::Section ProfileTable::beside(const Profile& profile) const {
-  Section section{.title = "Beside the steps, a step",
+  Section section{.title = "Other threads, per step",
                   .lines = {{"thread", "operation", "phase", "calls", "ms", "rate"}},
                   .words = 3};
   for (const ProfileTrack* track : profile.tracks()) {
@@ -229,7 +229,7 @@ ProfileTable::Section ProfileTable::outside(const Profile& profile) const {
     }
   }
   Section section{
-      .title = "Between the steps, in all", .lines = {{"phase", "calls", "s"}}, .words = 1};
+      .title = "Between the steps, in total", .lines = {{"phase", "calls", "s"}}, .words = 1};
   for (const auto& [phase, row] : sums) {
     section.lines.push_back({phase, count(row.calls), fmt::format("{:.3f}", row.seconds)});
   }

@@ -79,7 +79,7 @@ double delay(const AnnouncingPass& pass, const Context& context, const StepParts
   if (longest > kLongestStep) return 0;
   const double seconds = parts.pass.forward_seconds + parts.pass.backward_seconds;
   if (seconds >= kLongPass && communicator.rank() == 0) {
-    log_info("before the first step, passes of {} are timed while their buckets travel {}",
+    log_info("before the first step, passes of {} are timed while their buckets are exchanged {}",
              metrics::human_duration(seconds), phase);
   }
   double rehearsed = rehearse(pass, context, exchange, communicator);
@@ -143,7 +143,7 @@ void rehearse_steps(StepCosts& costs, const AnnouncingPass& pass, Context& conte
              .wire_bytes = compress::chunk_bytes,
              .packing_seconds = costs.compressed.processor_seconds -
                                 costs.compressed_link.processor_seconds_per_bucket},
-            communicator, "at one bit an element");
+            communicator, "at one bit per element");
 }
 
 }  // namespace onebit::training

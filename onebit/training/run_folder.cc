@@ -17,21 +17,21 @@ void refuse_other_files(const Path& output) {
   for (const auto& file : std::filesystem::directory_iterator(output)) {
     const std::string name = file.path().filename().string();
     require(run_files::is_of_start(name) || name == "lost+found",
-            "{}: holds other files ({}): choose a new or empty folder as --output", output.string(),
-            name);
+            "{}: contains other files ({}): choose a new or empty folder as --output",
+            output.string(), name);
   }
 }
 
 }  // namespace
 
 void check_run_folder(const Path& output, bool resume) {
-  require(!output.empty(), "--output is empty: name the folder of the run");
+  require(!output.empty(), "--output is empty: give the folder of the run");
   std::error_code error;
   const auto type = std::filesystem::status(output, error).type();
-  require(type != std::filesystem::file_type::none, "{}: cannot be looked at: {}", output.string(),
+  require(type != std::filesystem::file_type::none, "{}: cannot be inspected: {}", output.string(),
           error.message());
   require(!std::filesystem::exists(output) || std::filesystem::is_directory(output),
-          "{}: --output must be a folder, a file of this name is there", output.string());
+          "{}: --output must be a folder, a file of this name exists", output.string());
   const engine::CheckpointFolder checkpoints(output);
   const bool holds_run = std::filesystem::exists(output / run_files::kMetrics) ||
                          checkpoints.tag_in_latest() || !checkpoints.tags().empty();
@@ -76,7 +76,7 @@ std::vector<std::string> restore_run(const engine::SavedCheckpoint& saved,
   });
   const auto checksum = saved.client_state.value("vocabulary_checksum", int64_t{-1});
   require(checksum == description.vocabulary->checksum(),
-          "{}: the run was started with another vocabulary; name the data or the model that it was "
+          "{}: the run was started with another vocabulary; give the data or the model that it was "
           "started with",
           place);
   engine::suggest_other_checkpoints(saved.other_tags,

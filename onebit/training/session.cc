@@ -76,15 +76,15 @@ std::string Session::describe_disks() const {
   if (disks == 1) {
     return wanted == 1 ? ""
                        : fmt::format(
-                             "checkpoint_copies: {} asked for, but all ranks see one disk: "
-                             "each shard is there once",
+                             "checkpoint_copies: {} requested, but all ranks see one disk: "
+                             "each shard is stored once",
                              wanted);
   }
   std::string line = fmt::format("{} disks ({}): each keeps the shards of its ranks", disks,
                                  listed(checkpoints_.disks().names));
-  if (wanted == 1) return line + "; a lost disk loses its part (run.checkpoint_copies)";
+  if (wanted == 1) return line + "; if a disk is lost, its part is lost (run.checkpoint_copies)";
   line += fmt::format(", and copies of those of {} more", std::min<int64_t>(wanted, disks) - 1);
-  if (wanted > disks) line += fmt::format(" ({} asked for)", wanted - 1);
+  if (wanted > disks) line += fmt::format(" ({} requested)", wanted - 1);
   return line;
 }
 

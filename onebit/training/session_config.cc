@@ -20,11 +20,11 @@ SessionConfig read_session_config(Keys& recipe) {
   SessionConfig config;
   Keys run = recipe.section("run", "when things happen, counted in updates");
   run.integer("checkpoint_every", config.checkpoint_every, at_least(0),
-              About("updates between checkpoints; 0: after the last alone").without_influence());
+              About("updates between checkpoints; 0: only after the last").without_influence());
   run.integer(
       "evaluate_every", config.evaluate_every, at_least(0),
-      About("updates between evaluations on held-out data, besides that after the last, that "
-            "before the first (pretrain) and those after epochs (other tasks); 0: only these")
+      About("updates between evaluations on held-out data, in addition to those after the last, "
+            "before the first (pretrain) and after epochs (other tasks); 0: only these")
           .without_influence());
   run.integer("keep_last", config.keep_last, at_least(1),
               About("checkpoints that are kept").without_influence());

@@ -51,7 +51,7 @@ int64_t add_memory(Rows& rows, const StartFacts& facts, engine::Engine& engine) 
     }
   }
   rows.push_back(
-      {"memory a rank", fmt::format("{} ({})", human_bytes(static_cast<double>(total)), parts)});
+      {"memory per rank", fmt::format("{} ({})", human_bytes(static_cast<double>(total)), parts)});
   return total;
 }
 
@@ -64,15 +64,15 @@ void add_run(Rows& rows, StartTable& table, engine::Engine& engine) {
   const optim::UpdateCounts& updates = table.run.updates;
   std::string kinds;
   if (updates.all() > updates.dense) {
-    kinds = fmt::format(" ({} dense, {} at one bit an element, {} without an exchange)",
+    kinds = fmt::format(" ({} dense, {} at one bit per element, {} without an exchange)",
                         updates.dense + updates.both, updates.compressed, updates.local);
   }
   const double samples = static_cast<double>((to - from) * engine.batch().train);
   rows.push_back(
       {"expected run",
-       fmt::format("{} for {} steps{}, {:.1f} samples/s; evaluations and checkpoints come on top",
-                   human_duration(table.run.seconds), to - from, kinds,
-                   samples / table.run.seconds)});
+       fmt::format(
+           "{} for {} steps{}, {:.1f} samples/s; evaluations and checkpoints are not included",
+           human_duration(table.run.seconds), to - from, kinds, samples / table.run.seconds)});
 }
 
 // A delay in percent of the step without it.
@@ -84,13 +84,14 @@ double percent(double delay, double step) {
 void add_forecast(Rows& rows, const StepCosts& costs, const StepForecast& expected,
                   const engine::BatchSizes& batch, comm::Communicator& communicator) {
   rows.push_back(
-      {"link", fmt::format("measured now over {}: {}/s a rank in buckets of gradients ({} in {}), "
-                           "{}/s in buckets at one bit an element, {} latency",
-                           communicator.transport(), human_bytes(costs.dense_link.bytes_per_second),
-                           human_bytes(static_cast<double>(costs.dense_link.sent_bytes)),
-                           human_duration(costs.dense_link.seconds),
-                           human_bytes(costs.compressed_link.bytes_per_second),
-                           human_duration(costs.latency_seconds))});
+      {"link",
+       fmt::format("measured now over {}: {}/s per rank in buckets of gradients ({} in {}), "
+                   "{}/s in buckets at one bit per element, {} latency",
+                   communicator.transport(), human_bytes(costs.dense_link.bytes_per_second),
+                   human_bytes(static_cast<double>(costs.dense_link.sent_bytes)),
+                   human_duration(costs.dense_link.seconds),
+                   human_bytes(costs.compressed_link.bytes_per_second),
+                   human_duration(costs.latency_seconds))});
   const auto micro_steps = static_cast<double>(batch.accumulation);
   rows.push_back(
       {"parts of a step",
@@ -106,13 +107,13 @@ void add_forecast(Rows& rows, const StepCosts& costs, const StepForecast& expect
   const double dense = costs.dense_delay_seconds, compressed = costs.compressed_delay_seconds;
   if (dense != 0 || compressed != 0) {
     rows.push_back(
-        {"rehearsed", fmt::format("computation and exchange at once take {:+.0f} % dense "
-                                  "and {:+.0f} % at one bit of a step of these parts",
+        {"rehearsed", fmt::format("computation and exchange at the same time take {:+.0f} % dense "
+                                  "and {:+.0f} % at one bit, relative to a step of these parts",
                                   percent(dense, expected.dense.step_seconds),
                                   percent(compressed, expected.compressed.step_seconds))});
   }
   rows.push_back({"expected step",
-                  fmt::format("{} dense, {} at one bit an element: {:.1f} times the speed",
+                  fmt::format("{} dense, {} at one bit per element: {:.1f} times the speed",
                               human_duration(expected.dense.step_seconds),
                               human_duration(expected.compressed.step_seconds),
                               expected.dense.step_seconds / expected.compressed.step_seconds)});
@@ -130,14 +131,14 @@ StartTable start_table(Context& context, Session& run, comm::Communicator& commu
   const ComputedLayers layers =
       run.task().computed_layers(run.engine().completed_steps(), config.run.steps);
   if (!layers.text.empty()) rows.push_back({"layer drop", layers.text});
-  rows.push_back({"first values", facts.initial_values});
+  rows.push_back({"initial values", facts.initial_values});
   rows.insert(rows.end(), facts.data.begin(), facts.data.end());
   table.completed_steps = run.engine().completed_steps();
   table.world_size = communicator.world_size();
   table.memory_bytes = add_memory(rows, facts, run.engine());
   rows.push_back(
       {"device", context.device().is_cpu()
-                     ? fmt::format("cpu, {} a rank", counted(context.threads(), "thread"))
+                     ? fmt::format("cpu, {} per rank", counted(context.threads(), "thread"))
                      : fmt::format("cuda {}", context.device().index)});
   rows.push_back(
       {"ranks", fmt::format("{} ({})", communicator.world_size(), communicator.transport())});

@@ -80,9 +80,10 @@ class TrainingLoop {
 
 void TrainingLoop::run() {
   communicator_.barrier();  // every rank has inspected the folder before it is written to
-  require(completed_steps() <= total_steps_,
-          "{}: has made {} steps already, run.steps is {}: raise it, or choose another --output",
-          options_.output.string(), completed_steps(), total_steps_);
+  require(
+      completed_steps() <= total_steps_,
+      "{}: has already completed {} steps, run.steps is {}: raise it, or choose another --output",
+      options_.output.string(), completed_steps(), total_steps_);
   warn_for_disks(prepare_folder());
   if (!options_.quiet) start_ = start_table(context_, run_, communicator_);
   if (shows_tables()) print_rows(start_.rows);
@@ -223,8 +224,8 @@ void TrainingLoop::require_agreement(int64_t step) {
   bool agree = true;
   run_.engine().with_common_values([&] { agree = run_.engine().replicas_agree(); });
   require(agree,
-          "step {}: the ranks no longer hold the same values; this is a fault of memory, of the "
-          "network or of onebit. Resume from the last checkpoint",
+          "step {}: the ranks no longer have the same values; the cause is a fault of memory or "
+          "the network, or a bug in onebit. Resume from the last checkpoint",
           step);
 }
 

@@ -137,7 +137,7 @@ TEST_F(PlanCommand, WhatCannotBePlannedIsOneError) {
       {"plan --bandwidth 1Gb/s --set run.stesp=5 --recipe " + at("tiny.json"), "run.stesp"},
       {"plan --bandwidth 1Gb/s --measured /nowhere --recipe " + at("tiny.json"), "/nowhere"},
       {"plan --bandwidth 1Gb/s --recipe " + at("tiny.json") + " --measured " + at("tiny.json"),
-       "is no measurement of a machine"},
+       "is not a machine measurement"},
       {"plan --bandwidth 1Gb/s --recipe " + at("tiny.json") + " --measured " + at("damaged.json"),
        "onebit doctor --output"},
       {"plan --bandwidth 1Gb/s --ranks-per-host 4 --recipe " + at("tiny.json") + " --measured " +
@@ -197,8 +197,7 @@ TEST_F(PlanCommand, ARunShowsItsPlanAndWhatCameOfIt) {
       at("tiny.json"), at("corpus"));
   const Outcome alone = run(train + at("alone"));
   ASSERT_EQ(alone.status, 0) << alone.output;
-  for (const char* part :
-       {"expected run", " for 12 steps, ", "all steps", "resident at the most"}) {
+  for (const char* part : {"expected run", " for 12 steps, ", "all steps", "resident at peak"}) {
     EXPECT_TRUE(contains(alone.output, part)) << alone.output;
   }
   EXPECT_FALSE(contains(alone.output, "without an exchange")) << alone.output;
@@ -206,7 +205,7 @@ TEST_F(PlanCommand, ARunShowsItsPlanAndWhatCameOfIt) {
   const Outcome two = run(mpirun(2), train + at("two"));
   ASSERT_EQ(two.status, 0) << two.output;
   EXPECT_TRUE(
-      contains(two.output, "12 steps (4 dense, 8 at one bit an element, 0 without an exchange)"))
+      contains(two.output, "12 steps (4 dense, 8 at one bit per element, 0 without an exchange)"))
       << two.output;
   const Outcome more = run(mpirun(2), train + at("two") + " --resume --set run.steps=20");
   ASSERT_EQ(more.status, 0) << more.output;

@@ -46,7 +46,7 @@ class ContinuedProgram : public TrainingProgram {
 
 TEST_F(ContinuedProgram, AdaptsEvaluatesAndReports) {
   const Outcome trained = expect_runs(train("run"));
-  for (const char* part : {"first values", "masked words alone", "new, ", "old, ",
+  for (const char* part : {"initial values", "masked words alone", "new, ", "old, ",
                            "held out, change", "MLM loss new: ", "; old: "}) {
     EXPECT_TRUE(contains(trained.output, part)) << part << " in " << trained.output;
   }

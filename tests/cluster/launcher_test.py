@@ -198,7 +198,7 @@ class Launcher(launched_run.FolderTest):
                                                   "--set", "run.steps=4")],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("checkpoint_copies: 2 asked for, but all ranks see one disk", done.stderr)
+        self.assertIn("checkpoint_copies: 2 requested, but all ranks see one disk", done.stderr)
         shards = (self.folder / "one-disk/global_step4").glob("optimizer-*")
         self.assertEqual(len(list(shards)), 1)
 

@@ -43,7 +43,7 @@ class TablesTest : public PretrainingRuns {
 TEST_F(TablesTest, ARunThatEndsInItsWarmupSaysWhy) {
   train(options(12, 12), 2);
   EXPECT_THAT(row("end", "compressed phase"),
-              HasSubstr("none: the run has ended in its warm-up, which lasts until update 12"));
+              HasSubstr("none: the run ended in its warm-up, which lasts until update 12"));
   PretrainingOptions longer = options(16, "auto");
   longer.resume = true;
   train(longer, 2);

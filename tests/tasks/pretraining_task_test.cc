@@ -380,7 +380,7 @@ TEST_F(PretrainingTest, RefusesWhatCannotWorkAndTouchesNothing) {
   EXPECT_NE(error_of(other).find("intermediate_size"), std::string::npos);
   other = options("run", 4);
   other.resume = true;
-  EXPECT_NE(error_of(other).find("has made 12 steps already"), std::string::npos);
+  EXPECT_NE(error_of(other).find("has already completed 12 steps"), std::string::npos);
   {
     const FolderLock held(corpus_.folder("run"));
     other = options("run", 14);
@@ -389,7 +389,7 @@ TEST_F(PretrainingTest, RefusesWhatCannotWorkAndTouchesNothing) {
   }
   bad = options("bad");
   bad.output = corpus_.train();
-  EXPECT_NE(error_of(bad).find("holds other files"), std::string::npos);
+  EXPECT_NE(error_of(bad).find("contains other files"), std::string::npos);
 }
 
 }  // namespace

@@ -162,13 +162,14 @@ constexpr int64_t kGb = 1'000'000'000;
 
 TEST(CheckpointSpace, IsReported) {
   CheckpointSpace space{.first_bytes = 4 * kGb, .to_come = 20, .keep_last = 3};
-  EXPECT_EQ(describe(space),
-            "4.00 GB; 20 to come, the last 3 are kept: up to 16.0 GB more on the disk");
+  EXPECT_EQ(
+      describe(space),
+      "4.00 GB; 20 more will be written, the last 3 are kept: up to 16.0 GB more on the disk");
   space.compressed_bytes = 25 * kGb;
   space.to_come = 1;
   EXPECT_EQ(describe(space),
-            "4.00 GB, 25.0 GB after the freeze; 1 to come, the last 3 are kept: up to 25.0 GB "
-            "more on the disk");
+            "4.00 GB, 25.0 GB after the freeze; 1 more will be written, the last 3 are kept: up to "
+            "25.0 GB more on the disk");
 }
 
 TEST(CheckpointSpace, OneCheckpointMustFitAndTheRestIsWarnedOf) {

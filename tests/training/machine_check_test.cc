@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
         Flaw{"numa", [](Machine& m, Surroundings&) { m.numa_nodes = 2; }, "2 memory nodes",
              "--map-by numa"},
         Flaw{"memory", [](Machine& m, Surroundings&) { m.available_bytes = 1 << 30; },
-             "1.07 GB of memory", "3 GB a rank"},
+             "1.07 GB of memory", "3 GB per rank"},
         Flaw{"memory_limit", [](Machine& m, Surroundings&) { m.limit_bytes = int64_t{8} << 30; },
              "allows 8.59 GB", "plan"},
         Flaw{"shared_memory", [](Machine& m, Surroundings&) { m.shared_memory_bytes = 0; },
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
                m.has_nvidia_device = true;
                s.has_cuda = true;
              },
-             "CUDA sees none", "nvidia-smi"},
+             "CUDA finds none", "nvidia-smi"},
         Flaw{"slow_bf16",
              [](Machine&, Surroundings& s) {
                s.native_bf16 = true;

@@ -56,9 +56,11 @@ TEST_F(MachineCostsFile, IsReadAsItWasWritten) {
 
 TEST_F(MachineCostsFile, WhatIsWrongInItIsNamed) {
   EXPECT_THAT(message_of([this] { read_machine_costs(path()); }), HasSubstr("here.json"));
-  EXPECT_THAT(error_of([](Json& json) { json = Json::array(); }),
-              AllOf(HasSubstr("is no measurement"), HasSubstr("onebit doctor --output")));
-  EXPECT_THAT(error_of([](Json& json) { json.erase("kind"); }), HasSubstr("is no measurement"));
+  EXPECT_THAT(
+      error_of([](Json& json) { json = Json::array(); }),
+      AllOf(HasSubstr("is not a machine measurement"), HasSubstr("onebit doctor --output")));
+  EXPECT_THAT(error_of([](Json& json) { json.erase("kind"); }),
+              HasSubstr("is not a machine measurement"));
   EXPECT_THAT(error_of([](Json& json) { json["version"] = 2; }), HasSubstr("another version"));
   EXPECT_THAT(error_of([](Json& json) { json["f32"].erase("forward"); }),
               HasSubstr("key `f32.forward` is missing"));

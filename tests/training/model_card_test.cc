@@ -33,8 +33,8 @@ TEST(ModelCard, SaysWhatTheModelIsAndWasMadeOf) {
   EXPECT_TRUE(text.starts_with("---\nlibrary_name: transformers\npipeline_tag: fill-mask\ntags:"))
       << text;
   for (const char* part :
-       {"# BertForMaskedLM, 3 layers of 24", "step 5 of 12, 40 samples", "| first values | bert |",
-        "6 tokens, uncased, checksum ", "corpus\\|x: 7 tokens",
+       {"# BertForMaskedLM, 3 layers of 24", "step 5 of 12, 40 samples",
+        "| initial values | bert |", "6 tokens, uncased, checksum ", "corpus\\|x: 7 tokens",
         "| result at step 4 | MLM loss 2.5 |", "\"train_batch_size\": 8", "\"checksum\": 77",
         "AutoModelForMaskedLM.from_pretrained"}) {
     EXPECT_THAT(text, HasSubstr(part));
@@ -43,7 +43,7 @@ TEST(ModelCard, SaysWhatTheModelIsAndWasMadeOf) {
 
 TEST(ModelCard, LeavesOutWhatIsNotKnown) {
   const std::string text = model_card_text({.task = "pretrain"}, described("Other"));
-  for (const char* part : {"pipeline_tag", "first values", "result", "## ", "from_pretrained"}) {
+  for (const char* part : {"pipeline_tag", "initial values", "result", "## ", "from_pretrained"}) {
     EXPECT_THAT(text, Not(HasSubstr(part)));
   }
   const TemporaryFolder folder;

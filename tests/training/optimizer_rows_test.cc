@@ -66,11 +66,12 @@ TEST(DescribeBuckets, SaysWhatAMessageHoldsInEitherPhase) {
     return describe_buckets(exchange_buckets(table, config, world_size), config, world_size);
   };
   EXPECT_EQ(text_of(R"({"freeze_step": 20})", 8),
-            "320 a step, each two messages of 262 kB to every other rank; at one bit an element "
+            "320 per step, each two messages of 262 kB to every other rank; at one bit per element "
             "83, of 65.7 kB");
-  EXPECT_EQ(text_of(R"({"freeze_step": 20})", 64),
-            "320 a step, each two messages of 32.8 kB to every other rank; at one bit an element "
-            "11, of 65.7 kB");
+  EXPECT_EQ(
+      text_of(R"({"freeze_step": 20})", 64),
+      "320 per step, each two messages of 32.8 kB to every other rank; at one bit per element "
+      "11, of 65.7 kB");
 }
 
 TEST(OptimizerRows, SayWhenBucketsLeave) {
@@ -78,7 +79,7 @@ TEST(OptimizerRows, SayWhenBucketsLeave) {
     return rows_of(R"({"freeze_step": 20})", "null", world_size, more, run);
   };
   const char* clip = R"(, "gradient_clipping": 2.5)";
-  EXPECT_THAT(rows(""), HasSubstr("exchange: buckets leave during the backward pass\n"));
+  EXPECT_THAT(rows(""), HasSubstr("exchange: buckets are sent during the backward pass\n"));
   EXPECT_THAT(rows(clip),
               HasSubstr("in the 1-bit phase each is clipped at its usual share of 2.5"));
   EXPECT_THAT(rows(clip, R"(, "clip": "exact")"),

@@ -88,10 +88,10 @@ TEST_F(ProfileTableTest, TellsWhatIsBesideAndBetweenTheSteps) {
   run(3);
   const ProfileTable table(profile_, context_, {.flops = 1e9, .bytes = 1e9});
   for (const char* line :
-       {"# Profile\n\n3 steps of ", "## Operations of a step", "| (in no operation) |", "| sum |",
-        "| 1 smaller ones |", "## Phases of a step\n\n| phase | ms |", "| encoder forward | ",
-        "## Beside the steps", "| batches |  | build batch | 0.7 |", "## Between the steps",
-        "| evaluation | 1 | 0.0"}) {
+       {"# Profile\n\n3 steps of ", "## Operations of a step", "| (outside operations) |",
+        "| sum |", "| 1 smaller ones |", "## Phases of a step\n\n| phase | ms |",
+        "| encoder forward | ", "## Other threads, per step", "| batches |  | build batch | 0.7 |",
+        "## Between the steps", "| evaluation | 1 | 0.0"}) {
     EXPECT_THAT(table.markdown(), HasSubstr(line));
   }
 }
