@@ -26,7 +26,8 @@ std::string fill_from_model(params::Table& table, const FirstValues& first) {
                         {.may_lack = first.heads,
                          .may_ignore = heads_other_than(first.heads),
                          .replaced = first.replaced});
-  return fmt::format("{}; tensors it lacks are drawn with seed {}", folder.string(), first.seed);
+  return fmt::format("{}; missing tensors are initialized with seed {}", folder.string(),
+                     first.seed);
 }
 
 void load_fine_tuned(params::Table& table, const Path& model,

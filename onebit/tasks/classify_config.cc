@@ -14,7 +14,7 @@ constexpr const char* kColumnFix = "set data.text, data.text_pair and data.label
 
 void read_columns(Keys& section, ClassifyConfig& config) {
   section.word("glue", config.glue, classify::glue_names(),
-               {"a task of GLUE: columns, labels and metrics are those published", "none"});
+               {"a GLUE task, with its published columns, labels and metrics", "none"});
   using classify::FileFormat;
   classify::Columns& columns = config.layout.columns;
   section.choice("format", config.layout.format,
@@ -22,18 +22,18 @@ void read_columns(Keys& section, ClassifyConfig& config) {
                   {"tsv", FileFormat::kTsv},
                   {"csv", FileFormat::kCsv},
                   {"jsonl", FileFormat::kJsonLines}},
-                 "of the files; auto: by their endings");
+                 "format of the files; auto: by their endings");
   section.text("text", columns.text,
                {"column of the text: its name, its number from 1 or a key of JSON lines",
                 "text, sentence1 or sentence"});
   section.text("text_pair", columns.text_pair,
-               {"column of the second text of a pair", "text_pair or sentence2, if there"});
+               {"column of the second text of a pair", "text_pair or sentence2, if present"});
   section.text("label", columns.label, {"column of the label", "label or labels"});
-  section.choice("header", columns.header,
-                 {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
-                 "whether TSV and CSV begin with names; auto: unless all columns are numbers");
+  section.choice(
+      "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
+      "whether TSV and CSV files begin with column names; auto: unless all columns are numbers");
   section.text("label_separator", config.label_format.separator,
-               "between the labels of a field, where an example has several");
+               "separator of the labels in a field, where an example has several");
   section.require(!config.label_format.separator.empty(), "label_separator", "is empty");
   config.layout.column_fix = kColumnFix;
   if (config.glue.empty()) return;
@@ -46,10 +46,9 @@ void read_columns(Keys& section, ClassifyConfig& config) {
 
 void read_data(Keys section, ClassifyConfig& config) {
   read_columns(section, config);
-  section.integer(
-      "max_sequence_length", config.max_sequence_length, at_least(4),
-      "tokens of a sequence, special ones included; longer texts are cut, the longer of "
-      "a pair first");
+  section.integer("max_sequence_length", config.max_sequence_length, at_least(4),
+                  "tokens of a sequence, special ones included; longer texts are truncated, the "
+                  "longer of a pair first");
   read_training_length(section, "sequences of one pass in evaluation", config);
 }
 
@@ -88,12 +87,12 @@ void read_classify(Keys section, ClassifyConfig& config) {
   const Problem problem = config.label_format.problem;
   section.weights_or_word("class_weights", config.class_weights, config.weighting,
                           {"none", "balanced"}, above(0),
-                          "{label: weight} of the loss, others weigh 1; balanced: the rarer the "
-                          "heavier");
+                          "loss weights {label: weight}, 1 for other labels; balanced: rarer "
+                          "labels weigh more");
   section.require(config.weighting == "none" || problem != Problem::kRegression, "class_weights",
                   "are given, and a regression has no classes");
   section.text("positive_label", config.positive_label,
-               {"of two labels the one whose F1 is \"f1\"", "the second"});
+               {"the one of two labels whose F1 is \"f1\"", "the second"});
   section.number(
       "threshold", config.threshold, above(0).below(1),
       "the probability above which a label is present, where an example may have several");

@@ -73,7 +73,7 @@ void ClassifyTask::open_train_data(const ClassifyTrainingOptions& options, int t
   const std::vector<std::string>& labels = description_.classifier.labels;
   targets_ = classify::targets_of(examples_, config_.label_format, labels);
   require(!examples_.has_pairs || description_.config.segments >= 2,
-          "{}: holds pairs of texts, and the model has no second segment (type_vocab_size 1)",
+          "{}: contains pairs of texts, and the model has no second segment (type_vocab_size 1)",
           examples_.source);
   encoded_ = std::make_unique<classify::EncodedExamples>(
       examples_.all, description_.vocabulary, description_.casing,
@@ -108,7 +108,7 @@ void ClassifyTask::choose_metrics() {
   const auto found = training::find_kept_by(
       classify::metric_names(targets_.problem, targets_.outputs), config_.best_by);
   require(found.has_value(),
-          "{}: key `classify.best_by` is {}, which is of two labels; there are {}: take f1_macro",
+          "{}: key `classify.best_by` is {}, which needs two labels; there are {}: use f1_macro",
           config_.engine.place, config_.best_by, labels.size());
   facts_.kept_by = *found;
 }
@@ -117,10 +117,10 @@ void ClassifyTask::open_dev_data(const std::vector<DevFile>& files, int threads)
   for (const DevFile& file : files) {
     auto dev = std::make_unique<ClassifyDev>(file, config_, description_, threads);
     require(dev->has_pairs() == examples_.has_pairs,
-            "{}: one of this file and {} holds pairs of texts, the other single ones",
+            "{}: of this file and {}, one contains pairs of texts, the other single texts",
             file.path.string(), examples_.source);
     facts_.data_rows.push_back(
-        {"judged on", fmt::format("{}: {} examples", file.path.string(), dev->examples())});
+        {"evaluated on", fmt::format("{}: {} examples", file.path.string(), dev->examples())});
     report_cut({.source = file.path.string(),
                 .cut = dev->cut(),
                 .all = dev->examples(),

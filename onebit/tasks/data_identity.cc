@@ -12,11 +12,12 @@ constexpr const char* kChecksum = "data";
 std::vector<std::string> DataIdentity::continued(const Json& saved,
                                                  const std::string& place) const {
   for (const auto& [key, here] : members_.items()) {
-    require(key == kChecksum || saved.at(key) == here,
-            "{}: the run was started on other training data, or they were cut otherwise: it had "
-            "the {} {}, {} has {}; name the data it was started with, or start a new run (another "
-            "--output)",
-            place, key, saved.at(key).dump(), source_, here.dump());
+    require(
+        key == kChecksum || saved.at(key) == here,
+        "{}: the run was started on other training data, or they were split differently: it "
+        "had the {} {}, {} has {}; give the data it was started with, or start a new run (another "
+        "--output)",
+        place, key, saved.at(key).dump(), source_, here.dump());
   }
   if (saved.value(kChecksum, Json()) == members_.at(kChecksum)) return {};
   return {fmt::format("changed: --train contains other {}", contents_)};

@@ -16,24 +16,24 @@ void read_columns(Keys& section, embed::FileLayout& layout) {
                   {"tsv", FileFormat::kTsv},
                   {"csv", FileFormat::kCsv},
                   {"jsonl", FileFormat::kJsonLines}},
-                 "of the files; auto: by their endings");
+                 "format of the files; auto: by their endings");
   section.text("anchor", columns.anchor,
                {"column of the first text: its name, its number from 1 or a key of JSON lines",
                 "anchor, query, question, sentence1 or text"});
   section.text("positive", columns.positive,
-               {"column of the text that belongs to it, or is compared with it",
+               {"column of the text that matches it, or is compared with it",
                 "positive, answer, sentence2 or text_pair"});
   section.text("negative", columns.negative,
-               {"column of a text that does not belong to the anchor", "negative, if there"});
+               {"column of a text that does not match the anchor", "negative, if present"});
   section.text("score", columns.score,
-               {"column of how similar the two texts are", "score or similarity, if there"});
+               {"column of how similar the two texts are", "score or similarity, if present"});
   section.require(columns.negative.empty() || columns.score.empty(), "negative",
                   "and data.score are both given; an example has one of them");
   section.number("score_scale", layout.score_scale, above(0),
-                 "the score of texts that say the same (5 in STS-B): scores are divided by it");
-  section.choice("header", columns.header,
-                 {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
-                 "whether TSV and CSV begin with names; auto: unless all columns are numbers");
+                 "the score of texts with the same meaning (5 in STS-B): scores are divided by it");
+  section.choice(
+      "header", columns.header, {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
+      "whether TSV and CSV files begin with column names; auto: unless all columns are numbers");
   layout.column_fix = "set data.anchor, data.positive, data.negative and data.score";
   layout.scale_fix = "set data.score_scale to the greatest score";
 }
@@ -41,7 +41,7 @@ void read_columns(Keys& section, embed::FileLayout& layout) {
 void read_data(Keys section, EmbedConfig& config) {
   read_columns(section, config.layout);
   section.integer("max_sequence_length", config.max_sequence_length, at_least(3),
-                  "tokens of a text, special ones included; longer texts are cut");
+                  "tokens of a text, special ones included; longer texts are truncated");
   read_training_length(section, "texts of one pass in evaluation", config);
 }
 
@@ -49,14 +49,14 @@ void read_embed(Keys section, EmbedConfig& config) {
   section.choice(
       "pooling", config.pooling,
       {{"auto", std::optional<Pooling>()}, {"mean", Pooling::kMean}, {"cls", Pooling::kFirst}},
-      "of the last hidden states to one vector: their mean, or that of [CLS]; auto: as "
-      "the model's folder says it for sentence-transformers, else mean");
+      "of the last hidden states into one vector: their mean, or that of [CLS]; auto: as "
+      "the model's folder specifies for sentence-transformers, else mean");
   section.choice("normalize", config.normalize,
                  {{"auto", std::optional<bool>()}, {"yes", true}, {"no", false}},
-                 "whether vectors are given length 1; auto: as that folder says it, else yes. "
-                 "Losses and scores are of cosines and do not change with it");
+                 "whether vectors are normalized to length 1; auto: as that folder specifies, else "
+                 "yes. Losses and scores use cosines and do not depend on it");
   section.number("scale", config.scale, above(0),
-                 "of the cosines in the ranking loss: 1 / temperature");
+                 "factor of the cosines in the ranking loss: 1 / temperature");
   section.word("best_by", config.best_by,
                metrics::distinct_names({embed::metric_names(Kind::kPairs),
                                         embed::metric_names(Kind::kTriplets),

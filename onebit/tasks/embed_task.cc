@@ -54,12 +54,12 @@ void EmbedTask::describe_vectors(const Path& folder) {
   if (config_.normalize) sentence.normalize = *config_.normalize;
   sentence.max_sequence_length = config_.max_sequence_length;
   description_.sentence = sentence;
-  facts_.decisions.push_back(
-      fmt::format("a text's vector is {}{}",
-                  sentence.pooling == formats::SentencePooling::kMean
-                      ? "the mean of its tokens' last hidden states"
-                      : "the last hidden state of its first token",
-                  sentence.normalize ? ", brought to length 1 by those who use the model" : ""));
+  facts_.decisions.push_back(fmt::format(
+      "a text's vector is {}{}",
+      sentence.pooling == formats::SentencePooling::kMean
+          ? "the mean of its tokens' last hidden states"
+          : "the last hidden state of its first token",
+      sentence.normalize ? ", normalized to length 1 by programs that use the model" : ""));
 }
 
 void EmbedTask::open_train_data(int threads) {
@@ -81,7 +81,7 @@ void EmbedTask::open_dev_data(const Path& dev, int threads) {
   dev_ = std::make_unique<EmbedDev>(dev, config_, description_, threads);
   const embed::Examples& examples = dev_->examples();
   facts_.data_rows.push_back(
-      {"judged on", fmt::format("{}: {}", examples.source(), counted(examples))});
+      {"evaluated on", fmt::format("{}: {}", examples.source(), counted(examples))});
   report_cut({.source = examples.source(),
               .cut = dev_->cut(),
               .all = examples.size() * examples.parts(),
@@ -96,7 +96,7 @@ void EmbedTask::choose_metric() {
   const auto names = embed::metric_names(kind);
   const auto found = training::find_kept_by(names, config_.best_by);
   require(found.has_value(),
-          "{}: key `embed.best_by` is {}, which a file of {} does not have: take {}",
+          "{}: key `embed.best_by` is {}, which a file of {} does not have: use {}",
           config_.engine.place, config_.best_by, embed::name_of(kind), names.front().name);
   facts_.kept_by = *found;
 }
@@ -117,15 +117,16 @@ DataIdentity EmbedTask::identity() const {
 void EmbedTask::prepare_ranking(const training::StreamShare& share) {
   const int64_t all = step_parts_.size_of_micro_step(0), parts = examples_.parts();
   const int64_t least = step_parts_.size_of_micro_step(share.accumulation - 1);
-  require(least >= 2 || parts > 2,
-          "{}: the micro-batches of all ranks hold one pair, whose anchor has no other text to be "
-          "ranked among; raise train_micro_batch_size_per_gpu",
-          config_.engine.place);
+  require(
+      least >= 2 || parts > 2,
+      "{}: the micro-batches of all ranks contain one pair, whose anchor has no other text to be "
+      "ranked among; raise train_micro_batch_size_per_gpu",
+      config_.engine.place);
   const int64_t hidden = description_.config.hidden_size;
   ranking_.emplace(all, parts, hidden, config_.scale);
   if (share.world_size > 1) all_vectors_ = Tensor(Device{}, DType::kF32, {all * parts, hidden});
   facts_.decisions.push_back(
-      fmt::format("an anchor is to find its positive among the {}{} {} of a micro-step of all "
+      fmt::format("each anchor has to find its positive among the {}{} {} of a micro-step of all "
                   "ranks",
                   least == all ? "" : fmt::format("{} to ", least * (parts - 1)), all * (parts - 1),
                   parts > 2 ? "positives and negatives" : "positives"));

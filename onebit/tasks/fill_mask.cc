@@ -73,7 +73,7 @@ std::vector<FilledMask> MaskFiller::fill(std::string_view text, int64_t candidat
   tokenizer_.encode(text, ids);
   const data::Batch batch = batch_of(ids, *description_.vocabulary);
   require(!batch.masked_rows.empty(),
-          "the text has no [MASK]: write [MASK], between spaces, where a word is to be guessed");
+          "the text has no [MASK]: write [MASK], between spaces, where a word is to be predicted");
   require(batch.rows() <= description_.config.max_positions,
           "the text has {} tokens, the model has {} positions: shorten it", batch.rows(),
           description_.config.max_positions);

@@ -9,10 +9,10 @@ training::ModelDescription describe_classifier(const Path& path, const Classifie
   const Path folder = training::find_model_folder(path);
   training::ModelDescription description = training::read_model_description(folder);
   require(description.architecture == kind.architecture,
-          "{}: is a {}, which has no classifier for {}; `{} --model {}` makes one of it",
+          "{}: is a {}, which has no classifier for {}; `{} --model {}` trains one from it",
           folder.string(), description.architecture, kind.items, kind.command, path.string());
   require(max_sequence_length <= description.config.max_positions,
-          "a sequence length of {} was asked for, {} has {} positions", max_sequence_length,
+          "a sequence length of {} was requested, {} has {} positions", max_sequence_length,
           folder.string(), description.config.max_positions);
   return description;
 }

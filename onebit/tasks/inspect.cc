@@ -60,11 +60,10 @@ void require_all_shards(const Path& folder, const Json& state) {
   const int ranks = state.value("world_size", 0);
   for (int rank = 0; rank < ranks; ++rank) {
     const Path shard = folder / engine::shard_name(rank, ranks);
-    require(
-        std::filesystem::exists(shard),
-        "{}: is not there, and the run had {} ranks; take it from a copy, or resume from another "
-        "checkpoint",
-        shard.string(), ranks);
+    require(std::filesystem::exists(shard),
+            "{}: does not exist, and the run had {} ranks; restore it from a copy, or resume from "
+            "another checkpoint",
+            shard.string(), ranks);
   }
 }
 
@@ -111,7 +110,7 @@ void verify_all(const engine::CheckpointFolder& folder) {
       flaws.emplace_back(error.what());
     }
   }
-  require(flaws.empty(), "{}\n{} of {} checkpoints are whole{}{}", fmt::join(flaws, "\n"),
+  require(flaws.empty(), "{}\n{} of {} checkpoints are intact{}{}", fmt::join(flaws, "\n"),
           whole.size(), whole.size() + flaws.size(), whole.empty() ? "" : ": ",
           fmt::join(whole, ", "));
 }
@@ -164,14 +163,14 @@ Json inspect(const Path& path, const InspectOptions& options) {
   const bool verify = options.verify;
   require(std::filesystem::exists(path), "{}: no such file or folder", path.string());
   if (looks_like_store(path)) return inspect_store(path, options);
-  require(!options.statistics, "{}: is no store, of which alone there are statistics",
+  require(!options.statistics, "{}: is not a store; statistics exist only for stores",
           path.string());
   if (std::filesystem::is_regular_file(path)) {
-    require(!verify, "{}: a recipe has no checksum that could be verified", path.string());
-    require(
-        path.extension() == ".json",
-        "{}: of single files only recipes (.json) are inspected; give the folder that contains it",
-        path.string());
+    require(!verify, "{}: a recipe has no checksum to verify", path.string());
+    require(path.extension() == ".json",
+            "{}: the only single files that can be inspected are recipes (.json); give the folder "
+            "that contains it",
+            path.string());
     return inspect_recipe(path);
   }
   if (std::filesystem::exists(path / run_files::kState)) return inspect_checkpoint(path, verify);

@@ -31,7 +31,7 @@ std::string inline_text(const std::string& key, const Json& value) {
   size_t shown = 0;
   if (value.is_array()) {
     for (const Json& one : value) {
-      if (shown++ == kMostInRow) return text + fmt::format(", ... ({} in all)", value.size());
+      if (shown++ == kMostInRow) return text + fmt::format(", ... ({} in total)", value.size());
       text += (text.empty() ? "" : ", ") + inline_text(key, one);
     }
     return text.empty() ? "none" : text;

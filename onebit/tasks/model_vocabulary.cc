@@ -42,19 +42,17 @@ void require_vocabulary_of(const VocabularyOwner& owner, const corpus::Store& st
   const text::Vocabulary& theirs = *store.vocabulary();
   if (const auto found = text::difference(*owner.vocabulary, theirs)) {
     fail(
-        "{}: was made with another vocabulary than {} {}: id {} is {} there and {} in the store, "
-        "{} "
-        "of {} ids differ, so that its ids mean other words; {}",
+        "{}: was made with another vocabulary, not that of {} {}: id {} is {} there and {} in the "
+        "store, {} of {} ids differ, so its ids mean other words; {}",
         store.folder().string(), owner.what, owner.path.string(), found->first_id,
         token_at(*owner.vocabulary, found->first_id), token_at(theirs, found->first_id), found->ids,
         std::max(owner.vocabulary->size(), theirs.size()), remedy);
   }
-  require(
-      store.casing() == owner.casing,
-      "{}: its text was taken {}, and {} {} reads text {}: words with capitals or accents would "
-      "be pieces that it has never seen there; {}",
-      store.folder().string(), reads(store.casing()), owner.what, owner.path.string(),
-      reads(owner.casing), remedy);
+  require(store.casing() == owner.casing,
+          "{}: its text was read {}, and {} {} reads text {}: words with capitals or accents would "
+          "become pieces that it has never seen; {}",
+          store.folder().string(), reads(store.casing()), owner.what, owner.path.string(),
+          reads(owner.casing), remedy);
 }
 
 corpus::ModelVocabulary read_model_vocabulary(const Path& path) {

@@ -56,16 +56,16 @@ PretrainingData parse_pretraining_data(Keys section) {
                   at_least(data::kLeastSequenceLength).up_to(data::kMostSequenceLength),
                   "tokens of a sequence, [CLS] and every [SEP] included");
   section.boolean("next_sentence", pairs.next_sentence,
-                  "sequences are pairs, and a head tells whether the second part follows the "
-                  "first; false: one run of text a sequence, masked words alone");
+                  "sequences are pairs, and a head predicts whether the second part follows the "
+                  "first; false: one run of text per sequence, masked words only");
   section.number("short_sequence_probability", pairs.short_sequence_probability,
                  at_least(0).up_to(1), "share of sequences with a random shorter length");
   section.number("masked_lm_probability", masks.probability, above(0).below(1),
-                 "share of the tokens that is to be predicted");
+                 "share of the tokens to predict");
   const int64_t share = predictions_of(masks.probability, pairs.sequence_length);
   masks.max_predictions = share;
   section.integer("max_predictions_per_sequence", masks.max_predictions, at_least(1),
-                  {"tokens to predict in a sequence, at most",
+                  {"the most tokens to predict in a sequence",
                    "masked_lm_probability x sequence_length, rounded up"});
   if (masks.max_predictions < share) {
     section.note("max_predictions_per_sequence",

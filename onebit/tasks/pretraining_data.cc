@@ -38,7 +38,7 @@ uint32_t checksum_of(const corpus::Store& store) {
 
 Stores open_stores(const std::vector<std::pair<Path, double>>& folders) {
   require(!folders.empty(),
-          "no store given: make one with `onebit prepare` and name it with "
+          "no store given: make one with `onebit prepare` and pass it with "
           "--data");
   Stores stores;
   for (const auto& [folder, weight] : folders) {

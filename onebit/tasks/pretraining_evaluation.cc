@@ -43,16 +43,16 @@ HeldOutResult evaluate_model(Context& context, const EvaluationTask& task,
   const training::ModelDescription description = training::read_model_description(folder);
   const FoundHeads heads = heads_in(folder);
   require(heads.masked_words,
-          "{}: has no masked-word head (cls.predictions), so that it predicts no word; `onebit "
+          "{}: has no masked-word head (cls.predictions), so it cannot predict words; `onebit "
           "pretrain --initialize-from {}` trains one",
           folder.string(), folder.string());
   const PretrainingData data = data_of(task, folder, heads, description.config.max_positions);
   require(heads.next_sentence || !data.pairs.next_sentence,
-          "{}: has no next-sentence head (cls.seq_relationship and bert.pooler): evaluate masked "
-          "words alone (--no-next-sentence)",
+          "{}: has no next-sentence head (cls.seq_relationship and bert.pooler): evaluate only "
+          "masked words (--no-next-sentence)",
           folder.string());
   require(data.pairs.sequence_length <= description.config.max_positions,
-          "{}: the model has {} positions, sequence length {} was asked for", folder.string(),
+          "{}: the model has {} positions, sequence length {} was requested", folder.string(),
           description.config.max_positions, data.pairs.sequence_length);
   params::Table table;
   model::PreTrainingModel model(description.config, table, data.heads());

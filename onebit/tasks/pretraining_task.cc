@@ -35,10 +35,11 @@ void check_held_out_names(const std::vector<HeldOutData>& stores) {
     const bool plain = std::all_of(store.name.begin(), store.name.end(), [](unsigned char letter) {
       return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
     });
-    require(plain && !is_held_out_figure(store.name),
-            "held-out data {}: \"{}\" cannot be its name, which is of letters, digits, - and _ and "
-            "not that of a figure: give --valid NAME={}",
-            store.folder.string(), store.name, store.folder.string());
+    require(
+        plain && !is_held_out_figure(store.name),
+        "held-out data {}: \"{}\" cannot be its name: a name consists of letters, digits, - and _ "
+        "and is not that of a metric: give --valid NAME={}",
+        store.folder.string(), store.name, store.folder.string());
     require(names.insert(store.name).second,
             "held-out data {}: another store is called \"{}\" already: give --valid NAME={}",
             store.folder.string(), store.name, store.folder.string());
@@ -61,7 +62,7 @@ PretrainingTask::PretrainingTask(const PretrainingOptions& options,
   facts_.drawn = {.name = "mlm_loss", .title = "MLM loss"};
   facts_.data_rows = describe_stores(stores_);
   facts_.sequences = fmt::format("sequences of {}{}", config_.data.pairs.sequence_length,
-                                 config_.data.pairs.next_sentence ? "" : " (masked words alone)");
+                                 config_.data.pairs.next_sentence ? "" : " (masked words only)");
   check_held_out_names(options_.valid);
   for (const data::WeightedStore& each : stores_) {
     require_segments(*each.store, config_.model.segments);
@@ -98,8 +99,8 @@ PretrainingConfig PretrainingTask::read_recipe() const {
   const char* wanted = architecture_of(config.data.heads());
   require(
       !start_ || !start_->resumed || start_->description.architecture == wanted,
-      "{}: key `data.next_sentence` makes the model a {}, the run's, {}, is a {}: leave the key "
-      "as the run was started with",
+      "{}: key `data.next_sentence` makes the model a {}, the run's, {}, is a {}: keep the value "
+      "that the run was started with",
       options_.recipe_place, wanted, start_ ? start_->folder.string() : "",
       start_ ? start_->description.architecture : "");
   return config;
@@ -137,8 +138,7 @@ std::unique_ptr<training::BatchSource> PretrainingTask::open(const training::Str
   if (!options_.valid.empty()) {
     open_held_out_data(share.threads);
   } else if (config_.session.evaluate_every > 0) {
-    facts_.decisions.emplace_back(
-        "no held-out losses (run.evaluate_every): --valid names no token store");
+    facts_.decisions.emplace_back("no held-out losses (run.evaluate_every): no --valid given");
   }
   return source;
 }
@@ -146,10 +146,10 @@ std::unique_ptr<training::BatchSource> PretrainingTask::open(const training::Str
 void PretrainingTask::report_changes(const Json& saved) {
   if (saved.value("stores", Json()) != stores_to_json(stores_)) {
     facts_.decisions.emplace_back(
-        "changed: --data names other token stores or weights; sample numbers continue in them");
+        "changed: --data contains other token stores or weights; sample numbers continue in them");
   }
   if (options_.initialize_from) {
-    facts_.decisions.emplace_back("--initialize-from is for the first start: not used");
+    facts_.decisions.emplace_back("--initialize-from applies only to the first start: not used");
   }
 }
 
@@ -180,7 +180,7 @@ model::MemoryPlan PretrainingTask::plan(Context& context, const model::BatchLimi
 
 std::string PretrainingTask::fill(params::Table& table) {
   table.initialize(config_.engine.run.seed);
-  if (!start_) return fmt::format("fresh, seed {}", config_.engine.run.seed);
+  if (!start_) return fmt::format("random, seed {}", config_.engine.run.seed);
   const std::vector<std::string> lacking =
       training::load_values(table, start_->folder, fresh_where_lacking(config_.data.heads()))
           .lacking;
@@ -190,7 +190,7 @@ std::string PretrainingTask::fill(params::Table& table) {
     copy(table.value_of(entry), ConstView::of(zeros.data(), entry.shape));
   }
   if (lacking.empty()) return start_->folder.string();
-  return fmt::format("{}; not there, and fresh with seed {}: {}", start_->folder.string(),
+  return fmt::format("{}; missing and initialized with seed {}: {}", start_->folder.string(),
                      config_.engine.run.seed, parts_of(lacking));
 }
 
@@ -246,8 +246,8 @@ training::ComputedLayers PretrainingTask::computed_layers(int64_t from, int64_t 
   const auto layers = static_cast<double>(config_.model.layers);
   const double computed = drop.mean_layers(from, to);
   return {.share = computed / layers,
-          .text = fmt::format("theta from {:.3g} to {:.3g}: a pass computes {:.2f} of {} layers in "
-                              "the mean of {} steps, {:.0f} % of the encoder",
+          .text = fmt::format("theta from {:.3g} to {:.3g}: a pass computes {:.2f} of {} layers on "
+                              "average over {} steps, {:.0f} % of the encoder",
                               drop.theta(from), drop.theta(to), computed, config_.model.layers,
                               to - from, 100 * computed / layers)};
 }

@@ -13,15 +13,13 @@ constexpr const char* kHead =
     "# The keys of a recipe\n\n"
     "`onebit recipe keys` prints this document; a test compares them.\n\n"
     "A recipe is one JSON object, comments allowed: a DeepSpeed config, the key `task`, and the\n"
-    "sections `model`, `data` and `run`. A key that is null is absent, known or not. Any other "
-    "that is not listed "
-    "here\n"
-    "is an error. `onebit recipe check FILE` names everything that is wrong in a recipe and shows "
-    "what\n"
+    "sections `model`, `data` and `run`. A key that is null counts as absent, known or not. "
+    "Any other key that is not listed here\n"
+    "is an error. `onebit recipe check FILE` lists every error in a recipe and shows what\n"
     "it changes; `onebit recipe schema > recipe.schema.json` and\n"
     "`\"$schema\": \"recipe.schema.json\"` in a recipe let an editor complete and check it. A run "
     "writes\n"
-    "every key with the value it goes by into `recipe.resolved.json`.\n";
+    "every key with its effective value into `recipe.resolved.json`.\n";
 
 // The table of one section.
 struct Part {

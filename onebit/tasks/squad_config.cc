@@ -12,7 +12,7 @@ void read_data(Keys section, SquadConfig& config) {
   section.integer("doc_stride", features.doc_stride, at_least(1),
                   "tokens from the start of a window to that of the next");
   section.integer("max_question_length", features.max_question_length, at_least(1),
-                  "tokens of a question; longer ones are cut");
+                  "tokens of a question; longer ones are truncated");
   section.choice("windows_without_answer", config.without_answer,
                  {{"auto", Windows()},
                   {"drop", Windows(squad::WindowsWithoutAnswer::kDrop)},
@@ -31,7 +31,7 @@ void read_answers(Keys section, squad::DecodeOptions& decode) {
   section.choice(
       "text", decode.text,
       {{"offsets", squad::AnswerText::kOffsets}, {"projection", squad::AnswerText::kProjection}},
-      "by the places of its tokens, or by aligning words as the published programs");
+      "from the positions of its tokens, or by aligning words as the published programs do");
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ void read_answers(Keys section, squad::DecodeOptions& decode) {
 SquadConfig read_squad_recipe(Keys& recipe) {
   SquadConfig config;
   read_fine_tuning(recipe, kSquadTask, config);
-  read_data(recipe.section("data", "how questions and contexts are cut into windows"), config);
+  read_data(recipe.section("data", "how questions and contexts are split into windows"), config);
   read_answers(recipe.section("answers", "how answers are found"), config.decode);
   return config;
 }

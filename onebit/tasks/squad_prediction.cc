@@ -38,7 +38,7 @@ SquadPredictor::Computed SquadPredictor::compute(const squad::Dataset& dataset,
   wanted.use = squad::Use::kPredict;
   wanted.threads = context_.threads();
   require(wanted.max_sequence_length <= description_.config.max_positions,
-          "a sequence length of {} was asked for, the model has {} positions",
+          "a sequence length of {} was requested, the model has {} positions",
           wanted.max_sequence_length, description_.config.max_positions);
   auto features = std::make_unique<squad::Features>(dataset, description_.vocabulary,
                                                     description_.casing, wanted);

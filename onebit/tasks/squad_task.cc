@@ -60,7 +60,7 @@ void SquadTask::open_train_data(const Path& path, int threads, bool is_first) {
        fmt::format("{}: {} questions, {} windows", path.string(), train_data_.questions.size(),
                    train_features_->windows().size())});
   facts_.decisions.push_back(fmt::format(
-      "{} windows of {} questions; {} windows without their answer {}; {} questions cut",
+      "{} windows of {} questions; {} windows without their answer {}; {} questions truncated",
       train_features_->windows().size(), train_data_.questions.size(),
       train_features_->windows_dropped(),
       features.without_answer == WindowsWithoutAnswer::kDrop ? "left out" : "(they point to [CLS])",
@@ -73,8 +73,8 @@ void SquadTask::open_dev_data(const Path& path, int threads, bool is_first) {
   report_problems(dev_->dataset(), is_first);
   facts_.evaluations = {.by_steps = true, .by_epochs = true};
   facts_.evaluation_bounds = dev_->bounds();
-  facts_.data_rows.push_back({"judged on", fmt::format("{}: {} questions", path.string(),
-                                                       dev_->dataset().questions.size())});
+  facts_.data_rows.push_back({"evaluated on", fmt::format("{}: {} questions", path.string(),
+                                                          dev_->dataset().questions.size())});
 }
 
 void SquadTask::declare(params::Table& table) {

@@ -14,7 +14,7 @@ void read_columns(Keys& section, tag::FileLayout& layout) {
                   {"conll", FileFormat::kConll},
                   {"conllu", FileFormat::kConllu},
                   {"jsonl", FileFormat::kJsonLines}},
-                 "of the files; auto: by their endings");
+                 "format of the files; auto: by their endings");
   section.text("tokens", layout.tokens,
                {"column of the words: its name, its number from 1 or a key of JSON lines",
                 "FORM, else the first; tokens or words"});
@@ -28,8 +28,9 @@ void read_columns(Keys& section, tag::FileLayout& layout) {
 
 void read_data(Keys section, TagConfig& config) {
   read_columns(section, config.layout);
-  section.integer("max_sequence_length", config.max_sequence_length, at_least(4),
-                  "tokens of a sequence, special ones included; a longer sentence is several");
+  section.integer(
+      "max_sequence_length", config.max_sequence_length, at_least(4),
+      "tokens of a sequence, special ones included; a longer sentence is split into several");
   section.integer("stride", config.stride, at_least(1),
                   {"tokens from a sequence of a long sentence to the next; they overlap",
                    "half of max_sequence_length"});
@@ -48,8 +49,8 @@ void read_tags(Keys section, TagConfig& config) {
                   {"iob1", Scheme::kIob1},
                   {"iob2", Scheme::kIob2},
                   {"iobes", Scheme::kIobes}},
-                 "how tags write entities; the tags of all files are rewritten in it. auto: as the "
-                 "training file has them; none: plain tags");
+                 "how tags write entities; the tags of all files are rewritten in it. auto: as in "
+                 "the training file; none: plain tags");
   section.texts("labels", config.labels,
                 {"the tags, in the order of the model's outputs", "those of the training file"});
   section.word(

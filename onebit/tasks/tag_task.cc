@@ -89,17 +89,18 @@ void TagTask::report(const tag::Sentences& sentences, const tag::EncodedSentence
   };
   say(sentences.rewritten,
       fmt::format("tags were rewritten in the scheme {}", tag::name_of(scheme_)));
-  say(sentences.widened, "entities begin or end inside a word and were given all of it");
-  say(encoded.split(), fmt::format("sentences are longer than {} tokens and are several sequences, "
-                                   "each word predicted once (data.stride)",
-                                   config_.max_sequence_length));
+  say(sentences.widened, "entities begin or end inside a word and were extended to all of it");
+  say(encoded.split(),
+      fmt::format("sentences are longer than {} tokens and were split into several sequences, "
+                  "each word predicted once (data.stride)",
+                  config_.max_sequence_length));
   say(encoded.cut_words(), "words have more pieces than a sequence, and the last were left out");
 }
 
 void TagTask::choose_metric() {
   const auto names = tag::metric_names(scheme_);
   const auto found = training::find_kept_by(names, config_.best_by);
-  require(found.has_value(), "{}: key `tag.best_by` is {}, which {} does not have: take {}",
+  require(found.has_value(), "{}: key `tag.best_by` is {}, which {} does not have: use {}",
           config_.engine.place, config_.best_by,
           scheme_ == Scheme::kPlain ? "a file of plain tags" : "a file of entities",
           names.front().name);
@@ -116,7 +117,7 @@ void TagTask::open_dev_data(const Path& dev, int threads) {
           "(--scheme {}), which rewrites both",
           sentences.source, tag::name_of(found), tag::name_of(scheme_), tag::name_of(scheme_));
   facts_.data_rows.push_back(
-      {"judged on", fmt::format("{}: {}", sentences.source, counted(sentences))});
+      {"evaluated on", fmt::format("{}: {}", sentences.source, counted(sentences))});
   report(sentences, dev_->encoded());
   facts_.evaluations = {.by_steps = true, .by_epochs = true};
   facts_.evaluation_bounds = dev_->bounds();

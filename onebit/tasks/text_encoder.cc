@@ -36,7 +36,7 @@ formats::SentenceFiles settle(const training::ModelDescription& description,
   made.max_sequence_length =
       options.max_sequence_length.value_or(std::min(made.max_sequence_length, positions));
   require(made.max_sequence_length <= positions,
-          "a sequence length of {} was asked for, {} has {} positions", made.max_sequence_length,
+          "a sequence length of {} was requested, {} has {} positions", made.max_sequence_length,
           path.string(), positions);
   if (options.pooling) made.pooling = in_files(*options.pooling);
   if (options.normalize) made.normalize = *options.normalize;

@@ -46,7 +46,7 @@ class ContinuedProgram : public TrainingProgram {
 
 TEST_F(ContinuedProgram, AdaptsEvaluatesAndReports) {
   const Outcome trained = expect_runs(train("run"));
-  for (const char* part : {"initial values", "masked words alone", "new, ", "old, ",
+  for (const char* part : {"initial values", "masked words only", "new, ", "old, ",
                            "held out, change", "MLM loss new: ", "; old: "}) {
     EXPECT_TRUE(contains(trained.output, part)) << part << " in " << trained.output;
   }
@@ -81,7 +81,8 @@ TEST_F(ContinuedProgram, RefusesOtherVocabulariesAndCasings) {
                       "--output {} --device cpu --set data.sequence_length=32",
                       at("bert"), at("own"), ONEBIT_SOURCE_DIR "/recipes/adapt.json", at("bad")));
   EXPECT_EQ(refused.status, 1);
-  EXPECT_TRUE(contains(refused.output, "own: was made with another vocabulary than the model"))
+  EXPECT_TRUE(
+      contains(refused.output, "own: was made with another vocabulary, not that of the model"))
       << refused.output;
   EXPECT_TRUE(contains(refused.output, "`onebit prepare --vocab ")) << refused.output;
   refused = run(prepare("new.txt", "cased", "--cased"));

@@ -15,7 +15,7 @@ TEST(ClassifierLabels, ACheckpointOfTheSameLabelsKeepsItsOrder) {
   const LabelChoice choice = choose_labels({"a", "b"}, false, {.labels = {"b", "a"}}, true);
   EXPECT_TRUE(choice.keeps_head);
   EXPECT_THAT(choice.labels, ElementsAre("b", "a"));
-  EXPECT_THAT(choice.decision, HasSubstr("is trained on"));
+  EXPECT_THAT(choice.decision, HasSubstr("is kept and trained further"));
 }
 
 TEST(ClassifierLabels, AnOrderThatWasAskedForIsKept) {
@@ -37,9 +37,9 @@ TEST(ClassifierLabels, GivenOnesAreChecked) {
   EXPECT_THAT(message_of([] {
                 check_given_labels({"b", "a", "b"}, 2, "recipe", "tag.labels");
               }),
-              HasSubstr("recipe: key `tag.labels` names \"b\" twice"));
+              HasSubstr("recipe: key `tag.labels` contains \"b\" twice"));
   EXPECT_THAT(message_of([] { check_given_labels({"a"}, 2, "recipe", "tag.labels"); }),
-              HasSubstr("tells two or more apart"));
+              HasSubstr("needs at least two labels"));
 }
 
 }  // namespace

@@ -263,9 +263,9 @@ TEST_F(ClassifyTest, LongTextsAreCutAndCounted) {
   const ClassifyTask task(context, given, *communicator);
   for (const Path& file : {given.train, dev}) {
     EXPECT_THAT(task.facts().decisions,
-                testing::Contains(
-                    testing::AllOf(HasSubstr(file.string() + ": "),
-                                   HasSubstr("texts are longer than 4 tokens and were cut"))));
+                testing::Contains(testing::AllOf(
+                    HasSubstr(file.string() + ": "),
+                    HasSubstr("texts are longer than 4 tokens and were truncated"))));
   }
 }
 
@@ -298,10 +298,10 @@ TEST_F(ClassifyTest, RefusesWhatCannotWorkAndTouchesNothing) {
               HasSubstr("topics.tsv:2: the label \"nature\" is not a number"));
   EXPECT_THAT(set("classify", "labels", {"nature", "home"}),
               HasSubstr("topics.tsv:3: the label \"court\" is none of the model's"));
-  EXPECT_THAT(set("classify", "labels", {"a", "b", "a"}), HasSubstr("names \"a\" twice"));
+  EXPECT_THAT(set("classify", "labels", {"a", "b", "a"}), HasSubstr("contains \"a\" twice"));
   EXPECT_THAT(set("classify", "class_weights", {{"cuort", 2}}), HasSubstr("\"cuort\" is none of"));
   EXPECT_THAT(set("classify", "best_by", "pearson"), HasSubstr("`classify.best_by`"));
-  EXPECT_THAT(set("classify", "best_by", "f1"), HasSubstr("take f1_macro"));
+  EXPECT_THAT(set("classify", "best_by", "f1"), HasSubstr("use f1_macro"));
   EXPECT_THAT(set("classify", "positive_label", "x"), HasSubstr("`classify.positive_label`"));
   EXPECT_THAT(error_of([](auto& o) { o.recipe["task"] = "squad"; }),
               HasSubstr("`onebit squad train`"));

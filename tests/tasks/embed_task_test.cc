@@ -246,10 +246,10 @@ TEST_F(EmbedTest, WhatIsWrongIsNamed) {
                 bad.recipe["train_batch_size"] = 1;
                 bad.recipe["train_micro_batch_size_per_gpu"] = 1;
               }),
-              HasSubstr("hold one pair, whose anchor has no other text"));
+              HasSubstr("contain one pair, whose anchor has no other text"));
   FineTuningOptions lonely = options("bad");
   lonely.recipe["train_batch_size"] = 4;
-  EXPECT_THAT(message_of([&] { train(dealt(lonely, 1), 3); }), HasSubstr("hold one pair"));
+  EXPECT_THAT(message_of([&] { train(dealt(lonely, 1), 3); }), HasSubstr("contain one pair"));
 }
 
 TEST_F(EmbedTest, ATokenizerThatKeepsAccentsIsRefused) {
@@ -303,7 +303,7 @@ TEST_F(EmbedTest, LongTextsAreCutAndCounted) {
   Context context = Context::cpu(1);
   const EmbedTask task(context, given, *communicator);
   EXPECT_THAT(task.facts().decisions,
-              Contains(HasSubstr("texts are longer than 4 tokens and were cut")));
+              Contains(HasSubstr("texts are longer than 4 tokens and were truncated")));
   EXPECT_THAT(
       message_of([&] { TextEncoder(context, folder_ / "bert", {.max_sequence_length = 200}); }),
       HasSubstr("has 128 positions"));

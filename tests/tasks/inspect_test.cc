@@ -198,9 +198,9 @@ TEST_F(InspectTest, VerifiesARunItsCheckpointAndItsModel) {
   EXPECT_EQ(inspect(output, {}), run);
   const std::string flaws = message_of([&] { inspect(output, {.verify = true}); });
   EXPECT_THAT(flaws, HasSubstr(shard.string()));
-  EXPECT_THAT(flaws,
-              HasSubstr(fmt::format("{} of {} checkpoints are whole", run["checkpoints"].size() - 1,
-                                    run["checkpoints"].size())));
+  EXPECT_THAT(
+      flaws, HasSubstr(fmt::format("{} of {} checkpoints are intact", run["checkpoints"].size() - 1,
+                                   run["checkpoints"].size())));
   EXPECT_THROW(inspect(folder, {.verify = true}), Error);
 }
 

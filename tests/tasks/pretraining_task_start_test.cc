@@ -128,7 +128,7 @@ TEST_F(StartTest, AnotherVocabularyIsRefused) {
   PretrainingOptions given = options("bad");
   given.data = {{with_other_vocabulary(), 0.0}};
   EXPECT_THAT(error_of(given),
-              AllOf(HasSubstr("other: was made with another vocabulary than the model"),
+              AllOf(HasSubstr("other: was made with another vocabulary, not that of the model"),
                     HasSubstr(fmt::format("id 20 is \"{}\" there and \"{}\" in the store, 2 of {} "
                                           "ids differ",
                                           vocabulary_->token(20), vocabulary_->token(30),
@@ -148,7 +148,7 @@ TEST_F(StartTest, AnotherCasingIsRefused) {
       {prepared("cased",
                 {.tokens = vocabulary_, .casing = text::Casing::kCased, .place = "vocabulary"}),
        0.0}};
-  EXPECT_THAT(error_of(given), AllOf(HasSubstr("its text was taken as it is written"),
+  EXPECT_THAT(error_of(given), AllOf(HasSubstr("its text was read as it is written"),
                                      HasSubstr("reads text lower-cased")));
 }
 
@@ -187,9 +187,10 @@ TEST_F(StartTest, FreshHeadsAreSaid) {
   EXPECT_EQ(first_values(options("run")), model().string());
   drop_tensors(model(), {"cls.", "bert.pooler."});
   EXPECT_THAT(first_values(options("run")),
-              HasSubstr("fresh with seed 3: masked-word head, pooler, next-sentence head"));
-  EXPECT_THAT(first_values(options("run", false)),
-              AllOf(HasSubstr("fresh with seed 3: masked-word head"), Not(HasSubstr("pooler"))));
+              HasSubstr("initialized with seed 3: masked-word head, pooler, next-sentence head"));
+  EXPECT_THAT(
+      first_values(options("run", false)),
+      AllOf(HasSubstr("initialized with seed 3: masked-word head"), Not(HasSubstr("pooler"))));
   EXPECT_THAT(message_of([&] { evaluate({.model = model(), .data = corpus_.valid()}); }),
               HasSubstr("has no masked-word head"));
   train(options("run"));  // and it trains

@@ -208,8 +208,8 @@ TEST_F(TagTest, WhatIsWrongIsNamed) {
     return error_of([&](FineTuningOptions& bad) { bad.recipe[section][key] = value; });
   };
   EXPECT_THAT(with("tag", "best_by", "f2"), HasSubstr("best_by"));
-  EXPECT_THAT(with("tag", "labels", Json({"O", "O"})), HasSubstr("names \"O\" twice"));
-  EXPECT_THAT(with("tag", "labels", Json({"O"})), HasSubstr("names one label"));
+  EXPECT_THAT(with("tag", "labels", Json({"O", "O"})), HasSubstr("contains \"O\" twice"));
+  EXPECT_THAT(with("tag", "labels", Json({"O"})), HasSubstr("contains one label"));
   EXPECT_THAT(with("tag", "labels", Json({"O", "NN"})), HasSubstr("is none of iob2"));
   EXPECT_THAT(with("tag", "labels", Json({"O", "B-LOC"})),
               HasSubstr("names.conll:1, word 2 (old): the tag \"B-PER\" is none of the model's"));
