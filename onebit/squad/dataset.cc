@@ -82,7 +82,7 @@ class Reader {
         read_paragraph(title, paragraph);
       });
     });
-    require(!dataset_.questions.empty(), "{}: holds no question that can be used{}{}",
+    require(!dataset_.questions.empty(), "{}: contains no question that can be used{}{}",
             dataset_.source, dataset_.problems.empty() ? "" : "; ", problem_summary(dataset_));
     return std::move(dataset_);
   }
@@ -122,7 +122,7 @@ class Reader {
   // Returns why the question cannot be used, or "". Finds the words of its answers.
   std::string reason_against(Question& question, const ContextWords& words) {
     if (use_ == Use::kScore) return "";
-    if (!ids_.insert(question.id).second) return "its id was given before";
+    if (!ids_.insert(question.id).second) return "its id was used before";
     if (with_single_spaces(dataset_.paragraphs.back().context).empty()) {
       return "its context is empty";
     }
@@ -177,10 +177,10 @@ std::string read_whole(const Path& path) {
   for (;;) {
     const size_t got = stream->read(buffer.data(), buffer.size());
     if (got == 0) return text;
-    require(
-        text.size() + got <= kMostBytes,
-        "{}: holds more than {} MiB (unpacked): no SQuAD file is so large; split it if it is one",
-        path.string(), kMostBytes >> 20);
+    require(text.size() + got <= kMostBytes,
+            "{}: contains more than {} MiB (unpacked): no SQuAD file is so large; split it if it "
+            "is one",
+            path.string(), kMostBytes >> 20);
     text.append(buffer.data(), got);
   }
 }

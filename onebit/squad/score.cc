@@ -102,8 +102,7 @@ void apply_threshold(std::vector<Scored>& scores, const NullOdds& null_odds, dou
     const auto found = odds.find(*score.id);
     require(found != odds.end(),
             "the file of null odds has no entry for the question {}, which the predictions answer: "
-            "give "
-            "the null_odds.json that was written with them",
+            "give the null_odds.json that was written with them",
             *score.id);
     if (found->second > threshold) {
       score.final.exact = score.final.f1 = score.answerable ? 0 : 1;
@@ -151,7 +150,7 @@ Score score_version2(const Dataset& dataset, const Predictions& predictions,
   }
   const auto is_answerable = [](const Scored& one) { return one.answerable; };
   score.all = mean_of(scores, [](const Scored&) { return true; });
-  require(score.all.total > 0, "{}: no question has a prediction; do the files belong together?",
+  require(score.all.total > 0, "{}: no question has a prediction; do the files match?",
           dataset.source);
   const auto part_of = [&](const auto& counts) -> std::optional<Score::Part> {
     const Score::Part part = mean_of(scores, counts);

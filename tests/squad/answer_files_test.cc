@@ -12,7 +12,7 @@ TEST(AnswerFiles, AreThePublishedOnes) {
   const TemporaryFolder folder;
   Dataset data;
   data.questions = {{.id = "a"}, {.id = "b"}};
-  data.problems = {{"left out", "why"}, {"a", "its id was given before"}};
+  data.problems = {{"left out", "why"}, {"a", "its id was used before"}};
   const std::vector<DecodedAnswer> answers = {{"here", {{"here", 1, 3, 3}}, 0},
                                               {"", {{"", 1, 0, 0}}, 0}};
   write_answers({folder.path() / "p.json", folder.path() / "n.json", folder.path() / "o.json"},

@@ -70,7 +70,7 @@ TEST(Dataset, LeavesBadQuestionsOutAndReportsThem) {
   ASSERT_EQ(data.problems.size(), 7u);
   EXPECT_EQ(data.problems[0].id, "elsewhere");
   EXPECT_NE(data.problems[0].reason.find("\"Rome\" is not at character 30"), std::string::npos);
-  EXPECT_NE(data.problems[3].reason.find("given before"), std::string::npos);
+  EXPECT_NE(data.problems[3].reason.find("used before"), std::string::npos);
   EXPECT_NE(data.problems[4].reason.find("no answer"), std::string::npos);
   EXPECT_NE(data.problems[5].reason.find("empty"), std::string::npos);
   const std::string summary = problem_summary(data);
