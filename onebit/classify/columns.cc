@@ -21,7 +21,7 @@ std::string first_there(const RecordReader& reader, std::initializer_list<const 
 
 void require_found(const std::string& column, const RecordReader& reader, const char* role,
                    const std::string& usual, const std::string& fix) {
-  require(!column.empty(), "{}: which column holds the {}? {}; {}", reader.name(), role,
+  require(!column.empty(), "{}: which column contains the {}? {}; {}", reader.name(), role,
           reader.names().empty() ? "the file is read without a header"
                                  : fmt::format("None is called {}: there are {}", usual,
                                                fmt::join(reader.names(), ", ")),

@@ -48,7 +48,7 @@ class CsvRecord {
         field.append(line_, at, quote - at);
         require(
             quote + 1 >= end() || line_[quote + 1] == ',',
-            "{}: field {} continues behind its closing quote; write a quote inside a quoted field "
+            "{}: field {} continues after its closing quote; write a quote inside a quoted field "
             "twice (\"\")",
             place_, fields_.size());
         return quote + 1;

@@ -45,7 +45,7 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
       !examples.all.empty(), "{}: has no example: {}", examples.source,
       examples.skipped > 0
           ? fmt::format("{} lines were left out, as they have too few columns", examples.skipped)
-          : "there is nothing after the header (of a file without one say --no-header)");
+          : "there is nothing after the header (for a file without one, pass --no-header)");
   return examples;
 }
 

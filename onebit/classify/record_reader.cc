@@ -67,14 +67,14 @@ FileFormat format_of(const Path& path) {
   if (name.ends_with(".csv")) return FileFormat::kCsv;
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return FileFormat::kJsonLines;
   fail(
-      "{}: its ending names no format: call it .tsv, .csv or .jsonl (.gz, .xz, .zst, .bz2 or .lz4 "
-      "behind), or give --format",
+      "{}: unknown file ending: name it .tsv, .csv or .jsonl (followed by .gz, .xz, .zst, .bz2 or "
+      ".lz4 if packed), or give --format",
       path.string());
 }
 
 RecordReader::RecordReader(const Path& path, const RecordOptions& options)
     : options_(options), lines_(path) {
-  require(next_line(), "{}: is empty; it must hold examples, one a line", lines_.name());
+  require(next_line(), "{}: is empty; it must contain examples, one per line", lines_.name());
   if (options.format == FileFormat::kJsonLines) {
     const Json first = parsed_line();
     for (const auto& [key, value] : first.items()) names_.push_back(key);

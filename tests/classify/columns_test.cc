@@ -44,10 +44,10 @@ TEST(Columns, GivenNamesComeFirst) {
 
 TEST(Columns, WhatIsMissingIsNamed) {
   const std::string message = message_of([] { chosen("a\tb\n", {}); });
-  EXPECT_THAT(message, HasSubstr("f.tsv: which column holds the text?"));
+  EXPECT_THAT(message, HasSubstr("f.tsv: which column contains the text?"));
   EXPECT_THAT(message, HasSubstr("there are a, b; give --text"));
   EXPECT_THAT(message_of([] { chosen("text\tb\n", {}); }),
-              HasSubstr("which column holds the label? None is called label or labels"));
+              HasSubstr("which column contains the label? None is called label or labels"));
   EXPECT_THAT(message_of([] { chosen("text\tb\n", {.header = false}); }),
               HasSubstr("without a header"));
 }

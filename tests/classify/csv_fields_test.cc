@@ -37,7 +37,7 @@ TEST(CsvFields, Errors) {
   EXPECT_THAT(message_of([] { records_of("a,b\nc,\"d\ne\n"); }),
               HasSubstr("a.csv:2: the quote that opens field 2 is never closed"));
   const std::string behind = message_of([] { records_of("\"a\"b,c\n"); });
-  EXPECT_THAT(behind, HasSubstr("a.csv:1: field 1 continues behind its closing quote"));
+  EXPECT_THAT(behind, HasSubstr("a.csv:1: field 1 continues after its closing quote"));
   EXPECT_THAT(behind, HasSubstr("twice"));
 }
 
