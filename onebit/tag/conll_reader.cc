@@ -118,10 +118,11 @@ bool ConllReader::is_header() {
   const bool needs_tokens = is_name(options_.tokens) && !options_.remembered.tokens;
   const bool needs_tags = options_.with_tags && is_name(options_.tags) && !options_.remembered.tags;
   const auto check = [&](const std::string& column) {
-    require(names_column(column),
-            "{}: there is no column \"{}\" in the first line, which would name the columns: it has "
-            "{}; {}",
-            lines_.place(), column, fmt::join(fields_, ", "), options_.fix);
+    require(
+        names_column(column),
+        "{}: there is no column \"{}\" in the first line, which should name the columns: it has "
+        "{}; {}",
+        lines_.place(), column, fmt::join(fields_, ", "), options_.fix);
   };
   if (needs_tokens) check(options_.tokens);
   if (needs_tags) check(options_.tags);
@@ -160,7 +161,7 @@ void ConllReader::learn_columns() {
   columns_ = fields_.size();
   require(names_.empty() || names_.size() == columns_, "{}: has {} columns, and {} are named: {}{}",
           lines_.place(), columns_, names_.size(), fmt::join(names_, ", "),
-          has_tabs_ ? "" : "; columns that are named stand between tabs, as in CoNLL-U");
+          has_tabs_ ? "" : "; named columns are separated by tabs, as in CoNLL-U");
   if (options_.remembered.tokens && !has_column(options_.tokens)) options_.tokens.clear();
   if (options_.remembered.tags && !has_column(options_.tags)) options_.tags.clear();
   const std::string tokens = !options_.tokens.empty() ? options_.tokens
@@ -172,7 +173,7 @@ void ConllReader::learn_columns() {
                            : has_name("UPOS")     ? "UPOS"
                                                   : std::to_string(columns_);
   tag_column_ = column_of(tags, "tags");
-  require(token_column_ != tag_column_, "{}: column {} would hold both words and tags{}; {}",
+  require(token_column_ != tag_column_, "{}: column {} would contain both words and tags{}; {}",
           lines_.place(), token_column_ + 1, columns_ == 1 ? ", and there is no other" : "",
           options_.fix);
 }
@@ -181,7 +182,7 @@ void ConllReader::check_count() const {
   require(fields_.size() == columns_, "{}: has {}, the first word's line has {}{}", lines_.place(),
           counted(static_cast<int64_t>(fields_.size()), "column"), columns_,
           has_comments_            ? ""
-          : line_.starts_with('#') ? ": a comment? The format conllu has them"
+          : line_.starts_with('#') ? ": a comment? The format conllu supports them"
           : has_tabs_              ? ""
                                    : ": a space inside a word? Put tabs between the columns");
 }

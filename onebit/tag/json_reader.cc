@@ -85,7 +85,7 @@ const Json& JsonReader::value_of(const Json& object, const std::string& key) con
 // Accepts strings, and whole numbers as written.
 std::vector<std::string> JsonReader::list_of(const Json& object, const std::string& key) const {
   const Json& list = value_of(object, key);
-  require(list.is_array(), "{}: `{}` is no list", lines_.place(), key);
+  require(list.is_array(), "{}: `{}` is not a list", lines_.place(), key);
   std::vector<std::string> texts;
   for (const Json& one : list) {
     require(one.is_string() || one.is_number_integer(),
@@ -138,7 +138,7 @@ JsonReader::Span JsonReader::span_of(const Json& one, const std::vector<uint32_t
 std::vector<JsonReader::Span> JsonReader::spans_of(const Json& object,
                                                    const std::string& text) const {
   const Json& list = value_of(object, options_.entities);
-  require(list.is_array(), "{}: `{}` is no list", lines_.place(), options_.entities);
+  require(list.is_array(), "{}: `{}` is not a list", lines_.place(), options_.entities);
   const std::vector<uint32_t> places = character_places(text);
   std::vector<Span> spans;
   for (const Json& one : list) spans.push_back(span_of(one, places));
@@ -153,7 +153,7 @@ Entity JsonReader::words_of(const Span& span, const Sentence& sentence) {
                                           [&](const Word& word) { return word.end <= span.begin; });
   const auto behind = std::partition_point(first, sentence.words.end(),
                                            [&](const Word& word) { return word.begin < span.end; });
-  require(first != behind, "{}: the entity \"{}\" ({}) holds no word", lines_.place(),
+  require(first != behind, "{}: the entity \"{}\" ({}) contains no words", lines_.place(),
           sentence.text.substr(static_cast<size_t>(span.begin),
                                static_cast<size_t>(span.end - span.begin)),
           span.label);
@@ -164,7 +164,7 @@ Entity JsonReader::words_of(const Span& span, const Sentence& sentence) {
 
 void JsonReader::take_text(const Json& object, Sentence& sentence) {
   const Json& given = value_of(object, options_.text);
-  require(given.is_string(), "{}: `{}` is no string", lines_.place(), options_.text);
+  require(given.is_string(), "{}: `{}` is not a string", lines_.place(), options_.text);
   sentence.text = given.get<std::string>();
   std::vector<text::BasicWord> words;
   splitter_.split(sentence.text, words);

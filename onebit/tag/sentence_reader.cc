@@ -63,8 +63,8 @@ std::unique_ptr<SentenceReader> open_sentences(const Path& path, const FileLayou
     if (const auto shown = format_of(path)) format = shown;
   }
   require(format.has_value(),
-          "{}: its ending names no format: call it .conll, .conllu or .jsonl (.gz, .xz, .zst, .bz2 "
-          "or .lz4 behind), or give the format (--format, data.format)",
+          "{}: unknown file ending: name it .conll, .conllu or .jsonl (followed by .gz, .xz, .zst, "
+          ".bz2 or .lz4 if packed), or give the format (--format, data.format)",
           path.string());
   if (format == FileFormat::kJsonLines) {
     return std::make_unique<JsonReader>(
@@ -91,7 +91,7 @@ Sentences read_sentences(const Path& path, const FileLayout& layout) {
   Sentences sentences = {.source = reader->name(), .all = {}};
   for (Sentence one; reader->next(one);) sentences.all.push_back(std::move(one));
   sentences.widened = reader->widened();
-  require(sentences.words() > 0, "{}: holds no word", sentences.source);
+  require(sentences.words() > 0, "{}: contains no words", sentences.source);
   if (layout.scheme) rewrite(sentences, *layout.scheme);
   return sentences;
 }

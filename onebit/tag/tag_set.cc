@@ -98,7 +98,7 @@ std::vector<std::string> find_tags(const Sentences& sentences) {
   }
   require(
       found.size() >= 2,
-      "{}: every tag is \"{}\", and a tagger tells two or more apart; is this the column of the "
+      "{}: every tag is \"{}\", and a tagger needs at least two tags; is this the column of the "
       "tags?",
       sentences.source, found.empty() ? "" : *found.begin());
   std::vector<std::string> tags(found.begin(), found.end());

@@ -95,7 +95,7 @@ TEST(ConllReader, NamesInTheFile) {
 // Without names a line that begins with # is a word.
 TEST(ConllReader, AHashIsAWord) {
   EXPECT_THAT(shown(read("#onebit O\n# O\n")), ElementsAre("#onebit/O #/O"));
-  EXPECT_THAT(error_of("a O\n\n# id = 3\nb O\n"), HasSubstr("The format conllu has them"));
+  EXPECT_THAT(error_of("a O\n\n# id = 3\nb O\n"), HasSubstr("The format conllu supports them"));
 }
 
 TEST(ConllReader, WhatIsWrongIsNamed) {
@@ -104,7 +104,7 @@ TEST(ConllReader, WhatIsWrongIsNamed) {
   EXPECT_THAT(columns, HasSubstr("tabs"));
   EXPECT_THAT(
       error_of("a\nb\n", {.fix = "give --tags"}),
-      HasSubstr("column 1 would hold both words and tags, and there is no other; give --tags"));
+      HasSubstr("column 1 would contain both words and tags, and there is no other; give --tags"));
   EXPECT_THAT(error_of("a X\n", {.tags = "3", .fix = "give --tags"}),
               HasSubstr("f.conll:1: there is no column 3 for the tags: there are 2; give --tags"));
   EXPECT_THAT(error_of("a X\n", {.tags = "0"}), HasSubstr("there is no column 0"));

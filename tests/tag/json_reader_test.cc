@@ -89,7 +89,8 @@ TEST(JsonReader, WhatIsWrongIsNamed) {
               HasSubstr("member 2 of `tokens` is null"));
   EXPECT_THAT(error_of("{\"tokens\": [\"a\\tb\"], \"tags\": [\"X\"]}"), HasSubstr("a tab"));
   EXPECT_THAT(error_of("{\"tokens\": [\"\"], \"tags\": [\"X\"]}"), HasSubstr("is empty"));
-  EXPECT_THAT(error_of("{\"tokens\": \"a\", \"tags\": [\"X\"]}"), HasSubstr("`tokens` is no list"));
+  EXPECT_THAT(error_of("{\"tokens\": \"a\", \"tags\": [\"X\"]}"),
+              HasSubstr("`tokens` is not a list"));
   const auto spans = [](const std::string& list) {
     return error_of("{\"text\": \"New York is\", \"entities\": " + list + "}");
   };
@@ -97,7 +98,7 @@ TEST(JsonReader, WhatIsWrongIsNamed) {
               HasSubstr("is not inside the text, which has 11 characters"));
   EXPECT_THAT(spans("[[3, 3, \"X\"]]"), HasSubstr("is empty"));
   EXPECT_THAT(spans("[[-1, 3, \"X\"]]"), HasSubstr("is not inside the text"));
-  EXPECT_THAT(spans("[[3, 4, \"X\"]]"), HasSubstr("holds no word"));
+  EXPECT_THAT(spans("[[3, 4, \"X\"]]"), HasSubstr("contains no words"));
   EXPECT_THAT(spans("[{\"start\": 0, \"end\": 3}]"), HasSubstr("\"label\""));
   EXPECT_THAT(spans("[[0, 8, \"X\"], [4, 11, \"Y\"]]"),
               HasSubstr("the entities X and Y share the word \"York\""));

@@ -96,7 +96,7 @@ TEST(SentenceReader, WhatIsWrongIsNamed) {
   EXPECT_THAT(message, HasSubstr("pos.conll: its tags are not those of entities"));
   EXPECT_THAT(message, HasSubstr("set it to none"));
   EXPECT_THAT(message_of([&] { read_sentences(files.write("e.conll", "\n\n"), {}); }),
-              HasSubstr("e.conll: holds no word"));
+              HasSubstr("e.conll: contains no words"));
   EXPECT_THAT(message_of([&] { read_sentences(files.path("none.conll"), {}); }),
               HasSubstr("none.conll"));
 }
