@@ -59,8 +59,8 @@ Examples read_examples(const Path& path, const FileLayout& layout) {
     }
   }
   require(examples.size() > 0,
-          "{}: has no example: there is nothing after the header (of a file without one say "
-          "--no-header)",
+          "{}: has no example: there is nothing after the header (for a file without one, "
+          "pass --no-header)",
           examples.source());
   return examples;
 }

@@ -72,12 +72,12 @@ ChosenColumns choose_columns(const classify::RecordReader& reader, const Columns
       .negative = columns.negative,
       .score = columns.score};
   require(!chosen.anchor.empty(),
-          "{}: which column holds the anchor, the first text? None is called anchor, query, "
+          "{}: which column contains the anchor, the first text? None is called anchor, query, "
           "question, sentence1 or text: {}; {}",
           reader.name(), columns_there(reader), fix);
   require(
       !chosen.positive.empty(),
-      "{}: which column holds the positive, the text that belongs to the anchor? None is called "
+      "{}: which column contains the positive, the text that matches the anchor? None is called "
       "positive, answer, sentence2 or text_pair: {}; {}",
       reader.name(), columns_there(reader), fix);
   // If one of the two is named, a column with the usual name of the other has another meaning.
@@ -96,7 +96,7 @@ std::string choose_text(const classify::RecordReader& reader, const std::string&
   const std::string found = find(reader, given, {"text", "sentence"});
   if (!found.empty()) return found;
   require(reader.names().size() == 1,
-          "{}: which column holds the text? None is called text or sentence: {}; give --text",
+          "{}: which column contains the text? None is called text or sentence: {}; give --text",
           reader.name(), columns_there(reader));
   return reader.names().front();
 }

@@ -79,7 +79,7 @@ TEST_F(EmbedExamples, ErrorsNameTheLine) {
               HasSubstr("a.jsonl:1: `positive` is the number 7"));
   EXPECT_THAT(error("a.jsonl", "{\"anchor\": [\"a\"], \"positive\": \"7\"}\n"),
               HasSubstr("`anchor` is a list"));
-  EXPECT_THAT(error("a.doc", "x"), HasSubstr("names no format"));
+  EXPECT_THAT(error("a.doc", "x"), HasSubstr("unknown file ending"));
 }
 
 TEST_F(EmbedExamples, ChecksumsSeeTextsAndScores) {

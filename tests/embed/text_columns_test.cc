@@ -55,9 +55,9 @@ TEST_F(TextColumns, NumbersMeanNoHeader) {
 
 TEST_F(TextColumns, ErrorsNameWhatIsThereAndTheFix) {
   const std::string no_anchor = message_of([&] { choose("a\tpositive"); });
-  EXPECT_THAT(no_anchor, HasSubstr("f.tsv: which column holds the anchor"));
+  EXPECT_THAT(no_anchor, HasSubstr("f.tsv: which column contains the anchor"));
   EXPECT_THAT(no_anchor, HasSubstr("there are a, positive; give --anchor"));
-  EXPECT_THAT(message_of([&] { choose("anchor\tb"); }), HasSubstr("holds the positive"));
+  EXPECT_THAT(message_of([&] { choose("anchor\tb"); }), HasSubstr("contains the positive"));
   EXPECT_THAT(message_of([&] { choose("anchor\tpositive\tnegative\tscore"); }),
               HasSubstr("at most one of them"));
   EXPECT_THAT(message_of([&] { choose_columns(reader("a\tb", false), {}, "x"); }),

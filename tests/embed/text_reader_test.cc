@@ -45,7 +45,7 @@ TEST_F(EmbedTexts, AColumnOfRecords) {
 TEST_F(EmbedTexts, ErrorsNameTheLine) {
   EXPECT_THAT(message_of([&] { read("a.jsonl", "{\"text\": \"a\"}\n{\"text\": 3}\n"); }),
               HasSubstr("a.jsonl:2: `text` is the number 3; a text must be a string"));
-  EXPECT_THAT(message_of([&] { read("a.pdf", "x"); }), HasSubstr("names no format"));
+  EXPECT_THAT(message_of([&] { read("a.pdf", "x"); }), HasSubstr("unknown file ending"));
   EXPECT_THAT(message_of([&] { read("a.tsv", "a\tb\n1\t2\n"); }), HasSubstr("give --text"));
 }
 
