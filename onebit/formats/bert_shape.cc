@@ -36,7 +36,7 @@ int64_t count_layers(std::span<const TensorEntry> ours, const std::string& place
     }
   }
   const auto count = static_cast<int64_t>(layers.size());
-  require(count > 0, "{}: holds no layer of an encoder (bert.encoder.layer.0...)", place);
+  require(count > 0, "{}: contains no layer of an encoder (bert.encoder.layer.0...)", place);
   require(*layers.rbegin() == count - 1,
           "{}: the highest of {} encoder layers has the number {}; layers are missing", place,
           count, *layers.rbegin());
@@ -74,7 +74,7 @@ void require_shape(const BertConfigFile& config, const std::string& config_place
   compare(config_keys::kIntermediateSize, config.intermediate_size, shape.intermediate_size);
   compare(config_keys::kPositions, config.max_position_embeddings, shape.max_position_embeddings);
   compare(config_keys::kSegments, config.type_vocab_size, shape.type_vocab_size);
-  require(wrong.empty(), "{} is not the config of {}: it says {}", config_place, place,
+  require(wrong.empty(), "{} does not match {}: it has {}", config_place, place,
           fmt::join(wrong, "; "));
 }
 

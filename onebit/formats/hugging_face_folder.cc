@@ -66,8 +66,8 @@ HuggingFaceFolder read_hugging_face_folder(const Path& folder) {
   content.vocabulary = read_vocabulary(folder);
   content.tokenizer = read_tokenizer_config(folder);
   require(static_cast<int64_t>(content.vocabulary.size()) <= content.config.vocab_size,
-          "{}: the vocabulary has {} tokens, config.json has vocab_size {}; they are not of one "
-          "model",
+          "{}: the vocabulary has {} tokens, config.json has vocab_size {}; they belong to "
+          "different models",
           folder.string(), content.vocabulary.size(), content.config.vocab_size);
   return content;
 }
@@ -76,8 +76,7 @@ std::shared_ptr<const TensorSource> open_hugging_face_tensors(const Path& folder
   const Path single = folder / kTensors, index = folder / "model.safetensors.index.json";
   if (std::filesystem::exists(single)) return std::make_shared<SafetensorsFile>(single);
   require(std::filesystem::exists(index),
-          "{}: holds neither model.safetensors nor "
-          "model.safetensors.index.json",
+          "{}: contains neither model.safetensors nor model.safetensors.index.json",
           folder.string());
   return open_sharded_safetensors(index);
 }

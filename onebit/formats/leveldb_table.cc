@@ -39,7 +39,7 @@ std::span<const std::byte> block_content(std::span<const std::byte> file, const 
   const uint32_t expected = reader.number<uint32_t>();
   // The checksum covers the type too.
   if (mask_crc32c(crc32c(content.data(), content.size() + 1)) != expected) {
-    reader.refuse("a block that does not fit its checksum; the file is damaged");
+    reader.refuse("a block that does not match its checksum; the file is damaged");
   }
   const auto bytes = std::as_bytes(std::span(content));
   if (type == 0) return bytes;
@@ -57,7 +57,7 @@ void read_block(std::span<const std::byte> content, const std::string& place, ui
   if (content.size() < 4) reader.refuse("a block without restart points");
   reader.seek(content.size() - 4);
   const uint64_t restart_bytes = 4 * (uint64_t{reader.number<uint32_t>()} + 1);
-  if (restart_bytes > content.size()) reader.refuse("more restart points than the block holds");
+  if (restart_bytes > content.size()) reader.refuse("more restart points than the block contains");
   ByteReader entries(content.first(content.size() - restart_bytes), place, offset);
   std::string key;
   bool is_first = true;
@@ -68,7 +68,7 @@ void read_block(std::span<const std::byte> content, const std::string& place, ui
     }
     std::string next = key.substr(0, shared);
     next += entries.take(own);
-    if (!is_first && next <= key) entries.refuse("keys that do not rise");
+    if (!is_first && next <= key) entries.refuse("keys that are not in ascending order");
     is_first = false;
     key = std::move(next);
     visit(key, entries.take(value), offset);
@@ -80,11 +80,11 @@ void read_block(std::span<const std::byte> content, const std::string& place, ui
 void read_leveldb_table(std::span<const std::byte> file, const std::string& place,
                         const Visit& visit) {
   ByteReader footer(file, place);
-  if (file.size() < kFooterBytes) footer.refuse("no table: fewer bytes than a footer has");
+  if (file.size() < kFooterBytes) footer.refuse("not a table: fewer bytes than a footer has");
   footer.seek(file.size() - 8);
   if (footer.number<uint64_t>() != kMagic) {
     footer.refuse(
-        "no table: the magic number at its end is missing; the file is cut short or "
+        "not a table: the magic number at its end is missing; the file is cut short or "
         "another format");
   }
   footer.seek(file.size() - kFooterBytes);
@@ -97,7 +97,8 @@ void read_leveldb_table(std::span<const std::byte> file, const std::string& plac
     all_keys_bytes += key.size();
     const bool rises = is_first || key > last_key;
     require(rises && all_keys_bytes <= kMostAllKeysBytes, "{}: offset {}: {}", place, offset,
-            rises ? "keys of far more bytes than a checkpoint has" : "keys that do not rise");
+            rises ? "keys of far more bytes than a checkpoint has"
+                  : "keys that are not in ascending order");
     is_first = false;
     last_key = key;
     visit(key, value, offset);

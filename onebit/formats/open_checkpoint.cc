@@ -72,7 +72,8 @@ OpenedCheckpoint open_deepspeed(const Path& folder) {
   const bool plain = !tag.empty() && tag != "." && tag != ".." &&
                      tag.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
   require(plain && files::is_directory(folder / tag),
-          "{}: names the tag {}, which is no folder here", (folder / kLatest).string(), quote(tag));
+          "{}: names the tag {}, which is not a folder here", (folder / kLatest).string(),
+          quote(tag));
   require(files::exists(folder / tag / kFirstPart), "{}: lacks {}", (folder / tag).string(),
           kFirstPart);
   return open_deepspeed_tag(folder / tag);
@@ -120,7 +121,7 @@ OpenedCheckpoint open_folder(const Path& folder, std::optional<CheckpointKind> w
   const Candidate chosen = *first;
   if (chosen.kind == CheckpointKind::kTensorBundle) {
     require(first + 1 == found.end(),
-            "{}: holds several TensorFlow checkpoints ({}, {}...); name one", folder.string(),
+            "{}: contains several TensorFlow checkpoints ({}, {}...); name one", folder.string(),
             chosen.path.filename().string(), found.back().path.filename().string());
   }
   OpenedCheckpoint result = open_candidate(chosen, folder);
@@ -185,7 +186,7 @@ OpenedCheckpoint open_checkpoint(const Path& path, std::optional<CheckpointKind>
   require(!is_prefix || files::exists(with_suffix(path, ".index")),
           "{}: no such file or folder; {}", path.string(), kKnown);
   OpenedCheckpoint result = open_file(is_prefix ? with_suffix(path, ".index") : path);
-  require(!wanted || is_of_kind(result.kind, *wanted), "{}: this is {}, {} was asked for",
+  require(!wanted || is_of_kind(result.kind, *wanted), "{}: this is {}, {} was requested",
           path.string(), name_of(result.kind), wanted ? name_of(*wanted) : "");
   if (wanted) result.kind = *wanted;
   result.tensors->verify_checksum();

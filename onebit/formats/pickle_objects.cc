@@ -25,7 +25,7 @@ void PickleObjects::extend(PickleIndex container, const std::vector<PickleIndex>
   if (target.kind == PickleKind::kOther) return;
   const bool is_dict = target.kind == PickleKind::kDict;
   if ((!is_dict && target.kind != PickleKind::kList) || (is_dict && items.size() % 2 != 0)) {
-    reader_.refuse("a damaged pickle: items for what is no container");
+    reader_.refuse("a damaged pickle: items for something that is not a container");
   }
   target.items.insert(target.items.end(), items.begin(), items.end());
 }
@@ -39,7 +39,7 @@ Pickle PickleObjects::finish(PickleIndex root, size_t size_bytes) {
 void PickleObjects::spend(size_t numbers) {
   spent_ += numbers;
   if (spent_ > kMostPickleBytes / 4) {
-    reader_.refuse("a pickle that builds far more than it holds; it is hostile");
+    reader_.refuse("a pickle that builds far more than it contains; it is hostile");
   }
 }
 
@@ -73,7 +73,7 @@ PickleIndex PickleObjects::reduce(PickleIndex function, PickleIndex arguments) {
   // References stay valid until a value is added, which every case does at its end.
   const PickleValue &callee = pickle_.values[function], &tuple = pickle_.values[arguments];
   if (callee.kind != PickleKind::kGlobal || tuple.kind != PickleKind::kTuple) {
-    reader_.refuse("a damaged pickle: a call of what is no function");
+    reader_.refuse("a damaged pickle: a call of something that is not a function");
   }
   switch (static_cast<GlobalRole>(callee.integer)) {
     case GlobalRole::kDict:
@@ -90,7 +90,7 @@ PickleIndex PickleObjects::reduce(PickleIndex function, PickleIndex arguments) {
       // Only a direct call is allowed: a chain of these would recurse to any depth.
       if (inner.kind != PickleKind::kGlobal ||
           static_cast<GlobalRole>(inner.integer) == GlobalRole::kRebuildFromType) {
-        reader_.refuse("a tensor rebuilt by what is no function");
+        reader_.refuse("a tensor rebuilt by something that is not a function");
       }
       return reduce(tuple.items[0], tuple.items[2]);
     }
@@ -108,13 +108,13 @@ PickleIndex PickleObjects::new_dict(const PickleValue& arguments) {
   if (!arguments.items.empty()) {
     const PickleValue& pairs = pickle_.values[arguments.items[0]];
     const bool is_list = pairs.kind == PickleKind::kList || pairs.kind == PickleKind::kTuple;
-    if (!is_list) reader_.refuse("a damaged pickle: a dict made of no list");
+    if (!is_list) reader_.refuse("a damaged pickle: a dict not made of a list");
     spend(2 * pairs.items.size());
     for (const PickleIndex index : pairs.items) {
       const PickleValue& pair = pickle_.values[index];
       const bool holds_two = pair.kind == PickleKind::kList || pair.kind == PickleKind::kTuple;
       if (!holds_two || pair.items.size() != 2) {
-        reader_.refuse("a damaged pickle: a dict's entry that is no pair");
+        reader_.refuse("a damaged pickle: a dict's entry that is not a pair");
       }
       dict.items.insert(dict.items.end(), pair.items.begin(), pair.items.end());
     }
@@ -154,7 +154,7 @@ PickleIndex PickleObjects::new_storage(PickleIndex identity) {
   const PickleValue& kind = item(tuple, 0, "a storage's kind");
   if (kind.kind != PickleKind::kText || kind.text != "storage") {
     reader_.refuse(kind.text == "module"
-                       ? "the file holds a whole module (a class), not its tensors; save "
+                       ? "the file contains a whole module (a class), not its tensors; save "
                          "model.state_dict() instead"
                        : "a damaged pickle: a storage of an unknown kind");
   }
@@ -181,7 +181,7 @@ PickleIndex PickleObjects::new_storage(PickleIndex identity) {
   } else {
     const TorchStorage& known_one = pickle_.storages[found->second];
     if (known_one.elements != storage.elements || known_one.type.name != storage.type.name) {
-      reader_.refuse(fmt::format("storage {} is given twice, with different sizes or types",
+      reader_.refuse(fmt::format("storage {} is duplicated, with different sizes or types",
                                  quote(storage.key)));
     }
   }

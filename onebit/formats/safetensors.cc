@@ -34,7 +34,7 @@ void SafetensorsFile::verify_checksum() const {
   const size_t offset = checksum_offset(header);
   require(offset != std::string::npos,
           "{}: {} in __metadata__ is {}, not as onebit writes it; a program that "
-          "writes the file anew must leave it out",
+          "writes the file again must leave it out",
           place(), kChecksumKey, quote(*stated));
   header.replace(offset, kUnknownChecksum.size(), kUnknownChecksum);
   const uint32_t front = crc32c(header.data(), header.size());
@@ -43,7 +43,7 @@ void SafetensorsFile::verify_checksum() const {
   require(
       found == *stated,
       "{}: damaged: its checksum is {}, {} was written; take another copy of the file (a program "
-      "that writes it anew must leave {} out of __metadata__)",
+      "that writes it again must leave {} out of __metadata__)",
       place(), found, quote(*stated), kChecksumKey);
 }
 

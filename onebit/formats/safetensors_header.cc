@@ -61,7 +61,7 @@ TensorEntry entry_of(const SafetensorsTensor& tensor, const std::string& place) 
   const FileDType& dtype = dtype_named(tensor, place);
   const uint64_t elements = elements_of(tensor, dtype.size_bytes, place);
   require(tensor.begin <= tensor.end && tensor.end - tensor.begin == elements * dtype.size_bytes,
-          "{}: tensor {}: data_offsets [{}, {}] do not hold {} elements of {}", place,
+          "{}: tensor {}: data_offsets [{}, {}] do not match {} elements of {}", place,
           quote(tensor.name), tensor.begin, tensor.end, elements, dtype.name);
   TensorEntry entry{tensor.name, dtype.dtype, {}};
   if (tensor.shape.size() > Shape::kMaxRank) {
@@ -88,7 +88,7 @@ std::string_view header_text(std::span<const std::byte> front, uint64_t file_byt
           "{}: offset 0: not a safetensors file: it claims a header of {} bytes (at most {})",
           place, length, kMostSafetensorsHeaderBytes);
   require(length <= file_bytes - 8,
-          "{}: offset 0: the header of {} bytes goes beyond the file of {} bytes; it is cut short",
+          "{}: offset 0: the header of {} bytes exceeds the file of {} bytes; it is cut short",
           place, length, file_bytes);
   ONEBIT_INVARIANT(length <= front.size() - 8);
   const std::string_view text(reinterpret_cast<const char*>(front.data()) + 8, length);
@@ -96,7 +96,7 @@ std::string_view header_text(std::span<const std::byte> front, uint64_t file_byt
           "{}: offset 8: not a safetensors file: the header must start with '{{'", place);
   // A JSON parser treats it as the end of the text and ignores everything after it.
   const size_t zero = text.find('\0');
-  require(zero == std::string_view::npos, "{}: offset {}: the header holds a zero byte", place,
+  require(zero == std::string_view::npos, "{}: offset {}: the header contains a zero byte", place,
           8 + (zero == std::string_view::npos ? 0 : zero));
   return text;
 }

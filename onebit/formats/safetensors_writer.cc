@@ -53,7 +53,7 @@ std::string header_of(const std::vector<TensorEntry>& entries, const FileMetadat
   for (const TensorEntry& entry : entries) {
     require(entry.name != "__metadata__" && names.insert(entry.name).second,
             "{}: cannot write tensor {}: the name is {}", place, quote(entry.name),
-            entry.name == "__metadata__" ? "reserved by the format" : "given twice");
+            entry.name == "__metadata__" ? "reserved by the format" : "duplicated");
     Json shape = Json::array();
     for (int axis = 0; axis < entry.shape.rank(); ++axis) shape.push_back(entry.shape[axis]);
     const int64_t end = begin + entry.size_bytes();
@@ -78,8 +78,8 @@ DType written_dtype(const TensorEntry& entry, std::optional<DType> asked,
     case DType::kF64:
       return asked.value_or(DType::kF32);
     default:
-      fail("{}: tensor {} holds {}; a model's values are floating-point", place, quote(entry.name),
-           name_of(entry.dtype));
+      fail("{}: tensor {} contains {}; a model's values are floating-point", place,
+           quote(entry.name), name_of(entry.dtype));
   }
 }
 

@@ -56,7 +56,7 @@ SentencePooling read_pooling(const Path& path) {
     }
   }
   require(modes.size() == 1 && (modes[0] == kMean || modes[0] == kFirst),
-          "{}: pools by {}; supported are {} and {}, one of them", path.string(),
+          "{}: pools by {}; exactly one of {} and {} is supported", path.string(),
           modes.empty() ? "nothing" : fmt::format("{}", fmt::join(modes, " and ")), kMean, kFirst);
   return modes[0] == kMean ? SentencePooling::kMean : SentencePooling::kFirst;
 }
@@ -84,7 +84,7 @@ void read_sentence_bert(const Path& folder, SentenceFiles& files) {
   if (!reader.boolean("do_lower_case", false) || !std::filesystem::exists(tokenizer)) return;
   const Json config = read_json(tokenizer);
   require(!config.is_object() || config.value("do_lower_case", Json()) != false,
-          "{}: text is lower-cased, and {} says that it is not; make them agree",
+          "{}: text is lower-cased, and {} specifies that it is not; make them agree",
           reader.place("do_lower_case"), tokenizer.string());
 }
 
@@ -115,7 +115,7 @@ std::optional<SentenceFiles> read_sentence_files(const Path& folder) {
       files.normalize = true;
     }
   }
-  require(has_pooling, "{}: names no module Pooling", modules.string());
+  require(has_pooling, "{}: contains no Pooling module", modules.string());
   read_sentence_bert(folder, files);
   check_prompts(folder / kOwnConfig);
   return files;

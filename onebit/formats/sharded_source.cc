@@ -38,7 +38,7 @@ ShardedSource::ShardedSource(const Path& index_path, const Opener& open) {
   set_entries(place, std::move(entries));
   for (const auto& shard : shards_) {
     for (const TensorEntry& entry : shard->entries()) {
-      require(find(entry.name).has_value(), "{}: holds tensor {}, which {} does not name",
+      require(find(entry.name).has_value(), "{}: contains tensor {}, which {} does not name",
               shard->place(), quote(entry.name), place);
     }
   }

@@ -176,9 +176,10 @@ struct TensorBundle::Builder {
             entry.shard, bundle.shards_.size());
     const MappedFile& shard = bundle.shards_[entry.shard];
     const uint64_t size = shard.bytes().size();
-    require(entry.offset <= size && entry.size_bytes <= size - entry.offset,
-            "{}: offset {}: tensor {} of {} bytes goes beyond the end; the file is cut short",
-            shard.path().string(), entry.offset, quote(listed.name), entry.size_bytes);
+    require(
+        entry.offset <= size && entry.size_bytes <= size - entry.offset,
+        "{}: offset {}: tensor {} of {} bytes exceeds the end of the file; the file is cut short",
+        shard.path().string(), entry.offset, quote(listed.name), entry.size_bytes);
     where = {entry.shard, entry.offset, entry.offset + entry.size_bytes, entry.masked_crc};
     if (!type->is_read)
       listed.unreadable = fmt::format("elements of type {} are not read", type->name);
@@ -214,7 +215,7 @@ std::span<const std::byte> TensorBundle::readable_bytes(size_t index,
   const MappedFile& shard = shards_[where.shard];
   const auto bytes = shard.bytes().subspan(where.begin, where.end - where.begin);
   require(mask_crc32c(crc32c(bytes.data(), bytes.size())) == where.masked_crc,
-          "{}: offset {}: tensor {} does not fit its checksum; the file is damaged",
+          "{}: offset {}: tensor {} does not match its checksum; the file is damaged",
           shard.path().string(), where.begin, quote(entries()[index].name));
   return bytes;
 }

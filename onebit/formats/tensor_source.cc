@@ -34,7 +34,7 @@ void TensorSource::set_entries(std::string place, std::vector<TensorEntry> entri
   index_.reserve(entries_.size());
   for (size_t i = 0; i < entries_.size(); ++i) {
     const bool is_new = index_.emplace(entries_[i].name, i).second;
-    require(is_new, "{}: tensor {} is there twice; the file is damaged", place_,
+    require(is_new, "{}: tensor {} is duplicated; the file is damaged", place_,
             quote(entries_[i].name));
   }
 }
@@ -52,8 +52,8 @@ size_t TensorSource::index_of(std::string_view name) const {
     if (names.size() < kMostCompared) names.push_back(entry.name);
   }
   const std::string near = nearest_word(name, names);
-  fail("{}: holds no tensor {}{}", place_, quote(name),
-       near.empty() ? fmt::format(" (it holds {})", entries_.size())
+  fail("{}: contains no tensor {}{}", place_, quote(name),
+       near.empty() ? fmt::format(" (it contains {})", entries_.size())
                     : fmt::format("; the nearest is {}", quote(near)));
 }
 
@@ -91,7 +91,7 @@ void TensorSource::read_f32(size_t index, int64_t begin, std::span<float> to) co
   const TensorEntry& entry = readable_entry(index);
   const auto count = static_cast<int64_t>(to.size()), elements = entry.shape.elements();
   require(begin >= 0 && begin <= elements && count <= elements - begin,
-          "{}: tensor {} has {} elements, [{}, {}) were asked for", place_, quote(entry.name),
+          "{}: tensor {} has {} elements, [{}, {}) were requested", place_, quote(entry.name),
           elements, begin, begin + count);
   std::vector<std::byte> scratch;
   const auto element_bytes = static_cast<size_t>(size_bytes_of(entry.dtype));
@@ -111,7 +111,7 @@ void TensorSource::read_f32(size_t index, int64_t begin, std::span<float> to) co
     case DType::kF64:
       return widen<double>(from, to);
     default:
-      fail("{}: tensor {} holds {}; a model's values must be f32, bf16, f16 or f64", place_,
+      fail("{}: tensor {} contains {}; a model's values must be f32, bf16, f16 or f64", place_,
            quote(entry.name), name_of(entry.dtype));
   }
 }

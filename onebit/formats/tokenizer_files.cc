@@ -140,8 +140,7 @@ std::vector<std::string> read_vocabulary(const Path& folder) {
   const Path plain = folder / "vocab.txt", combined = folder / "tokenizer.json";
   if (std::filesystem::exists(plain)) return text::read_vocabulary_lines(plain);
   require(std::filesystem::exists(combined),
-          "{}: holds no vocabulary: neither vocab.txt nor "
-          "tokenizer.json is there",
+          "{}: contains no vocabulary: neither vocab.txt nor tokenizer.json exists",
           folder.string());
   return read_vocabulary_file(combined);
 }
@@ -159,7 +158,7 @@ std::optional<TokenizerConfigFile> read_tokenizer_config(const Path& folder) {
     other = parse_tokenizer_json(read_json(combined), combined.string());
   require(
       !config || !other || config->lower_case == other->lower_case,
-      "{}: tokenizer_config.json says do_lower_case {}, tokenizer.json says lowercase {}; correct "
+      "{}: tokenizer_config.json has do_lower_case {}, tokenizer.json has lowercase {}; correct "
       "one of them",
       folder.string(), config ? config->lower_case : false, other ? other->lower_case : false);
   return config ? config : other;

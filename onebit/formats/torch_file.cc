@@ -42,8 +42,9 @@ std::string archive_folder(const ZipArchive& archive, const std::string& place) 
     folder = before;
     ++found;
   }
-  require(found == 1, "{}: not a file of torch.save: the zip archive holds {} files named data.pkl",
-          place, found);
+  require(found == 1,
+          "{}: not a file of torch.save: the zip archive contains {} files named data.pkl", place,
+          found);
   return folder;
 }
 
@@ -118,8 +119,8 @@ Pickle TorchFile::open_zip() {
     const uint64_t size = entry.end - entry.begin;
     const auto element_bytes = static_cast<uint64_t>(size_bytes_of(storage.type.dtype));
     require(size % element_bytes == 0 && size / element_bytes == uint64_t(storage.elements),
-            "{}: offset {}: the entry {} has {} bytes; the pickle names {} elements of {}", path_,
-            entry.begin, quote(name), size, storage.elements, storage.type.name);
+            "{}: offset {}: the entry {} has {} bytes; the pickle specifies {} elements of {}",
+            path_, entry.begin, quote(name), size, storage.elements, storage.type.name);
     spans_.push_back({entry.begin, entry.end, entry.crc32});
   }
   return pickle;
@@ -134,7 +135,7 @@ const PickleValue& TorchFile::state_dict(const Pickle& pickle) {
     return *inner;
   }
   require(root.kind == PickleKind::kDict && holds_tensors(pickle, root),
-          "{}: holds no state dict: tensors by name, or these under one of the keys {}", path_,
+          "{}: contains no state dict: tensors by name, or these under one of the keys {}", path_,
           fmt::join(kStateDictKeys, ", "));
   return root;
 }
@@ -151,7 +152,7 @@ void TorchFile::add_entries(const Pickle& pickle, const PickleValue& dict) {
     } else {
       const std::string shown =
           name.kind == PickleKind::kText ? std::string(name.text) : fmt::format("key {}", i / 2);
-      entries.push_back({shown, DType::kF32, Shape{0}, "it is no tensor"});
+      entries.push_back({shown, DType::kF32, Shape{0}, "not a tensor"});
       tensors_.emplace_back();
     }
   }
@@ -178,16 +179,15 @@ TensorEntry TorchFile::entry_of(const Pickle& pickle, std::string_view name,
     const bool inside = extent <= storage.elements / elements &&
                         (extent == 1 || stride <= (storage.elements - 1 - last) / (extent - 1));
     require(inside,
-            "{}: tensor {} of size [{}] and stride [{}] goes beyond its storage of {} "
+            "{}: tensor {} of size [{}] and stride [{}] exceeds its storage of {} "
             "elements (expanded tensors are not read)",
             path_, quote(name), fmt::join(tensor.extents, ", "), fmt::join(tensor.strides, ", "),
             storage.elements);
     elements *= extent;
     last += (extent - 1) * stride;
   }
-  require(is_empty || last < storage.elements,
-          "{}: tensor {} goes beyond its storage of {} elements", path_, quote(name),
-          storage.elements);
+  require(is_empty || last < storage.elements, "{}: tensor {} exceeds its storage of {} elements",
+          path_, quote(name), storage.elements);
   if (tensor.extents.size() > Shape::kMaxRank) {
     entry.shape = Shape{is_empty ? 0 : elements};
     entry.unreadable =

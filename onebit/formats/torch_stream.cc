@@ -47,12 +47,12 @@ TorchStream read_torch_stream(std::span<const std::byte> file, const std::string
     storage_of_key.emplace(stream.object.storages[i].key, i);
   }
   const Pickle keys = next_pickle(reader, file);
-  if (keys.root_value().kind != PickleKind::kList) reader.refuse("no list of storages");
+  if (keys.root_value().kind != PickleKind::kList) reader.refuse("the list of storages is missing");
   for (const PickleIndex index : keys.root_value().items) {
     const std::string_view key = keys.values[index].text;
     const auto found = storage_of_key.find(key);
     if (found == storage_of_key.end()) {
-      reader.refuse(fmt::format("the storage {}, which no tensor names", quote(key)));
+      reader.refuse(fmt::format("the storage {}, which no tensor refers to", quote(key)));
     }
     const TorchStorage& storage = stream.object.storages[found->second];
     const auto elements = reader.number<uint64_t>();
@@ -63,7 +63,7 @@ TorchStream read_torch_stream(std::span<const std::byte> file, const std::string
     const auto element_bytes = static_cast<uint64_t>(size_bytes_of(storage.type.dtype));
     if (elements > reader.remaining() / element_bytes) {
       reader.refuse(
-          fmt::format("storage {} of {} elements goes beyond the end; the file is cut "
+          fmt::format("storage {} of {} elements exceeds the end of the file; the file is cut "
                       "short",
                       quote(key), elements));
     }

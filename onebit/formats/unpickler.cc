@@ -301,7 +301,7 @@ void Unpickler::push_tuple(size_t count) {
 
 void Unpickler::put_memo(uint64_t slot) {
   // Picklers number slots upwards, so a slot's number never exceeds the bytes read so far.
-  if (slot > reader_.at()) reader_.refuse("a damaged pickle: the memo leaps");
+  if (slot > reader_.at()) reader_.refuse("a damaged pickle: memo index out of order");
   if (slot >= memo_.size()) memo_.resize(slot + 1, 0);
   memo_[slot] = top() + 1;  // 0: an empty slot
 }

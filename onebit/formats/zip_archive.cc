@@ -110,11 +110,11 @@ void ZipArchive::read_directory(const Directory& directory) {
     }
     const uint64_t begin = data_begin(sizes.local_header);
     if (sizes.plain > file_.size() - begin) {
-      reader.refuse(
-          fmt::format("entry {} of {} bytes goes beyond the end", quote(name), sizes.plain));
+      reader.refuse(fmt::format("entry {} of {} bytes exceeds the end of the file", quote(name),
+                                sizes.plain));
     }
     if (!entries_.emplace(name, ZipEntry{begin, begin + sizes.plain, crc}).second) {
-      reader.refuse(fmt::format("entry {} is there twice", quote(name)));
+      reader.refuse(fmt::format("entry {} is duplicated", quote(name)));
     }
   }
 }
@@ -143,7 +143,7 @@ void ZipArchive::verify(std::span<const std::byte> file, const ZipEntry& entry,
   const auto crc = ::crc32_z(0, reinterpret_cast<const Bytef*>(data.data()), data.size());
   require(
       crc == entry.crc32,
-      "{}: offset {}: the {} bytes of a zip entry do not fit their checksum; the file is damaged",
+      "{}: offset {}: the {} bytes of a zip entry do not match their checksum; the file is damaged",
       place, entry.begin, data.size());
 }
 

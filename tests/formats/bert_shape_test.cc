@@ -46,7 +46,7 @@ TEST(BertShape, WhatIsNoEncoder) {
   EXPECT_THAT(shape_error(entries), HasSubstr("word_embeddings.weight\" is missing"));
   entries = tensors();
   entries.resize(3);
-  EXPECT_THAT(shape_error(entries), HasSubstr("holds no layer"));
+  EXPECT_THAT(shape_error(entries), HasSubstr("contains no layer"));
   entries = tensors();
   entries[4].name = "bert.encoder.layer.2000000000.intermediate.dense.weight";
   EXPECT_THAT(shape_error(entries), HasSubstr("the highest of 2 encoder layers has the number 2"));
@@ -63,7 +63,7 @@ TEST(BertShape, AnotherConfigIsRefused) {
   config.num_hidden_layers = 12;
   config.intermediate_size = 32;
   EXPECT_THAT(message_of([&] { require_shape(config, "config.json", shape, "m.bin"); }),
-              AllOf(HasSubstr("config.json is not the config of m.bin"),
+              AllOf(HasSubstr("config.json does not match m.bin"),
                     HasSubstr("num_hidden_layers 12, the tensors have 2"),
                     HasSubstr("intermediate_size 32, the tensors have 16")));
 }

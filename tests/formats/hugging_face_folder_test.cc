@@ -116,7 +116,7 @@ TEST(TokenizerFiles, CombinedFile) {
   EXPECT_FALSE(config->tokenize_chinese_chars);
   put(folder / "tokenizer_config.json", R"({"do_lower_case": true, "model_max_length": 1e30})");
   EXPECT_THAT(message_of([&] { read_tokenizer_config(folder.path()); }),
-              HasSubstr("do_lower_case true, tokenizer.json says lowercase false"));
+              HasSubstr("do_lower_case true, tokenizer.json has lowercase false"));
   put(folder / "tokenizer.json", R"({"model": {"vocab": {"b": 2, "a": 0}}})");
   EXPECT_THAT(message_of([&] { read_vocabulary(folder.path()); }), HasSubstr("the id of \"b\""));
   EXPECT_TRUE(read_tokenizer_config(folder.path())->lower_case);

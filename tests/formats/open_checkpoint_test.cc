@@ -113,7 +113,7 @@ TEST(OpenCheckpoint, AKindMayBeAskedFor) {
             CheckpointKind::kDeepSpeed);
   EXPECT_THAT(
       message_of([&] { open_checkpoint(folder / "model.safetensors", CheckpointKind::kTorch); }),
-      HasSubstr("this is safetensors, PyTorch was asked for"));
+      HasSubstr("this is safetensors, PyTorch was requested"));
   EXPECT_THAT(message_of([&] { open_checkpoint(folder.path(), CheckpointKind::kDeepSpeed); }),
               HasSubstr("no DeepSpeed checkpoint in this folder"));
 }
@@ -145,7 +145,7 @@ TEST(OpenCheckpoint, DeepSpeedFolders) {
   };
   std::filesystem::create_directories(folder / "tag");
   EXPECT_THAT(latest("../tag"), HasSubstr("names the tag \"../tag\""));
-  EXPECT_THAT(latest("other"), HasSubstr("no folder here"));
+  EXPECT_THAT(latest("other"), HasSubstr("not a folder here"));
   EXPECT_THAT(latest(""), HasSubstr("names the tag \"\""));
   EXPECT_THAT(latest("tag\n"), HasSubstr("lacks mp_rank_00_model_states.pt"));
   std::filesystem::copy(kGolden / "deepspeed_pre/global_step2", folder / "tag");

@@ -99,7 +99,7 @@ TEST(Safetensors, WritesWhatItReads) {
   const auto bytes = file.bytes(file.index_of("ids"), scratch);
   EXPECT_TRUE(scratch.empty());
   EXPECT_EQ(std::memcmp(bytes.data(), ids.data(), 16), 0);
-  EXPECT_THAT(message_of([&] { values_of(file, "ids"); }), HasSubstr("holds i64"));
+  EXPECT_THAT(message_of([&] { values_of(file, "ids"); }), HasSubstr("contains i64"));
   EXPECT_THAT(message_of([&] { file.index_of("matrx"); }), HasSubstr("nearest is \"matrix\""));
   std::vector<float> wrong(5);
   EXPECT_THAT(message_of([&] { file.read_f32(file.index_of("matrix"), wrong); }),
@@ -148,7 +148,7 @@ TEST(Safetensors, IndexThatLies) {
     put(index, text);
     return message_of([&] { open_sharded_safetensors(index); });
   };
-  EXPECT_THAT(error(R"({"weight_map": {"a": "s1"}})"), HasSubstr("holds tensor \"b\", which"));
+  EXPECT_THAT(error(R"({"weight_map": {"a": "s1"}})"), HasSubstr("contains tensor \"b\", which"));
   EXPECT_THAT(error(R"({"weight_map": {"a": "s1", "b": "s1", "c": "s1"}})"),
               HasSubstr("places \"c\""));
   EXPECT_THAT(error(R"({"weight_map": {"a": "../s1"}})"), HasSubstr("same folder"));
@@ -174,7 +174,7 @@ TEST(Safetensors, HeaderIsStrictJson) {
   EXPECT_THAT(header_error("{"), HasSubstr("not valid JSON"));
   EXPECT_THAT(header_error("{} x"), HasSubstr("not valid JSON"));
   EXPECT_THAT(header_error(std::string("{}\0x", 4)),
-              HasSubstr("offset 10: the header holds a zero"));
+              HasSubstr("offset 10: the header contains a zero"));
   EXPECT_THAT(header_error("{/**/}"), HasSubstr("not valid JSON"));
   EXPECT_THAT(header_error("{\"\xff\": 1}"), HasSubstr("not valid JSON"));
   EXPECT_THAT(header_error(R"({"a": 1})"), HasSubstr("the number 1"));
@@ -209,8 +209,8 @@ TEST(Safetensors, SpansAreChecked) {
                       uint64_t end, size_t data) {
     return header_error("{" + tensor_json("a", dtype, shape, begin, end) + "}", data);
   };
-  EXPECT_THAT(one("F32", "[2]", 0, 4, 4), HasSubstr("do not hold 2 elements of F32"));
-  EXPECT_THAT(one("F32", "[1]", 4, 0, 4), HasSubstr("do not hold"));
+  EXPECT_THAT(one("F32", "[2]", 0, 4, 4), HasSubstr("do not match 2 elements of F32"));
+  EXPECT_THAT(one("F32", "[1]", 4, 0, 4), HasSubstr("do not match"));
   EXPECT_THAT(one("F32", "[1]", 4, 8, 8), HasSubstr("a hole"));
   EXPECT_THAT(one("F32", "[2]", 0, 8, 4), HasSubstr("cut short"));
   EXPECT_THAT(one("F31", "[2]", 0, 8, 8), HasSubstr("unknown element type \"F31\""));
@@ -241,7 +241,7 @@ TEST(Safetensors, WriterRefusesDoubleNamesAndLeavesNothing) {
   EXPECT_THAT(message_of([&] {
                 write_safetensors(folder / "f", {{"a", view}, {"a", view}});
               }),
-              HasSubstr("given twice"));
+              HasSubstr("duplicated"));
   EXPECT_THAT(message_of([&] {
                 write_safetensors(folder / "f", {{"__metadata__", view}});
               }),

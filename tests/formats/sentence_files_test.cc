@@ -100,7 +100,7 @@ TEST_F(SentenceFilesTest, WhatIsNotSupportedIsNamed) {
                             {"type": "sentence_transformers.models.Dense", "path": "2_Dense"}])");
   EXPECT_THAT(error(), HasSubstr("modules.json: the module Dense is not supported"));
   write("modules.json", R"([{"type": "sentence_transformers.models.Transformer"}])");
-  EXPECT_THAT(error(), HasSubstr("names no module Pooling"));
+  EXPECT_THAT(error(), HasSubstr("contains no Pooling module"));
   write("modules.json", R"([{"type": "x.Transformer", "path": "0_BERT"}])");
   EXPECT_THAT(error(), HasSubstr("the encoder is in"));
   write("modules.json", "{}");

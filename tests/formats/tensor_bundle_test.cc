@@ -85,7 +85,7 @@ TEST_F(DamagedBundle, Values) {
   EXPECT_EQ(error(), "(no error)");
   std::string& data = parts_[".data-00000-of-00001"];
   for (char& byte : data) byte = static_cast<char>(byte ^ 1);
-  EXPECT_THAT(error(), HasSubstr("does not fit its checksum"));
+  EXPECT_THAT(error(), HasSubstr("does not match its checksum"));
   data.resize(data.size() - 1);
   EXPECT_THAT(error(), HasSubstr("m.data-00000-of-00001: offset"));
 }

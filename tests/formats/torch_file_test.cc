@@ -51,7 +51,7 @@ TEST_P(TorchKinds, EveryKindOfTensor) {
   EXPECT_EQ(file.entries()[file.index_of("whole")].dtype, DType::kI64);
   EXPECT_THAT(message_of([&] { values_of(file, "flags"); }), HasSubstr("type bool are not read"));
   EXPECT_THAT(message_of([&] { values_of(file, "rank5"); }), HasSubstr("5 axes"));
-  EXPECT_THAT(message_of([&] { values_of(file, "number"); }), HasSubstr("no tensor"));
+  EXPECT_THAT(message_of([&] { values_of(file, "number"); }), HasSubstr("not a tensor"));
 }
 
 INSTANTIATE_TEST_SUITE_P(TorchFile, TorchKinds, ::testing::Values("kinds.pt", "kinds_stream.pt"));
@@ -165,22 +165,22 @@ TEST(TorchStream, WhatDoesNotFit) {
     return stream_error(stream_of(one_tensor(offset, extent, stride), kKeys, good));
   };
   EXPECT_EQ(tensor(0, 4, 1), "(no error)");
-  EXPECT_THAT(tensor(1, 4, 1), HasSubstr("goes beyond its storage of 4 elements"));
-  EXPECT_THAT(tensor(0, 2, 4), HasSubstr("goes beyond its storage"));
+  EXPECT_THAT(tensor(1, 4, 1), HasSubstr("exceeds its storage of 4 elements"));
+  EXPECT_THAT(tensor(0, 2, 4), HasSubstr("exceeds its storage"));
   EXPECT_THAT(tensor(0, 5, 0), HasSubstr("expanded"));
-  EXPECT_THAT(tensor(4, 1, 1), HasSubstr("goes beyond its storage"));
+  EXPECT_THAT(tensor(4, 1, 1), HasSubstr("exceeds its storage"));
   EXPECT_THAT(tensor(5, 0, 1), HasSubstr("begins beyond its storage"));
   EXPECT_THAT(tensor(-1, 1, 1), HasSubstr("not a whole number"));
   EXPECT_THAT(tensor(0, 1, -1), HasSubstr("not a whole number"));
   EXPECT_THAT(stream_error(stream_of(one_tensor(0, 1, 1), kKeys, storage_of({1, 2, 3}))),
               HasSubstr("has 3 elements here and 4"));
   EXPECT_THAT(stream_error(stream_of(one_tensor(0, 1, 1), kKeys, good.substr(0, 20))),
-              HasSubstr("goes beyond the end"));
+              HasSubstr("exceeds the end of the file"));
   EXPECT_THAT(stream_error(stream_of(one_tensor(0, 1, 1), PickleBuilder().op("]").done(), "")),
               HasSubstr("storage \"k\" is missing"));
   const std::string other = PickleBuilder().op("](").old_text("z").op("e").done();
   EXPECT_THAT(stream_error(stream_of(one_tensor(0, 1, 1), other, good)),
-              HasSubstr("\"z\", which no tensor names"));
+              HasSubstr("\"z\", which no tensor refers to"));
   EXPECT_THAT(stream_error(stream_of(one_tensor(0, 1, 1), kKeys, good, false)),
               HasSubstr("big-endian"));
   EXPECT_THAT(
