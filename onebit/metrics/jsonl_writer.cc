@@ -29,7 +29,7 @@ void keep_as_it_was(const Path& path, int64_t damaged, const std::string& first)
   Path kept = path;
   kept += kDamagedSuffix;
   std::filesystem::copy_file(path, kept, std::filesystem::copy_options::overwrite_existing);
-  log_warning("{}; {} left out, and the file as it was is {}", first,
+  log_warning("{}; {} left out, and the original file is {}", first,
               damaged == 1 ? "this line is" : counted(damaged, "such line") + " are",
               kept.string());
 }
@@ -87,7 +87,7 @@ JsonLinesWriter::JsonLinesWriter(const Path& path, int64_t last_step) {
   } else if (std::filesystem::exists(path)) {
     drop_later_lines(path, last_step);
   } else if (last_step > 0) {
-    log_warning("{}: is not there; the run goes on, and what it logs begins behind step {}",
+    log_warning("{}: does not exist; the run continues and logs from the step after {}",
                 path.string(), last_step);
   }
   file_ = std::make_unique<AppendFile>(path);

@@ -102,7 +102,7 @@ TEST(JsonLines, AFileThatIsGoneIsBegunAnew) {
   const Path path = folder / "metrics.jsonl";
   testing::internal::CaptureStderr();
   JsonLinesWriter writer(path, 40);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("begins behind step 40"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("logs from the step after 40"));
   EXPECT_EQ(read_file(path), "");
 }
 
