@@ -48,9 +48,9 @@ void drop_tensors(NamePlan& plan, const std::vector<std::string>& prefixes,
       return step.target.name.starts_with(prefix);
     };
     require(std::any_of(plan.steps.begin(), plan.steps.end(), is_dropped),
-            "{}: --drop {}: no tensor's name begins so", place, prefix);
+            "{}: --drop {}: no tensor name begins with it", place, prefix);
     for (const auto& step : plan.steps) {
-      if (is_dropped(step)) plan.skipped.push_back({step.target.name, "as asked by --drop"});
+      if (is_dropped(step)) plan.skipped.push_back({step.target.name, "as requested by --drop"});
     }
     std::erase_if(plan.steps, is_dropped);
   }
@@ -72,7 +72,7 @@ void adopt_heads(formats::BertConfigFile& config, const TaskHeads& heads,
     for (size_t id = 0; id < classes; ++id) config.labels.push_back(fmt::format("LABEL_{}", id));
   }
   require(config.labels.empty() || config.labels.size() == classes,
-          "{}: the classifier has {} classes, id2label of its config names {}", place, classes,
+          "{}: the classifier has {} classes, id2label of its config has {}", place, classes,
           config.labels.size());
 }
 
@@ -124,7 +124,7 @@ class Conversion {
     formats::require_match(tensors, wanted, {.may_lack = heads.lacking, .may_ignore = {}});
     adopt_heads(config, heads, source_.place);
     if (!heads.lacking.empty()) {
-      lines_.push_back(fmt::format("absent; a task that needs them draws them at random: {}",
+      lines_.push_back(fmt::format("absent; a task that needs them initializes them at random: {}",
                                    fmt::join(heads.lacking, ", ")));
     }
   }
@@ -167,7 +167,7 @@ class Conversion {
     }
     if (!sentence) return;
     formats::write_sentence_files(output, *sentence, hidden);
-    lines_.emplace_back("the files of sentence-transformers were taken as well");
+    lines_.emplace_back("the files of sentence-transformers were copied as well");
   }
 
   const ConvertOptions& options_;

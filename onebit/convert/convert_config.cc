@@ -51,8 +51,8 @@ BertConfigFile inferred_config(const ConvertOptions& options, const ConvertSourc
   const formats::BertShape& shape = source.shape;
   require(options.heads.has_value(),
           "{}: there is no config.json or bert_config.json beside it, and the number of attention "
-          "heads cannot be seen from tensors; give --config FILE, or --heads N (hidden size {}: {} "
-          "heads if each has 64 columns, as in Google's models)",
+          "heads cannot be determined from tensors; give --config FILE, or --heads N (hidden size "
+          "{}: {} heads if each has 64 columns, as in Google's models)",
           source.place, shape.hidden_size, shape.hidden_size / 64);
   BertConfigFile config;
   config.vocab_size = words;
@@ -64,7 +64,7 @@ BertConfigFile inferred_config(const ConvertOptions& options, const ConvertSourc
   config.type_vocab_size = shape.type_vocab_size;
   if (source.naming == formats::Naming::kFused) config.hidden_act = GeluForm::kTanh;
   lines.push_back(
-      fmt::format("config: none found; sizes from the tensors, heads as asked, hidden_act {}{}",
+      fmt::format("config: none found; sizes from the tensors, heads as requested, hidden_act {}{}",
                   name_of(options.activation.value_or(config.hidden_act)),
                   source.naming == formats::Naming::kFused && !options.activation
                       ? " (what DeepSpeed's fused layer computes)"
@@ -87,8 +87,8 @@ BertConfigFile config_from_file(const Path& path, const ConvertOptions& options,
   const bool may_differ = source.naming == formats::Naming::kFused && !options.activation;
   if (may_differ && config.hidden_act == GeluForm::kErf) {
     lines.emplace_back(
-        "note: the config says hidden_act gelu; DeepSpeed's fused layer computes gelu_new whatever "
-        "its config says: give --hidden-act gelu_new if this model was trained with it");
+        "note: the config has hidden_act gelu; DeepSpeed's fused layer computes gelu_new "
+        "regardless of its config: give --hidden-act gelu_new if this model was trained with it");
   }
   return config;
 }
@@ -110,8 +110,8 @@ BertConfigFile decide_config(const ConvertOptions& options, const ConvertSource&
 void check_vocabulary(const BertConfigFile& config, int64_t words, const Path& vocabulary,
                       const ConvertSource& source, std::vector<std::string>& lines) {
   require(words <= config.vocab_size,
-          "{} has {} words, the model has vocab_size {}: they do not belong together",
-          vocabulary.string(), words, config.vocab_size);
+          "{} has {} words, the model has vocab_size {}: they do not match", vocabulary.string(),
+          words, config.vocab_size);
   if (const int64_t nameless = config.vocab_size - words; nameless >= kMostPadding) {
     lines.push_back(fmt::format(
         "check the vocabulary: {} has {} words, the model {}: if it is not the one the model "
@@ -120,12 +120,11 @@ void check_vocabulary(const BertConfigFile& config, int64_t words, const Path& v
   }
   const int64_t surplus = source.shape.word_rows - config.vocab_size;
   require(surplus >= 0 && surplus < kMostPadding,
-          "{}: the word embeddings have {} rows for a vocabulary of {} ({}): they do not belong "
-          "together",
+          "{}: the word embeddings have {} rows for a vocabulary of {} ({}): they do not match",
           source.place, source.shape.word_rows, config.vocab_size, vocabulary.string());
   if (surplus > 0) {
     lines.push_back(fmt::format(
-        "padding: rows {} to {} of the word embeddings stand for no word and are left out",
+        "padding: rows {} to {} of the word embeddings correspond to no word and are left out",
         config.vocab_size, source.shape.word_rows - 1));
   }
 }
@@ -133,22 +132,22 @@ void check_vocabulary(const BertConfigFile& config, int64_t words, const Path& v
 // If the vocabulary shows whether text was lower-cased, the config must agree with it.
 bool decide_lower_case(const ConvertOptions& options, std::optional<bool> said, const Path& path,
                        CasingEvidence evidence, std::vector<std::string>& lines) {
-  const std::string shown = evidence == CasingEvidence::kCased ? "many of its words have capitals"
-                                                               : "none of its words has a capital";
+  const std::string shown =
+      evidence == CasingEvidence::kCased ? "many words have capitals" : "no word has a capital";
   const auto against = [&](bool lower_case) {
     return evidence == (lower_case ? CasingEvidence::kCased : CasingEvidence::kUncased);
   };
   if (options.casing) {
     const bool lower_case = *options.casing == text::Casing::kUncased;
     if (against(lower_case)) {
-      lines.push_back(fmt::format("note: {} as asked, though of {} {}", name_of(*options.casing),
-                                  path.string(), shown));
+      lines.push_back(fmt::format("note: {} as requested, although in {} {}",
+                                  name_of(*options.casing), path.string(), shown));
     }
     return lower_case;
   }
   if (said) {
     require(!against(*said),
-            "the tokenizer's config says do_lower_case {}, but of {} {}; give --cased or --uncased "
+            "the tokenizer's config has do_lower_case {}, but in {} {}; give --cased or --uncased "
             "to decide",
             *said, path.string(), shown);
     return *said;
@@ -160,7 +159,8 @@ bool decide_lower_case(const ConvertOptions& options, std::optional<bool> said, 
       path.string());
   const text::Casing casing =
       evidence == CasingEvidence::kUncased ? text::Casing::kUncased : text::Casing::kCased;
-  lines.push_back(fmt::format("casing: {}, as of {} {}", name_of(casing), path.string(), shown));
+  lines.push_back(
+      fmt::format("casing: {}, because in {} {}", name_of(casing), path.string(), shown));
   return casing == text::Casing::kUncased;
 }
 
