@@ -40,7 +40,7 @@ int64_t Buckets::bucket_of(int64_t element) const {
 }
 
 int64_t Buckets::max_elements() const {
-  // The first bucket ends with the partial block, so the second may be longer.
+  // The first bucket contains the partial block, so the second one may be longer.
   const int64_t first = range(0).elements();
   return count_ > 1 ? std::max(first, range(1).elements()) : first;
 }

@@ -1,5 +1,5 @@
-// How a flat buffer is cut for the wire: into buckets, a bucket into one chunk a rank, a chunk into
-// blocks. Everything is counted in elements of the flat buffer.
+// How a flat buffer is cut for the exchange: into buckets, a bucket into one chunk per rank, a
+// chunk into blocks. All sizes are in elements of the flat buffer.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace onebit::comm {
 
-// Cuts fall on multiples of this, but for the end of the buffer. A block has one header.
+// Cuts are at multiples of kBlockElements, except the end of the buffer. A block has one header.
 using kernels::blocks_in;
 using kernels::kBlockElements;
 
-// The part of a bucket that `rank` of `world_size` owns: whole blocks, shared as evenly as they go,
-// low ranks first. Empty for the ranks beyond the last block.
+// The part of a bucket that `rank` of `world_size` owns: whole blocks, divided as evenly as
+// possible, the larger parts to the lower ranks. It is empty for ranks beyond the last block.
 Range chunk_of(Range bucket, int world_size, int rank);
 
 // Buckets of about bucket_bytes of f32 each, numbered from the END of the buffer, the order in
-// which a backward pass completes gradients. The last bucket (at the start of the buffer) takes
-// what is left. Every element is in exactly one.
+// which a backward pass completes gradients. The last bucket (at the start of the buffer) has the
+// remainder. Every element is in exactly one bucket.
 class Buckets {
  public:
   // Error: no elements, or bucket_bytes below one block.
@@ -28,16 +28,16 @@ class Buckets {
 
   int64_t elements() const { return elements_; }
   int64_t count() const { return count_; }
-  // Bytes of f32 in a whole bucket: the given size in whole blocks. Buckets made with it are the
-  // same.
+  // The size of a full bucket in bytes of f32, a whole number of blocks. Buckets constructed with
+  // this size are identical.
   int64_t bucket_bytes() const { return bucket_elements_ * static_cast<int64_t>(sizeof(float)); }
   Range range(int64_t bucket) const;
   int64_t bucket_of(int64_t element) const;
-  // The elements of the largest bucket.
+  // The number of elements of the largest bucket.
   int64_t max_elements() const;
 
-  // Elements of all chunks that `rank` owns, and how many of them are in buckets numbered below
-  // `bucket`: the offset of its chunk of that bucket in a buffer of owned elements.
+  // The number of elements in all chunks that `rank` owns; and in those of buckets numbered below
+  // `bucket`, which is the offset of the chunk of `bucket` in a buffer of owned elements.
   int64_t owned_elements(int world_size, int rank) const;
   int64_t owned_offset(int64_t bucket, int world_size, int rank) const;
 
@@ -47,14 +47,14 @@ class Buckets {
   int64_t elements_, bucket_elements_, count_;
 };
 
-// Follows a backward pass: which buckets may leave as ranges of the gradient become ready.
+// Tracks during a backward pass which buckets can be sent as ranges of the gradient become ready.
 class ReadyBuckets {
  public:
   explicit ReadyBuckets(const Buckets& buckets);
 
-  // Marks a range as ready (any order, each element once a pass) and returns the buckets that may
-  // leave now. Buckets leave in the order of their numbers, a complete one waiting for those before
-  // it, so that all ranks send in the same order whatever the order of the ranges.
+  // Marks a range as ready (in any order, each element once per pass) and returns the buckets that
+  // can be sent now. Buckets are sent in the order of their numbers: a complete one waits for those
+  // before it, so that all ranks send in the same order whatever the order of the ranges.
   // Error: elements became ready twice, or outside the buffer.
   std::vector<int64_t> ready(Range range);
   bool all_left() const { return next_ == buckets_.count(); }

@@ -106,7 +106,7 @@ void BucketExchange::start_scatter(Context& context, int64_t bucket) {
   {
     const PhaseSpan phase(context, "exchange pack", bucket);
     pack(context, in_flight);
-    context.synchronize();  // transports know nothing of streams
+    context.synchronize();  // transports are not stream-ordered
   }
   seconds_.compute += stopwatch.seconds();
   const PhaseSpan phase(context, "exchange send", bucket);

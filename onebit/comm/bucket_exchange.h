@@ -1,6 +1,5 @@
-// The pattern both exchanges follow: two collectives a bucket (all-to-all of chunks to their
-// owners, all-gather of the owners' results), pipelined, in an order that is the same on every
-// rank.
+// The pattern of both exchanges: two collectives per bucket (all-to-all of chunks to their owners,
+// all-gather of the owners' results), pipelined, in the same order on every rank.
 #pragma once
 
 #include <array>
@@ -22,7 +21,7 @@ struct ExchangeSeconds {
 };
 
 // While bucket b is packed, the all-to-all of b-1 and the all-gather of b-2 are in flight. All
-// calls of one exchange come from one thread at a time, and in the same order on all ranks.
+// calls on one exchange are made by one thread at a time, in the same order on all ranks.
 class BucketExchange {
  public:
   virtual ~BucketExchange() = default;
@@ -35,45 +34,45 @@ class BucketExchange {
   const Buckets& buckets() const { return buckets_; }
   Communicator& communicator() const { return communicator_; }
   const ExchangeSeconds& seconds() const { return seconds_; }
-  // Bytes this rank sends for one exchange of all buckets.
+  // Bytes that this rank sends in one exchange of all buckets.
   int64_t wire_bytes() const;
 
  protected:
-  // The most buckets that are in flight, between submission and completion.
+  // The largest number of buckets in flight, between submission and completion.
   static constexpr int kSlots = 3;
 
-  // The buffers of a bucket that was submitted and is not complete.
+  // The buffers of a bucket that was submitted and is not yet complete.
   struct InFlightBucket {
     int slot = 0;
     int64_t bucket = -1;
-    Range chunk;  // what this rank owns of it
+    Range chunk;  // the part that this rank owns
     std::vector<int64_t> chunk_bytes,
-        incoming_bytes;  // of every rank's chunk; of what arrives here
+        incoming_bytes;  // of each rank's chunk; of the message received from each rank
     Buffer send_buffer, received_buffer, result_buffer, gathered_buffer;
-    // The memory that travels: the buffers above, or the caller's memory if nothing needs
-    // converting.
+    // The memory of the transfers: the buffers above, or the caller's memory if no data has to be
+    // converted.
     std::span<std::byte> send, received, result, gathered;
     Request request;  // last: cancelled before its buffers are freed
   };
 
   BucketExchange(Communicator& communicator, const Buckets& buckets);
 
-  // Submits a bucket, then advances those before it.
+  // Submits a bucket, then advances the earlier ones.
   void advance(Context& context, int64_t bucket);
   // Lets the transport make progress between two pieces of computation.
   void poll();
-  // The slot the next bucket will take.
+  // The slot of the next bucket.
   int next_slot() const { return static_cast<int>(submitted_ % slots_); }
 
   // Bytes of a chunk on the wire.
   virtual int64_t chunk_bytes(Range chunk) const = 0;
   // Whether the transfer uses the caller's memory (set_memory) instead of reserved buffers.
   virtual bool uses_caller_memory() const { return false; }
-  // Whether what is gathered of a bucket stays until the bucket is exchanged again: then there is
-  // memory for all buckets, else for those in flight.
+  // Whether the gathered bytes of a bucket are kept until the bucket is exchanged again. If so,
+  // memory is reserved for all buckets, otherwise for those in flight.
   virtual bool keeps_gathered() const { return false; }
-  // All chunks of a bucket, in rank order. Only if keeps_gathered(), between finish() and the next
-  // submission.
+  // All chunks of a bucket, in rank order. Valid only if keeps_gathered(), between finish() and the
+  // next submission.
   std::span<std::byte> gathered_of(int64_t bucket) const;
   // Reserves the buffers; called once by the constructor of the derived class.
   void reserve();
@@ -99,9 +98,9 @@ class BucketExchange {
   Communicator& communicator_;
   Buckets buckets_;
   ExchangeSeconds seconds_;
-  Buffer kept_;                        // what is gathered, of all buckets
-  std::vector<int64_t> kept_offsets_;  // of every bucket in it, and its end
-  int64_t slots_;                      // of which no more are needed than there are buckets
+  Buffer kept_;                        // the gathered bytes of all buckets
+  std::vector<int64_t> kept_offsets_;  // of every bucket in kept_, and its end
+  int64_t slots_;                      // in use: kSlots, or the number of buckets if that is less
   std::array<InFlightBucket, kSlots> in_flight_;
   int64_t submitted_ = 0, gathered_ = 0, completed_ = 0;
 };

@@ -6,7 +6,7 @@
 namespace onebit::comm {
 namespace {
 
-// The elements of every rank's chunk.
+// How a buffer is cut into one chunk per rank.
 struct Cut {
   std::vector<int64_t> sizes;  // [ranks]
   int64_t own_begin = 0, own_size = 0;
@@ -75,7 +75,7 @@ void broadcast_in_chunks(Communicator& communicator, std::span<std::byte> bytes,
   const std::vector<int64_t> nothing(cut.sizes.size());
   std::vector<int64_t> from_root = nothing;
   from_root[static_cast<size_t>(root)] = cut.own_size;
-  // The root's own chunk is received where it already is.
+  // The root receives its own chunk in place.
   communicator.all_to_all_v({.send = gives ? bytes : std::span<std::byte>(),
                              .send_bytes = gives ? cut.sizes : nothing,
                              .receive = cut.own(bytes),

@@ -247,7 +247,7 @@ void Communicator::broadcast(std::span<std::byte> bytes, int root) {
 
 namespace {
 
-// A barrier sends one byte to everybody; its buffers live as long as the request.
+// A barrier sends one byte to every other rank; its buffers live as long as the request.
 class BarrierState : public Request::State {
  public:
   explicit BarrierState(int world_size) : arrivals_(static_cast<size_t>(world_size)) {}
@@ -280,7 +280,7 @@ void run_rank(Communicator& communicator, const std::function<void()>& work) {
     report_run_event({.kind = kind, .text = message});
     try {
       communicator.abort(message);
-    } catch (const Error&) {  // the exception under way is the one to throw
+    } catch (const Error&) {  // the exception being handled is the one to throw
     }
   };
   try {

@@ -3,10 +3,9 @@
 // the call). Transports: threads of one process (thread_communicator.h), MPI (mpi_communicator.h),
 // and for buffers on CUDA devices those of device_communicator.h.
 //
-// Errors. When a rank fails it calls abort() (run_rank() does it for every exception). From then on
+// Errors. When a rank fails it calls abort() (run_rank() does so for every exception). From then on
 // every blocked or later call of another rank throws PeerError with the failed rank and its
-// message; under MPI processes that do not notice are ended within seconds. No rank is left
-// waiting.
+// message; under MPI, processes that do not notice are ended within seconds. No rank keeps waiting.
 #pragma once
 
 #include <atomic>
@@ -36,8 +35,8 @@ class PeerError : public Error {
   int failed_rank_;
 };
 
-// Thrown where a transfer between ranks broke for a reason outside of the program: it may work
-// another time.
+// Thrown when a transfer between ranks failed for a reason outside of the program; a retry may
+// succeed.
 class NetworkError : public Error {
  public:
   using Error::Error;
@@ -45,9 +44,9 @@ class NetworkError : public Error {
 
 enum class Reduction { kSum, kMax, kMin };
 
-// A collective in progress. The buffers given to it must live, untouched, until wait() has returned
-// (or the Request is destroyed, which abandons the collective; do that only while unwinding from an
-// error). Requests may be waited for in any order.
+// A collective in progress. The buffers passed to it must live, untouched, until wait() has
+// returned (or the Request is destroyed, which abandons the collective; do that only while
+// unwinding from an error). Requests may be waited for in any order.
 class Request {
  public:
   class State {
@@ -62,7 +61,7 @@ class Request {
   Request() = default;  // complete
   explicit Request(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-  // Does not block. Transports without a thread of their own advance only inside test() and wait().
+  // Never blocks. Transports without a thread of their own advance only inside test() and wait().
   bool test();
   // Returns when received data may be read and sent data may be overwritten.
   void wait();
@@ -71,9 +70,9 @@ class Request {
   std::unique_ptr<State> state_;
 };
 
-// Chunks of every rank for every rank: `send` is one message a rank, in rank order, of
-// send_bytes[r] bytes; `receive` likewise. What rank r sends to this rank must be as long as this
-// rank expects.
+// One message from every rank to every rank: `send` is the concatenation of one message per rank,
+// in rank order, of send_bytes[r] bytes; `receive` likewise. The message that rank r sends to this
+// rank must have the length that this rank expects.
 struct AllToAll {
   std::span<const std::byte> send;
   std::span<const int64_t> send_bytes;
@@ -89,19 +88,19 @@ class Communicator {
 
   int rank() const { return rank_; }
   int world_size() const { return world_size_; }
-  // The number of this rank among those on the same machine.
+  // The number of this rank among the ranks on the same machine.
   int local_rank() const { return local_rank_; }
-  // The machines of the ranks, as the transport knows them: one, for threads.
+  // The nodes of the ranks according to the transport: a single one for threads.
   const Nodes& nodes() const { return nodes_; }
-  // Groups the ranks otherwise, here and in what is made of it later. The same on every rank.
+  // Replaces the nodes, also for later duplicates and splits. They must be the same on every rank.
   void set_nodes(Nodes nodes);
-  // The device where the buffers given to it live.
+  // The device of the buffers that are passed to this communicator.
   virtual Device device() const { return {}; }
   virtual std::string_view transport() const = 0;  // "threads", "mpi", ...
 
   // Every rank ends with the same bits: the values of all ranks combined in rank order. For small
-  // agreements (norms, flags, counts): each rank sends all its values to every other. Long f32
-  // buffers are averaged by DenseExchange, or added by chunked.h. kMax and kMin of NaN are NaN.
+  // agreements (norms, flags, counts), as each rank sends all its values to every other. Long f32
+  // buffers are averaged by DenseExchange or summed by chunked.h. kMax and kMin of NaN are NaN.
   void all_reduce(std::span<float> values, Reduction reduction);
   void all_reduce(std::span<double> values, Reduction reduction);
   void all_reduce(std::span<int64_t> values, Reduction reduction);
@@ -109,9 +108,9 @@ class Communicator {
   Request start_all_reduce(std::span<double> values, Reduction reduction);
   Request start_all_reduce(std::span<int64_t> values, Reduction reduction);
 
-  // Every rank ends with the contributions of all in rank order. all_gather: all have the same
-  // length; all_gather_v: rank r gives sizes_bytes[r] bytes (the same list on all ranks). `mine`
-  // may be its place inside `all`.
+  // Every rank ends with the contributions of all ranks in rank order. all_gather: all have the
+  // same length; all_gather_v: rank r contributes sizes_bytes[r] bytes (the same list on all
+  // ranks). `mine` may be its place inside `all`.
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
   Request start_all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
   void all_gather_v(std::span<const std::byte> mine, std::span<std::byte> all,
@@ -120,12 +119,12 @@ class Communicator {
                              std::span<const int64_t> sizes_bytes);
 
   // Rank r ends with the messages of every rank for r, in rank order. A rank's message to itself
-  // may already be in its place.
+  // may be in place already.
   void all_to_all_v(const AllToAll& chunks);
   Request start_all_to_all_v(const AllToAll& chunks);
 
-  // Every rank ends with the bytes of `root`, which sends all of them to each (long buffers:
-  // chunked.h).
+  // Every rank ends with a copy of the bytes of `root`, which sends all of them to each rank (for
+  // long buffers see chunked.h).
   void broadcast(std::span<std::byte> bytes, int root);
   Request start_broadcast(std::span<std::byte> bytes, int root);
 
@@ -135,25 +134,25 @@ class Communicator {
 
   // The same ranks on an independent communicator, for another thread. Collective.
   std::unique_ptr<Communicator> duplicate();
-  // The ranks that give the same `color` (0 or more), in the order of their ranks, on an
-  // independent communicator. Collective over all of this one's.
+  // The ranks that pass the same `color` (0 or more), in rank order, on an independent
+  // communicator. Collective over all ranks of this one.
   std::unique_ptr<Communicator> split(int color);
 
   // Ends all ranks with this message. Threads: marks the world as failed, wakes all ranks and
   // throws Error. MPI: prints, notifies the other ranks and ends the job; does not return. If
-  // another rank failed before, its message stays.
+  // another rank has failed before, its message is kept.
   [[noreturn]] virtual void abort(const std::string& message) = 0;
-  // Makes calls of this rank on this communicator throw, now and later: to end a thread that is
-  // blocked in one. May be called from any thread.
+  // Makes current and later calls of this rank on this communicator throw, which ends a thread
+  // that is blocked in one. May be called from any thread.
   virtual void interrupt() = 0;
 
-  // Bytes this rank has handed to the transport for other ranks through this communicator
-  // (duplicates count for themselves). May be read from any thread.
+  // Bytes that this rank has passed to the transport for other ranks through this communicator
+  // (duplicates count separately). May be read from any thread.
   int64_t wire_bytes_sent() const { return wire_bytes_sent_.load(std::memory_order_relaxed); }
-  // Those of them that went to this rank's own node; duplicates and parts of a split count here
-  // too.
+  // The part of the bytes sent that went to this rank's own node. Duplicates and splits count here
+  // as well.
   int64_t bytes_sent_inside_node() const { return inside_node_->load(std::memory_order_relaxed); }
-  // Counts them here from now on, not where this communicator came from.
+  // From now on counts them in a counter of its own, not in that of the original communicator.
   void count_inside_node_apart() { inside_node_ = std::make_shared<std::atomic<int64_t>>(0); }
 
  protected:
@@ -164,19 +163,19 @@ class Communicator {
         nodes_(Nodes::one(world_size)) {}
 
   virtual std::unique_ptr<Communicator> make_duplicate() = 0;
-  // `members`: the ranks that gave `color`, in rising order.
+  // `members`: the ranks that passed `color`, in ascending order.
   virtual std::unique_ptr<Communicator> make_split(int color, const std::vector<int>& members) = 0;
 
-  // One message to and one from every other rank; empty messages are not sent. The entries of this
-  // rank itself are empty.
+  // One message to and one from every other rank; empty messages are not sent. This rank's own
+  // entries are empty.
   struct Messages {
     std::string_view operation;  // for errors
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> receive;
   };
-  // The one operation a transport must implement.
+  // The only operation that a transport must implement.
   virtual std::unique_ptr<Request::State> start(Messages messages) = 0;
-  // For transports built over another one.
+  // For transports that are built on another one.
   static std::unique_ptr<Request::State> start_on(Communicator& other, Messages messages) {
     return other.start(std::move(messages));
   }

@@ -21,7 +21,7 @@ void average_chunks(Context& context, const Wire* received, int64_t elements, in
                     Wire* result) {
   const float share = 1.0f / static_cast<float>(ranks);
   context.parallel_for(elements, kGrainElements, [&](int64_t begin, int64_t end) {
-    // Tiles that stay in the first-level cache while the ranks' values are added to them.
+    // A tile fits the first-level cache while the ranks' values are added to it.
     constexpr int64_t kTile = 1024;
     float sum[kTile];
     for (int64_t at = begin; at < end; at += kTile) {

@@ -1,4 +1,4 @@
-// The arithmetic of the dense exchange, on the device where its buffers live. Wire types are f32,
+// The arithmetic of the dense exchange, computed on the device of its buffers. Wire types are f32,
 // bf16 and f16.
 #pragma once
 
@@ -14,7 +14,7 @@ void narrow_to_wire(Context& context, ConstView from, View to);
 // to = from, the wire's type to f32.
 void widen_from_wire(Context& context, ConstView from, View to);
 // result [elements] = the sum over ranks, in rank order, of received [ranks, elements], divided by
-// their number; sums are f32.
+// the number of ranks; sums are f32.
 void average_on_wire(Context& context, ConstView received, View result);
 
 }  // namespace onebit::comm

@@ -1,6 +1,6 @@
-// The uncompressed average over ranks, by chunk owners: every rank sends each chunk to its owner,
-// the owner adds them in rank order in f32 and sends the average to all. So every transport gives
-// the same bits, and every rank ends with the same bits.
+// The uncompressed average over ranks, computed by chunk owners: every rank sends each chunk to its
+// owner, which adds them in rank order in f32 and sends the average to all ranks. So the result is
+// bit-identical on every rank and with every transport.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@ namespace onebit::comm {
 
 class DenseExchange final : public BucketExchange {
  public:
-  // `wire` is what travels: f32, bf16 or f16 (`communication_data_type`); the 16-bit types round
-  // every contribution once and the average once. Error: another type.
+  // `wire` is the type on the wire: f32, bf16 or f16 (`communication_data_type`); the 16-bit types
+  // round every contribution once and the average once. Error: another type.
   DenseExchange(Communicator& communicator, const Buckets& buckets, DType wire);
 
   // `values` f32 [elements of the bucket]: this rank's values, and after finish() the average over
-  // ranks. Must live until then. One rank alone keeps its values as they are.
+  // ranks. Must live until then. A single rank keeps its values unchanged.
   void submit(Context& context, int64_t bucket, View values);
   // Submits every bucket of the flat buffer `values` f32 [elements] and finishes.
   void average(Context& context, View values);
@@ -35,8 +35,8 @@ class DenseExchange final : public BucketExchange {
   std::array<View, kSlots> values_;
 };
 
-// Bytes that each rank sends in a ring all-reduce of `elements` values of two bytes: the measure of
-// what compression saves.
+// Bytes that each rank sends in a ring all-reduce of `elements` 16-bit values: the baseline for the
+// savings by compression.
 constexpr int64_t ring_bytes_16bit(int64_t elements, int world_size) {
   return 4 * elements * (world_size - 1) / world_size;
 }

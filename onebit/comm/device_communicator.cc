@@ -12,7 +12,7 @@
 namespace onebit::comm {
 namespace {
 
-// An MPI that takes device pointers needs no staging.
+// A CUDA-aware MPI needs no staging.
 class CudaAwareCommunicator final : public DeviceCommunicator {
  public:
   using DeviceCommunicator::DeviceCommunicator;
@@ -87,7 +87,7 @@ DeviceCommunicator::DeviceCommunicator(std::unique_ptr<Communicator> host, Devic
 
 void DeviceCommunicator::abort(const std::string& message) {
   host_->abort(message);
-  std::terminate();  // not reached: a call through the base class does not promise it
+  std::terminate();  // not reached; a call through the base class does not guarantee it
 }
 
 std::unique_ptr<Request::State> DeviceCommunicator::start(Messages messages) {

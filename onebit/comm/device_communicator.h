@@ -1,5 +1,5 @@
-// Ranks whose large buffers lie on CUDA devices. Built over a communicator for host memory, which
-// keeps carrying what lies there (agreements, counts, messages).
+// Ranks whose large buffers are on CUDA devices. Built on a communicator for host memory, which
+// still carries the data in host memory (agreements, counts, messages).
 #pragma once
 
 #include <memory>
@@ -11,31 +11,31 @@
 namespace onebit::comm {
 
 enum class DeviceTransport {
-  kNccl,       // device to device; a device of its own for every rank
+  kNccl,       // device to device; every rank has its own device
   kStaged,     // through page-locked host memory and the host's transport
-  kCudaAware,  // device pointers given to the host's transport: an MPI built for that
+  kCudaAware,  // device pointers passed to the host's transport, a CUDA-aware MPI
 };
 std::string_view name_of(DeviceTransport transport);
 
-// What a recipe asks for, and what is there.
+// What a recipe requests and what is available.
 struct TransportFacts {
   std::string backend;                     // "nccl", "mpi"; empty: either
-  bool cuda_aware = false;                 // MPI is to take device memory
+  bool cuda_aware = false;                 // MPI shall receive device pointers
   int local_ranks = 1, local_devices = 1;  // of this machine
   bool mpi_takes_device_memory = false;
 };
 
-// Without a backend NCCL if it is built in and no two ranks of the machine share a device, else
-// MPI: staged, or with `cuda_aware` straight from the device. Errors: NCCL where ranks share a
-// device; an MPI that does not take pointers to device memory, if it is asked to.
+// Without a backend: NCCL if it is built in and no two ranks of the machine share a device, else
+// MPI, staged or, with `cuda_aware`, directly from device memory. Errors: NCCL is requested where
+// ranks share a device; `cuda_aware` is requested of an MPI that does not accept device pointers.
 DeviceTransport transport_of(const TransportFacts& facts);
 
-// Collective. `device` is this rank's. Errors: NCCL is not built in, or refuses (two ranks on one
-// device).
+// Collective. `device` is this rank's. Errors: NCCL is not built in, or reports an error (two ranks
+// on one device).
 std::unique_ptr<Communicator> make_device_communicator(std::unique_ptr<Communicator> host,
                                                        Device device, DeviceTransport transport);
 
-// The base of the transports between devices.
+// The base class of the transports between devices.
 class DeviceCommunicator : public Communicator {
  public:
   DeviceCommunicator(std::unique_ptr<Communicator> host, Device device);

@@ -40,8 +40,8 @@ void ExchangeThread::wait() {
   if (error_) std::rethrow_exception(error_);
 }
 
-// False: it was interrupted by stop(), whose caller has an error of its own that the other ranks
-// are to hear of, not of this.
+// Returns false if stop() interrupted the job: its caller has an error of its own, which the other
+// ranks shall receive instead of this one.
 bool ExchangeThread::run_job(const Job& job, Context& context) {
   try {
     job(context, *communicator_);

@@ -1,5 +1,4 @@
-// A thread beside the one that computes, on which buckets are exchanged while the backward pass
-// continues.
+// A thread on which buckets are exchanged while the computing thread continues the backward pass.
 #pragma once
 
 #include <condition_variable>
@@ -16,33 +15,33 @@
 
 namespace onebit::comm {
 
-// The context of its jobs: one thread on a CPU, a stream of their own elsewhere.
+// The context of its jobs: a single thread on a CPU, a separate stream on other devices.
 Context exchange_context(Device device);
 
 // Runs jobs one after the other in the order of submission. Every rank must submit the same jobs in
 // the same order. A job that throws aborts all ranks through the communicator at once (so that no
-// rank waits for it), its exception comes out of the next wait(), and later jobs are not run.
+// rank waits for it), the next wait() rethrows its exception, and later jobs are not run.
 class ExchangeThread {
  public:
   using Job = std::function<void(Context&, Communicator&)>;
 
-  // `communicator` belongs to the thread from now on: give it a duplicate(). Jobs compute in
+  // `communicator` belongs to the thread from now on: pass a duplicate(). Jobs compute in
   // exchange_context(device).
   ExchangeThread(std::unique_ptr<Communicator> communicator, Device device);
-  // Stops.
+  // Calls stop().
   ~ExchangeThread();
 
   void submit(Job job);
-  // Returns when every job submitted so far has ended.
+  // Returns when every job submitted so far has finished.
   void wait();
-  // Ends the thread for good: drops jobs that have not begun and interrupts the one that runs, so
-  // wait() first unless on the way out of an error. What jobs use must live until then; the
-  // communicator lives on.
+  // Ends the thread permanently: drops jobs that have not begun and interrupts the running one.
+  // Call wait() first, except while unwinding from an error. Everything that jobs use must live
+  // until then; the communicator outlives the thread.
   void stop();
   // Jobs also block in `other`, which stop() interrupts as well. It outlives the thread.
   void also_uses(Communicator& other) { others_.push_back(&other); }
-  // For building exchanges that run here, and for its wire_bytes_sent(); collectives belong to
-  // jobs.
+  // For constructing the exchanges that run here and for its wire_bytes_sent(); only jobs may call
+  // its collectives.
   Communicator& communicator() { return *communicator_; }
 
  private:
@@ -57,7 +56,7 @@ class ExchangeThread {
   std::deque<Job> jobs_;
   bool busy_ = false, stopping_ = false;
   std::exception_ptr error_;
-  std::thread thread_;  // last: starts when everything else stands
+  std::thread thread_;  // last: starts when all other members are constructed
 };
 
 }  // namespace onebit::comm

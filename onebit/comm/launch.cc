@@ -19,7 +19,7 @@ int environment_number(const char* name,
   return *value;
 }
 
-// Takes this many ranks, one after the other, for those of one node each.
+// Makes a node of each group of this many consecutive ranks.
 constexpr const char* kRanksANode = "ONEBIT_RANKS_A_NODE";
 
 void group_by_environment(Communicator& communicator) {
@@ -29,7 +29,7 @@ void group_by_environment(Communicator& communicator) {
             : 0;
   require(!given || own >= 1, "environment variable {}=0: a node has at least one rank; unset it",
           kRanksANode);
-  // Ranks that disagree on the nodes would wait for each other in different groups.
+  // Ranks that disagree about the nodes would wait for each other in different groups.
   int64_t least = own, most = own;
   communicator.all_reduce(std::span(&least, 1), Reduction::kMin);
   communicator.all_reduce(std::span(&most, 1), Reduction::kMax);
@@ -78,7 +78,7 @@ World::World() {
           launch.starter, launch.world_size, kHowToBuildMpi);
   environment_ = std::make_unique<MpiEnvironment>();
   communicator_ = environment_->world();
-  // The error is announced at once: while unwinding, MPI would end before the message is seen.
+  // The error is announced immediately: MPI would end during unwinding before the message is seen.
   run_rank(*communicator_, [&] {
     require(communicator_->world_size() == launch.world_size,
             "{} started {} ranks, but MPI sees {}: it belongs to another MPI than the "

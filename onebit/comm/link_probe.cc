@@ -11,8 +11,7 @@
 namespace onebit::comm {
 namespace {
 
-// Exchanges the bytes of buckets without their meaning: an element is a byte, nothing is packed or
-// reduced.
+// Exchanges buckets of arbitrary bytes: an element is a byte, and no data is packed or reduced.
 class ProbeExchange final : public BucketExchange {
  public:
   ProbeExchange(Communicator& communicator, int64_t bucket_bytes)
@@ -47,18 +46,18 @@ class ProbeExchange final : public BucketExchange {
   void unpack(Context&, InFlightBucket&) override {}
 };
 
-// Buckets are cut at blocks, and every rank must own a part.
+// Buckets are cut at blocks, and every rank must own a part of each.
 int64_t whole_blocks(int64_t bytes, int world_size) {
   const int64_t least = kBlockElements * world_size;
   return std::max(least, bytes / kBlockElements * kBlockElements);
 }
 
 struct Trial {
-  int64_t bucket_bytes = 0;  // the largest that does not take too long
+  int64_t bucket_bytes = 0;  // the largest size that does not take too long
   double spent_seconds = 0;
 };
 
-// Grows the bucket, beginning with a size that even a slow link carries in a moment.
+// Grows the bucket, starting with a size that even a slow link transfers quickly.
 Trial find_size(Context& context, Communicator& communicator, int64_t wanted_bytes,
                 const ProbeLimits& limits) {
   constexpr int64_t kFirstBytes = int64_t{1} << 16, kGrowth = 4;
@@ -68,7 +67,7 @@ Trial find_size(Context& context, Communicator& communicator, int64_t wanted_byt
     ProbeExchange exchange(communicator, trial.bucket_bytes);
     const double seconds = exchange.stream(context, 1).seconds;
     trial.spent_seconds += seconds;
-    // Three streams, of seven buckets together, follow.
+    // Three streams follow, seven buckets in total.
     if (7 * kGrowth * seconds > limits.at_most_seconds) break;
     trial.bucket_bytes = std::min(kGrowth * trial.bucket_bytes, wanted_bytes);
   }
@@ -91,7 +90,7 @@ double seconds_per_bucket(std::span<const Stream> streams) {
     product += (stream.buckets - buckets) * (stream.seconds - seconds);
     square += (stream.buckets - buckets) * (stream.buckets - buckets);
   }
-  // There is only one stream, or a disturbance as large as what is measured.
+  // There is only one stream, or a disturbance as large as the measured times.
   if (square <= 0 || product <= 0) return plain;
   return product / square;
 }
@@ -104,7 +103,7 @@ StreamSpeed probe_stream(Context& context, Communicator& communicator, int64_t b
   const int64_t wanted_bytes = whole_blocks(bucket_bytes, world);
   const Trial trial = find_size(context, communicator, wanted_bytes, limits);
   ProbeExchange exchange(communicator, trial.bucket_bytes);
-  // The first stream touches memory for the first time and uses up the burst of a shaper.
+  // The first stream touches memory for the first time and consumes the burst of a traffic shaper.
   double spent = trial.spent_seconds + exchange.stream(context, 1).seconds;
   std::vector<Stream> streams;
   constexpr int64_t kMostBuckets = int64_t{1} << 20;
@@ -128,7 +127,7 @@ StreamSpeed probe_stream(Context& context, Communicator& communicator, int64_t b
 double probe_latency(Communicator& communicator) {
   constexpr int kTimes = 16;
   if (communicator.world_size() == 1) return 0;
-  for (int i = 0; i < 4; ++i) communicator.barrier();  // connections are opened
+  for (int i = 0; i < 4; ++i) communicator.barrier();  // opens the connections
   const Stopwatch stopwatch;
   for (int i = 0; i < kTimes; ++i) communicator.barrier();
   std::array<double, 1> seconds{stopwatch.seconds()};

@@ -1,4 +1,4 @@
-// A collective is a set of non-blocking messages between pairs: the bytes counted are the bytes
+// A collective is a set of non-blocking point-to-point messages: the bytes counted are the bytes
 // sent, and a wait can check for failed ranks while it polls.
 #include "onebit/comm/mpi_communicator.h"
 
@@ -26,18 +26,18 @@ using Requests = std::vector<MPI_Request>;
 constexpr int kDataTag = 1;
 constexpr size_t kLargestPieceBytes = size_t{1} << 30;  // MPI counts are int
 // Open MPI sends up to 64 KiB over TCP, header included, without asking the receiver first (eager).
-// For a longer message it waits for an answer, which on a slow link stands behind the data of the
+// For a longer message it waits for an answer, which on a slow link queues behind the data of the
 // other direction: buckets sent whole reach 35 to 75 % of 100 Mb/s, in eager pieces 96 %.
 constexpr size_t kEagerPieceBytes = 60 * 1024;
-// What is sent eagerly is copied until the link takes it: right for buckets, too much for values.
+// Eager messages are copied until the link accepts them: right for buckets, too much for values.
 constexpr size_t kMostEagerBytes = size_t{4} << 20;
 
 // Polls instead of blocking in MPI, which would spin on a core that computes and could not notice a
-// failed rank: first without pauses, then with pauses of an eighth of the time waited so far. Where
-// the rank has one core every poll interrupts what it computes.
+// failed rank: first without pauses, then with pauses of an eighth of the time waited so far. If
+// the rank has a single core, every poll interrupts its computation.
 class Backoff {
  public:
-  // True when it is time to check for failures.
+  // Returns true when it is time to check for failures.
   bool pause() {
     ++rounds_;
     if (rounds_ < 200) {
@@ -86,7 +86,7 @@ class MpiState : public Request::State {
     statuses_.resize(requests_.size());
   }
 
-  // After an error: cancels messages that were not matched.
+  // After an error, cancels messages that were not matched.
   ~MpiState() override {
     if (complete_) return;
     for (size_t i = 0; i < requests_.size(); ++i) {
@@ -197,7 +197,7 @@ class MpiCommunicator : public Communicator {
   std::shared_ptr<std::atomic<bool>> interrupted_ = std::make_shared<std::atomic<bool>>(false);
 };
 
-// This rank among those that share its memory, and the first of them in the world.
+// This rank's number among the ranks that share its memory, and the world rank of their first.
 struct Place {
   int local_rank = 0, first_rank = 0;
 };
@@ -227,8 +227,8 @@ std::string mpi_version() {
 }
 
 bool mpi_takes_device_memory() {
-  // Open MPI, MPICH and MVAPICH have an extension of this name, each in another header; so the
-  // symbol is looked up in the library that was loaded.
+  // Open MPI, MPICH and MVAPICH have an extension of this name, each in another header, so the
+  // symbol is looked up in the loaded library.
   using Query = int (*)();
   const auto query = reinterpret_cast<Query>(::dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
   return query != nullptr && query() == 1;
@@ -236,7 +236,7 @@ bool mpi_takes_device_memory() {
 
 MpiEnvironment::MpiEnvironment() : exceptions_at_start_(std::uncaught_exceptions()) {
   // A write to a rank that has died is an error of this rank and must not end it by a signal: the
-  // launcher would take it for the one that died first.
+  // launcher would report this rank as the one that died first.
   ::signal(SIGPIPE, SIG_IGN);
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
@@ -254,7 +254,7 @@ MpiEnvironment::~MpiEnvironment() {
     MPI_Finalize();
     return;
   }
-  // The rank that failed first ends the job; this one does only if that does not happen.
+  // The rank that failed first ends the job; this one does so only if that does not happen.
   std::this_thread::sleep_for(std::chrono::duration<double>(MpiJob::kYieldSeconds));
   MPI_Abort(MPI_COMM_WORLD, 1);
 }

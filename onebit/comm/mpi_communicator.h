@@ -1,4 +1,4 @@
-// Ranks as MPI processes. mpi_communicator.cc, or no_mpi.cc where MPI is not built in.
+// Ranks as MPI processes. Implemented in mpi_communicator.cc, or no_mpi.cc without MPI.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,18 @@
 namespace onebit::comm {
 
 bool mpi_is_built();
-// What errors say where it is not.
+// The text of errors where MPI is not built in.
 inline constexpr const char* kHowToBuildMpi =
     "install libopenmpi-dev and openmpi-bin and build again with -DONEBIT_MPI=ON";
 // The first line of the library's version text ("Open MPI v4.1.4, ..."); empty if MPI is not built
 // in.
 std::string mpi_version();
-// Whether this MPI reports that it takes pointers to CUDA memory: one that was not built for them
-// reads them as host pointers and crashes. False if it offers no such query.
+// Whether this MPI reports that it accepts pointers to CUDA memory: one that was built without
+// reads them as host pointers and crashes. False if it has no such query.
 bool mpi_takes_device_memory();
 
-// Owns MPI: initialises it with full thread support and finalises it. There is one in a process,
-// and it outlives its communicators. Leaving it by an exception ends the whole job. Errors: MPI is
+// Owns MPI: initialises it with full thread support and finalises it. A process has at most one,
+// and it outlives its communicators. Destruction by an exception ends the whole job. Errors: MPI is
 // not built in, or it does not support calls from several threads.
 class MpiEnvironment {
  public:
@@ -29,7 +29,7 @@ class MpiEnvironment {
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
 
-  // All processes of the job. Collective.
+  // A communicator of all processes of the job. Collective.
   std::unique_ptr<Communicator> world();
 
  private:

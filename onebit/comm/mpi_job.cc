@@ -67,13 +67,13 @@ void MpiJob::end(const std::string& message) {
     const std::lock_guard lock(mutex_);
     if (!failed_) receive_failure();
     if (!failed_) announce(message.substr(0, kLongestMessage));
-    // The rank that failed aborts for all; the others only if it does not get to it.
+    // The failed rank aborts for all; the other ranks do so only if it does not.
     if (failed_rank_ != rank_) patience_seconds += kYieldSeconds;
   }
   const Stopwatch stopwatch;
   while (stopwatch.seconds() < patience_seconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    const std::lock_guard lock(mutex_);  // the thread that writes a checkpoint may fail too
+    const std::lock_guard lock(mutex_);  // the thread that writes a checkpoint can fail as well
     int notified = 0;
     MPI_Testall(static_cast<int>(notifying_.size()), notifying_.data(), &notified,
                 MPI_STATUSES_IGNORE);
@@ -82,8 +82,8 @@ void MpiJob::end(const std::string& message) {
   std::terminate();
 }
 
-// An error in a recipe or a file fails on every rank alike: rank 0 reports it, the others wait a
-// moment for that.
+// An error in a recipe or a file occurs on every rank: rank 0 reports it, and the other ranks wait
+// briefly for its report.
 void MpiJob::await_same_failure() {
   const Stopwatch stopwatch;
   while (rank_ > 0 && stopwatch.seconds() < kDeferSeconds) {

@@ -1,5 +1,5 @@
-// What all MPI communicators of a process share: errors of MPI's calls, and the end of the job
-// where a rank fails.
+// What all MPI communicators of a process share: errors of MPI calls, and the end of the job when a
+// rank fails.
 #pragma once
 
 #include <mpi.h>
@@ -14,18 +14,18 @@ namespace onebit::comm {
 // Throws NetworkError, with MPI's text, unless code is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
-// A communicator whose errors are returned. Collective.
+// Duplicates `parent` with errors returned instead of fatal. Collective.
 MPI_Comm duplicate_of(MPI_Comm parent);
 int rank_in(MPI_Comm comm);
 int size_of(MPI_Comm comm);
 
-// One in a process. May be called from several threads.
+// One instance per process. May be called from several threads.
 class MpiJob {
  public:
   // How long a rank that did not fail waits for the failed one to end the job.
   static constexpr double kYieldSeconds = 10;
 
-  // Makes a communicator of its own for what ranks announce. Collective.
+  // Makes a separate communicator for announcing failures. Collective.
   MpiJob();
 
   int rank() const { return rank_; }
@@ -34,8 +34,8 @@ class MpiJob {
   // Throws PeerError once a rank has announced that it failed.
   void check_peers();
 
-  // Prints the message, unless another rank has failed already, notifies the others, gives them a
-  // moment to unwind and ends all processes of the job.
+  // Prints the message, unless another rank has already failed, notifies the other ranks, gives
+  // them a moment to unwind and ends all processes of the job.
   [[noreturn]] void end(const std::string& message);
 
  private:
@@ -48,7 +48,7 @@ class MpiJob {
   std::mutex mutex_;
   std::atomic<bool> failed_{false};
   int failed_rank_ = -1;
-  std::string failed_message_;  // outlasts the requests that send it
+  std::string failed_message_;  // outlives the requests that send it
   std::vector<MPI_Request> notifying_;
 };
 

@@ -34,7 +34,7 @@ struct Link {
     // Both calls below would wait for the other ranks, which learn of an error only after this
     // unwinding.
     if (std::uncaught_exceptions() > 0) return;
-    // An interrupted communicator has work that never ends.
+    // The work of an interrupted communicator never completes.
     if (comm != nullptr && interrupted) {
       ncclCommAbort(comm);
     } else if (comm != nullptr) {
@@ -61,7 +61,7 @@ class NcclState final : public Request::State {
     check_nccl(status, link_->comm, "NCCL");
     const cudaError_t reached = cudaEventQuery(event_);
     if (reached == cudaErrorNotReady) {
-      cudaGetLastError();  // or the next kernel's launch would be blamed for it
+      cudaGetLastError();  // clears the error, which the next kernel launch would report otherwise
       return false;
     }
     check_cuda(reached, "cudaEventQuery");
@@ -111,7 +111,7 @@ class NcclCommunicator final : public DeviceCommunicator {
   std::unique_ptr<Communicator> make_split(int color, const std::vector<int>&) override {
     return std::make_unique<NcclCommunicator>(host().split(color), device());
   }
-  // The caller's stream has been synchronised; the requests complete when this stream has.
+  // The caller's stream has been synchronised; the requests complete when this stream completes.
   std::unique_ptr<Request::State> start_on_device(Messages messages) override {
     check_cuda(cudaSetDevice(device().index), "cudaSetDevice");
     ncclComm_t comm = link_->comm;

@@ -1,4 +1,4 @@
-// Stands in for mpi_communicator.cc where MPI is not built in.
+// Replaces mpi_communicator.cc in a build without MPI.
 #include "onebit/base/error.h"
 #include "onebit/comm/mpi_communicator.h"
 

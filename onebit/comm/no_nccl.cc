@@ -1,4 +1,4 @@
-// Stands in for nccl_communicator.cc where NCCL is not built in.
+// Replaces nccl_communicator.cc in a build without NCCL.
 #include "onebit/base/error.h"
 #include "onebit/comm/nccl_communicator.h"
 

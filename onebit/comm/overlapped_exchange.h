@@ -1,5 +1,5 @@
-// An exchange of buckets during the backward pass that computes them: as soon as a bucket is
-// complete it is sent, on a thread of its own. One step is
+// An exchange of buckets during the backward pass that computes them: each bucket is sent as soon
+// as it is complete, on a separate thread. One step is
 //   begin(...);  ready(range) for every range of the buffer, or for none;  finish(...);
 #pragma once
 
@@ -18,20 +18,20 @@ class OverlappedExchange {
   // caller's.
   using Send = std::function<void(Context&, int64_t bucket)>;
 
-  // Jobs compute on `device`. With one rank there is nothing to wait for and no thread is started.
-  // Collective.
+  // Jobs compute on `device`. With one rank there is no exchange to wait for and no thread is
+  // started. Collective.
   OverlappedExchange(Communicator& communicator, const Buckets& buckets, Device device)
       : OverlappedExchange(communicator, buckets, device, buckets) {}
-  // The values that become ready are those of `announced`, as many buckets, of which this rank
-  // exchanges a part each.
+  // The ranges that become ready are in `announced`, which has as many buckets; this rank exchanges
+  // a part of each.
   OverlappedExchange(Communicator& communicator, const Buckets& buckets, Device device,
                      const Buckets& announced);
-  // Stops the thread. What `Send` uses must live until then, so the owner declares this member
-  // last.
+  // Stops the thread. Everything that `Send` uses must live until then, so the owner declares this
+  // member last.
   ~OverlappedExchange();
 
-  // Makes the exchange that buckets are sent through, once, and keeps it: Exchange(communicator,
-  // buckets, args...).
+  // Constructs the exchange through which buckets are sent, once, and keeps it:
+  // Exchange(communicator, buckets, args...).
   template <typename Exchange, typename... Args>
   Exchange& make(Args&&... args) {
     auto exchange =
@@ -47,24 +47,24 @@ class OverlappedExchange {
     if (thread_) thread_->also_uses(other);
   }
 
-  // `computing` is the context that makes the values; it outlives the step.
+  // `computing` is the context that computes the values; it outlives the step.
   void begin(const Context& computing, Send send);
-  // The values in `range` are final. Any order, each element once, the same order on every rank.
+  // The values in `range` are final. Any order, each element once; the same order on every rank.
   void ready(Range range);
-  // Every bucket has been received when it returns. If no range was ready before, or there is one
-  // rank, all buckets are sent here, with `context`. Error: only some ranges were ready.
+  // Returns when every bucket has been received. If no range was ready before, or with one rank,
+  // all buckets are sent here, with `context`. Error: only some ranges were ready.
   void finish(Context& context);
 
-  // Error: some range has not become ready since begin(); the message names it.
+  // Error: a range has not become ready since begin(); the message names it.
   void require_all_ready() const { ready_.require_all(); }
 
   // Seconds of the last step: packing, reducing and unpacking; waiting in finish().
   const ExchangeSeconds& step_seconds() const { return step_seconds_; }
-  // Bytes sent through the communicator that was made here.
+  // Bytes sent through the communicator that was created here.
   int64_t wire_bytes_sent() const;
 
  private:
-  // Where the thread of the exchange is recorded; null: nowhere.
+  // The profile track of the exchange thread; null: it is not recorded.
   ProfileTrack* exchange_track() const;
   Communicator& communicator() { return thread_ ? thread_->communicator() : communicator_; }
 
@@ -76,7 +76,7 @@ class OverlappedExchange {
   bool overlaps_ = false;  // ranges have become ready in this step
   ExchangeSeconds step_seconds_, seconds_before_;
   std::unique_ptr<ExchangeThread> thread_;    // with several ranks
-  std::unique_ptr<BucketExchange> exchange_;  // on the thread's communicator: goes before it
+  std::unique_ptr<BucketExchange> exchange_;  // uses the thread's communicator: destroyed before it
 };
 
 }  // namespace onebit::comm

@@ -39,7 +39,7 @@ class StagedState final : public Request::State {
          .receive_bytes = sizes_in_});
   }
   ~StagedState() override {
-    request_ = Request();  // gives up before its memory goes
+    request_ = Request();  // abandons the transfer before its memory is returned
     pool_->give_back(outgoing_);
     pool_->give_back(incoming_);
   }

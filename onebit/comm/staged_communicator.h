@@ -1,5 +1,5 @@
-// Device buffers through page-locked host memory and the transport of the host: for an MPI without
-// CUDA support, for several ranks on one device, and for tests without MPI.
+// Transfers device buffers through page-locked host memory and the host's transport: for an MPI
+// without CUDA support, for several ranks on one device, and for tests without MPI.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace onebit::comm {
 
-// Page-locked memory that is kept for the next message.
+// Page-locked memory that is reused for later messages.
 class StagingPool {
  public:
   StagingPool() = default;

@@ -12,24 +12,24 @@
 namespace onebit::comm {
 namespace {
 
-// One collective between its first post and its last copy. For every pair of ranks, the one that
-// posts later copies both ways; so a transfer proceeds without a wait, and waits may come in any
+// One collective from its first post to its last copy. For every pair of ranks, the one that posts
+// later copies in both directions, so a transfer proceeds without a wait, and waits may come in any
 // order.
 struct Collective {
   struct Post {
     std::vector<std::span<const std::byte>> send;
     std::vector<std::span<std::byte>> receive;
     bool posted = false;
-    bool withdrawn = false;  // its buffers are gone
+    bool withdrawn = false;  // its buffers no longer exist
     int pairs_left = 0;
-    int copies_under_way = 0;  // that touch its buffers
+    int copies_under_way = 0;  // that access its buffers
   };
 
   explicit Collective(const std::vector<int>& ranks) : members(ranks), posts(ranks.size()) {}
 
   int size() const { return static_cast<int>(members.size()); }
 
-  std::vector<int> members;  // their numbers in the world; below, ranks are numbered among them
+  std::vector<int> members;  // their world ranks; other rank numbers here index this list
   std::string operation;
   int posted = 0;
   std::vector<Post> posts;
@@ -41,12 +41,12 @@ void copy_message(std::span<const std::byte> from, std::span<std::byte> to) {
 
 }  // namespace
 
-// Everything the ranks of one world, their duplicates and splits share, under one mutex.
+// The state shared by the ranks of one world, their duplicates and splits, under one mutex.
 class ThreadGroup {
  public:
   explicit ThreadGroup(int world_size) : left_(static_cast<size_t>(world_size), false) {}
 
-  // The channel that all ranks of one color get when each makes its `number`-th communicator of
+  // The channel of all ranks of one color when each makes its `number`-th communicator out of
   // `parent`.
   int64_t channel_of(int64_t parent, int64_t number, int color) {
     const std::lock_guard lock(mutex_);
@@ -67,7 +67,7 @@ class ThreadGroup {
     const std::lock_guard lock(mutex_);
     return failed_rank_;
   }
-  // This rank has returned: no other rank may wait for it any more.
+  // This rank has returned: no other rank may wait for it any longer.
   void leave(int rank) {
     const std::lock_guard lock(mutex_);
     left_[static_cast<size_t>(rank)] = true;
@@ -137,7 +137,7 @@ std::shared_ptr<Collective> ThreadGroup::post(int64_t channel, int64_t sequence,
     check_pair(*collective, rank, peer);
     peers.push_back(peer);
   }
-  // The post is published only now: later ranks must not find one that did not fit.
+  // The post is published only now: later ranks must not find one with mismatched sizes.
   mine.posted = true;
   mine.pairs_left = ranks - 1;
   for (const int peer : peers) ++collective->posts[static_cast<size_t>(peer)].copies_under_way;
@@ -215,7 +215,7 @@ class ThreadState : public Request::State {
 
 class ThreadCommunicator : public Communicator {
  public:
-  // `members`: the numbers of the ranks in the world, of which this is the one at `rank`.
+  // `members`: the world ranks of the group; this rank is members[rank].
   ThreadCommunicator(std::shared_ptr<ThreadGroup> group, std::vector<int> members, int rank,
                      int64_t channel)
       : Communicator(rank, static_cast<int>(members.size()), members[static_cast<size_t>(rank)]),

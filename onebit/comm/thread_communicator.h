@@ -1,4 +1,4 @@
-// Ranks as threads of one process: runs everywhere and under sanitizers.
+// Ranks as threads of one process, which runs everywhere, also under sanitizers.
 #pragma once
 
 #include <functional>
@@ -9,16 +9,16 @@
 
 namespace onebit::comm {
 
-class ThreadGroup;  // what the ranks of one world share
+class ThreadGroup;  // the state shared by the ranks of one world
 
-// Makes the ends of a world of `world_size` ranks, one for each thread.
+// Makes the communicators of a world of `world_size` ranks, one per thread.
 std::vector<std::unique_ptr<Communicator>> make_thread_world(int world_size);
 
 // A world of one rank.
 std::unique_ptr<Communicator> make_single_rank();
 
-// Runs `work` on `world_size` threads, one a rank, and joins them. If ranks failed, rethrows the
-// exception of the one that failed first.
+// Runs `work` on `world_size` threads, one per rank, and joins them. If ranks failed, rethrows the
+// exception of the rank that failed first.
 void run_thread_world(int world_size, const std::function<void(Communicator&)>& work);
 
 }  // namespace onebit::comm
