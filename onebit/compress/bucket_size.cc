@@ -27,7 +27,7 @@ comm::Buckets two_level_buckets(int64_t elements, int nodes, int ranks_a_node,
   const comm::Buckets parts =
       sized_buckets(share, nodes, std::max(least_bytes / ranks, kBlockBytes));
   int64_t part_blocks = parts.bucket_bytes() / kBlockBytes;
-  // The last bucket takes what is left, which is divided too.
+  // The last bucket has the remainder, which is divided as well.
   const auto leaves_some_without = [&] {
     const int64_t rest = blocks % (ranks * part_blocks);
     return rest != 0 && rest < ranks;

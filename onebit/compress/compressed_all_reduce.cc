@@ -1,4 +1,4 @@
-// What happens to a bucket between its two collectives; these are in comm/bucket_exchange.cc.
+// The processing of a bucket between its two collectives, which are in comm/bucket_exchange.cc.
 #include "onebit/compress/compressed_all_reduce.h"
 
 #include <algorithm>

@@ -1,13 +1,13 @@
-// The average over ranks at one bit an element, with error feedback on both sides: written once
-// over any communicator. The algorithm of 1-bit Adam (arXiv 2102.02888, algorithm 1; DeepSpeed's
-// compressed_allreduce) with a scale a sub-block instead of a tensor, in buckets, two collectives
-// each.
+// The average over ranks at one bit per element, with error feedback on both sides, on top of any
+// communicator. The algorithm of 1-bit Adam (arXiv 2102.02888, algorithm 1; DeepSpeed's
+// compressed_allreduce) with one scale per sub-block instead of per tensor, in buckets, with two
+// collectives each.
 //
 // For every bucket, on rank r of W:
 //   worker  c = x + e_worker; every chunk of sign(c) * scale goes to its owner; e_worker = c - sent
 //   owner   a = average over ranks + e_server; sign(a) * scale goes to all;     e_server = a - sent
 //   x = what the owners sent, the same bits on every rank
-// The sums and signs themselves are those of sign_codec.h (sign_block_inl.h on CPUs).
+// The sums and signs are computed by sign_codec.h (sign_block_inl.h on CPUs).
 #pragma once
 
 #include <array>
@@ -27,31 +27,31 @@ struct CompressionOptions {
   // With one rank, leave values and extras unchanged instead of compressing them locally twice as
   // the algorithm would.
   bool bypass_single_rank = false;
-  // The owner of a chunk keeps a momentum of it and sends that, with its lead (sub_block_scale.h),
+  // The owner of a chunk keeps its momentum and sends that, with its lead (sub_block_scale.h),
   // instead of the average.
   bool owner_momentum = false;
-  // What arrives stays coded, one bit an element, until its bucket is exchanged again, and
-  // decode() makes values of it where they are used: they never exist all at once. The bucket's
-  // values are the caller's again when submit() returns.
+  // The received signs are kept coded, one bit per element, until their bucket is exchanged again;
+  // decode() decodes the part that is used, so the values never exist all at once. The memory of a
+  // bucket's values belongs to the caller again when submit() returns.
   bool keep_coded = false;
-  // The worker residual is in memory that hold_worker_residual() gives.
+  // The caller provides the memory of the worker residual through hold_worker_residual().
   bool given_residual = false;
 };
 
 // One bucket's data; the memory of the views must live until the bucket has been received.
 struct CompressedBucket {
   View values;      // f32 [elements of the bucket]  in: this rank's x; out: what the owners sent,
-                    // unless that stays coded
+                    // unless it is kept coded
   ConstView still;  // u8 [ceil(elements / 8)] bitmap as in sign_codec.h, or empty
   View extras;      // f32 [blocks of the bucket]  in: this rank's; out: average; or empty
-  MomentumStep momentum;  // of the owners in this step
+  MomentumStep momentum;  // the owners' in this step
 };
 
-// L2 norms over the last exchange of every bucket: this rank's part.
+// L2 norms of this rank's part over the last exchange of every bucket.
 struct ResidualNorms {
-  double values = 0;           // of x as submitted
-  double worker_residual = 0;  // of what this rank has not sent yet
-  double average = 0;          // of the averages of owned chunks before compression
+  double values = 0;           // x as submitted
+  double worker_residual = 0;  // what this rank has not sent yet
+  double average = 0;          // the averages of owned chunks before compression
   double server_residual = 0;
 };
 
@@ -63,13 +63,14 @@ struct NamedView {
 class CompressedAllReduce final : public comm::BucketExchange {
  public:
   // A caller that keeps the values of a bucket in the buffer of its slot (next_slot() before
-  // submit()) needs this many buffers, of the largest bucket each, instead of one of all elements.
+  // submit()) needs this many buffers of the size of the largest bucket, instead of one buffer of
+  // all elements.
   static constexpr int kBucketsInFlight = kSlots;
   using BucketExchange::next_slot;
 
-  // Called when the extras of a bucket, and its values unless they stay coded, have been decoded,
-  // on the thread that called submit() or finish() and with its context, in whose order of work
-  // they are complete. Buckets come in the order in which they were submitted. When it returns, the
+  // Called when the extras of a bucket, and its values unless they are kept coded, have been
+  // decoded, on the thread that called submit() or finish() and with its context, in whose order of
+  // work they are complete. Buckets arrive in the order of submission. When the call returns, the
   // bucket's memory belongs to the caller again: use it here if another bucket will take the slot.
   using Received = std::function<void(Context&, int64_t bucket)>;
 
@@ -78,24 +79,24 @@ class CompressedAllReduce final : public comm::BucketExchange {
   CompressedAllReduce(comm::Communicator& communicator, const comm::Buckets& buckets,
                       const CompressionOptions& options, Received received = {});
 
-  // Compresses a bucket and sends it. Buckets come in the same order on all ranks, each at most
-  // once between two calls of finish(). Values must be finite. A bypassed bucket is received at
-  // once.
+  // Compresses a bucket and sends it. Buckets must come in the same order on all ranks, each at
+  // most once between two calls of finish(). Values must be finite. A bypassed bucket is received
+  // immediately.
   void submit(Context& context, int64_t bucket, const CompressedBucket& data);
 
-  // With keep_coded, between finish() and the next submit(): decodes some blocks of what arrived of
-  // a bucket last, into f32 [elements of `blocks`]. `still`: bitmap of the bucket, or empty; it may
-  // be another than that of the exchange.
+  // With keep_coded, between finish() and the next submit(): decodes some blocks of what was last
+  // received of a bucket into f32 [elements of `blocks`]. `still`: bitmap of the bucket, or empty;
+  // it may differ from that of the exchange.
   void decode(Context& context, int64_t bucket, BlockRange blocks, ConstView still, View values);
 
-  // What this rank must save to resume exactly: the worker residual f32 [elements] and the server
-  // residual f32 [owned elements], chunks in the order of buckets. Write into the views to load.
-  // Only between finish() and the next submit().
+  // The state that this rank must save to resume exactly: the worker residual f32 [elements] and
+  // the server residual f32 [owned elements], chunks in the order of buckets. To load, write into
+  // the views. Only between finish() and the next submit().
   std::vector<NamedView> state();
   View worker_residual() const {
     return worker_residual_.empty() ? View() : worker_residual_.view();
   }
-  // With given_residual, before the first submit(): f32 [elements]. And takes the memory back.
+  // With given_residual, before the first submit(): lends f32 [elements]; and takes it back.
   void hold_worker_residual(Tensor residual) { worker_residual_ = std::move(residual); }
   Tensor release_worker_residual() { return std::move(worker_residual_); }
   View server_residual() const { return server_residual_.view(); }
@@ -108,7 +109,7 @@ class CompressedAllReduce final : public comm::BucketExchange {
   // Only between finish() and the next submit().
   ResidualNorms norms();
 
-  // Bytes of what stays coded of `buckets`.
+  // Bytes of the signs that are kept coded, for all of `buckets`.
   static int64_t coded_bytes(const comm::Buckets& buckets, int world_size);
 
  protected:
@@ -125,8 +126,8 @@ class CompressedAllReduce final : public comm::BucketExchange {
   Received received_;
   Tensor worker_residual_, server_residual_, owner_momentum_;
   Tensor worker_squares_on_host_, server_squares_on_host_;
-  Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer, of what is owned
-  // The offset of every bucket's owned chunk among the owned elements.
+  Tensor worker_squares_, server_squares_;  // f64 [blocks, 2] of the whole buffer; of owned chunks
+  // The offset of each bucket's owned chunk among the owned elements.
   std::vector<int64_t> owned_offsets_, owned_block_offsets_;
   std::array<CompressedBucket, kSlots> data_;
 };

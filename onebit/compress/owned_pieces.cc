@@ -7,7 +7,7 @@
 namespace onebit::compress {
 namespace {
 
-// A range that some rank keeps.
+// A range and the rank that keeps it.
 struct Kept {
   OwnedRange owned;
   int rank = 0;
@@ -29,7 +29,7 @@ void add_piece(std::vector<OwnedPiece>& pieces, const OwnedPiece& piece) {
   pieces.push_back(piece);
 }
 
-// `kept`: in rising order, the whole flat buffer.
+// `kept`: the whole flat buffer, in ascending order.
 std::vector<OwnedPiece> pieces_of(const std::vector<Kept>& kept,
                                   std::span<const OwnedRange> wanted) {
   std::vector<OwnedPiece> pieces;
@@ -50,8 +50,8 @@ std::vector<OwnedPiece> pieces_of(const std::vector<Kept>& kept,
   return pieces;
 }
 
-// The number of a rank among those that it exchanges with: all, or those of the same place on other
-// nodes. Both are in the order of ranks, in which nodes need not come.
+// The number of a rank among the ranks with which it exchanges: all ranks, or those of the same
+// place on other nodes. Both are in rank order, which the order of nodes need not follow.
 int place_across(const Ownership& ownership, int rank) {
   if (!ownership.nodes) return rank;
   int place = 0;

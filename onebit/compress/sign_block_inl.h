@@ -1,6 +1,6 @@
-// The arithmetic of one whole block of signs. Sums run over kGroup virtual lanes in a fixed order,
-// without fused multiply-adds, so that every instruction set gives the same bits. Compiled once for
-// every instruction set (Highway's foreach_target), hence the unusual guard.
+// The arithmetic of one full block of signs. Sums run over kGroup virtual lanes in a fixed order,
+// without fused multiply-adds, so that every instruction set gives the same bits. Compiled once per
+// instruction set (Highway's foreach_target), hence the unusual guard.
 
 #if defined(ONEBIT_COMPRESS_SIGN_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONEBIT_COMPRESS_SIGN_BLOCK_INL_H_
@@ -30,21 +30,21 @@ using Mask = hn::Mask<F32>;
 constexpr int64_t kBlock = kBlockElements;
 constexpr int64_t kBlockBytes = kBlock / 8;
 constexpr int64_t kSubBlockBytes = kSubBlockElements / 8;
-// Elements handled together: one 32-bit word of signs.
+// Elements processed together: one 32-bit word of signs.
 constexpr int64_t kGroup = 32;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(F32()));
 constexpr int64_t kVectors = kGroup / kLanes;
 
-// The sums that pass one computes over a block.
+// The sums of a block that pass one computes.
 struct Sums {
   float levels[kSubBlocks];  // of |c|
   float squares;             // of the values before the residual is added
 };
 
-// The sum of lanes, in halves.
+// The sum of all lanes, by halving.
 template <class D>
 HWY_INLINE float fold(D, hn::Vec<D> lanes) {
-#if HWY_TARGET != HWY_SCALAR  // whose vectors have no halves
+#if HWY_TARGET != HWY_SCALAR  // its vectors have no halves
   if constexpr (hn::MaxLanes(D()) > 1) {
     const hn::Half<D> half;
     return fold(half, hn::Add(hn::LowerHalf(half, lanes), hn::UpperHalf(half, lanes)));
@@ -53,7 +53,7 @@ HWY_INLINE float fold(D, hn::Vec<D> lanes) {
   return hn::GetLane(lanes);
 }
 
-// One accumulator for every virtual lane.
+// One accumulator per virtual lane.
 struct Accumulator {
   Vector parts[kVectors];
 
@@ -97,7 +97,7 @@ HWY_INLINE uint32_t word_of(Mask mask, int64_t k) {
   return (uint32_t{bytes[0]} | uint32_t{bytes[1]} << 8) << (k * kLanes);
 }
 
-// The source of the values in pass one: this rank's numbers.
+// A source of the values in pass one: this rank's values.
 struct GivenValues {
   const float* values;
 
@@ -108,7 +108,7 @@ struct GivenValues {
   }
 };
 
-// MomentumStep as the loops use it.
+// MomentumStep in f32, as the loops use it.
 struct MomentumFactors {
   explicit MomentumFactors(const MomentumStep& step)
       : beta(static_cast<float>(step.beta)),
@@ -118,10 +118,10 @@ struct MomentumFactors {
   float beta, weight, lead;
 };
 
-// The other source: the average of the signs of all ranks, or the momentum made of it, with its
-// lead.
+// The other source: the average of the signs of all ranks, or the momentum computed from it, with
+// its lead.
 struct AveragedSigns {
-  const uint8_t* bits;  // of rank 0; of rank r at bits + r * stride_bytes
+  const uint8_t* bits;  // of rank 0; those of rank r at bits + r * stride_bytes
   int64_t stride_bytes;
   const float* scales;  // [kSubBlocks, ranks]
   int64_t ranks;
@@ -197,8 +197,8 @@ HWY_ATTR Sums compensate(const Source& source, const float* residual, const uint
 }
 
 // Pass two: the signs of c, and the residual c - sign(c) * scale, 0 where still; scales
-// [kSubBlocks]. Fetches the memory the next block will need meanwhile. Returns the sum of squares
-// of the residual.
+// [kSubBlocks]. Prefetches the memory of the next block meanwhile. Returns the sum of squares of
+// the residual.
 template <bool kStill>
 HWY_ATTR float quantise(const float* compensated, const float* scales, const uint8_t* still,
                         float* residual, uint8_t* bits, const float* next_values) {

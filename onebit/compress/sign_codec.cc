@@ -9,7 +9,7 @@
 
 namespace onebit::compress {
 
-// The bytes of a part of a chunk's blocks, by its share of `elements`.
+// The work on a part of a chunk's blocks, as a share of that on the blocks of `elements`.
 static Work part_of(const Work& whole, BlockRange part, int64_t elements) {
   const int64_t blocks = blocks_in(elements);
   Work work = whole;

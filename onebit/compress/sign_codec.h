@@ -1,15 +1,15 @@
-// One bit an element and one scale a sub-block, with error feedback: sign(c) * scale for c = value
-// + residual, and the new residual c - sign(c) * scale (Seide et al. 2014; Tang et al., "1-bit
-// Adam", arXiv 2102.02888; the scale is kSignGain times their least-squares one).
+// One bit per element and one scale per sub-block, with error feedback: sign(c) * scale for c =
+// value + residual, and the new residual c - sign(c) * scale (Seide et al. 2014; Tang et al.,
+// "1-bit Adam", arXiv 2102.02888; the scale is kSignGain times their least-squares one).
 //
 // A block is kBlockElements consecutive elements of the flat buffer, cut into sub-blocks that are
-// short enough to lie within a row or two of an embedding: the rows of frequent and of rare words
+// short enough to be within a row or two of an embedding: the rows of frequent and of rare words
 // differ a thousandfold. The scale of a sub-block, kSignGain times the mean absolute value of its
 // elements (without still entries and padding), is sent as a 4-bit code relative to the largest
 // scale of the block (sub_block_scale.h). A sub-block too small for any code sends nothing this
-// time; all of it stays in the residual. A block all of whose scales are below kLeastLevel is taken
-// for zeros: it sends nothing and owes nothing. Zero (also -0) is coded as +1. Values must be
-// finite: the caller agrees on that first. wire_layout.h has the layout on the wire.
+// time; its values stay in the residual. A block with all scales below kLeastLevel is treated as
+// zeros: it sends nothing and its residual becomes 0. Zero (also -0) is coded as +1. Values must be
+// finite, which callers agree on first. wire_layout.h has the layout on the wire.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@
 
 namespace onebit::compress {
 
-// Blocks [begin, end) of a chunk: chunks may be coded in parts, so that the network can be polled
-// in between. The parts of a chunk may be coded in any order, each once.
+// Blocks [begin, end) of a chunk: a chunk may be coded in parts, so that the network can be polled
+// in between. The parts may be coded in any order, each once.
 struct BlockRange {
   int64_t begin = 0, end = 0;
 };
 
-// A bitmap u8 [ceil(elements / 8)] in the bit order of the wire: 1 marks an entry that stays still.
-// Still entries are left out of scales and residuals, their residual becomes 0, and they are
-// decoded as exactly 0. Must be the same on every rank. An empty view: none.
+// A bitmap u8 [ceil(elements / 8)] in the bit order of the wire: 1 marks a still entry. Still
+// entries are excluded from scales and residuals, their residual becomes 0, and they are decoded as
+// exactly 0. The bitmap must be the same on every rank. An empty view: no still entries.
 struct Encode {
   ConstView values;    // f32 [elements]
   View residual;       // f32 [elements]  read, then overwritten
@@ -39,36 +39,36 @@ struct Encode {
   View chunk;          // u8 [chunk_bytes]  overwritten
   View block_squares;  // f64 [blocks, 2]  overwritten with the sums of squares of values (not
                        // still) and of the new residual; empty if not wanted
-  BlockRange blocks;   // what to do now
+  BlockRange blocks;   // the part to code now
 };
 void encode(Context& context, const Encode& args);
 
-// How an owner's momentum takes up an average: beta momentum + weight average.
+// How an owner's momentum is updated by an average: beta momentum + weight average.
 struct MomentumStep {
   double beta = 0, weight = 1;
-  double lead = 0;  // of what is sent, see Average
+  double lead = 0;  // in what is sent, see Average
 };
 
-// Of an average that is a sum over `updates` of Adam's with `beta1`, as if each had had its mean:
-// the momentum is that after the last of them, what is sent the mean of the momenta after each,
-// with kMomentumLead.
+// The step for an average of sums over `updates` updates of Adam with `beta1`, computed as if each
+// update had had the mean: the momentum is the one after the last of them; the mean of the momenta
+// after each is sent, with kMomentumLead.
 MomentumStep momentum_step(double beta1, int64_t updates = 1);
 
-// The owner's step: a = (sum over ranks in rank order of what was decoded) / ranks, in f32. With a
-// momentum, that becomes momentum = beta momentum + weight a (0 below kLeastLevel), and the owner
-// sends momentum + lead (momentum - momentum before) instead of a: the noise of the signs is then
-// smoothed before it is coded again, and the lead makes up for what signs delay (kMomentumLead).
-// c = a (or what is sent of the momentum) + residual, then as encode. Extras are averaged in rank
-// order too, in f32.
+// The owner's step: a = (sum of the decoded values over ranks, in rank order) / ranks, in f32. With
+// a momentum, momentum = beta momentum + weight a (0 below kLeastLevel), and the owner sends
+// momentum + lead (momentum - momentum before) instead of a: the noise of the signs is thus
+// smoothed before it is coded again, and the lead compensates the delay of signs (kMomentumLead).
+// c = a (or the momentum with its lead) + residual, then as in encode(). Extras are averaged in
+// rank order, too, in f32.
 struct Average {
   ConstView chunks;    // u8 [ranks, chunk_bytes]
   View residual;       // f32 [elements]  read, then overwritten
   ConstView still;     // bitmap, or empty
   View chunk;          // u8 [chunk_bytes]  overwritten
-  View block_squares;  // f64 [blocks, 2]  overwritten: squares of what is coded and of the residual
-  View momentum;       // f32 [elements]  updated, but for still entries; empty: none
+  View block_squares;  // f64 [blocks, 2]  overwritten: squares of the coded values, of the residual
+  View momentum;       // f32 [elements]  updated, except for still entries; empty: none
   MomentumStep step;
-  BlockRange blocks;  // what to do now
+  BlockRange blocks;  // the part to code now
 };
 void average(Context& context, const Average& args);
 
@@ -78,9 +78,9 @@ struct Decode {
   ConstView still;       // bitmap, or empty
   View values;           // f32 [elements of `blocks`]  overwritten; empty if not wanted
   View extras;           // f32 [blocks of the chunk]  overwritten; empty if not wanted
-  BlockRange blocks;     // what to do now
+  BlockRange blocks;     // the part to decode now
 };
-// The elements of a part of a chunk's blocks.
+// The elements of a range of a chunk's blocks.
 Range elements_of(BlockRange blocks, int64_t elements);
 void decode(Context& context, const Decode& args);
 

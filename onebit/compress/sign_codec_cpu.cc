@@ -24,7 +24,7 @@ struct Wire {
   Wire(Byte* chunk, int64_t elements) : headers(chunk), bits(chunk + signs_offset(elements)) {}
 };
 
-// Chunks are bytes aligned to kChunkAlignment only, so headers are copied.
+// Chunks are only aligned to kChunkAlignment, so headers are copied.
 inline BlockHeader load_header(const uint8_t* headers, int64_t block) {
   BlockHeader header;
   std::memcpy(&header, headers + header_offset(block), sizeof header);
@@ -48,13 +48,13 @@ inline void scales_of(const BlockHeader& header, float* scales) {
   }
 }
 
-// One block's memory; whole blocks are worked on in place.
+// The memory of one block; full blocks are processed in place.
 struct Block {
   float* residual;
   const uint8_t* still;  // null: none
   uint8_t* bits;
   const float* next_values;  // for prefetching; any address
-  const float* divisors;     // [kSubBlocks]  elements that are neither padding nor still; or 1
+  const float* divisors;  // [kSubBlocks]  elements that are neither padding nor still; at least 1
 };
 
 struct Coded {
@@ -63,7 +63,7 @@ struct Coded {
 };
 
 // The base and the codes for levels [kSubBlocks], which are mean absolute values. Both passes over
-// a block wait for it: loops over sub-blocks are inside, where the compiler makes vectors of them.
+// a block wait for it, so the inner loops are over sub-blocks, which the compiler vectorizes.
 inline BlockHeader header_of(const float* levels) {
   float largest[kSubBlocks];
   std::copy_n(levels, kSubBlocks, largest);
@@ -103,7 +103,7 @@ Coded code(const Source& source, const Block& block) {
   return block.still != nullptr ? code_as<true>(source, block) : code_as<false>(source, block);
 }
 
-// Entries marked in `bytes` bytes of a bitmap; `bytes` is a multiple of 8.
+// The number of entries marked in `bytes` bytes of a bitmap; `bytes` is a multiple of 8.
 inline int64_t count_still(const uint8_t* still, int64_t bytes) {
   int64_t count = 0;
   for (int64_t byte = 0; byte < bytes; byte += 8) {
@@ -114,7 +114,7 @@ inline int64_t count_still(const uint8_t* still, int64_t bytes) {
   return count;
 }
 
-// A partial block, made whole with still entries: padding enters no statistic.
+// A partial block, completed with still entries, so that padding enters no statistic.
 struct PaddedBlock {
   float residual[kBlock] = {};
   uint8_t still[kBlockBytes];
@@ -137,7 +137,7 @@ struct PaddedBlock {
   }
 };
 
-// Shared by encoding and averaging: everything but the source of the values.
+// What encoding and averaging share: everything except the source of the values.
 struct Sink {
   int64_t elements;
   float* residual;
@@ -146,7 +146,7 @@ struct Sink {
   double* squares;  // [blocks, 2] or null
 };
 
-// A whole block, its still entries (or none) those of `still`.
+// Codes a full block; `still` marks its still entries, null if there are none.
 template <typename Source>
 Coded code_whole(const Source& source, float* residual, const uint8_t* still, uint8_t* bits,
                  const float* next_values) {
@@ -162,7 +162,7 @@ Coded code_whole(const Source& source, float* residual, const uint8_t* still, ui
   return code(source, Block{residual, some_still, bits, next_values, divisors});
 }
 
-// `source(count)` gives the values of the block, of which `count` exist.
+// `source(count)` returns the values of the block, of which `count` exist.
 template <typename Source>
 void code_block(const Sink& sink, int64_t block, const float* next_values, float extra,
                 const Source& source) {
@@ -317,7 +317,7 @@ HWY_EXPORT(decode_blocks);
 namespace cpu {
 namespace {
 
-// Blocks worth a thread: 64 KiB of values.
+// The minimum number of blocks per thread: 64 KiB of values.
 constexpr int64_t kGrainBlocks = 8;
 
 template <typename Args, typename Kernel>

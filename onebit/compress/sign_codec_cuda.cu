@@ -1,6 +1,6 @@
-// The sign codec on a CUDA device, one fused pass: a warp does a block of the buffer, its 32 lanes
-// are the 32 virtual lanes of sign_block_inl.h, and sums are made in the same order, so that CUDA
-// and CPU ranks send each other the same bits.
+// The sign codec on a CUDA device in one fused pass: a warp processes one block of the buffer, its
+// 32 lanes are the 32 virtual lanes of sign_block_inl.h, and sums are computed in the same order,
+// so that CUDA and CPU ranks send each other the same bits.
 #include "onebit/compress/sign_codec.h"
 #include "onebit/compress/sub_block_scale.h"
 #include "onebit/kernels/kernel_cuda.h"
@@ -16,14 +16,14 @@ constexpr int kGroups = static_cast<int>(kBlockElements) / kWarp;  // of 32 elem
 constexpr int kSubBlockGroups = static_cast<int>(kSubBlockElements) / kWarp;
 constexpr int kSubBlocksOfBlock = static_cast<int>(kSubBlocks);
 
-// The addresses of the parts of a chunk; all are aligned to kChunkAlignment, headers to no more.
+// The addresses of the parts of a chunk; all, headers too, are aligned to kChunkAlignment only.
 struct Wire {
   uint8_t *headers, *bits;
 
   Wire(const View& chunk, int64_t elements)
       : headers(chunk.data<uint8_t>()), bits(headers + signs_offset(elements)) {}
 
-  // `offset` bytes further in memory.
+  // Loads the header at `offset` additional bytes.
   __device__ BlockHeader load_header(int64_t block, int64_t offset = 0) const {
     const auto* words = reinterpret_cast<const uint32_t*>(headers + offset) + kHeaderWords * block;
     return {static_cast<uint16_t>(words[0]), static_cast<uint16_t>(words[0] >> 16), words[1]};
@@ -51,7 +51,7 @@ __device__ bool bit_at(const uint8_t* bits, int64_t element) {
   return (bits[element / 8] >> (element % 8) & 1) != 0;
 }
 
-// The sum of the lanes in the order of Accumulator::sum(); computed in lane 0, then broadcast.
+// The sum of the lanes in the order of Accumulator::sum(), computed in lane 0, then broadcast.
 __device__ float lane_sum(float value) {
   for (int half = kWarp / 2; half >= 1; half /= 2) {
     value += __shfl_down_sync(kAllLanes, value, half);
@@ -73,10 +73,10 @@ struct Given {
   __device__ float at(int64_t, int, int64_t element) const { return values[element]; }
 };
 
-// The other source: the average of the signs of all ranks, in rank order, or the momentum made of
-// it, with its lead.
+// The other source: the average of the signs of all ranks, in rank order, or the momentum computed
+// from it, with its lead.
 struct Averaged {
-  Wire first;  // of rank 0; of rank r stride_bytes * r further
+  Wire first;  // of rank 0; that of rank r is stride_bytes * r further
   int64_t stride_bytes;
   int ranks;
   float share;      // 1 / ranks
@@ -100,7 +100,7 @@ struct Averaged {
   }
 };
 
-// The 64 sign words of a block, two in every lane.
+// Stores the 64 sign words of a block, two per lane.
 __device__ void store_signs(const Sink& sink, int64_t first, int lane, const unsigned (&word)[2]) {
   for (int half = 0; half < 2; ++half) {
     const int64_t element = first + (int64_t{half} * kWarp + lane) * kWarp;
@@ -114,8 +114,8 @@ __device__ void store_signs(const Sink& sink, int64_t first, int lane, const uns
   }
 }
 
-// The header of a block: lane j < kSubBlocks gives the mean absolute value of sub-block j, the
-// other lanes 0. The largest level is the same in any order.
+// The header of a block: lane j < kSubBlocks passes the mean absolute value of sub-block j, the
+// other lanes 0. The largest level does not depend on the order.
 __device__ BlockHeader header_of(float level, float extra, int lane) {
   float largest = level;
   for (int step = kWarp / 2; step >= 1; step /= 2) {
@@ -132,13 +132,13 @@ __device__ BlockHeader header_of(float level, float extra, int lane) {
   return {base, extra_of(extra), base == 0 ? kNothingSentAtAll : codes};
 }
 
-// c = value + residual; sign(c) * scale goes out, c minus that stays.
+// Sends sign(c) * scale for c = value + residual and keeps the difference.
 template <class Source>
 __device__ void code_block(const Sink& sink, const Source& source, int64_t block, float extra,
                            int lane) {
   const int64_t first = block * kBlockElements;
   float compensated[kGroups], squares = 0, level = 0;
-  uint64_t left_out = 0;  // still, or past the end: a bit a group
+  uint64_t left_out = 0;  // still, or past the end: one bit per group
 #pragma unroll
   for (int sub_block = 0; sub_block < kSubBlocksOfBlock; ++sub_block) {
     float sum = 0;

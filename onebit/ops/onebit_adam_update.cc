@@ -9,7 +9,7 @@ namespace onebit::ops {
 static Work work_of(const OnebitFreeze& a) {
   return kernels::moves(a.momentum, a.momentum, a.variance, a.variance, a.still);
 }
-// The views of the whole buffer are used in the range of `normalized`.
+// Views of the whole buffer are only used in the range of `normalized`.
 static Work work_of(const OnebitNormalize& a) {
   const View part = a.normalized;
   return kernels::moves(part, part, part, part, a.ranges.empty() ? View() : part);
@@ -33,7 +33,7 @@ Shape blocks_of(int64_t elements) {
   return {kernels::blocks_in(elements)};
 }
 
-// Whole blocks have all of their sub-blocks, though the last ones may be empty.
+// The last block has all of its sub-blocks, though the last ones may be empty.
 Shape sub_blocks_of(int64_t elements) {
   return {blocks_of(elements)[0] * kernels::kSubBlocks};
 }

@@ -1,7 +1,7 @@
-// The passes of 1-bit Adam around its compressed exchange, over flat buffers cut into the blocks
-// and sub-blocks of kernels/blocks.h (docs/compression.md has the algorithm). Ranks exchange the
-// normalized gradient g / d with d = sqrt(variance) + epsilon, each rank's own; the momentum is
-// computed from its average. Entries whose variance is exactly 0 stay still. A bitmap is u8
+// The passes of 1-bit Adam before and after its compressed exchange, over flat buffers cut into the
+// blocks and sub-blocks of kernels/blocks.h (docs/compression.md has the algorithm). Ranks exchange
+// the normalized gradient g / d with d = sqrt(variance) + epsilon, each rank's own; the momentum is
+// computed from its average. Entries whose variance is exactly 0 are still entries. A bitmap is u8
 // [ceil(elements / 8)], element i in bit i % 8 (least significant first) of byte i / 8.
 #pragma once
 
@@ -22,50 +22,50 @@ using kernels::UpdateRange;
 // Entries whose variance is 0 become still: their momentum is 0 too.
 struct OnebitFreeze {
   View momentum;  // f32 [elements]  in: momentum; out: momentum / d
-  View variance;  // f32 [elements]  in: variance; out: variance_factor variance, kSmallestVariance
-                  // at least, or 0 where still
+  View variance;  // f32 [elements]  in: variance; out: variance_factor variance, at least
+                  // kSmallestVariance, or 0 where still
   View still;     // bitmap  overwritten
   double epsilon = 1e-8, variance_factor = 1;
 };
 void onebit_freeze(Context&, const OnebitFreeze&);
 
-// A sub-block whose squared gradients sum to more counts as infinite, and so does a gradient whose
-// square is more. No number that is sent exceeds it or grows by more in an update.
+// A sub-block whose sum of squared gradients is larger counts as infinite, and so does a gradient
+// whose square is larger. No number that is sent exceeds it or grows by more in one update.
 inline constexpr double kLargestFinite = 1e30;
-// The least variance of an entry that moves: 0 marks a still entry.
+// The smallest variance of an entry that moves: 0 marks a still entry.
 inline constexpr float kSmallestVariance = 1.17549435e-38f;
 
-// The turn of an update after which nothing travels.
+// The turn of an update after which no extra is sent.
 inline constexpr int64_t kNoTurn = -1;
 
 enum BlockFlag : uint8_t {
-  kBlockNotFinite = 1,   // some gradient was infinite or NaN, or too large for its variance
+  kBlockNotFinite = 1,   // a gradient was infinite or NaN, or too large for its variance
   kBlockStillMoved = 2,  // a still entry has a gradient
 };
 
-// Before the exchange, for the blocks of [begin, end) (begin on a block, end on a block or the end
+// Before the exchange, for the blocks of [begin, end) (begin at a block, end at a block or the end
 // of the buffer), with g = gradient_scale * gradient (+ weight_decay * value, only if `ranges` are
-// given). One rank alone (`alone`), as Adam:
+// given). A single rank (`alone`), as Adam:
 //   variance = beta2 variance + (1 - beta2) g^2,   normalized = g / d
 // Several ranks: the shape of the variance within a sub-block follows this rank's own gradients,
-// its sum does not move (onebit_momentum moves it, on all ranks alike). With S the sum of the
+// its sum is unchanged (onebit_momentum changes it, equally on all ranks). With S the sum of the
 // variance over the sub-block and Q that of g^2, a = (1 - beta2) own_weight / ratio:
 //   v = variance + a g^2,   normalized = g / (sqrt(v) + epsilon),   variance = v S / (S + a Q)
-// and the numbers that travel beside the gradient grow:
-//   energy += Q / (ratio S)                   of a sub-block: the size of g^2 beside the variance
-//   sketch += (sum of +-g) / sqrt(sum of S)   of a block: signs that ranks share, see noise_signs
+// and the numbers that are sent with the gradient are accumulated:
+//   energy += Q / (ratio S)                   per sub-block: the size of g^2 relative to variance
+//   sketch += (sum of +-g) / sqrt(sum of S)   per block: signs that ranks share, see noise_signs
 //   block_energy += (sum of Q) / (sum of S)
-// Of them `extra` takes one and leaves 0: the energy of sub-block `turn` times turn_factor, or the
-// sketch when `turn` is kSubBlocks; none when it is kNoTurn. Where the gradient of a block is not
-// finite it is taken as zero: normalized is 0, nothing else of the block moves.
+// `extra` receives one of them, which is reset to 0: the energy of sub-block `turn` times
+// turn_factor, or the sketch if `turn` is kSubBlocks; none if it is kNoTurn. If the gradient of a
+// block is not finite it is taken as zero: normalized is 0, nothing else of the block changes.
 struct OnebitNormalize {
   ConstView gradient;                   // f32 [elements]
   ConstView value;                      // f32 [elements], read only with ranges
   std::span<const UpdateRange> ranges;  // from 0 to elements, or empty: no decay in the gradient
   View variance;                        // f32 [elements]  updated
   View normalized;                      // f32 [end - begin]  overwritten; 0 where still
-  View extra;                           // f32 [blocks of the range]  overwritten, but for kNoTurn
-  ConstView own_weight;                 // f32 [sub-blocks]  share of the shape that is own, 0 to 1
+  View extra;                           // f32 [blocks of the range]  overwritten, except at kNoTurn
+  ConstView own_weight;                 // f32 [sub-blocks]  own share of the shape, 0 to 1
   ConstView block_ratio;  // f32 [blocks]  g^2 of one rank over that of the average, 1 to ranks
   View energy;            // f32 [sub-blocks]  added to
   View sketch;            // f32 [blocks]  added to
@@ -76,24 +76,24 @@ struct OnebitNormalize {
   int64_t begin = 0, end = 0;
   double gradient_scale = 1, beta2 = 0.999, epsilon = 1e-8, turn_factor = 1;
   int64_t turn = 0;
-  uint64_t sketch_key = 0;  // the same on all ranks, another one in every step
-  // Added to an element's number for its signs in the sketch, where the buffers are a share of the
-  // flat one; a multiple of kBlockElements.
+  uint64_t sketch_key = 0;  // the same on all ranks, different in every step
+  // Added to an element's number to obtain its signs in the sketch, if the buffers are a share of
+  // the flat buffer; a multiple of kBlockElements.
   int64_t sketch_shift = 0;
-  bool alone = false;  // then extra to block_variance are not used
+  bool alone = false;  // a single rank: extra to block_variance are not used
 };
 void onebit_normalize(Context&, const OnebitNormalize&);
 
 // Signs of the sketch for elements [32 group, 32 group + 32): bit i is 1 for minus. Two
-// multiplications: signs have to be balanced and pairwise independent, no more.
+// multiplications suffice: signs only have to be balanced and pairwise independent.
 ONEBIT_HOST_DEVICE inline uint32_t noise_signs(uint64_t key, uint64_t group) {
   uint64_t x = (key ^ group * 0x9E3779B97F4A7C15ull) * 0xD6E8FEB86659FD93ull;
   x = (x ^ x >> 32) * 0xD6E8FEB86659FD93ull;
   return static_cast<uint32_t>(x >> 32);
 }
 
-// After the exchange of [begin, end). With `normalized` (one rank; several keep their momentum
-// where the average is made, compress/sign_codec.h):
+// After the exchange of [begin, end). With `normalized` (a single rank; several ranks keep their
+// momentum where the average is computed, compress/sign_codec.h):
 //   momentum = beta1 momentum + (1 - beta1) normalized
 // and with `extra`, unless `turn` is kSubBlocks, the variance of sub-block `turn` of every
 // block is multiplied by turn_memory + (1 - turn_memory) extra, with the energy as averaged over
@@ -101,8 +101,8 @@ ONEBIT_HOST_DEVICE inline uint32_t noise_signs(uint64_t key, uint64_t group) {
 struct OnebitMomentum {
   View momentum;         // f32 [elements]  updated; may be empty without `normalized`
   View variance;         // f32 [elements]  updated
-  ConstView normalized;  // f32 [end - begin]; empty: the momentum stays
-  ConstView extra;       // f32 [blocks of the range]; empty: the variance stays
+  ConstView normalized;  // f32 [end - begin]; empty: the momentum is unchanged
+  ConstView extra;       // f32 [blocks of the range]; empty: the variance is unchanged
   int64_t begin = 0, end = 0;
   double beta1 = 0.9, turn_memory = 1;
   int64_t turn = 0;
@@ -110,7 +110,7 @@ struct OnebitMomentum {
 void onebit_momentum(Context&, const OnebitMomentum&);
 
 // The step: value -= learning_rate (momentum_factor momentum + weight_decay value). Still entries
-// keep their value, decay or not.
+// keep their value, even with decay.
 struct OnebitStep {
   View value;                           // f32 [elements]  updated
   View compute_value;                   // bf16 or f16 [elements]  overwritten; empty: none

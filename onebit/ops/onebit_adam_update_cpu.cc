@@ -50,7 +50,7 @@ void freeze_block(const OnebitFreeze& args, int64_t begin, int64_t end) {
   }
 }
 
-// Calls body(begin, end, decay) for the parts of a block with one decay each.
+// Calls body(begin, end, decay) for each part of a block that has a single decay.
 template <class Body>
 void for_decays(std::span<const UpdateRange> ranges, int64_t begin, int64_t end, const Body& body) {
   const auto ends_before = [](const UpdateRange& range, int64_t at) { return range.end <= at; };
@@ -67,7 +67,7 @@ struct BlockGradient {
   HWY_ALIGN float values[kBlockElements];
 };
 
-// Sums over a sub-block, of the entries that move.
+// Sums over the entries of a sub-block that move.
 struct SubBlockSums {
   double square = 0, variance = 0, signed_sum = 0;
 };
@@ -82,7 +82,7 @@ struct Reading {
   bool still_moved = false;  // a still entry has a gradient
 };
 
-// Fills `to`, with zero for still entries.
+// Fills `to`, with zeros for still entries.
 Reading read_gradient(const OnebitNormalize& args, int64_t begin, int64_t end, BlockGradient& to) {
   const Vector scale = constant(args.gradient_scale);
   const float* variances = args.variance.data<float>();
@@ -145,7 +145,7 @@ void normalize_span(const float* gradients, float* variances, float* normalized,
   });
 }
 
-// The findings of onebit_normalize in a block, before it changes anything.
+// The sums that onebit_normalize computes over a block before it changes anything.
 struct BlockSums {
   SubBlockSums sub_block[kSubBlocks];
   double square = 0, variance = 0, signed_sum = 0;
@@ -173,7 +173,7 @@ BlockSums sum_block(const OnebitNormalize& args, int64_t begin, int64_t end,
     sums.square += one.square;
     sums.variance += one.variance;
     sums.signed_sum += one.signed_sum;
-    // Also false for NaN. A larger square would swallow the other variances.
+    // Also false for NaN. A larger square would dominate the other variances.
     const double added = own_rate(args, at / kSubBlockElements) * one.square;
     sums.finite = sums.finite && one.square <= kLargestFinite &&
                   (args.alone || added <= kLargestFinite * one.variance);
@@ -263,7 +263,7 @@ void momentum_block(const OnebitMomentum& args, int64_t begin, int64_t end) {
   });
 }
 
-template <bool kStill, class Compute>  // false: nothing in the span stays still
+template <bool kStill, class Compute>  // kStill is false: no entry of the span is still
 void step_span(const OnebitStep& args, int64_t begin, int64_t end, double decay, Compute* compute) {
   const Vector factor = constant(args.momentum_factor), rate = constant(args.learning_rate);
   const Vector decays = constant(decay);

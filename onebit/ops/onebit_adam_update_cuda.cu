@@ -9,10 +9,10 @@ using namespace kernels::cuda;
 
 namespace {
 
-// A thread block does one block of the buffer: eight elements a thread.
+// A thread block processes one block of the buffer: eight elements per thread.
 constexpr int kThreads = kBlockElements / kEight;
 
-// Flat buffers end on a multiple of 16, so a thread has all of its eight elements or none.
+// Flat buffers end at a multiple of 16, so a thread has all of its eight elements or none.
 __global__ void freeze(float* momentum, float* variance, uint8_t* still, int64_t elements,
                        float factor, float epsilon) {
   const int64_t at = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
@@ -53,7 +53,7 @@ __device__ float bounded(double value) {
   return static_cast<float>(fmax(-kLargestFinite, fmin(value, kLargestFinite)));
 }
 
-// Eight elements of one thread, and what they add to the sums of their sub-block.
+// Eight elements of one thread and their contributions to the sums of their sub-block.
 struct EightGradients {
   Eight variance, gradient;
   float square = 0, sum = 0, signed_sum = 0;
@@ -101,7 +101,7 @@ __device__ void write_normalized(const Normalize& a, EightGradients& mine, float
   if (finite) store_eight(mine.variance, a.variance + at, kEight);
 }
 
-// The bookkeeping of a sub-block, by one thread of its warp: `square` and `sum` are the warp's.
+// Updates the energy of a sub-block, by one thread of its warp: `square` and `sum` are the warp's.
 __device__ void add_energy(const Normalize& a, int64_t block, int sub_block, float square,
                            float sum, bool finite) {
   float& energy = a.energy[block * kSubBlocks + sub_block];
@@ -114,7 +114,7 @@ __device__ void add_energy(const Normalize& a, int64_t block, int sub_block, flo
   }
 }
 
-// The bookkeeping of a block, by one of its threads: the sums are those of all sub-blocks.
+// Updates the sketch of a block, by one of its threads: the sums are those of all sub-blocks.
 __device__ void add_sketch(const Normalize& a, int64_t block, float square, float sum,
                            float signed_sum, bool finite) {
   a.block_variance[block] = sum;
@@ -135,7 +135,7 @@ __device__ double own_share(const Normalize& a, int64_t block, int sub_block) {
          (double{a.own_weight[block * kSubBlocks + sub_block]} / double{a.block_ratio[block]});
 }
 
-// A warp does a sub-block, so its sums are the warp's.
+// A warp processes one sub-block, so the sums of a warp are those of the sub-block.
 __global__ void normalize(Normalize a, const UpdateRange* ranges, int range_count) {
   const int64_t first = a.begin + int64_t{blockIdx.x} * kBlockElements;
   const int64_t at = first + int64_t{threadIdx.x} * kEight;

@@ -5,7 +5,7 @@
 
 namespace onebit::ops {
 
-// The parts read as much of the values as of the momentum.
+// The parts read as many values as momenta.
 static Work work_of(const OnebitLambSquares& a) {
   return kernels::moves(a.momentum, a.momentum);
 }

@@ -36,7 +36,7 @@ Squares squares_of(const OnebitLambSquares& args, const LambPart& part) {
   const float* momenta = args.momentum.data<float>() + part.owned;
   SquareSum value_square, direction_square;
   for_lanes(part.end - part.begin, [&](int64_t i, auto step) HWY_ATTR {
-    // Lanes behind the end are read as zeros, and add none.
+    // Lanes past the end are read as zeros and add nothing.
     const Vector value = load(values + i, step);
     const Vector quotient = hn::Mul(factor, load(momenta + i, step));
     value_square.add(value);

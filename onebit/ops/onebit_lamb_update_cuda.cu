@@ -10,13 +10,13 @@ using namespace kernels::cuda;
 
 namespace {
 
-using Squares = SumsOf<double>;  // of values, of u; of residuals alone
+using Squares = SumsOf<double>;  // of values and u, or of residuals only
 
 struct Parts {
   const LambPart* all;
   int64_t count;
 
-  // The first part of `tensor` or of one behind it.
+  // The first part of `tensor` or of a later one.
   __device__ int64_t first_of(int64_t tensor) const {
     int64_t low = 0, high = count;
     while (low < high) {
@@ -31,7 +31,7 @@ struct Parts {
   }
 };
 
-// A thread block for each part.
+// One thread block per part.
 __global__ void part_squares(const float* values, const float* momenta, const LambTensor* tensors,
                              Parts parts, float factor, Squares* squares) {
   const LambPart& part = parts.all[blockIdx.x];
@@ -41,7 +41,7 @@ __global__ void part_squares(const float* values, const float* momenta, const La
   const Eight momentum = load_eight(momenta + part.owned + at, count);
   Squares sum{0, 0};
   for (int i = 0; i < kEight; ++i) {
-    // Elements behind the end are zeros and add none.
+    // Elements past the end are zeros and add nothing.
     const double direction = fmaf(decay, value.lane[i], factor * momentum.lane[i]);
     sum.first += double{value.lane[i]} * double{value.lane[i]};
     sum.second += direction * direction;
@@ -50,7 +50,7 @@ __global__ void part_squares(const float* values, const float* momenta, const La
   if (threadIdx.x == 0) squares[blockIdx.x] = sum;
 }
 
-// A thread block for each part.
+// One thread block per part.
 __global__ void residual_squares(const float* residual, Parts parts, Squares* squares) {
   const LambPart& part = parts.all[blockIdx.x];
   const int64_t at = int64_t{threadIdx.x} * kEight;
@@ -61,8 +61,8 @@ __global__ void residual_squares(const float* residual, Parts parts, Squares* sq
   if (threadIdx.x == 0) squares[blockIdx.x] = sum;
 }
 
-// `width` sums of each tensor. A thread block for each; which parts a thread adds depends on their
-// number alone.
+// `width` sums per tensor. One thread block per tensor; which parts a thread adds depends only on
+// their number.
 __global__ void tensor_squares(const Squares* squares, Parts parts, int width, double* sums) {
   const int64_t tensor = blockIdx.x, end = parts.first_of(tensor + 1);
   Squares sum{0, 0};
@@ -76,7 +76,7 @@ __global__ void tensor_squares(const Squares* squares, Parts parts, int width, d
   if (width == 2) sums[2 * tensor + 1] = sum.second;
 }
 
-// The parts in device memory, and room for the sums of each.
+// The parts in device memory, and memory for the sums of each.
 class DeviceParts {
  public:
   DeviceParts(CudaStream& cuda, std::span<const LambPart> parts)
