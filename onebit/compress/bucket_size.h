@@ -14,9 +14,8 @@ namespace onebit::compress {
 // latency of Ethernet.
 inline constexpr int64_t kMessageBytes = int64_t{64} << 10;
 
-// The minimum number of buckets. A bucket is sent once all of it is ready, so few large buckets
-// would be sent late; and an exchange reserves memory for the values of one bucket and for the
-// messages of kBucketsInFlight.
+// The minimum number of buckets: a bucket is sent once it is complete, so few large ones are sent
+// late, and an exchange reserves memory for a bucket's values and kBucketsInFlight of its messages.
 inline constexpr int64_t kLeastBuckets = 8;
 
 // Makes buckets of at least `least_bytes` of f32, larger until a chunk takes kMessageBytes on the

@@ -62,9 +62,8 @@ struct NamedView {
 
 class CompressedAllReduce final : public comm::BucketExchange {
  public:
-  // A caller that keeps the values of a bucket in the buffer of its slot (next_slot() before
-  // submit()) needs this many buffers of the size of the largest bucket, instead of one buffer of
-  // all elements.
+  // The number of buffers, each for the largest bucket, of a caller that keeps a bucket's values in
+  // the buffer of its slot (next_slot() before submit()) instead of one buffer of all elements.
   static constexpr int kBucketsInFlight = kSlots;
   using BucketExchange::next_slot;
 

@@ -1,4 +1,4 @@
-// What recipes say of Adam, shared by the optimizers that follow it.
+// The options of Adam in a recipe, shared by the optimizers that are based on it.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct AdamOptions {
   bool bias_correction = true;
 };
 
-// Their keys of optimizer.params: those that say how moments are made and what decays.
+// Reads the keys of optimizer.params that determine the moments and which values decay.
 AdamOptions read_moment_options(Keys& params);
-// The same, and how Adam decays.
+// Reads the same keys, and how Adam decays.
 AdamOptions read_adam_options(Keys& params);
 
-// For the table at the start: "lr 0.001, betas 0.9 0.999, eps 1e-08, decay 0.01".
+// The text for the start table: "lr 0.001, betas 0.9 0.999, eps 1e-08, decay 0.01".
 std::string describe(const AdamOptions& options);
 
 }  // namespace onebit::optim

@@ -1,4 +1,4 @@
-// The update of Adam without its moments, which the caller owns.
+// The update of Adam without its moments, which belong to the caller.
 #pragma once
 
 #include <span>
@@ -16,13 +16,13 @@ class AdamRule {
  public:
   AdamRule(const AdamOptions& options, const params::Table& table);
 
-  // One update from table.gradients().
+  // Makes one update from table.gradients().
   void step(Context&, params::Table&, const Moments&, const StepInput&);
 
   const AdamOptions& options() const { return options_; }
   double beta1(const StepInput& input) const { return input.beta1.value_or(options_.beta1); }
   // The ranges of the whole table, each with its weight decay; and those of a part of it, counted
-  // from its beginning.
+  // from the start of the part.
   std::span<const ops::UpdateRange> ranges() const { return ranges_; }
   std::vector<ops::UpdateRange> ranges_in(Range part) const;
 
@@ -30,9 +30,9 @@ class AdamRule {
   // right for a cycled momentum too; 1 without bias correction.
   double momentum_weight() const;
   double variance_weight() const;
-  // The fraction of the unbiased variance that the next update keeps: beta2 corrected for bias.
+  // The fraction of the unbiased variance that the next update keeps: beta2, corrected for bias.
   double next_variance_memory() const;
-  // Counts an update; step() does it itself.
+  // Counts an update; step() calls it itself.
   void advance(const StepInput& input);
 
   // Saves and loads the weights.

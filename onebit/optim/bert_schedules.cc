@@ -6,8 +6,8 @@
 namespace onebit::optim {
 namespace {
 
-// All of these are functions of the completed updates: the first update has f(0), which is 0 where
-// there is a warm-up, as in the BERT example and in PyTorch's LambdaLR.
+// All schedules here are functions of the completed updates: the first update has f(0), which is 0
+// if there is a warm-up, as in the BERT example and in PyTorch's LambdaLR.
 struct Progress {
   double total = 0;   // updates of the whole schedule
   double warmup = 0;  // updates of the warm-up, not rounded
@@ -52,13 +52,13 @@ std::unique_ptr<Schedule> exponential(const ScheduleInput& input, double power) 
                       "factor of the rate every decay_step updates after the warm-up");
   input.params.number("decay_step", decay_step, above(0), "updates of one factor decay_rate");
   return scaled(input, progress.warmup, [=](double completed) {
-    if (progress.warmup == 0) return 1.0;  // the example's: no warm-up, no decay either
+    if (progress.warmup == 0) return 1.0;  // as in the example: without warm-up there is no decay
     if (completed < progress.warmup) return std::pow(completed / progress.warmup, power);
     return std::pow(decay, (completed - progress.warmup) / decay_step);
   });
 }
 
-// (x / w)^1.5, then (1 - x)^2. The example's rises again after the end; here it stays at 0.
+// (x / w)^1.5, then (1 - x)^2. In the example the rate rises again after the end; here it stays 0.
 std::unique_ptr<Schedule> power_then_square(const ScheduleInput& input) {
   const Progress progress = progress_of(input, 0.002);
   return scaled(input, progress.warmup, [=](double completed) {
@@ -77,7 +77,7 @@ std::unique_ptr<Schedule> warmup_linear(const ScheduleInput& input) {
   });
 }
 
-// Up to 1, then (share of the way left)^power down to end_ratio, without a jump between.
+// Rises to 1, then follows (share of the way left)^power down to end_ratio, without a jump.
 std::unique_ptr<Schedule> polynomial(const ScheduleInput& input, double power) {
   const Progress progress = progress_of(input, 0);
   double end = 0;

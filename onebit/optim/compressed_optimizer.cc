@@ -11,7 +11,7 @@
 namespace onebit::optim {
 namespace {
 
-// Rows [begin, end) of a buffer that an update may do without.
+// Rows [begin, end) of a buffer that may be empty.
 View rows_of(const View& buffer, int64_t begin, int64_t end) {
   return buffer.empty() ? View() : buffer.rows(begin, end);
 }
@@ -20,8 +20,8 @@ ConstView rows_of(const ConstView& buffer, int64_t begin, int64_t end) {
   return buffer.empty() ? ConstView() : buffer.rows(begin, end);
 }
 
-// The same pass over a bucket of the share, with all buffers cut to it: those of the flat buffer at
-// `in_buffer`.
+// Restricts the pass to a bucket of the share and all its buffers to that bucket; it is at
+// `in_buffer` of the flat buffer.
 void cut_to_bucket(ops::OnebitNormalize& args, Range in_buffer) {
   const int64_t begin = args.begin, end = args.end;
   const int64_t first = begin / kernels::kBlockElements;
@@ -136,14 +136,14 @@ void CompressedOptimizer::freeze(Context& context, params::Table& table) {
                                .variance_factor = 1 / rule_.variance_weight()});
   still_.hold(momentum, variance);
   still_.refresh();
-  hold_normalized(std::move(moments), table.gradients());  // which the update has read
+  hold_normalized(std::move(moments), table.gradients());  // the update has read the gradients
   if (communicator_.rank() == 0 && still_.count() > 0) {
     log_info("update {}: {} of {} elements have had no gradient yet and keep their values",
              updates_, still_.count(), table.size_elements());
   }
 }
 
-// The first moment's memory goes to the exchange: owners keep the momentum from here on.
+// The memory of the first moment is passed to the exchange: owners keep the momentum from now on.
 void CompressedOptimizer::hold_normalized(Moments&& moments, View scratch) {
   if (local_) local_->freeze(moments.momentum.view());
   exchange_.hold(share_in_memory_of(std::move(moments.momentum), levels_, scratch));
@@ -223,7 +223,7 @@ Stopwatch CompressedOptimizer::finish_buckets(Context& context, params::Table& t
   return watch;
 }
 
-// Before a bucket's gradients are read: on two levels they become the mean over the node.
+// Called before a bucket's gradients are read: on two levels they become the mean over the node.
 void CompressedOptimizer::fill_bucket(Context& context, params::Table& table,
                                       const StepInput& input, const Bucket& bucket) {
   if (!prepared_ && !plan_.averages) levels_.average(context, table.gradients(), bucket.index);
@@ -232,7 +232,7 @@ void CompressedOptimizer::fill_bucket(Context& context, params::Table& table,
 
 void CompressedOptimizer::normalize(Context& context, const params::Table& table,
                                     const StepInput& input, const Bucket& bucket) {
-  std::span<const ops::UpdateRange> decays;  // that are part of the gradient
+  std::span<const ops::UpdateRange> decays;  // those that are part of the gradient
   if (!options_.adam.decoupled_decay) decays = rule_.ranges();
   std::vector<ops::UpdateRange> own_decays;
   if (levels_.two() && !decays.empty()) decays = own_decays = rule_.ranges_in(bucket.in_buffer);

@@ -1,25 +1,24 @@
 // The optimizer of the 1-bit family: a warm-up on averaged gradients, and after the freeze an
-// exchange of one bit an element. onebit_adam.h has the formulas. Its members differ in two parts:
+// exchange at one bit per element. onebit_adam.h has the formulas. Its members differ in two parts:
 //
 //                how values move (value_rule.h)    what updates exchange (local_updates.h)
-//   1-bit Adam   as Adam's                         one bit
+//   1-bit Adam   as in Adam                        one bit
 //   1-bit LAMB   by LAMB's trust ratios as well    one bit
-//   0/1 Adam     as Adam's                         one bit, averages too, or nothing, by a schedule
+//   0/1 Adam     as in Adam                        one bit, averages too, or nothing, by a schedule
 //
-// An update of the warm-up is the value rule's; behind it the freeze rule may end the warm-up. An
-// update of the compressed phase is made of
+// An update of the warm-up is made by the value rule; after it the freeze rule may end the warm-up.
+// An update of the compressed phase consists of
 //
 //   plan             what it exchanges (update_plan.h)
-//   fill_bucket      of every bucket, as soon as its gradients are ready: the mean inside the node,
-//                    then y = g / d, to which local updates add what they have summed up
+//   fill_bucket      for every bucket, as soon as its gradients are ready: the mean over the node,
+//                    then y = g / d, to which local updates add their sum
 //   SignExchange     sends it to the owners of its chunks, and their momentum to all
-//   receive_bucket   as soon as it has arrived: the level of the variance follows that of all ranks
-//   keep_bucket      instead of the last two where nothing is exchanged: y moves the momentum here
+//   receive_bucket   as soon as it has arrived: the variance's level follows that of all ranks
+//   keep_bucket      instead of the last two if nothing is exchanged: y changes the momentum here
 //   agreement        whether every gradient was finite; which still entries wake
 //   move_values      values -= lr momentum / cm + ..., the momentum decoded part by part
 //
-// The first four run on the exchange thread, during the backward pass where begin_step() was
-// called.
+// The first four run on the exchange thread, during the backward pass if begin_step() was called.
 #pragma once
 
 #include <functional>
@@ -52,7 +51,7 @@ struct CompressedOptions {
   ExchangeOptions exchange;
   std::optional<ZeroOneOptions> schedule = {};  // absent: every update exchanges one bit
   ValueRuleMaker values = make_adam_values;
-  // Its size_bytes() for a table that need not be allocated.
+  // Its size_bytes() for a table that may be unallocated.
   std::function<int64_t(const params::Table&)> values_bytes = [](const params::Table&) {
     return int64_t{0};
   };
@@ -67,7 +66,7 @@ class CompressedOptimizer final : public Optimizer {
   Phase phase() const override;
   std::string describe_warmup_end() const override { return freeze_rule_.describe_end(); }
   bool observes_local_gradients() const override;
-  // With one rank nothing is sent, so nothing has to leave early.
+  // With one rank nothing is sent, so no bucket has to leave early.
   std::optional<comm::Buckets> limited_buckets() const override;
   void begin_step(Context&, params::Table&, const StepInput&) override;
   void gradients_ready(Range) override;
@@ -83,7 +82,7 @@ class CompressedOptimizer final : public Optimizer {
   int64_t compressed_state_bytes() const override;
   int64_t wire_bytes_sent() const override;
 
-  // state_bytes() of rank 0 on one level, for a table that need not be allocated.
+  // state_bytes() of rank 0 on one level, for a table that may be unallocated.
   static int64_t state_bytes_of(const CompressedOptions& options, const params::Table& table,
                                 int world_size, const RunFacts& run);
 
@@ -91,7 +90,7 @@ class CompressedOptimizer final : public Optimizer {
   View variance() const { return std::get<OwnVariance>(state_).view(); }
   SignExchange& exchange() { return exchange_; }
   const ValueRule& values() const { return *values_; }
-  // Since the last exchange.
+  // Updates since the last exchange.
   int64_t local_updates() const { return local_ ? local_->count() : 0; }
 
  private:
@@ -108,10 +107,10 @@ class CompressedOptimizer final : public Optimizer {
   void normalize(Context&, const params::Table&, const StepInput&, const Bucket&);
   void receive_bucket(Context&, const StepInput&, const Bucket&);
   void keep_bucket(Context&, const StepInput&, const Bucket&);
-  // Completes the exchange, or makes an update without one. Returns a watch that started when the
+  // Completes the exchange, or makes an update without one. Returns a stopwatch started when the
   // last bucket had arrived.
   Stopwatch finish_buckets(Context&, params::Table&, const StepInput&, StepReport&);
-  // What the ranks have agreed on: whether every gradient was finite; the entries that woke.
+  // What the ranks have agreed on: whether every gradient was finite; which entries woke.
   struct Agreed {
     bool finite = true;
     std::vector<StillEntries::Woken> woken;
@@ -121,21 +120,21 @@ class CompressedOptimizer final : public Optimizer {
   std::vector<StillEntries::Woken> wake(const params::Table&, const StepInput&,
                                         std::vector<uint8_t> touched);
   void move_values(Context&, params::Table&, const StepInput&, const Agreed&);
-  // The momentum that is kept as f32 [elements of the share]: with one rank, which has no other,
-  // and between local updates. Else empty.
+  // The momentum that is kept as f32 [elements of the share]: always with one rank, and between
+  // local updates. Otherwise empty.
   View kept_momentum() const;
-  // Calls `work` for all of this rank's share with the momentum of this update.
+  // Calls `work` for all of this rank's share, with the momentum of this update.
   void visit_momentum(Context&, const SignExchange::Arrived& work);
-  // After this rank's share of the values has moved: gets those of the node's others.
+  // After this rank's share of the values has moved, receives the shares of the node's other ranks.
   void gather_values(Context&, params::Table&) const;
 
-  // The compressed phase begins in the memory of `moments`, normalized; `scratch`: f32 [elements].
+  // Begins the compressed phase in the memory of `moments`, normalized; `scratch`: f32 [elements].
   void hold_normalized(Moments&& moments, View scratch);
-  // Back from it: in its memory.
+  // The inverse: moments in the memory of the compressed phase.
   Moments release_normalized();
   void load_moments(const params::Table&, const params::StateReader&, bool compressed);
   void load_compressed(const params::Table&, const params::StateReader&);
-  // Goes back to the warm-up with the mean of the ranks' state. Collective.
+  // Returns to the warm-up with the mean of the ranks' state. Collective.
   void return_to_warmup();
 
   CompressedOptions options_;
@@ -148,11 +147,11 @@ class CompressedOptimizer final : public Optimizer {
   StillEntries still_;
   VarianceLevel level_;
   GradientAgreement agreement_;
-  std::unique_ptr<LocalUpdates> local_;  // where there is a schedule
+  std::unique_ptr<LocalUpdates> local_;  // only with a schedule
   std::unique_ptr<ValueRule> values_;
   bool begun_ = false;
-  bool prepared_ = false;  // the gradients of this step are averaged inside the node already
-  UpdatePlan plan_;        // of the update that has begun
+  bool prepared_ = false;  // the gradients of this step are already averaged over the node
+  UpdatePlan plan_;        // of the current update
   SignExchange exchange_;  // last: its thread uses the members above
 };
 

@@ -1,4 +1,4 @@
-// How an update of the compressed phase moves the values, once all buckets have arrived.
+// How an update of the compressed phase moves the values after all buckets have arrived.
 #include <algorithm>
 #include <span>
 
@@ -7,8 +7,8 @@
 namespace onebit::optim {
 namespace {
 
-// Writes the momentum of entries that have woken in this update, which was not on its way yet, into
-// that of a range.
+// Writes the momentum of entries that woke in this update, which was not yet part of the exchange,
+// into the momentum of a range.
 void put_woken(std::span<const StillEntries::Woken> woken, Range range, View momentum) {
   for (const auto& [entries, values] : woken) {
     const int64_t begin = std::max(entries.begin, range.begin);
@@ -58,14 +58,14 @@ void CompressedOptimizer::move_values(Context& context, params::Table& table,
   bool moves = finite;
   double rate = finite ? input.learning_rate : 0;
   if (local_ && plan_.exchanges) {
-    // The exchange has taken the sums of the local updates, so their movement is made now, also
-    // where this update's own is not.
+    // The exchange has taken the sums of the local updates, so their movement is made now, even if
+    // this update's own is not.
     moves = finite || local_->count() > 0;
     rate = local_->return_to_common(table) + rate;
   } else if (local_ && finite) {
     local_->leave_common(table, rate);
   }
-  // What is kept of a momentum is decoded even if no value moves by it.
+  // A momentum that is kept is decoded even if it moves no value.
   if (!moves && !(local_ && plan_.exchanges)) return;
   if (moves) values_->begin_move(context, table, rule_, rule_.beta1(input));
   visit_momentum(context, [&](Range range, View momentum) {

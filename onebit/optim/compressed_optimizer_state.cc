@@ -1,4 +1,4 @@
-// What the optimizer keeps in checkpoints and memory, and the way back from its compressed phase.
+// The optimizer's state in checkpoints and memory, and the return from its compressed phase.
 #include <cmath>
 
 #include "onebit/base/json.h"
@@ -65,7 +65,7 @@ void CompressedOptimizer::load_moments(const params::Table& table,
 void CompressedOptimizer::load_compressed(const params::Table& table,
                                           const params::StateReader& reader) {
   if (phase() == Phase::kWarmup) {
-    // Between steps nothing needs the gradients.
+    // Between steps the gradients are not needed.
     hold_normalized(std::get<Moments>(std::move(state_)), table.gradients());
   }
   std::get<OwnVariance>(state_).load(reader, levels_);
@@ -111,7 +111,7 @@ int64_t CompressedOptimizer::saved_bytes(Phase phase) const {
 int64_t CompressedOptimizer::compressed_state_bytes() const {
   const auto* moments = std::get_if<Moments>(&state_);
   if (moments == nullptr) return state_bytes();
-  // Of both, this rank's share.
+  // This rank's share of both moments.
   constexpr int64_t kShareBytes = 2 * sizeof(float);
   return state_bytes() - moments->size_bytes() + kShareBytes * levels_.elements();
 }

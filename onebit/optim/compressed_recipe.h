@@ -1,4 +1,4 @@
-// The recipe of an optimizer that compresses every update after its warm-up: 1-bit Adam, 1-bit
+// The recipe of an optimizer that compresses every update after its warm-up: 1-bit Adam and 1-bit
 // LAMB.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace onebit::optim {
 struct CompressedTitle {
   std::string_view title;     // OptimizerRecipe::title()
   std::string description;    // OptimizerRecipe::describe()
-  bool follows_adam = false;  // its updates are meant to be Adam's
+  bool follows_adam = false;  // its updates are meant to equal Adam's
 };
 
 class CompressedRecipe final : public OptimizerRecipe {

@@ -54,7 +54,7 @@ struct OneCycle {
                            most_momentum - (most_momentum - least_momentum) * s);
     }
     const double steps = decay_size > 0 ? (t - total + 1) / decay_size : 0;
-    // DeepSpeed's momentum grows past 1 here, which no average survives.
+    // DeepSpeed's momentum grows beyond 1 here, with which no average is stable.
     return with_momentum(least / (1 + rate_decay * steps),
                          std::min(most_momentum * (1 + momentum_decay * steps), 0.9999));
   }
@@ -107,7 +107,7 @@ std::unique_ptr<Schedule> one_cycle(const ScheduleInput& input) {
   return formula(static_cast<int64_t>(cycle.first) + 1, [cycle](double t) { return cycle.at(t); });
 }
 
-// The share of the way up, 0 to 1, of the schedules that begin with a warm-up.
+// The progress of the warm-up, 0 to 1, of the schedules that begin with one.
 struct Warmup {
   double steps;
   bool logarithmic = true;
@@ -166,9 +166,9 @@ std::unique_ptr<Schedule> warmup_decay(const ScheduleInput& input) {
   });
 }
 
-// DeepSpeed's rises again after total_num_steps, starts the groups after the first at their full
-// rate and divides by zero when the warm-up is the whole run; here the end is kept, all start at
-// zero, and the end follows at once.
+// DeepSpeed's schedule rises again after total_num_steps, starts the groups after the first at
+// their full rate and divides by zero if the warm-up is the whole run; here the final rate is kept,
+// all groups start at zero, and the end follows immediately.
 std::unique_ptr<Schedule> warmup_cosine(const ScheduleInput& input) {
   const Warmup warmup(input.params);
   double least = 0, end = 1e-4;

@@ -1,4 +1,4 @@
-// The options of the exchange of every 1-bit optimizer.
+// The options of the exchange, common to every 1-bit optimizer.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct ExchangeOptions {
   std::map<std::string, int64_t> moving_rows;
 };
 
-// Their keys of optimizer.params. What travels is the gradient over the root of its variance, which
-// needs a memory: `beta2` must be above 0.
+// Reads their keys of optimizer.params. The exchange sends the gradient over the root of its
+// variance, which must be an average over several updates: `beta2` must be above 0.
 ExchangeOptions read_exchange_options(Keys& params, double beta2);
-// The compressed phase in the table at the start, of an optimizer with a freeze.
+// The rows of the start table about the compressed phase, for an optimizer with a freeze.
 std::vector<std::pair<std::string, std::string>> compressed_phase_rows(const FreezeOptions& options,
                                                                        double beta2,
                                                                        const RunFacts& run,

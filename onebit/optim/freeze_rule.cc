@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kSamplesInWindow = 16;
 
-// Over which updates "auto" compares the variance, and how many lie between two samples of it.
+// The number of updates over which "auto" compares the variance, and that between two samples.
 struct Window {
   int64_t updates, stride;
 };
@@ -45,12 +45,12 @@ FreezeOptions read_freeze_options(Keys& params) {
 }
 
 int64_t last_warmup_update(const FreezeOptions& options, double beta2, const RunFacts& run) {
-  // A freeze that a resumed run finds behind it comes with its next update.
+  // If a resumed run is already past its freeze, it freezes at its next update.
   if (options.step) {
     return run.compressed ? *options.step : std::max(*options.step, run.completed_steps + 1);
   }
   const Window window = window_of(options, beta2);
-  // The first sample that a whole window precedes, after the learning rate has stopped rising.
+  // The first sample with a whole window before it, after the learning rate has stopped rising.
   constexpr int64_t kNever = INT64_MAX;
   const int64_t compared = window.stride + window.updates;
   if (run.schedule_warmup > kNever - compared - FreezeRule::kObservedUpdates) return kNever;
@@ -95,7 +95,7 @@ std::vector<std::string> freeze_warnings(const FreezeOptions& options, double be
                                             earliest, FreezeRule::kObservedUpdates),
         run.total_steps)};
   }
-  // The first compressed update may be the last whose rate is above that of the one before.
+  // The first compressed update may be the last one with a higher rate than the update before it.
   if (options.step && earliest < run.schedule_warmup - 1) {
     return {fmt::format(
         "optimizer.params.freeze_step = {} compresses while the learning rate still rises (until "
@@ -121,10 +121,10 @@ bool FreezeRule::observes(int64_t update) const {
 
 bool FreezeRule::freezes_after(Context& context, comm::Communicator& communicator, int64_t update,
                                ConstView variance, double factor) {
-  // A freeze with the last update would compress nothing, and save the state of another phase.
+  // A freeze at the last update would compress nothing and save the state of another phase.
   if (last_) return update >= *last_ && (total_steps_ == 0 || *last_ < total_steps_);
   if (update % stride_ != 0) return false;
-  // Summation may differ in its last bits between kinds of processors: rank 0's sum decides.
+  // Sums may differ in their last bits between kinds of processors: rank 0's sum decides.
   double norm = factor * ops::absolute_sum(context, variance);
   communicator.broadcast(std::as_writable_bytes(std::span(&norm, 1)), 0);
   samples_.push_back({update, norm});
@@ -176,7 +176,7 @@ void FreezeRule::save(params::StateWriter& writer) const {
 }
 
 void FreezeRule::load(const params::StateReader& reader) {
-  if (!automatic_) return;  // a number in the recipe wins
+  if (!automatic_) return;  // a number in the recipe takes precedence
   samples_.clear();
   for (const Json& sample : reader.scalar("freeze_samples")) {
     samples_.push_back({sample.at(0).get<int64_t>(), sample.at(1).get<double>()});

@@ -1,11 +1,11 @@
-// When the warm-up of a 1-bit optimizer ends.
+// Determines when the warm-up of a 1-bit optimizer ends.
 //
 // A number: after that many updates. "auto": when the warm-up of the learning rate has ended and
 // the variance, which is still updated after the freeze, has settled enough: its L1 norm
 // (bias-corrected) has neither halved nor doubled within a tenth of Adam's memory, 0.1 / (1 -
-// beta2) updates. Either way the last kObservedUpdates updates of the warm-up are for observing
-// local gradients, so "auto" freezes that long after its decision. With the last update of a run
-// there is no freeze: nothing would be compressed.
+// beta2) updates. In either case the last kObservedUpdates updates of the warm-up observe local
+// gradients, so "auto" freezes that long after its decision. There is no freeze at the last update
+// of a run: nothing would be compressed.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,21 @@
 namespace onebit::optim {
 
 struct FreezeOptions {
-  // Longer than any run, and far from where sums of updates overflow.
+  // Longer than any run, and far below where sums of updates overflow.
   static constexpr int64_t kMostWindow = 1'000'000'000;
 
   std::optional<int64_t> step = 100000;  // updates of warm-up; empty: "auto"
   int64_t window = 0;                    // of "auto", in updates; 0: a tenth of Adam's memory
 };
 
-// The keys freeze_step and freeze_window.
+// Reads the keys freeze_step and freeze_window.
 FreezeOptions read_freeze_options(Keys& params);
-// The last update of the warm-up, at the earliest.
+// The earliest possible last update of the warm-up.
 int64_t last_warmup_update(const FreezeOptions& options, double beta2, const RunFacts& run);
-// "after update 20 of 100" or, where it has come, "by update 30 of 100": for the start table.
+// For the start table: "after update 20 of 100" or, if it has passed, "by update 30 of 100".
 std::string describe(const FreezeOptions& options, double beta2, const RunFacts& run);
 
-// What is unusual about this freeze in a run of this length (optimizer_recipe.h).
+// Unusual properties of this freeze in a run of this length (optimizer_recipe.h).
 std::vector<std::string> freeze_warnings(const FreezeOptions& options, double beta2,
                                          const RunFacts& run);
 
@@ -51,15 +51,15 @@ class FreezeRule {
 
   // Whether update number `update` is one of the last before the freeze.
   bool observes(int64_t update) const;
-  // After warm-up update number `update`: whether it was the last. `variance` is multiplied by
+  // Whether warm-up update number `update`, just made, was the last. `variance` is multiplied by
   // `factor` to correct its bias. Collective; the same answer on every rank.
   bool freezes_after(Context&, comm::Communicator&, int64_t update, ConstView variance,
                      double factor);
 
-  // Whether a number in the recipe says that `updates` are not enough.
+  // Whether the recipe gives a number and `updates` are fewer.
   bool is_before(int64_t updates) const { return !automatic_ && last_ && updates < *last_; }
 
-  // What the warm-up waits for, as a part of a sentence.
+  // What the warm-up waits for, as part of a sentence.
   std::string describe_end() const;
 
   void save(params::StateWriter&) const;
@@ -71,11 +71,11 @@ class FreezeRule {
     double norm;
   };
 
-  // `change`: of the variance's norm over the last `updates`.
+  // `change`: of the variance's norm over the last `updates` updates.
   void report_decision(int64_t update, double change, int64_t updates) const;
 
   bool automatic_;
-  std::optional<int64_t> last_;  // update of the warm-up; empty while "auto" has not decided
+  std::optional<int64_t> last_;  // update of the warm-up; empty until "auto" has decided
   int64_t total_steps_;          // of the run; 0: not known
   int64_t schedule_warmup_, window_ = 0, stride_ = 1;
   std::deque<Sample> samples_;  // one every stride_ updates, over one window

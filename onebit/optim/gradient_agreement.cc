@@ -48,8 +48,8 @@ double GradientAgreement::scale(Context& context, ConstView gradients, const Ste
     const double square = levels_.sum(own);
     const double limit = input.norm_limits[index], norm = std::sqrt(square);
     const double coefficient = norm > limit ? limit / norm : 1;
-    // A value that is not finite becomes NaN when it is multiplied by 0, so the pass after this one
-    // finds it; finite values of such a bucket move nothing.
+    // A non-finite value becomes NaN when it is multiplied by 0, so the following pass finds it;
+    // finite values of such a bucket change nothing.
     const bool finite = std::isfinite(square);
     bucket_square_[index] = own;
     limited_square_[index] = finite ? coefficient * coefficient * own : 0;
@@ -70,7 +70,7 @@ std::span<const uint8_t> GradientAgreement::read_flags() {
   return host_flags_;
 }
 
-// With limits the squares of the buckets travel too: later limits are computed from them.
+// With limits the squares of the buckets are exchanged, too: later limits are computed from them.
 GradientAgreement::Result GradientAgreement::agree(const StepInput& input, bool touched) {
   enum Slot : size_t { kNotFinite, kTouched, kSquare, kLimitedSquare, kBuckets };
   read_into(host_square_, square_);

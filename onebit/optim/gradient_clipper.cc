@@ -15,14 +15,14 @@
 namespace onebit::optim {
 namespace {
 
-// The vector that the ranks add up: the first three numbers, then one flag for each rank, then the
-// squares of local gradients in the buckets that are followed.
+// The vector that the ranks sum: the first three numbers, then one flag per rank, then the squares
+// of local gradients in the tracked buckets.
 enum Slot : size_t { kSquare, kObservedSquare, kObservers, kFlags };
 
 constexpr double kRatioWeight = 0.02;
 
-// The norm of the average over the root mean square of the norms of `sources` that are averages of
-// some of the `measured`, by the share of noise in these.
+// The norm of the average over the root mean square of the norms of `sources`, which are averages
+// of some of the `measured`, from the share of noise in the latter.
 double ratio_of(double ratio, int measured, int sources) {
   const double share = std::clamp((1 / (ratio * ratio) - 1) / (measured - 1), 0.0, 1.0);
   return 1 / std::sqrt(1 + share * (sources - 1));
@@ -148,8 +148,8 @@ void GradientClipper::load(const Json& state, int sources) {
   const int saved = completed_sources(state, sources);
   if (saved == sources) return;
   if (saved == 1) {
-    // One rank alone measured no noise. A ratio of 1 clips too much rather than too little until it
-    // is measured.
+    // A single rank measured no noise. Until the ratio is measured, 1 clips too much rather than
+    // too little.
     ratio_ = 1;
     measurements_ = 0;
     return;

@@ -22,7 +22,7 @@ class Lamb : public Optimizer {
   int64_t saved_bytes(Phase) const override { return moments_.size_bytes(); }
   int64_t state_bytes() const override { return moments_.size_bytes() + lamb_.size_bytes(); }
 
-  // Of each entry of the table in the last step.
+  // The trust ratio of each entry of the table in the last step.
   std::vector<float> trust_ratios() const { return lamb_.trust_ratios(); }
 
  private:

@@ -5,7 +5,7 @@
 namespace onebit::optim {
 namespace {
 
-// What lies between two tensors is zero, has no gradient and adds to no norm.
+// Elements between two tensors are zero, have no gradient and contribute to no norm.
 std::vector<ops::LambTensor> tensors_of(const params::Table& table, double weight_decay) {
   std::vector<ops::LambTensor> tensors;
   int64_t block = 0;

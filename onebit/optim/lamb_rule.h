@@ -1,4 +1,4 @@
-// The update of LAMB without its moments, which the caller owns.
+// The update of LAMB without its moments, which belong to the caller.
 #pragma once
 
 #include <string>
@@ -14,28 +14,28 @@
 namespace onebit::optim {
 
 struct LambOptions {
-  AdamOptions adam;  // moments, and the decay that belongs to the update here
+  AdamOptions adam;  // moments, and the decay, which is part of the update here
   double min_ratio = 0.01, max_ratio = 10;
   bool epsilon_inside_root = false;
 };
 
-// Their keys of optimizer.params, but for eps_inside_sqrt.
+// Reads their keys of optimizer.params, except eps_inside_sqrt.
 LambOptions read_lamb_options(Keys& params);
-// For the table at the start.
+// The text for the start table.
 std::string describe(const LambOptions& options);
 
-// LambRule::size_bytes() for a table that need not be allocated.
+// LambRule::size_bytes() for a table that may be unallocated.
 int64_t lamb_ratio_bytes(const params::Table& table, const LambOptions& options);
 
 class LambRule {
  public:
   LambRule(const LambOptions& options, const params::Table& table);
 
-  // One update from table.gradients(). `rule` keeps the weights of the moments.
+  // Makes one update from table.gradients(). `rule` keeps the weights of the moments.
   void step(Context&, params::Table&, const Moments&, AdamRule& rule, const StepInput&);
 
   const LambOptions& options() const { return options_; }
-  // The tensors of files, of which a layer may have fused several into one: the ratios do not
+  // The tensors of model files, several of which a layer may have fused into one: so ratios do not
   // depend on how a model is computed.
   const std::vector<ops::LambTensor>& tensors() const { return tensors_; }
   View ratios() const { return ratios_.view(); }  // f32 [tensors], of the last step

@@ -68,7 +68,7 @@ void Levels::average(Context& context, View flat, int64_t bucket) {
   const int64_t ranks = node_->world_size();
   const View received(received_.data(), DType::kF32, {ranks, own.elements()}, flat.device());
   const std::vector<int64_t> own_bytes(static_cast<size_t>(ranks), own.size_bytes());
-  context.synchronize();  // transports know nothing of streams
+  context.synchronize();  // transports are not stream-ordered
   node_->all_to_all_v({.send = bytes_of(flat.rows(range.begin, range.end)),
                        .send_bytes = sizes_bytes(bucket, 1),
                        .receive = bytes_of(received),
@@ -89,7 +89,7 @@ void Levels::gather(Context& context, View flat) const {
     requests.push_back(node_->start_all_gather_v(bytes_of(flat.rows(own.begin, own.end)),
                                                  bytes_of(flat.rows(range.begin, range.end)),
                                                  sizes.back()));
-    // Transports that stage in page-locked memory hold what is under way.
+    // Transports that stage in page-locked memory hold the data in flight.
     if (requests.size() > kBucketsUnderWay) requests[requests.size() - 1 - kBucketsUnderWay].wait();
   }
   for (comm::Request& request : requests) request.wait();

@@ -40,8 +40,8 @@ UpdatePlan LocalUpdates::plan(const AdamRule& adam) const {
       plan.updates = count_ + 1;
       return plan;
     case Kind::kRefresh: {
-      // With W the weight of the variance: after k updates it is 1 - beta2^k (1 - W), of which what
-      // was there counts beta2^k W.
+      // With W the weight of the variance: after k updates it is 1 - beta2^k (1 - W), of which the
+      // previous variance contributes beta2^k W.
       const double beta2 = adam.options().beta2;
       const double kept = std::pow(beta2, static_cast<double>(updates_since_average_ + 1));
       const double next_weight = adam.variance_weight() * beta2 / plan.variance_memory;

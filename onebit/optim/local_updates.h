@@ -1,5 +1,5 @@
 // The updates of 0/1 Adam by their schedule (zero_one_adam.h): what each exchanges, and between
-// exchanges what they sum up for the next one and the values that the ranks have in common.
+// exchanges the sum for the next one and the values that the ranks have in common.
 #pragma once
 
 #include <cstdint>
@@ -19,50 +19,50 @@ namespace onebit::optim {
 
 class LocalUpdates {
  public:
-  // Reserves its memory. `levels` outlives it.
+  // Reserves its memory. `levels` outlives this object.
   LocalUpdates(const ZeroOneOptions& schedule, const params::Table& table, const Levels& levels);
 
-  // Of the next update of the compressed phase. One rank exchanges nothing and has no reason to
-  // wait with its variance.
+  // The plan of the next update of the compressed phase. A single rank exchanges nothing and has
+  // no reason to delay its variance.
   UpdatePlan plan(const AdamRule& adam) const;
-  // Called after every update, those of the warm-up included.
+  // Called after every update, including those of the warm-up.
   void count_update(const AdamRule& adam);
 
-  // With several ranks, f32 [elements of the share]: the momentum that has arrived last, and after
-  // local updates this rank's own. Empty with one.
+  // With several ranks, f32 [elements of the share]: the momentum received last, and after local
+  // updates this rank's own. Empty with one rank.
   View momentum() const { return alone() ? View() : momentum_.view(); }
-  // The compressed phase begins: takes the share of `momentum`, f32 [elements].
+  // Begins the compressed phase: takes the share of `momentum`, f32 [elements].
   void freeze(ConstView momentum);
 
-  // A bucket of normalized gradients that stays here: adds it to the sum.
+  // Adds a bucket of normalized gradients that is not sent to the sum.
   void keep(Context&, const SignExchange::Bucket&);
-  // One that leaves: adds the sum to it, which is then 0.
+  // Adds the sum to a bucket that is sent, and sets the sum to 0.
   void give(Context&, const SignExchange::Bucket&);
 
-  // Before an update without an exchange moves the values.
+  // Called before an update without an exchange moves the values.
   void leave_common(const params::Table&, double learning_rate);
-  // Before one with an exchange does: takes the values back to those of the last exchange. Returns
-  // the sum of the rates since then, by which the momentum that arrived moves them too.
+  // Called before an update with an exchange moves them: restores the values of the last exchange.
+  // Returns the sum of the learning rates since then, by which the received momentum moves them.
   double return_to_common(const params::Table&);
   // Updates since the last exchange.
   int64_t count() const { return count_; }
 
-  // Puts the common values into the table and keeps this rank's own; and back.
+  // Puts the common values into the table and keeps this rank's own; and the inverse.
   void show_common(Context&, const params::Table&);
   void restore_own(Context&, const params::Table&);
   bool shows_common() const { return shows_common_; }
 
-  // What the exchange owes is scaled to the updates of its last one
-  // (SignExchange::scale_owner_residuals()).
+  // `owed_updates`: the number of updates in the last exchange, to which the server residual is
+  // scaled (SignExchange::scale_owner_residuals()).
   void save(params::StateWriter&, bool compressed, int64_t owed_updates) const;
   static int64_t saved_owed_updates(const params::StateReader&);
-  // On another number of sources all continue from the mean of their values. Collective.
+  // For another number of sources, all continue from the mean of their values. Collective.
   void load(Context&, const params::Table&, const params::StateReader&, bool compressed);
 
   int64_t size_bytes() const;
-  // The same on one level, for a table that need not be allocated.
+  // The size on one level, for a table that may be unallocated.
   static int64_t size_bytes_of(const params::Table& table, int world_size);
-  // Bytes that save() of all ranks writes in the compressed phase.
+  // Bytes that save() of all ranks together writes in the compressed phase.
   int64_t saved_bytes() const;
 
  private:
@@ -74,14 +74,14 @@ class LocalUpdates {
   const Levels& levels_;
   ZeroOneSchedule schedule_;
   // The weight of the variance (AdamRule) after the last update that averaged gradients, and the
-  // updates since.
+  // number of updates since then.
   double variance_weight_ = 0;
   int64_t updates_since_average_ = 0;
   int64_t count_ = 0;
   double rate_sum_ = 0;  // their learning rates
-  // With several ranks, f32 [elements of the share]: momentum(); what the local updates have summed
-  // up; the values after the last exchange, valid while there are local updates (this rank's own
-  // while common ones are shown).
+  // With several ranks, f32 [elements of the share]: momentum(); the sum of the local updates; the
+  // values after the last exchange, valid while there are local updates (this rank's own while the
+  // common values are shown).
   Tensor momentum_, sum_, common_;
   Tensor swapped_;  // f32, a part of the values
   bool shows_common_ = false;

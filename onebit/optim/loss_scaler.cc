@@ -36,7 +36,7 @@ void LossScaler::grow() {
   if (options_.consecutive_hysteresis) hysteresis_left_ = options_.hysteresis;
   if ((iteration_ - last_overflow_) % options_.window == 0) {
     hysteresis_left_ = options_.hysteresis;
-    // Losses are multiplied by it in f32.
+    // Losses are multiplied by the scale in f32.
     if (scale_ <= std::numeric_limits<float>::max() / 2) scale_ *= 2;
   }
 }
@@ -50,8 +50,8 @@ Json LossScaler::save() const {
 }
 
 void LossScaler::load(const Json& state) {
-  // A configured static scale takes precedence over the saved one. A saved static scale says
-  // nothing about where overflow begins: that of a bf16 or f32 run is 1.
+  // A configured static scale takes precedence over the saved one. A saved static scale contains no
+  // information about where overflow begins: that of a bf16 or f32 run is 1.
   if (options_.static_scale != 0 || !state.at("dynamic").get<bool>()) return;
   scale_ = state.at("scale").get<double>();
   iteration_ = state.at("iteration").get<int64_t>();

@@ -9,7 +9,7 @@
 namespace onebit::optim {
 
 struct LossScalerOptions {
-  double static_scale = 0;  // other than 0: that scale for ever
+  double static_scale = 0;  // other than 0: a constant scale
   double initial_scale = 65536;
   int64_t window = 1000;                // clean steps before the scale doubles
   int hysteresis = 2;                   // overflows before the scale is halved
@@ -17,8 +17,8 @@ struct LossScalerOptions {
   double min_scale = 1;
 };
 
-// Usage: multiply the loss by scale(); divide gradients by that same scale; then update() once a
-// step with what all ranks agreed on. Growth thus never touches gradients already made.
+// Usage: multiply the loss by scale(), divide gradients by the same scale, then call update() once
+// per step with the agreement of all ranks. Growth thus never affects gradients already computed.
 class LossScaler {
  public:
   explicit LossScaler(const LossScalerOptions&);

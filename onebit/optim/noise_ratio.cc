@@ -32,7 +32,7 @@ NoiseRatio::NoiseRatio(int64_t blocks, int world_size)
   restart();
 }
 
-// Where the variance is right, the squared average over the variance is 1 in each update.
+// If the variance is right, the squared average over the variance is 1 in each update.
 void NoiseRatio::restart() {
   for (size_t group = 0; group < local_.size(); ++group) {
     const int64_t first = static_cast<int64_t>(group) * kBlocksInGroup;
@@ -51,8 +51,8 @@ double NoiseRatio::ratio_of(double local, double average) const {
 
 void NoiseRatio::follow(comm::Communicator& communicator, const Cycle& cycle) {
   const size_t groups = local_.size();
-  // Then the sums of all groups: the second is the same on every rank but for rounding, as each
-  // adds up variances of its own.
+  // Then the sums of all groups: the second is the same on every rank except for rounding, as each
+  // rank sums its own variances.
   std::vector<double> local(groups + 2, 0.0), average(groups, 0.0);
   for (size_t block = 0; block < static_cast<size_t>(blocks_); ++block) {
     const size_t group = block / static_cast<size_t>(kBlocksInGroup);

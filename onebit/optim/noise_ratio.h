@@ -1,16 +1,15 @@
-// How much larger the squared gradient of one rank is than that of the average over ranks, followed
-// through the whole compressed phase although no rank ever sees the average.
+// How much larger the squared gradient of one rank is than that of the average over ranks, tracked
+// through the whole compressed phase although no rank ever has the average.
 //
-// Let a rank's gradient be a signal that all ranks share and noise of its own. Its mean square is
-// s + n, that of the average over W ranks s + n / W, so the ratio of the two lies between 1 (signal
-// alone) and W (noise alone). Ranks with n and with n + 1 samples of one weight (data/step_parts.h)
-// leave the part of the noise exact, and that of the signal too large by 1 / (4 n (n + 1)) at most.
-// For signs z that are random but the same on every rank, the inner
-// product <z, g> is linear in g, so its mean over ranks is <z, average>, whose square has the
-// expectation |average|^2 (Alon, Matias, Szegedy 1996). So one number a block and cycle that
-// travels beside the signs says, without bias, how large the average is. A group of blocks adds
-// its numbers up, and their mean over cycles of nine updates, a running one of weight 0.04 after 25
-// cycles, follows them.
+// Let a rank's gradient be a signal that all ranks share plus noise of its own. Its mean square is
+// s + n, that of the average over W ranks s + n / W, so the ratio of the two is between 1 (signal
+// only) and W (noise only). Ranks with n and with n + 1 samples of one weight (data/step_parts.h)
+// leave the noise term exact and make that of the signal too large by 1 / (4 n (n + 1)) at most.
+// For signs z that are random but the same on every rank, the inner product <z, g> is linear in g,
+// so its mean over ranks is <z, average>, whose square has the expectation |average|^2 (Alon,
+// Matias, Szegedy 1996). So one number per block and cycle, sent with the signs, gives an unbiased
+// estimate of the size of the average. The numbers of a group of blocks are summed and tracked by
+// their mean over cycles of nine updates, a running mean of weight 0.04 after 25 cycles.
 #pragma once
 
 #include <cstdint>
@@ -27,27 +26,27 @@ class NoiseRatio {
   static constexpr int64_t kBlocksInGroup = 16;
   static constexpr double kWeight = 0.04;
 
-  // The ratio starts from noise alone; the first cycle replaces that.
+  // The ratio starts at noise only; the first cycle replaces it.
   NoiseRatio(int64_t blocks, int world_size);
 
-  // Sums of one cycle, f32 [blocks] as ops::OnebitNormalize makes them: of this rank's squared
-  // gradients beside the variance, of the variance, and the sketch as averaged over ranks.
+  // Sums of one cycle, f32 [blocks], computed by ops::OnebitNormalize: of this rank's squared
+  // gradients relative to the variance, of the variance, and the sketch averaged over ranks.
   struct Cycle {
     std::span<const float> energy, variance, sketch;
   };
-  // Forgets what was followed.
+  // Discards all measurements.
   void restart();
   // Collective; every rank ends with the same ratios.
   void follow(comm::Communicator& communicator, const Cycle& cycle);
 
-  // [blocks], from 1 to the number of ranks.
+  // f32 [blocks], from 1 to the number of ranks.
   std::vector<float> ratios() const;
-  // Norm of the average over the root mean square of the ranks' norms, from 1 / sqrt(ranks) to 1;
-  // 0 before the first cycle.
+  // The norm of the average over the root mean square of the ranks' norms, from 1 / sqrt(ranks) to
+  // 1; 0 before the first cycle.
   double norm_ratio() const;
 
   void save(params::StateWriter&) const;
-  // At another number of ranks the share of noise is kept, not the ratio.
+  // For another number of ranks the share of noise is kept instead of the ratio.
   void load(const params::StateReader&);
 
  private:
@@ -59,7 +58,7 @@ class NoiseRatio {
   // buffer in units of the gradient.
   std::vector<float> local_, average_;
   double local_norm_ = 0, average_norm_ = 0;
-  int64_t cycles_ = 0;  // followed so far
+  int64_t cycles_ = 0;  // number of cycles tracked so far
 };
 
 }  // namespace onebit::optim

@@ -29,7 +29,7 @@ double NormShares::limit(int64_t bucket, double threshold) const {
   return threshold * std::sqrt(std::max(shares_[static_cast<size_t>(bucket)], kFloor * even));
 }
 
-// All buckets but the first have one size, and where the first begins determines it.
+// All buckets except the first have the same size, which the start of the first determines.
 Json NormShares::cut() const {
   return {buckets_.elements(), buckets_.range(0).begin};
 }

@@ -1,10 +1,10 @@
-// How the squared norm of the gradient is spread over the buckets of its exchange, so that a bucket
-// can be clipped before the others exist.
+// How the squared norm of the gradient is distributed over the buckets of its exchange, so that a
+// bucket can be clipped before the others exist.
 //
-// Clipping by the norm of the whole needs all of the gradient, so nothing could leave during the
-// backward pass. A bucket whose norm is usually share_b of the whole, in squares, may be as large
-// as threshold * sqrt(share_b): when all buckets grow together that is clipping by the norm of the
-// whole, a bucket that grows alone is limited in the same step, and the whole exceeds the threshold
+// Clipping by the norm of the whole needs the whole gradient, so nothing could be sent during the
+// backward pass. A bucket whose squared norm is usually share_b of the whole may be as large as
+// threshold * sqrt(share_b): if all buckets grow together, this is clipping by the norm of the
+// whole; a bucket that grows alone is limited in the same step, and the whole exceeds the threshold
 // by no more than the least share below allows. A share is the mean of the first steps, then a
 // running mean of weight 0.02 of norm_b^2 / sum of norm^2, before clipping: measured after it, a
 // share could never grow beyond its limit.
@@ -25,7 +25,7 @@ class NormShares {
   // Steps that must be measured before a limit is computed from a share.
   static constexpr int64_t kFewestSteps = 10;
   // A bucket without any gradient so far may still get one: its share is at least this fraction of
-  // what it would be if squares were spread evenly.
+  // an equal share of the squares.
   static constexpr double kFloor = 0.01;
 
   explicit NormShares(const comm::Buckets& buckets);
@@ -34,14 +34,14 @@ class NormShares {
   bool known() const { return steps_ >= kFewestSteps; }
   int64_t steps_missing() const { return known() ? 0 : kFewestSteps - steps_; }
 
-  // Takes the squares of one step, a number for each bucket, the same on every rank. A step whose
-  // squares are all zero does not count.
+  // Adds the squares of one step, one per bucket, the same on every rank. A step whose squares are
+  // all zero is ignored.
   void follow(std::span<const double> squares);
-  // The largest norm of each bucket if that of the whole may be `threshold`.
+  // The largest norm of a bucket if the norm of the whole may be `threshold`.
   double limit(int64_t bucket, double threshold) const;
 
   Json save() const;
-  // Starts anew if the saved state is of other buckets or has no shares.
+  // Starts from zero if the saved state is of other buckets or has no shares.
   void load(const Json& state);
 
  private:

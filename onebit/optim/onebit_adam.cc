@@ -1,4 +1,4 @@
-// The recipe of 1-bit Adam; its update is that of compressed_optimizer.cc.
+// The recipe of 1-bit Adam; the update is in compressed_optimizer.cc.
 #include "onebit/optim/onebit_adam.h"
 
 #include "onebit/optim/compressed_recipe.h"
@@ -6,7 +6,7 @@
 namespace onebit::optim {
 namespace {
 
-// Keys of other arithmetics than the one that there is.
+// Rejects keys that select an arithmetic other than the only one implemented.
 void refuse_arithmetics(Keys& params) {
   for (const char* key : {"coordinates", "variance", "scale", "parity"}) {
     params.refused(key,

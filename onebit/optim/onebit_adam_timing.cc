@@ -13,7 +13,7 @@
 namespace onebit::optim {
 namespace {
 
-// The buffers of a compressed phase without any gradients yet.
+// The buffers of a compressed phase that has had no gradients yet.
 class Passes {
  public:
   Passes(Device device, DType compute_type, int64_t elements, int world_size)
@@ -38,7 +38,7 @@ class Passes {
     still_ = Tensor::zeros(device, DType::kU8, {compress::sign_bytes(elements)});
   }
 
-  // The variance is all ones, so that no entry is still.
+  // The variance is all ones, so there are no still entries.
   void start(Context& context) {
     ops::fill(context, variance_.view(), 1.0f);
     ops::fill(context, gradient_.view(), 1.0f);
@@ -107,7 +107,7 @@ class Passes {
   int64_t elements_, blocks_;
   bool alone_;
   Tensor value_, copy_, gradient_, variance_, normalized_;
-  Tensor momentum_;  // of one rank; of several what has arrived:
+  Tensor momentum_;  // of a single rank; with several ranks its received, coded form:
   Tensor chunk_;
   Tensor own_weight_, energy_, extra_, ratio_, sketch_, block_energy_, block_variance_;
   Tensor square_, flags_, still_;

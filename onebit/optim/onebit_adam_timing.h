@@ -1,4 +1,4 @@
-// Measures how long 1-bit Adam's passes over the parameters take on this machine
+// Measures how long the passes of 1-bit Adam over the parameters take on this machine
 // (ops/onebit_adam_update.h), for the forecast of a step.
 #pragma once
 
@@ -9,15 +9,15 @@
 
 namespace onebit::optim {
 
-// Seconds for each element that the compressed phase spends on the processor besides coding.
+// Processor seconds per element in the compressed phase, excluding coding.
 struct OneBitAdamTiming {
-  double bucket_seconds = 0;  // with a bucket, before it leaves and when it has arrived
-  double step_seconds = 0;    // once all have arrived, and gradients set to zero
+  double bucket_seconds = 0;  // for a bucket, before it is sent and after it has arrived
+  double step_seconds = 0;    // after all have arrived, including setting gradients to zero
 };
 
-// Measured on buffers of `elements` (a multiple of 16), each pass as by steady_seconds().
+// Measures on buffers of `elements` (a multiple of 16), each pass as by steady_seconds().
 // `exchanging` is the context of the thread that exchanges buckets, `computing` that of the step;
-// both on one device.
+// both on the same device.
 OneBitAdamTiming measure_onebit_adam(Context& exchanging, Context& computing, DType compute_type,
                                      int64_t elements, int world_size);
 

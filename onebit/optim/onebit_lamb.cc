@@ -9,7 +9,7 @@
 namespace onebit::optim {
 namespace {
 
-// Cuts what a rank owns where tensors begin and into pieces of at most a block.
+// Cuts the owned ranges of a rank where tensors begin, into pieces of at most one block.
 std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
                                     std::span<const compress::OwnedRange> owned) {
   std::vector<ops::LambPart> parts;
@@ -31,13 +31,13 @@ std::vector<ops::LambPart> parts_of(const std::vector<ops::LambTensor>& tensors,
   return parts;
 }
 
-// The first tensor of a part of the flat buffer.
+// The first tensor that is in a part of the flat buffer.
 int64_t first_in(std::span<const ops::LambTensor> tensors, Range part) {
   const auto ends_before = [&](const ops::LambTensor& one) { return one.end <= part.begin; };
   return std::partition_point(tensors.begin(), tensors.end(), ends_before) - tensors.begin();
 }
 
-// The tensors of the part, counted from its beginning.
+// The tensors of the part, counted from its start.
 std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors, Range part) {
   std::vector<ops::LambTensor> inside;
   for (size_t i = static_cast<size_t>(first_in(tensors, part));
@@ -50,26 +50,25 @@ std::vector<ops::LambTensor> tensors_in(std::span<const ops::LambTensor> tensors
   return inside;
 }
 
-// Of values, u and residuals.
+// Sums per tensor: of values, u and residuals.
 constexpr int64_t kSumsOfTensor = 3;
 
-// Of a gradient of Gaussian elements, as noise is. Signs at pi / 2 times the mean absolute value
-// leave pi / 2 - 1 of the square of what was coded, the last residual included.
+// For a gradient of Gaussian elements, as noise is. Signs at pi / 2 times the mean absolute value
+// leave pi / 2 - 1 of the square of the coded values, the last residual included.
 constexpr double kLeft = std::numbers::pi / 2 - 1;
 constexpr double kResidualOfNoise = kLeft / (1 - kLeft);
 
-// The square of u without what the workers' signs have added to the momentum. A worker has sent all
-// its gradients but its residual r, so the momentum lacks (1 - beta1) (r - the running mean of r
-// before), averaged over ranks. Residuals of one worker are uncorrelated from update to update, of
-// several with each other and with the gradients, so squares add up:
+// The square of u without the contribution of the workers' signs to the momentum. A worker has sent
+// all its gradients except its residual r, so the momentum lacks (1 - beta1) (r - the previous
+// running mean of r), averaged over ranks. Residuals of one worker are uncorrelated between
+// updates, those of several with each other and with the gradients, so squares add up:
 // ((1 - beta1) / ranks)^2 (1 + (1 - beta1) / (1 + beta1)) = ((1 - beta1) / ranks)^2 2 / (1 + beta1)
-// times the sum of r^2. `residual` is that sum, in units of u. Where few elements are most of a
-// gradient, the residual is correlated with it, and says too much: no more is taken off than is
-// right for gradients that are noise alone, whose momentum has (1 - beta1) / (1 + beta1) of their
-// square.
+// times the sum of r^2. `residual` is that sum, in units of u. If few elements dominate a gradient,
+// the residual is correlated with it and the term is too large: no more is subtracted than is right
+// for gradients of noise only, whose momentum has (1 - beta1) / (1 + beta1) of their square.
 double square_without_signs(double square, double residual, int ranks, double beta1) {
   const double noise = (1 - beta1) * (1 - beta1) * 2 / (1 + beta1) * residual / (ranks * ranks);
-  const double most = 2 * (1 - beta1) * kResidualOfNoise;  // over the exact square
+  const double most = 2 * (1 - beta1) * kResidualOfNoise;  // relative to the exact square
   return square - std::min(noise, most / (1 + most) * square);
 }
 

@@ -1,9 +1,9 @@
 // 1-bit LAMB (Li et al., arXiv 2104.06069) with exact trust ratios: LAMB in the warm-up, then the
-// exchange of 1-bit Adam (onebit_adam.h), whose momentum u is made of. The published algorithm
-// freezes the ratios with the variance and corrects them by estimates. Here the variance is still
-// updated, and the ranks add up the norms of what each owns of u before it is coded, less what the
-// workers' signs have added to it, so that the ratio of a tensor is LAMB's in every step and the
-// same on every rank.
+// exchange of 1-bit Adam (onebit_adam.h), from whose momentum u is computed. The published
+// algorithm freezes the ratios with the variance and corrects them by estimates. Here the variance
+// is still updated, and the ranks sum the norms of what each owns of u before it is coded, minus
+// the contribution of the workers' signs, so that the ratio of a tensor is LAMB's in every step and
+// the same on every rank.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ struct OneBitLambOptions {
   ExchangeOptions exchange;
 };
 
-// How its values move.
+// How the values of 1-bit LAMB move.
 class OneBitLambValues final : public ValueRule {
  public:
   OneBitLambValues(const LambOptions& options, const params::Table& table,
@@ -31,16 +31,16 @@ class OneBitLambValues final : public ValueRule {
   void begin_move(Context&, const params::Table&, const AdamRule& adam, double beta1) override;
   void move(Context&, params::Table&, const AdamRule& adam, const Movement&) override;
   int64_t size_bytes() const override;
-  // The same for a table that need not be allocated.
+  // The size for a table that may be unallocated.
   static int64_t size_bytes_of(const params::Table& table, const LambOptions& options);
 
-  // Of each entry of the table in the last step.
+  // The trust ratio of each entry of the table in the last step.
   std::vector<float> trust_ratios() const { return lamb_.trust_ratios(); }
 
  private:
   const SignExchange& exchange_;
   LambRule lamb_;
-  std::vector<ops::LambPart> parts_;           // of what this rank owns
+  std::vector<ops::LambPart> parts_;           // of the elements that this rank owns
   std::vector<ops::LambPart> residual_parts_;  // of its share
   Tensor squares_;                             // f64 [tensors, 2]
   Tensor residual_squares_;                    // f64 [tensors]

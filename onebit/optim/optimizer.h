@@ -1,7 +1,7 @@
-// What the engine sees of an optimizer. An optimizer answers which gradients it needs and makes one
-// update from them; it never steers the engine (docs/architecture.md, "Optimizer"). Exchanges that
-// belong to the optimizer (the compressed phase) happen inside it, on the communicator it was made
-// with.
+// The interface between engine and optimizer. An optimizer reports which gradients it needs and
+// makes one update from them; it never controls the engine (docs/architecture.md, "Optimizer").
+// Exchanges that belong to the optimizer (the compressed phase) happen inside it, on the
+// communicator with which it was constructed.
 //
 // One step, as the engine makes it:
 //
@@ -11,7 +11,7 @@
 //     decide on norm, clipping and finiteness;
 //     optimizer.step(...), or optimizer.skip_step() when the gradient is not finite;
 //   } else if (the scale of the gradient is known beforehand: no loss scaling, and no clipping or
-//              clipping by limits of the buckets, each found from what it holds) {
+//              clipping by limits of the buckets, each computed from its own contents) {
 //     optimizer.begin_step(...);
 //     for every range, as soon as backward has finished it: optimizer.gradients_ready(range);
 //     optimizer.step(...);
@@ -45,8 +45,8 @@ enum class GradientNeed {
 
 enum class Phase {
   kDense,      // an optimizer that never compresses
-  kWarmup,     // of one that will
-  kCompressed  // of one that does
+  kWarmup,     // an optimizer that will compress
+  kCompressed  // an optimizer that compresses now
 };
 constexpr std::string_view name_of(Phase phase) {
   constexpr std::string_view kNames[] = {"dense", "warmup", "compressed"};
@@ -56,34 +56,34 @@ constexpr std::string_view name_of(Phase phase) {
 struct StepInput {
   int64_t step = 0;  // number of this update, from 1; skipped steps do not count
   double learning_rate = 0;
-  // Every gradient is multiplied by it when it is read: 1 / loss scale * clip coefficient.
+  // Every gradient is multiplied by this when it is read: 1 / loss scale * clip coefficient.
   double gradient_scale = 1;
-  // For each of Optimizer::limited_buckets(), the largest norm that this rank's scaled gradient may
-  // have in it; a larger gradient is scaled down to it. Empty: no limits. Outlives the step.
+  // The largest norm of this rank's scaled gradient in each of Optimizer::limited_buckets(); a
+  // larger gradient is scaled down to it. Empty: no limits. Outlives the step.
   std::span<const double> norm_limits;
-  // Set by schedules that cycle momentum; else the configured one.
+  // Set by schedules that cycle momentum; otherwise the configured value applies.
   std::optional<double> beta1;
 };
 
 struct StepReport {
   Phase phase = Phase::kDense;
-  bool applied = true;     // false: the gradient of some rank was not finite; no value has moved
+  bool applied = true;     // false: the gradient of some rank was not finite; no value was changed
   bool froze_now = false;  // this step was the last of the warm-up
-  // Norms over the whole flat buffer, in the units that travel, only in the compressed phase: what
-  // this rank (on two levels, its node) had to send, and what is left for later steps.
+  // Norms over the whole flat buffer, in the units that are sent, only in the compressed phase:
+  // what this rank (on two levels, its node) had to send, and what is left for later steps.
   double sent_norm = 0;
   double residual_norm = 0;
-  // Mean over ranks of the squared norm of the local gradients, scaled, before they are limited;
-  // only in the compressed phase.
+  // Mean over ranks of the squared norm of the local gradients, scaled, before limits apply; only
+  // in the compressed phase.
   double local_gradient_square = 0;
   // With limits: the same for each bucket, and the norm of the whole after limiting.
   std::vector<double> bucket_squares;
   double clip_coefficient = 1;
-  // Norm of the averaged gradient over the root mean square of the ranks' norms, as followed in the
+  // Norm of the averaged gradient over the root mean square of the ranks' norms, as tracked in the
   // compressed phase; 0: not known.
   double norm_ratio = 0;
   int64_t still_elements = 0;  // not coded, not moved (docs/architecture.md)
-  int64_t woken_elements = 0;  // of them, woken by this step
+  int64_t woken_elements = 0;  // the number of them that this step woke
   double compress_seconds = 0;
   double wait_seconds = 0;
   double update_seconds = 0;
@@ -93,66 +93,66 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // The answer holds for the next step and may change between steps, on every rank alike.
+  // Valid for the next step; may change between steps, identically on every rank.
   virtual GradientNeed gradient_need() const = 0;
   virtual Phase phase() const = 0;
 
-  // In the warm-up, what it waits for and what makes it shorter, as the end of a sentence about it.
+  // In the warm-up: what it waits for and what makes it shorter, as the end of a sentence.
   virtual std::string describe_warmup_end() const { return {}; }
 
-  // Whether the engine should measure the norm of this rank's gradients beside that of their
-  // average: in the last steps before a freeze, after which only the former is seen.
+  // Whether the engine should also measure the norm of this rank's gradients, not only that of
+  // their average: in the last steps before a freeze, after which only the former is available.
   virtual bool observes_local_gradients() const { return false; }
 
-  // The buckets of its exchange of local gradients, if it can limit the norm of each as it leaves;
-  // empty if it cannot.
+  // The buckets of its exchange of local gradients if it can limit the norm of each when it is
+  // sent; otherwise empty.
   virtual std::optional<comm::Buckets> limited_buckets() const { return std::nullopt; }
 
-  // Overlap with the backward pass, only when gradient_need() is kLocalOnly. begin_step() opens a
-  // step; each gradients_ready() says that this rank's gradients in `range` are final (any order,
-  // every parameter element once, the same order on every rank); step() closes it with the same
-  // input. A gradient that is not finite is taken as zero and reported: applied is then false.
+  // Overlap with the backward pass, only if gradient_need() is kLocalOnly. begin_step() opens a
+  // step; each gradients_ready() reports that this rank's gradients in `range` are final (any
+  // order, every parameter element once, the same order on every rank); step() closes it with the
+  // same input. A non-finite gradient is taken as zero and reported: applied is then false.
   virtual void begin_step(Context&, params::Table&, const StepInput&) {}
   virtual void gradients_ready(Range) {}
 
-  // Before the norm of local gradients is taken for a step that does not begin early: what they are
-  // when they leave. Returns the ranges of the table's gradients that are this rank's then; on two
-  // levels the ranks of a node divide the mean of theirs. The next call is step() or skip_step().
-  // Collective.
+  // Called before the norm of local gradients is computed for a step that does not begin early:
+  // transforms gradients as the exchange would. Returns the ranges of the table's gradients that
+  // are this rank's then; on two levels the ranks of a node divide the mean of their gradients. The
+  // next call is step() or skip_step(). Collective.
   virtual std::vector<Range> prepare_local_gradients(Context&, params::Table& table) {
     return {{0, table.size_elements()}};
   }
 
   // One update of table.values(), and of table.compute_values() in the same pass. Gradients are
   // read; on two levels those of this rank's share become the node's, and the last update of the
-  // warm-up leaves zeros, as does load(). Does everything itself when begin_step() was not called.
+  // warm-up leaves zeros, as does load(). Without begin_step() it does everything itself.
   virtual StepReport step(Context&, params::Table&, const StepInput&) = 0;
-  // The engine found, agreed by all ranks, that this step's gradient is not finite: nothing moves,
-  // no state changes. Not between begin_step() and step().
+  // The engine found, with the agreement of all ranks, that this step's gradient is not finite:
+  // no value or state changes. Not between begin_step() and step().
   virtual void skip_step() {}
 
-  // Where ranks make updates of their own between exchanges, their values differ meanwhile. The
-  // first puts the common values, those after the last exchange, into the table and keeps this
-  // rank's; the second takes it back. save() is called in between, and whatever else reads the
-  // values for all ranks: evaluation, comparison, a model's files.
+  // If ranks make their own updates between exchanges, their values differ meanwhile. The first
+  // function puts the common values, those after the last exchange, into the table and keeps this
+  // rank's own; the second restores them. save() is called in between, as is everything that reads
+  // the values for all ranks: evaluation, comparison, a model's files.
   virtual void show_common_values(Context&, params::Table&) {}
   virtual void restore_own_values(Context&, params::Table&) {}
 
-  // save() writes everything that an exact resume needs, residuals of this rank included. load()
+  // save() writes everything that an exact resume needs, including this rank's residuals. load()
   // expects an optimizer of the same configuration; at another world size residuals are
   // re-distributed, and the ranks read them together: collective.
   virtual void save(params::StateWriter&) const = 0;
   virtual void load(Context&, params::Table&, const params::StateReader&) = 0;
 
-  // Bytes that save() of all ranks writes into a checkpoint made in `phase`.
+  // Bytes that save() of all ranks together writes into a checkpoint made in `phase`.
   virtual int64_t saved_bytes(Phase phase) const = 0;
 
-  // Memory of moments, residuals and buffers now.
+  // Current memory of moments, residuals and buffers.
   virtual int64_t state_bytes() const = 0;
-  // The same in the compressed phase: less, where the ranks of a node then divide the moments.
+  // The same in the compressed phase: less if the ranks of a node then divide the moments.
   virtual int64_t compressed_state_bytes() const { return state_bytes(); }
-  // Bytes this rank has sent so far through communicators that the optimizer made itself
-  // (duplicates of the one it was given, which counts for itself).
+  // Bytes that this rank has sent so far through communicators that the optimizer created itself
+  // (duplicates of the one it was given, which counts separately).
   virtual int64_t wire_bytes_sent() const { return 0; }
 };
 

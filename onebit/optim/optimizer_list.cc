@@ -12,10 +12,10 @@ namespace {
 using Recipe = std::shared_ptr<const OptimizerRecipe>;
 
 struct OptimizerEntry {
-  const char* name;  // the recipe's optimizer.type, in any case
+  const char* name;  // the recipe's optimizer.type, case-insensitive
   // Lists the keys of optimizer.params; others are errors.
   Recipe (*read)(Keys& params);
-  // With defaults; of one optimizer for each way to compress.
+  // The recipe with defaults, for one optimizer of each method of compression.
   Recipe (*with_averages)(int64_t dense_updates) = nullptr;
 };
 
@@ -41,7 +41,7 @@ constexpr OptimizerEntry kOptimizers[] = {
 
 std::shared_ptr<const OptimizerRecipe> read_optimizer(
     Keys section, const std::function<void(Keys& params)>& read_more) {
-  // The other optimizers of DeepSpeed are asked for on purpose: no similar name is suggested.
+  // The other optimizers of DeepSpeed are requested intentionally: no similar name is suggested.
   Kinds kinds = {.any_case = true,
                  .required = true,
                  .elsewhere = {"Adagrad", "Lion", "MuAdam", "MuAdamW", "MuSGD"},

@@ -1,4 +1,4 @@
-// Every optimizer that a recipe may name, one line each.
+// All optimizers that a recipe may name.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 namespace onebit::optim {
 
 // Reads {"type": ..., "params": {...}}; `read_more` lists further keys of the params of every
-// optimizer. Null where something is wrong, which `section` then knows.
+// optimizer. Returns null on an error, which is recorded in `section`.
 std::shared_ptr<const OptimizerRecipe> read_optimizer(
     Keys section, const std::function<void(Keys& params)>& read_more = {});
 
-// Of each way to compress one recipe, whose averages end after `dense_updates`: what plans compare.
+// One recipe for each method of compression, whose averages end after `dense_updates`, for plans.
 std::vector<std::shared_ptr<const OptimizerRecipe>> compressed_recipes(int64_t dense_updates);
 
 }  // namespace onebit::optim

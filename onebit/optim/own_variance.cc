@@ -25,7 +25,7 @@ void OwnVariance::load(const params::StateReader& reader, const Levels& levels) 
 
 Tensor share_in_memory_of(Tensor&& whole, const Levels& levels, View scratch) {
   if (!levels.two()) return std::move(whole);
-  // It waits in `scratch` until the memory of the whole is released and that of the share reserved.
+  // The share is kept in `scratch` until the whole is released and memory for the share reserved.
   const View waiting = scratch.rows(0, levels.elements());
   levels.take_share(waiting, whole.view());
   { const Tensor released = std::move(whole); }

@@ -23,7 +23,7 @@ int64_t elements_of(std::span<const compress::OwnedRange> wanted) {
   return wanted.empty() ? 0 : wanted.back().place + wanted.back().range.elements();
 }
 
-// Of the elements wanted those whose places lie in `places`, counted from its beginning.
+// The wanted elements whose places are in `places`, counted from its start.
 std::vector<compress::OwnedRange> placed_in(std::span<const compress::OwnedRange> wanted,
                                             Range places) {
   std::vector<compress::OwnedRange> part;
@@ -37,7 +37,7 @@ std::vector<compress::OwnedRange> placed_in(std::span<const compress::OwnedRange
   return part;
 }
 
-// Whether the parts of the ranks of a node are buckets as many as the whole ones.
+// Whether every rank of a node has a part of every bucket.
 bool divides(const compress::Ownership& saved) {
   const int64_t count = saved.buckets.count(), node = saved.ranks_a_source();
   for (int64_t bucket = 0; bucket < count; ++bucket) {

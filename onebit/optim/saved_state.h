@@ -1,5 +1,5 @@
-// The state of an optimizer in a checkpoint: the optimizer's name, and buffers that belong to one
-// rank each.
+// The state of an optimizer in a checkpoint: the optimizer's name, and buffers that each belong to
+// one rank.
 #pragma once
 
 #include <span>
@@ -13,36 +13,35 @@
 namespace onebit::optim {
 
 void save_state_name(params::StateWriter&, const std::string& name);
-// Error: the state is another optimizer's, with both names.
+// Error, with both names: the state belongs to another optimizer.
 void check_state_name(const params::StateReader&, const std::string& name);
 
-// How the ranks that saved had divided their exchange of `elements`, as SignExchange has written
-// it.
+// How the ranks that saved had divided their exchange of `elements`, as written by SignExchange.
 compress::Ownership saved_ownership(const params::StateReader&, int64_t elements);
 
-// If as many sources load as have saved, each of these functions reads and sends about as much as
-// the buffer of one rank. Error: a saved buffer does not have the number of elements this model
-// needs.
+// If the number of sources is the same as when saved, each of these functions reads and sends about
+// as much as the buffer of one rank. Error: a saved buffer does not have the number of elements
+// that this model needs.
 
 // The buffer `name` f32 [elements] that `rank` saved.
 std::vector<float> own_buffer(const params::StateReader& reader, const std::string& name, int rank,
                               int64_t elements);
 
-// Of the buffers `name` that sources saved under `before`, each rank its share: the elements
-// `wanted` of one source's.
+// For each rank the elements `wanted` of its source, from the buffers `name` that sources saved
+// under `before`.
 std::vector<float> source_buffer(const params::StateReader& reader,
                                  const compress::Ownership& before, const std::string& name,
                                  int source, std::span<const compress::OwnedRange> wanted);
 
 // The mean over all sources that saved, the same on every rank of `communicator`, all of which want
-// the same elements: each reads a chunk of every buffer, and the others get the mean of it.
+// the same elements: each reads a chunk of every buffer and sends its mean to the others.
 // Collective.
 std::vector<float> mean_source_buffer(const params::StateReader& reader,
                                       comm::Communicator& communicator,
                                       const compress::Ownership& before, const std::string& name,
                                       std::span<const compress::OwnedRange> wanted);
 
-// Returns what `rank` owns under `now`, read from the buffers `name` that owners saved under
+// The elements that `rank` owns under `now`, read from the buffers `name` that owners saved under
 // `before`.
 std::vector<float> owned_buffer(const params::StateReader& reader, const std::string& name,
                                 const compress::Ownership& before, const compress::Ownership& now,

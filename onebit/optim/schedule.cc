@@ -8,7 +8,7 @@
 namespace onebit::optim {
 namespace {
 
-// Another schedule that begins later, as for a second phase that warms its rate up again.
+// A schedule that begins later, as for a second phase with its own warm-up.
 class ShiftedSchedule : public Schedule {
  public:
   ShiftedSchedule(std::unique_ptr<Schedule> inner, int64_t start)

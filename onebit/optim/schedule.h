@@ -2,9 +2,9 @@
 // continues exactly. DeepSpeed's names, parameters and values; the schedules of its BERT example;
 // and a few that BERT recipes use.
 //
-// DeepSpeed numbers its schedule by t = (update - 2): the first update runs with the initial value
-// and the second with t = 0, so a warm-up from zero makes the first two updates at its minimum.
-// That is kept, so that DeepSpeed's configs give the same learning rates.
+// DeepSpeed numbers its schedule by t = (update - 2): the first update has the initial value and
+// the second t = 0, so a warm-up from zero makes the first two updates at its minimum. onebit keeps
+// this, so that DeepSpeed's configs give the same learning rates.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ class Schedule {
   virtual ~Schedule() = default;
   // For update number `update`, from 1 (skipped steps do not count).
   virtual Rate at(int64_t update) const = 0;
-  // Updates of the warm-up: no later one has a rate that is still on its way up. 0: no warm-up.
+  // Updates of the warm-up: no later update has a rate that still rises. 0: no warm-up.
   virtual int64_t warmup_updates() const = 0;
 };
 
 // Reads {"type": ..., "params": {...}}; an empty section is a constant rate. `base_rate` is the
-// optimizer's lr. `total_updates` (the run's, 0: it has no length; empty: the length is not known
-// yet and the schedule not to be used) stands in for an absent total_num_steps. What is wrong,
-// `section` then knows.
+// optimizer's lr. `total_updates` of the run is the default of total_num_steps (0: the run has no
+// length; empty: it is not known yet, and the schedule must not be used). Errors are recorded in
+// `section`.
 std::unique_ptr<Schedule> make_schedule(Keys section, double base_rate,
                                         std::optional<int64_t> total_updates);
 

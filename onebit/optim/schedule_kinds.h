@@ -1,4 +1,4 @@
-// The schedules by where they come from. Each maker lists its own parameters.
+// The schedules by origin. Each maker lists its own parameters.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace onebit::optim {
 struct ScheduleInput {
   Keys& params;
   double base_rate = 0;                  // the optimizer's lr
-  std::optional<int64_t> total_updates;  // the run's, 0: it has no length; empty: not known yet
+  std::optional<int64_t> total_updates;  // of the run; 0: it has no length; empty: not known yet
 };
 
 // A schedule that is a formula.
@@ -43,7 +43,7 @@ std::vector<ScheduleEntry> deepspeed_schedules();
 // LE, EE, EP and warmup_linear of DeepSpeed's BERT example; linear, polynomial, constant.
 std::vector<ScheduleEntry> bert_schedules();
 
-// total_num_steps, or the length of the run. Error: neither is known.
+// total_num_steps, or else the length of the run. Error: neither is known.
 int64_t total_steps_of(const ScheduleInput& input);
 
 }  // namespace onebit::optim

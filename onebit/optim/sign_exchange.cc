@@ -183,8 +183,8 @@ void SignExchange::received(Context& context, int64_t bucket) {
   receive_(context, bucket_at(bucket, slot_of_[static_cast<size_t>(bucket)]));
 }
 
-// On a CPU 1 MiB for each thread, which stays in its cache until the values have moved. A CUDA
-// device decodes a bucket at once, for few kernels.
+// On a CPU 1 MiB per thread, which stays in the cache until the values have moved. A CUDA device
+// decodes a whole bucket at once, with few kernel launches.
 int64_t SignExchange::blocks_of_part(const Context& context, int64_t blocks) {
   constexpr int64_t kBlocksOfThread = 128;
   return context.device().is_cpu() ? std::min(kBlocksOfThread * context.threads(), blocks) : blocks;
@@ -224,14 +224,14 @@ int64_t SignExchange::size_bytes_of(const comm::Buckets& buckets, int world_size
   const int64_t on_the_way =
       largest + compress::CompressedAllReduce::kBucketsInFlight * comm::blocks_in(largest);
   if (world_size == 1) return kFloat * on_the_way;
-  // Residual and momentum of the owner, and what arrives.
+  // The owner's residual and momentum, and the received signs.
   return kFloat * (on_the_way + 2 * buckets.owned_elements(world_size, 0)) +
          compress::CompressedAllReduce::coded_bytes(buckets, world_size);
 }
 
 int64_t SignExchange::saved_bytes() const {
   const int64_t whole = levels_.whole_elements() * static_cast<int64_t>(sizeof(float));
-  // The worker residual of each source, and one momentum and one owners' residual in all.
+  // The worker residual of each source, and in total one momentum and one server residual.
   return alone() ? whole : levels_.sources() * whole + 2 * whole;
 }
 

@@ -1,7 +1,7 @@
-// The compressed exchange of normalized gradients: in buckets, on the exchange thread during the
-// backward pass when gradients become ready one after the other, else on the calling thread.
-// Workers send signs of gradients; the owner of a chunk keeps its momentum and sends signs of that
-// to all.
+// The compressed exchange of normalized gradients, in buckets: on the exchange thread during the
+// backward pass if gradients become ready one after the other, else on the calling thread. Workers
+// send signs of gradients; the owner of a chunk keeps its momentum and sends the signs of the
+// momentum to all.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace onebit::optim {
 class SignExchange {
  public:
   // An in-flight bucket: elements [range.begin, range.end) of this rank's share, which are
-  // `in_buffer` of the flat buffer; on one level these are the same.
+  // `in_buffer` of the flat buffer; on one level the two are the same.
   struct Bucket {
     int64_t index = 0;
     Range range, in_buffer;
@@ -32,19 +32,19 @@ class SignExchange {
   // extras and gradient are unchanged. Both run on the exchange thread.
   using Work = std::function<void(Context&, const Bucket&)>;
 
-  // Collective. `levels` and `still` (bitmap of the flat buffer, see the sign codec) outlive it.
-  // Reserves all memory, but for what hold() is given, on the device of `still`.
+  // Collective. `levels` and `still` (bitmap of the flat buffer, see the sign codec) outlive this
+  // object. Reserves all memory on the device of `still`, except the memory passed to hold().
   SignExchange(const Levels& levels, ConstView still);
 
-  // Before the first exchange: takes over the normalized momentum of this rank's share with its
-  // memory. Owners get a copy of their chunks, and the memory becomes the worker residual, zero at
-  // first; with one rank it stays the momentum.
+  // Before the first exchange: takes the normalized momentum of this rank's share with its memory.
+  // Owners get a copy of their chunks, and the memory becomes the worker residual, initially zero;
+  // with one rank it remains the momentum.
   void hold(Tensor momentum);
-  // Gives the memory back; what it holds means nothing any more.
+  // Returns the memory; its contents are undefined.
   Tensor release();
 
-  // Copies `momentum`, f32 [elements of the range], to that of the owners of a range of the flat
-  // buffer: at the freeze, and when entries wake. Does nothing with one rank.
+  // Copies `momentum`, f32 [elements of the range], to the owners of a range of the flat buffer: at
+  // the freeze, and when entries wake. Does nothing with one rank.
   void adopt_momentum(Range range, ConstView momentum);
 
   // Returns the exact momentum of all owners plus (1 - beta1) times the gradients that were not
@@ -53,10 +53,10 @@ class SignExchange {
   std::vector<float> collect_momentum(double beta1);
 
   // One step is begin, ready for ranges (or for none), finish. `computing` is the context that
-  // makes the gradients; it outlives the step.
+  // computes the gradients; it outlives the step.
   void begin(const Context& computing, const compress::MomentumStep& momentum, Work normalize,
              Work receive);
-  // `range` of the flat buffer.
+  // `range` is in the flat buffer.
   void ready(Range range) { overlapped_.ready(range); }
   void finish(Context& context) { overlapped_.finish(context); }
   // Without an exchange: calls `work` for every bucket, on this thread.
@@ -64,26 +64,26 @@ class SignExchange {
   // The momentum of `in_buffer`, a part of this rank's share of the flat buffer.
   using Arrived = std::function<void(Range in_buffer, View momentum)>;
   // Between exchanges of several ranks: calls `work` for all of the share, in parts, with the
-  // momentum that has arrived last. It is decoded into `kept`, f32 [elements of the share], or
-  // where that is empty into memory that the next part reuses.
+  // momentum received last. It is decoded into `kept`, f32 [elements of the share], or if that is
+  // empty into memory that the next part reuses.
   void visit_arrived(Context& context, View kept, const Arrived& work);
-  // The blocks of such a part, of a bucket of `blocks`.
+  // The number of blocks in such a part, for a bucket of `blocks`.
   static int64_t blocks_of_part(const Context& context, int64_t blocks);
-  // What the owners have not sent yet was to move values for as many updates as were exchanged
-  // then: scales it to `updates`, those of the next exchange. set_owed_updates() says for how many
-  // it is in a state that load() reads next.
+  // The server residual is scaled to the number of updates in the exchange that left it, for which
+  // it was to move values. Rescales it to `updates`, those of the next exchange. set_owed_updates()
+  // sets the number to which it is scaled in a state that load() reads next.
   void scale_owner_residuals(int64_t updates);
   void set_owed_updates(int64_t updates) { owed_updates_ = updates; }
-  // Workers and owners have sent everything.
+  // Sets the residuals of workers and owners to zero.
   void clear_residuals();
   int64_t owed_updates() const { return owed_updates_; }
 
-  // The exact momentum of what this rank owns, f32 [owned elements]; with one rank all of it.
+  // The exact momentum that this rank owns, f32 [owned elements]; with one rank all of it.
   View owned_momentum() const;
-  // What this rank has not sent yet of its share's gradients, which are divided by the root of the
-  // variance; empty where nothing is coded.
+  // The part of its share's gradients that this rank has not sent yet, divided by the root of the
+  // variance; empty if nothing is coded.
   ConstView worker_residual() const { return all_reduce_->worker_residual(); }
-  // Where its parts lie in the flat buffer, one for each bucket of which this rank owns some.
+  // Its ranges in the flat buffer, one for each bucket of which this rank owns a part.
   std::vector<compress::OwnedRange> owned_ranges() const;
 
   compress::ResidualNorms norms() { return all_reduce_->norms(); }
@@ -96,9 +96,9 @@ class SignExchange {
   int64_t wire_bytes_sent() const { return overlapped_.wire_bytes_sent(); }
   const Levels& levels() const { return levels_; }
   int64_t size_bytes() const;
-  // The same of rank 0 on one level, without one, before hold().
+  // The size for rank 0 on one level, without an instance, before hold().
   static int64_t size_bytes_of(const comm::Buckets& buckets, int world_size);
-  // Bytes that save() of all ranks writes.
+  // Bytes that save() of all ranks together writes.
   int64_t saved_bytes() const;
 
   // Saves momentum and residuals.
@@ -120,8 +120,8 @@ class SignExchange {
 
   const Levels& levels_;
   ConstView still_;
-  Tensor momentum_;  // of one rank
-  // [elements of the largest bucket]  what is being sent; then parts of what has arrived
+  Tensor momentum_;  // of a single rank
+  // [elements of the largest bucket]  the values being sent; then parts of the received momentum
   Tensor normalized_;
   // A bucket occupies a slot from send() to received().
   std::array<Tensor, compress::CompressedAllReduce::kBucketsInFlight> extra_;

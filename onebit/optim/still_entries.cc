@@ -215,8 +215,8 @@ int64_t StillEntries::wake_row(Row row, std::span<const float> gradient, const W
     square += one * one;
     ++still;
   }
-  // Opposite gradients may cancel exactly; the row then stays still until there is a gradient to
-  // start from.
+  // Opposite gradients may cancel exactly; the row then stays still until there is a non-zero
+  // gradient.
   if (square == 0) return 0;
   const double mean_square = square / static_cast<double>(still);
   write_variance(row, mean_square, args);

@@ -6,9 +6,9 @@
 namespace onebit::optim {
 
 struct UpdatePlan {
-  bool averages = false;       // its gradients come averaged over ranks, and so does its variance
+  bool averages = false;       // its gradients are averaged over ranks, and so is its variance
   bool exchanges = true;       // false: this rank continues with its own gradients
-  int64_t updates = 1;         // whose gradients this exchange sends
+  int64_t updates = 1;         // number of updates whose gradients this exchange sends
   double variance_memory = 1;  // the fraction of the variance that it keeps
 };
 

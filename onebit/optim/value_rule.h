@@ -1,5 +1,5 @@
-// How the values of a compressed optimizer move (compressed_optimizer.h): as Adam's, which is here,
-// or also by LAMB's trust ratios (onebit_lamb.h).
+// How the values of a compressed optimizer move (compressed_optimizer.h): as in Adam, which is
+// here, or also by LAMB's trust ratios (onebit_lamb.h).
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace onebit::optim {
 
-// An update of a part of the flat buffer in the compressed phase, whose momentum has arrived.
+// An update of a part of the flat buffer in the compressed phase whose momentum has arrived.
 struct Movement {
   Range range;
   ConstView momentum;  // f32 [elements of the range]
-  ConstView still;     // bitmap of the flat buffer: what does not move
+  ConstView still;     // bitmap of the flat buffer: entries that do not move
   double learning_rate = 0;
 };
 
@@ -27,30 +27,30 @@ class ValueRule {
  public:
   virtual ~ValueRule() = default;
 
-  // An update of the warm-up, moments included, from gradients averaged over ranks. `adam` keeps
-  // the weights of the moments.
+  // Makes an update of the warm-up, moments included, from gradients averaged over ranks. `adam`
+  // keeps the weights of the moments.
   virtual void update(Context&, params::Table&, const Moments&, AdamRule& adam,
                       const StepInput&) = 0;
-  // An update of the compressed phase, with a momentum that was made with `beta1`: begin_move(),
-  // which is collective, then move() for all parts of this rank's share, which moves values and
-  // compute copy.
+  // An update of the compressed phase, with a momentum that was computed with `beta1`: first
+  // begin_move(), which is collective, then move() for all parts of this rank's share, which
+  // updates values and compute copy.
   virtual void begin_move(Context&, const params::Table&, const AdamRule&, double /*beta1*/) {}
   virtual void move(Context&, params::Table&, const AdamRule& adam, const Movement&) = 0;
 
-  // What it has reserved.
+  // Bytes of its memory.
   virtual int64_t size_bytes() const = 0;
 };
 
-// Makes the rule of an optimizer with this exchange, which outlives it.
+// Makes the value rule of an optimizer with this exchange, which outlives the rule.
 using ValueRuleMaker =
     std::function<std::unique_ptr<ValueRule>(const params::Table&, const SignExchange&)>;
 
-// Adam's.
+// The value rule of Adam.
 std::unique_ptr<ValueRule> make_adam_values(const params::Table&, const SignExchange&);
 
-// A part of the compute copy; empty where there is none.
+// A part of the compute copy; empty if there is none.
 View compute_part(const params::Table&, Range);
-// Makes the whole compute copy, where there is one, of the values anew.
+// Recomputes the whole compute copy, if there is one, from the values.
 void refresh_compute_copy(Context&, const params::Table&);
 
 }  // namespace onebit::optim

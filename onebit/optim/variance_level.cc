@@ -27,7 +27,7 @@ void restore(const Tensor& buffer, const params::StateReader& reader, const char
 }
 
 // Rows that are looked up get most of their gradient from the few samples that contain their word.
-// One source sees too few of them to know their variance, so its own gradients count 1 / sources.
+// A source has too few of them to estimate their variance, so its own gradients count 1 / sources.
 std::vector<float> own_weights(const params::Table& table, int sources) {
   const int64_t blocks = comm::blocks_in(table.size_elements());
   std::vector<float> weights(static_cast<size_t>(blocks * kernels::kSubBlocks), 1.0f);
@@ -109,7 +109,7 @@ void VarianceLevel::end_exchange(Context& context) {
   left_at_[static_cast<size_t>(turn())] = updates_;
   ++exchanges_;
   if (alone() || !ends_cycle) return;
-  // The ratios of groups of blocks are those of whole buffers, however they are shared.
+  // The ratios of groups of blocks are those of whole buffers, whatever the shares.
   const auto whole = [&](const Tensor& share) { return levels_.gathered_blocks(host_copy(share)); };
   const std::vector<float> energy = whole(block_energy_), variance = whole(block_variance_);
   const std::vector<float> sketch = whole(mean_sketch_);
@@ -158,7 +158,7 @@ void VarianceLevel::load(const params::StateReader& reader) {
 
 int64_t VarianceLevel::size_bytes_of(int64_t elements, int world_size) {
   if (world_size == 1) return 0;
-  constexpr int64_t kOfSubBlocks = 2, kOfBlocks = 5;  // buffers
+  constexpr int64_t kOfSubBlocks = 2, kOfBlocks = 5;  // number of buffers
   const int64_t numbers = kOfSubBlocks * kernels::kSubBlocks + kOfBlocks;
   return comm::blocks_in(elements) * numbers * static_cast<int64_t>(sizeof(float));
 }
@@ -175,7 +175,7 @@ int64_t VarianceLevel::size_bytes() const {
 
 int64_t VarianceLevel::saved_bytes() const {
   if (alone()) return 0;
-  // The energies of the sub-blocks, sketch and energy of the block.
+  // Per block: the energies of its sub-blocks, its sketch and its energy.
   constexpr int64_t kNumbers = kernels::kSubBlocks + 2;
   return comm::blocks_in(levels_.whole_elements()) * kNumbers * static_cast<int64_t>(sizeof(float));
 }

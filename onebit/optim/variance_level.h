@@ -1,9 +1,9 @@
-// Keeps the level of the ranks' variances together in the compressed phase. The shape of the
+// Keeps the level of the variance equal on all ranks in the compressed phase. The shape of the
 // variance within a sub-block is each rank's own; its sum follows the squared gradients of all
-// ranks, through one number for each block that travels beside the signs: the energies of the
-// sub-blocks in turns, then the sketch from which the noise ratio is computed (noise_ratio.h,
-// ops/onebit_adam_update.h). Nine exchanges are a cycle; there may be updates without one between
-// them.
+// ranks, through one number per block that is sent with the signs: the energies of the sub-blocks
+// in turns, then the sketch from which the noise ratio is computed (noise_ratio.h,
+// ops/onebit_adam_update.h). Nine exchanges form a cycle; there may be updates without an exchange
+// between them.
 #pragma once
 
 #include <array>
@@ -21,42 +21,42 @@ namespace onebit::optim {
 
 class VarianceLevel {
  public:
-  // With one rank nothing is needed and nothing is reserved. `levels` outlives it.
+  // With one rank nothing is needed and nothing is reserved. `levels` outlives this object.
   VarianceLevel(const params::Table& table, const Levels& levels);
 
-  // Fill in the arguments of the passes over a bucket: before it leaves (or does not, without
+  // Fill in the arguments of the passes over a bucket: before it is sent (or kept, without
   // `exchanges`), and when it has arrived. `variance_memory`: the fraction of the variance that an
   // update keeps.
   void prepare(ops::OnebitNormalize& args, double variance_memory, bool exchanges = true) const;
   void prepare(ops::OnebitMomentum& args, double variance_memory) const;
-  // The extras of the blocks from element `begin` of the share on, f32, averaged over sources.
+  // Receives the extras f32, averaged over sources, of blocks from element `begin` of the share.
   void receive(Context&, ConstView extra, int64_t begin) const;
   // Called when all buckets of an exchange have arrived. Collective.
   void end_exchange(Context&);
   // Called at the end of an update without an exchange.
   void end_update() { ++updates_; }
-  // As at the start: nothing is summed or known of the noise, and the next exchange begins a cycle.
+  // Back to the start: no sums, an unknown noise ratio, and the next exchange begins a cycle.
   void restart();
 
   double norm_ratio() const { return noise_.norm_ratio(); }
 
   void save(params::StateWriter&) const;
-  // Sums of an unfinished cycle are dropped if they come from other ranks or levels; a new cycle
+  // Sums of an unfinished cycle are dropped if they are from other ranks or levels; a new cycle
   // begins.
   void load(const params::StateReader&);
   int64_t size_bytes() const;
-  // The same on one level, for as many elements.
+  // The size on one level, for this number of elements.
   static int64_t size_bytes_of(int64_t elements, int world_size);
   // Bytes that save() writes for each source.
   int64_t saved_bytes() const;
 
  private:
-  // The energies of the sub-blocks travel one after the other, then the sketch.
+  // The turns: the energies of the sub-blocks are sent one after the other, then the sketch.
   static constexpr int64_t kSketchTurn = kernels::kSubBlocks, kTurns = kSketchTurn + 1;
 
   bool alone() const { return levels_.sources() == 1; }
   int64_t turn() const { return exchanges_ % kTurns; }
-  // The number of updates whose energy is summed in the number that travels now.
+  // The number of updates whose energy is in the number that is sent now.
   int64_t updates_in_turn() const { return updates_ + 1 - left_at_[static_cast<size_t>(turn())]; }
   void show_ratios();
 
@@ -64,10 +64,10 @@ class VarianceLevel {
   NoiseRatio noise_;
   // Exchanges since the freeze, or since a resume on another number of ranks.
   int64_t exchanges_ = 0, updates_ = 0;
-  std::array<int64_t, kTurns> left_at_{};  // the updates when the number of a turn left last
-  // For every sub-block: the share of the variance's shape that is this rank's own; its energy.
+  std::array<int64_t, kTurns> left_at_{};  // updates_ when the number of each turn was last sent
+  // Per sub-block: the share of the variance's shape that is this rank's own; its energy.
   Tensor own_weight_, energy_;
-  // For every block: see ops::OnebitNormalize. `mean_sketch_` is the average over ranks.
+  // Per block: see ops::OnebitNormalize. `mean_sketch_` is the average over ranks.
   Tensor ratio_, sketch_, mean_sketch_, block_energy_, block_variance_;
 };
 

@@ -5,7 +5,7 @@
 namespace onebit::optim {
 namespace {
 
-// The dense updates at the beginning of the schedule are the warm-up of 1-bit Adam.
+// The dense updates at the start of the schedule are the warm-up of 1-bit Adam.
 FreezeOptions freeze_of(const ZeroOneOptions& schedule) {
   return {.step = std::min(schedule.variance_scaler, schedule.variance_freeze)};
 }
@@ -82,7 +82,7 @@ class ZeroOneAdamRecipe : public OptimizerRecipe {
   std::optional<int64_t> last_dense_update(const RunFacts& run) const override {
     return last_warmup_update(freeze_of(options_.schedule), options_.adam.beta2, run);
   }
-  // Local updates are Adam's too, each of a rank's own gradients.
+  // Local updates follow Adam as well, each with a rank's own gradients.
   const AdamOptions* followed_adam() const override { return &options_.adam; }
 
  private:

@@ -1,19 +1,19 @@
 // 0/1 Adam (Lu et al., arXiv 2202.06009): Adam whose ranks exchange gradients densely in few
-// updates, at one bit an element in others, and nothing in the rest (zero_one_schedule.h), on the
-// arithmetic of 1-bit Adam (onebit_adam.h).
+// updates, at one bit per element in others, and not at all in the rest (zero_one_schedule.h), with
+// the arithmetic of 1-bit Adam (onebit_adam.h).
 //
 // The first updates are Adam's. Then the gradients of every update are exchanged at one bit, while
-// the variance, common to all ranks, moves only in the updates that average gradients: each takes
-// the place of all since the one before. When the variance is frozen (for the published algorithm;
-// here it continues as in 1-bit Adam) the local updates begin. With y = g / d of this rank's own
-// gradient:
+// the variance, common to all ranks, changes only in the updates that average gradients: each
+// stands for all updates since the one before. When the variance is frozen (in the published
+// algorithm; here it continues as in 1-bit Adam) the local updates begin. With y = g / d of this
+// rank's own gradient:
 //   local        m = beta1 m + (1 - beta1) y,  value -= lr m / cm + ...,  sum += y
-//   synchronize  after k updates the sum of y over them goes to the owners at one bit. They move
-//                their momentum as if each update had had its mean over ranks and updates, and send
-//                the mean of the momenta after each; all go back to the values of the last
-//                synchronization and make k updates with that.
-// So values are the same on every rank after each synchronization, bit for bit; between them each
-// rank has its own, and the common ones are kept.
+//   synchronize  after k updates the sum of y over them is sent to the owners at one bit. They
+//                update their momentum as if each update had had the mean over ranks and updates,
+//                and send the mean of the momenta after each; all ranks restore the values of the
+//                last synchronization and make k updates with that.
+// So values are bit-identical on every rank after each synchronization; between them each rank has
+// its own, and the common ones are kept.
 #pragma once
 
 #include <memory>

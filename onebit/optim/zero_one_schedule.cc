@@ -11,7 +11,7 @@ int64_t doubled(int64_t interval, int64_t limit) {
   return interval <= limit / 2 ? 2 * interval : limit;
 }
 
-// How many multiples of `interval` are among after + 1 to last.
+// The number of multiples of `interval` among after + 1 to last.
 int64_t multiples(int64_t interval, int64_t after, int64_t last) {
   return last / interval - after / interval;
 }

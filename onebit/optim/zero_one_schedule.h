@@ -1,12 +1,12 @@
-// Which updates of 0/1 Adam exchange what (Lu et al., arXiv 2202.06009, with the intervals of
-// DeepSpeed). Updates are numbered from 1.
+// Determines which updates of 0/1 Adam exchange what (Lu et al., arXiv 2202.06009, with the
+// intervals of DeepSpeed). Updates are numbered from 1.
 //
 // The first `variance_scaler` updates average gradients densely. Then, until `variance_freeze`,
-// those do whose number is a multiple of the variance interval; it begins at 1 and doubles after
-// every `variance_scaler` of them; the others exchange one bit an element. After `variance_freeze`
-// an update exchanges one bit if its number is a multiple of the local interval, else none: that
-// interval begins at 1 and doubles after every `local_scaler` updates, up to `local_limit`. The
-// last update of the run exchanges in any case, since the run's model is that of the last exchange.
+// updates whose number is a multiple of the variance interval do so as well; the interval starts at
+// 1 and doubles after every `variance_scaler` of them; the others exchange one bit per element.
+// After `variance_freeze` an update exchanges one bit if its number is a multiple of the local
+// interval, else nothing: that starts at 1 and doubles after every `local_scaler` updates, up to
+// `local_limit`. The run's last update always exchanges: its model is that of the last exchange.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ class ZeroOneSchedule {
  public:
   enum class Kind {
     kDense,        // gradients are averaged, as in the warm-up of 1-bit Adam
-    kRefresh,      // the same, and the compressed exchange too
-    kOneBit,       // the compressed exchange, with the variance as it is
-    kSynchronize,  // the compressed exchange of what the updates since the last one have summed up
+    kRefresh,      // gradients are averaged, and the compressed exchange is made as well
+    kOneBit,       // the compressed exchange, with the variance unchanged
+    kSynchronize,  // the compressed exchange of the sum over the updates since the last one
     kLocal         // nothing is exchanged
   };
 
   explicit ZeroOneSchedule(const ZeroOneOptions& options) : options_(options) {}
 
-  // Of the update after those that advance() has counted.
+  // The kind of the update after those that advance() has counted.
   Kind next() const;
   void advance();
   int64_t updates() const { return updates_; }
@@ -49,7 +49,7 @@ class ZeroOneSchedule {
   int64_t local_interval_ = 1, updates_in_interval_ = 0;
 };
 
-// How many of the first `updates` exchange what.
+// Numbers of the first `updates` by what they exchange.
 struct ZeroOneCounts {
   int64_t dense = 0;    // averages of gradients
   int64_t one_bit = 0;  // compressed exchanges, beside averages or alone
@@ -57,7 +57,7 @@ struct ZeroOneCounts {
 };
 ZeroOneCounts count_exchanges(const ZeroOneOptions& options, int64_t updates);
 
-// The local interval of the last of `updates`, the longest of them.
+// The local interval at the last of `updates`, which is the longest.
 int64_t longest_interval(const ZeroOneOptions& options, int64_t updates);
 
 }  // namespace onebit::optim
