@@ -37,8 +37,8 @@ void AdamShadow::before_step(bool averaged, const optim::StepInput& input) {
   double square = 0;
   for (const float gradient : gradients_) square += double{gradient} * gradient;
   const double norm = scale * std::sqrt(square);
-  // On some routes only the optimizer finds out that a gradient is not finite: the step does not
-  // happen then, on any rank.
+  // On some routes only the optimizer detects that a gradient is not finite: the step is then not
+  // made on any rank.
   happens_ = std::isfinite(square);
   if (!happens_) return;
   if (clipping_ > 0 && norm > clipping_) scale *= clipping_ / norm;
@@ -59,7 +59,7 @@ void AdamShadow::before_step(bool averaged, const optim::StepInput& input) {
 
 void AdamShadow::after_step(const optim::StepInput& input) {
   if (!happens_) return;
-  std::vector<float>& after = gradients_;  // read for this step already
+  std::vector<float>& after = gradients_;  // reused: this step has read its gradients
   read(after, table_.values());
   for (size_t i = 0; i < after.size(); ++i) {
     const double decayed =

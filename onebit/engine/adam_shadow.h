@@ -1,7 +1,7 @@
-// Runs Adam beside the optimizer of a run, on the same gradients at the same values, and compares
-// how far and in which direction the values moved with where Adam's updates would have taken them.
-// A diagnosis of compressed optimizers: it averages every step's gradients densely on the host,
-// which costs many times what it observes.
+// Runs Adam alongside the optimizer of a run, on the same gradients at the same values, and
+// compares the movement of the values with what Adam's updates would have made, in distance and
+// direction. A diagnostic for compressed optimizers: it averages every step's gradients densely on
+// the host, which costs many times what it observes.
 #pragma once
 
 #include <vector>
@@ -13,13 +13,13 @@
 namespace onebit::engine {
 
 struct AdamComparison {
-  double distance = 0;  // of the values without decay, over Adam's; 0: Adam's has not moved
+  double distance = 0;  // of the values, without decay, over Adam's; 0: Adam has not moved them
   double cosine = 0;    // of the angle between the two
 };
 
 class AdamShadow {
  public:
-  // `clipping`: the largest norm of the averaged gradient, which is known here; 0: no limit.
+  // `clipping`: the largest norm of the averaged gradient, which is available here; 0: no limit.
   AdamShadow(const params::Table& table, const optim::AdamOptions& adam, double clipping,
              comm::Communicator& communicator);
 
@@ -39,7 +39,7 @@ class AdamShadow {
   std::vector<float> gradients_, values_;
   std::vector<double> momentum_, variance_, moved_, adam_;
   double momentum_weight_ = 0, variance_weight_ = 0;
-  bool happens_ = true;  // the step that before_step() saw
+  bool happens_ = true;  // whether the step passed to before_step() will be applied
 };
 
 }  // namespace onebit::engine

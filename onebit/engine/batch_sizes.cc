@@ -20,7 +20,7 @@ int64_t divided_upwards(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Lists the sizes that the recipe gives, and only these.
+// Lists only the sizes that the recipe gives.
 std::string describe(const BatchSizes& given, int64_t world) {
   std::string text;
   const std::pair<const char*, int64_t> keys[] = {
@@ -93,7 +93,7 @@ std::string describe_shares(const BatchSizes& solved, int world_size) {
   for (int rank = 0; rank < world_size && world_size <= kMostListed; ++rank) {
     shares += fmt::format("{}{}", rank == 0 ? "" : " + ", rank < more ? less + 1 : less);
   }
-  // Every rank may have as many, in micro-batches that differ.
+  // All ranks may have equal numbers of samples, in micro-batches that differ.
   if (world_size > kMostListed) {
     shares = more == 0 ? fmt::format("{} x {}", world_size, less)
                        : fmt::format("{} x {} + {} x {}", more, less + 1, world_size - more, less);

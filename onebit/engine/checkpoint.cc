@@ -18,7 +18,7 @@ ProfileTrack* writer_track(const Context& context) {
   return own == nullptr ? nullptr : &own->profile().track("checkpoint");
 }
 
-// Everything but the shards.
+// All data of a checkpoint except the shards.
 struct CheckpointFacts {
   int64_t step = 0;
   int world_size = 1;
@@ -53,7 +53,7 @@ SavedCheckpoint saved_checkpoint(const Path& folder, const std::string& tag, Che
                          .shards = std::move(shards)};
 }
 
-// Sorts after those that were made before, as far as clocks agree.
+// Sorts after generations that were made before, as far as clocks agree.
 std::string new_generation(const Disks& disks, int64_t number) {
   return fmt::format("{}-{:06}", disks.start, number);
 }
@@ -73,7 +73,7 @@ Checkpoints::Checkpoints(comm::Communicator& communicator, Path folder, int64_t 
 
 void Checkpoints::save(const Engine& engine, const Json& client_state,
                        std::function<void(const Path&)> write_model) {
-  writer_.wait();  // there is never more than one copy of the state
+  writer_.wait();  // so that there is never more than one copy of the state
   auto shard = std::make_shared<StateShard>(rank_, world_size_);
   engine.save(*shard);
   Json state = {{"format", kFormatVersion},

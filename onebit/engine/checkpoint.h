@@ -1,10 +1,10 @@
 // Saving and restoring a run (docs/checkpoint-format.md). A checkpoint is a folder <run>/<tag>/:
 //   model/                            a Hugging Face folder, written by the caller
 //   state.json                        counters, scalars of the state, the caller's client state
-//   optimizer-RRRRR-of-WWWWW.safetensors   moments (a part a rank) and residuals of rank R
-// Any number of ranks resumes from it: what all have in common was cut into equal parts, which
-// each rank reads again whole (state_shard.h); what was a rank's own is re-distributed by its
-// optimizer (optim/saved_state.h). Where hosts have disks of their own (disks.h), each has model/,
+//   optimizer-RRRRR-of-WWWWW.safetensors   moments (one part per rank) and residuals of rank R
+// Any number of ranks can resume from it: buffers common to all ranks were cut into equal parts,
+// all of which each rank reads (state_shard.h); a rank's own buffers are re-distributed by its
+// optimizer (optim/saved_state.h). If hosts have their own disks (disks.h), each has model/,
 // state.json, and the shards of its ranks and of those whose copies it keeps.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace onebit::engine {
 
-// A checkpoint on the disk.
+// A checkpoint on disk.
 struct SavedCheckpoint {
   std::string tag;
   Path model_folder;
@@ -30,10 +30,10 @@ struct SavedCheckpoint {
   Json client_state;
   StateShards shards;
   std::vector<std::string> other_tags = {};  // of the same run, newest first
-  std::vector<std::string> report = {};      // what came from which disk; empty on one
+  std::vector<std::string> report = {};      // the source disks of its parts; empty on one disk
 };
 
-// Returns the result of `read`. Adds to its errors the checkpoints from which the run could be
+// Returns the result of `read`. Extends its errors by the checkpoints from which the run could be
 // resumed instead.
 template <typename Read>
 auto suggest_other_checkpoints(const std::vector<std::string>& other_tags, const Read& read) {
@@ -48,23 +48,23 @@ auto suggest_other_checkpoints(const std::vector<std::string>& other_tags, const
 
 class Checkpoints {
  public:
-  // Collective. `folder` is made when the first checkpoint is written. Ranks may have a folder of
-  // this name on one disk or on several; then `copies` is the number of disks that keep a shard.
+  // Collective. `folder` is created with the first checkpoint. The ranks' folders of this name may
+  // be on one disk or on several; then `copies` is the number of disks that keep a shard.
   Checkpoints(comm::Communicator& communicator, Path folder, int64_t keep_last, int64_t copies = 1);
 
-  // Copies the engine's state and returns; files are written beside the training. The tag is
+  // Copies the engine's state and returns; files are written while training continues. The tag is
   // global_step<completed steps>. `write_model` fills the model folder from a copy of the values
   // taken by the caller; it runs on one rank of each disk, on another thread. Collective. Errors
   // are those of the previous write.
   void save(const Engine& engine, const Json& client_state,
             std::function<void(const Path&)> write_model);
-  // Returns when everything is on the disk. Errors are those of the last write.
+  // Returns when everything is on disk. Errors are those of the last write.
   void wait() { writer_.wait(); }
 
-  // Opens the checkpoint `tag`; without a tag, the newest that is whole, from the one that `latest`
-  // names back, or nothing where there is none at all (checkpoint_recovery.h). Collective. Errors:
-  // no such tag, with the existing ones; the tag's, or every checkpoint is damaged or incomplete;
-  // another version of the format.
+  // Opens the checkpoint `tag`; without a tag, the newest intact one, starting at the one that
+  // `latest` names, or nothing if there is no checkpoint (checkpoint_recovery.h). Collective.
+  // Errors: no such tag, with the existing ones; the tag, or every checkpoint, is damaged or
+  // incomplete; another version of the format.
   std::optional<SavedCheckpoint> open(const std::string& tag = "") const;
   // Whether save() calls `write_model` on this rank.
   bool writes_model() const { return disks_.leads(rank_); }

@@ -13,8 +13,8 @@
 namespace onebit::engine {
 namespace {
 
-// Calls `use` with each shard and the name of a disk that keeps it, as state.json says. Its
-// checksum may not have been looked at yet: what cannot be meant is passed over.
+// Calls `use` with each shard and the name of a disk that keeps it, according to state.json, whose
+// checksum may not have been verified yet: invalid entries are skipped.
 template <typename Use>
 void for_keepers(const Json& disks, const Use& use) {
   if (!disks.is_object()) return;
@@ -37,14 +37,14 @@ void for_keepers(const Json& disks, const Use& use) {
   }
 }
 
-// Those of the disks that hold anything of a checkpoint say the same of it.
+// The same on all disks that hold any part of the checkpoint.
 const Json& disks_of(const CheckpointCandidate& candidate) {
   return (*std::find_if(candidate.on.begin(), candidate.on.end(),
                         [](const auto* held) { return held != nullptr; }))
       ->disks;
 }
 
-// Who kept these shards.
+// Which disks kept these shards.
 std::string keepers(const CheckpointCandidate& candidate, const std::vector<int>& shards) {
   std::vector<std::string> found;
   for_keepers(disks_of(candidate), [&](int shard, const std::string& name) {

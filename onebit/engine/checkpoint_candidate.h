@@ -1,5 +1,5 @@
-// A checkpoint over all disks of a run, of which each holds a part: what is there, what is missing,
-// and who kept it.
+// A checkpoint over all disks of a run, each of which holds a part: what exists, what is missing,
+// and which disks kept it.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@ namespace onebit::engine {
 
 inline constexpr int kNoShard = -1;
 
-// What reading a disk has shown.
+// A defect found when a disk was read.
 struct CheckpointFlaw {
   size_t disk = 0;
-  int shard = kNoShard;  // of a shard; else of the files that every disk has
-  std::string text;      // with the disk and the path
+  int shard = kNoShard;  // the defective shard; kNoShard: the files that every disk has
+  std::string text;      // includes the disk and the path
 };
 
 struct CheckpointCandidate {
   std::string tag, generation;
   int64_t step = 0;
   int world_size = 0;
-  bool published = false;                 // on some disk
-  std::vector<const HeldCheckpoint*> on;  // [disks], null where a disk has nothing of it
-  std::vector<std::vector<int>> shards;  // [disks], ascending, those that are whole as far as known
-  std::vector<bool> common;              // [disks], likewise of the files that every disk has
+  bool published = false;                 // on at least one disk
+  std::vector<const HeldCheckpoint*> on;  // [disks], null for a disk that holds nothing of it
+  std::vector<std::vector<int>> shards;   // [disks], ascending; intact as far as known
+  std::vector<bool> common;               // [disks], likewise for the files that every disk has
   std::vector<CheckpointFlaw> flaws;
 
   bool has(size_t disk, int shard) const;
-  std::vector<int> missing() const;  // shards that no disk has
+  std::vector<int> missing() const;  // the shards that no disk has
   bool whole() const;
-  // Shards that state.json gives to the disk of this name, where each is kept more than once; else
-  // none.
+  // The shards that state.json assigns to the disk of this name, if each is kept more than once;
+  // otherwise none.
   std::set<int> kept_with_copies_by(const std::string& name) const;
-  // It was written where every host keeps its own part.
+  // Whether it was written with every host keeping its own part.
   bool of_several_disks() const;
   // Why it cannot be used.
   std::string reason() const;

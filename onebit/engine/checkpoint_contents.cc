@@ -18,7 +18,7 @@ namespace files = std::filesystem;
 constexpr const char* kGeneration = "generation";
 constexpr int64_t kMostRanks = 1 << 20;
 
-// A checkpoint of one disk has no name of its own; its contents are that.
+// A checkpoint on a single disk has no generation; the checksum of its contents replaces it.
 std::string generation_of(const Json& state) {
   if (state.contains(kGeneration)) return state.at(kGeneration).get<std::string>();
   return fmt::format("crc32c {}", state.value("crc32c", Json()).dump());
@@ -29,7 +29,7 @@ std::vector<std::pair<std::string, int64_t>> common_files_in(const Path& folder)
       {run_files::kState, static_cast<int64_t>(files::file_size(folder / run_files::kState))}};
   const Path model = folder / run_files::kModel;
   if (!files::is_directory(model)) return {};
-  // A sentence model has folders in its own.
+  // The model folder of a sentence model has subfolders.
   for (const auto& file : files::recursive_directory_iterator(model)) {
     if (!file.is_regular_file()) continue;
     found.emplace_back(file.path().lexically_relative(folder),
@@ -39,9 +39,9 @@ std::vector<std::pair<std::string, int64_t>> common_files_in(const Path& folder)
   return found;
 }
 
-// Error: no checkpoint, or one whose state.json does not even say which it is.
+// Error: not a checkpoint, or its state.json does not even identify it.
 HeldCheckpoint look_at(const Path& folder, const std::string& tag, bool published) {
-  // Its checksum counts for what every disk has; whose the shards are is said by a damaged one too.
+  // The checksum decides about the common files; even a damaged file states the owners of shards.
   const Path path = folder / run_files::kState;
   const Json state = read_json(path);
   require(state.is_object(), "{}: damaged: it holds no JSON object", path.string());
@@ -64,7 +64,7 @@ HeldCheckpoint look_at(const Path& folder, const std::string& tag, bool publishe
   return held;
 }
 
-// With the path, which errors of a missing key and of its type lack.
+// Adds the path, which errors of a missing key or of its type lack.
 std::string problem_of(const Path& folder, const std::exception& error) {
   const std::string path = (folder / run_files::kState).string(), text = error.what();
   if (text.starts_with(path)) return text;
@@ -146,7 +146,7 @@ std::string flaw_of_shard(const Path& folder, int shard, int world_size) {
   try {
     state = read_checkpoint_state(folder);
   } catch (const std::exception&) {
-    // A flaw of the common files: the shard may be whole.
+    // A defect of the common files: the shard may be intact.
   }
   try {
     const std::string name = shard_name(shard, world_size);

@@ -62,7 +62,8 @@ std::string CheckpointFolder::newest() const {
 std::optional<std::string> CheckpointFolder::latest() const {
   const std::optional<std::string> tag = tag_in_latest();
   if (!tag) {
-    // A folder under its own name is whole: the process may have ended before `latest` was written.
+    // A folder under its final name is complete: the process may have ended before `latest` was
+    // written.
     const std::vector<std::string> whole = tags();
     return whole.empty() ? std::nullopt : std::optional(whole.back());
   }
@@ -120,8 +121,7 @@ void CheckpointFolder::point_latest_at(const std::string& tag) const {
 void CheckpointFolder::prune(int64_t keep_last) const {
   std::vector<std::string> all = tags();
   const std::optional<std::string> newest = latest();
-  // After the run was taken back to an older step, checkpoints of later steps are no longer part of
-  // it.
+  // After the run was reset to an older step, checkpoints of later steps no longer belong to it.
   if (newest) {
     std::stable_partition(all.begin(), all.end(), [&](const std::string& tag) {
       return step_of_tag(tag) > step_of_tag(*newest);

@@ -54,7 +54,7 @@ class Recovery {
   }
 
  private:
-  // Those that the run may continue from, the best first.
+  // The checkpoints from which the run may continue, the best first.
   std::vector<CheckpointCandidate> eligible(const std::string& wanted) const {
     std::vector<CheckpointCandidate> candidates = found_.candidates;
     std::erase_if(candidates, [&](const CheckpointCandidate& one) {
@@ -79,7 +79,7 @@ class Recovery {
     return fmt::format("{}: names the checkpoint \"{}\", which is not there", file, named);
   }
 
-  // `reasons` are those of newer ones that were verified.
+  // `reasons`: those of the newer checkpoints that were verified.
   void warn_of_going_back(const CheckpointCandidate& candidate,
                           std::vector<std::string> reasons) const {
     if (rank_ != 0) return;
@@ -101,7 +101,7 @@ class Recovery {
     return listed(names);
   }
 
-  // Of the same step, made by a run that some hosts have continued without the others.
+  // Warns of others of the same step, made by a run that some hosts continued without the others.
   void warn_of_others(const CheckpointCandidate& candidate) const {
     if (rank_ != 0) return;
     for (const CheckpointCandidate& other : found_.candidates) {
@@ -122,7 +122,7 @@ class Recovery {
     return recovered;
   }
 
-  // Afterwards the folder of the tag is on every disk, under its final name.
+  // Afterwards every disk has the folder of the tag, under its final name.
   void repair(const CheckpointCandidate& candidate) {
     const auto disks = static_cast<size_t>(disks_.count());
     size_t source = 0;
@@ -136,7 +136,7 @@ class Recovery {
     const bool leads = disks_.leads(rank_);
     const bool lacks = !candidate.common[static_cast<size_t>(disk_)];
     const Path place = folder_.folder(candidate.tag);
-    // Beside the folder where there is none of this checkpoint, beside its model where there is.
+    // Next to the folder if the disk has none of this checkpoint, else next to its model.
     Path incoming = own == nullptr ? folder_.partial_folder(candidate.tag)
                                    : folder_of(folder_, *own) / run_files::kIncoming;
     std::optional<FolderLock> lock;
@@ -171,8 +171,8 @@ class Recovery {
     });
   }
 
-  // Which disk is to get which shard: what was damaged there, and what it keeps as state.json says
-  // and has lost.
+  // Which disk receives which shard: those damaged there, and those that it keeps according to
+  // state.json and has lost.
   std::vector<ShardRepair> repairs_of(const CheckpointCandidate& candidate) const {
     std::vector<ShardRepair> repairs;
     for (size_t disk = 0; disk < candidate.shards.size(); ++disk) {
@@ -193,7 +193,7 @@ class Recovery {
     return repairs;
   }
 
-  // Makes them, and says so.
+  // Makes the repairs and reports them.
   void repair_shards_of(CheckpointCandidate& candidate, std::vector<std::string>& report) {
     const std::vector<ShardRepair> repairs = repairs_of(candidate);
     const std::vector<std::string> failures =
@@ -225,7 +225,7 @@ class Recovery {
     }
   }
 
-  // Puts the files that every disk has into a folder that has shards already.
+  // Moves the files that every disk has into a folder that already has shards.
   static void take_in(const Path& incoming, const Path& folder) {
     sync_tree(incoming);
     replace_folder(incoming / run_files::kModel, folder / run_files::kModel);
@@ -253,7 +253,7 @@ class Recovery {
     return recovered;
   }
 
-  // Where the run was found.
+  // Describes where the checkpoint was found.
   std::string source_of(const CheckpointCandidate& candidate) const {
     std::vector<std::string> have, lacking;
     for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
@@ -270,7 +270,7 @@ class Recovery {
     return line;
   }
 
-  // "; resume from ... instead", for the newest other one that is whole; empty where none is.
+  // "; the newest other one that is whole is ..." with its --resume, or empty if there is none.
   std::string way_back(const std::string& wanted) {
     for (CheckpointCandidate& candidate : found_.candidates) {
       if (candidate.tag == wanted) continue;

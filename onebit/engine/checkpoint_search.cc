@@ -63,7 +63,7 @@ bool is_named_latest(const CheckpointCandidate& candidate,
   return false;
 }
 
-// -1: it names none.
+// -1: `latest` names no step.
 int64_t step_of_latest(const DiskContents& disk) {
   for (const HeldCheckpoint& held : disk.held) {
     if (held.published && held.problem.empty() && held.tag == disk.latest) return held.step;
@@ -92,7 +92,7 @@ void compare_common_files(CheckpointCandidate& candidate) {
   for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
     if (candidate.common[disk]) most = std::max(most, candidate.on[disk]->common_files.size());
   }
-  // A disk from which a file of the model was lost has fewer than the others.
+  // A disk that has lost a file of the model has fewer than the others.
   for (size_t disk = 0; disk < candidate.on.size(); ++disk) {
     if (candidate.common[disk] && candidate.on[disk]->common_files.size() < most) {
       candidate.common[disk] = false;
@@ -100,7 +100,7 @@ void compare_common_files(CheckpointCandidate& candidate) {
   }
 }
 
-// What this rank finds wrong with its part of what its disk holds.
+// The defects that this rank finds in its part of what its disk holds.
 Json flaws_found(const CheckpointFolder& folder, const Disks& disks, int rank,
                  const CheckpointCandidate& candidate) {
   Json found = {{"shards", Json::array()}, {"common", ""}};
@@ -134,7 +134,7 @@ FoundCheckpoints find_checkpoints(comm::Communicator& communicator, const Checkp
   FoundCheckpoints found;
   found.contents = gather_contents(communicator, folder, disks);
   found.candidates = candidates_in(found.contents);
-  // A copy that somebody has made under another name is as new as what it is a copy of.
+  // A copy under another name is as new as its original.
   const auto age = [&](const CheckpointCandidate& one) {
     return std::tuple(one.step, is_named_latest(one, found.contents), step_of_tag(one.tag) >= 0,
                       one.generation);

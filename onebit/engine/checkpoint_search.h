@@ -1,4 +1,4 @@
-// The checkpoints of a run over all its disks, as far as the names of files and state.json say.
+// The checkpoints of a run over all its disks, judged by file names and state.json.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace onebit::engine {
 
-// One whose state.json no disk has in a form that can be read.
+// A checkpoint whose state.json is not readable on any disk.
 struct UnreadableCheckpoint {
   std::string tag, problem;
 };
 
 struct FoundCheckpoints {
   std::vector<DiskContents> contents;  // [disks]
-  // Those that a disk has published, the newest first; what no disk has published was never
-  // finished. They point into `contents`.
+  // Those published on at least one disk, the newest first; a checkpoint that no disk has published
+  // was never finished. They point into `contents`.
   std::vector<CheckpointCandidate> candidates;
   std::vector<UnreadableCheckpoint> unreadable;  // the newest first
-  // What `latest` of some disk says that is not held there, where no disk's names one that is.
+  // The tag in some disk's `latest` that does not exist there, if no disk's names an existing one.
   std::optional<std::string> absent_latest;
-  // Of the newest that `latest` of a disk names, -1 where none does. What is newer is no part of
-  // the run any more, which was taken back.
+  // The step of the newest checkpoint that `latest` of a disk names, -1 if none does. Newer ones do
+  // not belong to the run any longer, which was reset.
   int64_t last_step = -1;
 
   std::vector<std::string> tags() const;  // of the candidates, the newest first
@@ -38,8 +38,8 @@ struct FoundCheckpoints {
 FoundCheckpoints find_checkpoints(comm::Communicator& communicator, const CheckpointFolder& folder,
                                   const Disks& disks);
 
-// The ranks of each disk read what it holds of the candidate, and send each other what is wrong:
-// that is no longer among what the disks have, but among the flaws. Collective.
+// The ranks of each disk read what it holds of the candidate and exchange the defects: a defective
+// part is removed from the parts of its disk and added to the flaws. Collective.
 void verify_checkpoint(comm::Communicator& communicator, const CheckpointFolder& folder,
                        const Disks& disks, CheckpointCandidate& candidate);
 

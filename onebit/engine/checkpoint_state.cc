@@ -18,7 +18,7 @@ uint32_t checksum_of(Json state) {
   return crc32c(text.data(), text.size());
 }
 
-// Of a file that was changed by hand: its checksum would show it otherwise.
+// For a file that was edited: otherwise its checksum would reveal the change.
 void require_one_step(const Json& state, const Path& path) {
   const Json::json_pointer counted("/state/engine/completed_steps");
   if (!state.contains("step") || !state.contains(counted)) return;

@@ -26,7 +26,7 @@ CheckpointWriter::CheckpointWriter(comm::Communicator& communicator, Path folder
       folder_(std::move(folder)),
       disks_(disks),
       copies_(copies) {
-  communicator_->count_inside_node_apart();  // what it sends beside a step is none of the step's
+  communicator_->count_inside_node_apart();  // its traffic does not count for the steps
 }
 
 CheckpointWriter::~CheckpointWriter() {
@@ -36,7 +36,7 @@ CheckpointWriter::~CheckpointWriter() {
 void CheckpointWriter::start(CheckpointJob job) {
   wait();
   running_ = std::async(std::launch::async, [this, job = std::move(job)]() mutable {
-    // The future keeps this function until the next checkpoint: the copies go as they are written.
+    // The future keeps this function until the next checkpoint: the move frees the copies earlier.
     const CheckpointJob written = std::move(job);
     write(written);
   });
@@ -46,7 +46,7 @@ void CheckpointWriter::wait() {
   if (running_.valid()) running_.get();
 }
 
-// The new checkpoint is complete by now, so an old one that cannot be removed is only a warning.
+// The new checkpoint is complete at this point, so failing to remove an old one is only a warning.
 void CheckpointWriter::prune(int64_t keep_last) const {
   try {
     folder_.prune(keep_last);
@@ -55,7 +55,7 @@ void CheckpointWriter::prune(int64_t keep_last) const {
   }
 }
 
-// A copy of every shard for each of the disks behind its own; their ranks take turns.
+// Sends a copy of every shard to each disk following its own; the ranks there take turns.
 void CheckpointWriter::send_copies(const Path& partial) {
   std::vector<FileTransfer> transfers;
   const int world = communicator_->world_size();
@@ -73,7 +73,7 @@ void CheckpointWriter::send_copies(const Path& partial) {
   run_on_all(*communicator_, kWhat, [&] { exchange_files(*communicator_, transfers); });
 }
 
-// With the checksums of the shards and of the model, whose bytes are equal on all disks.
+// Adds the checksums of the shards and of the model, whose bytes are equal on all disks.
 // Collective.
 Json CheckpointWriter::complete_state(const CheckpointJob& job, const Path& partial) const {
   const int world = communicator_->world_size(), rank = communicator_->rank();
@@ -93,7 +93,7 @@ Json CheckpointWriter::complete_state(const CheckpointJob& job, const Path& part
   return state;
 }
 
-// Afterwards what belongs to a disk lies whole in its partial folder.
+// Afterwards the partial folder of each disk contains everything that belongs to the disk.
 void CheckpointWriter::write_parts(const CheckpointJob& job) {
   const bool leads = disks_.leads(communicator_->rank());
   const Path partial = folder_.partial_folder(job.tag);
@@ -108,7 +108,7 @@ void CheckpointWriter::write_parts(const CheckpointJob& job) {
   });
   if (disks_.count() > 1) send_copies(partial);
   const Json state = complete_state(job, partial);
-  // Last: it says that this disk has all of it, should another one be the only to publish it.
+  // Written last: it marks this disk's part as complete, in case only another disk publishes it.
   run_on_all(*communicator_, kWhat, [&] {
     if (!leads) return;
     write_file_atomically(partial / run_files::kState, state.dump(2) + "\n");
@@ -130,10 +130,10 @@ void CheckpointWriter::write(const CheckpointJob& job) {
       folder_.publish(job.tag);
       if (alone) prune(job.keep_last);
     });
-    // The old ones go when every disk has the new one.
+    // The old ones are removed when every disk has the new one.
     if (!alone && leads) prune(job.keep_last);
   } catch (...) {
-    // A part that is whole may be what completes another disk's: the next writer removes it.
+    // A complete part may be what completes another disk's: the next writer removes it.
     std::error_code ignored;
     if (leads && !whole) std::filesystem::remove_all(folder_.partial_folder(job.tag), ignored);
     throw;

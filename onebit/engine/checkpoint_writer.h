@@ -1,5 +1,5 @@
-// Writes checkpoints beside the training: the state is copied, then a thread of each rank writes
-// its part, and one rank of each disk publishes what the disk holds once every rank has finished.
+// Writes checkpoints while training continues: the state is copied, then a thread of each rank
+// writes its part, and one rank of each disk publishes its parts once every rank has finished.
 #pragma once
 
 #include <functional>
@@ -20,31 +20,31 @@ class StateShard;
 struct CheckpointJob {
   std::string tag;
   int64_t step = 0;
-  // state.json without the checksums of the files that are written; equal on every rank.
+  // state.json without the checksums of the files being written; equal on every rank.
   Json state;
   std::shared_ptr<const StateShard> shard;  // this rank's
   // Fills the folder "model"; called on one rank of each disk.
   std::function<void(const Path&)> write_model;
   int64_t keep_last = 1;
-  ProfileTrack* track = nullptr;  // where the writing is recorded
+  ProfileTrack* track = nullptr;  // for the profile of the writing
 };
 
 class CheckpointWriter {
  public:
-  // Collective. Each rank writes into `folder` of its own disk; with `copies` above 1 also into
-  // those of so many disks behind it, one less. `disks` lives as long.
+  // Collective. Each rank writes into `folder` of its own disk and, with `copies` above 1, into
+  // those of the following `copies` - 1 disks. `disks` outlives this object.
   CheckpointWriter(comm::Communicator& communicator, Path folder, const Disks& disks,
                    int64_t copies);
-  // Waits for the write in progress; its error would be lost, so call wait() first.
+  // Waits for the write in progress and ignores its error, so call wait() first.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   // Waits for the previous write, then begins this one and returns. Every rank calls it in the same
-  // order. Errors (of the previous write, on every rank alike): a full disk and the like, with the
-  // rank.
+  // order. Errors (of the previous write, identical on every rank, with the failed rank): a full
+  // disk and the like.
   void start(CheckpointJob job);
-  // Returns when nothing is being written. Errors: as for start().
+  // Returns when no write is in progress. Errors: as for start().
   void wait();
 
  private:

@@ -23,8 +23,8 @@ void read_batch(Keys& recipe, BatchSizes& batch) {
 }
 
 void read_loss_scale(Keys& fp16, optim::LossScalerOptions& options) {
-  // Gradients are multiplied by it in f32. Powers that overflow f16 are common in configs and mean
-  // a few skipped steps.
+  // Gradients are multiplied by the scale in f32. Powers that overflow f16 are common in configs
+  // and only cause a few skipped steps.
   constexpr int kLargestPower = std::numeric_limits<float>::max_exponent - 1;
   constexpr double kLargest = std::numeric_limits<float>::max();
   int64_t power = std::lround(std::log2(options.initial_scale)), hysteresis = options.hysteresis;
@@ -46,7 +46,7 @@ void read_loss_scale(Keys& fp16, optim::LossScalerOptions& options) {
   options.hysteresis = static_cast<int>(hysteresis);
 }
 
-// fp16 and bf16 sections decide the compute type of weights and activations.
+// The fp16 and bf16 sections determine the compute type of weights and activations.
 void read_precision(Keys& recipe, EngineConfig& config) {
   Keys fp16 = recipe.section("fp16", "16-bit floats with a loss scale");
   bool half = false, brain = false;
@@ -67,8 +67,7 @@ void read_precision(Keys& recipe, EngineConfig& config) {
   recipe.require(!(half && brain), "fp16", "and bf16 are both enabled; enable one");
   config.compute = half ? DType::kF16 : brain ? DType::kBF16 : DType::kF32;
   if (half) config.loss_scale = loss_scale;
-  // As in DeepSpeed gradients travel as what they were computed in, where nothing else is asked
-  // for.
+  // As in DeepSpeed, gradients are sent in the type in which they were computed by default.
   config.wire = config.compute;
   recipe.choice(
       "communication_data_type", config.wire,
@@ -77,7 +76,7 @@ void read_precision(Keys& recipe, EngineConfig& config) {
 }
 
 void read_dealing(Keys& run, BatchSizes& batch) {
-  // By itself it changes no run: the sizes that come of it do.
+  // The key alone changes no run; the resulting sizes do.
   run.boolean("uneven_batches", batch.uneven,
               About("deal a train_batch_size that does not divide among the ranks: micro-batches "
                     "differ by a sequence, and the one that is given is the most")
@@ -114,7 +113,7 @@ void read_watch(Keys& run, EngineConfig& engine) {
               "compares updates with Adam's, which this optimizer does not follow; remove it");
 }
 
-// DeepSpeed has these keys among those of its 1-bit optimizers; here every optimizer has them.
+// DeepSpeed has these keys only in its 1-bit optimizers; here every optimizer has them.
 void read_transport(Keys& params, TransportRequest& transport) {
   params.boolean("cuda_aware", transport.cuda_aware,
                  "hand device memory to MPI directly; no effect on CPUs");
@@ -125,7 +124,7 @@ void read_transport(Keys& params, TransportRequest& transport) {
 
 void read_exchange(Keys& run, EngineConfig& engine) {
   double megabytes = 4;
-  // A bucket holds a block at least.
+  // A bucket holds at least one block.
   constexpr double kLeast = comm::kBlockElements * sizeof(float) / double{1 << 20};
   run.number("bucket_mb", megabytes, at_least(kLeast).up_to(4096),
              "MiB of f32 values in a bucket of gradients; at least, in the compressed phase");
@@ -141,7 +140,7 @@ void read_exchange(Keys& run, EngineConfig& engine) {
               "is \"two\", but this optimizer has no 1-bit phase; remove it");
   run.require(!engine.run.watch_adam || engine.run.levels == LevelsWanted::kOne, "levels",
               "cannot be two with watch_adam, which reads the gradients of every rank; remove one");
-  // The rule about waiting buckets asks for run.clip itself.
+  // why_compressed_buckets_wait() itself depends on run.clip.
   engine.run.clip = Clip::kByBucket;
   const std::string why = engine.why_compressed_buckets_wait();
   if (!why.empty()) engine.run.clip = Clip::kExact;
@@ -161,7 +160,7 @@ void read_exchange(Keys& run, EngineConfig& engine) {
   run.leave_out("clip");
 }
 
-// DeepSpeed's keys whose behaviour onebit always has, or that steer what it does not contain.
+// DeepSpeed's keys whose behaviour onebit always has, or that control features it does not contain.
 void accept_without_effect(Keys& recipe) {
   const std::pair<const char*, const char*> keys[] = {
       {"zero_allow_untested_optimizer", "there is no ZeRO here"},
@@ -254,7 +253,7 @@ EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller
     const std::string conflict = config.optimizer->conflict_with({.total_steps = config.run.steps});
     optimizer.require(conflict.empty(), "params", "{}", conflict);
   }
-  // Read here for its errors, and once more by the engine, which knows the length of the run.
+  // Read here for its errors, and again by the engine, which knows the length of the run.
   const double rate = config.optimizer ? config.optimizer->learning_rate() : 0;
   const auto schedule = optim::make_schedule(
       scheduler, rate, is_long ? std::optional(config.run.steps) : std::nullopt);

@@ -1,5 +1,5 @@
-// The engine's part of a recipe: DeepSpeed's top-level keys under their own names and meaning, and
-// our `run` section. A DeepSpeed config loads unchanged; what it asks and onebit cannot do is an
+// The engine's part of a recipe: DeepSpeed's top-level keys with their names and meaning, and our
+// `run` section. A DeepSpeed config loads unchanged; a request that onebit cannot fulfil is an
 // error that names the key, never ignored.
 #pragma once
 
@@ -19,21 +19,21 @@ namespace onebit::engine {
 
 // How gradients that are not averaged are clipped (the compressed phase).
 enum class Clip {
-  kByBucket,  // each bucket as it leaves, at its usual share of the norm (optim/norm_shares.h)
+  kByBucket,  // each bucket when it is sent, at its usual share of the norm (optim/norm_shares.h)
   kExact      // all by the norm of the whole, which is known after the backward pass
 };
 
-// What the compressed phase exchanges with whom (optim/levels.h).
+// Which ranks exchange what in the compressed phase (optim/levels.h).
 enum class LevelsWanted {
-  kOne,    // every rank with every other one
-  kTwo,    // nodes with each other, after the ranks of each have averaged theirs
-  kEither  // two where the hosts of the ranks allow it
+  kOne,    // every rank exchanges with every other one
+  kTwo,    // nodes exchange with each other, after the ranks of each have averaged theirs
+  kEither  // two if the hosts of the ranks allow it
 };
 
-// The transport between CUDA devices that is asked for.
+// The requested transport between CUDA devices.
 struct TransportRequest {
   std::string backend;      // "nccl", "mpi"; empty: either
-  bool cuda_aware = false;  // MPI takes device memory
+  bool cuda_aware = false;  // MPI receives device pointers
 };
 
 // The section `run`.
@@ -42,8 +42,8 @@ struct RunConfig {
   uint64_t seed = 42;
   int64_t max_skipped_steps = 20;  // in a row, before the run stops with a diagnosis
   int64_t watch_every = 0;         // measure what an update does to the values (update_watch.h)
-  bool watch_adam = false;         // and compare the updates with Adam's (adam_shadow.h)
-  std::string watch_tensors;       // and the magnitude of the tensors whose name contains this
+  bool watch_adam = false;         // also compare the updates with Adam's (adam_shadow.h)
+  std::string watch_tensors;       // also watch the magnitude of tensors whose name contains this
   int64_t bucket_bytes = int64_t{4} << 20;
   bool overlap = true;  // exchange buckets while the backward pass still runs
   Clip clip = Clip::kExact;
@@ -51,7 +51,7 @@ struct RunConfig {
 };
 
 struct EngineConfig {
-  BatchSizes batch;  // as given; solved against the world size by the engine
+  BatchSizes batch;  // as given; the engine solves them for the world size
   DType compute = DType::kF32;
   DType wire = DType::kF32;  // communication_data_type: of dense exchanges; default: as compute
   double gradient_clipping = 0;
@@ -59,29 +59,29 @@ struct EngineConfig {
   std::shared_ptr<const optim::OptimizerRecipe> optimizer;
   TransportRequest transport;
   RunConfig run;
-  Keys recipe;        // all of it, with what was read from it
+  Keys recipe;        // the whole recipe, with the values read from it
   std::string place;  // the recipe's path, for errors
 
-  // Why the buckets of the compressed phase leave after the backward pass: what multiplies their
-  // gradients is known only then. Empty: they leave during it.
+  // Why the buckets of the compressed phase are sent after the backward pass: the factor of their
+  // gradients is known only then. Empty: they are sent during it.
   std::string why_compressed_buckets_wait() const;
-  // What the optimizer knows of the run.
+  // What an optimizer needs to know about the run.
   optim::RunFacts run_facts(const optim::Schedule& schedule) const;
 };
 
-// DeepSpeed's keys that only some models can honour. The others' are refused here; a caller whose
-// model can lists them.
+// DeepSpeed's keys that only some models can honour. The others are rejected here; a caller whose
+// model supports them can list them.
 struct ModelKeys {
   bool progressive_layer_drop = false;
 };
 
 // Lists the engine's keys of a recipe; the caller lists `model`, `data` and others (a session its
-// own, training/session_config.h), and then asks `recipe` for what is wrong. Until that is nothing,
-// the optimizer may be null.
+// own, training/session_config.h), and then checks `recipe` for errors. Until there are known to be
+// none, the optimizer may be null.
 EngineConfig parse_engine_config(Keys& recipe, const ModelKeys& listed_by_caller = {});
 
-// What the recipe asks of the transport between devices. What is wrong in it is left to the parser
-// of its task.
+// The recipe's request for the transport between devices. Its errors are left to the parser of its
+// task.
 TransportRequest requested_transport(const Json& recipe, const std::string& place);
 
 }  // namespace onebit::engine

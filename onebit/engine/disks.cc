@@ -20,7 +20,7 @@ namespace files = std::filesystem;
 
 constexpr size_t kHostBytes = 64;
 
-// What a rank says of itself.
+// What a rank reports about itself.
 struct Introduction {
   uint64_t token = 0;
   int64_t made_folders = 0;
@@ -32,7 +32,7 @@ Path token_path(const Path& folder, uint64_t token) {
   return folder / fmt::format("{}{:016x}", run_files::kDiskToken, token);
 }
 
-// A file that is there as long as the object.
+// A file that exists as long as the object.
 class Token {
  public:
   explicit Token(Path path) : path_(std::move(path)) { FileWriter(path_).finish(); }
@@ -48,7 +48,7 @@ class Token {
   Path path_;
 };
 
-// Makes a folder with its parents and counts those that were not there.
+// Creates a folder with its parents and counts those that did not exist.
 int64_t make_and_count(const Path& folder) {
   int64_t made = 0;
   Path path;
@@ -63,7 +63,7 @@ int64_t make_and_count(const Path& folder) {
   return made;
 }
 
-// Removes the last `count` folders of a path as far as they are empty.
+// Removes the last `count` folders of a path if they are empty.
 void remove_empty(const Path& folder, int64_t count) {
   Path path = files::absolute(folder).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
@@ -85,8 +85,8 @@ std::string start_of(const Introduction& first) {
   return fmt::format("{:012x}-{:016x}", first.milliseconds, first.token);
 }
 
-// For each rank the lowest that has the same disk. Two share one if either sees the other's file:
-// what a network file system shows a moment too late must not make two disks of one.
+// For each rank the lowest one on the same disk. Two ranks share a disk if either finds the other's
+// file: the delay of a network file system must not split one disk into two.
 std::vector<int> lowest_neighbours(comm::Communicator& communicator, const Path& folder,
                                    std::span<const Introduction> ranks) {
   const size_t world = ranks.size();
@@ -108,7 +108,7 @@ std::vector<int> lowest_neighbours(comm::Communicator& communicator, const Path&
   return lowest;
 }
 
-// "node-b"; "node-b, disk 1" where several disks are of one host.
+// "node-b"; "node-b, disk 1" if one host has several disks.
 std::vector<std::string> disk_names(const comm::Nodes& disks, std::span<const Introduction> ranks) {
   std::vector<std::string> hosts;
   for (int disk = 0; disk < disks.count(); ++disk) {
@@ -172,14 +172,14 @@ Disks find_disks(comm::Communicator& communicator, const Path& folder) {
   disks.names = disk_names(disks.ranks, ranks);
   disks.start = start_of(ranks[0]);
   if (is_new) {
-    communicator.barrier();  // all files are gone
+    communicator.barrier();  // all files have been removed
     const int own = disks.disk_of(communicator.rank());
-    int64_t made_on_disk = 0;  // parents may have been made by one rank, the folder by another
+    int64_t made_on_disk = 0;  // one rank may have created parents, another one the folder
     for (const int rank : disks.ranks.ranks_of(own)) {
       made_on_disk += ranks[static_cast<size_t>(rank)].made_folders;
     }
     if (disks.leads(communicator.rank())) remove_empty(folder, made_on_disk);
-    communicator.barrier();  // nobody writes to the folder before it is
+    communicator.barrier();  // no rank writes to the folder before this
   }
   return disks;
 }

@@ -59,7 +59,7 @@ Engine::Engine(Context& context, params::Table& table, const EngineConfig& confi
     watch_ = std::make_unique<UpdateWatch>(table, config.run.watch_tensors);
   }
   if (config.run.watch_adam) {
-    // What it sends is no part of the run, and counted apart.
+    // Its traffic is not part of the run and counted separately.
     shadow_communicator_ = communicator.duplicate();
     shadow_communicator_->count_inside_node_apart();
     shadow_ = std::make_unique<AdamShadow>(table, *config.optimizer->followed_adam(),
@@ -110,7 +110,7 @@ void Engine::prepare_last_micro_step(BackwardInput& input) {
   }
 }
 
-// Buckets may leave early if the factor of their gradients is known as soon as they are complete.
+// Buckets can be sent early if the factor of their gradients is known as soon as they are complete.
 void Engine::find_local_route() {
   route_ = GradientRoute::kLocalLate;
   norm_limits_ = {};
@@ -131,7 +131,7 @@ void Engine::find_local_route() {
   reported_waiting_ = true;
 }
 
-// After one rank, which cannot tell noise from signal, or a warm-up that ended unobserved.
+// After a run on one rank, which cannot distinguish noise from signal, or an unobserved warm-up.
 void Engine::report_unknown_noise() {
   const bool wanted = config_.gradient_clipping > 0 && sources() > 1 && !clipper_.ratio_known();
   if (wanted && !reported_noise_ && communicator_.rank() == 0) {
@@ -174,7 +174,7 @@ std::optional<StepOutcome> Engine::step() {
   const bool is_watched = watch_every > 0 && (completed_steps_ + 1) % watch_every == 0;
   const bool watched = watch_ && is_watched;
   if (watched) watch_->before_step();
-  // In the compressed phase the gradients are the rank's own until the next step.
+  // In the compressed phase the gradients remain the rank's own until the next step.
   const optim::StepInput shadowed = step_input(1 / scaler_.scale());
   const bool shadows = shadow_ && norm.finite;
   if (shadows) shadow_->before_step(route_ == GradientRoute::kAveraged, shadowed);
@@ -221,7 +221,7 @@ StepOutcome Engine::update(const optim::GradientNorm& norm) {
   }
   double gradient_norm = norm.norm;
   if (route_ == GradientRoute::kLocalEarly) {
-    // The estimate uses the same ratio as the limits did.
+    // The estimate uses the same ratio as the limits.
     gradient_norm = clipper_.ratio() * std::sqrt(report.local_gradient_square);
   } else {
     report.clip_coefficient = norm.coefficient;

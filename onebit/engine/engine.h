@@ -1,5 +1,5 @@
-// The training engine, in DeepSpeed's shape: any model with a params::Table, a forward and a
-// backward trains with it. The step with data and a loss is `train_step` of training/train_step.cc.
+// The training engine, modelled on DeepSpeed's: it trains any model with a params::Table, a forward
+// and a backward pass. `train_step` of training/train_step.cc is the step with data and a loss.
 // A loop is
 //
 //   Engine engine(context, table, config, communicator);
@@ -33,25 +33,25 @@ namespace onebit::engine {
 
 struct BackwardInput {
   double loss_scale = 1;  // every gradient must be multiplied by it
-  // The model calls it with each range of the flat gradient buffer once it is complete, from the
-  // end to the beginning, until all is covered; empty if nothing waits for it.
+  // The model calls this with each range of the flat gradient buffer once it is complete, from the
+  // end to the start, until all is covered; empty if nothing waits for it.
   std::function<void(Range)> gradients_ready;
 };
 
-// What the optimizer reports of a step and what the engine knows besides. The clip coefficient is
-// the engine's where it has clipped; seconds of compressing and waiting are those of the dense
-// exchange too.
+// The optimizer's report of a step with what the engine adds. The clip coefficient is the engine's
+// if the engine has clipped; seconds of compressing and waiting include those of the dense
+// exchange.
 struct StepOutcome : optim::StepReport {
   int64_t step = 0;           // updates completed, this one included if it was applied
-  int64_t skipped_steps = 0;  // since the beginning of the run
+  int64_t skipped_steps = 0;  // since the start of the run
   double learning_rate = 0;
   double gradient_norm = 0;  // of the average over ranks (an estimate in the compressed phase)
   double loss_scale = 1;
   int64_t wire_bytes = 0;              // sent by this rank in this step, counted at the transport
-  int64_t wire_bytes_inside_node = 0;  // of them, to ranks of its own node
-  int64_t wire_bytes_dense16 = 0;      // what a 16-bit ring all-reduce of the gradients sends
-  int64_t watch_bytes = 0;             // sent for run.watch_adam, and in none of the above
-  std::optional<UpdateSummary> watch = {};  // of rank 0, in the steps that run.watch_every asks for
+  int64_t wire_bytes_inside_node = 0;  // the part of them sent to ranks of its own node
+  int64_t wire_bytes_dense16 = 0;      // what a 16-bit ring all-reduce of the gradients would send
+  int64_t watch_bytes = 0;             // sent for run.watch_adam, not included in any of the above
+  std::optional<UpdateSummary> watch = {};  // of rank 0, in the steps selected by run.watch_every
   std::optional<AdamComparison> adam = {};  // in the same steps, of all ranks, with run.watch_adam
 };
 
@@ -63,13 +63,13 @@ class Engine {
          comm::Communicator& communicator);
 
   // With run.uneven_batches its micro-batch is the largest, and any may be smaller or empty: the
-  // gradient stays the mean if items are weighted as said above.
+  // gradient is still the mean if items are weighted as described above.
   const BatchSizes& batch() const { return batch_; }
   const EngineConfig& config() const { return config_; }
   const params::Table& table() const { return table_; }
   const Context& context() const { return context_; }
-  // Every key of the recipe that was read, with the value in effect: defaults and the solved batch
-  // sizes included.
+  // Every key of the recipe that was read, with the value in effect, including defaults and the
+  // solved batch sizes.
   Json resolved_recipe() const;
   int64_t completed_steps() const { return completed_steps_; }
   optim::Optimizer& optimizer() { return *optimizer_; }
@@ -78,12 +78,12 @@ class Engine {
 
   // One micro-step: calls `run`, which adds to the table's gradients.
   void backward(const std::function<void(const BackwardInput&)>& run);
-  // After the last micro-step of a step: exchanges what is left, clips, updates. Empty before.
+  // After the last micro-step of a step: exchanges remaining buckets, clips, updates. Else empty.
   // Errors: max_skipped_steps steps in a row were not finite; names tensor, rank and step.
   std::optional<StepOutcome> step();
 
-  // Calls `work` while the table holds the values that all ranks have in common, where an optimizer
-  // makes updates of its own between exchanges: for what reads them for all ranks.
+  // Calls `work` while the table holds the values that all ranks have in common, for code that
+  // reads them for all ranks, since an optimizer may make its own updates between exchanges.
   template <typename Work>
   void with_common_values(const Work& work) {
     optimizer_->show_common_values(context_, table_);
@@ -91,17 +91,17 @@ class Engine {
     optimizer_->restore_own_values(context_, table_);
   }
 
-  // Sets the values of all ranks to those of rank 0, which travel only if some rank differs, and
+  // Sets the values of all ranks to those of rank 0, which are sent only if some rank differs, and
   // refreshes the compute copy. Call it after initialising or loading values by hand.
   void broadcast_values();
-  // Whether all ranks hold the same values, bit for bit. Collective, in with_common_values().
+  // Whether all ranks have bit-identical values. Collective, in with_common_values().
   bool replicas_agree();
 
-  // Saves the engine's state: optimizer, loss scale, counters. In with_common_values(), where the
-  // values are saved too.
+  // Saves the engine's state: optimizer, loss scale, counters. In with_common_values(), in which
+  // the values are saved as well.
   void save(params::StateWriter& writer) const;
-  // Errors: the state of another optimizer or shape. The values of the table must be loaded
-  // already.
+  // Errors: the state belongs to another optimizer or shape. The values of the table must already
+  // be loaded.
   void load(const params::StateReader& reader);
 
  private:
@@ -122,7 +122,7 @@ class Engine {
   [[noreturn]] void stop_not_finite(const optim::GradientNorm& norm);
   int64_t wire_bytes_sent() const;
   int64_t watch_bytes_sent() const;
-  // How many local gradients the compressed phase averages.
+  // The number of local gradients that the compressed phase averages.
   int sources() const;
 
   Context& context_;
@@ -132,18 +132,18 @@ class Engine {
   BatchSizes batch_;
   LevelsChoice levels_;
   std::unique_ptr<optim::Schedule> schedule_;
-  std::shared_ptr<const Json> resolved_scheduler_;  // a pointer, so that JSON is not read here
+  std::shared_ptr<const Json> resolved_scheduler_;  // a pointer, to avoid including JSON here
   std::unique_ptr<comm::Communicator> optimizer_communicator_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   optim::GradientClipper clipper_;
   optim::LossScaler scaler_;
-  std::unique_ptr<GradientExchange> exchange_;  // absent with one rank
+  std::unique_ptr<GradientExchange> exchange_;  // null with one rank
   GradientRoute route_ = GradientRoute::kAveraged;
   std::span<const double> norm_limits_;  // of this step, on the early route
   bool reported_waiting_ = false, reported_noise_ = false;
-  std::unique_ptr<UpdateWatch> watch_;  // rank 0, when asked for
+  std::unique_ptr<UpdateWatch> watch_;  // on rank 0, if requested
   std::unique_ptr<comm::Communicator> shadow_communicator_;
-  std::unique_ptr<AdamShadow> shadow_;  // when asked for
+  std::unique_ptr<AdamShadow> shadow_;  // if requested
   int64_t micro_step_ = 0;
   int64_t completed_steps_ = 0, skipped_steps_ = 0, skipped_in_a_row_ = 0;
   int64_t wire_bytes_before_ = 0, inside_bytes_before_ = 0, watch_bytes_before_ = 0;

@@ -9,7 +9,7 @@
 namespace onebit::engine {
 
 void Engine::broadcast_values() {
-  // Ranks usually have drawn or read the same values; then only a hash travels.
+  // Ranks usually have initialised or read the same values; then only a hash is sent.
   if (communicator_.world_size() > 1 && !replicas_agree()) {
     std::vector<float> values(static_cast<size_t>(table_.size_elements()));
     const View staged = View::of(values.data(), {table_.size_elements()});

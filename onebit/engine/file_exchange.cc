@@ -12,7 +12,7 @@
 namespace onebit::engine {
 namespace {
 
-// The files between this rank and one other, one after the other as one run of bytes.
+// The files between this rank and another one, concatenated to one sequence of bytes.
 struct Stream {
   std::vector<size_t> transfers;
   int64_t bytes = 0;
@@ -104,8 +104,8 @@ class FileExchange {
     }
   }
 
-  // Calls `use` with each file's part of the bytes from `begin` on, as many as `count`: the number
-  // of the transfer, the offset in the file, the offset among the bytes, how many.
+  // Calls `use` for each file's part of the `count` bytes from `begin` on, with the number of the
+  // transfer, the offset in the file, the offset in these bytes and the number of bytes.
   template <typename Use>
   void for_files(const Stream& stream, int64_t begin, int64_t count, const Use& use) const {
     int64_t file_begin = 0;
@@ -150,7 +150,7 @@ class FileExchange {
   comm::Communicator& communicator_;
   std::span<const FileTransfer> transfers_;
   int64_t chunk_bytes_, rounds_ = 0;
-  std::vector<MappedFile> sources_;  // [transfers]: of those from this rank
+  std::vector<MappedFile> sources_;  // [transfers]: mapped for those from this rank
   std::vector<int64_t> sizes_;       // [transfers]
   std::map<int, Stream> to_, from_;  // by the other rank
   std::map<size_t, std::unique_ptr<FileWriter>> writers_;

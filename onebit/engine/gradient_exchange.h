@@ -1,4 +1,4 @@
-// Averages the gradients of all ranks bucket by bucket on a thread of its own, while the backward
+// Averages the gradients of all ranks bucket by bucket on a separate thread, while the backward
 // pass of earlier layers still runs.
 #pragma once
 
@@ -19,16 +19,16 @@ struct LocalGradients {
 
 class GradientExchange {
  public:
-  // Called with every range of this rank's gradients before it leaves, on the exchange thread.
+  // Called with every range of this rank's gradients before it is sent, on the exchange thread.
   using BeforeSend = std::function<void(Context&, Range)>;
 
-  // `wire` is the type that travels. Collective.
+  // `wire` is the type on the wire. Collective.
   GradientExchange(comm::Communicator& communicator, const params::Table& table,
                    int64_t bucket_bytes, DType wire);
 
-  // One update: begin, ready (ranges from the end of the buffer to its beginning, each element
-  // once), finish. After finish() the table's gradients are the averages on every rank.
-  // `computing` is the context that makes them; it outlives the update. Error: a range is missing.
+  // One update: begin, ready (ranges from the end of the buffer to its start, each element once),
+  // finish. After finish() the table's gradients are the averages on every rank. `computing` is the
+  // context that computes them; it outlives the update. Error: a range is missing.
   void begin(const Context& computing, BeforeSend before_send);
   void ready(Range range) { overlapped_.ready(range); }
   void finish(Context& context);

@@ -1,5 +1,5 @@
-// Whether the compressed exchange of a run has one level or two, decided from the hosts of its
-// ranks.
+// Decides from the hosts of the ranks whether the compressed exchange of a run has one level or
+// two.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ namespace onebit::engine {
 
 struct LevelsChoice {
   bool two = false;
-  std::string text;  // for the table at the start: what was chosen and why; empty: nothing to say
+  std::string text;  // for the start table: what was chosen and why; empty: no row
 };
 
-// The same on every rank. Error: two levels are asked for, and the ranks' hosts or the number of
-// elements do not allow them.
+// The result is the same on every rank. Error: two levels are requested, and the ranks' hosts or
+// the number of elements do not allow them.
 LevelsChoice choose_levels(const EngineConfig& config, const comm::Nodes& nodes, int64_t elements);
 
 }  // namespace onebit::engine

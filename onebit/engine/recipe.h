@@ -9,9 +9,9 @@
 
 namespace onebit::engine {
 
-// Sets one value by its dotted path, e.g. "optimizer.params.lr=1e-4". The value is read as JSON
-// when it is JSON, as a string otherwise; sections on the way are made. Errors: no '=', an empty
-// key, a path through something that is not an object.
+// Sets one value by its dotted path, e.g. "optimizer.params.lr=1e-4". The value is parsed as JSON
+// if it is JSON, otherwise it is a string; missing sections of the path are created. Errors: no
+// '=', an empty key, a path through a value that is not an object.
 void apply_override(Json& recipe, const std::string& assignment);
 
 // The file with all overrides applied, in order.

@@ -34,7 +34,7 @@ class Repair {
       std::filesystem::remove_all(incoming());
       make_folder(incoming());
     });
-    // To a disk that takes nothing nothing is sent.
+    // Nothing is sent to a disk that could not prepare its folder.
     share_errors();
     std::vector<FileTransfer> transfers;
     for (const ShardRepair& repair : repairs_) {
@@ -71,7 +71,7 @@ class Repair {
     });
   }
 
-  // On ranks that put something on their disk, as long as nothing failed there.
+  // Runs `work` on ranks that write to their disk, unless an error has occurred there.
   void try_to(const std::function<void()>& work) {
     if (!takes() || !error_.empty()) return;
     try {

@@ -1,5 +1,4 @@
-// Puts shards of a checkpoint back on disks that should have them and have not, or have them
-// damaged.
+// Restores shards of a checkpoint on disks that should have them and have lost or damaged them.
 #pragma once
 
 #include <span>
@@ -18,9 +17,9 @@ struct ShardRepair {
 };
 
 // Makes the repairs, the same list on every rank, in the folder `tag` of a checkpoint of
-// `world_size` shards, which every disk has. Each is written beside, synced, read once more and
-// renamed. Why the ones to a disk failed (it is full), in the order of the repairs; empty: it is
-// done. That is no reason not to continue, so it is no error. Collective.
+// `world_size` shards, which every disk has. Each shard is written to a temporary file, synced,
+// verified and renamed. Returns in the order of the repairs why those to a disk failed (it is
+// full); empty: success. A failure does not prevent the run, so it is no error. Collective.
 std::vector<std::string> repair_shards(comm::Communicator& communicator,
                                        const CheckpointFolder& folder, const Disks& disks,
                                        const std::string& tag, int world_size,

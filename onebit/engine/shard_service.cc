@@ -11,7 +11,7 @@ namespace onebit::engine {
 namespace {
 
 constexpr int64_t kPieceBytes = int64_t{4} << 20;
-// A rank that wants nothing lets the others wait so long for its part in a round.
+// How long a rank without a request delays the others in a round.
 constexpr std::chrono::microseconds kIdle{500};
 
 }  // namespace
@@ -29,7 +29,7 @@ void ShardService::serve_while(const std::function<void()>& work) {
           rounds();
         } catch (const std::exception&) {
           const std::lock_guard lock(mutex_);
-          if (!stopping_) throw;  // else `work` has an error, which is the one to hear of
+          if (!stopping_) throw;  // otherwise the error of `work` is the one to report
         }
       });
     } catch (...) {
@@ -89,7 +89,7 @@ void ShardService::get(Request request, std::span<std::byte> to) {
   if (error_) std::rethrow_exception(error_);
 }
 
-// What this rank says in a round: it waits a moment for something to say.
+// This rank's request for a round: waits briefly for one.
 ShardService::Request ShardService::next_request() {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, kIdle, [this] { return request_ || done_; });

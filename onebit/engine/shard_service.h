@@ -1,5 +1,5 @@
-// Shards of a checkpoint that lie on disks of other ranks: while all ranks restore their state,
-// each reads what it asks for from a rank that has it.
+// Shards of a checkpoint on disks of other ranks: while all ranks restore their state, each reads
+// the parts that it requests from a rank that has them.
 #pragma once
 
 #include <condition_variable>
@@ -18,32 +18,32 @@
 
 namespace onebit::engine {
 
-// In rounds: all ranks send each other what they want next, and get it. A thread beside the one
-// that restores makes them, since what is restored decides what is wanted.
+// Works in rounds: all ranks send each other their next requests and receive the data. A separate
+// thread runs the rounds, since the restored contents determine the next requests.
 class ShardService {
  public:
-  // `path_of` gives the file of a shard that lies on this rank's disk.
+  // `path_of` returns the file of a shard on this rank's disk.
   ShardService(std::unique_ptr<comm::Communicator> communicator,
                std::function<Path(int shard)> path_of);
 
-  // Runs `work` while fetch() works, here and for the other ranks; returns when all have ended
-  // theirs. Collective. Errors: that of `work`; a shard that cannot be read by another rank.
+  // Runs `work` while fetch() is available, here and for the other ranks; returns when all ranks
+  // have finished theirs. Collective. Errors: that of `work`; another rank cannot read a shard.
   void serve_while(const std::function<void()>& work);
 
-  // Bytes of the file of `shard`, from `offset` on, that `holder` reads. Inside serve_while().
+  // Reads bytes of the file of `shard`, from `offset` on, through `holder`. Inside serve_while().
   void fetch(int holder, int shard, uint64_t offset, std::span<std::byte> to);
   // The length of that file.
   uint64_t file_bytes(int holder, int shard);
-  // What other ranks have sent to this one.
+  // Bytes that other ranks have sent to this one.
   int64_t fetched_bytes() const { return fetched_bytes_; }
 
  private:
   struct Request {
-    int64_t holder = -1;  // -1: none this time
+    int64_t holder = -1;  // -1: no request in this round
     int64_t shard = 0;
     int64_t offset = 0;
-    int64_t bytes = 0;  // 0: the length of the file, as eight bytes
-    int64_t done = 0;   // nothing will follow
+    int64_t bytes = 0;  // 0: requests the length of the file, as eight bytes
+    int64_t done = 0;   // no more requests will follow
   };
 
   void rounds();
@@ -54,7 +54,7 @@ class ShardService {
 
   std::unique_ptr<comm::Communicator> communicator_;
   std::function<Path(int)> path_of_;
-  std::map<int64_t, MappedFile> files_;  // of the thread
+  std::map<int64_t, MappedFile> files_;  // used by the thread only
   int64_t fetched_bytes_ = 0;
 
   std::mutex mutex_;

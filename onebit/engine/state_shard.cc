@@ -16,7 +16,7 @@ int64_t part_begin(int64_t elements, int rank, int world_size) {
   return elements * rank / world_size;
 }
 
-// A shard that another rank reads.
+// A shard that another rank reads for this one.
 class RemoteShard : public formats::TensorSource {
  public:
   RemoteShard(ShardService& service, int holder, int shard, const std::string& name)
@@ -129,7 +129,7 @@ void StateShards::replicated(const std::string& name, View flat) const {
   Tensor staged(Device{}, DType::kF32, {elements});
   const int world = saved_world_size();
   for (int turn = 0; turn < world; ++turn) {
-    // Readers begin at different shards, so that no holder has to serve all of them at once.
+    // Readers start at different shards, so that no holder has to serve all of them at once.
     const int rank = (rank_ + turn) % world;
     const formats::TensorSource& shard = this->shard(rank);
     const size_t index = shard.index_of(kReplicated + name);

@@ -1,6 +1,6 @@
 // One rank's share of the training state in a checkpoint (docs/checkpoint-format.md). A buffer that
-// is equal on all ranks is cut into equal parts, one for each rank; a buffer of one rank (error
-// feedback) is whole in that rank's file.
+// is equal on all ranks is cut into equal parts, one per rank; a buffer of a single rank (error
+// feedback) is complete in that rank's file.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class StateShard : public params::StateWriter {
   void replicated(const std::string& name, ConstView flat) override;
   void own(const std::string& name, ConstView flat) override;
 
-  // Of the copies.
+  // The size of the copies.
   int64_t size_bytes() const;
   // Equal on every rank.
   const Json& scalars() const { return scalars_; }
@@ -48,18 +48,18 @@ class StateShard : public params::StateWriter {
   std::vector<Buffer> buffers_;
 };
 
-// All shards of a checkpoint: mapped where they lie on this rank's disk, otherwise read from the
+// All shards of a checkpoint: mapped if they are on this rank's disk, otherwise read through the
 // ranks that have them. Errors: a shard is missing or damaged.
 class StateShards : public params::StateReader {
  public:
-  // `holders` are the ranks that have the shards, -1 for those in `folder`: found whole by all
-  // ranks together. Without a service all are.
+  // `holders` are the ranks that have the shards, -1 for those in `folder`; all ranks together have
+  // verified them. Without a service all are in `folder`.
   StateShards(Path folder, std::vector<int> holders, Json scalars, int rank,
               std::unique_ptr<ShardService> service);
 
-  // Calls `work`, inside which shards on disks of other ranks can be read too. Collective.
+  // Calls `work`, during which shards on disks of other ranks can be read as well. Collective.
   void serve_while(const std::function<void()>& work) const;
-  // What came from other ranks so far.
+  // Bytes received from other ranks so far.
   int64_t fetched_bytes() const { return service_ == nullptr ? 0 : service_->fetched_bytes(); }
 
   Json scalar(const std::string& name) const override;
@@ -74,7 +74,7 @@ class StateShards : public params::StateReader {
   Path folder_;
   std::vector<int> holders_;
   Json scalars_;
-  int rank_ = 0;  // of the reader
+  int rank_ = 0;  // of the reading rank
   std::unique_ptr<ShardService> service_;
   mutable std::vector<std::unique_ptr<formats::TensorSource>> shards_;  // opened when first read
 };

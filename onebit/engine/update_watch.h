@@ -1,5 +1,5 @@
 // Measures the effect of a step on the values: the largest change of one value in units of the
-// learning rate (Adam's stays near 1), and the largest magnitude in some tensors. A diagnosis: it
+// learning rate (Adam's stays near 1), and the largest magnitude in some tensors. A diagnostic: it
 // copies all values to the host twice.
 #pragma once
 
@@ -10,15 +10,15 @@
 namespace onebit::engine {
 
 struct UpdateSummary {
-  double largest_update = 0;  // |change| / learning rate; 0 when the rate is 0
+  double largest_update = 0;  // |change| / learning rate; 0 if the rate is 0
   std::string updated_tensor;
-  double largest_value = 0;  // after the step, in the tensors that are watched
+  double largest_value = 0;  // after the step, in the watched tensors
   std::string largest_tensor;
 };
 
 class UpdateWatch {
  public:
-  // Observes the magnitude of the tensors whose name contains `tensors`; of none if it is empty.
+  // Watches the magnitude of the tensors whose name contains `tensors`; of none if it is empty.
   UpdateWatch(const params::Table& table, std::string tensors);
 
   void before_step();
