@@ -15,12 +15,12 @@ class ArgumentCheck {
   ArgumentCheck(const Context& context, std::string_view operation)
       : device_(context.device()), operation_(operation) {}
 
-  // Type, shape and device must agree. A view without elements may be null.
+  // Type, shape and device must match. A view without elements may be null.
   void view(std::string_view name, const ConstView& view, DType dtype, const Shape& shape) const;
   // The same as view(), but the view may be empty.
   void optional(std::string_view name, const ConstView& view, DType dtype,
                 const Shape& shape) const;
-  // f32, bf16 or f16, of this many axes: the argument that decides type and shape of the others.
+  // f32, bf16 or f16, with this many axes: the argument that determines type and shape of others.
   void leading(std::string_view name, const ConstView& view, int rank) const;
   // f32, bf16 or f16.
   void floating(std::string_view name, const ConstView& view) const;

@@ -18,7 +18,7 @@ bool has_bf16_products() {
 
 }  // namespace onebit::kernels
 
-// The functions between these are compiled for the instructions, whatever the build is for.
+// The functions up to HWY_POP_ATTRIBUTES are compiled for these instructions in every build.
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512bf16")
 namespace onebit::kernels {
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kLanes = kBf16Columns;
 
-// Of a vector from element `begin` of `count`: the lanes that are there.
+// The lanes that exist in a vector from element `begin` of `count`.
 HWY_INLINE __mmask16 lanes_from(int64_t begin, int64_t count) {
   return static_cast<__mmask16>((1u << std::clamp<int64_t>(count - begin, 0, kLanes)) - 1);
 }
@@ -89,14 +89,14 @@ void column_strip(const Bf16TileProduct& t, int64_t column) {
   }
 }
 
-// 16 rows of 16 words to 16 columns of 16 words.
+// Transposes 16 rows of 16 words to 16 columns of 16 words.
 HWY_INLINE void transpose(__m512i (&x)[16]) {
   __m512i y[16];
   for (int i = 0; i < 16; i += 2) {
     y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
     y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
   }
-  // x[i + j]: words j, 4 + j, 8 + j and 12 + j of rows i to i + 3, a quarter of the vector each.
+  // x[i + j]: words j, 4 + j, 8 + j and 12 + j of rows i to i + 3, each in a quarter of the vector.
   for (int i = 0; i < 16; i += 4) {
     x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
     x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
@@ -115,7 +115,7 @@ HWY_INLINE void transpose(__m512i (&x)[16]) {
   }
 }
 
-// Of two vectors of 16-bit words the pairs of their lanes.
+// The pairs of the lanes of two vectors of 16-bit words.
 HWY_INLINE __m512i paired(__m256i first, __m256i second) {
   return _mm512_or_si512(_mm512_cvtepu16_epi32(first),
                          _mm512_slli_epi32(_mm512_cvtepu16_epi32(second), 16));

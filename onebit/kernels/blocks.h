@@ -1,5 +1,5 @@
-// The blocks of a flat buffer: cuts for the wire, headers of the sign codec and the numbers that
-// 1-bit Adam keeps beside the variance all follow them.
+// The blocks of a flat buffer, to which the exchange's cuts, the headers of the sign codec and the
+// numbers that 1-bit Adam keeps with the variance are aligned.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 namespace onebit::kernels {
 
 inline constexpr int64_t kBlockElements = 2048;
-// A sub-block is short enough to lie within a row or two of an embedding.
+// A sub-block is short enough to be within a row or two of an embedding.
 inline constexpr int64_t kSubBlocks = 8;
 inline constexpr int64_t kSubBlockElements = kBlockElements / kSubBlocks;
 
-// Blocks in a range that begins on a block; the last one may be partial.
+// The number of blocks in a range that begins at a block; the last one may be partial.
 constexpr int64_t blocks_in(int64_t elements) {
   return (elements + kBlockElements - 1) / kBlockElements;
 }

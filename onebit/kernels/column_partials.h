@@ -1,6 +1,6 @@
-// Column sums computed while rows stream by, equal for any number of threads: rows are cut into
-// blocks that depend on their number alone, a block is summed by one thread, and block sums are
-// added pairwise.
+// Column sums computed while rows are streamed, identical for any number of threads: rows are cut
+// into blocks that depend only on their number, one thread sums a block, and block sums are added
+// pairwise.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class RowBlocks {
 class ColumnPartials {
  public:
   ColumnPartials(Context&, const RowBlocks&, int64_t columns, int sums);
-  // The zeroed sums of one block.
+  // Zeroes the sums of one block.
   void clear(int64_t block);
   float* of(int sum, int64_t block) const;
   // destination [columns] += the sum over blocks. Destroys the partial sums.

@@ -1,5 +1,5 @@
-// Column sums on a CUDA device, the same bits each time: rows are cut into blocks that depend on
-// their number alone, a thread block sums one of them, and the sums are added in a fixed order.
+// Column sums on a CUDA device, with the same bits each time: rows are cut into blocks that depend
+// only on their number, a thread block sums each, and the sums are added in a fixed order.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class DevicePartials {
 
   DevicePartials(CudaStream& cuda, const DeviceRowBlocks& blocks, int64_t columns, int sums);
   float* data() const { return memory_.as<float>(); }
-  // destinations[sum] [columns] += the sum over blocks; null ones are left out.
+  // destinations[sum] [columns] += the sum over blocks; null destinations are skipped.
   void add_to(const std::array<float*, kMaxSums>& destinations);
 
  private:

@@ -1,12 +1,12 @@
-// Where the instruction set (AVX2, AVX-512, NEON) is chosen. The end of a Highway source: the CPU
-// half of an operation from its loops, which were compiled once for every instruction set.
+// Selects the instruction set (AVX2, AVX-512, NEON). Used at the end of a Highway source: the CPU
+// half of an operation from its loops, which were compiled once per instruction set.
 #pragma once
 
 #include "hwy/highway.h"
 #include "onebit/device/context.h"
 
-// cpu::operation(Context&, const Arguments&) runs the `operation` of the best instruction set that
-// this processor has. For `#if HWY_ONCE`, in the namespace around HWY_NAMESPACE.
+// cpu::operation(Context&, const Arguments&) runs `operation` for the best instruction set of this
+// processor. For `#if HWY_ONCE`, in the namespace around HWY_NAMESPACE.
 #define ONEBIT_CPU_OP(operation, Arguments)                      \
   HWY_EXPORT(operation);                                         \
   namespace cpu {                                                \

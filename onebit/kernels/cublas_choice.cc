@@ -15,8 +15,8 @@ namespace onebit::kernels::cuda {
 namespace {
 
 constexpr int kCandidates = 8, kRuns = 5;
-constexpr int64_t kMostSampleTokens = 8192;          // the device is full by then
-constexpr int64_t kLeastTile = 16, kMostTile = 128;  // of k, in the kernels there are
+constexpr int64_t kMostSampleTokens = 8192;          // fills the device
+constexpr int64_t kLeastTile = 16, kMostTile = 128;  // of k, in the existing kernels
 constexpr double kWorthMeasuring = 0x1p24;           // multiplications
 
 using Algorithm = cublasLtMatmulAlgo_t;
@@ -46,8 +46,8 @@ void prefer(Preference& preference, const MatrixProduct& p) {
         "cublasLtMatmulPreferenceSetAttribute");
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, uint64_t{CudaStream::kWorkspaceBytes});
-  // Where k is cut into parts, their sums stay f32 and are added in one order. The other schemes
-  // round them to the result's type, or add them as they come.
+  // If k is split into parts, their sums stay f32 and are added in one order. The other schemes
+  // round them to the result's type or add them in arrival order.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_bytes(p.b.raw()));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_bytes(p.a.raw()));
@@ -55,7 +55,7 @@ void prefer(Preference& preference, const MatrixProduct& p) {
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_bytes(p.c.raw()));
 }
 
-// The algorithms that the heuristic names, best first; empty if cuBLASLt has none.
+// The algorithms that the heuristic returns, best first; empty if cuBLASLt has none.
 std::vector<Algorithm> ask(CudaStream& cuda, const MatrixProduct& like, void* vector) {
   const CublasProblem problem(like, vector);
   Preference preference;
@@ -86,7 +86,7 @@ class EventTimer {
  public:
   explicit EventTimer(CudaStream& cuda) : cuda_(cuda), begin_(make()), end_(make()) {}
 
-  // Milliseconds of one of `kRuns` calls.
+  // Milliseconds per call, over `kRuns` calls.
   template <typename Work>
   float time(const Work& work) {
     check_cuda(cudaEventRecord(begin_.get(), cuda_.stream()), "cudaEventRecord");
@@ -111,7 +111,7 @@ class EventTimer {
   Event begin_, end_;
 };
 
-// Whether cuBLASLt takes an algorithm for each of these numbers of tokens.
+// Whether cuBLASLt accepts an algorithm for each of these numbers of tokens.
 bool takes_all(CudaStream& cuda, const MatrixProduct& product, void* vector, TokenRange tokens,
                const Algorithm& algorithm) {
   for (int64_t count = tokens.first; count <= tokens.last; ++count) {
@@ -131,10 +131,10 @@ struct Measured {
   float milliseconds;
 };
 
-// The numbers of tokens, at most kMostSampleTokens, at which bits are compared; the last is the
-// largest. Where tokens are what is added over, an algorithm takes first what is no whole tile of
-// it, so that tiles of different sizes add alike for some numbers and not for others: there must be
-// one for every remainder that can distinguish two of them.
+// The numbers of tokens, at most kMostSampleTokens, for which bits are compared; the last is the
+// largest. If the sum is over tokens, an algorithm first adds those beyond its whole tiles, so that
+// tiles of different sizes add in the same order for some numbers only: there must be one for every
+// remainder that can distinguish two of them.
 std::vector<int64_t> sample_tokens(const MatrixProduct& product, TokenRange tokens) {
   if (!product.a_transposed) return {std::min(tokens.last, kMostSampleTokens)};
   const int64_t above = std::max<int64_t>(tokens.last - kMostSampleTokens, 0);
@@ -149,7 +149,7 @@ std::vector<int64_t> sample_tokens(const MatrixProduct& product, TokenRange toke
   return counts;
 }
 
-// Of `known` candidates those that give the bits of the first of all on a sample.
+// The candidates among `known` that give the bits of the first of all on a sample.
 std::vector<size_t> of_equal_bits(CudaStream& cuda, ProductSample& sample,
                                   const std::vector<Algorithm>& candidates,
                                   const std::vector<size_t>& known) {
@@ -168,7 +168,7 @@ std::vector<size_t> of_equal_bits(CudaStream& cuda, ProductSample& sample,
   return equal;
 }
 
-// The candidates that give the first one's bits, fastest first.
+// The candidates that give the bits of the first one, fastest first.
 std::vector<Measured> measure(CudaStream& cuda, const MatrixProduct& product,
                               const std::vector<int64_t>& tokens,
                               const std::vector<Algorithm>& candidates) {

@@ -9,7 +9,7 @@ cudaDataType_t type_of(DType dtype) {
 
 }  // namespace
 
-// cuBLASLt takes column-major matrices: a row-major one [rows, columns] is [columns, rows] to it.
+// cuBLASLt expects column-major matrices, in which a row-major [rows, columns] is [columns, rows].
 // So c^T = b^T . a^T, with our b as its left operand (its A) and our a as its right one (its B).
 CublasProblem::CublasProblem(const MatrixProduct& product, void* vector) : product_(product) {
   const auto make = [](Layout& layout, const ConstView& matrix) {

@@ -1,4 +1,4 @@
-// A matrix product as cuBLASLt describes it: descriptors and their destruction.
+// A matrix product in cuBLASLt's terms: descriptors and their destruction.
 #pragma once
 
 #include "onebit/base/error.h"

@@ -1,5 +1,5 @@
-// One matrix product through cuBLASLt, with its epilogue. The algorithm is chosen once for each
-// kind of product (cublas_choice.h) and kept by the stream.
+// One matrix product by cuBLASLt, with its epilogue. The algorithm is chosen once per kind of
+// product (cublas_choice.h) and kept by the stream.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace onebit::kernels::cuda {
 bool suits_cublas(const MatrixProduct& product);
 
 // `vector` is the bias in c's type, or for kRowSums f32 [m], overwritten; otherwise null. Returns
-// false, with nothing done, where cuBLASLt has no algorithm for it.
+// false, without any effect, if cuBLASLt has no algorithm for the product.
 bool cublas_product(CudaStream& cuda, const MatrixProduct& product, void* vector);
 
 }  // namespace onebit::kernels::cuda

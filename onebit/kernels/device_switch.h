@@ -1,12 +1,12 @@
-// The one switch on the device that every operation makes. An operation's .cc declares the two
-// halves, which <family>_cpu.cc and <family>_cuda.cu define, and calls on_device::<operation>:
+// The single device switch, which every operation uses. An operation's .cc declares the two halves,
+// which <family>_cpu.cc and <family>_cuda.cu define, and calls on_device::<operation>:
 //
 //   ONEBIT_DEVICE_OP(void, layer_norm, const LayerNorm&);
 //   ...
 //   on_device::layer_norm(context, arguments);
 //
-// Arguments have been checked when a half sees them. It is also where profiles see every operation
-// (kernels/work.h).
+// Arguments have been checked before a half receives them. Profiles also observe every operation
+// here (kernels/work.h).
 #pragma once
 
 #include <string_view>
@@ -16,8 +16,8 @@
 
 namespace onebit::kernels {
 
-// Given by CMake. Without CUDA no half for CUDA devices is linked, and the branch below that names
-// it is discarded.
+// Set by CMake. Without CUDA no CUDA half is linked, and the branch below that names it is
+// discarded.
 inline constexpr bool kCudaIsBuilt = ONEBIT_CUDA_IS_BUILT;
 
 [[noreturn]] void fail_without_cuda(std::string_view operation);

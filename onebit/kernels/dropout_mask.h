@@ -1,4 +1,4 @@
-// Which elements dropout keeps. For element (row, column):
+// The elements that dropout keeps. For element (row, column):
 //   bits = philox(counter = {column / 8, site, low word of row_key, high word of row_key},
 //                 key = philox_key(seed))
 // are 8 lanes of 16 bits: lane = column % 8 is in word lane / 2, an even lane in its low half.

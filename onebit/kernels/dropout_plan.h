@@ -32,7 +32,7 @@ struct DropoutPlan {
   const uint64_t* row_keys;
 };
 
-// Room for the 16-bit lanes of `columns` columns, rounded up to what the widest vectors write.
+// The number of 16-bit lanes for `columns` columns, rounded up to what the widest vectors write.
 inline int64_t dropout_bits_elements(int64_t columns) {
   constexpr int64_t kWidest = 8 * 16;
   return (columns + kWidest - 1) / kWidest * kWidest;

@@ -1,4 +1,4 @@
-// From a dtype known at run time to the element type of a loop.
+// Maps a dtype known at run time to the element type of a loop.
 #pragma once
 
 #include "onebit/base/error.h"
@@ -6,7 +6,7 @@
 
 namespace onebit::kernels {
 
-// body(tag) with tag of the activation type: `using T = decltype(tag)`.
+// Calls body(tag) with a tag of the activation type: `using T = decltype(tag)`.
 template <class Body>
 void with_float_type(DType dtype, const Body& body) {
   switch (dtype) {

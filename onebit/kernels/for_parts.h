@@ -1,4 +1,4 @@
-// Loops over parts of a range whose bodies know the number of their part, and so their scratch
+// Loops over parts of a range whose bodies receive the number of their part, and thus their scratch
 // memory.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace onebit::kernels {
 
-// How many parts for_parts makes of `count` items when `grain` are worth a thread.
+// The number of parts into which for_parts divides `count` items if a thread should get `grain`.
 inline int64_t part_count(const Context& context, int64_t count, int64_t grain) {
   return std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, context.threads());
 }
 
-// body(part, begin, end) for consecutive parts of [0, count), in parallel. Allocates nothing.
+// Calls body(part, begin, end) for consecutive parts of [0, count), in parallel. Never allocates.
 template <class Body>
 void for_parts(const Context& context, int64_t count, int64_t grain, const Body& body) {
   const int64_t parts = part_count(context, count, grain);
@@ -28,7 +28,7 @@ void for_parts(const Context& context, int64_t count, int64_t grain, const Body&
   context.parallel_for(parts, 1, std::ref(run));
 }
 
-// The grain that gives a thread at least 16384 elements when an item has `item_elements`.
+// The grain with which a thread has at least 16384 elements if an item has `item_elements`.
 inline int64_t grain_for(int64_t item_elements) {
   return std::max<int64_t>(1, 16384 / std::max<int64_t>(item_elements, 1));
 }

@@ -14,7 +14,7 @@
 
 namespace onebit::kernels::cuda {
 
-// Elements a thread handles together: what one Philox call decides, and 16 bytes of a 16-bit type.
+// Elements that a thread processes together: those of one Philox call, 16 bytes of a 16-bit type.
 inline constexpr int kEight = 8;
 inline constexpr int kWarp = 32;
 inline constexpr unsigned kAllLanes = 0xFFFFFFFFu;
@@ -54,7 +54,7 @@ __device__ bool is_aligned(const T* data) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0;
 }
 
-// Elements [0, count) of `from`, the others zero.
+// Loads elements [0, count) of `from`; the others are zero.
 template <typename T>
 __device__ Eight load_eight(const T* from, int64_t count) {
   Eight result;
@@ -89,7 +89,7 @@ __device__ void store_eight(const Eight& from, T* to, int64_t count) {
   }
 }
 
-// Drops columns [8 * column_block, + 8) of `row`.
+// Applies dropout to columns [8 * column_block, + 8) of `row`.
 __device__ inline void drop_eight(Eight& values, const DropoutPlan& plan, int64_t row,
                                   uint32_t column_block) {
   if (plan.threshold == 0) return;
@@ -100,7 +100,7 @@ __device__ inline void drop_eight(Eight& values, const DropoutPlan& plan, int64_
   }
 }
 
-// Every lane ends with the sum, the same bits each time.
+// Every lane ends with the sum, with the same bits each time.
 template <typename T>
 __device__ T warp_sum(T value) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
@@ -116,7 +116,7 @@ __device__ inline float warp_max(float value) {
   return value;
 }
 
-// Two sums over the threads of a block of whole warps, at most 1024; every thread ends with them.
+// Two sums over the threads of a block of full warps, at most 1024; every thread ends with them.
 template <typename T>
 struct SumsOf {
   T first, second;
@@ -129,7 +129,7 @@ template <typename T>
 __device__ SumsOf<T> block_sums_of(SumsOf<T> mine) {
   auto& partial = block_shared<SumsOfWarps<T>>().of;
   mine = {warp_sum(mine.first), warp_sum(mine.second)};
-  __syncthreads();  // the sums before these have been read
+  __syncthreads();  // the previous sums have been read
   if (threadIdx.x % kWarp == 0) partial[threadIdx.x / kWarp] = mine;
   __syncthreads();
   SumsOf<T> total{0, 0};
@@ -156,7 +156,7 @@ T* pointer(const View& view) {
   return static_cast<T*>(view.raw());
 }
 
-// body(tag) with tag of the activation type as the device knows it.
+// Calls body(tag) with a tag of the activation type as the device represents it.
 template <class Body>
 void with_device_type(DType dtype, const Body& body) {
   switch (dtype) {
@@ -171,12 +171,12 @@ void with_device_type(DType dtype, const Body& body) {
   }
 }
 
-// Blocks of `size` that cover `count`.
+// The number of blocks of `size` that cover `count`.
 inline unsigned blocks_of(int64_t count, int64_t size) {
   return static_cast<unsigned>((count + size - 1) / size);
 }
 
-// Threads of a block that holds one row in registers, eight columns a thread.
+// The threads of a block that holds one row in registers, eight columns per thread.
 inline constexpr int64_t kLargestRow = 4096;
 inline unsigned row_threads(int64_t columns, const char* operation) {
   require(columns <= kLargestRow, "{}: rows of {} columns; on CUDA devices at most {} are possible",

@@ -1,4 +1,4 @@
-// The tensors of a flat buffer that have one trust ratio each, and their blocks.
+// The tensors of a flat buffer, each with its own trust ratio, and their blocks.
 #pragma once
 
 #include <algorithm>
@@ -9,18 +9,18 @@
 
 namespace onebit::kernels {
 
-// Elements [begin, end) of a flat buffer that have one trust ratio and one weight decay. They are
-// worked on in blocks of kBlockElements counted from `begin`, the last one shorter, so that a block
-// never holds two tensors, wherever they begin.
+// Elements [begin, end) of a flat buffer that share one trust ratio and one weight decay. They are
+// processed in blocks of kBlockElements counted from `begin`, the last one shorter, so that a block
+// never contains two tensors, wherever they begin.
 struct LambTensor {
   int64_t begin = 0, end = 0;
-  int64_t first_block = 0;  // blocks of the tensors before
+  int64_t first_block = 0;  // number of blocks of the preceding tensors
   double weight_decay = 0;
 
   constexpr int64_t end_block() const { return first_block + blocks_in(end - begin); }
 };
 
-// body(tensor, block, first element, last) for the blocks [begin, end).
+// Calls body(tensor, block, first element, last) for the blocks [begin, end).
 template <class Body>
 void for_lamb_blocks(std::span<const LambTensor> tensors, int64_t begin, int64_t end,
                      const Body& body) {
@@ -33,7 +33,7 @@ void for_lamb_blocks(std::span<const LambTensor> tensors, int64_t begin, int64_t
   }
 }
 
-// Fails unless the tensors follow each other from 0 to `elements`, none empty.
+// Fails unless the tensors are consecutive from 0 to `elements` and none is empty.
 void check_lamb_tensors(std::span<const LambTensor> tensors, int64_t elements);
 
 }  // namespace onebit::kernels

@@ -8,7 +8,7 @@
 
 namespace onebit::kernels::cuda {
 
-// A thread block works on one block of elements, so that it never holds two tensors either.
+// A thread block processes one block of elements, so it never contains two tensors either.
 constexpr int kLambThreads = kBlockElements / kEight;
 
 struct LambTensors {
@@ -17,7 +17,7 @@ struct LambTensors {
 
   // The tensor that a block belongs to.
   __device__ int of_block(int64_t block) const {
-    int low = 0, high = count - 1;  // the last tensor that begins no later
+    int low = 0, high = count - 1;  // the last tensor that begins at or before the block
     while (low < high) {
       const int middle = (low + high + 1) / 2;
       if (all[middle].first_block > block) {
@@ -31,8 +31,8 @@ struct LambTensors {
   __device__ int64_t end_block(int tensor, int64_t blocks) const {
     return tensor + 1 < count ? all[tensor + 1].first_block : blocks;
   }
-  // A thread's first element of the block, and how many of its eight are the tensor's: 0 or less
-  // behind the end.
+  // A thread's first element of the block, and how many of its eight belong to the tensor: 0 or
+  // less past the end.
   __device__ int64_t begin(const LambTensor& tensor, int64_t block) const {
     return tensor.begin + (block - tensor.first_block) * kBlockElements +
            int64_t{threadIdx.x} * kEight;

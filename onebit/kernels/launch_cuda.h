@@ -1,4 +1,4 @@
-// The one place where kernels are launched. For *_cuda.cu only.
+// The only place where kernels are launched. For *_cuda.cu only.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,8 +10,8 @@
 
 namespace onebit::kernels::cuda {
 
-// Queues `kernel` on the stream of `cuda`. Error: the launch is refused, or work before it failed;
-// `what` names the kernel in the message.
+// Queues `kernel` on the stream of `cuda`. Error: the launch fails, or work before it has failed;
+// the message names the kernel by `what`.
 template <typename... Parameters>
 void launch(const char* what, const CudaStream& cuda, dim3 grid, dim3 block,
             void (*kernel)(Parameters...), std::type_identity_t<Parameters>... arguments) {

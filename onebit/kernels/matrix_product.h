@@ -1,5 +1,5 @@
-// One matrix product in plain row-major layouts, with the epilogue that is applied to the result on
-// its way to memory. linear.cc describes products, linear_cpu.cc and linear_cuda.cu compute them.
+// One matrix product in plain row-major layouts, with the epilogue that is applied to the result
+// before it is stored. linear.cc describes products, linear_cpu.cc and linear_cuda.cu compute them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class Epilogue : uint8_t {
   kBias,              // c = a . b + bias
   kBiasGeluTanh,      // pre_activation = a . b + bias;  c = gelu_tanh(a . b + bias)
   kGeluTanhGradient,  // c = (a . b) gelu_tanh'(saved)
-  kRowSums,           // row_sums += sums of a over k;  c as without
+  kRowSums,           // row_sums += sums of a over k;  c = a . b
 };
 
 struct MatrixProduct {
@@ -22,7 +22,7 @@ struct MatrixProduct {
   ConstView b;  // [k, n], or [n, k] if b_transposed; of a's type
   bool b_transposed = false;
   View c;                   // [m, n]  overwritten; f32 or of a's type
-  bool accumulate = false;  // adds to c instead
+  bool accumulate = false;  // adds to c instead of overwriting it
   Epilogue epilogue = Epilogue::kNone;
   ConstView bias;       // f32 [n]
   View pre_activation;  // [m, n]   of c's type, overwritten

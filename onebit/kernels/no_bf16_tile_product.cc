@@ -1,4 +1,4 @@
-// Without a compiler and a processor that have bf16 instructions.
+// Replaces bf16_tile_product.cc if compiler or processor lack bf16 instructions.
 #include "onebit/base/error.h"
 #include "onebit/kernels/bf16_tile_product.h"
 

@@ -1,5 +1,5 @@
-// The row arithmetic of layer norm on a CUDA device: a thread block holds one row, eight columns a
-// thread (row_threads in kernel_cuda.h). For *_cuda.cu only.
+// The row arithmetic of layer norm on a CUDA device: a thread block holds one row, eight columns
+// per thread (row_threads in kernel_cuda.h). For *_cuda.cu only.
 #pragma once
 
 #include "onebit/kernels/kernel_cuda.h"
@@ -10,7 +10,7 @@ struct RowStatistics {
   float mean, inverse_stddev;
 };
 
-// The variance is taken about the mean. Columns from `count` on are no part of the row.
+// The variance is computed about the mean. Columns from `count` on do not belong to the row.
 __device__ inline RowStatistics row_statistics(const Eight& row, int64_t count, int64_t hidden,
                                                float epsilon) {
   float sum = 0, squares = 0;

@@ -19,7 +19,7 @@ struct RowStatistics {
   float mean, inverse_stddev;
 };
 
-// Statistics of row [hidden] whose sum is known: the variance is taken about the mean.
+// Statistics of row [hidden] with known sum: the variance is computed about the mean.
 HWY_INLINE RowStatistics row_statistics(const float* row, int64_t hidden, float sum,
                                         float epsilon) {
   const float mean = sum / static_cast<float>(hidden);
@@ -32,7 +32,7 @@ HWY_INLINE RowStatistics row_statistics(const float* row, int64_t hidden, float 
   return {mean, 1.0f / std::sqrt(variance + epsilon)};
 }
 
-// The normalised and scaled value at one place.
+// The normalised and scaled value at one position.
 template <class Lanes>
 HWY_INLINE Vector normalised(const float* row, int64_t i, Lanes lanes, RowStatistics statistics,
                              const float* gamma, const float* beta) {
@@ -97,7 +97,7 @@ struct NormGradientRow {
     mean_product = products.sum() / static_cast<float>(hidden);
   }
 
-  // The gradient of the norm's input at one place.
+  // The gradient of the norm's input at one position.
   template <class Lanes>
   HWY_INLINE Vector grad_input(int64_t i, Lanes lanes, float inverse_stddev) const {
     const Vector centred = hn::Sub(load(grad + i, lanes), set(mean_grad));

@@ -19,15 +19,15 @@ __device__ uint64_t mixed(uint64_t x) {
 }
 
 // Values of either sign within [2, 512): products span more bits than an f32 sum has, so that each
-// addition rounds; and the remainder of a sum of zero is not subnormal in f16.
+// addition rounds, and the rounding errors of a zero sum are not subnormal in f16.
 __device__ float random_value(uint64_t bits) {
   const float mantissa = 1.0f + static_cast<float>(bits >> 41) * 0x1p-23f;
   const float size = ldexpf(mantissa, 1 + static_cast<int>(bits & 7));
   return (bits & 8) != 0 ? -size : size;
 }
 
-// An operand [outer, inner] of which one extent is k. Along k the second half is the first one, or
-// its opposite, in another order; the last element of an odd k is zero.
+// An operand [outer, inner], one of whose extents is k. Along k the second half is the first one,
+// or its negative, in another order; the last element of an odd k is zero.
 template <typename T>
 __global__ void fill_operand(T* to, int64_t outer, int64_t inner, bool k_is_inner, bool opposite,
                              uint64_t seed) {
@@ -43,7 +43,7 @@ __global__ void fill_operand(T* to, int64_t outer, int64_t inner, bool k_is_inne
   to[at] = narrow<T>(p >= 2 * half ? 0.0f : second && opposite ? -value : value);
 }
 
-// *sum += a number for each word and its place. Unsigned addition has no order.
+// *sum += a number for each word and its position. Unsigned addition does not depend on order.
 __global__ void add_fingerprint(const uint32_t* words, int64_t count, uint64_t seed,
                                 unsigned long long* sum) {
   unsigned long long mine = 0;

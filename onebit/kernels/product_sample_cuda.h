@@ -1,7 +1,7 @@
-// A matrix product to measure on: operands whose sums are exactly zero. Along k the second half of
-// a is the first one negated and shuffled, that of b shuffled alike, so that what is left in the
-// result is the rounding errors of the order in which the products were added, and nothing else.
-// Shuffled, since an algorithm that adds the halves apart must not cancel its own errors.
+// A matrix product for measurements, with operands whose sums are exactly zero. Along k the second
+// half of a is the first one negated and shuffled, and that of b is shuffled alike, so that the
+// result consists only of the rounding errors of the order in which the products were added. The
+// shuffle ensures that an algorithm that adds the halves separately does not cancel its own errors.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace onebit::kernels::cuda {
 
 class ProductSample {
  public:
-  // Whether there is memory for a sample besides what is reserved.
+  // Whether there is memory for a sample in addition to reserved memory.
   static bool fits(const MatrixProduct& like);
-  // A sample with the shape, types and epilogue of `like`. The bias is zero, as are the values that
-  // c is added to and at which the activation's gradient is taken.
+  // A sample with the shape, types and epilogue of `like`. The bias is zero, as are the values to
+  // which c is added and those at which the activation's gradient is computed.
   ProductSample(CudaStream& cuda, const MatrixProduct& like);
 
   const MatrixProduct& product() const { return product_; }
   void* vector() const { return vector_.data(); }
-  // Clears what the product writes, and what it adds to.
+  // Clears the memory that the product writes or adds to.
   void clear();
-  // A number that differs, but for one time in 2^64, where any written bit does. Waits for it.
+  // A number that differs if any written bit does, with probability 1 - 2^-64. Waits for it.
   uint64_t fingerprint();
 
  private:

@@ -7,8 +7,8 @@ namespace onebit::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
-constexpr int kChunk = 2048;  // rows looked at together
-constexpr int kFour = 4;      // columns of a thread
+constexpr int kChunk = 2048;  // rows processed together
+constexpr int kFour = 4;      // columns per thread
 
 __device__ float4 load_four(const float* from, int64_t count) {
   if (count >= kFour && is_aligned(from)) return *reinterpret_cast<const float4*>(from);
@@ -64,7 +64,7 @@ __global__ void scatter(ScatterById call) {
       const int64_t slot = row < call.rows ? call.ids[row] - first_id : -1;
       const bool mine = slot >= 0 && slot < call.ids_per_block && slot + first_id < call.id_count;
       const unsigned ballot = __ballot_sync(kAllLanes, mine);
-      __syncthreads();  // counts of the round before have been read
+      __syncthreads();  // the counts of the previous round have been read
       if (lane == 0) counts[warp] = __popc(ballot);
       __syncthreads();
       int place = found + __popc(ballot & before);

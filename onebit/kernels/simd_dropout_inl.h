@@ -1,4 +1,4 @@
-// Dropout masks (dropout_mask.h) by vectors: one Philox counter a 32-bit lane.
+// Vectorized dropout masks (dropout_mask.h): one Philox counter per 32-bit lane.
 
 #if defined(ONEBIT_KERNELS_SIMD_DROPOUT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONEBIT_KERNELS_SIMD_DROPOUT_INL_H_
@@ -16,7 +16,7 @@ namespace onebit::kernels::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 
 // The 16-bit lanes of `columns` columns from column 8 * first_block on, in column order. `bits` has
-// room for dropout_bits_elements(columns).
+// space for dropout_bits_elements(columns).
 inline HWY_NOINLINE void draw_dropout_bits(const DropoutPlan& plan, uint64_t row_key,
                                            uint32_t first_block, int64_t columns, uint16_t* bits) {
   for (int64_t column = 0; column < columns; column += kDropoutLanes) {
@@ -49,7 +49,7 @@ struct PhiloxLanes {
   HWY_INLINE void round(PhiloxKey key) {
     const Words product0 = low_times(word[0], kPhiloxMultiplier0);
     const Words product1 = low_times(word[2], kPhiloxMultiplier1);
-    // The products come last: they are what the next round waits for.
+    // The products are computed last, since the next round waits for them.
     word[0] = hn::Xor(hn::Xor(word[1], hn::Set(U32(), key.word[0])), high(product1));
     word[1] = product1;
     word[2] = hn::Xor(hn::Xor(word[3], hn::Set(U32(), key.word[1])), high(product0));
@@ -94,8 +94,8 @@ HWY_INLINE Vector dropout_factor(const DropoutPlan& plan, const uint16_t* bits) 
   return hn::IfThenZeroElse(hn::RebindMask(F32(), dropped), set(plan.scale));
 }
 
-// The value after dropout. Where dropout is off the threshold is 0 and the scale 1, so any bits
-// give the value itself.
+// The value after dropout. If dropout is off, the threshold is 0 and the scale 1, so any bits give
+// the value itself.
 HWY_INLINE Vector dropped(Vector value, const DropoutPlan& plan, const uint16_t* bits) {
   return hn::Mul(value, dropout_factor(plan, bits));
 }

@@ -1,5 +1,5 @@
 // Building blocks of vector loops: full-width f32 vectors, loads and stores that widen and round
-// the activation types, loops with a tail. Compiled once for every instruction set (Highway's
+// the activation types, loops with a tail. Compiled once per instruction set (Highway's
 // foreach_target), hence the unusual guard.
 
 #if defined(ONEBIT_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -52,7 +52,7 @@ HWY_INLINE Vector load(const bf16* from, All) {
   const auto bits = hn::LoadU(U16(), reinterpret_cast<const uint16_t*>(from));
   return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(U32(), bits)));
 }
-// f16 is for correctness on a CPU, not for speed: element by element.
+// f16 on a CPU is implemented for correctness, not for speed: element by element.
 inline HWY_NOINLINE Vector load(const f16* from, All) {
   HWY_ALIGN float lanes[hn::MaxLanes(F32())];
   for (size_t i = 0; i < hn::Lanes(F32()); ++i) lanes[i] = static_cast<float>(from[i]);
@@ -65,7 +65,7 @@ HWY_NOINLINE Vector load(const T* from, First first) {
   return load(lanes, All{});
 }
 
-// Stores, rounded to nearest even; lanes past First are left alone.
+// Stores, rounded to nearest even; lanes past First are unchanged.
 HWY_INLINE void store(Vector value, float* to, All) {
   hn::StoreU(value, F32(), to);
 }
@@ -92,7 +92,7 @@ HWY_NOINLINE void store(Vector value, T* to, First first) {
   std::memcpy(static_cast<void*>(to), lanes, first.lanes * sizeof(T));
 }
 
-// The value with lanes outside the step zero: for sums.
+// Sets lanes outside the step to zero, for sums.
 HWY_INLINE Vector keep(Vector value, All) {
   return value;
 }
@@ -100,7 +100,7 @@ HWY_INLINE Vector keep(Vector value, First first) {
   return hn::IfThenElseZero(hn::FirstN(F32(), first.lanes), value);
 }
 
-// body(index, All or First) over [0, count).
+// Calls body(index, All or First) over [0, count).
 template <class Body>
 HWY_INLINE void for_lanes(int64_t count, const Body& body) {
   const int64_t lanes = lane_count();
@@ -109,8 +109,8 @@ HWY_INLINE void for_lanes(int64_t count, const Body& body) {
   if (i < count) body(i, First{static_cast<size_t>(count - i)});
 }
 
-// As for_lanes, with four steps in flight: body(index, All or First, chain), chain a constant 0 to
-// 3 that names the accumulator to use, so that sums do not wait for each other.
+// As for_lanes, with four steps in flight: calls body(index, All or First, chain), where the
+// constant chain, 0 to 3, selects the accumulator, so that sums do not wait for each other.
 template <class Body>
 HWY_INLINE void for_lanes_chained(int64_t count, const Body& body) {
   const int64_t lanes = lane_count();

@@ -1,5 +1,5 @@
-// exp, the normal distribution function and the activations by vectors, to f32 accuracy. NaN stays
-// NaN. The polynomials were fitted at Chebyshev nodes in 40 digits.
+// Vectorized exp, normal distribution function and activations with f32 accuracy. NaN stays NaN.
+// The polynomials were fitted at Chebyshev nodes with 40 digits.
 
 #if defined(ONEBIT_KERNELS_SIMD_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONEBIT_KERNELS_SIMD_MATH_INL_H_
@@ -38,7 +38,7 @@ HWY_INLINE Vector exponential(Vector x) {
   return hn::Mul(mantissa, hn::BitCast(F32(), hn::ShiftLeft<23>(biased)));
 }
 
-// What GELU needs: P(X <= x) for a standard normal X, and its density at x.
+// The values that GELU needs: P(X <= x) for a standard normal X, and its density at x.
 struct Normal {
   Vector distribution, density;
 };

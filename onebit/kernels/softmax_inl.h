@@ -1,5 +1,5 @@
-// The row arithmetic of attention's softmax, in f32 whatever multiplies. A row is in an f32 buffer,
-// padded to whole vectors.
+// The row arithmetic of attention's softmax, in f32 whatever the type of the products. A row is in
+// an f32 buffer, padded to whole vectors.
 
 #if defined(ONEBIT_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONEBIT_KERNELS_SOFTMAX_INL_H_
@@ -23,7 +23,7 @@ HWY_INLINE void draw_score_bits(const DropoutPlan& plan, int64_t row, int64_t he
   draw_dropout_bits(plan, plan.row_keys[row], static_cast<uint32_t>(head * 8192), keys, bits);
 }
 
-// Scores of one query to exp(score - maximum), dropped ones to zero. Returns log(sum exp(score)).
+// Scores of one query become exp(score - maximum), or 0 if dropped. Returns log(sum exp(score)).
 HWY_INLINE float softmax_row(float* score, int64_t keys, const DropoutPlan& plan,
                              const uint16_t* bits, float& inverse_sum) {
   const Vector first = set(score[0]);

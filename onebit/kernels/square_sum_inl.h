@@ -12,8 +12,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace onebit::kernels::HWY_NAMESPACE {
 
-// A running sum of squares: those of values near the ends of f32 neither overflow nor vanish, and
-// the ratio of two norms is exact to the last bit of f32.
+// A running sum of squares: squares of values near the limits of f32 neither overflow nor vanish,
+// and the ratio of two norms is exact to the last bit of f32.
 class SquareSum {
   using F64 = hn::ScalableTag<double>;
   using Doubles = hn::Vec<F64>;
@@ -22,7 +22,7 @@ class SquareSum {
   HWY_INLINE SquareSum() : low_(hn::Zero(F64())), high_(hn::Zero(F64())) {}
   HWY_INLINE void add(Vector x) {
 #if HWY_TARGET == HWY_SCALAR
-    // One lane has no halves.
+    // A single lane has no halves.
     const Doubles low = hn::PromoteTo(F64(), x), high = hn::Zero(F64());
 #else
     const hn::Rebind<float, F64> half;

@@ -1,5 +1,4 @@
-// Bitmaps of entries that stay still, as masks of vectors. Compiled once for every instruction set
-// (simd_inl.h).
+// Bitmaps of still entries as vector masks. Compiled once per instruction set (simd_inl.h).
 
 #if defined(ONEBIT_KERNELS_STILL_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONEBIT_KERNELS_STILL_LANES_INL_H_

@@ -1,7 +1,7 @@
-// Instructions that C++ has no word for: asynchronous copies to shared memory, matrices from there,
-// and products of 16-bit matrices on tensor cores (compute capability 8.0 and later; sections
-// "cp.async", "ldmatrix" and "mma" of the PTX manual). All inline assembly is here. For *_cuda.cu
-// only; the emulated device has its own (tests/emulated_cuda).
+// Instructions that C++ does not provide: asynchronous copies to shared memory, loads of matrices
+// from it, and products of 16-bit matrices on tensor cores (compute capability 8.0 and later;
+// sections "cp.async", "ldmatrix" and "mma" of the PTX manual). All inline assembly is here. For
+// *_cuda.cu only; the emulated device has its own version (tests/emulated_cuda).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -11,7 +11,7 @@
 
 namespace onebit::kernels::cuda {
 
-// An address in shared memory as the instructions below take it.
+// An address in shared memory in the form that the instructions below expect.
 __device__ inline uint32_t shared_address(const void* data) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(data));
 }
@@ -22,11 +22,11 @@ __device__ inline void start_copy(uint32_t to, const void* from, bool exists) {
                "l"(__cvta_generic_to_global(from)), "r"(exists ? 16 : 0)
                : "memory");
 }
-// Ends a group of the copies that this thread has started.
+// Closes a group of the copies that this thread has started.
 __device__ inline void end_copy_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// Returns when all of this thread's groups have arrived; other threads see them after a barrier.
+// Returns when all of this thread's groups are complete; other threads see them after a barrier.
 __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }

@@ -1,5 +1,5 @@
-// Products of small f32 matrices that live in cache: the arithmetic of attention. Right operands
-// and results have rows padded to whole vectors, so that columns need no tail.
+// Products of small f32 matrices in cache: the arithmetic of attention. Right operands and results
+// have rows padded to whole vectors, so columns need no tail.
 
 #if defined(ONEBIT_KERNELS_TILE_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONEBIT_KERNELS_TILE_PRODUCT_INL_H_
@@ -15,8 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace onebit::kernels::HWY_NAMESPACE {
 
-// c [m, n] = or += a [m, k] . b [k, n]. Element (i, p) of a is a[i * a_row + p * a_step], so that a
-// may be read transposed.
+// c [m, n] = or += a [m, k] . b [k, n]. Element (i, p) of a is a[i * a_row + p * a_step], so a may
+// be read transposed.
 struct TileProduct {
   int64_t m, n, k;
   const float* a;

@@ -1,4 +1,4 @@
-// A piece of a flat buffer that an optimizer treats alike.
+// A range of a flat buffer that an optimizer treats uniformly.
 #pragma once
 
 #include <cstdint>

@@ -24,11 +24,11 @@ class DeviceRanges {
   int count_;
 };
 
-// The decay of an element, 0 without ranges. Elements of one thread are of one range: both are
-// counted in units of 8 or more.
+// The decay of an element, 0 without ranges. The elements of one thread are in one range, since
+// both are aligned to 8 or more.
 __device__ inline float decay_at(const UpdateRange* ranges, int count, int64_t element) {
   if (count == 0) return 0.0f;
-  int low = 0, high = count - 1;  // the first range that ends behind the element
+  int low = 0, high = count - 1;  // the first range that ends after the element
   while (low < high) {
     const int middle = (low + high) / 2;
     if (ranges[middle].end <= element) {
@@ -40,7 +40,7 @@ __device__ inline float decay_at(const UpdateRange* ranges, int count, int64_t e
   return static_cast<float>(ranges[low].weight_decay);
 }
 
-// bf16 or f16 memory that new values are copied to, or none.
+// bf16 or f16 memory to which new values are copied, or none.
 struct ComputeCopy {
   explicit ComputeCopy(const View& view)
       : bf16(view.dtype() == DType::kBF16 ? pointer<__nv_bfloat16>(view) : nullptr),

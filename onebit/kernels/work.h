@@ -1,5 +1,5 @@
-// What operations do, for profiles (onebit/device/profile.h). An operation whose arguments are a
-// struct says so in one line of its .cc; without it a profile has its time and no rate:
+// The work of operations, for profiles (onebit/device/profile.h). An operation whose arguments are
+// a struct declares it in one line of its .cc; without it a profile has its time but no rate:
 //
 //   static Work work_of(const LayerNorm& a) { return moves(a.x, a.gamma, a.beta, a.y); }
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace onebit::kernels {
 
-// What is read or written once. Views that are read and written are named twice; empty ones count
-// nothing.
+// Counts each view as read or written once. Views that are read and written are passed twice; empty
+// ones count nothing.
 template <typename... Views>
 Work moves(const Views&... views) {
   Work work;
@@ -20,7 +20,7 @@ Work moves(const Views&... views) {
   return work;
 }
 
-// Of an operation without a line of its own: its views are read or written once.
+// For an operation without a line of its own: each of its views is read or written once.
 template <typename... Given>
 Work work_of(const Given&... given) {
   Work work;
@@ -31,7 +31,7 @@ Work work_of(const Given&... given) {
   return work;
 }
 
-// Found by the types of the arguments: work_of() of the operation's own namespace, else the one
+// Selected by the types of the arguments: work_of() of the operation's own namespace, else the one
 // above.
 template <typename... Given>
 OperationSpan observed(const Context& context, const char* operation, const Given&... given) {
