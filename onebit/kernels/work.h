@@ -20,7 +20,7 @@ Work moves(const Views&... views) {
   return work;
 }
 
-// For an operation without a line of its own: each of its views is read or written once.
+// For an operation without its own work_of(): each of its views is read or written once.
 template <typename... Given>
 Work work_of(const Given&... given) {
   Work work;

@@ -138,7 +138,7 @@ void LocalUpdates::save(params::StateWriter& writer, bool compressed, int64_t ow
     const std::vector<float> arrived = levels_.gathered(momentum_.view());
     return writer.replicated("arrived", ConstView::of(arrived.data(), {levels_.whole_elements()}));
   }
-  ONEBIT_INVARIANT(shows_common_);  // the table, saved beside this, holds the common values
+  ONEBIT_INVARIANT(shows_common_);  // the table, saved separately, has the common values
   writer.own("arrived", momentum_.view());
   writer.own("own_values", common_.view());
   writer.own("sum", sum_.view());

@@ -116,9 +116,9 @@ class Optimizer {
   virtual void gradients_ready(Range) {}
 
   // Called before the norm of local gradients is computed for a step that does not begin early:
-  // transforms gradients as the exchange would. Returns the ranges of the table's gradients that
-  // are this rank's then; on two levels the ranks of a node divide the mean of their gradients. The
-  // next call is step() or skip_step(). Collective.
+  // brings them into the form in which they are sent. Returns the ranges of the table's gradients
+  // that are then this rank's; on two levels the ranks of a node divide the mean of their
+  // gradients. The next call is step() or skip_step(). Collective.
   virtual std::vector<Range> prepare_local_gradients(Context&, params::Table& table) {
     return {{0, table.size_elements()}};
   }

@@ -52,7 +52,7 @@ class ZeroOneSchedule {
 // Numbers of the first `updates` by what they exchange.
 struct ZeroOneCounts {
   int64_t dense = 0;    // averages of gradients
-  int64_t one_bit = 0;  // compressed exchanges, beside averages or alone
+  int64_t one_bit = 0;  // compressed exchanges, with or without averages
   int64_t nothing = 0;  // neither
 };
 ZeroOneCounts count_exchanges(const ZeroOneOptions& options, int64_t updates);
