@@ -125,12 +125,12 @@ std::string failure_of(const Reply& reply, double limit_seconds) {
   }
   if (reply.ended->status == 126 || reply.ended->status == 127) {
     return fmt::format(
-        "the program is not there{}{}: install it at the same path on every host, or "
+        "the program is missing{}{}: install it at the same path on every host, or "
         "name it with --program",
         said.empty() ? "" : ": ", said);
   }
   if (reply.ended->status == kUsageStatus) {
-    return fmt::format("another version of onebit is there, or another program: {}",
+    return fmt::format("a different onebit version or another program is installed: {}",
                        reply.error.substr(0, reply.error.find('\n')));
   }
   return said.empty() ? reply.ended->text() : said;

@@ -16,8 +16,8 @@ constexpr int64_t kMostNodes = 100000;
 int64_t number_in(std::string_view text, const std::string& whole, const std::string& name) {
   const auto value = whole_number<int64_t>(text);
   require(value && *value >= 0,
-          "{}=\"{}\": \"{}\" is no number; unset it, or give the hosts with --hosts", name, whole,
-          text);
+          "{}=\"{}\": \"{}\" is not a number; unset it, or give the hosts with --hosts", name,
+          whole, text);
   return *value;
 }
 
@@ -32,7 +32,7 @@ std::vector<std::string> expand_ranges(std::string_view text, const std::string&
     const int64_t to = dash == std::string::npos
                            ? from
                            : number_in(std::string_view(part).substr(dash + 1), whole, kNodeList);
-    require(from <= to && to - from < kMostNodes, "{}=\"{}\": {} is no range", kNodeList, whole,
+    require(from <= to && to - from < kMostNodes, "{}=\"{}\": {} is not a range", kNodeList, whole,
             part);
     for (int64_t member = from; member <= to; ++member) {
       members.push_back(fmt::format("{:0{}}", member, first.size()));
@@ -72,7 +72,7 @@ Allocation slurm_allocation(const Environment& environment) {
   if (!tasks.empty()) {
     counts = expand_counts(tasks, "SLURM_TASKS_PER_NODE");
     require(counts.size() == names.size(),
-            "SLURM_TASKS_PER_NODE=\"{}\" is about {} nodes, {} lists {}; give the hosts with "
+            "SLURM_TASKS_PER_NODE=\"{}\" covers {} nodes, but {} lists {}; give the hosts with "
             "--hosts",
             tasks, counts.size(), kNodeList, names.size());
   } else if (!each.empty()) {
@@ -103,7 +103,7 @@ Allocation pbs_allocation(const Environment& environment) {
       ++found->second;
     }
   }
-  require(!counts.empty(), "{}: PBS_NODEFILE names this file, and it lists no host", path);
+  require(!counts.empty(), "{}: PBS_NODEFILE names this file, but it lists no host", path);
   for (const auto& [name, count] : counts) job.hosts.push_back(make_host(name, count, path));
   return job;
 }
@@ -143,8 +143,8 @@ std::vector<int> expand_counts(const std::string& text, const std::string& name)
       require(part.back() == ')', "{}=\"{}\": {} is not closed", name, text, part);
       repeat = number_in(part.substr(times + 2, part.size() - times - 3), text, name);
     }
-    require(repeat >= 1 && repeat <= kMostNodes, "{}=\"{}\": {} is no number of nodes", name, text,
-            repeat);
+    require(repeat >= 1 && repeat <= kMostNodes, "{}=\"{}\": {} is not a valid number of nodes",
+            name, text, repeat);
     counts.insert(counts.end(), static_cast<size_t>(repeat), static_cast<int>(count));
   }
   return counts;

@@ -119,9 +119,9 @@ class Attempt {
 
   void ask_to_end() {
     asked_at_ = now();
-    log_info("the launcher was asked to end: the run {}", progress_.has_begun()
-                                                              ? "makes a checkpoint first"
-                                                              : "has not begun to train, and ends");
+    log_info(
+        "the launcher was asked to end: the run {}",
+        progress_.has_begun() ? "saves a checkpoint first" : "has not started training and ends");
     starter_->signal(SIGUSR1);  // every starter forwards it to its ranks
   }
 
@@ -129,8 +129,9 @@ class Attempt {
     for (const auto& link : links_) {
       const double silent = link->silent_seconds();
       if (!link->is_lost() && silent <= request_.host_seconds) continue;
-      fault(link->is_lost() ? fmt::format("the connection to {} is lost", link->host())
-                            : fmt::format("{} does not answer for {:.0f} s", link->host(), silent));
+      fault(link->is_lost()
+                ? fmt::format("the connection to {} is lost", link->host())
+                : fmt::format("{} has not answered for {:.0f} s", link->host(), silent));
       return true;
     }
     return false;
@@ -220,7 +221,7 @@ class Attempt {
   // onebit than the launcher.
   void note_unknown(const RankLine& line) {
     const std::string text = fmt::format(
-        "{} reports \"{}\", which this launcher does not know: install the same onebit "
+        "{} reports \"{}\", which is unknown to this launcher: install the same onebit "
         "on all hosts",
         log_.name_of(line.rank), line.text);
     log_.note(text);

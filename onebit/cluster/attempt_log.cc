@@ -69,7 +69,7 @@ void AttemptLog::append(const std::string& name, const std::string& line) {
     file->append(line + "\n");
   } catch (const Error& error) {
     failed_ = true;
-    log_warning("{}; what the ranks print is no longer kept", error.what());
+    log_warning("{}; the output of the ranks is no longer saved", error.what());
   }
 }
 

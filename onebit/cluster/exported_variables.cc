@@ -58,12 +58,13 @@ std::vector<std::string> exported_names(const std::vector<std::string>& environm
   }
   for (const std::string& name : asked) {
     if (!is_name(name)) {
-      problems.push_back({"--export", fmt::format("\"{}\" is no name of a variable: give NAME or "
-                                                  "NAME=VALUE",
-                                                  name)});
+      problems.push_back(
+          {"--export", fmt::format("\"{}\" is not a valid variable name: give NAME or "
+                                   "NAME=VALUE",
+                                   name)});
     } else if (is_secret(name)) {
-      problems.push_back({"--export", fmt::format("{} looks like a secret, and secrets do not "
-                                                  "travel: put it into a file on each host",
+      problems.push_back({"--export", fmt::format("{} looks like a secret, and secrets are not "
+                                                  "exported: put it into a file on each host",
                                                   name)});
     } else if (present.count(name) == 0) {
       problems.push_back({"--export", fmt::format("{} is not set here", name)});

@@ -18,7 +18,8 @@ void keep_first(std::optional<std::string>& kept, std::string text) {
 }
 
 std::string killed_text(const std::string& rank, int signal) {
-  const char* hint = signal == SIGKILL ? "; out of memory, if nobody did it" : "";
+  const char* hint =
+      signal == SIGKILL ? "; probably out of memory, unless it was killed manually" : "";
   return fmt::format("{} was killed by signal {} ({}{})", rank, signal, ::strsignal(signal), hint);
 }
 
@@ -47,8 +48,8 @@ void FaultNotes::add(const RankLine& line) {
     const std::optional<Ended> ended = parse_end(text);
     const std::string name = log_.name_of(line.rank);
     if (!ended) {
-      keep_first(status_, fmt::format("the guard of {} says \"{}\", which this launcher does not "
-                                      "know: install the same onebit on all hosts",
+      keep_first(status_, fmt::format("the guard of {} reported \"{}\", which is unknown to this "
+                                      "launcher: install the same onebit on all hosts",
                                       name, text));
     } else if (ended->signal != 0) {
       // The starter ends the other ranks with SIGTERM.

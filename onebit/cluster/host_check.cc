@@ -114,19 +114,19 @@ class Comparison {
   void compare_program() {
     const HostFacts &own = facts(), &other = firsts();
     if (const Standard version = standards_.of(kVersion); own.onebit != version.value) {
-      wrong(fmt::format("onebit {}, and {} it is {}: install the same version on all hosts",
+      wrong(fmt::format("onebit {}, but {} it is {}: install the same version on all hosts",
                         own.onebit, version.where, version.value));
     } else if (const Standard build = standards_.of(kBuild); own.program_checksum != build.value) {
-      note(fmt::format("another build of onebit {} than {}", own.onebit, build.where));
+      note(fmt::format("a different build of onebit {} than {}", own.onebit, build.where));
     }
     if (const Standard mpi = standards_.of(kMpi); own.mpi != mpi.value) {
-      wrong(fmt::format("{}, and {} it is {}: MPI must be the same on all hosts",
+      wrong(fmt::format("{}, but {} it is {}: MPI must be the same on all hosts",
                         own.mpi.empty() ? "no MPI" : own.mpi, mpi.where, mpi.value));
     }
     if (own.instruction_set != other.instruction_set) {
       note(
-          fmt::format("computes with {}, {} with {}: the run is as fast as the slower, and rounds "
-                      "differently on the two",
+          fmt::format("computes with {}, {} with {}: the run is as fast as the slower one, and the "
+                      "two round differently",
                       own.instruction_set, first_.name, other.instruction_set));
     }
   }
@@ -142,7 +142,7 @@ class Comparison {
       if (standard.value.empty() || standard.value == content_of(facts(), i)) continue;
       const bool same_words = standard.value.starts_with(own.vocabulary + " ");
       wrong(fmt::format("{}: {} than {}: {}", own.path,
-                        same_words ? "other content" : "another vocabulary", standard.where,
+                        same_words ? "different content" : "a different vocabulary", standard.where,
                         standards_.remedy(standard)));
     }
   }
@@ -153,10 +153,10 @@ class Comparison {
     if (!output.error.empty()) {
       wrong(output.error);
     } else if (output.free_bytes > 0 && output.free_bytes < needs_.checkpoint_bytes) {
-      wrong(
-          fmt::format("{}: {} are free, one checkpoint takes at least {}: free some, or choose "
-                      "another --output",
-                      output.path, bytes(output.free_bytes), bytes(needs_.checkpoint_bytes)));
+      wrong(fmt::format(
+          "{}: {} are free, one checkpoint takes at least {}: free some space, or choose "
+          "another --output",
+          output.path, bytes(output.free_bytes), bytes(needs_.checkpoint_bytes)));
     }
   }
 
@@ -164,14 +164,14 @@ class Comparison {
     const int64_t wanted = needs_.bytes_a_rank * ranks, there = usable_bytes(facts());
     if (wanted > there && there > 0) {
       wrong(
-          fmt::format("{} need {} of memory, {} are free: take fewer ranks there, a smaller "
-                      "micro-batch, or end what else runs",
+          fmt::format("{} need {} of memory, {} are free: use fewer ranks there or a smaller "
+                      "micro-batch, or end other programs",
                       counted(ranks, "rank"), bytes(wanted), bytes(there)));
     }
     const int cores = usable_cores(*host_);
     if (cores > 0 && needs_.threads * ranks > cores) {
       const std::string text =
-          fmt::format("{} of {} share {}: take fewer ranks or threads", counted(ranks, "rank"),
+          fmt::format("{} of {} share {}: use fewer ranks or threads", counted(ranks, "rank"),
                       counted(needs_.threads, "thread"), counted(cores, "core"));
       needs_.binds ? wrong(text + ", or leave out --bind core") : note(text);
     }
@@ -180,9 +180,9 @@ class Comparison {
   void check_clock() {
     const double surely = std::abs(host_->clock_seconds) - host_->clock_error;
     if (surely <= kClockSeconds) return;
-    note(fmt::format("its clock is {:.1f} s {}: set it (NTP), or times in logs mislead",
-                     std::abs(host_->clock_seconds),
-                     host_->clock_seconds > 0 ? "ahead" : "behind"));
+    note(fmt::format(
+        "its clock is {:.1f} s {}: set it (NTP), otherwise times in logs are misleading",
+        std::abs(host_->clock_seconds), host_->clock_seconds > 0 ? "ahead" : "behind"));
   }
 
   const CheckedHost& first_;
@@ -226,7 +226,8 @@ std::vector<CheckedHost> check_hosts(const Agent& agent, const std::vector<std::
     if (!reply.well()) {
       host.failure = failure_of(reply, limit_seconds);
     } else if (!host.facts) {
-      host.failure = "its answer is not that of onebit doctor --json: is another program there?";
+      host.failure =
+          "its answer is not that of onebit doctor --json: is another program installed there?";
     } else if (host.facts->time > 0) {
       host.clock_error = (reply.answered_at - reply.asked_at) / 2;
       host.clock_seconds = host.facts->time - reply.asked_at - host.clock_error;

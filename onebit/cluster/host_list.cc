@@ -68,7 +68,7 @@ const Host* find(const Hosts& hosts, std::string_view name) {
 // The error in a line `HOST slots=N`; empty if there is none.
 std::string wrong_in(const std::vector<std::string_view>& words, int& slots) {
   constexpr std::string_view kKey = "slots=";
-  if (!is_host_name(words[0])) return fmt::format("\"{}\" is no host name", words[0]);
+  if (!is_host_name(words[0])) return fmt::format("\"{}\" is not a host name", words[0]);
   if (words.size() != 2 || !words[1].starts_with(kKey)) {
     return fmt::format("\"{}\": expected HOST slots=N", fmt::join(words, " "));
   }
@@ -84,7 +84,7 @@ std::string known_hosts(const Hosts& hosts, std::string_view name) {
   const std::vector<std::string> names = names_of(hosts);
   const std::string near = nearest_word(name, names);
   if (!near.empty()) return fmt::format("; did you mean {}?", near);
-  return fmt::format("; there are {}", fmt::join(names, ", "));
+  return fmt::format("; available: {}", fmt::join(names, ", "));
 }
 
 // The slots that a filter names, by host.
@@ -97,7 +97,7 @@ void choose(const Hosts& hosts, std::string_view part, const std::string& option
   const Host* host = find(hosts, name);
   if (host == nullptr) {
     problems.push_back({option, name.empty() ? fmt::format("\"{}\" names no host", part)
-                                             : fmt::format("{} is none of the hosts{}", name,
+                                             : fmt::format("{} is not among the hosts{}", name,
                                                            known_hosts(hosts, name))});
     return;
   }
@@ -115,11 +115,12 @@ void choose(const Hosts& hosts, std::string_view part, const std::string& option
             {option, fmt::format("{}: names slot {} of {} twice", part, *slot, name)});
       }
     } else if (!slot) {
-      problems.push_back({option, fmt::format("{}: \"{}\" is no slot number", part, text)});
+      problems.push_back({option, fmt::format("{}: \"{}\" is not a slot number", part, text)});
     } else if (host->room == 0) {
-      problems.push_back({option, fmt::format("{}: give {} a number of slots, as {}:4, to choose "
-                                              "among them",
-                                              part, name, name)});
+      problems.push_back(
+          {option,
+           fmt::format("{}: give {} a number of slots, such as {}:4, to select some of them", part,
+                       name, name)});
     } else {
       problems.push_back({option, fmt::format("{}: {} has the slots 0 to {} ({})", part, name,
                                               host->room - 1, host->place)});
@@ -204,10 +205,10 @@ Hosts parse_host_option(std::string_view text, Problems& problems) {
     std::optional<int> slots = 0;
     if (colon != std::string_view::npos) slots = whole_number<int>(part.substr(colon + 1));
     if (!is_host_name(name)) {
-      problems.push_back({kOption, fmt::format("\"{}\" is no host name", name)});
+      problems.push_back({kOption, fmt::format("\"{}\" is not a host name", name)});
     } else if (!slots || (colon != std::string_view::npos && (*slots < 1 || *slots > kMostSlots))) {
-      problems.push_back(
-          {kOption, fmt::format("{}: the number behind : must be from 1 to {}", part, kMostSlots)});
+      problems.push_back({kOption, fmt::format("{}: the number after \":\" must be from 1 to {}",
+                                               part, kMostSlots)});
     } else if (find(hosts, name) != nullptr) {
       problems.push_back({kOption, fmt::format("{} is listed twice", name)});
     } else {
@@ -232,9 +233,9 @@ Hosts filtered(const Hosts& hosts, std::string_view include, std::string_view ex
     problems.push_back(
         {kExclude,
          include.empty()
-             ? fmt::format("takes out all hosts ({}): leave one of them",
+             ? fmt::format("removes all hosts ({}): keep at least one",
                            fmt::join(names_of(hosts), ", "))
-             : fmt::format("takes out all that --include keeps ({}): leave one of them, or "
+             : fmt::format("removes all hosts that --include keeps ({}): keep at least one, or "
                            "include more of the hosts {}",
                            fmt::join(names_of(before), ", "), fmt::join(names_of(hosts), ", "))});
   }
@@ -247,13 +248,13 @@ void set_ranks(Hosts& hosts, int ranks_per_host, Problems& problems) {
     if (host.room == 0) {
       host = make_host(host.name, std::max(1, ranks_per_host), host.place);
     } else if (ranks_per_host > host.ranks() && is_filtered) {
-      problems.push_back({host.filter, fmt::format("leaves {} of {} on {}, and --ranks-per-host "
-                                                   "asks for {}: choose as many, or ask for less",
+      problems.push_back({host.filter, fmt::format("leaves {} of {} on {}, but --ranks-per-host "
+                                                   "asks for {}: choose as many, or ask for fewer",
                                                    counted(host.ranks(), "slot"), host.room,
                                                    host.name, ranks_per_host)});
     } else if (ranks_per_host > host.ranks()) {
       problems.push_back(
-          {host.place, fmt::format("{} has {}, --ranks-per-host asks for {}", host.name,
+          {host.place, fmt::format("{} has {}, but --ranks-per-host asks for {}", host.name,
                                    counted(host.room, "slot"), ranks_per_host)});
     } else if (ranks_per_host > 0) {
       host.slots.resize(static_cast<size_t>(ranks_per_host));

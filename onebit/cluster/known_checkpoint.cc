@@ -46,8 +46,8 @@ Problems KnownCheckpoint::absent_tag(const std::vector<CheckedHost>& checked) co
   for (const auto& [step, one] : there) tags.push_back(one);
   if (std::ranges::find(tags, tag) != tags.end()) return {};
   return {{"--resume " + tag,
-           fmt::format("{} of no host holds this checkpoint; {}", output_.string(),
-                       tags.empty() ? "none holds any"
+           fmt::format("{}: no host holds this checkpoint; {}", output_.string(),
+                       tags.empty() ? "no host holds any checkpoint"
                                     : fmt::format("there {} {}", tags.size() == 1 ? "is" : "are",
                                                   listed(tags)))}};
 }

@@ -40,7 +40,7 @@ Problems LaunchChecks::problems(const std::vector<CheckedHost>& checked,
     if (!training_.resume.empty() || !host.facts || !host.facts->output) continue;
     const std::string& there = host.facts->output->checkpoint;
     if (there.empty()) continue;
-    wrong.push_back({host.name, fmt::format("{}: contains a run already ({}); add --resume to "
+    wrong.push_back({host.name, fmt::format("{}: already contains a run ({}); add --resume to "
                                             "continue it, or choose another --output",
                                             training_.output, there)});
   }
@@ -64,7 +64,7 @@ void LaunchChecks::hold_to(const std::vector<CheckedHost>& checked) {
       std::ranges::find_if(checked, [](const CheckedHost& host) { return host.facts.has_value(); });
   if (answered != checked.end()) expected_.facts = *answered->facts;
   expected_.where = "when this launch began";
-  expected_.remedy = "put back what was there, or end this launch and start another";
+  expected_.remedy = "restore the previous content, or end this launch and start another";
 }
 
 void LaunchChecks::leave_out_unreached(Hosts& left) const {
@@ -73,7 +73,7 @@ void LaunchChecks::leave_out_unreached(Hosts& left) const {
     log_warning("{}: {}", problem.place, problem.what);
   }
   for (const std::string& name : hosts_to_leave_out(found, names_of(left))) {
-    log_warning("{} is left out: not all others reach it", name);
+    log_warning("{} is excluded: not all others reach it", name);
     std::erase_if(left, [&](const Host& host) { return host.name == name; });
   }
 }

@@ -190,7 +190,7 @@ class Launcher {
     const Words start = words_of(command(choice, id));
     log.note(fmt::format("launch {}", id));
     log.note(shell_line(start));
-    log_info("attempt {}: {} on {}; all they print is in {}", number,
+    log_info("attempt {}: {} on {}; their output is in {}", number,
              counted(count_ranks(choice.hosts), "rank"), fmt::join(names_of(choice.hosts), ", "),
              log.folder().string());
     const double lease = std::max(kLeastLease, 3 * options_.host_seconds);
@@ -213,7 +213,7 @@ class Launcher {
           outcome.step < 0 ? "" : fmt::format(" at step {}", outcome.step), outcome.cause.text,
           outcome.last_step == outcome.step
               ? ""
-              : fmt::format("; it went on to step {} while it was ended", outcome.last_step),
+              : fmt::format("; it reached step {} before it was ended", outcome.last_step),
           outcome.ending_seconds);
       log.note(line);
       if (outcome.ended_ranks > 0) {
@@ -226,7 +226,7 @@ class Launcher {
 
   int done(const Choice& choice) const {
     if (!checkpoint_.is_here()) {
-      log_info("{} is on the disks of {}: this machine has the logs alone", training_.output,
+      log_info("{} is on the disks of {}: this machine has only the logs", training_.output,
                listed(names_of(choice.hosts)));
     }
     return 0;
@@ -234,7 +234,7 @@ class Launcher {
 
   int asked_to_end(int64_t step, const Cause& cause = {}) const {
     if (!cause.text.empty()) {
-      log_error("there is no checkpoint of the end: {}", cause.text);
+      log_error("no final checkpoint was saved: {}", cause.text);
     }
     log_info(
         "the run was asked to end and ended{}; start the same command with --resume to continue "
@@ -259,7 +259,7 @@ class Launcher {
     needs_all_ = choice.hosts.size() < options_.hosts.size() && outcome.saved_step < 0 &&
                  outcome.cause.kind == FaultKind::kReported;
     if (needs_all_) {
-      log_info("the run cannot begin on the hosts that are left, and waits for the others");
+      log_info("the run cannot start on the remaining hosts and waits for the others");
     } else {
       log_info("the run starts again from {} after a pause of {}", checkpoint_.words(),
                metrics::human_duration(decision.pause_seconds));
@@ -280,7 +280,7 @@ class Launcher {
       Hosts left = options_.hosts;
       for (const Problem& note : found.notes) log_warning("{}: {}", note.place, note.what);
       for (const Problem& problem : found.wrong) {
-        log_warning("{} is left out: {}", problem.place, problem.what);
+        log_warning("{} is excluded: {}", problem.place, problem.what);
         std::erase_if(left, [&](const Host& host) { return host.name == problem.place; });
       }
       if (options_.checks && static_cast<int>(left.size()) >= wanted)
@@ -289,15 +289,15 @@ class Launcher {
       if (static_cast<int>(left.size()) >= wanted) return fitted(choose(left, checked));
       const double left_seconds = options_.wait_seconds - waited.seconds();
       if (left_seconds <= 0) {
-        const char* advice = needs_all_ ? ": without the others the run cannot begin"
+        const char* advice = needs_all_ ? ": without the others the run cannot start"
                              : may_be_fewer || left.empty()
                                  ? ""
                                  : ": give --min-hosts to continue with fewer";
-        log_error("{} of {} hosts can be used, {} are needed (the lines above say why){}",
-                  left.size(), options_.hosts.size(), wanted, advice);
+        log_error("{} of {} hosts can be used, {} are needed (see the lines above){}", left.size(),
+                  options_.hosts.size(), wanted, advice);
         return std::nullopt;
       }
-      log_info("{} of {} hosts can be used, {} are needed: looking again in {}", left.size(),
+      log_info("{} of {} hosts can be used, {} are needed: checking again in {}", left.size(),
                options_.hosts.size(), wanted, metrics::human_duration(pause));
       if (requests_.wait(std::min(pause, left_seconds))) return std::nullopt;
       pause = std::min(2 * pause, kLongestLook);
@@ -318,11 +318,12 @@ class Launcher {
     choice.batch = sizes;
     choice.changed = true;
     const bool equal = sizes.are_equal(fit.ranks);
-    log_info(
-        "the run continues on {} of {} ranks: a batch of {} stays, as {}{}{}", fit.ranks, planned,
-        sizes.train, engine::describe_shares(sizes, fit.ranks),
-        equal ? "" : " (it does not divide: run.uneven_batches)",
-        fit.ranks == there ? "" : fmt::format("; {} would be there, and have no sample", there));
+    log_info("the run continues on {} of {} ranks: the batch size stays {}, as {}{}{}", fit.ranks,
+             planned, sizes.train, engine::describe_shares(sizes, fit.ranks),
+             equal ? "" : " (it does not divide: run.uneven_batches)",
+             fit.ranks == there
+                 ? ""
+                 : fmt::format("; {} are available, but some would have no sample", there));
     return choice;
   }
 

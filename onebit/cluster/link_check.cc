@@ -52,7 +52,7 @@ class LinkCheck {
     introduce();
     wait(kTrySeconds, [](const End& end) { return end.is_starters || end.tried; });
     leave_out([](const End& end) { return end.is_starters || end.tried; },
-              "does not say which hosts it reaches");
+              "does not report which hosts it reaches");
     for (const auto& [place, link] : closed_) findings_.closed.push_back(link);
     if (request_.measures) measure();
     return std::move(findings_);
@@ -216,7 +216,7 @@ class LinkCheck {
     } else {
       findings_.failed.push_back(
           {from.host, fmt::format("its link to {} cannot be measured: {}", to.host,
-                                  reply ? reply->text : "nothing moves any more")});
+                                  reply ? reply->text : "no result (timeout)")});
     }
   }
 

@@ -34,7 +34,7 @@ sockaddr_in address_of(const LinkTarget& target) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(target.port));
   require(::inet_pton(AF_INET, target.address.c_str(), &address.sin_addr) == 1,
-          "{}: is no IPv4 address", target.address);
+          "{}: is not an IPv4 address", target.address);
   return address;
 }
 
@@ -173,7 +173,8 @@ class Line {
   void check(bool well) const {
     if (well) return;
     fail("{}: {}", target_.address,
-         errno == EAGAIN || errno == EINPROGRESS ? "nothing moves any more" : std::strerror(errno));
+         errno == EAGAIN || errno == EINPROGRESS ? "no data was transferred (timeout)"
+                                                 : std::strerror(errno));
   }
 
   void send_all(std::string_view bytes) const {

@@ -66,7 +66,7 @@ std::string slowest(const std::vector<MeasuredLink>& links) {
                    metrics::human_duration(sorted[i].seconds)});
   }
   const MeasuredLink& middle = sorted[sorted.size() / 2];
-  table.add_row({fmt::format("the middle of {}", sorted.size()), rate_text(middle.bytes_per_second),
+  table.add_row({fmt::format("the median of {}", sorted.size()), rate_text(middle.bytes_per_second),
                  metrics::human_duration(middle.seconds)});
   return table.text();
 }
@@ -110,7 +110,7 @@ Problems problems_of(const LinkFindings& found, const std::vector<PortRange>& ra
     problems.push_back(
         {to, fmt::format(
                  "cannot be reached from {} at TCP port {}, {}: open TCP ports {} between all "
-                 "hosts, or name fewer or another network (docs/cluster.md, \"Interfaces and "
+                 "hosts, or name fewer networks or another one (docs/cluster.md, \"Interfaces and "
                  "firewalls\")",
                  listed(closed.from), fmt::join(at, " and "), reason, fmt::join(open, " and "))});
   }
@@ -175,8 +175,8 @@ Problems slow_links(const std::vector<MeasuredLink>& measured) {
   for (const MeasuredLink& link : sorted) {
     if (link.bytes_per_second >= middle / 2) break;
     problems.push_back(
-        {link.from, fmt::format("its link to {} makes {}, the middle of all links is {}: look for "
-                                "a cable, a port of a switch or an interface of another speed",
+        {link.from, fmt::format("its link to {} transfers {}, the median of all links is {}: look "
+                                "for a cable, switch port or interface of a different speed",
                                 link.to, rate_text(link.bytes_per_second), rate_text(middle))});
   }
   return problems;

@@ -23,8 +23,8 @@ constexpr const char* kMpiexecPorts = "MPIEXEC_PORT_RANGE";
 int port_in(std::string_view text, const std::string& name, const std::string& whole) {
   const auto port = whole_number<int>(text);
   require(port && *port >= 1 && *port <= kLastPort,
-          "{}=\"{}\": \"{}\" is no port: give numbers from 1 to {}, or unset it", name, whole, text,
-          kLastPort);
+          "{}=\"{}\": \"{}\" is not a port: give numbers from 1 to {}, or unset it", name, whole,
+          text, kLastPort);
   return *port;
 }
 

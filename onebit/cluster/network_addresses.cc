@@ -54,7 +54,7 @@ bool fits(const Address& address, const std::string& wanted) {
   const auto bits = whole_number<int>(std::string_view(wanted).substr(slash + 1));
   const bool well = ::inet_pton(AF_INET, wanted.substr(0, slash).c_str(), &subnet) == 1;
   require(well && bits && *bits >= 1 && *bits <= 32,
-          "--interface {}: is no subnet: write one as 10.0.0.0/24", wanted);
+          "--interface {}: is not a subnet: write one like 10.0.0.0/24", wanted);
   return ((address.bits ^ ntohl(subnet.s_addr)) >> (32 - *bits)) == 0;
 }
 
@@ -76,7 +76,7 @@ std::vector<std::string> network_addresses(const std::string& interfaces) {
   }
   const std::vector<std::string>& found = outside.empty() ? loopback : outside;
   require(!found.empty(), "no interface that is up is {}: there {} {}",
-          interfaces.empty() ? "one of IPv4" : interfaces, there.size() == 1 ? "is" : "are",
+          interfaces.empty() ? "an IPv4 interface" : interfaces, there.size() == 1 ? "is" : "are",
           there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", ")));
   return found;
 }

@@ -57,7 +57,7 @@ std::optional<std::string> ProgressWatch::complaint(double now) const {
   const double waited = now - last_;
   if (waited <= limit()) return std::nullopt;
   if (phase_.empty()) return fmt::format("no step for {:.0f} s after step {}", waited, step_);
-  return fmt::format("nothing for {:.0f} s in the phase \"{}\"", waited, phase_);
+  return fmt::format("no progress for {:.0f} s in the phase \"{}\"", waited, phase_);
 }
 
 }  // namespace onebit::cluster

@@ -24,7 +24,7 @@ RestartDecision RestartPolicy::after(const Failure& failure) {
   repeated_ = again ? repeated_ + 1 : 1;
   last_ = failure;
   if (failure.kind == FaultKind::kReported && !failure.begun && max_restarts_ > 0) {
-    return {.reason = "it ended with an error of its own before it began to train"};
+    return {.reason = "it ended with an error of its own before it started training"};
   }
   const int most = failure.kind == FaultKind::kReported ? 2 : 3;
   if (repeated_ >= most && max_restarts_ > 0) {

@@ -52,10 +52,10 @@ class OpenMpi {
     add_files();
     for (const std::string& name : request_.exports) export_.push_back(name);
     for (const std::string& name : export_) add({"-x", name}, "a variable that the ranks get");
-    add({"--wdir", request_.folder}, "paths mean on every host what they mean here");
+    add({"--wdir", request_.folder}, "paths mean the same on every host as here");
     add(request_.command,
         "what every rank runs: the guard, which marks the rank's lines and ends "
-        "it with its launcher, and behind -- the training");
+        "it with its launcher, and after -- the training command");
     return std::move(parts_);
   }
 
@@ -80,9 +80,9 @@ class OpenMpi {
     if (!has_remote_hosts(request_)) return;
     const bool use_slurm = request_.in_slurm && request_.agent.is_default;
     if (use_slurm) return;  // Open MPI then starts its daemons with srun
-    set("plm", "rsh", "daemons are started by an agent, whatever batch system is around");
+    set("plm", "rsh", "daemons are started by an agent, regardless of the batch system");
     set("plm_rsh_agent", fmt::format("{}", fmt::join(request_.agent.words, " ")),
-        request_.agent.is_default ? "ssh without questions" : "as --agent says");
+        request_.agent.is_default ? "ssh without prompts" : "from --agent");
     set("plm_rsh_no_tree_spawn", "1", "hosts need to be reached from here only");
     add({"--launch-agent", fmt::format("env {}={} orted", kLaunchVariable, request_.launch_id)},
         "daemons are found and ended with their attempt");
@@ -90,20 +90,20 @@ class OpenMpi {
 
   void add_network() {
     if (!request_.interface.empty()) {
-      set("btl_tcp_if_include", request_.interface, "values travel by the network of --interface");
-      set("oob_tcp_if_include", request_.interface, "and so do the launcher's own messages");
+      set("btl_tcp_if_include", request_.interface, "data is sent over the network of --interface");
+      set("oob_tcp_if_include", request_.interface, "and so are the launcher's own messages");
     }
     if (!has_remote_hosts(request_)) return;
-    set("oob_tcp_keepalive_time", "4", "a host that has vanished is noticed in about ten seconds");
-    set("oob_tcp_keepalive_intvl", "2", "and not in eight minutes");
+    set("oob_tcp_keepalive_time", "4", "a lost host is detected in about ten seconds");
+    set("oob_tcp_keepalive_intvl", "2", "instead of eight minutes");
     set("oob_tcp_keepalive_probes", "3", "(three probes, two seconds apart)");
   }
 
   void add_files() {
     set("orte_tmpdir_base", request_.scratch,
-        "temporary files are where the launcher removes them");
+        "temporary files are placed where the launcher removes them");
     set("btl_vader_backing_directory", request_.scratch, "shared memory of the ranks too");
-    add({"-x", kLaunchVariable}, "processes of an attempt are found by it, and ended");
+    add({"-x", kLaunchVariable}, "by which processes of an attempt are found and ended");
   }
 
   const StartRequest& request_;
@@ -124,11 +124,12 @@ StartCommand mpich_command(const StartRequest& request) {
   if (has_remote_hosts(request) && !(request.in_slurm && request.agent.is_default)) {
     add({"-launcher", "ssh"}, "proxies are started by an agent");
     if (!request.agent.is_default) {
-      require(request.agent.words.size() == 1,
-              "--agent: MPICH's mpiexec takes an agent without arguments, this is \"{}\"; write a "
-              "script that runs `{} \"$@\"` and name it, or give --with openmpi",
-              fmt::join(request.agent.words, " "), fmt::join(request.agent.words, " "));
-      add({"-launcher-exec", request.agent.words[0]}, "as --agent says");
+      require(
+          request.agent.words.size() == 1,
+          "--agent: MPICH's mpiexec takes an agent without arguments, but this is \"{}\"; write a "
+          "script that runs `{} \"$@\"` and name it, or give --with openmpi",
+          fmt::join(request.agent.words, " "), fmt::join(request.agent.words, " "));
+      add({"-launcher-exec", request.agent.words[0]}, "from --agent");
     }
   }
   if (request.bind) {
@@ -140,8 +141,8 @@ StartCommand mpich_command(const StartRequest& request) {
     add({"-iface", request.interface}, "the network of --interface");
   }
   add({"-genvlist", fmt::format("{}", fmt::join(names, ","))}, "variables that the ranks get");
-  add({"-wdir", request.folder}, "paths mean on every host what they mean here");
-  add(request.command, "what every rank runs: the guard, and behind -- the training");
+  add({"-wdir", request.folder}, "paths mean the same on every host as here");
+  add(request.command, "what every rank runs: the guard, and after -- the training command");
   return parts;
 }
 
@@ -149,7 +150,7 @@ StartCommand srun_command(const StartRequest& request) {
   std::set<int> counts;
   for (const Host& host : request.hosts) counts.insert(host.ranks());
   require(counts.size() == 1,
-          "srun starts the same number of ranks on every host, and these have {}: give "
+          "srun starts the same number of ranks on every host, but these have {}: give "
           "--ranks-per-host, or --with openmpi",
           with_counts(request.hosts));
   StartCommand parts;
@@ -171,11 +172,11 @@ StartCommand srun_command(const StartRequest& request) {
          fmt::format("--cpu-bind={}", request.bind ? "cores" : "none")},
         request.bind ? threads_text(request) : "ranks share the host's processors");
   }
-  add({"--kill-on-bad-exit=1"}, "a rank that fails ends all");
-  add({"--overlap"}, "beside the watches of the hosts, which are steps of the same job");
+  add({"--kill-on-bad-exit=1"}, "a failed rank ends the run");
+  add({"--overlap"}, "runs next to the watches of the hosts, which are steps of the same job");
   add({fmt::format("--export={}", fmt::join(names, ","))}, "variables that the ranks get");
-  add({fmt::format("--chdir={}", request.folder)}, "paths mean on every host what they mean here");
-  add(request.command, "what every rank runs: the guard, and behind -- the training");
+  add({fmt::format("--chdir={}", request.folder)}, "paths mean the same on every host as here");
+  add(request.command, "what every rank runs: the guard, and after -- the training command");
   return parts;
 }
 
@@ -198,7 +199,8 @@ std::string_view name_of(Starter starter) {
 StartCommand start_command(Starter starter, const StartRequest& request) {
   switch (starter) {
     case Starter::kAlone:
-      return {{request.command, "one rank on this machine: the guard, and behind -- the training"}};
+      return {{request.command,
+               "one rank on this machine: the guard, and after -- the training command"}};
     case Starter::kOpenMpi:
       return OpenMpi(request).command();
     case Starter::kMpich:

@@ -37,11 +37,11 @@ bool is_there(const StarterNeeds& needs, Starter starter) {
 std::string advice(const StarterNeeds& needs, Starter refused) {
   const Starter own = own_starter(needs);
   if (own != refused && is_there(needs, own)) {
-    return fmt::format("leave --with out, or give --with {}, whose {} is there", name_of(own),
+    return fmt::format("leave --with out, or give --with {}, whose {} is installed", name_of(own),
                        program_of(own).program);
   }
   if (refused != Starter::kSrun && needs.in_slurm && is_there(needs, Starter::kSrun)) {
-    return "give --with srun, which is there";
+    return "give --with srun, which is installed";
   }
   const StarterProgram& wanted = program_of(own == refused ? refused : own);
   return fmt::format("install {} (Debian: {}), or add its folder to PATH", wanted.program,
@@ -62,8 +62,8 @@ Starter choose_starter(const StarterNeeds& needs) {
       kPrograms, needs.asked, [](const StarterProgram& one) { return name_of(one.starter); });
   ONEBIT_INVARIANT(asked != std::end(kPrograms));
   require(asked->starter == own || asked->starter == Starter::kSrun,
-          "--with {}: this onebit is built with {}, whose ranks the {} of another MPI does not "
-          "join: {}",
+          "--with {}: this onebit is built with {}, whose ranks cannot be connected by the {} of "
+          "another MPI: {}",
           needs.asked, needs.mpi, asked->program, advice(needs, asked->starter));
   require(needs.is_there(asked->program), "--with {}: {} is not in PATH: {}", needs.asked,
           asked->program, advice(needs, asked->starter));

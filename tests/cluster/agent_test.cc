@@ -91,12 +91,12 @@ TEST_F(AgentTest, WaitsNoLongerThanTheLimit) {
 
 TEST_F(AgentTest, SaysWhyThereIsNoAnswer) {
   EXPECT_THAT(failure_of(ask({"/nowhere/onebit", "doctor"})[0], 1),
-              HasSubstr("the program is not there"));
+              HasSubstr("the program is missing"));
   EXPECT_EQ(failure_of(ask({"sh", "-c", "echo no route >&2; exit 255"})[1], 1),
             "cannot be reached: no route");
   EXPECT_THAT(failure_of(ask({"sh", "-c", "kill -9 $$"})[0], 1), HasSubstr("signal 9"));
   EXPECT_EQ(failure_of(ask({"sh", "-c", "echo no --store >&2; echo help >&2; exit 2"})[0], 1),
-            "another version of onebit is there, or another program: no --store");
+            "a different onebit version or another program is installed: no --store");
 }
 
 }  // namespace

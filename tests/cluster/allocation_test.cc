@@ -32,8 +32,8 @@ TEST(NodeList, ExpandsBrackets) {
 
 TEST(NodeList, RefusesWhatItCannotRead) {
   EXPECT_THAT(message_of([] { expand_node_list("n[1-3"); }), HasSubstr("is not closed"));
-  EXPECT_THAT(message_of([] { expand_node_list("n[3-1]"); }), HasSubstr("3-1 is no range"));
-  EXPECT_THAT(message_of([] { expand_node_list("n[1-x]"); }), HasSubstr("\"x\" is no number"));
+  EXPECT_THAT(message_of([] { expand_node_list("n[3-1]"); }), HasSubstr("3-1 is not a range"));
+  EXPECT_THAT(message_of([] { expand_node_list("n[1-x]"); }), HasSubstr("\"x\" is not a number"));
   EXPECT_THAT(message_of([] { expand_node_list("n[]"); }), HasSubstr("empty"));
 }
 
@@ -57,7 +57,7 @@ TEST(Allocation, OfSlurm) {
   EXPECT_EQ(found->hosts[1].name, "n2");
   EXPECT_EQ(found->hosts[1].ranks(), 2);
   job["SLURM_TASKS_PER_NODE"] = "2(x3)";
-  EXPECT_THAT(message_of([&] { find_allocation(of(job)); }), HasSubstr("about 3 nodes"));
+  EXPECT_THAT(message_of([&] { find_allocation(of(job)); }), HasSubstr("covers 3 nodes"));
   job.erase("SLURM_TASKS_PER_NODE");
   EXPECT_EQ(find_allocation(of(job))->hosts[0].ranks(), 1);
   job["SLURM_NTASKS_PER_NODE"] = "3";

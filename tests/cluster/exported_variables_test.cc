@@ -24,7 +24,7 @@ TEST(ExportedVariables, AreNeverSecrets) {
                              {"A", "AWS_SECRET_ACCESS_KEY", "B", "", "1A", "A B"}, problems),
               ElementsAre("A"));
   ASSERT_EQ(problems.size(), 5u);
-  EXPECT_THAT(problems[4].what, testing::HasSubstr("\"A B\" is no name of a variable"));
+  EXPECT_THAT(problems[4].what, testing::HasSubstr("\"A B\" is not a valid variable name"));
   EXPECT_THAT(problems[0].what, testing::HasSubstr("AWS_SECRET_ACCESS_KEY looks like a secret"));
   EXPECT_THAT(problems[1].what, testing::HasSubstr("B is not set"));
 }

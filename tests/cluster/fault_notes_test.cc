@@ -57,7 +57,7 @@ TEST_F(FaultNotesTest, AnEndThatIsNotUnderstoodIsAFault) {
   EXPECT_FALSE(notes_.any());
   end(2, "frozen 4");
   EXPECT_TRUE(notes_.any());
-  EXPECT_TRUE(cause().starts_with("the guard of rank 2 on b says \"frozen 4\"")) << cause();
+  EXPECT_TRUE(cause().starts_with("the guard of rank 2 on b reported \"frozen 4\"")) << cause();
 }
 
 TEST_F(FaultNotesTest, ABrokenConnectionMayComeAgainOrNot) {
@@ -67,9 +67,9 @@ TEST_F(FaultNotesTest, ABrokenConnectionMayComeAgainOrNot) {
 
 TEST_F(FaultNotesTest, WhatTheLauncherFoundComesFirst) {
   end(2, "signal 11");
-  notes_.found("b does not answer for 10 s");
+  notes_.found("b has not answered for 10 s");
   notes_.found("later");
-  EXPECT_EQ(cause(), "b does not answer for 10 s");
+  EXPECT_EQ(cause(), "b has not answered for 10 s");
 }
 
 TEST_F(FaultNotesTest, EndsThatTheLauncherCausesAreNone) {

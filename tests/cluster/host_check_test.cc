@@ -57,8 +57,8 @@ TEST(HostCheck, FindsEverythingThatDiffers) {
   EXPECT_EQ(found.wrong[0].place, "b");
   EXPECT_THAT(found.wrong[0].what, HasSubstr("onebit 0.2.0, and on a it is 0.1.0"));
   EXPECT_THAT(found.wrong[1].what, HasSubstr("Open MPI v5"));
-  EXPECT_THAT(found.wrong[2].what, HasSubstr("r.json: other content"));
-  EXPECT_THAT(found.wrong[3].what, HasSubstr("corpus: another vocabulary"));
+  EXPECT_THAT(found.wrong[2].what, HasSubstr("r.json: different content"));
+  EXPECT_THAT(found.wrong[3].what, HasSubstr("corpus: a different vocabulary"));
 }
 
 TEST(HostCheck, NamesTheOneThatDiffersFromMostWhereverItStands) {
@@ -71,13 +71,15 @@ TEST(HostCheck, NamesTheOneThatDiffersFromMostWhereverItStands) {
   EXPECT_EQ(found[0].place, "a");
   EXPECT_THAT(found[0].what, HasSubstr("onebit 0.2.0, and on b, c it is 0.1.0"));
   EXPECT_EQ(found[1].place, "a");
-  EXPECT_THAT(found[1].what, HasSubstr("r.json: other content than on b, c: copy it from there"));
+  EXPECT_THAT(found[1].what,
+              HasSubstr("r.json: different content than on b, c: copy it from there"));
   EXPECT_THAT(alike_hosts({host("a", other), host("b"), host("c")}), ElementsAre("b", "c"));
 }
 
 TEST(HostCheck, ComparesWithWhatIsExpected) {
-  const std::optional<Expected> expected = Expected{
-      .facts = facts(), .where = "when this launch began", .remedy = "put back what was there"};
+  const std::optional<Expected> expected = Expected{.facts = facts(),
+                                                    .where = "when this launch began",
+                                                    .remedy = "restore the previous content"};
   HostFacts other = facts();
   other.inputs[1].checksum = "ff";
   const std::vector<CheckedHost> alike = {host("a", other), host("b", other)};
@@ -85,12 +87,12 @@ TEST(HostCheck, ComparesWithWhatIsExpected) {
   const auto found = compare_hosts(alike, kTwo, {}, expected).wrong;
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[1].what,
-            "corpus: other content than when this launch began: put back what was there");
+            "corpus: different content than when this launch began: restore the previous content");
   // Where nothing of an input is expected, it is what most hosts have.
   std::optional<Expected> less = expected;
   less->facts.inputs.pop_back();
   EXPECT_THAT(compare_hosts(alike, kTwo, {}, less).wrong, IsEmpty());
-  less->facts.inputs.push_back({.path = "corpus", .error = "corpus: is not there"});
+  less->facts.inputs.push_back({.path = "corpus", .error = "corpus: does not exist"});
   EXPECT_THAT(compare_hosts(alike, kTwo, {}, less).wrong, IsEmpty());
   less->facts.onebit = "0.0.9";
   EXPECT_EQ(compare_hosts(alike, kTwo, {}, less).wrong.size(), 2u);
@@ -99,11 +101,11 @@ TEST(HostCheck, ComparesWithWhatIsExpected) {
 
 TEST(HostCheck, FindsInputsThatAreMissing) {
   HostFacts other = facts();
-  other.inputs[1] = {.path = "corpus", .error = "corpus: is not there"};
-  EXPECT_THAT(compared(other).wrong, ElementsAre(Problem{"b", "corpus: is not there"}));
+  other.inputs[1] = {.path = "corpus", .error = "corpus: does not exist"};
+  EXPECT_THAT(compared(other).wrong, ElementsAre(Problem{"b", "corpus: does not exist"}));
   // The first host's own do not make the others differ.
   const CheckFindings first = compare_hosts({host("a", other), host("b")}, kTwo, {});
-  EXPECT_THAT(first.wrong, ElementsAre(Problem{"a", "corpus: is not there"}));
+  EXPECT_THAT(first.wrong, ElementsAre(Problem{"a", "corpus: does not exist"}));
 }
 
 TEST(HostCheck, ComparesMemoryWithTheRanksOfAHost) {
@@ -144,7 +146,7 @@ TEST(HostCheck, NotesWhatIsOnlySlowOrStrange) {
   const CheckFindings found = compare_hosts(hosts, kTwo, {.threads = 4});
   EXPECT_THAT(found.wrong, IsEmpty());
   ASSERT_EQ(found.notes.size(), 4u);
-  EXPECT_THAT(found.notes[0].what, HasSubstr("another build"));
+  EXPECT_THAT(found.notes[0].what, HasSubstr("a different build"));
   EXPECT_THAT(found.notes[1].what, HasSubstr("AVX512"));
   EXPECT_THAT(found.notes[2].what, HasSubstr("2 ranks of 4 threads share 4 cores"));
   const auto bound = compare_hosts(hosts, kTwo, {.threads = 4, .binds = true}).wrong;

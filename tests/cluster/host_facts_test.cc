@@ -33,7 +33,7 @@ HostFacts some_facts() {
                       .checksum = "02",
                       .vocabulary = "03",
                       .tokens = 4},
-                     {.path = "gone", .error = "gone: is not there"}},
+                     {.path = "gone", .error = "gone: does not exist"}},
           .output = OutputFacts{.path = "runs/mini",
                                 .checkpoint = "global_step40",
                                 .checkpoints = {"global_step20", "global_step40"},
@@ -59,7 +59,7 @@ TEST(HostFacts, ComeBackAsTheyWere) {
   ASSERT_TRUE(read->output);
   EXPECT_EQ(json["output"].size(), 5u);
   EXPECT_EQ(read->output->free_bytes, 5'000'000'000);
-  EXPECT_EQ(json["inputs"][2], (Json{{"path", "gone"}, {"error", "gone: is not there"}}));
+  EXPECT_EQ(json["inputs"][2], (Json{{"path", "gone"}, {"error", "gone: does not exist"}}));
 }
 
 TEST(HostFacts, OfAnotherVersionMayLackKeys) {

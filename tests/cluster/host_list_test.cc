@@ -52,7 +52,7 @@ TEST(Hostfile, ShowsEveryWrongLine) {
   EXPECT_THAT(problems[2].what, HasSubstr("slots=two"));
   EXPECT_EQ(problems[3].place, "dir/hosts:5");
   EXPECT_THAT(problems[3].what, HasSubstr("already (dir/hosts:1)"));
-  EXPECT_THAT(problems[6].what, HasSubstr("no host name"));
+  EXPECT_THAT(problems[6].what, HasSubstr("is not a host name"));
   EXPECT_EQ(problems[7].place, "dir/hosts:9");
 }
 
@@ -96,15 +96,16 @@ TEST(Filter, KeepsAndDropsAsDeepSpeedDoes) {
 
 TEST(Filter, NamesWhatIsNotThere) {
   const std::pair<FilterCase, const char*> cases[] = {
-      {{"d", "", ""}, "d is none of the hosts"},
+      {{"d", "", ""}, "d is not among the hosts"},
       {{"a:2", "", ""}, "a has the slots 0 to 1 (hosts:1)"},
-      {{"a:x", "", ""}, "\"x\" is no slot number"},
+      {{"a:x", "", ""}, "\"x\" is not a slot number"},
       {{"a:1,1", "", ""}, "a:1,1: names slot 1 of a twice"},
-      {{"a:", "", ""}, "is no slot number"},
+      {{"a:", "", ""}, "is not a slot number"},
       {{"a@@b", "", ""}, "names no host"},
-      {{"", "a@b@c", ""}, "takes out all hosts (a, b, c): leave one"},
+      {{"", "a@b@c", ""}, "removes all hosts (a, b, c): keep at least one"},
       {{"a@b:1", "b@a", ""},
-       "takes out all that --include keeps (a, b): leave one of them, or include more of the hosts "
+       "removes all hosts that --include keeps (a, b): keep at least one, or include more of the "
+       "hosts "
        "a, b, c"},
   };
   for (const auto& [one, message] : cases) {
@@ -143,7 +144,7 @@ TEST(Ranks, AreTheSlotsOrWhatIsAskedFor) {
   EXPECT_THAT(problems, testing::IsEmpty());
   set_ranks(hosts = parse_host_option("a,b:2,c:4", problems), 3, problems);
   ASSERT_EQ(problems.size(), 1u);
-  EXPECT_THAT(problems[0].what, HasSubstr("b has 2 slots, --ranks-per-host asks for 3"));
+  EXPECT_THAT(problems[0].what, HasSubstr("b has 2 slots, but --ranks-per-host asks for 3"));
   EXPECT_EQ(problems[0].place, "--hosts");
 }
 
@@ -156,13 +157,13 @@ TEST(Ranks, ThatAFilterLeavesNoSlotsForAreItsFault) {
   };
   EXPECT_THAT(said("c:0", "", 3),
               ElementsAre(Problem{"--include",
-                                  "leaves 1 slot of 4 on c, and --ranks-per-host asks for 3: "
-                                  "choose as many, or ask for less"}));
+                                  "leaves 1 slot of 4 on c, but --ranks-per-host asks for 3: "
+                                  "choose as many, or ask for fewer"}));
   EXPECT_EQ(said("b", "b:0", 4).at(0).place, "--exclude");
   EXPECT_EQ(said("b:0,1,2", "b:0", 3).at(0).place, "--include and --exclude");
   // The host itself has not so many.
   EXPECT_THAT(said("b:0", "", 5),
-              ElementsAre(Problem{"hosts:2", "b has 4 slots, --ranks-per-host asks for 5"}));
+              ElementsAre(Problem{"hosts:2", "b has 4 slots, but --ranks-per-host asks for 5"}));
 }
 
 }  // namespace

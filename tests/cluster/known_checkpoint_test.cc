@@ -96,7 +96,7 @@ TEST_F(KnownCheckpointTest, ATagThatNoHostHasIsNamed) {
     EXPECT_EQ(problems.front().place, "--resume global_step20");
     return problems.front().what;
   };
-  EXPECT_THAT(what({with({}), with({})}), testing::HasSubstr("none holds any"));
+  EXPECT_THAT(what({with({}), with({})}), testing::HasSubstr("no host holds any checkpoint"));
   EXPECT_THAT(what({with({"global_step9", "global_step100"}), with({"global_step30"})}),
               testing::HasSubstr("there are global_step9, global_step30, global_step100"));
   EXPECT_EQ(what({with({}), with({"global_step20", "global_step30"})}), "");

@@ -74,7 +74,7 @@ class Disks(HostsTest):
             run = self.launch_on_disks(hosts, output)
             self.assertEqual(run.wait(), 1, run.text())
             for host in hosts.names:
-                self.assertIn(f"{host}  {run.folder}: contains a run already ({tag}); add --resume",
+                self.assertIn(f"{host}  {run.folder}: already contains a run ({tag}); add --resume",
                               run.text())
             said = self.end_while_it_waits(hosts, output, nobody, signal.SIGTERM, ["--resume"])
             self.assertIn("--resume to continue from its newest checkpoint, if a host has one", said)
@@ -181,7 +181,7 @@ class Disks(HostsTest):
             # The launcher's machine has no model to fill masks with.
             self.assertRegex(run.text(), r"the model is in .* on each of host0, host1; try there: ")
             self.assertIn(f"{run.folder} is on the disks of {', '.join(hosts.names)}: this machine "
-                          "has the logs alone", run.text())
+                          "has only the logs", run.text())
 
     def test_a_small_disk_of_one_host_is_warned_of(self):
         output = "small"
@@ -207,9 +207,9 @@ class Disks(HostsTest):
             run.reach(45)
             hosts.cut_power(1)
             self.assertEqual(run.wait(), 1, run.text())
-            self.assertIn("cannot begin on the hosts that are left, and waits for the others",
+            self.assertIn("cannot start on the remaining hosts and waits for the others",
                           run.text())
-            self.assertIn("1 of 2 hosts can be used, 2 are needed (the lines above say why): "
+            self.assertIn("1 of 2 hosts can be used, 2 are needed (see the lines above): "
                           "without the others", run.text())
             self.assertIn("no checkpoint is whole on the disks of host0", run.text())
             self.assertIn("shard 1 of 2, kept by host1, is missing or damaged", run.text())

@@ -67,9 +67,9 @@ class Launching(HostsTest):
             run.reach(25)
             hosts.cut_power(1)
             self.assertEqual(run.wait(), 0, run.text())
-            self.assertIn(f"{hosts.names[1]} is left out: cannot be reached", run.text())
-            self.assertIn("the run continues on 1 of 2 ranks: a batch of 16 stays, as 8 a rank x 2 "
-                          "micro-steps x 1 rank", run.text())
+            self.assertIn(f"{hosts.names[1]} is excluded: cannot be reached", run.text())
+            self.assertIn("the run continues on 1 of 2 ranks: the batch size stays 16, as "
+                          "8 a rank x 2 micro-steps x 1 rank", run.text())
             self.assertEqual(len(run.steps()), 240)
             self.assertEqual(run.left_over(), [])
 
@@ -81,9 +81,9 @@ class Launching(HostsTest):
             hosts.cut_power(2)
             self.assertEqual(run.wait(), 0, run.text())
             self.assertIn("attempt 2: 3 ranks on", run.text())
-            self.assertIn("the run continues on 3 of 4 ranks: a batch of 16 stays, as 6 + 5 + 5 over "
-                          "3 ranks, in 2 micro-steps of at most 3 a rank (it does not divide: "
-                          "run.uneven_batches)", run.text())
+            self.assertIn("the run continues on 3 of 4 ranks: the batch size stays 16, as "
+                          "6 + 5 + 5 over 3 ranks, in 2 micro-steps of at most 3 a rank (it does "
+                          "not divide: run.uneven_batches)", run.text())
             steps = run.steps()
             self.assertEqual([step["samples"] for step in steps],
                              [16 * step for step in range(1, 241)])
@@ -148,7 +148,7 @@ class Launching(HostsTest):
             run.reach(5)
             hosts.cut_power(1)
             self.assertEqual(run.wait(), 1, run.text())
-            self.assertIn("1 of 2 hosts can be used, 2 are needed (the lines above say why): give "
+            self.assertIn("1 of 2 hosts can be used, 2 are needed (see the lines above): give "
                           "--min-hosts", run.text())
             self.assertEqual(run.left_over(), [])
 
@@ -224,7 +224,7 @@ class Launching(HostsTest):
                 hosts.close_ports(rank, 1024, 65534, to=other)
             os.kill(run.rank_pid(0), signal.SIGKILL)
             self.assertEqual(run.wait(), 0, run.text())
-            self.assertIn(f"{hosts.names[2]} is left out: not all others reach it", run.text())
+            self.assertIn(f"{hosts.names[2]} is excluded: not all others reach it", run.text())
             self.assertIn("the run continues on 2 of 3 ranks", run.text())
             self.assertEqual(len(run.steps()), 240)
             self.assertEqual(run.left_over(), [])

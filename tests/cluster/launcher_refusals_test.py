@@ -46,7 +46,7 @@ class Refusals(launched_run.FolderTest):
                                        self.folder / "agent")
         self.assertEqual(status, 1)
         for part in ("nothing was started", "gone   cannot be reached: no route to host",
-                     "/no: is not there", "old    onebit 0.0.9, and on this machine it is "):
+                     "/no: does not exist", "old    onebit 0.0.9, but on this machine it is "):
             self.assertIn(part, error)
 
     def test_data_that_are_no_store_and_a_folder_that_cannot_be_written_to(self):
@@ -102,7 +102,7 @@ class Refusals(launched_run.FolderTest):
             status, output, error = self.run_program("launch", "--hosts", "localhost:2", *options,
                                                      "--", *words)
             self.assertEqual((status, output), (1, ""))
-            self.assertIn("held of no host holds this checkpoint; there "
+            self.assertIn("held: no host holds this checkpoint; there "
                           "are global_step9, global_step10", error)
         self.assertFalse((self.folder / "held" / "logs").exists())
 
@@ -121,8 +121,8 @@ class Refusals(launched_run.FolderTest):
         status, _, error = self.launch("--hostfile", "hosts", "--include", "a@d",
                                        "--ranks-per-host", "4")
         self.assertEqual(status, 1)
-        for part in ("hosts:2", "hosts:3", "--include", "d is none of the hosts", "hosts:1",
-                     "a has 2 slots, --ranks-per-host asks for 4"):
+        for part in ("hosts:2", "hosts:3", "--include", "d is not among the hosts", "hosts:1",
+                     "a has 2 slots, but --ranks-per-host asks for 4"):
             self.assertIn(part, error)
 
     def test_what_the_command_line_shows(self):
@@ -131,18 +131,18 @@ class Refusals(launched_run.FolderTest):
                 (["--hosts", "a", "--hang-timeout", "soon"], 2, "must be a duration"),
                 (["--hosts", "a,b", "--min-hosts", "3"], 1, "there are 2 hosts"),
                 (["--hosts", "a", "--min-hosts", "3"], 1, "there is one host"),
-                (["--hosts", "a,b", "--exclude", "a@b"], 1, "takes out all hosts (a, b)"),
+                (["--hosts", "a,b", "--exclude", "a@b"], 1, "removes all hosts (a, b)"),
                 (["--hosts", "a:2", "--include", "a:0", "--ranks-per-host", "2"], 1,
-                 "--include  leaves 1 slot of 2 on a, and --ranks-per-host asks for 2"),
+                 "--include  leaves 1 slot of 2 on a, but --ranks-per-host asks for 2"),
                 (["--hosts", "a:3"], 1, "the batch does not divide"),
-                (["--hosts", "a:2", "--export", "MY_TOKEN=1"], 1, "secrets do not travel")):
+                (["--hosts", "a:2", "--export", "MY_TOKEN=1"], 1, "secrets are not exported")):
             with self.subTest(words):
                 self.assertEqual((got := self.launch(*words))[0], status, got)
                 self.assertIn(message, got[2])
         for words, message in ((["--hosts", "a"], "command is required"),
-                               (["--hosts", "a", "--", "fill", "x", "y"], "behind --"),
+                               (["--hosts", "a", "--", "fill", "x", "y"], "after --"),
                                (["--hosts", "a", "--", "pretrain", "--data", "x"],
-                                "behind --: --")):
+                                "after --: --")):
             with self.subTest(words):
                 status, _, error = self.run_program("launch", *words)
                 self.assertEqual(status, 2, error)
@@ -152,8 +152,8 @@ class Refusals(launched_run.FolderTest):
         for hosts, said in (("a:2", "there is one host"), ("a,b", "there are 2 hosts")):
             status, _, error = self.launch("--hosts", hosts, "--checkpoint-copies", "3")
             self.assertEqual(status, 1, error)
-            self.assertIn(f"--checkpoint-copies 3: {said}: a host keeps a part of a checkpoint once",
-                          error)
+            self.assertIn(f"--checkpoint-copies 3: {said}: a host keeps each part of a "
+                          "checkpoint only once", error)
         self.assertEqual(self.launch("--hosts", "a,b", "--checkpoint-copies", "0")[0], 2)
         # It travels as the ranks' option, and is the recipe's key.
         for words in (["--checkpoint-copies", "2"], []):
@@ -191,7 +191,7 @@ class Refusals(launched_run.FolderTest):
         status, _, error = self.run_program("launch", "--hosts", "localhost:2", "--",
                                             *training(self.folder, "done"))
         self.assertEqual(status, 1)
-        self.assertIn("contains a run already", error)
+        self.assertIn("already contains a run", error)
 
     def test_dry_run(self):
         status, output, error = self.launch(
@@ -234,7 +234,7 @@ class Refusals(launched_run.FolderTest):
                                              self.folder / "agent", "--input", "corpus")
         self.assertEqual(status, 0, output)
         # A busy machine may give its two hosts links of two speeds, which is noted, not wrong.
-        self.assertNotIn("What is wrong:", output)
+        self.assertNotIn("Problems:", output)
         status, output, _ = self.run_program("doctor", "--hosts", "a", "--agent",
                                              self.folder / "agent", "--store", self.folder,
                                              "--run", "/proc/runs")
@@ -244,7 +244,7 @@ class Refusals(launched_run.FolderTest):
         status, output, _ = self.run_program("doctor", "--hosts", "a,gone,other", "--input",
                                              self.folder / "corpus", "--agent", self.folder / "agent")
         self.assertEqual(status, 1, output)
-        for part in ("What is wrong:", "no route to host", "is not there"):
+        for part in ("Problems:", "no route to host", "does not exist"):
             self.assertIn(part, output)
 
 

@@ -72,7 +72,7 @@ class Launcher(launched_run.FolderTest):
         recipe.write_text(before.replace("0.001", "0.004"))
         self.assertNotEqual(recipe.read_text(), before)
         os.kill(run.rank_pid(1), signal.SIGKILL)
-        wrong = (f"localhost is left out: {recipe}: other content than when this launch began: "
+        wrong = (f"localhost is excluded: {recipe}: different content than when this launch began: "
                  "put back what was there")
         until = time.monotonic() + 60
         while wrong not in run.text() and time.monotonic() < until:
@@ -88,7 +88,7 @@ class Launcher(launched_run.FolderTest):
         os.kill(run.rank_pid(1), signal.SIGSTOP)
         self.assertEqual(run.wait(), 0, run.text())
         self.assertRegex(run.text(), r"no step for \d+ s after step \d+: rank 1 on localhost is "
-                                     r"stopped(; it went on to step \d+ while it was ended)? "
+                                     r"stopped(; it reached step \d+ before it was ended)? "
                                      r"\(ended everywhere in \d\.")
         self.same_as_unbroken(run)
 
@@ -121,7 +121,7 @@ class Launcher(launched_run.FolderTest):
         run = self.launch("other-events-run", "--program", program,
                           more=["--set", "run.steps=64"])
         self.assertEqual(run.wait(), 0, run.text())
-        self.assertEqual(run.text().count("\"jump 3\", which this launcher does not know"), 1)
+        self.assertEqual(run.text().count("\"jump 3\", which is unknown to this launcher"), 1)
         log = (run.folder / "logs/attempt-1/launcher.log").read_text()
         for rank in range(2):
             self.assertIn(f"rank {rank} on localhost reports \"jump 3\"", log)
@@ -180,8 +180,8 @@ class Launcher(launched_run.FolderTest):
             fcntl.flock(lock, fcntl.LOCK_EX)
             run = self.launch("locked", "--no-checks", "--restart-pause", "100ms")
             self.assertEqual(run.wait(), 1, run.text())
-        self.assertIn("not started again: it ended with an error of its own before it began to "
-                      "train", run.text())
+        self.assertIn("not started again: it ended with an error of its own before it "
+                      "started training", run.text())
         self.assertEqual([path.name for path in (folder / "logs").iterdir()], ["attempt-1"])
 
     def test_a_tag_that_is_not_there_is_tried_once(self):

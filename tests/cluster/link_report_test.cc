@@ -75,7 +75,7 @@ TEST(LinkReport, ShowsLinksAndWhichAreSlow) {
   const Problems slow = slow_links(links);
   ASSERT_EQ(slow.size(), 1u);
   EXPECT_EQ(slow[0].place, "a");
-  EXPECT_THAT(slow[0].what, HasSubstr("its link to c makes 94 Mb/s"));
+  EXPECT_THAT(slow[0].what, HasSubstr("its link to c transfers 94 Mb/s"));
   EXPECT_EQ(plan_words(links), "--bandwidth 94Mb/s --latency 50us");
   EXPECT_EQ(link_table({}), "");
   EXPECT_THAT(slow_links({}), IsEmpty());
@@ -90,7 +90,7 @@ TEST(LinkReport, ShowsTheSlowestOfMany) {
   const std::string table = link_table(links);
   EXPECT_THAT(table, HasSubstr("slowest links"));
   EXPECT_THAT(table, HasSubstr("n0 to x"));
-  EXPECT_THAT(table, HasSubstr("the middle of 40"));
+  EXPECT_THAT(table, HasSubstr("the median of 40"));
   EXPECT_THAT(table, testing::Not(HasSubstr("x to n19")));
 }
 

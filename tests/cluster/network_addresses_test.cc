@@ -40,7 +40,7 @@ TEST(NetworkAddresses, WhatDoesNotFitIsSaid) {
   EXPECT_THAT(error_of("none7"), HasSubstr("no interface that is up is none7"));
   EXPECT_THAT(error_of("none7"), HasSubstr("lo (127.0.0.1)"));
   for (const char* subnet : {"10.0.0/24", "10.0.0.0/x", "10.0.0.0/33", "10.0.0.0/0", "/8"}) {
-    EXPECT_THAT(error_of(subnet), HasSubstr("is no subnet")) << subnet;
+    EXPECT_THAT(error_of(subnet), HasSubstr("is not a subnet")) << subnet;
   }
 }
 

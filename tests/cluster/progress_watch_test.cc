@@ -29,7 +29,7 @@ TEST(ProgressWatch, AllowsTenMedianStepsAndAMinuteAtLeast) {
 TEST(ProgressWatch, GivesAPhaseItsOwnTime) {
   ProgressWatch watch({.hang_seconds = 3, .phase_seconds = 50}, 0);
   EXPECT_FALSE(watch.complaint(49));
-  EXPECT_EQ(*watch.complaint(51), "nothing for 51 s in the phase \"start\"");
+  EXPECT_EQ(*watch.complaint(51), "no progress for 51 s in the phase \"start\"");
   give(watch, "begin 40", 10);
   EXPECT_EQ(watch.step(), 40);
   EXPECT_FALSE(watch.complaint(50));  // the first step may still read and plan

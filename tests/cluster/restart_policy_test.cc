@@ -61,7 +61,7 @@ TEST(RestartPolicy, EndsWithAnErrorBeforeTraining) {
   failure.kind = FaultKind::kReported;
   const RestartDecision decision = policy.after(failure);
   EXPECT_FALSE(decision.restart);
-  EXPECT_THAT(decision.reason, HasSubstr("an error of its own before it began to train"));
+  EXPECT_THAT(decision.reason, HasSubstr("an error of its own before it started training"));
 }
 
 TEST(RestartPolicy, OfNoRestarts) {

@@ -70,7 +70,7 @@ TEST(StartCommand, OfOpenMpiInsideSlurmLeavesDaemonsToSlurm) {
 TEST(StartCommand, OfMpich) {
   StartRequest given = request();
   EXPECT_THAT(message_of([&] { start_command(Starter::kMpich, given); }),
-              HasSubstr("an agent without arguments, this is \"my-ssh -q\""));
+              HasSubstr("an agent without arguments, but this is \"my-ssh -q\""));
   given.agent.words = {"my-ssh"};
   EXPECT_EQ(line(Starter::kMpich, given),
             "mpiexec -hosts a:2,b:1 -n 3 -launcher ssh -launcher-exec my-ssh -bind-to core:4 "
@@ -81,7 +81,7 @@ TEST(StartCommand, OfMpich) {
 TEST(StartCommand, OfSrun) {
   StartRequest job = request();
   EXPECT_THAT(message_of([&] { start_command(Starter::kSrun, job); }),
-              HasSubstr("the same number of ranks on every host, and these have a:2,b:1"));
+              HasSubstr("the same number of ranks on every host, but these have a:2,b:1"));
   job.hosts = {make_host("a", 2, ""), make_host("b", 2, "")};
   EXPECT_EQ(line(Starter::kSrun, job),
             "srun --nodes=2 --nodelist=a,b --ntasks=4 --ntasks-per-node=2 --distribution=block "

@@ -42,14 +42,15 @@ struct Refusal {
 TEST(StarterChoice, RefusesWhatCannotStartTheRanks) {
   const Refusal refusals[] = {
       {needs("mpich", kOpenMpi, {"mpirun", "mpiexec"}),
-       "--with mpich: this onebit is built with Open MPI v4.1.4, whose ranks the mpiexec of "
-       "another "
-       "MPI does not join: leave --with out, or give --with openmpi, whose mpirun is there"},
+       "--with mpich: this onebit is built with Open MPI v4.1.4, whose ranks cannot be connected "
+       "by the mpiexec of another MPI: leave --with out, or give --with openmpi, whose mpirun is "
+       "installed"},
       {needs("openmpi", kMpich, {"mpirun", "mpiexec"}), "or give --with mpich, whose mpiexec is"},
       {needs("srun", kOpenMpi, {"mpirun"}),
        "--with srun: srun is not in PATH: leave --with out, or give --with openmpi"},
       {needs("srun", kOpenMpi, {}), "install mpirun (Debian: openmpi-bin)"},
-      {needs("openmpi", kOpenMpi, {"srun"}, true), "not in PATH: give --with srun, which is there"},
+      {needs("openmpi", kOpenMpi, {"srun"}, true),
+       "not in PATH: give --with srun, which is installed"},
       {needs("openmpi", kOpenMpi, {"srun"}), "not in PATH: install mpirun (Debian: openmpi-bin)"},
       {needs("auto", kMpich, {"mpirun"}),
        "mpiexec is not in PATH, and this onebit is built with MPICH Version: 4.0.2: install "
